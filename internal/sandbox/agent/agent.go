@@ -1,12 +1,11 @@
-// Package agent is the far side of a sandbox: it is started where commands are
-// to run, starts them, passes on what they write, and ends them with all that
-// they have started. It is told what to do in the frames of package wire, on
-// stdin, and answers on stdout. When stdin ends, the server is gone, and the
-// agent takes everything with it. It knows no walls: whoever launches it has
-// put them up, and the commands inherit them.
+// Package agent runs inside a sandbox. It starts commands there, forwards their
+// output, and kills them with all their descendants. It receives requests in the
+// frames of package wire on stdin, and answers on stdout. When stdin ends, the
+// server has ended, and the agent ends all commands. It does not set up the
+// isolation: its launcher has done that, and the commands inherit it.
 //
-// Begin with [Main]; command.go is the life of a command, tribe_linux.go finds
-// the processes that belong to it.
+// Begin with [Main]; command.go holds the life of a command, processes_linux.go
+// finds the processes that belong to it.
 package agent
 
 import (
@@ -28,19 +27,19 @@ import (
 const Name = "sandbox-agent"
 
 const (
-	// threads is how many the agent has from the beginning.
+	// threads is the number of threads that the agent starts with.
 	threads = 20
-	// starts bounds the commands that are being started at a time, each of
-	// which takes a thread meanwhile.
+	// starts is the maximum number of concurrent starts. Each of them blocks a
+	// thread.
 	starts = 8
 )
 
-// options are what a launcher may ask of an agent.
+// options are the arguments of an agent.
 type options struct {
 	proxy     string // socket of the proxy
-	processes int    // RLIMIT_NPROC, where that counts nobody else's
+	processes int    // RLIMIT_NPROC, where it counts only processes of the sandbox
 	fileSize  int64  // RLIMIT_FSIZE
-	mark      string // what the marks of commands begin with
+	mark      string // the prefix of the marks of commands
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
@@ -65,30 +64,30 @@ func parse(args []string, errs io.Writer) (options, error) {
 
 // agent serves one server.
 type agent struct {
-	out   *wire.Writer
-	tribe *tribe
-	mark  string
-	null  *os.File
-	bufs  sync.Pool // of *[]byte of wire.MaxData
+	out          *wire.Writer
+	processTable *processTable
+	mark         string
+	null         *os.File
+	bufs         sync.Pool // of *[]byte of wire.MaxData
 
-	starting chan struct{} // holds one for each start under way
+	starting chan struct{} // semaphore for concurrent starts
 
 	mu       sync.Mutex
 	commands map[uint32]*command
 	closing  bool
-	broken   chan struct{} // closed when nobody listens any more
+	broken   chan struct{} // closed when the server no longer reads
 	breaks   sync.Once
 }
 
-// Main is the agent's main function: args come after its name. The result is
-// the program's exit code.
+// Main is the main function of the agent; args come after its name. It returns the
+// exit code of the program.
 func Main(args []string) int {
 	o, err := parse(args, os.Stderr)
 	if err != nil {
 		return lastWords(err)
 	}
-	// Enough for goroutines not to wait for one that is in a system call, and no
-	// more: the processors are for the commands.
+	// Enough that goroutines do not wait for one in a system call. The rest of
+	// the processors is for the commands.
 	runtime.GOMAXPROCS(4)
 	warm()
 	signals := listen()
@@ -113,14 +112,14 @@ func Main(args []string) int {
 		starting: make(chan struct{}, starts),
 	}
 	a.bufs.New = func() any { b := make([]byte, wire.MaxData); return &b }
-	if a.tribe, err = newTribe(a.linger); err != nil {
+	if a.processTable, err = newProcessTable(a.linger); err != nil {
 		return lastWords(err)
 	}
 	return a.run(signals)
 }
 
-// warm makes the threads that the agent may need: when commands have taken all
-// the processes that there may be, none can be had, and the agent would die.
+// warm starts the threads that the agent may need: it could start none later if
+// commands have used up the process limit, and would crash.
 func warm() {
 	var ready, done sync.WaitGroup
 	ready.Add(threads)
@@ -140,9 +139,10 @@ func lastWords(err error) int {
 	return 1
 }
 
-// run serves until the server is gone or somebody wants the agent to end.
+// run serves until the server has ended or a signal arrives.
 func (a *agent) run(signals <-chan os.Signal) int {
-	if err := a.out.SendJSON(wire.Hello, 0, wire.HelloBody{Version: wire.Version, PID: os.Getpid(), UID: os.Getuid()}); err != nil {
+	if err := a.out.SendJSON(wire.Hello, 0, wire.HelloBody{Version: wire.Version, PID: os.Getpid(),
+		UID: os.Getuid()}); err != nil {
 		return lastWords(err)
 	}
 	ended := make(chan error, 1)
@@ -156,23 +156,23 @@ func (a *agent) run(signals <-chan os.Signal) int {
 	a.mu.Lock()
 	a.closing = true
 	a.mu.Unlock()
-	a.tribe.killAll()
+	a.processTable.killAll()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return lastWords(err)
 	}
 	return 0
 }
 
-// hurt is told what came of sending a frame.
+// hurt handles the result of sending a frame.
 func (a *agent) hurt(err error) {
 	if err != nil {
 		a.breaks.Do(func() { close(a.broken) })
 	}
 }
 
-// serve does what frames say, until the end, which it tells. It never waits for
-// a command: whoever has read that one is to be started does so, and leaves
-// what follows to another goroutine. To have it done by another is slower.
+// serve handles frames until the end, which it sends to ended. It never waits for
+// a command: the goroutine that reads a start request runs the command, and another
+// goroutine continues to read. The other way round is slower.
 func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 	for {
 		f, err := frames.Next()
@@ -193,11 +193,11 @@ func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 	}
 }
 
-// obey does what a frame says to a command that was started.
+// obey handles a frame for a command that was started.
 func (a *agent) obey(f wire.Frame) error {
 	c := a.command(f.ID)
 	if c == nil {
-		return nil // it ended while the frame was on its way
+		return nil // it ended before the frame arrived
 	}
 	switch f.Kind {
 	case wire.Input:
@@ -226,7 +226,7 @@ func (a *agent) command(id uint32) *command {
 	return a.commands[id]
 }
 
-// add notes a command that is to be started.
+// add registers a command before its start.
 func (a *agent) add(f wire.Frame) (*command, error) {
 	c := &command{agent: a, id: f.ID, mark: a.mark + "-" + strconv.FormatUint(uint64(f.ID), 10)}
 	if err := f.Decode(&c.spec); err != nil {
@@ -247,8 +247,8 @@ func (a *agent) add(f wire.Frame) (*command, error) {
 	return c, nil
 }
 
-// fork starts the process of a command, unless the agent is about to end.
-func (a *agent) fork(c *command, path string, p *plumbing) (int, error) {
+// fork starts the process of a command, unless the agent is ending.
+func (a *agent) fork(c *command, path string, p *commandFiles) (int, error) {
 	a.starting <- struct{}{}
 	defer func() { <-a.starting }()
 	a.mu.Lock()
@@ -257,7 +257,7 @@ func (a *agent) fork(c *command, path string, p *plumbing) (int, error) {
 	if closing {
 		return 0, errors.New("the sandbox is being closed")
 	}
-	return a.tribe.start(c, path, p)
+	return a.processTable.start(c, path, p)
 }
 
 func (a *agent) forget(c *command) {

@@ -79,9 +79,9 @@ func (c *command) begin() {
 	if c.input != nil {
 		go c.input.run(c)
 	}
-	c.agent.tribe.follow(c)
+	c.agent.processTable.follow(c)
 	c.guard()
-	c.agent.tribe.attend()
+	c.agent.processTable.startReaping()
 }
 
 // guard sees to the timeout, and to what happened while the command was being
@@ -103,13 +103,13 @@ func (c *command) guard() {
 }
 
 // launch makes the streams and starts the process. On return the process is
-// known to the tribe, and its end may already have been told.
+// known to the processTable, and its end may already have been told.
 func (c *command) launch() ([]stream, error) {
 	path, err := find(c.spec.Argv, c.spec.Env, c.spec.Dir)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.plumb()
+	p, err := c.openFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ type ending struct {
 	memory int64
 }
 
-// ended is told by the tribe that the process itself has ended. It does not
+// ended is told by the processTable that the process itself has ended. It does not
 // wait for anything: settle is next.
 func (c *command) ended(e ending) {
 	c.mu.Lock()
@@ -193,7 +193,7 @@ func (c *command) ended(e ending) {
 func (c *command) drainUntil(end time.Time, quiet int, read int64) {
 	c.timer = time.AfterFunc(drainCheck, func() {
 		now := c.bytes.Load()
-		if now == read && c.agent.tribe.asleep(c) {
+		if now == read && c.agent.processTable.asleep(c) {
 			quiet++
 		} else {
 			quiet = 0
@@ -230,7 +230,7 @@ func (c *command) settle() {
 	if !ready || c.gone {
 		return
 	}
-	left := c.agent.tribe.left(c)
+	left := c.agent.processTable.left(c)
 	var news []wire.Frame
 	if !c.exited {
 		c.exited = true
@@ -242,7 +242,7 @@ func (c *command) settle() {
 		c.gone = true
 		c.close()
 		c.agent.forget(c)
-		c.agent.tribe.gone(c)
+		c.agent.processTable.gone(c)
 		news = append(news, wire.Frame{Kind: wire.Gone, ID: c.id})
 	}
 	if len(news) > 0 {
@@ -287,7 +287,7 @@ func (c *command) kill(why func(*command), how manner) {
 func (c *command) slay() {
 	c.slaying.Do(func() {
 		go func() {
-			c.agent.tribe.kill(c, c.how)
+			c.agent.processTable.kill(c, c.how)
 			c.ended(ending{code: 137, signal: "SIGKILL"})
 			c.mu.Lock()
 			c.slain = true
@@ -298,7 +298,7 @@ func (c *command) slay() {
 	})
 }
 
-// observe is told by the tribe what the command and all that it has started
+// observe is told by the processTable what the command and all that it has started
 // take, and kills it when that is too much.
 func (c *command) observe(memory int64, processes int) {
 	c.mu.Lock()

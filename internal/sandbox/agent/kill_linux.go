@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// grace is how long processes have that are asked to end.
+	// grace is how long processes have to end after SIGTERM.
 	grace = 150 * time.Millisecond
-	// despair is when those are given up that cannot be killed.
-	despair = 2 * time.Second
-	// freezes bounds the rounds of stopping what multiplies.
-	freezes = 50
+	// killTimeout is when the agent stops trying to kill processes.
+	killTimeout = 2 * time.Second
+	// maxFreezes is the maximum number of rounds that stop new processes.
+	maxFreezes = 50
 )
 
-// kill ends a command and all that it has started, and with them every stray of
-// which nobody can tell whose it is. It returns when they are gone, or when it
-// is hopeless.
-func (t *tribe) kill(c *command, how manner) {
+// kill ends a command and all its descendants, including orphans that cannot be
+// assigned to any command. It returns when they have ended, or after killTimeout.
+func (t *processTable) kill(c *command, how manner) {
 	changed := make(chan struct{}, 1)
 	t.mu.Lock()
 	t.waiting[changed] = c
@@ -34,35 +33,35 @@ func (t *tribe) kill(c *command, how manner) {
 		victims, _ := t.tree(c)
 		for _, pid := range victims {
 			_ = syscall.Kill(pid, syscall.SIGTERM)
-			_ = syscall.Kill(pid, syscall.SIGCONT) // what is stopped hears nothing
+			_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process does not handle SIGTERM
 		}
 		t.await(c, changed)
 	}
-	t.exterminate(func() ([]int, bool) {
+	t.killFound(func() ([]int, bool) {
 		victims, sure := t.tree(c)
 		return victims, sure && !t.runs(c)
 	}, changed)
 }
 
-// runs says that the process of a command itself is not known to have ended.
-func (t *tribe) runs(c *command) bool {
+// runs reports whether the process of a command itself may still run.
+func (t *processTable) runs(c *command) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mains[c.pid] == c
+	return t.commands[c.pid] == c
 }
 
-// tree are the processes that go when a command is killed; it is not sure when
-// there may be more.
-func (t *tribe) tree(c *command) (all []int, sure bool) {
+// tree returns the processes to kill with a command. sure is false if there may be
+// more.
+func (t *processTable) tree(c *command) (all []int, sure bool) {
 	if t.alone() {
 		return nil, true
 	}
 	mine, unmarked, sure := t.roots(c)
-	return family(append(mine, unmarked...), 0), sure
+	return livingTree(append(mine, unmarked...), 0), sure
 }
 
-// await gives the processes of a command their grace.
-func (t *tribe) await(c *command, changed <-chan struct{}) {
+// await gives the processes of a command time to end.
+func (t *processTable) await(c *command, changed <-chan struct{}) {
 	end := time.NewTimer(grace)
 	defer end.Stop()
 	for {
@@ -79,15 +78,15 @@ func (t *tribe) await(c *command, changed <-chan struct{}) {
 	}
 }
 
-// exterminate kills what find finds until that is nothing, and all.
-// Everything is stopped before anything is killed: what multiplies would
-// otherwise do so faster than it is killed.
-func (t *tribe) exterminate(find func() (victims []int, all bool), changed <-chan struct{}) {
+// killFound kills the processes that find returns until it returns none, and all is
+// true. It stops all of them before it kills any: processes that fork continuously
+// would otherwise create new ones faster than they are killed.
+func (t *processTable) killFound(find func() (victims []int, all bool), changed <-chan struct{}) {
 	stopped := map[int]bool{}
 	freeze := 0
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for end := time.Now().Add(despair); time.Now().Before(end); {
+	for end := time.Now().Add(killTimeout); time.Now().Before(end); {
 		victims, all := find()
 		if len(victims) == 0 && all {
 			return
@@ -100,14 +99,14 @@ func (t *tribe) exterminate(find func() (victims []int, all bool), changed <-cha
 				_ = syscall.Kill(pid, syscall.SIGSTOP)
 			}
 		}
-		if fresh > 0 && len(victims) > 1 && freeze < freezes {
+		if fresh > 0 && len(victims) > 1 && freeze < maxFreezes {
 			freeze++
 			continue
 		}
 		for _, pid := range victims {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		clear(stopped) // a number may be another's next time
+		clear(stopped) // the kernel may reuse a process ID
 		freeze = 0
 		pause.Reset(5 * time.Millisecond)
 		select {
@@ -117,9 +116,9 @@ func (t *tribe) exterminate(find func() (victims []int, all bool), changed <-cha
 	}
 }
 
-// killAll ends everything, at the agent's own end. Behind a namespace of its
-// own the kernel does that.
-func (t *tribe) killAll() {
+// killAll ends all processes when the agent ends. In a PID namespace the kernel
+// does that.
+func (t *processTable) killAll() {
 	self := unix.Getpid()
 	if self == 1 {
 		return
@@ -128,15 +127,15 @@ func (t *tribe) killAll() {
 	t.mu.Lock()
 	t.waiting[changed] = nil
 	t.mu.Unlock()
-	t.exterminate(func() ([]int, bool) {
-		return slices.DeleteFunc(family(children(self), 0), t.beginning), childless()
+	t.killFound(func() ([]int, bool) {
+		return slices.DeleteFunc(livingTree(children(self), 0), t.beginning), childless()
 	}, changed)
 }
 
-// beginning says that a process is being started: it must become a program
-// before it is killed, or whoever starts it would be confused.
-func (t *tribe) beginning(pid int) bool {
+// beginning reports whether a process is being started: it must execute its program
+// before it is killed, since the starting goroutine would get a wrong error.
+func (t *processTable) beginning(pid int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.forking > 0 && t.mains[pid] == nil && starting(pid)
+	return t.forking > 0 && t.commands[pid] == nil && starting(pid)
 }

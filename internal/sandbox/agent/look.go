@@ -11,13 +11,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// markName is the variable by which the processes of a command are known.
+// markName is the variable that marks the processes of a command.
 const markName = "MCP_TOOLS_CALL"
 
-// newMark makes up what the marks of an agent's commands begin with.
+// newMark returns a random prefix for the marks of the commands of an agent.
 func newMark() string { return rand.Text() }
 
-// A problem is why a command could not be started.
+// A problem is the reason why a command could not be started.
 type problem struct{ wire.RefusedBody }
 
 func (p problem) Error() string { return p.RefusedBody.Error }
@@ -32,7 +32,7 @@ func refusal(err error) wire.RefusedBody {
 	return wire.RefusedBody{Error: err.Error()}
 }
 
-// environ is what the command gets: what it was given, and its mark.
+// environ returns the environment of the command, with its mark.
 func (c *command) environ() []string {
 	env := make([]string, 0, len(c.spec.Env)+1)
 	for _, v := range c.spec.Env {
@@ -43,8 +43,8 @@ func (c *command) environ() []string {
 	return append(env, markName+"="+c.mark)
 }
 
-// find says which file a command runs: one of the PATH that the command gets.
-// Relative parts of that are left out, as what they hold is anybody's.
+// find returns the file that a command runs, looked up in the PATH of the command.
+// It skips relative entries of PATH, since any command may change what they hold.
 func find(argv, env []string, dir string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", noProgram("there is no program to run")
@@ -86,7 +86,7 @@ func variable(env []string, name string) string {
 	return value
 }
 
-// explain finds out why a command could not be started.
+// explain returns the reason why a command could not be started.
 func explain(err error, spec wire.StartBody) error {
 	if spec.Dir != "" {
 		switch info, e := os.Stat(spec.Dir); {

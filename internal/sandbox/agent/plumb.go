@@ -6,37 +6,37 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// A stream is what a command writes to, and the kind of frame that it goes into.
+// A stream is an output of a command, and the kind of its frames.
 type stream struct {
 	kind wire.Kind
 	file *os.File
 }
 
-// plumbing is the files between a command and the agent.
-type plumbing struct {
+// commandFiles holds the files between a command and the agent.
+type commandFiles struct {
 	theirs  [3]*os.File // stdin, stdout and stderr of the command
-	passing []*os.File  // those of theirs that the agent has no more use for
+	passing []*os.File  // those of theirs that the agent closes after the start
 	ours    []*os.File
 	streams []stream
 	tty     *os.File
 }
 
-func (p *plumbing) closeTheirs() {
+func (p *commandFiles) closeTheirs() {
 	for _, f := range p.passing {
 		f.Close()
 	}
 	p.passing = nil
 }
 
-func (p *plumbing) closeOurs() {
+func (p *commandFiles) closeOurs() {
 	for _, f := range p.ours {
 		f.Close()
 	}
 }
 
-// plumb makes the files that the command asks for.
-func (c *command) plumb() (*plumbing, error) {
-	p := &plumbing{theirs: [3]*os.File{c.agent.null, nil, nil}}
+// openFiles opens the pipes or the terminal of the command.
+func (c *command) openFiles() (*commandFiles, error) {
+	p := &commandFiles{theirs: [3]*os.File{c.agent.null, nil, nil}}
 	err := p.connect(c)
 	if err != nil {
 		p.closeTheirs()
@@ -46,7 +46,7 @@ func (c *command) plumb() (*plumbing, error) {
 	return p, nil
 }
 
-func (p *plumbing) connect(c *command) error {
+func (p *commandFiles) connect(c *command) error {
 	if c.spec.TTY != nil {
 		return p.terminal(c)
 	}
@@ -70,7 +70,7 @@ func (p *plumbing) connect(c *command) error {
 	return p.output(2, wire.Stderr)
 }
 
-func (p *plumbing) output(fd int, kind wire.Kind) error {
+func (p *commandFiles) output(fd int, kind wire.Kind) error {
 	r, w, err := pipeFrom()
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (p *plumbing) output(fd int, kind wire.Kind) error {
 	return nil
 }
 
-// terminal gives the command a terminal for everything.
-func (p *plumbing) terminal(c *command) error {
+// terminal opens a terminal for all streams of the command.
+func (p *commandFiles) terminal(c *command) error {
 	ours, theirs, err := openTerminal(*c.spec.TTY)
 	if err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// pipeFrom makes a pipe that a command writes to. Reading from it can be ended
-// by closing it; the command's end waits, as programs expect.
+// pipeFrom returns a pipe for output of a command. Closing r interrupts a read; the
+// command's end blocks, as programs expect.
 func pipeFrom() (r, w *os.File, err error) { return pipe(0) }
 
-// pipeTo makes a pipe that a command reads from.
+// pipeTo returns a pipe for input of a command.
 func pipeTo() (r, w *os.File, err error) { return pipe(1) }
 
 func pipe(ours int) (r, w *os.File, err error) {
@@ -25,16 +25,16 @@ func pipe(ours int) (r, w *os.File, err error) {
 	err = rawPipe(fds[:])
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("a pipe: %w", err)
+		return nil, nil, fmt.Errorf("creating a pipe: %w", err)
 	}
-	_ = syscall.SetNonblock(fds[ours], true) // before NewFile, which looks
+	_ = syscall.SetNonblock(fds[ours], true) // before NewFile, which checks the flag
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
 func openTerminal(size wire.Size) (ours, theirs *os.File, err error) {
 	ours, theirs, err = pty.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("no terminal can be had here: %w", err)
+		return nil, nil, fmt.Errorf("opening a terminal: %w", err)
 	}
 	setSize(ours, size)
 	return ours, theirs, nil
@@ -46,7 +46,7 @@ func setSize(tty *os.File, size wire.Size) {
 	}
 }
 
-// deadly are the signals that end a program, as far as they can be taken.
+// deadly returns the signals that end a program and can be caught.
 func deadly() []os.Signal {
 	return []os.Signal{
 		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,

@@ -10,16 +10,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// prepare makes the agent ready: what it sets here its commands inherit, but
-// for the first and the last.
+// prepare sets the attributes of the agent process. Commands inherit all but the
+// first and the last.
 func prepare(o options) error {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("adopting orphans: %w", err)
 		}
 	}
-	// When memory is short, a command goes before the server does. Where that
-	// may not be said, it is so anyway, as it is larger.
+	// If memory runs out, the kernel kills a command rather than the server. If
+	// this is not permitted, the larger size of the command has the same effect.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0)
 	limits := map[int]int64{unix.RLIMIT_CORE: 0}
 	if o.processes > 0 {
@@ -33,14 +33,14 @@ func prepare(o options) error {
 			return fmt.Errorf("limit %d: %w", what, err)
 		}
 	}
-	// Commands of the same user must not look into the agent.
+	// Other processes of the same user must not read the memory of the agent.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("closing the agent's memory: %w", err)
+		return fmt.Errorf("protecting the memory of the agent: %w", err)
 	}
 	return nil
 }
 
-// lower sets a limit of a process, and never raises it.
+// lower lowers a limit of a process. It never raises it.
 func lower(pid, what int, soft, hard uint64) error {
 	var now unix.Rlimit
 	if err := unix.Prlimit(pid, what, nil, &now); err != nil {
@@ -51,12 +51,12 @@ func lower(pid, what int, soft, hard uint64) error {
 	return unix.Prlimit(pid, what, &next, nil)
 }
 
-// limit bounds a process that has just been started, and what it will start.
-// The watch bounds them all together; this is for what is faster than that. It
-// may have ended already, so that it does not matter whether it can be done.
+// limit sets the limits of a process that has just been started; its children
+// inherit them. The watch limits all processes of a command together; these limits
+// act faster. Errors are ignored, since the process may have ended already.
 func limit(pid int, l wire.Limits) {
 	if l.Memory > 0 {
-		// Not the address space: node, go and java reserve more than there is.
+		// Not RLIMIT_AS: node, go and java reserve more than the available memory.
 		_ = lower(pid, unix.RLIMIT_DATA, uint64(2*l.Memory), uint64(2*l.Memory))
 	}
 	if l.FileSize > 0 {

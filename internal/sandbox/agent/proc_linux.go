@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is what /proc says of one.
+// A process holds the fields of /proc/PID/stat that the agent needs.
 type process struct {
 	parent   int
 	session  int
 	resident int64 // bytes
-	alive    bool  // not only waiting to be noticed by its parent
+	alive    bool  // not a zombie
 	asleep   bool  // neither running nor waiting for a disk
 }
 
-// read reads a file of /proc, as much as fits.
+// read reads a file in /proc, up to the length of into.
 func read(path string, into []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -50,8 +50,8 @@ func look(pid int) (process, bool) {
 	return parseStat(text)
 }
 
-// parseStat takes a line of stat apart; the name of the program, in
-// parentheses, may hold anything.
+// parseStat parses the text of stat. The name of the program, in parentheses, may
+// contain any characters.
 func parseStat(text []byte) (process, bool) {
 	i := bytes.LastIndexByte(text, ')')
 	if i < 0 {
@@ -68,7 +68,7 @@ func parseStat(text []byte) (process, bool) {
 		resident: int64(number(fields[resident])) * int64(os.Getpagesize()),
 	}
 	dead := fields[state][0] == 'Z' || fields[state][0] == 'X'
-	p.alive = !dead || number(fields[threads]) > 1 // only its first thread has ended
+	p.alive = !dead || number(fields[threads]) > 1 // a zombie with more threads: only its main thread has ended
 	p.asleep = fields[state][0] == 'S' || fields[state][0] == 'T'
 	return p, true
 }
@@ -78,8 +78,7 @@ func number(b []byte) int {
 	return n
 }
 
-// starting says that a child has not become a program of its own yet: it is
-// still the agent's.
+// starting reports whether a child has not executed its program yet.
 func starting(pid int) bool {
 	theirs, err := os.Readlink(procPath(pid, "/exe"))
 	if err != nil {
@@ -89,8 +88,8 @@ func starting(pid int) bool {
 	return err == nil && ours == theirs
 }
 
-// children are those of a process. What begins or ends meanwhile may be
-// missed: who needs to be sure asks again.
+// children returns the children of a process. It may miss those that start or end
+// at the same time: call it again to be sure.
 func children(pid int) []int {
 	threads, err := os.ReadDir(procPath(pid, "/task"))
 	if err != nil {
@@ -115,7 +114,7 @@ func children(pid int) []int {
 	return all
 }
 
-// childrenByParent is for kernels that keep no lists of children.
+// childrenByParent returns the children on kernels without /proc/PID/task/TID/children.
 func childrenByParent(parent int) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -136,13 +135,13 @@ func childrenByParent(parent int) []int {
 	return all
 }
 
-// family are the living among some processes and all their descendants. It
-// stops when there are more than most, which is 0 for no bound.
-func family(roots []int, most int) []int {
+// livingTree returns the living processes among roots and all their descendants. It
+// stops when there are more than most; 0 means no limit.
+func livingTree(roots []int, most int) []int {
 	return members(roots, most, nil)
 }
 
-// members is family, and tells of each what was seen.
+// members works like livingTree, and calls tell for each process.
 func members(roots []int, most int, tell func(pid int, p process)) []int {
 	seen := map[int]bool{}
 	var living []int

@@ -29,7 +29,7 @@ func TestReadingProcesses(t *testing.T) {
 			t.Errorf("children %s: %d, without %d", name, list, pid)
 		}
 	}
-	if all := family([]int{os.Getpid()}, 0); !slices.Contains(all, pid) {
+	if all := livingTree([]int{os.Getpid()}, 0); !slices.Contains(all, pid) {
 		t.Errorf("the family: %d, without %d", all, pid)
 	}
 	if _, ok := look(1 << 30); ok {

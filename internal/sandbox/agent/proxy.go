@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// ProxyAddress is where commands find the proxy.
+	// ProxyAddress is the address at which commands reach the proxy.
 	ProxyAddress = "127.0.0.1:3128"
-	// mostTunnels bounds the connections at a time.
-	mostTunnels = 64
+	// maxTunnels is the maximum number of concurrent connections.
+	maxTunnels = 64
 )
 
-// forward listens where commands look for the proxy and passes each connection
-// on to a socket that leads out.
+// forward listens on ProxyAddress, and forwards each connection to the socket of
+// the proxy.
 func forward(socket string) error {
 	listener, err := net.Listen("tcp", ProxyAddress)
 	if err != nil {
-		return fmt.Errorf("the way to the proxy: %w", err)
+		return fmt.Errorf("listening for the proxy: %w", err)
 	}
 	go accept(listener, socket)
 	return nil
 }
 
 func accept(listener net.Listener, socket string) {
-	free := make(chan struct{}, mostTunnels)
+	free := make(chan struct{}, maxTunnels)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			time.Sleep(10 * time.Millisecond) // out of descriptors, for a while
+			time.Sleep(10 * time.Millisecond) // out of file descriptors: try again later
 			continue
 		}
 		select {
@@ -46,7 +46,7 @@ func accept(listener net.Listener, socket string) {
 	}
 }
 
-// tunnel carries bytes both ways until both sides have said all they have.
+// tunnel copies bytes in both directions until both sides have closed.
 func tunnel(in net.Conn, socket string) {
 	defer in.Close()
 	out, err := net.DialTimeout("unix", socket, 5*time.Second)
@@ -55,13 +55,13 @@ func tunnel(in net.Conn, socket string) {
 	}
 	defer out.Close()
 	var both sync.WaitGroup
-	both.Go(func() { pour(out, in) })
-	both.Go(func() { pour(in, out) })
+	both.Go(func() { copyAll(out, in) })
+	both.Go(func() { copyAll(in, out) })
 	both.Wait()
 }
 
-// pour copies to the end, and says that it was the end.
-func pour(to, from net.Conn) {
+// copyAll copies until the end, and then closes the write side.
+func copyAll(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
 		_ = half.CloseWrite()

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// soon is the time between two looks at processes that grow.
+	// soon is the interval between two measurements of growing processes.
 	soon = 25 * time.Millisecond
-	// late is the same for those that do not.
+	// late is the interval for other processes.
 	late = 100 * time.Millisecond
-	// share bounds the time spent looking: one part of so many.
+	// share limits the time spent on measuring to one part in this many.
 	share = 20
 )
 
-// A watch looks at what commands take, as long as there are any with limits.
+// A watch measures the resource use of commands, as long as some have limits.
 type watch struct {
-	tribe *tribe
+	processTable *processTable
 
 	mu       sync.Mutex
 	timer    *time.Timer // nil until the first command
@@ -27,16 +27,16 @@ type watch struct {
 	previous taken
 }
 
-// taken is what processes take.
+// taken is the resource use of processes.
 type taken struct {
 	memory    int64
 	processes int
 }
 
-func newWatch(t *tribe) *watch { return &watch{tribe: t, watched: map[*command]bool{}} }
+func newWatch(t *processTable) *watch { return &watch{processTable: t, watched: map[*command]bool{}} }
 
-// follow watches a command that has limits.
-func (t *tribe) follow(c *command) {
+// follow starts to watch a command that has limits.
+func (t *processTable) follow(c *command) {
 	if c.spec.Limits.Memory <= 0 && c.spec.Limits.Processes <= 0 {
 		return
 	}
@@ -59,13 +59,13 @@ func (w *watch) arm(d time.Duration) {
 	w.timer.Reset(d)
 }
 
-// tick looks once, and decides when to look again.
+// tick measures once, and schedules the next measurement.
 func (w *watch) tick() {
 	begun := time.Now()
 	w.mu.Lock()
 	list := make([]*command, 0, len(w.watched))
 	for c := range w.watched {
-		if !w.tribe.has(c) {
+		if !w.processTable.has(c) {
 			delete(w.watched, c)
 			continue
 		}
@@ -75,7 +75,7 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 	var sum taken
 	for _, c := range list {
-		t := w.tribe.measure(c)
+		t := w.processTable.measure(c)
 		c.observe(t.memory, t.processes)
 		sum.memory += t.memory
 		sum.processes += t.processes
@@ -95,16 +95,16 @@ func (w *watch) tick() {
 	w.arm(max(next, min(share*cost, 5*late)))
 }
 
-// has says that a command is not gone.
-func (t *tribe) has(c *command) bool {
+// has reports whether a command still has processes.
+func (t *processTable) has(c *command) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.marks[c.mark] == c
 }
 
-// measure adds up what the processes of a command take. Pages that they share
-// are first counted for each; only when that is too much it is done exactly.
-func (t *tribe) measure(c *command) taken {
+// measure returns the resource use of the processes of a command. It first counts
+// shared pages for each process; only if that exceeds the limit it measures exactly.
+func (t *processTable) measure(c *command) taken {
 	if t.alone() {
 		return taken{}
 	}
@@ -128,8 +128,8 @@ func (t *tribe) measure(c *command) taken {
 	return sum
 }
 
-// own is what a process alone has in memory: its part of what it shares, and
-// nothing that can be read again from a file.
+// own returns the proportional memory use of a process, without pages that can be
+// read again from a file.
 func own(pid int) int64 {
 	var buf [4096]byte
 	text, err := read(procPath(pid, "/smaps_rollup"), buf[:])
@@ -143,7 +143,7 @@ func own(pid int) int64 {
 	return 1024 * (field(text, "RssAnon:") + field(text, "RssShmem:"))
 }
 
-// field finds a number of kB.
+// field returns the value of a field in kB.
 func field(text []byte, name string) int64 {
 	for line := range bytes.Lines(text) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {

@@ -37,8 +37,8 @@ const (
 	answering = 20 * time.Second
 	// listening is how long it may read nothing of what it is told.
 	listening = 10 * time.Second
-	// mostFrame bounds the frames of an agent.
-	mostFrame = 64 << 10
+	// maxFrame bounds the frames of an agent.
+	maxFrame = 64 << 10
 )
 
 // A Box is an agent and the commands that it runs.

@@ -224,8 +224,10 @@ func FuzzWhatAnAgentSays(f *testing.F) {
 	}
 	f.Add([]byte{})
 	f.Add(bytes.Join([][]byte{frame(wire.Started, 1, wire.StartedBody{PID: 1}), frame(wire.Stdout, 1, []byte("text")),
-		frame(wire.Taken, 1, []byte{0, 0, 0, 5}), frame(wire.Exited, 1, body), frame(wire.Stderr, 1, []byte("late")), frame(wire.Gone, 1, nil)}, nil))
-	f.Add(bytes.Join([][]byte{frame(wire.Refused, 2, wire.RefusedBody{NoDir: true, Error: "no"}), frame(wire.Started, 3, wire.StartedBody{}), frame(wire.Exited, 3, body)}, nil))
+		frame(wire.Taken, 1, []byte{0, 0, 0, 5}), frame(wire.Exited, 1, body), frame(wire.Stderr, 1, []byte("late")),
+		frame(wire.Gone, 1, nil)}, nil))
+	f.Add(bytes.Join([][]byte{frame(wire.Refused, 2, wire.RefusedBody{NoDir: true, Error: "no"}),
+		frame(wire.Started, 3, wire.StartedBody{}), frame(wire.Exited, 3, body)}, nil))
 	f.Add([]byte{66, 0, 0, 0, 1, 0, 0, 0, 2, '{', '}'})
 	f.Fuzz(func(t *testing.T, says []byte) {
 		b, sinks := speak(t, says)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// errDisorder is an agent that says what it must not say now.
-var errDisorder = errors.New("the agent does not keep to the order")
+// errProtocol is an agent that says what it must not say now.
+var errProtocol = errors.New("the agent does not keep to the order")
 
 // listen reads what the agent says until the end, and then tells everybody.
 func (b *Box) listen(greeted chan<- struct{}) {
@@ -28,13 +28,13 @@ func (b *Box) listen(greeted chan<- struct{}) {
 }
 
 func (b *Box) read(greeted chan<- struct{}) error {
-	frames := wire.NewReader(b.link, mostFrame)
+	frames := wire.NewReader(b.link, maxFrame)
 	f, err := frames.Next()
 	if err != nil {
 		return err
 	}
 	if f.Kind != wire.Hello {
-		return errDisorder
+		return errProtocol
 	}
 	if err := f.Decode(&b.hello); err != nil {
 		return err
@@ -50,9 +50,9 @@ func (b *Box) read(greeted chan<- struct{}) error {
 		}
 		c := b.child(f.ID)
 		if c == nil {
-			return errDisorder
+			return errProtocol
 		}
-		if err := c.hear(f); err != nil {
+		if err := c.handle(f); err != nil {
 			return err
 		}
 	}
@@ -71,9 +71,9 @@ func (b *Box) forget(id uint32) {
 }
 
 // hear takes a frame about this command. An error loses the box.
-func (c *Child) hear(f wire.Frame) error {
+func (c *Child) handle(f wire.Frame) error {
 	if (f.Kind == wire.Started || f.Kind == wire.Refused) != (c.stage == asked) {
-		return errDisorder
+		return errProtocol
 	}
 	switch f.Kind {
 	case wire.Started:
@@ -104,13 +104,13 @@ func (c *Child) hear(f wire.Frame) error {
 		}
 	case wire.Taken:
 		if len(f.Body) != 4 || !c.taken(int(binary.BigEndian.Uint32(f.Body))) {
-			return errDisorder
+			return errProtocol
 		}
 	case wire.Exited:
 		return c.exits(f)
 	case wire.Gone:
 		if c.stage != exited {
-			return errDisorder
+			return errProtocol
 		}
 		c.box.forget(c.id)
 		c.endInput()
@@ -125,7 +125,7 @@ func (c *Child) hear(f wire.Frame) error {
 
 func (c *Child) exits(f wire.Frame) error {
 	if c.stage != running {
-		return errDisorder
+		return errProtocol
 	}
 	var body wire.ExitBody
 	if err := f.Decode(&body); err != nil {

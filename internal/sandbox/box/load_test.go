@@ -92,7 +92,8 @@ func TestManyCommandsAtOnce(t *testing.T) {
 		all.Go(func() {
 			want := fmt.Sprintf("command %d\n", i)
 			s := newSink()
-			if _, err := b.Start(t.Context(), sh("sleep 0.1; echo command "+strconv.Itoa(i)+"; exit "+strconv.Itoa(i)), s); err != nil {
+			if _, err := b.Start(t.Context(), sh("sleep 0.1; echo command "+strconv.Itoa(i)+"; exit "+strconv.Itoa(i)),
+				s); err != nil {
 				t.Error(err)
 				return
 			}
@@ -167,7 +168,8 @@ func TestNothingLeaks(t *testing.T) {
 			tty.TTY, tty.Input = &wire.Size{Rows: 1, Cols: 1}, true
 			wait(t, "gone", run(t, b, tty).gone)
 			wait(t, "gone", run(t, b, sh("true")).gone)
-			if _, err := b.Start(t.Context(), wire.StartBody{Argv: []string{"/nonesuch"}, Input: true}, newSink()); err == nil {
+			if _, err := b.Start(t.Context(), wire.StartBody{Argv: []string{"/nonesuch"}, Input: true},
+				newSink()); err == nil {
 				t.Fatal("it was started")
 			}
 			wait(t, "gone", s.gone)

@@ -131,7 +131,8 @@ func TestAgentsThatAreNone(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (host.Launcher{}).Launch(t.Context(), sandbox.Walls{Require: []sandbox.Promise{sandbox.Files}}); err == nil {
+	if _, err := (host.Launcher{}).Launch(t.Context(),
+		sandbox.Walls{Require: []sandbox.Promise{sandbox.Files}}); err == nil {
 		t.Error("the host has promised walls")
 	}
 }

@@ -39,7 +39,8 @@ func unprivileged(t testing.TB) host.Launcher {
 		t.Fatal(err)
 	}
 	user := strconv.Itoa(20_000 + os.Getpid()%40_000)
-	return host.Launcher{Self: append([]string{setpriv, "--reuid=" + user, "--regid=" + user, "--clear-groups", self}, args...)}
+	return host.Launcher{Self: append([]string{setpriv, "--reuid=" + user, "--regid=" + user, "--clear-groups", self},
+		args...)}
 }
 
 func copyFile(to, from string) error {

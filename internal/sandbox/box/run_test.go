@@ -29,10 +29,14 @@ func TestACommandIsRun(t *testing.T) {
 		{name: "signal", body: sh("kill -KILL $$"), code: 137, signal: "SIGKILL"},
 		{name: "stdin is empty", body: sh("cat; echo end"), out: "end\n"},
 		{name: "its own session", body: sh(`[ "$(cut -d' ' -f6 /proc/$$/stat)" = $$ ] && echo yes`), out: "yes\n"},
-		{name: "argv without a shell", body: wire.StartBody{Argv: []string{"printf", "%s|", "a b", "$HOME", "*"}, Env: []string{path}}, out: "a b|$HOME|*|"},
-		{name: "environment", body: wire.StartBody{Argv: []string{"sh", "-c", "env | grep -v -e ^_= -e ^PWD= -e ^SHLVL= | sed s/CALL=.*/CALL=/ | sort"}, Env: []string{path, "A=1", "MCP_TOOLS_CALL=forged"}},
+		{name: "argv without a shell", body: wire.StartBody{Argv: []string{"printf", "%s|", "a b", "$HOME", "*"},
+			Env: []string{path}}, out: "a b|$HOME|*|"},
+		{name: "environment", body: wire.StartBody{Argv: []string{"sh", "-c",
+			"env | grep -v -e ^_= -e ^PWD= -e ^SHLVL= | sed s/CALL=.*/CALL=/ | sort"},
+			Env: []string{path, "A=1", "MCP_TOOLS_CALL=forged"}},
 			out: "A=1\nMCP_TOOLS_CALL=\n" + path + "\n"},
-		{name: "directory", body: wire.StartBody{Argv: []string{"pwd"}, Dir: "/usr", Env: []string{path}}, out: "/usr\n"},
+		{name: "directory", body: wire.StartBody{Argv: []string{"pwd"}, Dir: "/usr", Env: []string{path}},
+			out: "/usr\n"},
 		{name: "the name it is called by", body: sh("echo $0"), out: "sh\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,7 +59,8 @@ func TestMergedOutputKeepsItsOrder(t *testing.T) {
 	body := sh("for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done")
 	body.Merge = true
 	s := run(t, open(t), body)
-	if want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\n"; s.stdout() != want || s.stderr() != "" {
+	if want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\n"; s.stdout() != want ||
+		s.stderr() != "" {
 		t.Errorf("%q, %q", s.stdout(), s.stderr())
 	}
 }
@@ -79,19 +84,26 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		want error
 		text string
 	}{
-		{"no program", wire.StartBody{Argv: []string{"nonesuch"}, Dir: "/", Env: []string{path}}, box.ErrNoProgram, "nonesuch"},
+		{"no program", wire.StartBody{Argv: []string{"nonesuch"}, Dir: "/", Env: []string{path}}, box.ErrNoProgram,
+			"nonesuch"},
 		{"no file", wire.StartBody{Argv: []string{"/nonesuch"}, Dir: "/"}, box.ErrNoProgram, ""},
-		{"no directory", wire.StartBody{Argv: []string{"true"}, Dir: "/nonesuch", Env: []string{path}}, box.ErrNoDir, ""},
-		{"a file as directory", wire.StartBody{Argv: []string{"true"}, Dir: plain, Env: []string{path}}, box.ErrNoDir, ""},
+		{"no directory", wire.StartBody{Argv: []string{"true"}, Dir: "/nonesuch", Env: []string{path}}, box.ErrNoDir,
+			""},
+		{"a file as directory", wire.StartBody{Argv: []string{"true"}, Dir: plain, Env: []string{path}}, box.ErrNoDir,
+			""},
 		{"no PATH", wire.StartBody{Argv: []string{"sh"}, Dir: "/"}, box.ErrNoProgram, "PATH"},
 		{"nothing", wire.StartBody{Dir: "/"}, box.ErrNoProgram, ""},
 		{"no interpreter", wire.StartBody{Argv: []string{script}, Dir: "/"}, box.ErrNoProgram, "interpreter"},
 		{"not executable", wire.StartBody{Argv: []string{plain}, Dir: "/"}, nil, "permission"},
-		{"not executable in PATH", wire.StartBody{Argv: []string{"plain"}, Dir: "/", Env: []string{"PATH=" + dir}}, nil, "permission"},
-		{"the directory is not in PATH", wire.StartBody{Argv: []string{"local"}, Dir: dir, Env: []string{"PATH=.:"}}, box.ErrNoProgram, ""},
+		{"not executable in PATH", wire.StartBody{Argv: []string{"plain"}, Dir: "/", Env: []string{"PATH=" + dir}}, nil,
+			"permission"},
+		{"the directory is not in PATH", wire.StartBody{Argv: []string{"local"}, Dir: dir, Env: []string{"PATH=.:"}},
+			box.ErrNoProgram, ""},
 		{"NUL", wire.StartBody{Argv: []string{"/bin/true", "a\x00b"}, Dir: "/"}, nil, "invalid"},
-		{"too long", wire.StartBody{Argv: []string{"/bin/true", strings.Repeat("x", 1<<20)}, Dir: "/"}, nil, "too long"},
-		{"longer than a frame", wire.StartBody{Argv: []string{"/bin/true", strings.Repeat("x", 5<<20)}, Dir: "/"}, nil, "bytes"},
+		{"too long", wire.StartBody{Argv: []string{"/bin/true", strings.Repeat("x", 1<<20)}, Dir: "/"}, nil,
+			"too long"},
+		{"longer than a frame", wire.StartBody{Argv: []string{"/bin/true", strings.Repeat("x", 5<<20)}, Dir: "/"}, nil,
+			"bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := b.Start(t.Context(), c.body, newSink())

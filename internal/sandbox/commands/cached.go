@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// cached is a value that costs something to find, and is good for a while. One
-// caller finds it, and the others wait for that.
+// cached holds a value that is expensive to compute, until it expires. If several
+// callers need it at the same time, one computes it and the others wait.
 type cached[T any] struct {
-	turn  chan struct{} // holds who looks
+	turn  chan struct{} // semaphore for the fields below
 	value T
 	until time.Time
 }
 
 func newCached[T any]() *cached[T] { return &cached[T]{turn: make(chan struct{}, 1)} }
 
-// get returns the value, or finds it, and for how long it is good.
+// get returns the value. If it has expired, find returns a new one and its lifetime.
 func (c *cached[T]) get(ctx context.Context, find func(context.Context) (T, time.Duration, error)) (T, error) {
 	var none T
 	select {
@@ -35,14 +35,14 @@ func (c *cached[T]) get(ctx context.Context, find func(context.Context) (T, time
 	return value, nil
 }
 
-// doubt has the value found anew.
-func (c *cached[T]) doubt() {
+// invalidate makes the next get compute the value again.
+func (c *cached[T]) invalidate() {
 	c.turn <- struct{}{}
 	c.until = time.Time{}
 	<-c.turn
 }
 
-// stale says that the value is no longer good, and nobody is looking for it.
+// stale reports whether the value has expired and no caller is computing it.
 func (c *cached[T]) stale(now time.Time) bool {
 	select {
 	case c.turn <- struct{}{}:

@@ -13,17 +13,17 @@ import (
 
 const (
 	probeLimit = 10 * time.Second
-	probeAgain = time.Minute    // after one that failed
-	probeGood  = 12 * time.Hour // what works is doubted when a start fails
+	probeAgain = time.Minute    // after a failed probe
+	probeGood  = 12 * time.Hour // a failed start invalidates the result earlier
 )
 
-// A wall is a launcher, and what was found out about it.
-type wall struct {
+// A launcher is a sandbox.Launcher with its cached probe result.
+type launcher struct {
 	sandbox.Launcher
 	found *cached[sandbox.Finding]
 }
 
-func (w *wall) finding(ctx context.Context) (sandbox.Finding, error) {
+func (w *launcher) finding(ctx context.Context) (sandbox.Finding, error) {
 	return w.found.get(ctx, func(ctx context.Context) (sandbox.Finding, time.Duration, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
 		defer cancel()
@@ -35,22 +35,22 @@ func (w *wall) finding(ctx context.Context) (sandbox.Finding, error) {
 	})
 }
 
-// Lacks says why walls of which this was found will not do, or "".
-func Lacks(f sandbox.Finding, require []sandbox.Promise) string {
+// WhyUnusable returns why a launcher with this finding cannot be used, or "".
+func WhyUnusable(f sandbox.Finding, require []sandbox.Promise) string {
 	if !f.Works {
 		return f.Text
 	}
 	for _, p := range require {
 		if !slices.Contains(f.Holds, p) {
-			return fmt.Sprintf("it cannot keep the promise %q that this profile requires", p)
+			return fmt.Sprintf("it cannot guarantee %q, which this profile requires", p)
 		}
 	}
 	return ""
 }
 
-// choose finds the walls for a policy. The note says why they are not the
-// first choice.
-func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, err error) {
+// choose returns the launcher for a policy. The note says why it is not the
+// preferred one.
+func (c *Commands) choose(ctx context.Context, p Policy) (w *launcher, note string, err error) {
 	switch p.Mode {
 	case Off:
 		return nil, "", tool.Errorf(tool.Unavailable, "this profile runs no commands").
@@ -58,7 +58,7 @@ func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, 
 	case Auto, "":
 		return c.strongest(ctx, p)
 	}
-	for _, w := range c.walls {
+	for _, w := range c.launchers {
 		if w.Name() != string(p.Mode) {
 			continue
 		}
@@ -66,7 +66,7 @@ func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, 
 		if err != nil {
 			return nil, "", err
 		}
-		if why := Lacks(f, p.Require); why != "" {
+		if why := WhyUnusable(f, p.Require); why != "" {
 			return nil, "", unusable(w.Name(), why, f.Advice)
 		}
 		return w, "", nil
@@ -75,11 +75,11 @@ func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, 
 		Try("ask the operator to set one up, or to choose another for this profile")
 }
 
-// strongest is the first of the walls that works. The host has none, so it is
-// never it.
-func (c *Commands) strongest(ctx context.Context, p Policy) (w *wall, note string, err error) {
+// strongest returns the first launcher that works. It never returns the host,
+// which isolates nothing.
+func (c *Commands) strongest(ctx context.Context, p Policy) (w *launcher, note string, err error) {
 	var reasons []string
-	for _, w := range c.walls {
+	for _, w := range c.launchers {
 		if w.Name() == string(Host) {
 			continue
 		}
@@ -87,22 +87,22 @@ func (c *Commands) strongest(ctx context.Context, p Policy) (w *wall, note strin
 		if err != nil {
 			return nil, "", err
 		}
-		why := Lacks(f, p.Require)
+		why := WhyUnusable(f, p.Require)
 		if why == "" {
 			return w, strings.Join(reasons, "; "), nil
 		}
 		reasons = append(reasons, w.Name()+": "+why)
 	}
 	if reasons == nil {
-		reasons = []string{"none is set up"}
+		reasons = []string{"no sandbox is configured"}
 	}
 	return nil, "", tool.Errorf(tool.Unavailable, "no sandbox works here: %s", strings.Join(reasons, "; ")).
-		Try("ask the operator to run mcp-tools doctor, which says what to do")
+		Try("ask the operator to run mcp-tools doctor, which shows what to do")
 }
 
 func unusable(name, why, advice string) error {
 	if advice == "" {
-		advice = "the operator finds out more with mcp-tools doctor"
+		advice = "the operator finds the cause with mcp-tools doctor"
 	}
 	return tool.Errorf(tool.Unavailable, "the %s sandbox does not work: %s", name, why).Try("%s", advice)
 }

@@ -29,7 +29,8 @@ func TestWhichWalls(t *testing.T) {
 	}{
 		{"the strongest", Policy{}, works, works, "docker", "", ""},
 		{"the next", Policy{Mode: Auto}, broken, works, "kernel", "docker: no engine answers", ""},
-		{"what is required", Policy{Require: memory}, works, strong, "kernel", `docker: it cannot keep the promise "memory" that this profile requires`, ""},
+		{"what is required", Policy{Require: memory}, works, strong, "kernel",
+			`docker: it cannot keep the promise "memory" that this profile requires`, ""},
 		{"never the host", Policy{Mode: Auto}, broken, broken, "", "", "doctor"},
 		{"nobody keeps it", Policy{Require: memory}, works, works, "", "", "memory"},
 		{"fixed", Policy{Mode: Kernel}, works, works, "kernel", "", ""},
@@ -128,7 +129,8 @@ func TestSealedSites(t *testing.T) {
 	}, f)
 	ctx := caller(t)
 	s, err := c.Site(ctx, "data")
-	if err != nil || s.Dir != "/roots/data/deep" || s.Inode != "3:4" || !s.Network || s.Home != "/home" || s.Limit != 300*time.Second {
+	if err != nil || s.Dir != "/roots/data/deep" || s.Inode != "3:4" || !s.Network || s.Home != "/home" ||
+		s.Limit != 300*time.Second {
 		t.Errorf("the site is %+v, %v", s, err)
 	}
 	if !slices.Equal(s.Roots, []string{"/workspace", "/roots/data-2"}) {
@@ -143,7 +145,8 @@ func TestSealedSites(t *testing.T) {
 	cmd.Dir = "data"
 	run(ctx, t, c, cmd)
 	body := <-f.links[0].starts
-	for _, want := range []string{"HTTPS_PROXY=" + proxyURL, "HOME=/home", "USER=sandbox", "TMPDIR=/tmp", "PATH=" + usualPath} {
+	for _, want := range []string{"HTTPS_PROXY=" + proxyURL, "HOME=/home", "USER=sandbox", "TMPDIR=/tmp", "PATH=" +
+		defaultPath} {
 		if !slices.Contains(body.Env, want) {
 			t.Errorf("%s is not in %q", want, body.Env)
 		}
@@ -151,11 +154,13 @@ func TestSealedSites(t *testing.T) {
 	if body.Dir != "/roots/data/deep" || f.walls[0].Proxy != "/socket" || f.walls[0].Open || f.walls[0].Owner != "a/" {
 		t.Errorf("it starts in %q behind %+v", body.Dir, f.walls[0])
 	}
-	cmd = sandbox.Command{Argv: []string{"/p/gh"}, Apart: &sandbox.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
+	cmd = sandbox.Command{Argv: []string{"/p/gh"},
+		Apart: &sandbox.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
 	p := start(ctx, t, c, cmd)
 	finish(ctx, t, p)
 	body = <-f.links[1].starts
-	if body.Argv[0] != "/roots/gh" || !slices.ContainsFunc(body.Env, isCredential) || !slices.Equal(opened, []string{"a", "a", "h:1"}) {
+	if body.Argv[0] != "/roots/gh" || !slices.ContainsFunc(body.Env, isCredential) ||
+		!slices.Equal(opened, []string{"a", "a", "h:1"}) {
 		t.Errorf("apart it starts %q with %q and %q", body.Argv, body.Env, opened)
 	}
 	if err := p.Remove(ctx); err != nil || stopped != 1 {
@@ -174,16 +179,20 @@ func TestDirectoriesThatComeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := filepath.Join(t.TempDir(), "late")
 		f := newFake("kernel")
-		c := withFakes(t, Policy{}, func(o *Options) { o.ExtraRead, o.ExtraWrite = []string{late}, []string{late + "r"} }, f)
+		c := withFakes(t, Policy{}, func(o *Options) {
+			o.ExtraRead, o.ExtraWrite = []string{late},
+				[]string{late + "r"}
+		}, f)
 		ctx := as(t.Context(), "a", "s")
 		run(ctx, t, c, word("ok"))
 		if err := os.Mkdir(late, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		run(ctx, t, c, word("ok"))
-		time.Sleep(groundGood + time.Second)
+		time.Sleep(dirsTTL + time.Second)
 		run(ctx, t, c, word("ok"))
-		if len(f.walls) != 2 || len(f.walls[0].Binds) != 1 || len(f.walls[1].Binds) != 2 || f.walls[1].Binds[1].Host != late {
+		if len(f.walls) != 2 || len(f.walls[0].Binds) != 1 || len(f.walls[1].Binds) != 2 ||
+			f.walls[1].Binds[1].Host != late {
 			t.Errorf("the walls were %+v", f.walls)
 		}
 	})
@@ -203,7 +212,7 @@ func TestTemp(t *testing.T) {
 		{Docker, "/tmp/home", true, "/tmp"},
 		{Host, "/root", false, "/tmp"},
 	} {
-		p := &place{site: sandbox.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
+		p := &target{site: sandbox.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
 		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.sealed || filepath.Separator == '/') {
 			t.Errorf("%s with the home %s: %s", tt.tier, tt.home, got)
 		}

@@ -1,15 +1,15 @@
-// Package commands decides who gets which walls, and keeps what was started
-// behind them.
+// Package commands chooses the sandbox of each caller, and keeps the processes
+// that were started in it.
 //
-// It knows callers: which sandbox their profile asks for, what of the file
-// system is theirs, which of them share a sandbox (never two principals), and
-// which process was left to whom. It keeps sandboxes warm, replaces those that
-// were lost, and ends what nobody needs. It does not know how walls are built
-// (the launchers do), how a process is run (agent, by way of box), or what a
-// command means (tools/exec does).
+// It knows callers: which sandbox their profile asks for, which files they see,
+// which of them share a sandbox (two principals never do), and to which caller
+// a background process belongs. It keeps sandboxes open, replaces lost ones and
+// ends unused ones. It does not know how a sandbox is built (the launchers do),
+// how a process is run (box and agent do), or what a command means (tools/exec
+// does).
 //
-// Begin with [Commands.Start], and read place.go for where a command runs,
-// cell.go for the walls around it, and process.go for what becomes of it.
+// Begin with [Commands.Start]. See target.go for where a command runs,
+// instance.go for sandboxes, and process.go for running processes.
 package commands
 
 import (
@@ -25,37 +25,37 @@ import (
 const (
 	// closeLimit bounds how long Close waits.
 	closeLimit = 30 * time.Second
-	// lastMoment is what commands have to end by themselves when the server
-	// stops. Their clients promise theirs that all is gone in half a second.
+	// lastMoment is how long commands may continue when the server stops.
+	// Clients kill the server half a second after they close its input.
 	lastMoment = 200 * time.Millisecond
 )
 
 // Commands runs commands for callers. It implements the interface of tools/exec.
 type Commands struct {
-	o       Options
-	walls   []*wall
-	spool   *spool
-	moment  time.Duration   // lastMoment
-	life    context.Context // ends with Close
-	stop    context.CancelFunc
-	working sync.WaitGroup // what goes on in the background
-	finish  func() error   // what Close does, once
-	missing sync.Map       // paths that the operator was warned of
+	o         Options
+	launchers []*launcher
+	spool     *spool
+	moment    time.Duration   // lastMoment
+	ctx       context.Context // ends with Close
+	stop      context.CancelFunc
+	working   sync.WaitGroup // goroutines that Close waits for
+	finish    func() error   // waits for the goroutines, once
+	missing   sync.Map       // missing paths that were already logged
 
-	mu      sync.Mutex
-	closed  bool        // nothing is started any more
-	last    *time.Timer // ends what runs; nil until the server stops
-	armed   bool
-	sweeper *time.Timer
-	numbers uint64
-	warm    map[cellKey]*cell // those that take commands
-	cells   map[*cell]bool    // all that have not ended
-	running map[*process]bool // all of which something still runs
-	kept    map[string]*process
-	grounds map[owner]*cached[surveyed]
+	mu        sync.Mutex
+	closed    bool        // nothing can be started
+	last      *time.Timer // ends running commands; nil until Stop
+	armed     bool
+	sweeper   *time.Timer
+	numbers   uint64
+	warm      map[instanceKey]*instance // instances that accept commands
+	instances map[*instance]bool        // all instances that have not ended
+	running   map[*process]bool         // processes of which at least one descendant runs
+	kept      map[string]*process
+	dirs      map[owner]*cached[callerDirs]
 }
 
-// New returns commands that nobody has given yet. They have to be closed.
+// New returns Commands without any process. The caller must close it.
 func New(o Options) (*Commands, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -63,13 +63,13 @@ func New(o Options) (*Commands, error) {
 	}
 	c := &Commands{
 		o: o, spool: &spool{parent: o.Spool, most: o.Background.Total}, moment: lastMoment,
-		warm: map[cellKey]*cell{}, cells: map[*cell]bool{}, running: map[*process]bool{},
-		kept: map[string]*process{}, grounds: map[owner]*cached[surveyed]{},
+		warm: map[instanceKey]*instance{}, instances: map[*instance]bool{}, running: map[*process]bool{},
+		kept: map[string]*process{}, dirs: map[owner]*cached[callerDirs]{},
 	}
 	for _, l := range o.Launchers {
-		c.walls = append(c.walls, &wall{Launcher: l, found: newCached[sandbox.Finding]()})
+		c.launchers = append(c.launchers, &launcher{Launcher: l, found: newCached[sandbox.Finding]()})
 	}
-	c.life, c.stop = context.WithCancel(context.Background())
+	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.finish = sync.OnceValue(c.rest)
 	return c, nil
 }
@@ -78,9 +78,9 @@ func errClosed() error {
 	return tool.Errorf(tool.Unavailable, "the server is shutting down").Try("try again when it is back")
 }
 
-// Stop says that the server is about to end. What runs has a moment to end by
-// itself, so that the answers of what is nearly done are whole; then it is
-// killed, and whoever waits for it hears why.
+// Stop announces that the server is about to end. Running commands may continue
+// for a moment, so that calls that are nearly done return complete results; then
+// they are killed, and the calls that wait for them return the reason.
 func (c *Commands) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *Commands) Stop() {
 	}
 }
 
-// shut ends everything, and does not wait for that.
+// shut starts to end everything, and does not wait.
 func (c *Commands) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,20 +101,20 @@ func (c *Commands) shut() {
 		c.sweeper.Stop()
 	}
 	for p := range c.running {
-		p.doom("the server is shutting down")
+		p.markKilled("the server is shutting down")
 	}
-	for n := range c.cells {
+	for n := range c.instances {
 		c.end(n)
 	}
 }
 
-// Close ends all commands and waits until they are gone, but not for ever.
+// Close ends all commands and waits until they have ended, for at most closeLimit.
 func (c *Commands) Close() error {
 	c.shut()
 	return c.finish()
 }
 
-// rest waits for all that goes on in the background, and gives back the disk.
+// rest waits for all goroutines and removes the spool.
 func (c *Commands) rest() error {
 	c.stop()
 	done := make(chan struct{})
@@ -133,15 +133,14 @@ func (c *Commands) rest() error {
 	return errors.Join(err, c.spool.close())
 }
 
-// Sweep removes what processes left that died. It is for a start that has no
-// time for it; the first command that needs room does it too.
+// Sweep removes the files of dead processes. The first command that needs the
+// spool does it too; Sweep is for servers that start no command.
 func (c *Commands) Sweep() { sweepSpool(c.o.Spool) }
 
-// Findings says of each launcher whether it works here, for those who look
-// after the server.
+// Findings probes each launcher and returns the results by name, for status pages.
 func (c *Commands) Findings(ctx context.Context) map[string]sandbox.Finding {
 	all := map[string]sandbox.Finding{}
-	for _, w := range c.walls {
+	for _, w := range c.launchers {
 		if f, err := w.finding(ctx); err == nil {
 			all[w.Name()] = f
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// killLimit is when the sandbox of something that does not die is ended.
+// killLimit is when the sandbox of a process that does not die is ended.
 const killLimit = 10 * time.Second
 
-// Kill ends the process and everything that it has started, and waits for that
-// as long as ctx does.
+// Kill kills the process and all its descendants, and waits until they have
+// ended or ctx ends.
 func (p *process) Kill(ctx context.Context) error {
 	p.mu.Lock()
 	if p.gone {
@@ -23,16 +23,16 @@ func (p *process) Kill(ctx context.Context) error {
 		p.wanted = sandbox.Killed
 	}
 	if p.force == nil {
-		p.force = time.AfterFunc(killLimit, func() { p.c.end(p.cell) })
+		p.force = time.AfterFunc(killLimit, func() { p.c.end(p.instance) })
 	}
 	child := p.child
 	p.mu.Unlock()
 	if child != nil {
 		if err := child.Kill(); err != nil {
-			p.c.end(p.cell) // nobody is there to tell
+			p.c.end(p.instance) // the agent does not read its input
 		}
 	}
-	for _, done := range []chan struct{}{p.over, p.end} { // it is gone, and its status says so
+	for _, done := range []chan struct{}{p.over, p.end} { // all descendants have ended, and the status is final
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -42,8 +42,8 @@ func (p *process) Kill(ctx context.Context) error {
 	return nil
 }
 
-// doom says why the process is about to be killed with its sandbox.
-func (p *process) doom(why string) {
+// markKilled records why the process is about to be killed with its sandbox.
+func (p *process) markKilled(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended && p.wanted == "" {
@@ -51,14 +51,14 @@ func (p *process) doom(why string) {
 	}
 }
 
-// Write puts data into the process's stdin, and closes that when end is true.
+// Write writes data to the stdin of the process, and closes stdin if end is true.
 func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if len(data) > maxInput {
-		return tool.Errorf(tool.TooLarge, "the input has %d bytes, the most is %d", len(data), maxInput).
-			Try("write it to a file, and have the command read that")
+		return tool.Errorf(tool.TooLarge, "the input has %d bytes, the maximum is %d", len(data), maxInput).
+			Try("write it to a file, and let the command read the file")
 	}
 	p.mu.Lock()
 	ended, open := p.ended, p.open
@@ -68,10 +68,10 @@ func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 	}
 	p.mu.Unlock()
 	if ended {
-		return tool.Errorf(tool.Conflict, "the command has ended").Try("read what it wrote with process log")
+		return tool.Errorf(tool.Conflict, "the command has ended").Try("read its output with process log")
 	}
 	if !open {
-		return tool.Errorf(tool.Conflict, "nothing reads stdin: it was not opened, or is closed").
+		return tool.Errorf(tool.Conflict, "stdin of the command is closed or was not opened").
 			Try("start the command again, in the background and with tty")
 	}
 	err := p.child.Input(ctx, data)
@@ -83,7 +83,8 @@ func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 		return nil
 	case ctx.Err() != nil:
 		return tool.Errorf(tool.Busy, "the command does not read its stdin").
-			Try("see with process poll what it is doing; part of the input waits for it")
+			Try("check with process poll what it is doing; part of the input is still buffered")
 	}
-	return tool.Errorf(tool.Conflict, "the command takes no more input").Try("see with process poll how it is").Because(err)
+	return tool.Errorf(tool.Conflict, "the command accepts no more input").Try("check its state with process poll").
+		Because(err)
 }

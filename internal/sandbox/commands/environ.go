@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	// proxyURL is where an agent with a proxy listens for its commands.
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	// proxyURL is the address at which an agent with a proxy listens for its commands.
 	proxyURL = "http://127.0.0.1:3128"
 )
 
-// Directories that the kernel's walls always let in, for reading.
+// systemDirs returns the directories that the kernel sandbox always shows read-only.
 func systemDirs() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"}
 }
 
-// passed are the variables that commands get as the server has them.
+// passed returns the names of the variables that commands inherit from the server.
 func passed() []string {
 	names := []string{
 		"LANG", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "TZ",
@@ -35,8 +35,8 @@ func passed() []string {
 	return names
 }
 
-// environ is what a command gets: nothing is inherited. What comes later wins.
-func (c *Commands) environ(p *place, home string, tty, proxy bool, own []string) []string {
+// environ returns the environment of a command. Later values replace earlier ones.
+func (c *Commands) environ(p *target, home string, tty, proxy bool, own []string) []string {
 	env := environment{}
 	env.set("LANG", "C.UTF-8")
 	for _, name := range passed() {
@@ -68,7 +68,7 @@ func (c *Commands) environ(p *place, home string, tty, proxy bool, own []string)
 		}
 		env.set("NO_PROXY", "localhost,127.0.0.1,::1")
 		env.set("no_proxy", "localhost,127.0.0.1,::1")
-	case p.site.Sealed: // nobody is there, however often one tries
+	case p.site.Sealed: // no host can be reached: retries only cost time
 		env.set("CARGO_NET_RETRY", "0")
 		env.set("PIP_RETRIES", "0")
 		env.set("npm_config_fetch_retries", "0")
@@ -80,8 +80,8 @@ func (c *Commands) environ(p *place, home string, tty, proxy bool, own []string)
 	return env.list
 }
 
-// home is where a command's own files go, as it sees it.
-func home(p *place) string {
+// home returns the home directory of commands, as they see it.
+func home(p *target) string {
 	if p.layout.Home != "" {
 		return p.layout.Home
 	}
@@ -91,10 +91,10 @@ func home(p *place) string {
 	return "/tmp"
 }
 
-// temp is where temporary files go, as a command sees it. Behind walls it has a
-// /tmp of its own, but where its home lies in that of this machine: then only
-// the home is its own.
-func (p *place) temp(home string) string {
+// temp returns the directory for temporary files, as a command sees it. A sandbox
+// has its own /tmp. The exception is a kernel sandbox whose home lies in the
+// host's temporary directory: there only the home is private.
+func (p *target) temp(home string) string {
 	dir := strings.TrimSuffix(os.TempDir(), string(filepath.Separator))
 	if !p.site.Sealed {
 		return dir
@@ -105,7 +105,7 @@ func (p *place) temp(home string) string {
 	return "/tmp"
 }
 
-// An environment holds each name once, in the order in which they came.
+// An environment holds each name once, in the order of the first assignment.
 type environment struct{ list []string }
 
 func (e *environment) set(name, value string) {
@@ -117,23 +117,23 @@ func (e *environment) set(name, value string) {
 	}
 }
 
-// checkEnviron refuses what no program can be given.
+// checkEnviron returns an error for variables that cannot be passed to a program.
 func checkEnviron(env []string) error {
 	for _, v := range env {
 		name, _, ok := strings.Cut(v, "=")
 		if !ok || name == "" || strings.ContainsRune(v, 0) {
-			return tool.Errorf(tool.Invalid, "a variable for the command has no name, or a zero byte").
+			return tool.Errorf(tool.Invalid, "a variable for the command has no name, or contains a zero byte").
 				Try("write it as NAME=value")
 		}
 	}
 	return nil
 }
 
-// searchPath is where a command's programs are: the directories of the server's
-// own PATH that commands see and cannot change.
-func (p *place) searchPath() []string {
+// searchPath returns the directories in which commands look up programs: those of
+// the server's PATH that commands can see and cannot change.
+func (p *target) searchPath() []string {
 	if p.site.Tier == string(Docker) {
-		return strings.Split(usualPath, ":") // the image's files, not ours
+		return strings.Split(defaultPath, ":") // the files of the image, not of this machine
 	}
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -142,14 +142,14 @@ func (p *place) searchPath() []string {
 		}
 	}
 	if len(dirs) == 0 && runtime.GOOS != "windows" {
-		return strings.Split(usualPath, ":")
+		return strings.Split(defaultPath, ":")
 	}
 	return dirs
 }
 
-// trusts says that programs in dir may be run by their names alone: commands
-// see it, neither they nor just anybody can put programs there.
-func (p *place) trusts(dir string) bool {
+// trusts reports whether programs in dir may be run by name alone: commands can
+// see dir, and neither they nor other users can write to it.
+func (p *target) trusts(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false
@@ -166,8 +166,8 @@ func (p *place) trusts(dir string) bool {
 	return !p.site.Sealed || p.admits(real)
 }
 
-// admits says that commands see a file of this machine under its own name.
-func (p *place) admits(path string) bool {
+// admits reports whether commands see a file of this machine under its own path.
+func (p *target) admits(path string) bool {
 	if inside, ok := p.inside(path); ok && inside == path {
 		return true
 	}

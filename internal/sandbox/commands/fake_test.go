@@ -26,7 +26,8 @@ type fake struct {
 }
 
 func newFake(name string) *fake {
-	return &fake{name: name, finding: sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files, sandbox.Network}}}
+	return &fake{name: name, finding: sandbox.Finding{Works: true,
+		Holds: []sandbox.Promise{sandbox.Files, sandbox.Network}}}
 }
 
 func (f *fake) Name() string { return f.name }

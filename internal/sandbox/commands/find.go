@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// finder finds programs for a command that runs in dir. In a container the
-// files are those of the image, and nothing is known about them here.
-func (p *place) finder(dir string) func(string) (path, identity string) {
+// finder returns a function that looks up programs for a command in dir. In a
+// container the files are those of the image, which are unknown here.
+func (p *target) finder(dir string) func(string) (path, identity string) {
 	return func(program string) (string, string) {
 		if p.site.Tier == string(Docker) || program == "" {
 			return "", ""
@@ -29,9 +29,9 @@ func (p *place) finder(dir string) func(string) (path, identity string) {
 	}
 }
 
-// identity tells the file at an absolute path from another, when commands can
-// see it.
-func (p *place) identity(path string) string {
+// identity returns the identity of the file at an absolute path, or "" if
+// commands cannot see it.
+func (p *target) identity(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !filepath.IsAbs(path) || p.site.Sealed && !p.admits(real) {
 		return ""
@@ -43,9 +43,9 @@ func (p *place) identity(path string) string {
 	return fileIdentity(real, info)
 }
 
-// program tells which file a path leads to, when commands can see and run it.
-func (p *place) program(path string) (found, identity string) {
-	for _, ending := range endings() {
+// program returns the file that a path resolves to, if commands can see and run it.
+func (p *target) program(path string) (found, identity string) {
+	for _, ending := range executableSuffixes() {
 		real, err := filepath.EvalSymlinks(path + ending)
 		if err != nil || p.site.Sealed && !p.admits(real) {
 			continue
@@ -59,8 +59,8 @@ func (p *place) program(path string) (found, identity string) {
 	return "", ""
 }
 
-// endings are what a name of a program may lack.
-func endings() []string {
+// executableSuffixes returns the file name suffixes that a program's name may omit.
+func executableSuffixes() []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
 	}

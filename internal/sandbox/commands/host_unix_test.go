@@ -30,27 +30,32 @@ func TestRunsOnTheHost(t *testing.T) {
 	}{
 		{"output", sh("echo hello; echo oops >&2; exit 3"), "hello\n", "oops\n", 3},
 		{"no shell", sandbox.Command{Argv: []string{"echo", "$HOME;", "a  b"}}, "$HOME; a  b\n", "", 0},
-		{"nothing is inherited", sh("echo ${OF_THE_SERVER-none} $EXTRA $LANG $LC_ALL $TERM"), "none yes xx C dumb\n", "", 0},
-		{"own variables", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo $A $EXTRA"}, Env: []string{"A=1", "EXTRA=no"}}, "1 no\n", "", 0},
+		{"nothing is inherited", sh("echo ${OF_THE_SERVER-none} $EXTRA $LANG $LC_ALL $TERM"), "none yes xx C dumb\n",
+			"", 0},
+		{"own variables", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo $A $EXTRA"},
+			Env: []string{"A=1", "EXTRA=no"}}, "1 no\n", "", 0},
 		{"no stdin", sh("cat; echo end"), "end\n", "", 0},
 		{"stdin", sandbox.Command{Argv: []string{"cat"}, Stdin: []byte("given")}, "given", "", 0},
-		{"one stream", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true}, "a\nb\nc\n", "", 0},
+		{"one stream", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true},
+			"a\nb\nc\n", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := caller(t)
 			p := start(ctx, t, c, tt.cmd)
 			s := finish(ctx, t, p)
-			if s.State != sandbox.Exited || s.Code != tt.code || text(t, p.Log(sandbox.Stdout)) != tt.out || text(t, p.Log(sandbox.Stderr)) != tt.errText {
-				t.Errorf("got %+v, stdout %q, stderr %q", s, text(t, p.Log(sandbox.Stdout)), text(t, p.Log(sandbox.Stderr)))
+			if s.State != sandbox.Exited || s.Code != tt.code || text(t, p.Log(sandbox.Stdout)) != tt.out ||
+				text(t, p.Log(sandbox.Stderr)) != tt.errText {
+				t.Errorf("got %+v, stdout %q, stderr %q", s, text(t, p.Log(sandbox.Stdout)),
+					text(t, p.Log(sandbox.Stderr)))
 			}
 			if s.Tier != "host" || !strings.HasPrefix(s.ID, "p_") || s.Text != tt.cmd.Text {
 				t.Errorf("the status is %+v", s)
 			}
 		})
 	}
-	if len(c.cells) != 1 {
-		t.Errorf("there are %d sandboxes for one session", len(c.cells))
+	if len(c.instances) != 1 {
+		t.Errorf("there are %d sandboxes for one session", len(c.instances))
 	}
 }
 
@@ -159,7 +164,8 @@ func TestChildrenThatGoOn(t *testing.T) {
 func TestTalkingToACommand(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
-	p := start(ctx, t, c, sandbox.Command{Argv: []string{"/bin/sh", "-c", `printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
+	p := start(ctx, t, c, sandbox.Command{Argv: []string{"/bin/sh", "-c",
+		`printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
 	if s := p.Wait(ctx, sandbox.Until{Pattern: `name\? $`}); s.Matched != "name? " {
 		t.Fatalf("an unfinished line is not found: %+v", s)
 	}
@@ -197,7 +203,7 @@ func TestALostSandbox(t *testing.T) {
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begun; sleep 1000"))
 	p.Wait(ctx, sandbox.Until{Pattern: "begun"})
-	if err := syscall.Kill(p.cell.box.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.instance.box.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s := finish(ctx, t, p)
@@ -215,14 +221,15 @@ func TestManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if out, s := run(ctx, t, c, sh("echo one; sleep 0.01; echo two")); out != "one\ntwo\n" || s.State != sandbox.Exited {
+			if out, s := run(ctx, t, c, sh("echo one; sleep 0.01; echo two")); out != "one\ntwo\n" ||
+				s.State != sandbox.Exited {
 				t.Errorf("%q %+v", out, s)
 			}
 		})
 	}
 	all.Wait()
-	if len(c.cells) != 1 {
-		t.Errorf("there are %d sandboxes", len(c.cells))
+	if len(c.instances) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.instances))
 	}
 }
 
@@ -248,7 +255,7 @@ func TestCancelStorm(t *testing.T) {
 	if out, s := run(ctx, t, c, sh("echo still")); out != "still\n" {
 		t.Errorf("afterwards: %q %+v", out, s)
 	}
-	for n := range c.cells {
+	for n := range c.instances {
 		if n.busy > 1 {
 			t.Errorf("the sandbox counts %d commands", n.busy)
 		}
@@ -280,8 +287,8 @@ func TestCloseWhileBusy(t *testing.T) {
 	all.Wait()
 	_, err := c.Start(ctx, sh("true"))
 	refused(t, err, tool.Unavailable, "shutting down")
-	if len(c.cells)+len(c.running) != 0 {
-		t.Errorf("after the end there are %d sandboxes and %d commands", len(c.cells), len(c.running))
+	if len(c.instances)+len(c.running) != 0 {
+		t.Errorf("after the end there are %d sandboxes and %d commands", len(c.instances), len(c.running))
 	}
 	if entries, err := os.ReadDir(c.o.Spool); len(entries) != 0 {
 		t.Errorf("in the spool there are still %v, %v", entries, err)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileIdentity tells the file at a path from another in its place, and from
-// itself when it was written to: the time of the last change cannot be set.
+// fileIdentity returns a string that changes if the file is written to or replaced.
+// It uses the change time, which no program can set.
 func fileIdentity(path string, _ fs.FileInfo) string {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 )
 
-// fileIdentity tells a file from another in its place, and from itself when it
-// was written to, as far as its size and time do.
+// fileIdentity returns a string that changes if the file is written to or replaced,
+// as far as size and modification time show it.
 func fileIdentity(_ string, info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", info.Size(), info.ModTime().UnixNano())
 }

@@ -55,7 +55,8 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 	if path, id := s.Find(canary); id != "" || s.File(canary) != "" {
 		t.Errorf("what is outside is found as %q", path)
 	}
-	text := `echo mine > file && cat file; cat ` + extra + `/file; (echo x > ` + extra + `/file) 2>/dev/null || echo locked; cat ` + canary + ` 2>/dev/null || echo hidden; cd && pwd`
+	text := `echo mine > file && cat file; cat ` + extra + `/file; (echo x > ` + extra +
+		`/file) 2>/dev/null || echo locked; cat ` + canary + ` 2>/dev/null || echo hidden; cd && pwd`
 	if out, _ := run(ctx, t, c, sh(text)); out != "mine\nextra\nlocked\nhidden\n"+s.Home+"\n" {
 		t.Errorf("it wrote %q", out)
 	}

@@ -22,7 +22,8 @@ func TestFloods(t *testing.T) {
 		t.Skip("a gigabyte takes a while")
 	}
 	const flood = 1 << 30
-	for name, source := range map[string]string{"lines": "yes 'a line that is not very long'", "no lines": "cat /dev/zero"} {
+	for name, source := range map[string]string{"lines": "yes 'a line that is not very long'",
+		"no lines": "cat /dev/zero"} {
 		t.Run(name, func(t *testing.T) {
 			c := newCommands(t)
 			ctx := caller(t)
@@ -46,7 +47,8 @@ func TestFloods(t *testing.T) {
 				t.Errorf("the end is %q, %v", end, err)
 			}
 			from, to := p.Log(sandbox.Stdout).Gap()
-			t.Logf("in %s, %d others ran meanwhile, %d KiB more memory, %d MiB kept", s.Took, others, most>>10, (flood-(to-from))>>20)
+			t.Logf("in %s, %d others ran meanwhile, %d KiB more memory, %d MiB kept", s.Took, others, most>>10,
+				(flood-(to-from))>>20)
 			if most > 16<<20 {
 				t.Errorf("it took %d KiB more memory", most>>10)
 			}
@@ -72,7 +74,8 @@ func TestAFullDisk(t *testing.T) {
 		needtest.Lacking(t, "root", "only root can mount a small file system")
 	}
 	disk := t.TempDir()
-	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", disk).CombinedOutput(); err != nil {
+	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs",
+		disk).CombinedOutput(); err != nil {
 		needtest.Lacking(t, "mount", "no file system can be mounted here: "+string(out))
 	}
 	t.Cleanup(func() {
@@ -102,7 +105,8 @@ func TestAFullDisk(t *testing.T) {
 	if err := p.Remove(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if out, s := run(ctx, t, c, sh("head -c 200000 /dev/zero | wc -c")); strings.TrimSpace(out) != "200000" || s.Why != "" {
+	if out, s := run(ctx, t, c, sh("head -c 200000 /dev/zero | wc -c")); strings.TrimSpace(out) != "200000" ||
+		s.Why != "" {
 		t.Errorf("afterwards: %q %+v", out, s)
 	}
 }

@@ -7,41 +7,41 @@ import (
 	"sync"
 )
 
-// memoryLog is how much of a log is kept without a file: the output of most
-// commands.
+// memoryLog is the number of bytes that a log keeps in memory before it uses a
+// file. It suffices for most commands.
 const memoryLog = 64 << 10
 
-// A log keeps what was written to one stream: the head, and in a ring the tail
-// of what did not fit. Both lie in memory while they are small, and then in a
-// file that has no name. Where the disk gives no more, the head ends there, and
-// the tail is as much as memory holds: a full disk is no failure of the command.
+// A log keeps the output of one stream: the head, and the tail in a ring buffer.
+// Both are in memory while they are small, and then in an unnamed file. If the
+// disk is full, the head ends there and the tail is a ring in memory: a full disk
+// does not make the command fail.
 type log struct {
 	spool *spool
-	head  int64 // how long the head may become
-	ring  int64 // likewise the tail
+	head  int64 // maximum length of the head
+	ring  int64 // maximum length of the tail
 
-	mu     sync.Mutex
-	size   int64
-	memory []byte // the head, until there is a file
-	file   *os.File
-	last   []byte // the tail, where the disk gives no more
-	from   int64  // the offset where the ring begins
-	extent *extent
-	spilt  bool // the memory was not enough
-	failed bool
-	gone   bool
+	mu          sync.Mutex
+	size        int64
+	memory      []byte // the head, until there is a file
+	file        *os.File
+	last        []byte // the tail, if the disk is full
+	from        int64  // offset at which the ring begins
+	reservation *reservation
+	spilled     bool // the memory limit was exceeded
+	failed      bool
+	gone        bool
 }
 
-// newLog returns a log that keeps up to most bytes.
+// newLog returns a log that keeps at most the given number of bytes.
 func newLog(s *spool, most int64) *log {
 	most = max(most, 2*memoryLog)
-	l := &log{spool: s, head: most / 2, ring: most - most/2, from: most / 2, extent: s.extent()}
-	runtime.AddCleanup(l, (*extent).release, l.extent) // for those that nobody forgets
+	l := &log{spool: s, head: most / 2, ring: most - most/2, from: most / 2, reservation: s.reservation()}
+	runtime.AddCleanup(l, (*reservation).release, l.reservation) // for logs that are never discarded explicitly
 	return l
 }
 
-// write adds data. It cannot fail: what cannot be kept is lost, and the gap
-// tells of it.
+// write appends data. It cannot fail: data that cannot be kept is dropped and
+// becomes part of the gap.
 func (l *log) write(data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,18 +54,18 @@ func (l *log) write(data []byte) {
 	}
 }
 
-// some keeps the beginning of data, as much as goes to one place, and returns
-// how much that was. Where it is nothing the disk is full, and it will be
-// something the next time.
+// some keeps the first part of data that goes to one storage, and returns its
+// length. It returns 0 when it has switched to another storage: the caller calls
+// again.
 func (l *log) some(data []byte) (n int) {
 	switch {
 	case l.failed:
 		n = l.keepLast(data)
-	case !l.spilt && l.size+int64(len(data)) <= memoryLog:
+	case !l.spilled && l.size+int64(len(data)) <= memoryLog:
 		l.memory = append(l.memory, data...)
 		n = len(data)
-	case !l.spilt:
-		l.spilt = true
+	case !l.spilled:
+		l.spilled = true
 		if !l.spill() {
 			l.fail()
 		}
@@ -74,15 +74,15 @@ func (l *log) some(data []byte) (n int) {
 		at, room := l.place(l.size)
 		data = data[:min(int64(len(data)), room)]
 		if n = l.put(data, at); n < len(data) {
-			defer l.fail() // what was written still counts
+			defer l.fail() // the bytes that were written still count
 		}
 	}
 	l.size += int64(n)
 	return n
 }
 
-// place says where in the file the byte at offset lies, and how many of those
-// that follow lie behind it.
+// place returns the position in the file of the byte at offset, and how many of
+// the following bytes are contiguous with it.
 func (l *log) place(offset int64) (at, room int64) {
 	if offset < l.head {
 		return offset, l.head - offset
@@ -91,18 +91,18 @@ func (l *log) place(offset int64) (at, room int64) {
 	return l.head + within, l.ring - within
 }
 
-// put writes data to the file, or as much of it as the disk takes.
+// put writes data to the file, and returns how many bytes the disk accepted.
 func (l *log) put(data []byte, at int64) int {
-	if !l.extent.reach(at + int64(len(data))) {
+	if !l.reservation.reach(at + int64(len(data))) {
 		return 0
 	}
-	n, _ := l.file.WriteAt(data, at) // fewer bytes say it all
+	n, _ := l.file.WriteAt(data, at) // n contains the result
 	return n
 }
 
-// spill moves what is in memory into a file.
+// spill moves the memory into a file.
 func (l *log) spill() bool {
-	if !l.extent.reach(int64(len(l.memory))) {
+	if !l.reservation.reach(int64(len(l.memory))) {
 		return false
 	}
 	file, err := l.spool.create()
@@ -110,15 +110,14 @@ func (l *log) spill() bool {
 		return false
 	}
 	if _, err := file.WriteAt(l.memory, 0); err != nil {
-		_ = file.Close() // it holds nothing that is needed
+		_ = file.Close() // the memory still holds the data
 		return false
 	}
 	l.file, l.memory = file, nil
 	return true
 }
 
-// fail ends the use of the disk: what is there and in one piece is the head
-// from now on.
+// fail stops the use of the disk. The contiguous bytes in the file become the head.
 func (l *log) fail() {
 	l.failed = true
 	if l.size <= l.head+l.ring { // nothing was written over yet
@@ -127,7 +126,7 @@ func (l *log) fail() {
 	l.from, l.ring = l.size, memoryLog
 }
 
-// keepLast puts data into the ring in memory.
+// keepLast writes data to the ring in memory.
 func (l *log) keepLast(data []byte) int {
 	if l.last == nil {
 		l.last = make([]byte, l.ring)
@@ -135,7 +134,7 @@ func (l *log) keepLast(data []byte) int {
 	return copy(l.last[(l.size-l.from)%l.ring:], data)
 }
 
-// gap is what is gone. The lock is held.
+// gap returns the range of dropped bytes. l.mu is held.
 func (l *log) gap() (from, to int64) {
 	from = min(l.head, l.size)
 	to = max(l.from, l.size-l.ring)
@@ -145,21 +144,21 @@ func (l *log) gap() (from, to int64) {
 	return from, min(to, l.size)
 }
 
-// Size is how many bytes were written.
+// Size returns the number of bytes that were written.
 func (l *log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size
 }
 
-// Gap is what is gone: from the first to before the second offset.
+// Gap returns the range of dropped bytes: from the first up to the second offset.
 func (l *log) Gap() (from, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.gap()
 }
 
-// short says that the disk gave less than the log wanted.
+// short reports whether bytes were dropped because the disk was full.
 func (l *log) short() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,8 +166,8 @@ func (l *log) short() bool {
 	return l.failed && from < to
 }
 
-// ReadAt reads what is kept; within the gap it returns io.ErrNoProgress, and
-// what lies before it comes with that error too.
+// ReadAt reads bytes that were kept. It returns io.ErrNoProgress in the gap, also
+// together with the bytes before it.
 func (l *log) ReadAt(p []byte, offset int64) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +198,7 @@ func (l *log) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// read reads what lies in one piece behind an offset that is kept.
+// read reads contiguous bytes at an offset that was kept.
 func (l *log) read(p []byte, offset int64) (int, error) {
 	if l.failed && offset >= l.from {
 		return copy(p, l.last[(offset-l.from)%l.ring:]), nil
@@ -214,14 +213,14 @@ func (l *log) read(p []byte, offset int64) (int, error) {
 	return l.file.ReadAt(p[:min(int64(len(p)), room)], at)
 }
 
-// forget gives back what the log holds. It can be read no more.
+// forget releases the storage. The log cannot be read afterwards.
 func (l *log) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = true
 	if l.file != nil {
-		_ = l.file.Close() // nobody reads it any more
+		_ = l.file.Close() // the data is no longer needed
 	}
 	l.file, l.memory, l.last = nil, nil, nil
-	l.extent.release()
+	l.reservation.release()
 }

@@ -60,9 +60,11 @@ func compare(t *testing.T, l *log, all []byte) {
 		case errors.Is(err, io.EOF) && end == int64(len(all)):
 		case errors.Is(err, io.ErrNoProgress) && end >= from && end < to:
 		default:
-			t.Fatalf("reading at %d of %d with a gap from %d to %d gives %d bytes and %v", offset, len(all), from, to, n, err)
+			t.Fatalf("reading at %d of %d with a gap from %d to %d gives %d bytes and %v", offset, len(all), from, to,
+				n, err)
 		}
-		if offset < from && end < min(from, offset+int64(len(buf))) || offset >= to && end < min(int64(len(all)), offset+int64(len(buf))) {
+		if offset < from && end < min(from, offset+int64(len(buf))) || offset >= to &&
+			end < min(int64(len(all)), offset+int64(len(buf))) {
 			t.Fatalf("reading at %d gives %d bytes only", offset, n)
 		}
 	}
@@ -85,7 +87,8 @@ func writeRandom(l *log, seed uint64, total, piece int) []byte {
 
 func TestLogKeepsHeadAndTail(t *testing.T) {
 	const budget = 256 << 10
-	for _, total := range []int{0, 1, memoryLog - 1, memoryLog, memoryLog + 1, 128 << 10, 200 << 10, 256 << 10, 256<<10 + 1, 300 << 10, 1 << 20, 3<<20 + 17} {
+	for _, total := range []int{0, 1, memoryLog - 1, memoryLog, memoryLog + 1, 128 << 10, 200 << 10, 256 << 10,
+		256<<10 + 1, 300 << 10, 1 << 20, 3<<20 + 17} {
 		for _, piece := range []int{100, 32 << 10, 200 << 10} {
 			l := newLog(testSpool(t, 1<<30), budget)
 			all := writeRandom(l, uint64(total+piece), total, piece)
@@ -194,7 +197,7 @@ func TestWatcher(t *testing.T) {
 		w.add(sandbox.Stdout, fmt.Appendf(nil, "a%d", i))
 	}
 	w.add(sandbox.Stderr, []byte("b"))
-	w.add(sandbox.Stdout, bytes.Repeat([]byte("c"), watchMost)) // too much
+	w.add(sandbox.Stdout, bytes.Repeat([]byte("c"), maxPending)) // too much
 	w.add(sandbox.Stdout, []byte("d"))
 	w.finish(func() { close(end) })
 	w.add(sandbox.Stdout, []byte("after the end"))
@@ -218,7 +221,8 @@ func TestWatcherOfNothing(t *testing.T) {
 
 // BenchmarkWatcher is a flood with somebody who listens.
 func BenchmarkWatcher(b *testing.B) {
-	w, data, end := newWatcher(func(sandbox.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10), make(chan struct{})
+	w, data, end := newWatcher(func(sandbox.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10),
+		make(chan struct{})
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {

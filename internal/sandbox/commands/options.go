@@ -11,80 +11,81 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Mode says which walls a profile gets.
+// A Mode selects the sandbox of a profile.
 type Mode string
 
 // The modes.
 const (
-	Auto   Mode = "auto" // the strongest walls that work; never the host
+	Auto   Mode = "auto" // the strongest sandbox that works; never the host
 	Docker Mode = "docker"
 	Kernel Mode = "kernel"
-	Host   Mode = "host" // no walls
-	Off    Mode = "off"  // no commands
+	Host   Mode = "host" // no isolation
+	Off    Mode = "off"  // commands are disabled
 )
 
-// A Policy is what a profile says about commands.
+// A Policy holds the settings of a profile for commands.
 type Policy struct {
 	Mode    Mode // "" is auto
-	Network bool // commands may reach others, as far as the proxy lets them
+	Network bool // commands may reach other hosts, as far as the proxy allows it
 	Require []sandbox.Promise
 }
 
-// A Scope says which commands share walls, and so can see each other.
+// A Scope selects which commands share a sandbox, and so can see each other.
 type Scope string
 
 // The scopes.
 const (
-	Session Scope = "session" // those of one session
-	Agent   Scope = "agent"   // those of all sessions of one principal
+	Session Scope = "session" // the commands of one session
+	Agent   Scope = "agent"   // the commands of all sessions of one principal
 )
 
-// Background bounds what commands leave.
+// Background holds the limits of background commands.
 type Background struct {
-	Count  int           // commands that are left to one principal; 16
-	Age    time.Duration // of one that has ended; 30 minutes
-	Output int64         // bytes that are kept of one command; 64 MiB
-	Total  int64         // likewise of all commands, on disk; 1 GiB
+	Count  int           // commands per principal; default 16
+	Age    time.Duration // how long an ended command is kept; default 30 minutes
+	Output int64         // bytes of output kept per command; default 64 MiB
+	Total  int64         // bytes of output kept on disk for all commands; default 1 GiB
 }
 
-// Limit says how long a command may take.
+// Limit holds the timeouts of commands.
 type Limit struct {
-	Host    time.Duration // without walls, when nobody says; 60 seconds
-	Sandbox time.Duration // behind walls; 300 seconds
-	Most    time.Duration // 30 minutes
+	Host    time.Duration // default on the host; 60 seconds if zero
+	Sandbox time.Duration // default in a sandbox; 300 seconds if zero
+	Most    time.Duration // maximum; 30 minutes if zero
 }
 
-// Options say how commands run. Zero takes the default where one is named.
+// Options configures Commands. A zero value selects the default where one is given.
 type Options struct {
 	Launchers []sandbox.Launcher // the strongest first
 	Mode      func(tool.Caller) Policy
 	// Directories returns the directories that the commands of a caller work on.
 	Directories func(context.Context) (sandbox.Directories, error)
-	// Dir finds the directory that the model wrote, and what tells it from
-	// another that takes its name; "" is the workspace.
+	// Dir resolves the directory that the model wrote; "" is the workspace. The
+	// identity changes if another directory takes its place.
 	Dir func(ctx context.Context, path string) (dir, identity string, err error)
-	// Proxy opens a way out for commands, to public hosts and those that are
-	// named, that is there until stop; ctx bounds the opening only. Without it
-	// there is none.
+	// Proxy starts a proxy through which commands reach public hosts and the given
+	// ones. It runs until stop; ctx bounds the start only. A nil Proxy means no
+	// network.
 	Proxy func(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error)
 
-	Environ    []string // NAME=value that every command gets, beside the usual
+	Environ    []string // NAME=value for every command
 	ExtraRead  []string // directories of this machine that every command may read
-	ExtraWrite []string // likewise: change
+	ExtraWrite []string // directories of this machine that every command may change
 	Limits     sandbox.Limits
 	Limit      Limit
 	Scope      Scope         // session
-	Idle       time.Duration // after which walls without a command go; 10 minutes
-	Age        time.Duration // after which walls are replaced; 12 hours
-	Boxes      int           // that there are at a time; 64
+	Idle       time.Duration // how long an unused sandbox is kept; default 10 minutes
+	Age        time.Duration // maximum age of a sandbox; default 12 hours
+	Boxes      int           // maximum number of sandboxes; default 64
 	Background Background
-	Spool      string // a directory for output; nobody else may write to it
+	Spool      string // a directory for output that only the server may write to
 	Log        *slog.Logger
 }
 
 func (o Options) complete() (Options, error) {
 	if len(o.Launchers) == 0 || o.Mode == nil || o.Directories == nil || o.Dir == nil || o.Spool == "" {
-		return o, errors.New("commands need launchers, a mode, a ground, a way to find directories, and a spool")
+		return o,
+			errors.New("commands need launchers, a mode, directories, a function to resolve a directory, and a spool")
 	}
 	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Most < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||
 		o.Background.Count < 0 || o.Background.Age < 0 || o.Background.Output < 0 || o.Background.Total < 0 {
@@ -117,7 +118,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// fill puts a default into the place of nothing.
+// fill sets a zero value to its default.
 func fill[T comparable](into *T, usual T) {
 	var none T
 	if *into == none {

@@ -10,44 +10,44 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// waitsAfter is for how long a command that asked for something has to be
-// silent before it seems to wait for an answer.
+// waitsAfter is how long a command must be silent after a prompt to be reported as
+// waiting for input.
 const waitsAfter = 2 * time.Second
 
-// A process is a command that was started. The box calls it back with what
-// happens, in order and from one goroutine.
+// A process is a command that was started. It is the box.Sink of the command: the
+// box calls its methods in order, from one goroutine.
 type process struct {
-	c       *Commands
-	owner   owner
-	cell    *cell
-	child   *box.Child // nil when it was lost at the start
-	apart   bool
-	stdout  *log
-	stderr  *log
-	watcher *watcher // nil: nobody watches
+	c        *Commands
+	owner    owner
+	instance *instance
+	child    *box.Child // nil if the sandbox was lost at the start
+	apart    bool
+	stdout   *log
+	stderr   *log
+	watcher  *watcher // nil if the command has no Watch
 
-	// Of the lock of Commands:
-	left   bool // it was left to its owner
+	// Guarded by Commands.mu:
+	left   bool // the process was left to its owner
 	beyond bool
-	number uint64 // of those that were left: the order
+	number uint64 // the order of the kept processes
 
 	mu     sync.Mutex
-	status sandbox.Status // State, once it has ended, and what does not change
+	status sandbox.Status // State is Running until the end
 	exit   wire.ExitBody
 	ended  bool
 	gone   bool
-	wanted sandbox.State // what we did to it: Killed or TimedOut
-	quiet  time.Time     // since when it has written and read nothing
-	open   bool          // its stdin
-	prompt bool          // what it wrote last is not a whole line
-	late   *time.Timer   // ends its cell when the agent forgets the time
-	force  *time.Timer   // ends its cell when a kill does not help
+	wanted sandbox.State // Killed or TimedOut if the server ended it
+	quiet  time.Time     // the last time it wrote or read something
+	open   bool          // its stdin is open
+	prompt bool          // its last output is not a complete line
+	late   *time.Timer   // ends the instance if the agent does not enforce the timeout
+	force  *time.Timer   // ends the instance if a kill has no effect
 	change chan struct{}
-	end    chan struct{} // closed when it has ended
-	over   chan struct{} // closed when all that it started is gone too
+	end    chan struct{} // closed when the command has ended
+	over   chan struct{} // closed when all its descendants have ended too
 }
 
-// Output takes what the command wrote.
+// Output receives output of the command.
 func (p *process) Output(s sandbox.Stream, data []byte) {
 	if len(data) == 0 {
 		return
@@ -62,7 +62,7 @@ func (p *process) Output(s sandbox.Stream, data []byte) {
 	p.wake()
 }
 
-// Exited takes word that the command itself has ended.
+// Exited receives the exit status of the command itself.
 func (p *process) Exited(how wire.ExitBody) {
 	p.mu.Lock()
 	if p.ended {
@@ -83,12 +83,12 @@ func (p *process) Exited(how wire.ExitBody) {
 	p.mu.Unlock()
 	p.finish(state)
 	if p.apart {
-		p.c.end(p.cell) // with whatever it has left
+		p.c.end(p.instance) // also ends the descendants that still run
 	}
 }
 
-// Gone takes word that nothing of the command is left, or that the sandbox is
-// lost.
+// Gone is called when all descendants have ended, or with an error when the
+// sandbox is lost.
 func (p *process) Gone(err error) {
 	p.mu.Lock()
 	if p.gone {
@@ -99,7 +99,7 @@ func (p *process) Gone(err error) {
 	ended, state := p.ended, p.wanted
 	if !ended && state == "" {
 		state = sandbox.Vanished
-		p.status.Why = "the sandbox was lost, so what the command had done by then is not known"
+		p.status.Why = "the sandbox was lost, so it is not known how far the command got"
 	}
 	if p.force != nil {
 		p.force.Stop()
@@ -108,15 +108,14 @@ func (p *process) Gone(err error) {
 	if !ended {
 		p.finish(state)
 	}
-	p.c.departed(p, err)
+	p.c.removeRunning(p, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.over)
 	p.wake()
 }
 
-// finish says how the command has ended, once those who watch it have seen what
-// it wrote.
+// finish sets the final status, after the watcher has passed on all output.
 func (p *process) finish(state sandbox.State) {
 	at := time.Now()
 	p.mu.Lock()
@@ -139,7 +138,7 @@ func (p *process) finish(state sandbox.State) {
 	p.watcher.finish(tell)
 }
 
-// wake tells those who wait that something has changed. The lock is held.
+// wake notifies the goroutines that wait for a change. p.mu is held.
 func (p *process) wake() {
 	if p.change != nil {
 		close(p.change)
@@ -147,8 +146,7 @@ func (p *process) wake() {
 	}
 }
 
-// changed returns a channel that is closed at the next change. The lock is
-// held.
+// changed returns a channel that is closed at the next change. p.mu is held.
 func (p *process) changed() <-chan struct{} {
 	if p.change == nil {
 		p.change = make(chan struct{})
@@ -163,10 +161,10 @@ func (p *process) log(s sandbox.Stream) *log {
 	return p.stdout
 }
 
-// Log is what it has written to a stream.
+// Log returns the log of a stream.
 func (p *process) Log(s sandbox.Stream) sandbox.Log { return p.log(s) }
 
-// Status is how it is now.
+// Status returns the current status.
 func (p *process) Status() sandbox.Status {
 	p.c.mu.Lock()
 	beyond := p.beyond
@@ -177,7 +175,7 @@ func (p *process) Status() sandbox.Status {
 	s := p.status
 	s.Beyond = beyond
 	if short {
-		s.Why = join(s.Why, "the disk for output is full, so part of it is lost")
+		s.Why = join(s.Why, "the disk for output is full, so part of the output is lost")
 	}
 	if s.State == sandbox.Running {
 		s.Took = time.Since(s.Started)
@@ -202,7 +200,7 @@ func join(one, two string) string {
 	return one + "; " + two
 }
 
-// starved says what a command took too much of.
+// starved describes the limit that a command exceeded.
 func (c *Commands) starved(of string) string {
 	switch of {
 	case "memory":
@@ -210,10 +208,10 @@ func (c *Commands) starved(of string) string {
 	case "processes":
 		return fmt.Sprintf("it started more than %d processes", c.o.Limits.Processes)
 	}
-	return "it took too much of what the sandbox has"
+	return "it exceeded a limit of the sandbox"
 }
 
-// isOver says that nothing of it runs any more.
+// isOver reports whether the command and all its descendants have ended.
 func (p *process) isOver() bool {
 	select {
 	case <-p.over:
@@ -223,7 +221,7 @@ func (p *process) isOver() bool {
 	}
 }
 
-// endedAt is when the command itself ended.
+// endedAt returns when the command itself ended.
 func (p *process) endedAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// A spool is a directory of this process alone, for the output of commands and
-// for the files of those that hold credentials. It is made when something is
-// to be put there, since most processes never need it. Others have theirs beside
-// it; what a process left that died is removed by the next one.
+// A spool is a private directory of this process, for the output of commands and
+// for the files of commands with credentials. It is created at the first use,
+// since most servers never need it. Each server process has its own; the next
+// process removes the directories of dead ones.
 type spool struct {
 	parent string
-	most   int64 // bytes of all output
+	most   int64 // maximum number of bytes of all output
 
 	making sync.Mutex
-	dir    string // "" before it is made
+	dir    string // "" before it is created
 	lock   *os.File
 	closed bool
 
@@ -34,7 +34,7 @@ const (
 	lockName  = "lock"
 )
 
-// place is the directory.
+// place returns the directory, and creates it at the first call.
 func (s *spool) place() (dir string, err error) {
 	s.making.Lock()
 	defer s.making.Unlock()
@@ -47,14 +47,14 @@ func (s *spool) place() (dir string, err error) {
 	if err = private.MakeDir(s.parent); err == nil {
 		sweepSpool(s.parent)
 	}
-	for range 5 { // the sweep of another process can take a new directory for an old one
+	for range 5 { // the sweep of another process may remove a new directory before it is locked
 		if err != nil || s.dir != "" {
 			break
 		}
 		s.dir, s.lock, err = makeRun(s.parent)
 	}
 	if err == nil && s.dir == "" {
-		err = errors.New("others keep removing it")
+		err = errors.New("another process removes it again and again")
 	}
 	if err != nil {
 		return "", fmt.Errorf("the directory for the output of commands: %w", err)
@@ -62,7 +62,8 @@ func (s *spool) place() (dir string, err error) {
 	return s.dir, nil
 }
 
-// makeRun returns "" when another process was faster.
+// makeRun creates and locks a directory. It returns "" if another process removed
+// it in the meantime.
 func makeRun(parent string) (dir string, lock *os.File, err error) {
 	if dir, err = os.MkdirTemp(parent, runPrefix); err != nil {
 		return "", nil, err
@@ -81,8 +82,8 @@ func makeRun(parent string) (dir string, lock *os.File, err error) {
 	return dir, lock, nil
 }
 
-// sweepSpool removes what processes left that are no more. What cannot be
-// removed is in nobody's way.
+// sweepSpool removes the directories of dead processes. Errors are ignored: a later
+// sweep tries again.
 func sweepSpool(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -95,7 +96,7 @@ func sweepSpool(parent string) {
 		dir := filepath.Join(parent, e.Name())
 		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(dir) // only when it is empty: somebody may be about to make the lock
+			_ = os.Remove(dir) // fails unless it is empty: a process may be about to create the lock
 			continue
 		}
 		if err != nil {
@@ -108,8 +109,8 @@ func sweepSpool(parent string) {
 	}
 }
 
-// create makes a file without a name. Where files cannot be without one it
-// goes with the directory.
+// create returns a new unnamed file. Where open files keep their name, it is
+// removed with the directory.
 func (s *spool) create() (*os.File, error) {
 	dir, err := s.place()
 	if err != nil {
@@ -119,11 +120,11 @@ func (s *spool) create() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(file.Name()) // refused on Windows while it is open
+	_ = os.Remove(file.Name()) // fails on Windows while the file is open
 	return file, nil
 }
 
-// close removes everything. Logs that still have files can be read on.
+// close removes the directory. Logs with open files can still be read.
 func (s *spool) close() error {
 	s.making.Lock()
 	defer s.making.Unlock()
@@ -138,16 +139,16 @@ func (s *spool) close() error {
 	return err
 }
 
-// An extent is how much of the spool one file takes.
-type extent struct {
+// A reservation is the part of the spool's limit that one file uses.
+type reservation struct {
 	spool *spool
 	size  int64
 }
 
-func (s *spool) extent() *extent { return &extent{spool: s} }
+func (s *spool) reservation() *reservation { return &reservation{spool: s} }
 
-// reach asks for room up to an offset, and says whether there is.
-func (e *extent) reach(end int64) bool {
+// reach extends the reservation to end, and reports whether the limit permits it.
+func (e *reservation) reach(end int64) bool {
 	if end <= e.size {
 		return true
 	}
@@ -161,8 +162,8 @@ func (e *extent) reach(end int64) bool {
 	return true
 }
 
-// release gives the room back.
-func (e *extent) release() {
+// release returns the reserved bytes to the spool.
+func (e *reservation) release() {
 	e.spool.mu.Lock()
 	defer e.spool.mu.Unlock()
 	e.spool.used -= e.size

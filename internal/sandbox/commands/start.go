@@ -15,47 +15,47 @@ import (
 )
 
 const (
-	maxWords  = 512 << 10   // bytes of arguments and environment
-	maxInput  = wire.Window // bytes of stdin that are given at a time
+	maxWords  = 512 << 10   // maximum bytes of arguments and environment
+	maxInput  = wire.Window // maximum bytes of stdin per write
 	lateAfter = 15 * time.Second
 )
 
-// Site says where a command would run, and starts nothing.
+// Site returns where a command would run. It starts nothing.
 func (c *Commands) Site(ctx context.Context, dir string) (sandbox.Site, error) {
-	p, err := c.place(ctx, dir)
+	p, err := c.target(ctx, dir)
 	if err != nil {
 		return sandbox.Site{}, err
 	}
 	return p.site, nil
 }
 
-// Start starts a command. It outlives ctx: whoever starts it waits for its end,
-// kills it, or leaves it to the caller with Keep, and then has it removed.
+// Start starts a command, which continues after ctx ends. The caller of Start
+// waits for its end, kills it or keeps it, and finally removes it.
 func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
 	if err := check(cmd); err != nil {
 		return nil, err
 	}
-	place, err := c.place(ctx, cmd.Dir)
+	target, err := c.target(ctx, cmd.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if moved(cmd.At, place.site) {
-		return nil, tool.Errorf(tool.Conflict, "where commands run has changed since this one was looked at").
-			Try("send it again, so that it can be looked at anew")
+	if moved(cmd.At, target.site) {
+		return nil, tool.Errorf(tool.Conflict, "the sandbox or directory of this command changed after it was checked").
+			Try("call it again, so that it is checked for the current one")
 	}
-	var n *cell
+	var n *instance
 	if cmd.Apart != nil {
-		n, err = c.seclude(ctx, place, &cmd)
+		n, err = c.openPrivate(ctx, target, &cmd)
 	} else {
-		n, err = c.take(ctx, place)
+		n, err = c.take(ctx, target)
 	}
 	if err != nil {
 		return nil, err
 	}
 	body := wire.StartBody{
-		Argv: cmd.Argv, Dir: place.site.Dir, Input: cmd.Open || cmd.TTY || len(cmd.Stdin) > 0, Merge: cmd.Merge,
-		Env:     c.environ(place, n.home, cmd.TTY, n.proxy, cmd.Env),
-		Timeout: timeout(cmd, place.site),
+		Argv: cmd.Argv, Dir: target.site.Dir, Input: cmd.Open || cmd.TTY || len(cmd.Stdin) > 0, Merge: cmd.Merge,
+		Env:     c.environ(target, n.home, cmd.TTY, n.proxy, cmd.Env),
+		Timeout: timeout(cmd, target.site),
 		Limits: wire.Limits{
 			Memory: c.o.Limits.Memory, Processes: c.o.Limits.Processes,
 			FileSize: c.o.Limits.FileSize, CPUTime: c.o.Limits.CPUTime,
@@ -64,19 +64,20 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if cmd.TTY {
 		body.TTY = &wire.Size{Rows: 40, Cols: 120}
 	}
-	return c.run(ctx, place, n, cmd, body)
+	return c.run(ctx, target, n, cmd, body)
 }
 
-// moved reports whether a command would run elsewhere than it was judged for.
+// moved reports whether a command would run at another site than the approved one.
 func moved(judged, now sandbox.Site) bool {
-	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Sealed != now.Sealed || judged.Network != now.Network ||
+	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Sealed != now.Sealed ||
+		judged.Network != now.Network ||
 		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }
 
-// check refuses what cannot be started anywhere.
+// check returns an error for commands that cannot be started in any sandbox.
 func check(cmd sandbox.Command) error {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
-		return tool.Errorf(tool.Invalid, "there is no command").Try("say what to run")
+		return tool.Errorf(tool.Invalid, "there is no command").Try("pass the program to run")
 	}
 	size := 0
 	for _, word := range slices.Concat(cmd.Argv, cmd.Env) {
@@ -86,23 +87,24 @@ func check(cmd sandbox.Command) error {
 		}
 	}
 	if size > maxWords {
-		return tool.Errorf(tool.TooLarge, "the command has %d bytes, the most is %d", size, maxWords).
-			Try("write what is long to a file first")
+		return tool.Errorf(tool.TooLarge, "the command has %d bytes, the maximum is %d", size, maxWords).
+			Try("write long arguments to a file first")
 	}
 	if len(cmd.Stdin) > maxInput {
-		return tool.Errorf(tool.TooLarge, "stdin has %d bytes, the most is %d", len(cmd.Stdin), maxInput).
-			Try("write it to a file, and have the command read that")
+		return tool.Errorf(tool.TooLarge, "stdin has %d bytes, the maximum is %d", len(cmd.Stdin), maxInput).
+			Try("write it to a file, and let the command read the file")
 	}
 	return checkEnviron(cmd.Env)
 }
 
-// timeout is for how long a command may run. Zero is for ever.
+// timeout returns how long a command may run. Zero means no timeout.
 func timeout(cmd sandbox.Command, s sandbox.Site) time.Duration {
 	return min(max(cmd.Timeout, 0), s.Most)
 }
 
-// run starts a command in a cell that was taken for it.
-func (c *Commands) run(ctx context.Context, at *place, n *cell, cmd sandbox.Command, body wire.StartBody) (sandbox.Process, error) {
+// run starts a command in an instance that was acquired for it.
+func (c *Commands) run(ctx context.Context, at *target, n *instance, cmd sandbox.Command,
+	body wire.StartBody) (sandbox.Process, error) {
 	p := c.newProcess(at, n, cmd)
 	if err := c.admit(p); err != nil {
 		c.leave(n, false)
@@ -110,36 +112,36 @@ func (c *Commands) run(ctx context.Context, at *place, n *cell, cmd sandbox.Comm
 	}
 	child, err := n.box.Start(ctx, body, p)
 	if errors.Is(err, box.ErrLost) {
-		p.Gone(err) // it may have run: never again by itself
+		p.Gone(err) // it may have started, so it must not be started again
 		return p, nil
 	}
 	if err != nil {
 		p.abandon()
-		return nil, notStarted(ctx, cmd, err)
+		return nil, startError(ctx, cmd, err)
 	}
 	if p.begin(child, body.Timeout) {
 		return p, child.Kill()
 	}
 	if len(cmd.Stdin) > 0 {
-		err = child.Input(ctx, cmd.Stdin) // it fits, so this waits for nobody
+		err = child.Input(ctx, cmd.Stdin) // it fits into the window, so this does not wait
 	}
 	if err == nil && body.Input && !p.open {
 		err = child.EndInput()
 	}
 	if err != nil {
-		c.o.Log.Debug("stdin was not given", "id", p.status.ID, "error", err) // its end says why
+		c.o.Log.Debug("stdin was not given", "id", p.status.ID, "error", err) // the exit status shows the cause
 	}
 	return p, nil
 }
 
-func (c *Commands) newProcess(at *place, n *cell, cmd sandbox.Command) *process {
+func (c *Commands) newProcess(at *target, n *instance, cmd sandbox.Command) *process {
 	now := time.Now()
 	most, errMost := c.o.Background.Output*3/4, c.o.Background.Output/4
 	if cmd.Merge || cmd.TTY {
 		most, errMost = c.o.Background.Output, 0
 	}
 	p := &process{
-		c: c, owner: ownerOf(at.caller), cell: n, apart: cmd.Apart != nil,
+		c: c, owner: ownerOf(at.caller), instance: n, apart: cmd.Apart != nil,
 		stdout: newLog(c.spool, most), stderr: newLog(c.spool, errMost),
 		quiet: now, open: cmd.Open || cmd.TTY, end: make(chan struct{}), over: make(chan struct{}),
 		status: sandbox.Status{
@@ -153,8 +155,8 @@ func (c *Commands) newProcess(at *place, n *cell, cmd sandbox.Command) *process 
 	return p
 }
 
-// begin takes the child, and sees to the time if the agent does not. It says
-// whether somebody has wanted its end meanwhile.
+// begin sets the child, and starts a timer in case the agent does not enforce the
+// timeout. It reports whether the process was killed in the meantime.
 func (p *process) begin(child *box.Child, timeout time.Duration) (unwanted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,24 +167,24 @@ func (p *process) begin(child *box.Child, timeout time.Duration) (unwanted bool)
 	return p.wanted != ""
 }
 
-// abandon ends what never began.
+// abandon discards a process that did not start.
 func (p *process) abandon() {
 	p.Gone(nil)
 	p.forget()
 }
 
-// overdue ends a command that should have been ended by the agent, and all that
-// runs behind the same walls: whoever is there does not answer any more.
+// overdue ends the instance of a command that the agent did not end in time. It
+// ends the other commands in it too, since the agent no longer works.
 func (p *process) overdue() {
 	p.mu.Lock()
 	p.wanted = sandbox.TimedOut
 	p.mu.Unlock()
-	p.c.o.Log.Warn("a command outlived its time, so its sandbox is ended", "id", p.status.ID, "tier", p.status.Tier)
-	p.c.end(p.cell)
+	p.c.o.Log.Warn("a command exceeded its timeout, so its sandbox was ended", "id", p.status.ID, "tier", p.status.Tier)
+	p.c.end(p.instance)
 }
 
-// notStarted is what the model reads about a command that does not run.
-func notStarted(ctx context.Context, cmd sandbox.Command, err error) error {
+// startError returns the error for the model if a command does not start.
+func startError(ctx context.Context, cmd sandbox.Command, err error) error {
 	switch {
 	case errors.Is(err, box.ErrNoProgram):
 		return tool.Errorf(tool.NotFound, "there is no program %q", cmd.Argv[0]).
@@ -198,5 +200,5 @@ func notStarted(ctx context.Context, cmd sandbox.Command, err error) error {
 		return known
 	}
 	return tool.Errorf(tool.Unavailable, "the command %q could not be started: %w", cmd.Argv[0], err).
-		Try("mend the command if it is at fault, or try again")
+		Try("correct the command, or try again")
 }

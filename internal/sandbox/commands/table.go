@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// admit counts a process among those that run.
+// admit adds a process to the running ones.
 func (c *Commands) admit(p *process) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,33 +21,33 @@ func (c *Commands) admit(p *process) error {
 	return nil
 }
 
-// departed takes word that nothing of a process runs any more.
-func (c *Commands) departed(p *process, lost error) {
+// removeRunning removes a process of which nothing runs, and leaves its instance.
+func (c *Commands) removeRunning(p *process, lost error) {
 	c.mu.Lock()
 	delete(c.running, p)
 	c.mu.Unlock()
-	c.leave(p.cell, lost != nil)
+	c.leave(p.instance, lost != nil)
 }
 
-// sees says whether a caller may know of a process. The lock is held.
+// sees reports whether a caller has access to a process. c.mu is held.
 func (p *process) sees(caller tool.Caller) bool {
 	return p.owner.principal == caller.Principal() && (p.beyond || p.owner.session == caller.Session)
 }
 
-// Process finds a command that was left to the caller. That of another is not
-// there, like one that never was.
+// Process returns a process that was left to the caller. The process of another
+// caller is not found.
 func (c *Commands) Process(ctx context.Context, id string) (sandbox.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.kept[id]
 	if p == nil || !p.sees(tool.CallerFrom(ctx)) {
 		return nil, tool.Errorf(tool.NotFound, "no process %q", id[:min(len(id), 40)]).
-			Try("call process with action list to see those that are there")
+			Try("call process with action list to see the available ones")
 	}
 	return p, nil
 }
 
-// Processes are all that were left to the caller, the oldest first.
+// Processes returns the processes that were left to the caller, the oldest first.
 func (c *Commands) Processes(ctx context.Context) ([]sandbox.Process, error) {
 	caller := tool.CallerFrom(ctx)
 	c.mu.Lock()
@@ -68,8 +68,8 @@ func (c *Commands) Processes(ctx context.Context) ([]sandbox.Process, error) {
 
 func oldest(a, b *process) int { return cmp.Compare(a.number, b.number) }
 
-// Keep leaves the process to the caller. Where there are too many, the oldest
-// of those that have ended goes.
+// Keep leaves the process to the caller. If the maximum is reached, the oldest
+// ended process is removed.
 func (p *process) Keep(_ context.Context, beyond bool) error {
 	c := p.c
 	c.mu.Lock()
@@ -91,7 +91,7 @@ func (p *process) Keep(_ context.Context, beyond bool) error {
 		slices.SortFunc(mine, oldest)
 		at := slices.IndexFunc(mine, (*process).isOver)
 		if at < 0 {
-			return tool.Errorf(tool.Busy, "%d commands are running in the background, and more are not allowed", len(mine)).
+			return tool.Errorf(tool.Busy, "%d commands are running in the background, which is the maximum", len(mine)).
 				Try("end one with process kill; action list shows them")
 		}
 		c.drop(mine[at])
@@ -103,8 +103,8 @@ func (p *process) Keep(_ context.Context, beyond bool) error {
 	return nil
 }
 
-// Remove kills the process, if anything of it runs, and forgets it and what it
-// wrote.
+// Remove kills the process and its descendants if they run, and deletes it and
+// its output.
 func (p *process) Remove(ctx context.Context) error {
 	err := p.Kill(ctx)
 	p.c.mu.Lock()
@@ -112,7 +112,7 @@ func (p *process) Remove(ctx context.Context) error {
 	p.c.mu.Unlock()
 	if err == nil && p.apart {
 		select {
-		case <-p.cell.gone:
+		case <-p.instance.gone:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -120,7 +120,7 @@ func (p *process) Remove(ctx context.Context) error {
 	return err
 }
 
-// drop forgets a process. The lock is held.
+// drop deletes an ended process and its output. c.mu is held.
 func (c *Commands) drop(p *process) {
 	if c.kept[p.status.ID] == p {
 		delete(c.kept, p.status.ID)
@@ -129,29 +129,29 @@ func (c *Commands) drop(p *process) {
 	p.forget()
 }
 
-// forget gives back what the output takes.
+// forget releases the storage of the output.
 func (p *process) forget() {
 	p.stdout.forget()
 	p.stderr.forget()
 }
 
-// EndSession ends the commands of a session and its sandboxes, and returns when
-// they are gone. What was left beyond the session goes on.
+// EndSession ends the commands and the sandboxes of a session, and returns when
+// they have ended. Processes that outlive the session continue.
 func (c *Commands) EndSession(session string) {
 	c.mu.Lock()
-	var doomed []*process
+	var victims []*process
 	for p := range c.running {
 		if p.owner.session == session && !p.beyond {
-			doomed = append(doomed, p)
+			victims = append(victims, p)
 		}
 	}
 	for _, p := range c.kept {
 		if p.owner.session == session && !p.beyond && p.isOver() {
-			doomed = append(doomed, p)
+			victims = append(victims, p)
 		}
 	}
 	if c.o.Scope == Session {
-		for n := range c.cells {
+		for n := range c.instances {
 			if n.key.owner.session == session {
 				c.retire(n)
 			}
@@ -159,8 +159,8 @@ func (c *Commands) EndSession(session string) {
 	}
 	c.mu.Unlock()
 	var ending sync.WaitGroup
-	for _, p := range doomed {
-		ending.Go(func() { _ = p.Remove(c.life) }) // what does not die goes with its sandbox
+	for _, p := range victims {
+		ending.Go(func() { _ = p.Remove(c.ctx) }) // a process that survives ends with its sandbox
 	}
 	ending.Wait()
 }

@@ -65,8 +65,8 @@ func TestWhoFindsWhat(t *testing.T) {
 			}
 		})
 	}
-	if len(c.cells) != 1 {
-		t.Errorf("there are %d sandboxes", len(c.cells))
+	if len(c.instances) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.instances))
 	}
 }
 
@@ -75,15 +75,17 @@ func TestSessionsEnd(t *testing.T) {
 		t.Run(string(scope), func(t *testing.T) {
 			c := newCommands(t, func(o *Options) { o.Scope = scope })
 			one, two := as(caller(t), "ann", "one"), as(caller(t), "ann", "two")
-			left, beyond, foreground := start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000"))
+			left, beyond, foreground := start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000")),
+				start(one, t, c, sh("sleep 1000"))
 			other := start(two, t, c, sh("sleep 1000"))
 			done := start(one, t, c, sh("true"))
 			finish(one, t, done)
-			if err := errors.Join(left.Keep(one, false), beyond.Keep(one, true), other.Keep(two, false), done.Keep(one, false)); err != nil {
+			if err := errors.Join(left.Keep(one, false), beyond.Keep(one, true), other.Keep(two, false),
+				done.Keep(one, false)); err != nil {
 				t.Fatal(err)
 			}
-			if (left.cell == other.cell) != (scope == Agent) {
-				t.Errorf("two sessions share a sandbox: %t", left.cell == other.cell)
+			if (left.instance == other.instance) != (scope == Agent) {
+				t.Errorf("two sessions share a sandbox: %t", left.instance == other.instance)
 			}
 			c.EndSession("one")
 			for name, p := range map[string]*process{"left": left, "foreground": foreground} {
@@ -117,7 +119,8 @@ func TestSessionsEnd(t *testing.T) {
 func TestHowManyAreKept(t *testing.T) {
 	c := newCommands(t, func(o *Options) { o.Background.Count = 2 })
 	ctx := caller(t)
-	done, running, next, more := start(ctx, t, c, sh("echo x")), start(ctx, t, c, sh("sleep 1000")), start(ctx, t, c, sh("sleep 1000")), start(ctx, t, c, sh("sleep 1000"))
+	done, running, next, more := start(ctx, t, c, sh("echo x")), start(ctx, t, c, sh("sleep 1000")),
+		start(ctx, t, c, sh("sleep 1000")), start(ctx, t, c, sh("sleep 1000"))
 	finish(ctx, t, done)
 	<-done.over
 	for _, p := range []*process{done, running, next} {
@@ -158,8 +161,9 @@ func TestApart(t *testing.T) {
 	}
 	usual := start(ctx, t, c, sh("sleep 1000"))
 	cmd := sandbox.Command{
-		Argv: []string{program, "-c", `echo "$TOKEN $PAGER"; cat "$KEY"; echo "$KEY"; touch "$HOME/mine"; ls "$HOME"; sleep 1000 & echo end`},
-		Env:  []string{"PAGER=cat"},
+		Argv: []string{program, "-c",
+			`echo "$TOKEN $PAGER"; cat "$KEY"; echo "$KEY"; touch "$HOME/mine"; ls "$HOME"; sleep 1000 & echo end`},
+		Env: []string{"PAGER=cat"},
 		Apart: &sandbox.Apart{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},
@@ -170,7 +174,7 @@ func TestApart(t *testing.T) {
 	if len(lines) != 6 || lines[0] != "s3cret cat" || lines[1] != "k3y" || lines[3] != "mine" || lines[4] != "end" {
 		t.Fatalf("it wrote %q, %q", lines, text(t, p.Log(sandbox.Stderr)))
 	}
-	if p.cell == usual.cell {
+	if p.instance == usual.instance {
 		t.Error("it shares the sandbox of others")
 	}
 	if err := p.Remove(ctx); err != nil {
@@ -182,8 +186,8 @@ func TestApart(t *testing.T) {
 	if out, _ := run(ctx, t, c, sh("echo ${TOKEN-none} ${KEY-none}")); out != "none none\n" {
 		t.Errorf("another command sees %q", out)
 	}
-	if len(c.cells) != 1 {
-		t.Errorf("there are %d sandboxes", len(c.cells))
+	if len(c.instances) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.instances))
 	}
 	changed := tool.Errorf(tool.Conflict, "the program was changed just now").Try("call it again")
 	cmd.Apart.Verify = func() error { return changed }
@@ -211,11 +215,11 @@ func TestApart(t *testing.T) {
 }
 
 // snapshot is the sandboxes at this moment.
-func (c *Commands) snapshot() map[*cell]bool {
+func (c *Commands) snapshot() map[*instance]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := map[*cell]bool{}
-	for n := range c.cells {
+	all := map[*instance]bool{}
+	for n := range c.instances {
 		all[n] = true
 	}
 	return all
@@ -234,7 +238,8 @@ func TestSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Tier != "host" || s.Sealed || !s.Network || s.Dir != ground.Dir || s.Inode != "1:2" || s.Limit != c.o.Limit.Host || s.Note != "" {
+	if s.Tier != "host" || s.Sealed || !s.Network || s.Dir != ground.Dir || s.Inode != "1:2" ||
+		s.Limit != c.o.Limit.Host || s.Note != "" {
 		t.Errorf("the site is %+v", s)
 	}
 	if path, id := s.Find("sh"); !filepath.IsAbs(path) || id == "" {
@@ -258,7 +263,8 @@ func TestSites(t *testing.T) {
 	if _, after := s.Find("./tool"); after == before {
 		t.Error("another file in its place has the same identity")
 	}
-	if out, _ := run(ctx, t, c, sh("echo $PATH")); strings.Contains(out, ground.Dir) || strings.Contains(out, "relative") {
+	if out, _ := run(ctx, t, c, sh("echo $PATH")); strings.Contains(out, ground.Dir) ||
+		strings.Contains(out, "relative") {
 		t.Errorf("PATH is %q", out)
 	}
 }
@@ -281,7 +287,8 @@ func TestStop(t *testing.T) {
 	}
 	c.last.Reset(0) // the moment is over
 	s := finish(ctx, t, long)
-	if s.State != sandbox.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 || text(t, long.Log(sandbox.Stdout)) != "begun\n" {
+	if s.State != sandbox.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 ||
+		text(t, long.Log(sandbox.Stdout)) != "begun\n" {
 		t.Errorf("a long command ends as %+v", s)
 	}
 	_, err := c.Start(ctx, sh("true"))

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	scanMost = 8 << 20  // bytes of output that are searched at a time: older ones are passed over
-	lineMost = 64 << 10 // of one line; a longer one is searched in pieces
+	maxScan  = 8 << 20  // maximum bytes of output to search; older ones are skipped
+	maxLine  = 64 << 10 // maximum length of a line; longer ones are searched in pieces
 	scanStep = 32 << 10
 )
 
-// Wait waits until the process has ended, or until something else happens, or
-// for the end of ctx, which is no error.
+// Wait returns when the process has ended, a condition of u is met, or ctx ends,
+// which is not an error.
 func (p *process) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
-	var seek *seeker
+	var seek *lineMatcher
 	if u.Pattern != "" {
 		pattern, err := regexp.Compile(u.Pattern)
 		if err != nil {
 			s := p.Status()
-			s.Why = join(s.Why, "the pattern is none: "+err.Error())
+			s.Why = join(s.Why, "the pattern is invalid: "+err.Error())
 			return s
 		}
-		seek = newSeeker(pattern, p.stdout, u.From)
+		seek = newLineMatcher(pattern, p.stdout, u.From)
 	}
 	for {
 		p.mu.Lock()
@@ -57,8 +57,8 @@ func (p *process) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
 	}
 }
 
-// pause waits for a change, or for rest where there is an idle time. It says
-// false when there is nothing more to wait for.
+// pause waits for a change, or for the rest of the idle time if there is one. It
+// returns false when ctx ends.
 func pause(ctx context.Context, change <-chan struct{}, idle, rest time.Duration) bool {
 	var late <-chan time.Time
 	if idle > 0 {
@@ -84,22 +84,22 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// A seeker looks for a line in a log that grows.
-type seeker struct {
+// A lineMatcher searches a growing log for a line that matches a pattern.
+type lineMatcher struct {
 	pattern *regexp.Regexp
 	log     *log
-	at      int64  // what was read
-	line    []byte // the one that has no end yet
+	at      int64  // offset of the next byte to read
+	line    []byte // the incomplete last line
 	step    []byte
 }
 
-func newSeeker(pattern *regexp.Regexp, l *log, from int64) *seeker {
-	return &seeker{pattern: pattern, log: l, at: max(from, 0), step: make([]byte, scanStep)}
+func newLineMatcher(pattern *regexp.Regexp, l *log, from int64) *lineMatcher {
+	return &lineMatcher{pattern: pattern, log: l, at: max(from, 0), step: make([]byte, scanStep)}
 }
 
-// next looks through what is new.
-func (s *seeker) next() (line string, found bool) {
-	if behind := s.log.Size() - scanMost; s.at < behind {
+// next searches the bytes that were added since the last call.
+func (s *lineMatcher) next() (line string, found bool) {
+	if behind := s.log.Size() - maxScan; s.at < behind {
 		s.at, s.line = behind, nil
 	}
 	for {
@@ -119,8 +119,8 @@ func (s *seeker) next() (line string, found bool) {
 	}
 }
 
-// feed looks at the lines that data completes.
-func (s *seeker) feed(data []byte) (string, bool) {
+// feed searches the lines that data completes.
+func (s *lineMatcher) feed(data []byte) (string, bool) {
 	for {
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
@@ -133,15 +133,15 @@ func (s *seeker) feed(data []byte) (string, bool) {
 		s.line, data = s.line[:0], data[end+1:]
 	}
 	s.line = append(s.line, data...)
-	if len(s.line) <= lineMost {
+	if len(s.line) <= maxLine {
 		return "", false
 	}
 	line, found := s.match(s.line)
-	s.line = append(s.line[:0], s.line[len(s.line)-lineMost/2:]...)
+	s.line = append(s.line[:0], s.line[len(s.line)-maxLine/2:]...)
 	return line, found
 }
 
-func (s *seeker) match(line []byte) (string, bool) {
+func (s *lineMatcher) match(line []byte) (string, bool) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) == 0 || !s.pattern.Match(line) {
 		return "", false

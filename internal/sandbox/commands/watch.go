@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	watchMost = 256 << 10       // bytes that wait for a slow watcher
-	watchLast = 2 * time.Second // that it gets at the end
+	maxPending = 256 << 10       // maximum bytes that wait for a slow function
+	watchLast  = 2 * time.Second // maximum time for the rest at the end
 )
 
-// A watcher hands output to somebody who may be slow, from a goroutine of its
-// own that begins with the first output: many commands have none. What is too
-// much for it is left out: the log has it.
+// A watcher passes output to a function that may be slow. It does so in a separate
+// goroutine, which starts with the first output, since many commands have none.
+// Output that exceeds the buffer is skipped; the log still has it.
 type watcher struct {
 	tell func(sandbox.Stream, []byte)
-	do   func(func()) // in a goroutine that somebody counts
+	do   func(func()) // starts a goroutine that Close waits for
 
 	mu      sync.Mutex
 	waiting pieces
-	spare   pieces        // what was told before: floods make no garbage
-	awake   chan struct{} // holds word that there is something to do
+	spare   pieces        // the previous buffer, for reuse
+	awake   chan struct{} // holds a value if there is something to do
 	runs    bool
-	after   func() // what comes when all is told; nil: it goes on
+	after   func() // called after the last output; nil before finish
 	late    *time.Timer
 	over    atomic.Bool
 }
 
-// Pieces are output that was not told yet, in the order in which it came.
+// pieces is output that was not passed on yet, in order.
 type pieces struct {
 	data []byte
 	ends []piece
 }
 
-// A piece ends where it says, and begins where the one before it ends.
+// A piece of a stream begins where the previous piece ends.
 type piece struct {
 	stream sandbox.Stream
 	end    int
@@ -55,11 +55,11 @@ func newWatcher(tell func(sandbox.Stream, []byte), do func(func())) *watcher {
 	return &watcher{tell: tell, do: do, awake: make(chan struct{}, 1)}
 }
 
-// add has data told.
+// add appends output.
 func (w *watcher) add(s sandbox.Stream, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.after != nil || len(w.waiting.data)+len(data) > watchMost {
+	if w.after != nil || len(w.waiting.data)+len(data) > maxPending {
 		return
 	}
 	w.waiting.add(s, data)
@@ -70,13 +70,13 @@ func (w *watcher) add(s sandbox.Stream, data []byte) {
 	w.rouse()
 }
 
-// finish has after called when all was told, or when that takes too long. There
-// is no more afterwards.
+// finish calls after when all output was passed on, or after watchLast. Output that
+// is added later is dropped.
 func (w *watcher) finish(after func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.runs {
-		w.after = after // what comes later is too late
+		w.after = after // drops later output
 		after()
 		return
 	}
@@ -95,7 +95,7 @@ func (w *watcher) rouse() {
 	}
 }
 
-// run tells until the end.
+// run passes on output until finish.
 func (w *watcher) run() {
 	for range w.awake {
 		news, after := w.next()

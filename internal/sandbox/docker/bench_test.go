@@ -24,7 +24,8 @@ func BenchmarkTrue(b *testing.B) {
 	b.Run("docker-run", func(b *testing.B) {
 		docker := needtest.Program(b, "docker")
 		for b.Loop() {
-			if out, err := exec.Command(docker, "run", "--rm", "--network", "none", testImage, "true").CombinedOutput(); err != nil {
+			if out, err := exec.Command(docker, "run", "--rm", "--network", "none", testImage,
+				"true").CombinedOutput(); err != nil {
 				b.Fatalf("%v %s", err, out)
 			}
 		}

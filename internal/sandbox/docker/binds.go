@@ -15,11 +15,13 @@ import (
 func checkBinds(local bool, w sandbox.Walls) error {
 	targets := map[string]bool{}
 	for _, b := range w.Binds {
-		if b.Host == "" || b.Host != path.Clean(b.Host) || !path.IsAbs(filepath.ToSlash(b.Host)) && !filepath.IsAbs(b.Host) {
+		if b.Host == "" || b.Host != path.Clean(b.Host) || !path.IsAbs(filepath.ToSlash(b.Host)) &&
+			!filepath.IsAbs(b.Host) {
 			return tool.Errorf(tool.Invalid, "a directory for the sandbox is not absolute").Try("ask the operator")
 		}
-		if !goodTarget(b.Inside) || targets[b.Inside] {
-			return tool.Errorf(tool.Invalid, "nothing can be put at %q in a container", b.Inside).Try("give the root another name")
+		if !allowedTarget(b.Inside) || targets[b.Inside] {
+			return tool.Errorf(tool.Invalid, "nothing can be put at %q in a container",
+				b.Inside).Try("give the root another name")
 		}
 		targets[b.Inside] = true
 		host := b.Host
@@ -29,10 +31,12 @@ func checkBinds(local bool, w sandbox.Walls) error {
 				return unavailable("the directory of %s is not there", b.Inside).Try("ask the operator").Because(err)
 			}
 			if real != host {
-				return tool.Errorf(tool.Refused, "the directory of %s leads through a link", b.Inside).Try("ask the operator to name where it leads")
+				return tool.Errorf(tool.Refused, "the directory of %s leads through a link",
+					b.Inside).Try("ask the operator to name where it leads")
 			}
 			if st, err := os.Stat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
-				return tool.Errorf(tool.Refused, "what is to be at %s is neither a directory nor a file", b.Inside).Try("ask the operator")
+				return tool.Errorf(tool.Refused, "what is to be at %s is neither a directory nor a file",
+					b.Inside).Try("ask the operator")
 			}
 		}
 		if forbidden(host) {
@@ -46,12 +50,14 @@ func checkBinds(local bool, w sandbox.Walls) error {
 // forbidden tells directories of the system, what is in them, and what they
 // are in.
 func forbidden(p string) bool {
-	for _, whole := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib/docker", "/var/lib/containerd"} {
+	for _, whole := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib/docker",
+		"/var/lib/containerd"} {
 		if p == whole || strings.HasPrefix(p, whole+"/") || strings.HasPrefix(whole, strings.TrimSuffix(p, "/")+"/") {
 			return true
 		}
 	}
-	for _, itself := range []string{"/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/Users", "/private", "/System", "/Library"} {
+	for _, itself := range []string{"/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/Users",
+		"/private", "/System", "/Library"} {
 		if p == itself {
 			return true
 		}
@@ -59,8 +65,8 @@ func forbidden(p string) bool {
 	return strings.HasSuffix(p, ".sock")
 }
 
-// goodTarget tells places in a container where something may be put.
-func goodTarget(p string) bool {
+// allowedTarget tells places in a container where something may be put.
+func allowedTarget(p string) bool {
 	if p != path.Clean(p) || !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\x00:") {
 		return false
 	}

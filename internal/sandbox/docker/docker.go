@@ -65,7 +65,7 @@ func New(o Options) (*Launcher, error) {
 	}
 	hosts := o.Hosts
 	if len(hosts) == 0 {
-		hosts = []string{usualHost()}
+		hosts = []string{defaultHost()}
 	}
 	self := thisProcess()
 	l := &Launcher{opts: o, self: self, mounts: mounts{dir: o.Mounts, self: self}}
@@ -175,7 +175,8 @@ func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
 	holds := f.holds(w.Limits)
 	for _, p := range w.Require {
 		if !slices.Contains(holds, p) {
-			return tool.Errorf(tool.Unavailable, "the docker engine cannot keep what is required of the sandbox: %s", p).
+			return tool.Errorf(tool.Unavailable, "the docker engine cannot keep what is required of the sandbox: %s",
+				p).
 				Try("ask the operator: %s", f.lacks())
 		}
 	}
@@ -198,7 +199,8 @@ func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
 		if one.Works && !found.Works {
 			found.Works, found.Holds = true, one.Holds
 		} else if one.Works {
-			found.Holds = slices.DeleteFunc(found.Holds, func(p sandbox.Promise) bool { return !slices.Contains(one.Holds, p) })
+			found.Holds = slices.DeleteFunc(found.Holds,
+				func(p sandbox.Promise) bool { return !slices.Contains(one.Holds, p) })
 		}
 	}
 	found.Text, found.Advice = strings.Join(texts, "; "), strings.Join(advice, "; ")
@@ -230,5 +232,6 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
 	if !e.local {
 		text += "; workspaces must be at the same paths there, which cannot be checked from here"
 	}
-	return sandbox.Finding{Works: true, Holds: f.holds(sandbox.Limits{Memory: 1, Processes: 1}), Text: text, Advice: f.advice()}
+	return sandbox.Finding{Works: true, Holds: f.holds(sandbox.Limits{Memory: 1, Processes: 1}), Text: text,
+		Advice: f.advice()}
 }

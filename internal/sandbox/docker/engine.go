@@ -63,7 +63,10 @@ func newEngine(host, certs string) (*engine, error) {
 		// connections that are ours, whatever they go through.
 		opts = append(opts, client.WithHost("tcp://docker"), client.WithHTTPClient(&http.Client{
 			Transport: &http.Transport{
-				DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, way.dial) },
+				DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+					error) {
+					return dial(ctx, way.dial)
+				},
 				MaxIdleConns:    6,
 				IdleConnTimeout: 30 * time.Second,
 			},
@@ -109,7 +112,8 @@ func (e *engine) facts(ctx context.Context, reap func(context.Context, *engine) 
 		e.mu.Unlock()
 	}
 	if known.os != "linux" {
-		return facts{}, unavailable("the docker engine at %s runs %s containers", e.name, known.os).Try("point sandbox.docker.hosts at one for linux")
+		return facts{}, unavailable("the docker engine at %s runs %s containers", e.name,
+			known.os).Try("point sandbox.docker.hosts at one for linux")
 	}
 	if reap != nil && !reaped {
 		if _, err := reap(ctx, e); err == nil {
@@ -163,7 +167,8 @@ func (f facts) holds(l sandbox.Limits) []sandbox.Promise {
 func (f facts) lacks() string {
 	var no []string
 	for what, has := range map[string]bool{
-		"memory limits": f.memory, "swap limits": f.swap, "process limits": f.pids, "cpu limits": f.quota, "seccomp": f.seccomp,
+		"memory limits": f.memory, "swap limits": f.swap, "process limits": f.pids, "cpu limits": f.quota,
+		"seccomp": f.seccomp,
 	} {
 		if !has {
 			no = append(no, what)

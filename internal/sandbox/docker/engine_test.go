@@ -104,7 +104,8 @@ func importImage(t testing.TB, e *engine) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.api.ImageImport(context.Background(), imagetype.ImportSource{Source: &buf, SourceName: "-"}, testImage, imagetype.ImportOptions{})
+	r, err := e.api.ImageImport(context.Background(), imagetype.ImportSource{Source: &buf, SourceName: "-"}, testImage,
+		imagetype.ImportOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,13 +62,16 @@ func TestProbe(t *testing.T) {
 
 func TestMissingImage(t *testing.T) {
 	newPlace(t, func(o *Options) { o.Image = "mcp-tools-test:absent" }).
-		fails(t, "the image mcp-tools-test:absent is not on this docker engine", "run docker pull mcp-tools-test:absent", "sandbox.docker.image")
+		fails(t, "the image mcp-tools-test:absent is not on this docker engine",
+			"run docker pull mcp-tools-test:absent", "sandbox.docker.image")
 	newPlace(t, func(o *Options) { o.Image = "" }).fails(t, "no image is set", "sandbox.docker.image")
 }
 
 func TestDeadEngine(t *testing.T) {
-	newPlace(t, func(o *Options) { o.Hosts = []string{"tcp://127.0.0.1:1"} }).fails(t, "tcp://127.0.0.1:1 cannot be reached", "start it")
-	newPlace(t, func(o *Options) { o.Hosts = []string{"unix://" + filepath.Join(t.TempDir(), "no.sock")} }).fails(t, "no.sock", "start it")
+	newPlace(t, func(o *Options) { o.Hosts = []string{"tcp://127.0.0.1:1"} }).fails(t,
+		"tcp://127.0.0.1:1 cannot be reached", "start it")
+	newPlace(t, func(o *Options) { o.Hosts = []string{"unix://" + filepath.Join(t.TempDir(), "no.sock")} }).fails(t,
+		"no.sock", "start it")
 }
 
 func TestUnusableAgent(t *testing.T) {
@@ -135,7 +138,8 @@ func (p *place) remoteUser(t *testing.T) {
 func TestSSH(t *testing.T) {
 	needtest.Program(t, "docker")
 	bin := t.TempDir()
-	script := "#!/bin/sh\necho \"$@\" >> " + bin + "/args\n[ -e " + bin + "/broken ] && { echo 'Permission denied (publickey).' >&2; exit 255; }\n" +
+	script := "#!/bin/sh\necho \"$@\" >> " + bin + "/args\n[ -e " + bin +
+		"/broken ] && { echo 'Permission denied (publickey).' >&2; exit 255; }\n" +
 		"while [ \"$1\" != -- ]; do shift; done; shift 2; exec \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -231,9 +235,11 @@ func authority(t *testing.T, dir string) *tls.Config {
 		t.Fatal(err)
 	}
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	if err != nil {
@@ -243,8 +249,9 @@ func authority(t *testing.T, dir string) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: der}, "cert.pem": {Type: "CERTIFICATE", Bytes: der},
-		"key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, b := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: der},
+		"cert.pem": {Type: "CERTIFICATE", Bytes: der},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +260,8 @@ func authority(t *testing.T, dir string) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: conf.Certificates, ClientCAs: conf.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	return &tls.Config{Certificates: conf.Certificates, ClientCAs: conf.RootCAs,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
 }
 
 // TestProxy gives a container one way out.
@@ -293,10 +301,13 @@ func TestHosts(t *testing.T) {
 	t.Setenv("DOCKER_CERT_PATH", "")
 	t.Setenv("DOCKER_TLS_VERIFY", "")
 	for host, want := range map[string]string{
-		"unix:///run/x.sock": "unix:///run/x.sock", "tcp://127.0.0.1:99": "tcp://127.0.0.1:99", "tcp://localhost": "tcp://localhost:2375",
-		"ssh://me@there": "ssh://there", "ssh://there:22": "ssh://there:22",
-		"": "", "unix://": "", "unix://rel": "", "there": "", "tcp://there:1": "", "http://x": "", "tcp://u:p@127.0.0.1:1": "", "tcp://127.0.0.1:1/x": "",
-		"ssh://": "", "ssh://-oProxyCommand=x": "", "ssh://-l@x": "", "ssh://a:b@x": "", "ssh://x/run/docker.sock": "", "ssh://x?y": "",
+		"unix:///run/x.sock": "unix:///run/x.sock", "tcp://127.0.0.1:99": "tcp://127.0.0.1:99",
+		"tcp://localhost": "tcp://localhost:2375",
+		"ssh://me@there":  "ssh://there", "ssh://there:22": "ssh://there:22",
+		"": "", "unix://": "", "unix://rel": "", "there": "", "tcp://there:1": "", "http://x": "",
+		"tcp://u:p@127.0.0.1:1": "", "tcp://127.0.0.1:1/x": "",
+		"ssh://": "", "ssh://-oProxyCommand=x": "", "ssh://-l@x": "", "ssh://a:b@x": "", "ssh://x/run/docker.sock": "",
+		"ssh://x?y": "",
 	} {
 		w, err := parseHost(host, "")
 		if (err == nil) != (want != "") || err == nil && w.name != want {

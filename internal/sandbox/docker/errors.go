@@ -53,7 +53,8 @@ func (e *engine) explain(err error) error {
 
 func isConnection(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) || strings.HasPrefix(err.Error(), "starting ssh") || strings.Contains(err.Error(), "ssh: ")
+	return errors.As(err, &op) || strings.HasPrefix(err.Error(), "starting ssh") ||
+		strings.Contains(err.Error(), "ssh: ")
 }
 
 // explainStart says why a container that was made does not start.

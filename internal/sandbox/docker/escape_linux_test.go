@@ -22,7 +22,8 @@ import (
 // attack runs one of the attacks of testdata/agent.
 func (p *place) attack(t *testing.T, b *box.Box, args ...string) {
 	t.Helper()
-	_, s := start(t, b, wire.StartBody{Argv: append([]string{"/.mcp/agent", "attack"}, args...), Merge: true, Timeout: long})
+	_, s := start(t, b, wire.StartBody{Argv: append([]string{"/.mcp/agent", "attack"}, args...), Merge: true,
+		Timeout: long})
 	if got := s.wait(t); !strings.HasPrefix(got.out, "held") {
 		t.Errorf("%v: %q, code %d, %v", args, got.out, got.Code, got.lost)
 	}
@@ -67,19 +68,29 @@ func TestEscapes(t *testing.T) {
 	b := p.open(p.walls())
 	pid := fmt.Sprint(os.Getpid())
 	for _, a := range [][]string{
-		{"read", canary}, {"read", "/workspace/link"}, {"read", "/workspace/links/canary"}, {"list", outside}, {"list", "/workspace/links"},
+		{"read", canary}, {"read", "/workspace/link"}, {"read", "/workspace/links/canary"}, {"list", outside},
+		{"list", "/workspace/links"},
 		{"read", "/proc/1/root" + canary}, {"read", "/workspace/../" + canary}, {"read", "/proc/" + pid + "/environ"},
-		{"read", "/etc/shadow"}, {"read", "/proc/kcore"}, {"read", "/proc/1/environ"}, {"list", "/proc/1/fd"}, {"list", "/proc/1/root"},
-		{"read", filepath.Join(other.dir, "theirs")}, {"list", other.dir}, {"list", "/var/lib/docker"}, {"list", "/run/mcp-tools"},
-		{"write", canary}, {"write", "/workspace/link"}, {"write", "/workspace/links/new"}, {"write", "/bin/sh"}, {"write", agentPath},
-		{"remove", agentPath}, {"rename", "/bin/sh"}, {"write", "/proc/sys/kernel/core_pattern"}, {"write", "/proc/sysrq-trigger"},
-		{"write", "/sys/kernel/uevent_helper"}, {"write", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}, {"write", "/dev/mem"}, {"write", "/dev/sda"},
-		{"unix", "/var/run/docker.sock"}, {"unix", "/run/docker.sock"}, {"unix", "/run/containerd/containerd.sock"}, {"unix", abstract.Addr().String()},
+		{"read", "/etc/shadow"}, {"read", "/proc/kcore"}, {"read", "/proc/1/environ"}, {"list", "/proc/1/fd"},
+		{"list", "/proc/1/root"},
+		{"read", filepath.Join(other.dir, "theirs")}, {"list", other.dir}, {"list", "/var/lib/docker"},
+		{"list", "/run/mcp-tools"},
+		{"write", canary}, {"write", "/workspace/link"}, {"write", "/workspace/links/new"}, {"write", "/bin/sh"},
+		{"write", agentPath},
+		{"remove", agentPath}, {"rename", "/bin/sh"}, {"write", "/proc/sys/kernel/core_pattern"},
+		{"write", "/proc/sysrq-trigger"},
+		{"write", "/sys/kernel/uevent_helper"}, {"write", "/sys/fs/cgroup/memory/memory.limit_in_bytes"},
+		{"write", "/dev/mem"}, {"write", "/dev/sda"},
+		{"unix", "/var/run/docker.sock"}, {"unix", "/run/docker.sock"}, {"unix", "/run/containerd/containerd.sock"},
+		{"unix", abstract.Addr().String()},
 		{"tcp", host.Addr().String()}, {"tcp", "172.17.0.1:22"}, {"udp", "172.17.0.1:53"}, {"tcp", "[::1]:22"},
-		{"mount"}, {"umount", "/proc/kcore"}, {"umount", "/tmp"}, {"remount", "/"}, {"remount", "/.mcp/agent"}, {"chroot"}, {"setuid"},
-		{"mknod", "/workspace"}, {"mknod", "/tmp"}, {"unshare"}, {"unshare-mnt"}, {"setns"}, {"keyctl"}, {"ptrace"}, {"vm-read"}, {"bpf"},
+		{"mount"}, {"umount", "/proc/kcore"}, {"umount", "/tmp"}, {"remount", "/"}, {"remount", "/.mcp/agent"},
+		{"chroot"}, {"setuid"},
+		{"mknod", "/workspace"}, {"mknod", "/tmp"}, {"unshare"}, {"unshare-mnt"}, {"setns"}, {"keyctl"}, {"ptrace"},
+		{"vm-read"}, {"bpf"},
 		{"io_uring"}, {"perf"}, {"userfault"}, {"by-handle"}, {"vsock"}, {"alg"}, {"packet"},
-		{"suid", "/workspace/mine"}, {"suid-f", "/workspace/mine"}, {"suid-open", "/workspace/mine"}, {"suid-mknod", "/workspace/mine"},
+		{"suid", "/workspace/mine"}, {"suid-f", "/workspace/mine"}, {"suid-open", "/workspace/mine"},
+		{"suid-mknod", "/workspace/mine"},
 		{"suid-at2", "/workspace/mine"}, {"suid-32", "/workspace/mine"}, {"kill-agent"},
 	} {
 		p.attack(t, b, a...)
@@ -87,7 +98,8 @@ func TestEscapes(t *testing.T) {
 	if got := sh(t, b, "/bin/busybox-suid id -u"); strings.TrimSpace(got.out) == "0" {
 		t.Error("a set-user-ID program gains root")
 	}
-	if got := sh(t, b, "echo alive; ps | grep -c '[t]est-server'; ls /workspace"); got.out != "alive\n0\nlink\nlinks\nmine\n" {
+	if got := sh(t, b,
+		"echo alive; ps | grep -c '[t]est-server'; ls /workspace"); got.out != "alive\n0\nlink\nlinks\nmine\n" {
 		t.Errorf("after the attacks: %q", got.out)
 	}
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "canary" {
@@ -112,13 +124,20 @@ func TestRefusedBinds(t *testing.T) {
 	}
 	defer l.Close()
 	for _, c := range []sandbox.Bind{
-		{Host: "/", Inside: "/workspace"}, {Host: "/etc", Inside: "/workspace"}, {Host: "/etc/ssl", Inside: "/workspace"}, {Host: "/proc", Inside: "/workspace"},
-		{Host: "/sys", Inside: "/workspace"}, {Host: "/dev", Inside: "/workspace"}, {Host: "/run", Inside: "/workspace"}, {Host: "/root", Inside: "/workspace"},
-		{Host: "/boot", Inside: "/workspace"}, {Host: "/var/run", Inside: "/workspace"}, {Host: "/var", Inside: "/workspace"}, {Host: "/var/lib", Inside: "/workspace"},
-		{Host: "/var/run/docker.sock", Inside: "/workspace/s"}, {Host: sock, Inside: "/workspace"}, {Host: filepath.Join(dir, "etc"), Inside: "/workspace"},
-		{Host: dir + "/../..", Inside: "/workspace"}, {Host: "relative", Inside: "/workspace"}, {Host: "", Inside: "/workspace"},
-		{Host: dir, Inside: "/.mcp"}, {Host: dir, Inside: "/.mcp/agent"}, {Host: dir, Inside: "/"}, {Host: dir, Inside: "/etc"}, {Host: dir, Inside: "/roots/../etc"},
-		{Host: dir, Inside: "/roots"}, {Host: dir, Inside: "/proc"}, {Host: dir, Inside: "/workspace:ro"}, {Host: dir + "/gone", Inside: "/workspace"},
+		{Host: "/", Inside: "/workspace"}, {Host: "/etc", Inside: "/workspace"},
+		{Host: "/etc/ssl", Inside: "/workspace"}, {Host: "/proc", Inside: "/workspace"},
+		{Host: "/sys", Inside: "/workspace"}, {Host: "/dev", Inside: "/workspace"},
+		{Host: "/run", Inside: "/workspace"}, {Host: "/root", Inside: "/workspace"},
+		{Host: "/boot", Inside: "/workspace"}, {Host: "/var/run", Inside: "/workspace"},
+		{Host: "/var", Inside: "/workspace"}, {Host: "/var/lib", Inside: "/workspace"},
+		{Host: "/var/run/docker.sock", Inside: "/workspace/s"}, {Host: sock, Inside: "/workspace"},
+		{Host: filepath.Join(dir, "etc"), Inside: "/workspace"},
+		{Host: dir + "/../..", Inside: "/workspace"}, {Host: "relative", Inside: "/workspace"},
+		{Host: "", Inside: "/workspace"},
+		{Host: dir, Inside: "/.mcp"}, {Host: dir, Inside: "/.mcp/agent"}, {Host: dir, Inside: "/"},
+		{Host: dir, Inside: "/etc"}, {Host: dir, Inside: "/roots/../etc"},
+		{Host: dir, Inside: "/roots"}, {Host: dir, Inside: "/proc"}, {Host: dir, Inside: "/workspace:ro"},
+		{Host: dir + "/gone", Inside: "/workspace"},
 	} {
 		w := p.walls()
 		w.Binds = []sandbox.Bind{c}
@@ -171,9 +190,11 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd := exec.CommandContext(ctx, filepath.Join(tmp, "tests"), "-test.v", "-test.run",
 		"^(TestCommandsRun|TestHardening|TestEscapes|TestHiddenAndLocked|TestKilledServer|TestProxy)$")
 	cmd.Dir = tmp
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp, "MCP_TOOLS_TEST_AGENT=" + filepath.Join(tmp, "agent"),
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp, "MCP_TOOLS_TEST_AGENT=" +
+		filepath.Join(tmp, "agent"),
 		"MCP_TOOLS_REQUIRE=all"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{uint32(group)}}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid,
+		Groups: []uint32{uint32(group)}}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -189,7 +210,8 @@ func TestNoLinks(t *testing.T) {
 		p := newPlace(t)
 		w := p.walls()
 		link, plain := filepath.Join(p.dir, "link"), filepath.Join(p.dir, "plain")
-		if err := errors.Join(os.Symlink("/proc/self/environ", link), os.WriteFile(plain, []byte("text"), 0o644), os.Chown(p.dir, owner, owner)); err != nil {
+		if err := errors.Join(os.Symlink("/proc/self/environ", link), os.WriteFile(plain, []byte("text"), 0o644),
+			os.Chown(p.dir, owner, owner)); err != nil {
 			t.Fatal(err)
 		}
 		for _, noLinks := range []bool{false, true} {

@@ -22,8 +22,8 @@ type way struct {
 	dial  func(context.Context) (net.Conn, error)
 }
 
-// usualHost is where the engine is when nobody says.
-func usualHost() string {
+// defaultHost is where the engine is when nobody says.
+func defaultHost() string {
 	if h := os.Getenv("DOCKER_HOST"); h != "" {
 		return h
 	}
@@ -96,7 +96,9 @@ func parseTCP(host, certs string) (way, error) {
 		}
 		addr := net.JoinHostPort(u.Hostname(), port)
 		if !loopback(u.Hostname()) {
-			return way{}, tool.Errorf(tool.Invalid, "the docker engine at %s would be talked to in plain text, and whoever reaches it so owns that machine", addr).
+			return way{}, tool.Errorf(tool.Invalid,
+				"the docker engine at %s would be talked to in plain text, and whoever reaches it so owns that machine",
+				addr).
 				Try("set DOCKER_CERT_PATH to a directory of ca.pem, cert.pem and key.pem, or use ssh://")
 		}
 		return way{name: "tcp://" + addr, dial: func(ctx context.Context) (net.Conn, error) {
@@ -130,13 +132,15 @@ func tlsConfig(dir, server string) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		return nil, tool.Errorf(tool.Invalid, "ca.pem in %s holds no certificate", dir).Try("put the engine's authority there")
+		return nil, tool.Errorf(tool.Invalid, "ca.pem in %s holds no certificate",
+			dir).Try("put the engine's authority there")
 	}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return nil, badCerts(dir, err)
 	}
-	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: server, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: server,
+		MinVersion: tls.VersionTLS12}, nil
 }
 
 func badCerts(dir string, err error) error {

@@ -37,7 +37,8 @@ func (l *Launcher) image(ctx context.Context, e *engine, f facts) (image, error)
 		}
 	}
 	if img.arch != "" && f.arch != "" && img.arch != f.arch {
-		return image{}, unavailable("the image %s is for %s, but the docker engine at %s runs %s", l.opts.Image, img.arch, e.name, f.arch).
+		return image{}, unavailable("the image %s is for %s, but the docker engine at %s runs %s", l.opts.Image,
+			img.arch, e.name, f.arch).
 			Try("run docker pull --platform linux/%s %s there", f.arch, l.opts.Image)
 	}
 	return img, nil

@@ -51,7 +51,8 @@ func TestFullTemp(t *testing.T) {
 	w := p.walls()
 	w.Limits.Temp, w.Limits.FileSize = 512<<20, 0
 	b := p.open(w)
-	got := sh(t, b, "ls -ld $HOME; dd if=/dev/zero of=/tmp/full bs=1M count=200 2>&1; rm -f /tmp/full; dd if=/dev/zero of=$HOME/full bs=1M count=200 2>&1")
+	got := sh(t, b,
+		"ls -ld $HOME; dd if=/dev/zero of=/tmp/full bs=1M count=200 2>&1; rm -f /tmp/full; dd if=/dev/zero of=$HOME/full bs=1M count=200 2>&1")
 	if strings.Count(got.out, "No space left") != 2 || !strings.HasPrefix(got.out, "drwx------") {
 		t.Errorf("%d %v: %s", got.Code, got.lost, got.out)
 	}
@@ -82,7 +83,8 @@ func TestOwners(t *testing.T) {
 		if b.UID() != c.inside {
 			t.Errorf("owner %d: commands are %d", c.owner, b.UID())
 		}
-		if got := sh(t, b, "cat old && echo more >> old && mkdir d && echo new > d/new && chmod 755 d/new"); got.Code != 0 {
+		if got := sh(t, b,
+			"cat old && echo more >> old && mkdir d && echo new > d/new && chmod 755 d/new"); got.Code != 0 {
 			t.Errorf("owner %d: %d %s", c.owner, got.Code, got.out)
 		}
 		for _, name := range []string{"old", "d", "d/new"} {
@@ -129,7 +131,8 @@ func TestHardening(t *testing.T) {
 			t.Errorf("%s: %q, want %q", line, got.out, want)
 		}
 	}
-	for _, line := range []string{"touch /x", "touch /bin/x", "touch /.mcp/agent", "echo x > /.mcp/agent", "touch /dev/x", "touch /etc/x",
+	for _, line := range []string{"touch /x", "touch /bin/x", "touch /.mcp/agent", "echo x > /.mcp/agent",
+		"touch /dev/x", "touch /etc/x",
 		"echo 1 > /proc/sys/kernel/printk", "cat /proc/kcore", "dd if=/dev/zero of=/tmp/big bs=1M count=20",
 		"dd if=/dev/zero of=/workspace/big bs=1M count=40"} {
 		if got := sh(t, b, line); got.Code == 0 {
@@ -145,7 +148,8 @@ func TestLimits(t *testing.T) {
 	if bomb.lost != nil {
 		t.Fatalf("the fork bomb took the sandbox with it: %v", bomb.lost)
 	}
-	if got := sh(t, b, "tail /dev/zero; echo survived"); got.lost != nil || !strings.Contains(got.out, "survived") && got.Starved == "" && got.Signal == "" {
+	if got := sh(t, b, "tail /dev/zero; echo survived"); got.lost != nil || !strings.Contains(got.out, "survived") &&
+		got.Starved == "" && got.Signal == "" {
 		t.Errorf("too much memory: %+v", got)
 	}
 	if got := sh(t, b, "echo still"); got.out != "still\n" {
@@ -170,7 +174,8 @@ func TestTimeoutTakesTheTree(t *testing.T) {
 
 func TestHiddenAndLocked(t *testing.T) {
 	p := newPlace(t)
-	for name, text := range map[string]string{".env": "secret", "keys/id": "secret", "deep/er/.env": "secret", ".git/config": "config",
+	for name, text := range map[string]string{".env": "secret", "keys/id": "secret", "deep/er/.env": "secret",
+		".git/config":           "config",
 		".git/hooks/pre-commit": "hook", "plain": "plain", "deep/plain": "plain"} {
 		at := filepath.Join(p.dir, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -188,11 +193,13 @@ func TestHiddenAndLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := p.walls()
-	w.Binds = p.launcher.Layout(sandbox.Directories{Dir: p.dir, Roots: []sandbox.Root{{Name: "docs", Path: root}}}).Binds
+	w.Binds = p.launcher.Layout(sandbox.Directories{Dir: p.dir,
+		Roots: []sandbox.Root{{Name: "docs", Path: root}}}).Binds
 	for _, h := range []string{".env", "keys", "deep/er/.env", "absent"} {
 		w.Hidden = append(w.Hidden, filepath.Join(p.dir, h))
 	}
-	w.Locked = []string{filepath.Join(p.dir, ".git/config"), filepath.Join(p.dir, ".git/hooks"), filepath.Join(p.dir, "gone")}
+	w.Locked = []string{filepath.Join(p.dir, ".git/config"), filepath.Join(p.dir, ".git/hooks"),
+		filepath.Join(p.dir, "gone")}
 	b := p.open(w)
 	for _, c := range [][2]string{
 		{"cat plain deep/plain /roots/docs/note", "plainplainnote"},
@@ -205,15 +212,19 @@ func TestHiddenAndLocked(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c[0], got.out, c[1])
 		}
 	}
-	for _, line := range []string{"echo x > .git/config", "rm -f .git/config", "mv .git/config c", "mv .git g", "mv plain .git/config",
-		"echo x > .git/hooks/new", "mv .git/hooks h", "rm .env", "mv .env e", "mv deep d", "mv deep/er d", "rmdir keys", "rm -rf keys",
-		"umount .env", "ln .git/config other && echo x > other", "touch /roots/docs/x", "mount -o remount,rw .git/config", "echo x > keys/new"} {
+	for _, line := range []string{"echo x > .git/config", "rm -f .git/config", "mv .git/config c", "mv .git g",
+		"mv plain .git/config",
+		"echo x > .git/hooks/new", "mv .git/hooks h", "rm .env", "mv .env e", "mv deep d", "mv deep/er d", "rmdir keys",
+		"rm -rf keys",
+		"umount .env", "ln .git/config other && echo x > other", "touch /roots/docs/x",
+		"mount -o remount,rw .git/config", "echo x > keys/new"} {
 		if got := sh(t, b, line); got.Code == 0 {
 			t.Errorf("%s: worked: %s", line, got.out)
 		}
 	}
 	b.Close()
-	for name, text := range map[string]string{".env": "secret", "keys/id": "secret", "deep/er/.env": "secret", ".git/config": "config", ".git/hooks/pre-commit": "hook"} {
+	for name, text := range map[string]string{".env": "secret", "keys/id": "secret", "deep/er/.env": "secret",
+		".git/config": "config", ".git/hooks/pre-commit": "hook"} {
 		if got, err := os.ReadFile(filepath.Join(p.dir, name)); err != nil || string(got) != text {
 			t.Errorf("%s: %q %v", name, got, err)
 		}
@@ -240,7 +251,8 @@ func TestLoss(t *testing.T) {
 	w := p.walls()
 	b := p.open(w)
 	_, s := start(t, b, wire.StartBody{Argv: []string{"sleep", "1000"}})
-	if err := p.launcher.engines[0].api.ContainerKill(context.Background(), p.launcher.opts.Prefix+w.ID, "KILL"); err != nil {
+	if err := p.launcher.engines[0].api.ContainerKill(context.Background(), p.launcher.opts.Prefix+w.ID,
+		"KILL"); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.wait(t); got.lost == nil {

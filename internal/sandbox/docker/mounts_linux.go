@@ -46,7 +46,8 @@ func (m mounts) straight(source, id, name string) (at string, err error) {
 }
 
 func (m mounts) mount(source string, attr *unix.MountAttr, id, name string) (at string, err error) {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	tree, err := unix.OpenTree(unix.AT_FDCWD, source,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
 		return "", fmt.Errorf("taking the directory: %w", err)
 	}

@@ -75,7 +75,8 @@ func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 		}
 	}
 	if len(n.hidden)+len(n.locked)+len(n.anchors) > most {
-		return names{}, tool.Errorf(tool.TooLarge, "the workspace has more than %d places that commands must not see or change", most).
+		return names{}, tool.Errorf(tool.TooLarge,
+			"the workspace has more than %d places that commands must not see or change", most).
 			Try("use fewer such rules, or a smaller workspace")
 	}
 	return n, nil

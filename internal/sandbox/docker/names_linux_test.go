@@ -56,7 +56,8 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(n.hidden, []string{"/workspace/.env"}) || !slices.Equal(n.locked, []string{"/workspace/a/b/c"}) || len(n.anchors) != 2 {
+	if !slices.Equal(n.hidden, []string{"/workspace/.env"}) || !slices.Equal(n.locked, []string{"/workspace/a/b/c"}) ||
+		len(n.anchors) != 2 {
 		t.Errorf("%+v", n)
 	}
 	if !strings.Contains(log.String(), "final") {

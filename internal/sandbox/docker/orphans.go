@@ -38,7 +38,8 @@ func (l *Launcher) Reap(ctx context.Context) (int, error) {
 func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	list, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	list, err := e.api.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {
 		return 0, e.explain(err)
 	}
@@ -52,7 +53,8 @@ func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
 			return n, e.explain(err)
 		}
 		n++
-		l.opts.Log.Info("removed a container that nobody owns", "engine", e.name, "container", c.ID[:12], "was", c.State)
+		l.opts.Log.Info("removed a container that nobody owns", "engine", e.name, "container", c.ID[:12], "was",
+			c.State)
 	}
 	return n, nil
 }

@@ -21,7 +21,8 @@ import (
 // that has made a container and not started it.
 func testServer(args []string) int {
 	what, dir, agent, mounts, id := args[0], args[1], args[2], args[3], args[4]
-	l, err := New(Options{Image: testImage, Hosts: []string{"unix:///var/run/docker.sock"}, Agent: agent, Mounts: mounts, Prefix: "mcp-tools-test-"})
+	l, err := New(Options{Image: testImage, Hosts: []string{"unix:///var/run/docker.sock"}, Agent: agent,
+		Mounts: mounts, Prefix: "mcp-tools-test-"})
 	if err == nil && what == "made" {
 		err = makeOnly(l, id)
 	} else if err == nil {
@@ -36,7 +37,8 @@ func testServer(args []string) int {
 }
 
 func makeOnly(l *Launcher, id string) error {
-	_, err := l.engines[0].api.ContainerCreate(context.Background(), l.config(plan{Walls: sandbox.Walls{ID: id}, image: image{id: testImage}}),
+	_, err := l.engines[0].api.ContainerCreate(context.Background(),
+		l.config(plan{Walls: sandbox.Walls{ID: id}, image: image{id: testImage}}),
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "mcp-tools-test-"+id)
 	return err
 }
@@ -44,7 +46,8 @@ func makeOnly(l *Launcher, id string) error {
 type deaf struct{ sink }
 
 func runForever(l *Launcher, dir, id string) error {
-	link, err := l.Launch(context.Background(), sandbox.Walls{ID: id, Binds: l.Layout(sandbox.Directories{Dir: dir}).Binds})
+	link, err := l.Launch(context.Background(), sandbox.Walls{ID: id,
+		Binds: l.Layout(sandbox.Directories{Dir: dir}).Binds})
 	if err != nil {
 		return err
 	}
@@ -53,7 +56,8 @@ func runForever(l *Launcher, dir, id string) error {
 		return err
 	}
 	_, err = b.Start(context.Background(), wire.StartBody{Dir: "/workspace", Env: []string{"PATH=/bin"},
-		Argv: []string{"sh", "-c", "(setsid sleep 4242 &); trap '' TERM HUP; sleep 4242; sleep 4242"}}, &deaf{sink{done: make(chan struct{})}})
+		Argv: []string{"sh", "-c", "(setsid sleep 4242 &); trap '' TERM HUP; sleep 4242; sleep 4242"}},
+		&deaf{sink{done: make(chan struct{})}})
 	return err
 }
 
@@ -159,7 +163,8 @@ func TestOrphans(t *testing.T) {
 		{"", "running", 9999, false},
 		{"a/b/c/d", "created", 10, false},
 	} {
-		got := orphan(container.Summary{State: c.state, Created: now - c.age, Labels: map[string]string{labelOwner: c.owner}}, time.Unix(now, 0))
+		got := orphan(container.Summary{State: c.state, Created: now - c.age,
+			Labels: map[string]string{labelOwner: c.owner}}, time.Unix(now, 0))
 		if got != c.want {
 			t.Errorf("%v: %v", c, got)
 		}

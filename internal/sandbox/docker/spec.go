@@ -86,7 +86,7 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 		ReadonlyPaths:  append(readonlyByDefault(), p.names.locked...),
 	}
 	for _, v := range p.image.volumes {
-		if _, ours := h.Tmpfs[v]; !ours && !goodTarget(v) {
+		if _, ours := h.Tmpfs[v]; !ours && !allowedTarget(v) {
 			h.Tmpfs[v] = scratch(p) // else it is a directory of the machine, without bounds
 		}
 	}
@@ -171,7 +171,8 @@ func bind(from, to string, write bool) mount.Mount {
 // when there is more to hide.
 func maskedByDefault() []string {
 	return []string{
-		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys",
+		"/proc/key-users",
 		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 		"/sys/devices/virtual/powercap", "/sys/firmware", "/sys/kernel/debug", "/sys/kernel/security",
 	}

@@ -42,7 +42,10 @@ func parseSSH(host string) (way, error) {
 		return way{}, badHost(host, "a name begins with a dash")
 	}
 	args = append(args, "--", u.Hostname(), "docker", "system", "dial-stdio")
-	return way{name: "ssh://" + u.Host, dial: func(context.Context) (net.Conn, error) { return dialProgram("ssh", args) }}, nil
+	return way{name: "ssh://" + u.Host, dial: func(context.Context) (net.Conn,
+		error) {
+		return dialProgram("ssh", args)
+	}}, nil
 }
 
 // A programConn is a connection through a program's stdin and stdout.
@@ -89,7 +92,8 @@ func dialProgram(name string, args []string) (net.Conn, error) {
 // sshEnv is what ssh needs of our environment.
 func sshEnv() []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SystemRoot", "USERPROFILE", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SystemRoot", "USERPROFILE",
+		"TMPDIR"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -78,21 +78,25 @@ func filter() ([]unix.SockFilter, error) {
 		load(offNumber), jump(unix.BPF_JGE, 1<<30, 0, 1), ret(missing), // as do those of x32
 	}
 	// These hide modes where a filter cannot look.
-	for _, n := range []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+	for _, n := range []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+		unix.SYS_IO_URING_REGISTER} {
 		p = append(p, jump(unix.BPF_JEQ, n, 0, 1), ret(missing))
 	}
 	// Sockets of these kinds are in the network that the container has not got,
 	// or inside it. Others, such as those to a hypervisor, may lead out.
 	p = append(p, jump(unix.BPF_JEQ, unix.SYS_SOCKET, 0, 6), load(offArgs),
-		jump(unix.BPF_JEQ, unix.AF_UNIX, 4, 0), jump(unix.BPF_JEQ, unix.AF_INET, 3, 0), jump(unix.BPF_JEQ, unix.AF_INET6, 2, 0),
+		jump(unix.BPF_JEQ, unix.AF_UNIX, 4, 0), jump(unix.BPF_JEQ, unix.AF_INET, 3, 0),
+		jump(unix.BPF_JEQ, unix.AF_INET6, 2, 0),
 		jump(unix.BPF_JEQ, unix.AF_NETLINK, 1, 0), ret(refuse))
 	p = append(p, load(offNumber))
 	for _, c := range calls {
 		var body []unix.SockFilter
 		if c.flags >= 0 {
-			body = append(body, load(offArgs+8*uint32(c.flags)), jump(unix.BPF_JSET, creating, 1, 0), ret(unix.SECCOMP_RET_ALLOW))
+			body = append(body, load(offArgs+8*uint32(c.flags)), jump(unix.BPF_JSET, creating, 1, 0),
+				ret(unix.SECCOMP_RET_ALLOW))
 		}
-		body = append(body, load(offArgs+8*uint32(c.mode)), jump(unix.BPF_JSET, setID, 0, 1), ret(refuse), ret(unix.SECCOMP_RET_ALLOW))
+		body = append(body, load(offArgs+8*uint32(c.mode)), jump(unix.BPF_JSET, setID, 0, 1), ret(refuse),
+			ret(unix.SECCOMP_RET_ALLOW))
 		p = append(p, jump(unix.BPF_JEQ, c.number, 0, uint8(len(body))))
 		p = append(p, body...)
 	}

@@ -19,7 +19,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	if p.agent, err = l.agent(); err != nil {
 		return nil, err
 	}
-	if p.user, err = who(e, p.facts, p.Walls); err != nil {
+	if p.user, err = chooseUser(e, p.facts, p.Walls); err != nil {
 		return nil, err
 	}
 	if err := fits(e, p); err != nil {
@@ -53,7 +53,8 @@ func fits(e *engine, p plan) error {
 	case p.ID == "":
 		return tool.Errorf(tool.Internal, "the sandbox has no name")
 	case p.agent.arch != "" && p.facts.arch != "" && p.agent.arch != p.facts.arch:
-		return unavailable("the agent is for %s, but the docker engine at %s runs %s", p.agent.arch, e.name, p.facts.arch).
+		return unavailable("the agent is for %s, but the docker engine at %s runs %s", p.agent.arch, e.name,
+			p.facts.arch).
 			Try("set sandbox.docker.agent to a Linux build of mcp-tools for %s", p.facts.arch)
 	case e.local && p.agent.mode.Perm()&0o001 == 0:
 		return unavailable("the agent of docker sandboxes cannot be run by other users").Try("chmod a+rx the program")
@@ -91,8 +92,9 @@ func (l *Launcher) source(e *engine, p *plan, i int) (string, error) {
 	case p.user.shift[i]:
 		at, err := l.mounts.shifted(b.Host, p.user, b.NoLinks, p.ID, name)
 		if err != nil && b.Write {
-			return "", unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
-				Try("ask the operator to give it to another user").Because(err)
+			return "",
+				unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
+					Try("ask the operator to give it to another user").Because(err)
 		}
 		if err == nil {
 			return at, nil
@@ -155,7 +157,8 @@ func attach(ctx context.Context, e *engine, id string) (*link, error) {
 func (l *Launcher) remove(e *engine, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // else the next server does
+	// else the next server does
+	_ = e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 }
 
 // sendAgent copies the program to an engine on another machine, into a volume

@@ -22,7 +22,7 @@ func (u user) String() string { return strconv.Itoa(u.uid) + ":" + strconv.Itoa(
 
 // who decides it. Commands are never the host's root. As the server's own user,
 // or the workspace's, they leave files of the right owner behind.
-func who(e *engine, f facts, w sandbox.Walls) (user, error) {
+func chooseUser(e *engine, f facts, w sandbox.Walls) (user, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	switch {
 	case f.rootless && e.local:
@@ -35,10 +35,10 @@ func who(e *engine, f facts, w sandbox.Walls) (user, error) {
 	case uid != 0:
 		return user{uid: uid, gid: notRoot(gid)}, nil
 	}
-	return whoForRoot(e, w)
+	return chooseUserForRoot(e, w)
 }
 
-func whoForRoot(e *engine, w sandbox.Walls) (user, error) {
+func chooseUserForRoot(e *engine, w sandbox.Walls) (user, error) {
 	u := user{uid: nobody, gid: nobody, shift: map[int]bool{}}
 	chosen := false
 	for i, b := range w.Binds {
@@ -54,7 +54,8 @@ func whoForRoot(e *engine, w sandbox.Walls) (user, error) {
 		case uid == 0 && e.local:
 			u.shift[i] = true
 		case uid == 0 && b.Write:
-			return user{}, tool.Errorf(tool.Unavailable, "the directory of %s belongs to root, which commands never are", b.Inside).
+			return user{}, tool.Errorf(tool.Unavailable,
+				"the directory of %s belongs to root, which commands never are", b.Inside).
 				Try("ask the operator to give it to another user, or to use a docker engine on this machine")
 		case uid != 0 && b.Write && !chosen:
 			chosen = true

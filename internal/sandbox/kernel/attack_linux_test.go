@@ -57,19 +57,33 @@ func kernelAttempts() []attempt {
 		{"pivot_root", unix.EPERM, func() error { return unix.PivotRoot(dir, dir) }},
 		{"chroot", unix.EPERM, func() error { return unix.Chroot(dir) }},
 		{"fsopen", unix.EPERM, func() error { _, err := unix.Fsopen("tmpfs", 0); return err }},
-		{"open_tree", unix.EPERM, func() error { _, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE); return err }},
+		{"open_tree", unix.EPERM, func() error {
+			_,
+				err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE)
+			return err
+		}},
 		{"mount_setattr", unix.EPERM, func() error {
 			return unix.MountSetattr(unix.AT_FDCWD, "/usr", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
-		{"mknod", 0, func() error { return unix.Mknod(filepath.Join(dir, "d"), unix.S_IFBLK|0o666, int(unix.Mkdev(8, 0))) }},
-		{"mknod null", 0, func() error { return unix.Mknod(filepath.Join(dir, "n"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) }},
+		{"mknod", 0, func() error {
+			return unix.Mknod(filepath.Join(dir, "d"), unix.S_IFBLK|0o666,
+				int(unix.Mkdev(8, 0)))
+		}},
+		{"mknod null", 0, func() error {
+			return unix.Mknod(filepath.Join(dir, "n"), unix.S_IFCHR|0o666,
+				int(unix.Mkdev(1, 3)))
+		}},
 		{"unshare user", unix.EPERM, func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 		{"unshare mount", unix.EPERM, func() error { return unix.Unshare(unix.CLONE_NEWNS) }},
 		{"clone user", unix.EPERM, func() error {
 			return call(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0, 0, 0)
 		}},
 		{"clone3", unix.ENOSYS, func() error { return call(unix.SYS_CLONE3, 0, 0) }},
-		{"keyctl", unix.EPERM, func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err }},
+		{"keyctl", unix.EPERM, func() error {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING,
+				true)
+			return err
+		}},
 		{"add_key", unix.EPERM, func() error {
 			_, err := unix.AddKey("user", "x", []byte("x"), unix.KEY_SPEC_USER_KEYRING)
 			return err
@@ -90,7 +104,10 @@ func kernelAttempts() []attempt {
 		{"personality", unix.EPERM, func() error { return call(unix.SYS_PERSONALITY, 0x0400000) }},
 		{"x32", unix.EPERM, func() error { return call(unix.SYS_GETPID | 0x40000000) }},
 		{"TIOCSTI", unix.EPERM, func() error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI, str("x")) }},
-		{"TIOCSTI above 32 bits", unix.EPERM, func() error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<40, str("x")) }},
+		{"TIOCSTI above 32 bits", unix.EPERM, func() error {
+			return call(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<40,
+				str("x"))
+		}},
 		{"TIOCLINUX", unix.EPERM, func() error { return call(unix.SYS_IOCTL, 0, unix.TIOCLINUX, str("\x02")) }},
 		{"setuid bit", unix.EPERM, func() error { return unix.Fchmodat(unix.AT_FDCWD, dir, 0o4755, 0) }},
 		{"setgid bit", unix.EPERM, func() error { return unix.Chmod(dir, 0o2755) }},
@@ -104,7 +121,8 @@ func kernelAttempts() []attempt {
 		}},
 		{"setuid by fchmodat2", unix.EPERM, func() error { return call(452, ^uintptr(99), str(dir), 0o4755, 0) }},
 		{"setuid by openat2", unix.ENOSYS, func() error {
-			_, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(dir, "o"), &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
+			_, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(dir, "o"),
+				&unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
 			return err
 		}},
 		{"capabilities of a file", 0, func() error {
@@ -138,7 +156,8 @@ func processAttempts() []attempt {
 		{"setns", unix.EPERM, func() error { return unix.Setns(0, unix.CLONE_NEWNS) }},
 		{"raise priority", 0, func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, -10) }},
 	}
-	for _, name := range []string{"environ", "mem", "root/etc/passwd", "cwd/x", "exe", "fd/0", "ns/mnt", "map_files", "auxv", "maps"} {
+	for _, name := range []string{"environ", "mem", "root/etc/passwd", "cwd/x", "exe", "fd/0", "ns/mnt", "map_files",
+		"auxv", "maps"} {
 		all = append(all, attempt{"agent's " + name, 0, func() error {
 			text, err := os.ReadFile("/proc/1/" + name)
 			if err == nil && len(text) == 0 {

@@ -30,7 +30,7 @@ func newCgroup(id string, lim sandbox.Limits) *cgroup {
 	if lim.Memory <= 0 {
 		return nil
 	}
-	name := fmt.Sprintf("%s%d-%s-%s", groupPrefix, os.Getpid(), born(os.Getpid()), safeName(id))
+	name := fmt.Sprintf("%s%d-%s-%s", groupPrefix, os.Getpid(), startTime(os.Getpid()), safeName(id))
 	own := ownCgroups()
 	if path, ok := own[""]; ok && has(filepath.Join(cgroups, "cgroup.controllers"), "memory") {
 		for _, parent := range []string{filepath.Join(cgroups, path), filepath.Dir(filepath.Join(cgroups, path))} {
@@ -152,7 +152,7 @@ func sweep() {
 			for _, dir := range found {
 				parts := strings.SplitN(strings.TrimPrefix(filepath.Base(dir), groupPrefix), "-", 3)
 				pid, err := strconv.Atoi(parts[0])
-				if err == nil && len(parts) == 3 && born(pid) != parts[1] {
+				if err == nil && len(parts) == 3 && startTime(pid) != parts[1] {
 					removeCgroup(dir)
 				}
 			}
@@ -180,7 +180,7 @@ func ownCgroups() map[string]string {
 }
 
 // born tells a process from a later one of the same number; "" when there is none.
-func born(pid int) string {
+func startTime(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""

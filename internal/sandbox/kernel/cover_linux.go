@@ -144,7 +144,8 @@ func (t *tree) room(fd int) error {
 // close has nothing more added to rooms.
 func (t *tree) close() error {
 	for _, m := range t.rooms {
-		err := unix.MountSetattr(m, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly | unix.MOUNT_ATTR_NOEXEC})
+		err := unix.MountSetattr(m, "", unix.AT_EMPTY_PATH,
+			&unix.MountAttr{Attr_set: readOnly | unix.MOUNT_ATTR_NOEXEC})
 		if err != nil {
 			return fmt.Errorf("hiding: %w", err)
 		}

@@ -75,7 +75,8 @@ func TestRights(t *testing.T) {
 			t.Error("commands run as root")
 		}
 		devices := c.must("ls /dev")
-		if got := strings.Join(strings.Fields(devices), " "); got != "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero" {
+		if got := strings.Join(strings.Fields(devices),
+			" "); got != "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero" {
 			t.Errorf("devices: %s", got)
 		}
 		if out := c.must("ls -A /sys /boot /root /home /run 2>/dev/null; true"); strings.Contains(out, "docker") {
@@ -151,7 +152,8 @@ func TestHiddenAndLocked(t *testing.T) {
 		})
 		for _, text := range []string{
 			"cat .env", "cat alias", "cat a/b/secret", "cat dir/key", "cat hiddenlink", "cat real",
-			"ln .env x && cat x", "chmod 644 .env", "mv .env x", "rm -f .env", "echo x > .env", "mv dir d", "rm -rf dir",
+			"ln .env x && cat x", "chmod 644 .env", "mv .env x", "rm -f .env", "echo x > .env", "mv dir d",
+			"rm -rf dir",
 			"touch dir/x", "mv a c", "mv a/b a/c", "rm -rf a", "cat /proc/self/root" + ws + "/.env",
 			"echo x > .git/config", "mv .git/config x", "rm -f .git/config", "cp real2 .git/config",
 			"echo x > x && mv x .git/config", "ln -f x .git/config", "truncate -s 0 .git/config",
@@ -163,7 +165,8 @@ func TestHiddenAndLocked(t *testing.T) {
 		os.Mkdir(ws+"/evil", 0o777)
 		for _, args := range [][]string{
 			{"exchange", ws + "/evil", ws + "/.git"}, {"exchange", ws + "/evil", ws + "/.git/hooks"},
-			{"truncate", ws + "/.git/config"}, {"link", ws + "/.git/config", ws + "/z"}, {"link", ws + "/.env", ws + "/z"},
+			{"truncate", ws + "/.git/config"}, {"link", ws + "/.git/config", ws + "/z"},
+			{"link", ws + "/.env", ws + "/z"},
 			{"exchange", ws + "/evil", ws + "/a"}, {"read", ws + "/.env"},
 		} {
 			if code, out := c.attack(args...); code == 0 {
@@ -195,7 +198,8 @@ func TestSwapped(t *testing.T) {
 		}
 		l := launcher()
 		os.Symlink(outside, ws+"/root")
-		_, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: ws + "/root", Inside: ws + "/root", Write: true}}})
+		_, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: ws + "/root", Inside: ws + "/root",
+			Write: true}}})
 		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("a link was let in: %v", err)
 		}
@@ -253,7 +257,8 @@ func TestNoLinks(t *testing.T) {
 		})
 		for _, text := range []string{
 			"cat environ", "cat alias", "cat dir/.env", "ln -s /proc/self/environ sub/made && cat sub/made",
-			"mkdir new && ln -s /proc/self new/self && cat new/self/environ", "cat " + plain + "/../" + filepath.Base(ws) + "/environ",
+			"mkdir new && ln -s /proc/self new/self && cat new/self/environ", "cat " + plain + "/../" +
+				filepath.Base(ws) + "/environ",
 		} {
 			c.fails(text)
 		}
@@ -280,7 +285,8 @@ func TestWithinHidden(t *testing.T) {
 			t.Errorf("there is %q", out)
 		}
 		for _, text := range []string{
-			"cat data/vault/key", "cat data/run/1/other", "touch data/x", "touch data/run/1/x", "touch data/run/1/files/x", "mv data d", "rm -rf data",
+			"cat data/vault/key", "cat data/run/1/other", "touch data/x", "touch data/run/1/x",
+			"touch data/run/1/files/x", "mv data d", "rm -rf data",
 		} {
 			c.fails(text)
 		}

@@ -28,8 +28,8 @@ type identities struct {
 	swaps map[[4]int]*os.File // namespaces that show one owner as another
 }
 
-// whoami is the identity of commands where nothing speaks against it.
-func whoami() (identity, error) {
+// commandIdentity is the identity of commands where nothing speaks against it.
+func commandIdentity() (identity, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid != 0 {
 		return identity{uid, gid, uid, gid}, nil

@@ -68,7 +68,7 @@ func (s *start) closeFiles() {
 }
 
 func (s *start) launch(ctx context.Context) (*link, error) {
-	if err := s.draw(); err != nil {
+	if err := s.makePlan(); err != nil {
 		return nil, err
 	}
 	if !s.try {
@@ -77,7 +77,8 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 			s.plan.Temp = s.walls.Limits.Scratch()
 		}
 		if missing := s.missing(); len(missing) > 0 {
-			return nil, tool.Errorf(tool.Unavailable, "the kernel sandbox cannot keep %v here, which this profile requires", missing).
+			return nil, tool.Errorf(tool.Unavailable,
+				"the kernel sandbox cannot keep %v here, which this profile requires", missing).
 				Because(errors.New(s.found.public().Text)).
 				Try("do it without commands; without namespaces nothing in the workspace, such as .git/hooks or .env, can be locked or hidden: the operator can allow namespaces, use docker, or take it out of sandbox.require")
 		}
@@ -115,9 +116,9 @@ func (s *start) missing() []sandbox.Promise {
 }
 
 // draw makes the plan, and opens what it is about.
-func (s *start) draw() error {
+func (s *start) makePlan() error {
 	var err error
-	if s.id, err = whoami(); err != nil {
+	if s.id, err = commandIdentity(); err != nil {
 		return err
 	}
 	s.plan = plan{
@@ -129,16 +130,16 @@ func (s *start) draw() error {
 		return fmt.Errorf("what the walls let in: %w", err)
 	}
 	if s.plan.Jail {
-		err = s.drawJail()
+		err = s.planJail()
 	} else {
-		err = s.drawOpen()
+		err = s.planOpen()
 	}
 	s.plan.UID, s.plan.GID = s.id.uid, s.id.gid
 	return err
 }
 
-// drawJail adds the program and the proxy to what is let in.
-func (s *start) drawJail() error {
+// planJail adds the program and the proxy to what is let in.
+func (s *start) planJail() error {
 	s.plan.Home = home
 	binds := len(s.tree)
 	program, err := filepath.EvalSymlinks(s.launcher.self()[0])
@@ -193,8 +194,8 @@ func (s *start) also(path string, write bool) error {
 	return nil
 }
 
-// drawOpen is for walls without namespaces: everything stays where it is.
-func (s *start) drawOpen() error {
+// planOpen is for walls without namespaces: everything stays where it is.
+func (s *start) planOpen() error {
 	if s.walls.Proxy != "" {
 		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
 	}
@@ -332,7 +333,7 @@ func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
 	}
 	if f := l.probe(context.Background()); f != nil && !f.jail {
-		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+word())
+		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+randomName())
 	}
 	return layout
 }

@@ -111,14 +111,16 @@ func TestNothingLeaks(t *testing.T) {
 		if _, err := l.Launch(ctx, sandbox.Walls{}); err == nil {
 			t.Error("launched for a call that is over")
 		}
-		if _, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: "/none", Inside: "/none"}}}); err == nil {
+		if _, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: "/none",
+			Inside: "/none"}}}); err == nil {
 			t.Error("launched with what is not there")
 		}
 	}
 	if after := countFDs(t); after > before {
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
-	if left, _ := filepath.Glob("/sys/fs/cgroup/memory*/*/*/mcp-tools-" + strconv.Itoa(os.Getpid()) + "-*"); len(left) > 0 {
+	if left, _ := filepath.Glob("/sys/fs/cgroup/memory*/*/*/mcp-tools-" + strconv.Itoa(os.Getpid()) +
+		"-*"); len(left) > 0 {
 		t.Errorf("cgroups are left: %q", left)
 	}
 }
@@ -165,7 +167,9 @@ func TestOwnersElsewhere(t *testing.T) {
 		needtest.Lacking(t, "mount", err.Error())
 	}
 	t.Cleanup(func() { syscall.Unmount(ws, syscall.MNT_DETACH) })
-	_, err := launcher().Launch(t.Context(), sandbox.Walls{Binds: launcher().Layout(sandbox.Directories{Dir: ws}).Binds})
+	_,
+		err := launcher().Launch(t.Context(),
+		sandbox.Walls{Binds: launcher().Layout(sandbox.Directories{Dir: ws}).Binds})
 	if err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("root's workspace: %v", err)
 	}
@@ -211,10 +215,12 @@ func TestFullTemp(t *testing.T) {
 	if !slices.Contains(c.link.Holds(), sandbox.Memory) {
 		needtest.Lacking(t, "cgroups", "memory is not limited here")
 	}
-	if code, out := c.sh("head -c 200000000 /dev/zero > /tmp/full"); code == 0 || !strings.Contains(out, "No space left") {
+	if code, out := c.sh("head -c 200000000 /dev/zero > /tmp/full"); code == 0 ||
+		!strings.Contains(out, "No space left") {
 		t.Errorf("%d: %s", code, out)
 	}
-	if _, out := c.sh("head -c 200000000 /dev/zero > $HOME/full; head -c 200000000 /dev/zero > /dev/shm/full"); strings.Count(out, "No space left") != 2 {
+	if _,
+		out := c.sh("head -c 200000000 /dev/zero > $HOME/full; head -c 200000000 /dev/zero > /dev/shm/full"); strings.Count(out, "No space left") != 2 {
 		t.Error(out)
 	}
 	c.must("rm /tmp/full $HOME/full /dev/shm/full && echo x > /tmp/x")
@@ -281,6 +287,6 @@ func TestOrdinaryWork(t *testing.T) {
 		if _, err := os.Stat("/usr/local/go/bin/go"); err == nil && !testing.Short() {
 			c.must("mkdir g && cd g && printf 'package main\\nfunc main() {}\\n' > m.go && GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPROXY=off go run m.go")
 		}
-		c.must("script -qc 'tty' /dev/null; ps aux; df . ; nproc; free; whoami; date; locale; mktemp; echo $$ | xargs; bash -c 'cat <(echo x)'; find / -xdev -name nothing -print 2>/dev/null; true")
+		c.must("script -qc 'tty' /dev/null; ps aux; df . ; nproc; free; commandIdentity; date; locale; mktemp; echo $$ | xargs; bash -c 'cat <(echo x)'; find / -xdev -name nothing -print 2>/dev/null; true")
 	})
 }

@@ -146,4 +146,4 @@ func (t *tail) text() string {
 }
 
 // word is a name that nobody else has.
-func word() string { return rand.Text()[:12] }
+func randomName() string { return rand.Text()[:12] }

@@ -73,7 +73,8 @@ func without(args []string) int {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog))); e != 0 {
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&fprog))); e != 0 {
 		fmt.Println(e)
 		return 1
 	}
@@ -96,7 +97,8 @@ func TestWithoutNamespaces(t *testing.T) {
 	onLower(t, "namespaces", func(t *testing.T) {
 		l := launcher()
 		f := l.Probe(t.Context())
-		if !f.Works || slices.Contains(f.Holds, sandbox.Processes) || f.Advice == "" || !strings.Contains(f.Text, "lacking namespaces") {
+		if !f.Works || slices.Contains(f.Holds, sandbox.Processes) || f.Advice == "" ||
+			!strings.Contains(f.Text, "lacking namespaces") {
 			t.Fatalf("%+v", f)
 		}
 		ws, outside := ownDir(t), openDir(t)
@@ -113,8 +115,10 @@ func TestWithoutNamespaces(t *testing.T) {
 			t.Error("commands run as root")
 		}
 		for _, text := range []string{
-			"cat " + outside + "/canary", "echo x > " + outside + "/new", "ls " + outside, "touch /tmp/x-" + filepath.Base(ws),
-			"cat /etc/shadow", "cat /proc/$PPID/environ", "ls /home", "ls /sys", "cat /root/.bashrc", "touch " + os.Args[0],
+			"cat " + outside + "/canary", "echo x > " + outside + "/new", "ls " + outside, "touch /tmp/x-" +
+				filepath.Base(ws),
+			"cat /etc/shadow", "cat /proc/$PPID/environ", "ls /home", "ls /sys", "cat /root/.bashrc", "touch " +
+				os.Args[0],
 		} {
 			c.fails(text)
 		}
@@ -131,7 +135,8 @@ func TestWithoutNamespaces(t *testing.T) {
 		defer local.Close()
 		os.Chmod(path, 0o777)
 		for _, args := range [][]string{
-			{"tcp", tcp.Addr().String()}, {"unix", path}, {"unixgram", path}, {"udp", "127.0.0.1:1"}, {"unix", "/run/docker.sock"},
+			{"tcp", tcp.Addr().String()}, {"unix", path}, {"unixgram", path}, {"udp", "127.0.0.1:1"},
+			{"unix", "/run/docker.sock"},
 		} {
 			if code, _ := c.run(os.Args[0], "attack", "dial", args[0], args[1]); code == 0 {
 				t.Errorf("reached %v", args)

@@ -195,7 +195,8 @@ func (c cell) start(argv ...string) *sink {
 	s := &sink{exited: make(chan struct{}), gone: make(chan struct{})}
 	_, err := c.Start(c.t.Context(), wire.StartBody{
 		Argv: argv, Dir: c.ws, Timeout: hang,
-		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin", "HOME=/home/sandbox", "TMPDIR=/tmp", "LANG=C.UTF-8"},
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin", "HOME=/home/sandbox", "TMPDIR=/tmp",
+			"LANG=C.UTF-8"},
 	}, s)
 	if err != nil {
 		c.t.Fatalf("%q: %v", argv, err)

@@ -61,7 +61,7 @@ func (l *Launcher) probe(ctx context.Context) *finding {
 		return nil
 	}
 	const little = 1 << 20
-	if g := newCgroup("probe"+word(), sandbox.Limits{Memory: little}); g != nil {
+	if g := newCgroup("probe"+randomName(), sandbox.Limits{Memory: little}); g != nil {
 		f.group = true
 		g.remove()
 	}
@@ -99,12 +99,14 @@ func (f finding) public() sandbox.Finding {
 		has = append(has, "namespaces")
 		out.Holds = append(out.Holds, sandbox.Processes)
 	} else {
-		lacks = append(lacks, "namespaces ("+f.noJail.Error()+"): other processes are seen, some may survive, nothing within the workspace can be hidden or locked, and there is no proxy")
+		lacks = append(lacks, "namespaces ("+f.noJail.Error()+
+			"): other processes are seen, some may survive, nothing within the workspace can be hidden or locked, and there is no proxy")
 	}
 	if f.landlock > 0 {
 		has = append(has, fmt.Sprintf("Landlock %d", f.landlock))
 		if f.landlock < landlockScopes && !f.jail {
-			lacks = append(lacks, fmt.Sprintf("Landlock %d: processes of the same user can be signalled", landlockScopes))
+			lacks = append(lacks, fmt.Sprintf("Landlock %d: processes of the same user can be signalled",
+				landlockScopes))
 		}
 	} else {
 		lacks = append(lacks, fmt.Sprintf("Landlock %d or newer as a second wall for files", landlockTruncates))

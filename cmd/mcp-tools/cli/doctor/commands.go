@@ -69,7 +69,7 @@ func (c *checkup) checkMode(
 		candidates = slices.DeleteFunc(order, func(m commands.Mode) bool { return m == commands.Host })
 	}
 	for _, m := range candidates {
-		if f, there := found[m]; there && commands.Lacks(f, p.Require) == "" {
+		if f, there := found[m]; there && commands.WhyUnusable(f, p.Require) == "" {
 			c.runsIn(whose, m, p, f)
 			return
 		}

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// A tribe is the processes that the commands have started. Here the tree of a
-// command is what the system keeps together for us: its process group, or its
-// job. Nothing is watched.
-type tribe struct {
+// A processTable tracks the processes that the commands have started. The tree of a
+// command is its process group or its job object. There is no watch for limits.
+type processTable struct {
 	mu     sync.Mutex
 	groups map[*command]*group
 }
 
-func newTribe(func()) (*tribe, error) { return &tribe{groups: map[*command]*group{}}, nil }
+func newProcessTable(func()) (*processTable, error) {
+	return &processTable{groups: map[*command]*group{}}, nil
+}
 
 // start starts the process of a command.
-func (t *tribe) start(c *command, path string, p *plumbing) (int, error) {
+func (t *processTable) start(c *command, path string, p *commandFiles) (int, error) {
 	attr := &os.ProcAttr{
 		Dir:   c.spec.Dir,
 		Env:   c.environ(),
@@ -52,17 +53,17 @@ func (t *tribe) start(c *command, path string, p *plumbing) (int, error) {
 	return process.Pid, nil
 }
 
-func (t *tribe) follow(*command) {}
-func (t *tribe) attend()         {}
+func (t *processTable) follow(*command) {}
+func (t *processTable) startReaping()   {}
 
-func (t *tribe) group(c *command) *group {
+func (t *processTable) group(c *command) *group {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.groups[c]
 }
 
-// gone is told that a command has ended with all that it has started.
-func (t *tribe) gone(c *command) {
+// gone removes a command that has ended with all its descendants.
+func (t *processTable) gone(c *command) {
 	t.mu.Lock()
 	g := t.groups[c]
 	delete(t.groups, c)
@@ -72,12 +73,12 @@ func (t *tribe) gone(c *command) {
 	}
 }
 
-// asleep reports that nothing is known about what the processes do.
-func (t *tribe) asleep(*command) bool { return false }
+// asleep returns false: the state of the processes is not known.
+func (t *processTable) asleep(*command) bool { return false }
 
-// left counts the processes of a command that still run. While there are some
-// it is asked again.
-func (t *tribe) left(c *command) int {
+// left returns the number of processes of a command that still run. While there are
+// some it is called again.
+func (t *processTable) left(c *command) int {
 	g := t.group(c)
 	if g == nil {
 		return 0
@@ -89,8 +90,8 @@ func (t *tribe) left(c *command) int {
 	return n
 }
 
-// kill ends a command and all that it has started.
-func (t *tribe) kill(c *command, how manner) {
+// kill ends a command and all its descendants.
+func (t *processTable) kill(c *command, how manner) {
 	g := t.group(c)
 	if g == nil {
 		return
@@ -110,8 +111,8 @@ func (t *tribe) kill(c *command, how manner) {
 	}
 }
 
-// killAll ends everything, at the agent's own end.
-func (t *tribe) killAll() {
+// killAll ends all processes when the agent ends.
+func (t *processTable) killAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.groups {

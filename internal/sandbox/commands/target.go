@@ -17,10 +17,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// groundGood is for how long a caller's ground is taken to be as it was.
-const groundGood = 30 * time.Second
+// dirsTTL is how long the list of a caller's directories is cached.
+const dirsTTL = 30 * time.Second
 
-// An owner is whose walls something runs behind. Two callers are never one.
+// An owner identifies the caller that an instance belongs to. Two callers never
+// share an owner value.
 type owner struct {
 	principal, session, workspace, profile string
 }
@@ -29,51 +30,51 @@ func ownerOf(c tool.Caller) owner {
 	return owner{principal: c.Principal(), session: c.Session, workspace: c.Workspace, profile: c.Profile}
 }
 
-// A surveyed ground is a ground, what tells it from others, and what follows
-// from it for each kind of walls.
-type surveyed struct {
+// callerDirs are the directories of a caller, their digest, and the layout that
+// follows from them for each tier.
+type callerDirs struct {
 	sandbox.Directories
-	digest string
-	laid   *sync.Map // of laid, by tier
+	digest  string
+	layouts *sync.Map // of resolvedLayout, by tier
 }
 
-// What is laid out is where commands see files, and where programs are.
-type laid struct {
+// A resolvedLayout is where commands see files, and where programs are.
+type resolvedLayout struct {
 	layout sandbox.Layout
 	path   []string
-	extra  []string // what of the operator's directories is there
+	extra  []string // the existing directories of ExtraRead and ExtraWrite
 }
 
-// A place is where a command of a caller runs, before there is anything there.
-type place struct {
-	caller tool.Caller
-	policy Policy
-	wall   *wall
-	ground surveyed
-	laid
+// A target is where a command of a caller is to run, before its sandbox is open.
+type target struct {
+	caller   tool.Caller
+	policy   Policy
+	launcher *launcher
+	dirs     callerDirs
+	resolvedLayout
 	site sandbox.Site
 }
 
-// place finds where a command runs that wants to be in dir.
-func (c *Commands) place(ctx context.Context, dir string) (*place, error) {
-	p := &place{caller: tool.CallerFrom(ctx)}
+// target resolves where a command with the working directory dir runs.
+func (c *Commands) target(ctx context.Context, dir string) (*target, error) {
+	p := &target{caller: tool.CallerFrom(ctx)}
 	if p.caller == (tool.Caller{}) {
-		return nil, tool.Errorf(tool.Refused, "nobody asks for this command").Try("call it as a tool")
+		return nil, tool.Errorf(tool.Refused, "the command has no caller").Try("call it as a tool")
 	}
 	p.policy = c.o.Mode(p.caller)
 	var err error
-	if p.wall, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
+	if p.launcher, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
 		return nil, err
 	}
-	if p.ground, err = c.survey(ctx, p.caller); err != nil {
+	if p.dirs, err = c.directories(ctx, p.caller); err != nil {
 		return nil, err
 	}
 	hostDir, identity, err := c.o.Dir(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	p.site.Tier, p.site.Sealed = p.wall.Name(), p.wall.Name() != string(Host)
-	p.lay(c)
+	p.site.Tier, p.site.Sealed = p.launcher.Name(), p.launcher.Name() != string(Host)
+	p.resolveLayout(c)
 	inside, ok := p.inside(hostDir)
 	if !ok {
 		return nil, tool.Errorf(tool.Refused, "commands cannot see the directory %q", dir).
@@ -88,19 +89,19 @@ func (c *Commands) place(ctx context.Context, dir string) (*place, error) {
 	return p, nil
 }
 
-// lay finds out where commands see what, once for a ground.
-func (p *place) lay(c *Commands) {
-	if known, ok := p.ground.laid.Load(p.site.Tier); ok {
-		p.laid = known.(laid)
+// resolveLayout sets the layout of the target. It is computed once per callerDirs and tier.
+func (p *target) resolveLayout(c *Commands) {
+	if known, ok := p.dirs.layouts.Load(p.site.Tier); ok {
+		p.resolvedLayout = known.(resolvedLayout)
 		return
 	}
-	p.layout = c.layout(p.wall, p.ground.Directories)
+	p.layout = c.layout(p.launcher, p.dirs.Directories)
 	p.path, p.extra = p.searchPath(), slices.Concat(c.there(c.o.ExtraRead), c.there(c.o.ExtraWrite))
-	p.ground.laid.Store(p.site.Tier, p.laid)
+	p.dirs.layouts.Store(p.site.Tier, p.resolvedLayout)
 }
 
-// fill says the rest about the site.
-func (p *place) fill(o Options, dir, identity string) {
+// fill sets the remaining fields of the site.
+func (p *target) fill(o Options, dir, identity string) {
 	s := &p.site
 	s.Dir, s.Inode = dir, identity
 	s.Network = !s.Sealed || p.policy.Network && o.Proxy != nil
@@ -116,8 +117,8 @@ func (p *place) fill(o Options, dir, identity string) {
 	}
 }
 
-// layout says what commands see where, with what the operator adds to a ground.
-func (c *Commands) layout(w *wall, g sandbox.Directories) sandbox.Layout {
+// layout returns where commands see the directories, with those that the operator adds.
+func (c *Commands) layout(w *launcher, g sandbox.Directories) sandbox.Layout {
 	g.Roots = slices.Clone(g.Roots)
 	for _, dir := range c.there(c.o.ExtraRead) {
 		g.Roots = withRoot(g.Roots, dir, false)
@@ -128,20 +129,21 @@ func (c *Commands) layout(w *wall, g sandbox.Directories) sandbox.Layout {
 	return w.Layout(g)
 }
 
-// there leaves out what is not there: a cache that nobody has filled yet is no
-// reason to run nothing. It may come later.
+// there returns the paths that exist. A missing directory, such as a cache that
+// was not created yet, does not prevent commands from running. It is logged once.
 func (c *Commands) there(paths []string) (found []string) {
 	for _, path := range paths {
 		if _, err := os.Stat(path); err == nil {
 			found = append(found, path)
 		} else if _, known := c.missing.LoadOrStore(path, true); !known {
-			c.o.Log.Warn("commands do not see a file or directory that the settings let in", "path", path, "error", err)
+			c.o.Log.Warn("commands cannot see a file or directory of the settings; create it", "path", path, "error",
+				err)
 		}
 	}
 	return found
 }
 
-// withRoot adds a root by its own name, or one like it that is free.
+// withRoot adds a root named after path, with a number if the name is taken.
 func withRoot(roots []sandbox.Root, path string, write bool) []sandbox.Root {
 	name := filepath.Base(path)
 	for i := 2; slices.ContainsFunc(roots, func(r sandbox.Root) bool { return r.Name == name }); i++ {
@@ -150,24 +152,24 @@ func withRoot(roots []sandbox.Root, path string, write bool) []sandbox.Root {
 	return append(roots, sandbox.Root{Name: name, Path: path, Write: write})
 }
 
-// survey returns the caller's ground.
-func (c *Commands) survey(ctx context.Context, caller tool.Caller) (surveyed, error) {
+// directories returns the caller's directories, cached for dirsTTL.
+func (c *Commands) directories(ctx context.Context, caller tool.Caller) (callerDirs, error) {
 	c.mu.Lock()
 	key := ownerOf(caller)
-	known := c.grounds[key]
+	known := c.dirs[key]
 	if known == nil {
-		known = newCached[surveyed]()
-		c.grounds[key] = known
+		known = newCached[callerDirs]()
+		c.dirs[key] = known
 	}
 	c.arm()
 	c.mu.Unlock()
-	return known.get(ctx, func(ctx context.Context) (surveyed, time.Duration, error) {
+	return known.get(ctx, func(ctx context.Context) (callerDirs, time.Duration, error) {
 		g, err := c.o.Directories(ctx)
 		if err != nil {
-			return surveyed{}, 0, err
+			return callerDirs{}, 0, err
 		}
 		digest, err := digestOf(g)
-		return surveyed{Directories: g, digest: digest, laid: &sync.Map{}}, groundGood, err
+		return callerDirs{Directories: g, digest: digest, layouts: &sync.Map{}}, dirsTTL, err
 	})
 }
 
@@ -180,8 +182,8 @@ func digestOf(what any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// inside is where a command sees a file of this machine.
-func (p *place) inside(host string) (path string, ok bool) {
+// inside returns the path at which a command sees a file of this machine.
+func (p *target) inside(host string) (path string, ok bool) {
 	if !p.site.Sealed {
 		return host, true
 	}
@@ -200,7 +202,7 @@ func (p *place) inside(host string) (path string, ok bool) {
 	return path, ok
 }
 
-// beneath is the way from a directory to what lies in it, or is it.
+// beneath returns the relative path from a directory to path, if path is in it.
 func beneath(dir, path string) (rel string, ok bool) {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {

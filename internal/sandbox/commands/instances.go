@@ -2,15 +2,15 @@ package commands
 
 import "time"
 
-// sweepMost and sweepLeast bound how often idle things are looked for.
+// minSweep and maxSweep bound the interval between two sweeps.
 const (
-	sweepLeast = time.Second
-	sweepMost  = 30 * time.Second
+	minSweep = time.Second
+	maxSweep = 30 * time.Second
 )
 
-// leave says that a command of a cell is over. A cell that is spoilt takes no
-// more.
-func (c *Commands) leave(n *cell, spoilt bool) {
+// leave ends a command's use of an instance. A spoilt instance accepts no more
+// commands.
+func (c *Commands) leave(n *instance, spoilt bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n.busy--
@@ -21,9 +21,9 @@ func (c *Commands) leave(n *cell, spoilt bool) {
 	c.settle(n)
 }
 
-// retire keeps new commands out of a cell, which goes with the last that it
-// has. The lock is held.
-func (c *Commands) retire(n *cell) {
+// retire makes an instance accept no more commands; it ends with its last one.
+// c.mu is held.
+func (c *Commands) retire(n *instance) {
 	n.retired = true
 	if c.warm[n.key] == n {
 		delete(c.warm, n.key)
@@ -31,16 +31,16 @@ func (c *Commands) retire(n *cell) {
 	c.settle(n)
 }
 
-// settle ends a cell that is not needed. The lock is held.
-func (c *Commands) settle(n *cell) {
+// settle ends an instance that is retired and unused. c.mu is held.
+func (c *Commands) settle(n *instance) {
 	if n.retired && n.busy == 0 {
 		c.end(n)
 	}
 }
 
-// end ends a cell and all commands in it, and does not wait for that. It may be
-// called with the lock and from where the box calls back.
-func (c *Commands) end(n *cell) {
+// end ends an instance and all commands in it without waiting. It may be called
+// with c.mu held, and from callbacks of the box.
+func (c *Commands) end(n *instance) {
 	n.ending.Do(func() {
 		n.dying.Store(true)
 		c.working.Go(func() {
@@ -60,29 +60,28 @@ func (c *Commands) end(n *cell) {
 			if c.warm[n.key] == n {
 				delete(c.warm, n.key)
 			}
-			delete(c.cells, n)
+			delete(c.instances, n)
 		})
 	})
 }
 
-// arm has sweep called in a while, if there is anything to look after. The lock
-// is held.
+// arm schedules the next sweep if there is anything to sweep. c.mu is held.
 func (c *Commands) arm() {
 	if c.closed || c.armed {
 		return
 	}
 	c.armed = true
-	every := min(max(min(c.o.Idle, c.o.Background.Age)/4, sweepLeast), sweepMost)
+	every := min(max(min(c.o.Idle, c.o.Background.Age)/4, minSweep), maxSweep)
 	c.sweeper = time.AfterFunc(every, c.sweep)
 }
 
-// sweep ends what nobody has used for long.
+// sweep ends idle instances, and removes expired processes and directory lists.
 func (c *Commands) sweep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.armed = false
 	now := time.Now()
-	for n := range c.cells {
+	for n := range c.instances {
 		if n.busy == 0 && (now.Sub(n.used) >= c.o.Idle || now.Sub(n.born) >= c.o.Age) {
 			c.retire(n)
 		}
@@ -92,12 +91,12 @@ func (c *Commands) sweep() {
 			c.drop(p)
 		}
 	}
-	for key, g := range c.grounds {
+	for key, g := range c.dirs {
 		if g.stale(now) {
-			delete(c.grounds, key)
+			delete(c.dirs, key)
 		}
 	}
-	if len(c.cells)+len(c.kept)+len(c.grounds) > 0 {
+	if len(c.instances)+len(c.kept)+len(c.dirs) > 0 {
 		c.arm()
 	}
 }

@@ -213,7 +213,8 @@ func TestWhatIsKeptGrowsOld(t *testing.T) {
 
 func TestStarved(t *testing.T) {
 	c := withFakes(t, Policy{}, nil, newFake("kernel"))
-	if _, s := run(caller(t), t, c, word("starve")); s.State != sandbox.Starved || s.Why != "it took more than 512 MiB of memory" {
+	if _, s := run(caller(t), t, c, word("starve")); s.State != sandbox.Starved ||
+		s.Why != "it took more than 512 MiB of memory" {
 		t.Errorf("it is %+v", s)
 	}
 }

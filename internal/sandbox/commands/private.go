@@ -14,12 +14,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// seclude opens a cell for one command that holds credentials, and changes the
-// command so that it, and it alone, gets them.
-func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) (*cell, error) {
+// openPrivate opens an instance for a single command with credentials, and adds
+// the credentials to the command.
+func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Command) (*instance, error) {
 	a := cmd.Apart
 	if !filepath.IsAbs(a.Program) || cmd.Argv[0] != a.Program {
-		return nil, errors.New("a command with credentials has to be the program that was checked")
+		return nil, errors.New("a command with credentials must run the program that was checked")
 	}
 	if err := checkEnviron(a.Secrets); err != nil {
 		return nil, err
@@ -34,12 +34,13 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) 
 	}
 	remove := func() {
 		if err := os.RemoveAll(dir); err != nil {
-			c.o.Log.Error("files with credentials are still there", "directory", dir, "error", err)
+			c.o.Log.Error("files with credentials could not be removed; remove the directory", "directory", dir,
+				"error", err)
 		}
 	}
-	// Nobody can guess where the files are, also where the way there is known.
+	// The name is random, so that other commands cannot guess the path.
 	files := filepath.Join(dir, "files-"+strings.ToLower(rand.Text()))
-	names, roots, err := lend(a, dir, files)
+	names, roots, err := writeFiles(a, dir, files)
 	if err != nil {
 		remove()
 		return nil, err
@@ -49,8 +50,8 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) 
 	}
 	pl := c.plan(p, roots...)
 	for i := range pl.walls.Binds {
-		// Whoever may write there may have put links there, such as to where a
-		// process finds its own environment.
+		// Another command may have created links there, for example to the file with
+		// the environment of the process.
 		pl.walls.Binds[i].NoLinks = pl.walls.Binds[i].Write
 	}
 	pl.hosts, pl.clean = a.Hosts, append(pl.clean, remove)
@@ -66,7 +67,7 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) 
 	if inside, ok := p.inside(a.Program); ok {
 		cmd.Argv = slices.Concat([]string{inside}, cmd.Argv[1:])
 	}
-	n, err := c.enclose(p, pl)
+	n, err := c.newPrivate(p, pl)
 	if err != nil {
 		remove()
 		return nil, err
@@ -84,8 +85,8 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) 
 	return n, nil
 }
 
-// enclose makes a cell that nobody else enters.
-func (c *Commands) enclose(p *place, pl plan) (*cell, error) {
+// newPrivate creates an instance for a single command.
+func (c *Commands) newPrivate(p *target, pl plan) (*instance, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -97,24 +98,25 @@ func (c *Commands) enclose(p *place, pl plan) (*cell, error) {
 	c.numbers++
 	key := c.key(p)
 	key.apart = c.numbers
-	n := c.newCell(key, "")
+	n := c.newInstance(key, "")
 	n.busy, n.retired = 1, true
 	c.working.Go(func() { c.open(n, p, pl) })
 	return n, nil
 }
 
-// lend writes the files of a command, and returns their names and what has to be
-// let in for them.
-func lend(a *sandbox.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
-	// The outer directory keeps everybody out; behind walls, where commands may
-	// be another user, only the inner one is there.
+// writeFiles writes the credential files of a command. It returns their names, and
+// the directory that the sandbox must show.
+func writeFiles(a *sandbox.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
+	// The outer directory is private. Commands may run as another user and see only
+	// the inner directory, so that one is readable for all.
 	err = errors.Join(os.Mkdir(files, 0o755), os.Chmod(files, 0o755), os.Mkdir(filepath.Join(dir, "home"), 0o700))
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Files)) {
 		if !isVariable(name) {
-			return nil, nil, tool.Errorf(tool.Invalid, "%q is no name for a variable", name).Try("use letters, digits and _")
+			return nil, nil, tool.Errorf(tool.Invalid, "%q is not a valid variable name",
+				name).Try("use letters, digits and _")
 		}
 		path := filepath.Join(files, name)
 		if err := errors.Join(os.WriteFile(path, a.Files[name], 0o444), os.Chmod(path, 0o444)); err != nil {
@@ -128,7 +130,7 @@ func lend(a *sandbox.Apart, dir, files string) (names []string, roots []sandbox.
 	return names, roots, nil
 }
 
-// isVariable says that a name of a variable is one of a file too.
+// isVariable reports whether name is a variable name that is also safe as a file name.
 func isVariable(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 	return name != "" && strings.ContainsRune(letters, rune(name[0])) && strings.Trim(name, letters+"0123456789") == ""

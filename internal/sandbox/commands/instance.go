@@ -1,0 +1,265 @@
+package commands
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// launchLimit bounds the start of a sandbox.
+const launchLimit = time.Minute
+
+// An instance is a sandbox with an agent, and the commands of one owner in it.
+// The first command opens it; it stays open for the next ones.
+type instance struct {
+	key    instanceKey
+	digest string
+	ready  chan struct{} // closed when the instance is open, or err is set
+	err    error
+	box    *box.Box
+	home   string
+	proxy  bool
+	clean  []func() // functions to call when the instance ends
+	gone   chan struct{}
+	ending sync.Once
+	dying  atomic.Bool
+
+	// Guarded by Commands.mu:
+	busy    int // commands in it, and calls that are about to start one
+	born    time.Time
+	used    time.Time
+	retired bool // it accepts no more commands, and ends with its last one
+}
+
+// An instanceKey identifies the instance that commands share. An instance for a
+// single command has a number in apart.
+type instanceKey struct {
+	owner owner
+	tier  string
+	apart uint64
+}
+
+// A plan holds what is needed to open an instance.
+type plan struct {
+	walls sandbox.Walls
+	home  string
+	hosts []string
+	proxy bool
+	clean []func()
+}
+
+// key returns the key of the instance in which a command for this target runs.
+func (c *Commands) key(p *target) instanceKey {
+	who := ownerOf(p.caller)
+	if c.o.Scope == Agent {
+		who.session = ""
+	}
+	return instanceKey{owner: who, tier: p.site.Tier}
+}
+
+// plan returns the plan of an instance for a target. It computes the layout
+// again, since a home directory may be valid for one instance only.
+func (c *Commands) plan(p *target, roots ...sandbox.Root) plan {
+	g := p.dirs.Directories
+	for _, r := range roots {
+		g.Roots = withRoot(slices.Clone(g.Roots), r.Path, r.Write)
+	}
+	p.layout = c.layout(p.launcher, g)
+	return plan{
+		walls: sandbox.Walls{
+			ID:      strings.ToLower(rand.Text()),
+			Owner:   p.caller.Principal(),
+			Binds:   p.layout.Binds,
+			Home:    p.layout.Home,
+			Hidden:  p.dirs.Hidden,
+			Locked:  p.dirs.Locked,
+			Open:    !p.site.Sealed,
+			Limits:  c.o.Limits,
+			Require: p.policy.Require,
+		},
+		home:  home(p),
+		proxy: p.site.Sealed && p.site.Network,
+	}
+}
+
+// warmHome returns the home directory of the open instance for a target.
+func (c *Commands) warmHome(p *target) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.warm[c.key(p)]; n != nil && n.isOpen() {
+		return n.home
+	}
+	return home(p)
+}
+
+// digest returns a value that changes when an open instance no longer fits the target.
+func (p *target) digest() (string, error) {
+	return digestOf([]any{p.dirs.digest, p.extra, p.policy.Require, p.site.Network})
+}
+
+// acquire returns an open instance and counts the caller as one of its commands,
+// until release. If several callers wait for an instance, it is opened once.
+func (c *Commands) take(ctx context.Context, p *target) (*instance, error) {
+	digest, err := p.digest()
+	if err != nil {
+		return nil, err
+	}
+	for range 2 { // retry once if the instance was lost before the call
+		instance, err := c.enter(p, digest)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.await(ctx, instance); err != nil {
+			return nil, err
+		}
+		if !instance.lost() {
+			return instance, nil
+		}
+		c.leave(instance, true)
+	}
+	return nil, tool.Errorf(tool.Unavailable, "the sandbox ends immediately after its start").
+		Try("try again later; the operator finds the cause in the log")
+}
+
+// await waits until an instance is open.
+func (c *Commands) await(ctx context.Context, instance *instance) error {
+	select {
+	case <-instance.ready:
+		if instance.err != nil {
+			c.leave(instance, true)
+			return instance.err
+		}
+		return nil
+	case <-ctx.Done():
+		c.leave(instance, false)
+		return context.Cause(ctx)
+	}
+}
+
+// enter returns the instance for a target. It starts to open one if there is none.
+func (c *Commands) enter(p *target, digest string) (*instance, error) {
+	key := c.key(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed()
+	}
+	known := c.warm[key]
+	if known != nil && (known.digest != digest || known.lost() || time.Since(known.born) > c.o.Age) {
+		c.retire(known)
+		known = nil
+	}
+	if known == nil {
+		if err := c.makeRoom(); err != nil {
+			return nil, err
+		}
+		known = c.newInstance(key, digest)
+		c.warm[key] = known
+		c.working.Go(func() { c.open(known, p, c.plan(p)) })
+	}
+	known.busy++
+	return known, nil
+}
+
+// newInstance returns an instance that is not open yet. c.mu is held.
+func (c *Commands) newInstance(key instanceKey, digest string) *instance {
+	now := time.Now()
+	n := &instance{
+		key: key, digest: digest, born: now, used: now,
+		ready: make(chan struct{}), gone: make(chan struct{}),
+	}
+	c.instances[n] = true
+	c.arm()
+	return n
+}
+
+// makeRoom ends the instance that has been idle longest if the maximum is
+// reached. c.mu is held.
+func (c *Commands) makeRoom() error {
+	var idle *instance
+	living := 0
+	for n := range c.instances {
+		if !n.dying.Load() {
+			living++
+		}
+		if n.busy == 0 && !n.retired && (idle == nil || n.used.Before(idle.used)) {
+			idle = n
+		}
+	}
+	if living < c.o.Boxes {
+		return nil
+	}
+	if idle == nil {
+		return tool.Errorf(tool.Busy, "all %d sandboxes of this server are in use", c.o.Boxes).
+			Try("wait for commands to end, or end some with process kill")
+	}
+	c.retire(idle)
+	return nil
+}
+
+// open starts the sandbox of an instance. It is not cancelled with the call that
+// requested it, since other calls may wait for it too.
+func (c *Commands) open(n *instance, p *target, pl plan) {
+	defer close(n.ready)
+	ctx, cancel := context.WithTimeout(tool.With(c.ctx, &tool.Running{Caller: p.caller}), launchLimit)
+	defer cancel()
+	n.home, n.proxy, n.clean = pl.home, pl.proxy, pl.clean
+	if pl.proxy {
+		socket, stop, err := c.o.Proxy(ctx, p.caller, pl.hosts)
+		if err != nil {
+			n.err = c.openError(p, err)
+			return
+		}
+		pl.walls.Proxy = socket
+		n.clean = append(n.clean, stop)
+	}
+	link, err := p.launcher.Launch(ctx, pl.walls)
+	if err == nil {
+		if n.box, err = box.Open(ctx, link); err != nil {
+			err = errors.Join(err, link.Close())
+		}
+	}
+	if err != nil {
+		p.launcher.found.invalidate()
+		n.err = c.openError(p, err)
+	}
+}
+
+// openError returns the error for the model if a sandbox does not start.
+func (c *Commands) openError(p *target, err error) error {
+	c.o.Log.Warn("a sandbox did not start", "tier", p.site.Tier, "owner", p.caller.Principal(), "error", err)
+	var known *tool.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return tool.Errorf(tool.Unavailable, "the %s sandbox did not start", p.site.Tier).
+		Try("try again; if the error persists, the operator finds the cause in the log and with mcp-tools doctor").
+		Because(fmt.Errorf("starting the %s sandbox: %w", p.site.Tier, err))
+}
+
+// lost reports whether the sandbox of the instance has ended.
+func (n *instance) lost() bool { return n.isReady() && !n.isOpen() }
+
+func (n *instance) isOpen() bool {
+	return n.isReady() && n.box != nil && !n.dying.Load() && n.box.Err() == nil
+}
+
+// isReady reports whether the attempt to open the instance has finished.
+func (n *instance) isReady() bool {
+	select {
+	case <-n.ready:
+		return true
+	default:
+		return false
+	}
+}
