@@ -36,7 +36,7 @@ func TestReplicasShareTheirTokens(t *testing.T) {
 	if body != "tokens cannot be checked at the moment; try again later\n" {
 		t.Errorf("it says %q", body)
 	}
-	one.log.find(t, `a token could not be checked.*asking the table of tokens`)
+	one.log.find(t, `a token could not be checked.*reading the table of tokens`)
 	if res, _ := one.post("/mcp", first, "tools/list", ""); res.Header.Get("WWW-Authenticate") != "" {
 		t.Error("the client is told that its token is bad")
 	}
