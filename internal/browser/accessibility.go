@@ -15,65 +15,66 @@ import (
 )
 
 const (
-	mostFrames = 30
-	mostNodes  = 100_000 // that are read of one page
-	fewLevels  = 8       // that are read of one that has more
+	maxFrames    = 30
+	maxNodes     = 100_000 // that are read of one page
+	shallowDepth = 8       // that are read of one that has more
 )
 
-// A reading is a page that is being read.
-type reading struct {
+// A treeReader is a page that is being read.
+type treeReader struct {
 	s      *session
 	frames int
 	nodes  int
 	cut    bool   // there is more than was read
-	depth  *int64 // of what is read; nil: all
+	depth  *int64 // lookup what is read; nil: all
 
 	clickable map[element]bool
 }
 
 // read returns the tree of a page, with the frames in it in their places.
-func (s *session) read(ctx context.Context, t *tab) (*node, *reading, error) {
-	r := &reading{s: s, clickable: make(map[element]bool)}
-	root, err := r.part(ctx, t.main)
+func (s *session) read(ctx context.Context, t *tab) (*node, *treeReader, error) {
+	r := &treeReader{s: s, clickable: make(map[element]bool)}
+	root, err := r.readTarget(ctx, t.main)
 	if err != nil {
 		return nil, nil, err
 	}
 	return root, r, nil
 }
 
-// part reads what runs in one process, and what is in it of others.
-func (r *reading) part(ctx context.Context, p *part) (*node, error) {
-	tree, err := ask(ctx, p.line, page.GetFrameTree, cdp.Empty{})
+// section reads what runs in one process, and what is in it of others.
+func (r *treeReader) readTarget(ctx context.Context, p *pageTarget) (*node, error) {
+	tree, err := call(ctx, p.endpoint, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		return nil, err
 	}
 	if err := r.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	root, owners, err := r.frame(ctx, p, tree.FrameTree.Frame.ID)
+	root, owners, err := r.readDocument(ctx, p, tree.FrameTree.Frame.ID)
 	if err != nil {
 		return nil, err
 	}
-	r.within(ctx, p, tree.FrameTree, owners)
-	for child, frame := range r.s.partsIn(p) {
-		r.nest(ctx, p, frame, owners, func() (*node, error) { return r.part(ctx, child) })
+	r.readFrames(ctx, p, tree.FrameTree, owners)
+	for child, frame := range r.s.targetsIn(p) {
+		r.attachFrame(ctx, p, frame, owners, func() (*node, error) { return r.readTarget(ctx, child) })
 	}
 	return root, nil
 }
 
 // prepare finds out how much there is to read in a part, and what in it reacts to
 // the mouse, which the tree does not say.
-func (r *reading) prepare(ctx context.Context, p *part) error {
+func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	r.depth = nil
-	counters, err := ask(ctx, p.line, memory.GetDOMCounters, cdp.Empty{})
+	counters, err := call(ctx, p.endpoint, memory.GetDOMCounters, cdp.Empty{})
 	if err != nil {
 		return err
 	}
-	if counters.Nodes > mostNodes {
-		r.depth, r.cut = new(int64(fewLevels)), true
+	if counters.Nodes > maxNodes {
+		r.depth, r.cut = new(int64(shallowDepth)), true
 		return nil
 	}
-	snapshot, err := ask(ctx, p.line, domsnapshot.CaptureSnapshot, domsnapshot.CaptureSnapshotParams{ComputedStyles: []string{}})
+	snapshot, err := call(ctx, p.endpoint, domsnapshot.CaptureSnapshot,
+		domsnapshot.CaptureSnapshotParams{ComputedStyles: []string{}})
 	if err != nil {
 		return nil // the rest can be read without it
 	}
@@ -90,12 +91,12 @@ func (r *reading) prepare(ctx context.Context, p *part) error {
 	return nil
 }
 
-// partsIn are the frames of a part that are parts of their own.
-func (s *session) partsIn(p *part) map[*part]cdp.FrameID {
+// targetsIn are the frames of a part that are parts of their own.
+func (s *session) targetsIn(p *pageTarget) map[*pageTarget]cdp.FrameID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[*part]cdp.FrameID)
-	for _, child := range s.parts {
+	all := make(map[*pageTarget]cdp.FrameID)
+	for _, child := range s.targets {
 		if child.parent == p {
 			all[child] = child.frame
 		}
@@ -103,50 +104,55 @@ func (s *session) partsIn(p *part) map[*part]cdp.FrameID {
 	return all
 }
 
-// within reads the frames beneath one that run in the same process.
-func (r *reading) within(ctx context.Context, p *part, tree *page.FrameTree, owners map[cdp.BackendNodeID]*node) {
+// readFrames reads the frames beneath one that run in the same process.
+func (r *treeReader) readFrames(ctx context.Context, p *pageTarget, tree *page.FrameTree,
+	owners map[cdp.BackendNodeID]*node) {
 	for _, child := range tree.ChildFrames {
-		r.nest(ctx, p, child.Frame.ID, owners, func() (*node, error) {
-			inner, more, err := r.frame(ctx, p, child.Frame.ID)
+		r.attachFrame(ctx, p, child.Frame.ID, owners, func() (*node, error) {
+			inner, more, err := r.readDocument(ctx, p, child.Frame.ID)
 			if err == nil {
 				for id, n := range more {
 					owners[id] = n
 				}
-				r.within(ctx, p, child, owners)
+				r.readFrames(ctx, p, child, owners)
 			}
 			return inner, err
 		})
 	}
 }
 
-// nest puts a frame into its place. One that cannot be read, or is not shown, is
+// attachFrame puts a frame into its place. One that cannot be read, or is not shown, is
 // left out.
-func (r *reading) nest(ctx context.Context, p *part, id cdp.FrameID, owners map[cdp.BackendNodeID]*node, read func() (*node, error)) {
-	if r.frames++; r.frames > mostFrames {
+func (r *treeReader) attachFrame(ctx context.Context, p *pageTarget, id cdp.FrameID, owners map[cdp.BackendNodeID]*node,
+	read func() (*node, error)) {
+	if r.frames++; r.frames > maxFrames {
 		r.cut = true
 		return
 	}
-	owner, err := ask(ctx, p.line, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: id})
+	owner, err := call(ctx, p.endpoint, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: id})
 	if err != nil {
 		return
 	}
 	if place := owners[owner.BackendNodeID]; place != nil {
 		if inner, err := read(); err == nil {
-			place.kids = append(place.kids, inner)
+			place.children = append(place.children, inner)
 		}
 	}
 }
 
-// frame reads one document, and says where the frames in it belong.
-func (r *reading) frame(ctx context.Context, p *part, id cdp.FrameID) (root *node, owners map[cdp.BackendNodeID]*node, err error) {
-	result, err := ask(ctx, p.line, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{FrameID: id, Depth: r.depth})
+// readDocument reads one document, and says where the frames in it belong.
+func (r *treeReader) readDocument(ctx context.Context, p *pageTarget, id cdp.FrameID) (root *node,
+	owners map[cdp.BackendNodeID]*node, err error) {
+	result, err := call(ctx, p.endpoint, accessibility.GetFullAXTree,
+		accessibility.GetFullAXTreeParams{FrameID: id, Depth: r.depth})
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(result.Nodes) == 0 {
 		return nil, nil, errors.New("the document is empty")
 	}
-	b := builder{r: r, part: p, all: make(map[accessibility.NodeID]*accessibility.Node, len(result.Nodes)), owners: make(map[cdp.BackendNodeID]*node)}
+	b := builder{r: r, target: p, all: make(map[accessibility.NodeID]*accessibility.Node, len(result.Nodes)),
+		owners: make(map[cdp.BackendNodeID]*node)}
 	for _, n := range result.Nodes {
 		b.all[n.NodeID] = n
 	}
@@ -155,16 +161,16 @@ func (r *reading) frame(ctx context.Context, p *part, id cdp.FrameID) (root *nod
 
 // A builder makes our nodes of those of DevTools.
 type builder struct {
-	r      *reading
-	part   *part
+	r      *treeReader
+	target *pageTarget
 	all    map[accessibility.NodeID]*accessibility.Node
 	owners map[cdp.BackendNodeID]*node
 }
 
 func (b *builder) build(from *accessibility.Node, depth int) *node {
 	delete(b.all, from.NodeID) // each is told once, whatever they say of each other
-	n := &node{role: word(from.Role), el: element{b.part, from.BackendDOMNodeID}}
-	if b.r.nodes++; b.r.nodes > mostNodes || depth > mostDepth {
+	n := &node{role: valueText(from.Role), el: element{b.target, from.BackendDOMNodeID}}
+	if b.r.nodes++; b.r.nodes > maxNodes || depth > maxDepth {
 		b.r.cut = true
 		return n
 	}
@@ -178,32 +184,32 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 	}
 	for _, id := range from.ChildIDs {
 		if kid := b.all[id]; kid != nil {
-			n.kids = append(n.kids, b.build(kid, depth+1))
+			n.children = append(n.children, b.build(kid, depth+1))
 		}
 	}
 	if n.role == "clickable" {
-		b.settle(n)
+		b.finishClickable(n)
 	}
 	return n
 }
 
-// settle decides whether what reacts to the mouse is to be told as such: not when
+// finishClickable decides whether what reacts to the mouse is to be told as such: not when
 // it only hears of what is in it.
-func (b *builder) settle(n *node) {
+func (b *builder) finishClickable(n *node) {
 	if n.name == "" {
-		n.name = (&outline{}).inside(n)
+		n.name = (&outline{}).innerText(n)
 	}
-	if n.name == "" && len(n.kids) > 0 || !plain(n) {
+	if n.name == "" && len(n.children) > 0 || !isPlain(n) {
 		n.role, n.name = "generic", ""
 		return
 	}
 	n.ref = b.r.s.elements.name(n.el)
 }
 
-// plain reports whether there is nothing in n that has a place of its own.
-func plain(n *node) bool {
-	for _, k := range n.kids {
-		if _, part := parts[k.role]; part || actable[k.role] || k.role == "heading" || !plain(k) {
+// isPlain reports whether there is nothing in n that has a place of its own.
+func isPlain(n *node) bool {
+	for _, k := range n.children {
+		if _, part := sections[k.role]; part || interactive[k.role] || k.role == "heading" || !isPlain(k) {
 			return false
 		}
 	}
@@ -212,10 +218,10 @@ func plain(n *node) bool {
 
 // fill takes over what is said of a node.
 func (b *builder) fill(n *node, from *accessibility.Node) {
-	n.name, n.value = word(from.Name), word(from.Value)
+	n.name, n.value = valueText(from.Name), valueText(from.Value)
 	focusable := false
 	for _, p := range from.Properties {
-		said := word(p.Value)
+		said := valueText(p.Value)
 		switch p.Name {
 		case accessibility.PropertyNameURL:
 			n.url = said
@@ -224,7 +230,7 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 		case accessibility.PropertyNameFocusable:
 			focusable = said == "true"
 		default:
-			n.state(p.Name, said)
+			n.addState(p.Name, said)
 		}
 	}
 	if n.role != "link" {
@@ -237,14 +243,14 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 	if n.role == "generic" && (focusable || b.r.clickable[n.el]) {
 		n.role = "clickable"
 	}
-	named := parts[n.role] && n.role != "navigation" && n.role != "main"
-	if from.BackendDOMNodeID != 0 && (actable[n.role] && n.role != "clickable" || named) {
+	named := sections[n.role] && n.role != "navigation" && n.role != "main"
+	if from.BackendDOMNodeID != 0 && (interactive[n.role] && n.role != "clickable" || named) {
 		n.ref = b.r.s.elements.name(n.el)
 	}
 }
 
-// state takes over what state a node is in, as far as it is not the usual.
-func (n *node) state(name accessibility.PropertyName, said string) {
+// addState takes over what state a node is in, as far as it is not the usual.
+func (n *node) addState(name accessibility.PropertyName, said string) {
 	switch name {
 	case accessibility.PropertyNameDisabled, accessibility.PropertyNameRequired, accessibility.PropertyNameReadonly,
 		accessibility.PropertyNameSelected, accessibility.PropertyNameModal, accessibility.PropertyNameBusy:
@@ -275,8 +281,8 @@ func (n *node) state(name accessibility.PropertyName, said string) {
 	}
 }
 
-// word is a value as text.
-func word(v *accessibility.Value) string {
+// valueText is a value as text.
+func valueText(v *accessibility.Value) string {
 	if v == nil || len(v.Value) == 0 {
 		return ""
 	}
@@ -290,13 +296,13 @@ func word(v *accessibility.Value) string {
 	return string(v.Value)
 }
 
-// beneath finds the node of an element.
-func (n *node) beneath(el element) *node {
+// find finds the node of an element.
+func (n *node) find(el element) *node {
 	if n.el == el {
 		return n
 	}
-	for _, k := range n.kids {
-		if found := k.beneath(el); found != nil {
+	for _, k := range n.children {
+		if found := k.find(el); found != nil {
 			return found
 		}
 	}

@@ -41,7 +41,10 @@ var named = regexp.MustCompile(`<([^<>]+)>`)
 // told and has that name. What it is told has to say all of want.
 func (m *model) call(raw string, want ...string) {
 	m.t.Helper()
-	raw = named.ReplaceAllStringFunc(raw, func(name string) string { return m.ref(m.seen, `"`+strings.Trim(name, "<>")+`"`) })
+	raw = named.ReplaceAllStringFunc(raw, func(name string) string {
+		return m.ref(m.seen, `"`+strings.Trim(name, "<>")+
+			`"`)
+	})
 	var args map[string]any
 	if err := json.Unmarshal([]byte(raw), &args); err != nil {
 		m.t.Fatalf("%s: %v", raw, err)
@@ -71,7 +74,7 @@ func (m *model) call(raw string, want ...string) {
 	}
 }
 
-// Each action with each of its options, in a browser, as a model asks for them.
+// PerCaller action with each of its options, in a browser, as a model asks for them.
 func TestEveryAction(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, atShop(t))
@@ -84,7 +87,8 @@ func TestEveryAction(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits}, {"tabs", m.goesThroughTabs}, {"forms", m.fills},
+		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits},
+		{"tabs", m.goesThroughTabs}, {"forms", m.fills},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			page(t)
@@ -154,7 +158,7 @@ func (m *model) waits() {
 
 func (m *model) goesThroughTabs() {
 	m.call(`{"action":"click","ref":"<Another>"}`, "t2 is the current tab now", `button "Inner"`)
-	m.call(`{"action":"scroll","tab":"t1","text":"down"}`, "Page: between") // of a tab that another one covers
+	m.call(`{"action":"scroll","tab":"t1","text":"down"}`, "Page: between") // lookup a tab that another one covers
 	m.call(`{"action":"screenshot","tab":"t1"}`)
 	m.call(`{"action":"tabs","tab":"t2"}`, "t2 "+shop+"/frame.html?next (current)")
 	m.call(`{"action":"open","tab":"new","url":"`+shop+`/table.html"}`, "t3 of 3", "title: Prices")
@@ -179,7 +183,8 @@ func (m *model) saidAll(t *testing.T) {
 	if err := json.Unmarshal(m.tool.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"key", "values", "max_chars", "text_gone", "ms", "direction", "button", "double_click"} // those that are not listed
+	// those that are not listed
+	all := []string{"key", "values", "max_chars", "text_gone", "ms", "direction", "button", "double_click"}
 	for name := range schema.Properties {
 		all = append(all, name)
 	}

@@ -27,10 +27,12 @@ func TestTheInsideIsNotReached(t *testing.T) {
 	}
 	s := newSite(t)
 	s.inside = "127.0.0.1:" + in.port()
-	for _, name := range []string{"127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f000001", "inside.localhost", "rebind.example", "169.254.169.254", host} {
+	for _, name := range []string{"127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]",
+		"2130706433", "0x7f000001", "inside.localhost", "rebind.example", "169.254.169.254", host} {
 		s.names = append(s.names, name+":"+in.port())
 	}
-	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server}, func(o *Options) { o.Path = chromiumWith(t, "--unsafely-treat-insecure-origin-as-secure="+shop) })
+	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server},
+		func(o *Options) { o.Path = chromiumWith(t, "--unsafely-treat-insecure-origin-as-secure="+shop) })
 	_, answers := tricktest.URLs(in.port())
 	for name, addresses := range answers {
 		b.net.Resolve(name, addresses...)
@@ -38,7 +40,8 @@ func TestTheInsideIsNotReached(t *testing.T) {
 	b.net.Resolve("rebind.example", "127.0.0.1")
 
 	t.Run("with", func(t *testing.T) {
-		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts, "addresses": evilAddresses, "tricks": evilTricks(in.port())} {
+		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts,
+			"addresses": evilAddresses, "tricks": evilTricks(in.port())} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				mine := b.in(t, name)
@@ -77,7 +80,8 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 		if _, err := b.try(Request{Action: Click, Ref: "#" + id}); err != nil {
 			t.Logf("%s: %v", id, err)
 		}
-		if tabs := b.do(Request{Action: Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") || strings.Contains(tabs, "view-source") || strings.Contains(tabs, "devtools:") {
+		if tabs := b.do(Request{Action: Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") ||
+			strings.Contains(tabs, "view-source") || strings.Contains(tabs, "devtools:") {
 			t.Errorf("%s leads to:\n%s", id, tabs)
 		}
 		b.do(Request{Action: Open, URL: shop + "/evil.html?still"})
@@ -120,9 +124,13 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 	}
 	b.do(Request{Action: Open, URL: shop + "/table.html"})
 	for _, script := range []string{
-		"location = 'file:///etc/hostname'", "open('file:///etc/hostname')", "open('chrome://version')", "open('view-source:http://%')", "location = 'http://%/'", "open('http://%/')",
-		"document.body.innerHTML = '<form method=post action=http://%/></form>'; document.forms[0].submit()", "location = '/redirect?to=' + encodeURIComponent('http://%/')", "location = '/refresh?to=' + encodeURIComponent('http://%/')",
-		"location = '/redirect?to=' + encodeURIComponent('file:///etc/hostname')", "location = '/refresh?to=' + encodeURIComponent('file:///etc/hostname')",
+		"location = 'file:///etc/hostname'", "open('file:///etc/hostname')", "open('chrome://version')",
+		"open('view-source:http://%')", "location = 'http://%/'", "open('http://%/')",
+		"document.body.innerHTML = '<form method=post action=http://%/></form>'; document.forms[0].submit()",
+		"location = '/redirect?to=' + encodeURIComponent('http://%/')",
+		"location = '/refresh?to=' + encodeURIComponent('http://%/')",
+		"location = '/redirect?to=' + encodeURIComponent('file:///etc/hostname')",
+		"location = '/refresh?to=' + encodeURIComponent('file:///etc/hostname')",
 		"location = URL.createObjectURL(new Blob(['<script>location = \"file:///etc/hostname\"</script>'], {type: 'text/html'}))",
 		"document.body.innerHTML = '<iframe src=\"file:///etc/\"></iframe><embed src=\"file:///etc/hostname\">'",
 		"location = 'javascript:fetch(\"http://%/\")'", "fetch('http://%/', {targetAddressSpace: 'private'})",
@@ -150,7 +158,8 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 // evilAddresses tries what a model can open, and where it is redirected.
 func evilAddresses(t *testing.T, b *bench, s *site) {
 	for _, to := range s.names {
-		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" + url.QueryEscape("http://"+to+"/")} {
+		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" +
+			url.QueryEscape("http://"+to+"/")} {
 			if v, err := b.try(Request{Action: Open, URL: address}); err == nil && strings.Contains(v.Page, "INSIDER") {
 				t.Errorf("%s: %s", address, v.Page)
 			}
@@ -161,7 +170,7 @@ func evilAddresses(t *testing.T, b *bench, s *site) {
 // chromiumWith is a Chromium that trusts what only a test does.
 func chromiumWith(t testing.TB, arg string) string {
 	t.Helper()
-	path, err := locate("")
+	path, err := findExecutable("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,12 +183,18 @@ func chromiumWith(t testing.TB, arg string) string {
 
 func TestAddressesThatAreNotOpened(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://example.org/a?b#c": "https://example.org/a?b#c", "example.org": "https://example.org", "example.org:8080/x": "https://example.org:8080/x",
-		"localhost": "https://localhost", " http://example.org ": "http://example.org", "about:blank": "about:blank", "HTTP://EXAMPLE.org": "HTTP://EXAMPLE.org",
-		"file:///etc/passwd": "", "FILE:/etc/passwd": "", "file:etc": "", "chrome://version": "", "view-source:http://example.org": "", "javascript:alert(1)": "",
-		"data:text/html,x": "", "blob:https://example.org/1": "", "ftp://example.org": "", "devtools://devtools": "", "about:version": "", "about:srcdoc": "", "http://u:p@example.org": "",
-		"http:///x": "", "http://": "", "": "", "http://exa\nmple.org": "", "http:\\\\example.org": "", "ht\ttp://example.org": "", "http://\u202eexample.org": "",
-		"filesystem:http://example.org/": "", "chrome-extension://x": "", "ws://example.org": "", "intent://x": "", "mailto:x@example.org": "", "https://" + strings.Repeat("x", maxURL): "",
+		"https://example.org/a?b#c": "https://example.org/a?b#c", "example.org": "https://example.org",
+		"example.org:8080/x": "https://example.org:8080/x",
+		"localhost":          "https://localhost", " http://example.org ": "http://example.org",
+		"about:blank": "about:blank", "HTTP://EXAMPLE.org": "HTTP://EXAMPLE.org",
+		"file:///etc/passwd": "", "FILE:/etc/passwd": "", "file:etc": "", "chrome://version": "",
+		"view-source:http://example.org": "", "javascript:alert(1)": "",
+		"data:text/html,x": "", "blob:https://example.org/1": "", "ftp://example.org": "", "devtools://devtools": "",
+		"about:version": "", "about:srcdoc": "", "http://u:p@example.org": "",
+		"http:///x": "", "http://": "", "": "", "http://exa\nmple.org": "", "http:\\\\example.org": "",
+		"ht\ttp://example.org": "", "http://\u202eexample.org": "",
+		"filesystem:http://example.org/": "", "chrome-extension://x": "", "ws://example.org": "", "intent://x": "",
+		"mailto:x@example.org": "", "https://" + strings.Repeat("x", maxURL): "",
 	} {
 		got, err := checkURL(address)
 		if got != want || (err == nil) != (want != "") {
@@ -202,7 +217,8 @@ func FuzzAddresses(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(got)
-		if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
+		if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") &&
+			!strings.EqualFold(u.Scheme, "https") {
 			t.Errorf("%q is opened as %q", address, got)
 		}
 	})

@@ -14,7 +14,7 @@
 //
 // Begin with [New] and [Browsers.Do]. start.go has the way a browser is started,
 // process_linux.go and stage_linux.go what keeps it in: this program is started
-// again, as [Stage], in namespaces, and becomes the browser. session.go is one
+// again, as [RunLauncher], in namespaces, and becomes the browser. session.go is one
 // browser, tab.go a page, outline.go how it is told, act.go what is done to it.
 package browser
 
@@ -31,11 +31,11 @@ import (
 )
 
 const (
-	usualSessions = 8
-	usualEach     = 3
-	usualIdle     = 10 * time.Minute
-	usualDownload = 100 << 20
-	usualMemory   = 2 << 30
+	defaultSessions    = 8
+	defaultPerCaller   = 3
+	defaultIdle        = 10 * time.Minute
+	defaultMaxDownload = 100 << 20
+	defaultMemory      = 2 << 30
 )
 
 // A Proxy is the way out of one browser.
@@ -47,7 +47,7 @@ type Proxy interface {
 
 // Options say which browser is used, and how. Proxy is needed.
 type Options struct {
-	Path string // of Chromium; "" finds it
+	Path string // lookup Chromium; "" finds it
 	Dir  string // for profiles while they are used; "" is among the temporary files
 	// Proxy makes one for the caller of ctx. Who asks it for what it refuses gets
 	// no words of ours to show, and refused is told before.
@@ -55,25 +55,25 @@ type Options struct {
 	Files Files // for downloads; nil: there are none
 
 	Sessions    int           // at once; 0: 8
-	Each        int           // of them, of one caller; 0: 3
+	PerCaller   int           // lookup them, of one caller; 0: 3
 	Idle        time.Duration // after which one is closed; 0: 10 minutes
 	MaxDownload int64         // bytes of one; 0: 100 MiB
 	Memory      int64         // bytes of one with all its pages, where this program may make cgroups; 0: 2 GiB
-	// Weak lets Chromium run without its own sandbox, and in the network of this
+	// Insecure lets Chromium run without its own sandbox, and in the network of this
 	// machine, where the system does not let it have its own.
-	Weak bool
-	Log  *slog.Logger // nil: silent
+	Insecure bool
+	Log      *slog.Logger // nil: silent
 }
 
 // Browsers are those of all callers.
 type Browsers struct {
-	o    Options
-	home string // where profiles are
+	o   Options
+	dir string // where profiles are
 
 	mu       sync.Mutex
 	sessions map[owner]*session
 	closed   bool
-	ending   sync.WaitGroup
+	closing  sync.WaitGroup
 }
 
 // An owner is whom a browser belongs to.
@@ -85,19 +85,19 @@ func New(o Options) (*Browsers, error) {
 		return nil, errors.New("a browser needs a proxy")
 	}
 	if o.Sessions == 0 {
-		o.Sessions = usualSessions
+		o.Sessions = defaultSessions
 	}
-	if o.Each == 0 {
-		o.Each = usualEach
+	if o.PerCaller == 0 {
+		o.PerCaller = defaultPerCaller
 	}
 	if o.Idle == 0 {
-		o.Idle = usualIdle
+		o.Idle = defaultIdle
 	}
 	if o.MaxDownload == 0 {
-		o.MaxDownload = usualDownload
+		o.MaxDownload = defaultMaxDownload
 	}
 	if o.Memory == 0 {
-		o.Memory = usualMemory
+		o.Memory = defaultMemory
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -109,13 +109,13 @@ func New(o Options) (*Browsers, error) {
 			home = "/tmp"
 		}
 	}
-	return &Browsers{o: o, home: home, sessions: make(map[owner]*session)}, nil
+	return &Browsers{o: o, dir: home, sessions: make(map[owner]*session)}, nil
 }
 
 // Sweep removes what servers that crashed have left in the directory. It reads
 // all of that, for which a start has no time.
 func (b *Browsers) Sweep() {
-	if err := sweep(b.home); err != nil {
+	if err := sweep(b.dir); err != nil {
 		b.o.Log.Warn("what old browsers have left cannot be removed", "err", err)
 	}
 }
@@ -126,13 +126,13 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	caller := tool.CallerFrom(ctx)
 	who := owner{caller.Principal(), caller.Session}
 	if req.Action == Close && req.Tab == "" {
-		return View{Notes: []string{"closed"}}, b.end(ctx, who)
+		return View{Notes: []string{"closed"}}, b.closeFor(ctx, who)
 	}
 	s, err := b.session(ctx, who, req.Action == Open)
 	if err != nil {
 		return View{}, err
 	}
-	defer s.leave()
+	defer s.unlock()
 	view, err := s.do(ctx, req)
 	if err != nil {
 		return View{}, s.explain(ctx, req, err)
@@ -157,11 +157,11 @@ func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	if s == nil {
 		return "", noPage()
 	}
-	t, err := s.meant(req)
+	t, err := s.tabOf(req)
 	if err != nil || req.Action == Tabs || req.Action == Close {
 		return "", err
 	}
-	if err = s.serves(t, req.Action); err == nil && isRef.MatchString(req.Ref) {
+	if err = s.checkUsable(t, req.Action); err == nil && isRef.MatchString(req.Ref) {
 		_, err = s.elements.get(req.Ref)
 	}
 	if err != nil {
@@ -174,17 +174,17 @@ func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 // is left.
 func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session, error) {
 	for {
-		s, isNew, err := b.place(who, start)
+		s, isNew, err := b.findOrAdd(who, start)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.enter(ctx); err != nil {
+		if err := s.lock(ctx); err != nil {
 			return nil, err
 		}
 		if isNew {
-			if err := s.start(ctx, b.home); err != nil {
-				b.drop(s)
-				s.leave()
+			if err := s.start(ctx, b.dir); err != nil {
+				b.remove(s)
+				s.unlock()
 				return nil, err
 			}
 			return s, nil
@@ -192,17 +192,17 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 		if s.alive() {
 			return s, nil
 		}
-		gone := s.gone()
-		b.drop(s)
-		s.leave()
+		gone := s.endedError()
+		b.remove(s)
+		s.unlock()
 		if !start {
 			return nil, gone
 		}
 	}
 }
 
-// place finds the browser of a caller, or makes a place for a new one.
-func (b *Browsers) place(who owner, start bool) (s *session, isNew bool, err error) {
+// dirs finds the browser of a caller, or makes a place for a new one.
+func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -214,25 +214,25 @@ func (b *Browsers) place(who owner, start bool) (s *session, isNew bool, err err
 	if !start {
 		return nil, false, noPage()
 	}
-	if err := b.room(who); err != nil {
+	if err := b.makeRoom(who); err != nil {
 		return nil, false, err
 	}
 	s = newSession(b.o, who)
-	s.rest = time.AfterFunc(b.o.Idle, func() { b.retire(s) })
+	s.idleTimer = time.AfterFunc(b.o.Idle, func() { b.closeIdle(s) })
 	b.sessions[who] = s
 	return s, true, nil
 }
 
-// room sees to it that there may be one browser more. It takes it from nobody
+// makeRoom sees to it that there may be one browser more. It takes it from nobody
 // else than the caller, and only what the caller does not use.
-func (b *Browsers) room(who owner) error {
+func (b *Browsers) makeRoom(who owner) error {
 	var own []*session
 	for _, s := range b.sessions {
-		if s.who.principal == who.principal {
+		if s.owner.principal == who.principal {
 			own = append(own, s)
 		}
 	}
-	if len(b.sessions) < b.o.Sessions && len(own) < b.o.Each {
+	if len(b.sessions) < b.o.Sessions && len(own) < b.o.PerCaller {
 		return nil
 	}
 	var oldest *session
@@ -245,56 +245,56 @@ func (b *Browsers) room(who owner) error {
 		return tool.Errorf(tool.Busy, "%d browsers are open, which is the most", len(b.sessions)).
 			Try("wait until one is closed, or use web_fetch")
 	}
-	delete(b.sessions, oldest.who)
-	b.finish(oldest)
+	delete(b.sessions, oldest.owner)
+	b.closeAsync(oldest)
 	return nil
 }
 
-// finish ends a session that nobody finds any more.
-func (b *Browsers) finish(s *session) {
-	s.rest.Stop()
-	b.ending.Go(func() {
+// closeAsync ends a session that nobody finds any more.
+func (b *Browsers) closeAsync(s *session) {
+	s.idleTimer.Stop()
+	b.closing.Go(func() {
 		if err := s.close(); err != nil {
 			b.o.Log.Warn("a browser has left something behind", "err", err)
 		}
 	})
 }
 
-// drop forgets a session, and ends it.
-func (b *Browsers) drop(s *session) {
+// remove forgets a session, and ends it.
+func (b *Browsers) remove(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sessions[s.who] == s {
-		delete(b.sessions, s.who)
-		b.finish(s)
+	if b.sessions[s.owner] == s {
+		delete(b.sessions, s.owner)
+		b.closeAsync(s)
 	}
 }
 
-// retire ends a session that was not used for long.
-func (b *Browsers) retire(s *session) {
+// closeIdle ends a session that was not used for long.
+func (b *Browsers) closeIdle(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sessions[s.who] != s {
+	if b.sessions[s.owner] != s {
 		return
 	}
 	if left := b.o.Idle - time.Since(s.lastUse()); s.busy() || left > 0 {
-		s.rest.Reset(max(left, time.Second))
+		s.idleTimer.Reset(max(left, time.Second))
 		return
 	}
-	delete(b.sessions, s.who)
-	b.finish(s)
+	delete(b.sessions, s.owner)
+	b.closeAsync(s)
 }
 
-// end closes the browser of a caller, if there is one, and waits until nothing
+// kill closes the browser of a caller, if there is one, and waits until nothing
 // of it is left.
-func (b *Browsers) end(ctx context.Context, who owner) error {
+func (b *Browsers) closeFor(ctx context.Context, who owner) error {
 	b.mu.Lock()
 	s := b.sessions[who]
 	b.mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	b.drop(s)
+	b.remove(s)
 	select {
 	case <-s.ended:
 		return nil
@@ -310,10 +310,10 @@ func (b *Browsers) Close() error {
 	b.closed = true
 	for who, s := range b.sessions {
 		delete(b.sessions, who)
-		b.finish(s)
+		b.closeAsync(s)
 	}
 	b.mu.Unlock()
-	b.ending.Wait()
+	b.closing.Wait()
 	return nil
 }
 
@@ -323,6 +323,6 @@ func noPage() error {
 
 // Why a call ends when its browser does, or its page.
 var (
-	errLost    = errors.New("the browser has ended")
-	errCrashed = errors.New("the page has crashed")
+	errBrowserEnded = errors.New("the browser has ended")
+	errCrashed      = errors.New("the page has crashed")
 )

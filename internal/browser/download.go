@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	mostDownloads = 10 // that are going on, or wait to be told of
-	downloadDir   = "downloads"
+	maxDownloads = 10 // that are going on, or wait to be told of
+	downloadDir  = "downloads"
 )
 
 // A download is a file that a page hands over.
@@ -29,19 +29,19 @@ type download struct {
 	failed   bool
 }
 
-// downloadBegins is when one begins. The lock is held.
-func (s *session) downloadBegins(e cdpbrowser.EventDownloadWillBegin) {
-	if len(s.downloads) >= mostDownloads || s.o.Files == nil {
+// downloadStarted is when one begins. The lock is held.
+func (s *session) downloadStarted(e cdpbrowser.EventDownloadWillBegin) {
+	if len(s.downloads) >= maxDownloads || s.o.Files == nil {
 		s.note("the page wanted to hand over a file, which was refused")
 		s.cancelDownload(e.GUID)
 		return
 	}
-	s.hoped = time.Time{}
-	s.downloads = append(s.downloads, &download{id: e.GUID, name: fileName(e.SuggestedFilename)})
+	s.downloadExpected = time.Time{}
+	s.downloads = append(s.downloads, &download{id: e.GUID, name: safeFileName(e.SuggestedFilename)})
 }
 
-// downloadGoesOn is when there is more of it, or it has ended. The lock is held.
-func (s *session) downloadGoesOn(e cdpbrowser.EventDownloadProgress) {
+// downloadProgress is when there is more of it, or it has ended. The lock is held.
+func (s *session) downloadProgress(e cdpbrowser.EventDownloadProgress) {
 	for _, d := range s.downloads {
 		if d.id != e.GUID || d.done {
 			continue
@@ -60,8 +60,8 @@ func (s *session) downloadGoesOn(e cdpbrowser.EventDownloadProgress) {
 }
 
 func (s *session) cancelDownload(id string) {
-	s.later(func(ctx context.Context) {
-		_ = tell(ctx, line{s.link, ""}, cdpbrowser.CancelDownload, cdpbrowser.CancelDownloadParams{GUID: id})
+	s.inBackground(func(ctx context.Context) {
+		_ = run(ctx, endpoint{s.conn, ""}, cdpbrowser.CancelDownload, cdpbrowser.CancelDownloadParams{GUID: id})
 	})
 }
 
@@ -75,19 +75,21 @@ func (s *session) downloading() bool {
 	return false
 }
 
-// hope waits for a little while for a file that is said to come. Until it does
+// expectDownload waits for a little while for a file that is said to come. Until it does
 // nothing is heard of it: a link that says so is asked for outside of its page.
-func (s *session) hope() {
+func (s *session) expectDownload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hoped = time.Now().Add(patient)
+	s.downloadExpected = time.Now().Add(slowRequest)
 }
 
-// coming reports whether a file is on its way, or may be. The lock is held.
-func (s *session) coming(now time.Time) bool { return now.Before(s.hoped) || s.downloading() }
+// downloadPending reports whether a file is on its way, or may be. The lock is held.
+func (s *session) downloadPending(now time.Time) bool {
+	return now.Before(s.downloadExpected) || s.downloading()
+}
 
-// soFar says how much of a file is here.
-func (d *download) soFar() string {
+// progressText says how much of a file is here.
+func (d *download) progressText() string {
 	size := fmt.Sprintf("%d bytes", d.received)
 	if d.total > 0 {
 		size = fmt.Sprintf("%d of %d bytes", d.received, d.total)
@@ -104,7 +106,7 @@ func (s *session) saveDownloads(ctx context.Context) {
 			done = append(done, d)
 		} else {
 			waiting = append(waiting, d)
-			s.note("%s", d.soFar())
+			s.note("%s", d.progressText())
 		}
 	}
 	s.downloads = waiting
@@ -122,14 +124,14 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	if d.failed {
 		return fmt.Sprintf("%q was not downloaded: it failed, or has more than %d bytes", d.name, s.o.MaxDownload)
 	}
-	file, size, err := s.arrived(d)
+	file, size, err := s.openDownloaded(d)
 	if err != nil {
 		s.o.Log.Warn("a download cannot be read", "err", err)
 		return fmt.Sprintf("%q was downloaded, and is not there", d.name)
 	}
 	defer func() {
-		_ = file.Close()                          // it was read only
-		_ = s.program.place.arrivals.Remove(d.id) // or it goes with the browser
+		_ = file.Close()                             // it was read only
+		_ = s.program.dirs.downloadRoot.Remove(d.id) // or it goes with the browser
 	}()
 	name, err := s.o.Files.Add(ctx, downloadDir+"/"+d.name, io.LimitReader(file, s.o.MaxDownload))
 	if err != nil {
@@ -142,13 +144,13 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	return said
 }
 
-// arrived opens what the browser has put into its directory, if it is a file:
+// openDownloaded opens what the browser has put into its directory, if it is a file:
 // the browser may be somebody else's by now.
-func (s *session) arrived(d *download) (*os.File, int64, error) {
+func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	if d.id == "" || strings.Trim(d.id, "0123456789abcdefABCDEF-") != "" {
 		return nil, 0, fmt.Errorf("%q is no name of a download", d.id)
 	}
-	file, err := s.program.place.arrivals.OpenFile(d.id, os.O_RDONLY|dontWait, 0)
+	file, err := s.program.dirs.downloadRoot.OpenFile(d.id, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -163,12 +165,12 @@ func (s *session) arrived(d *download) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// mostFileName is how long the name of a file may be, without its ending.
-const mostFileName = 60
+// maxFileName is how long the name of a file may be, without its ending.
+const maxFileName = 60
 
-// fileName is what a file is called here: what is left of the name that the page
+// safeFileName is what a file is called here: what is left of the name that the page
 // has for it and means nothing to any system.
-func fileName(suggested string) string {
+func safeFileName(suggested string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
@@ -182,15 +184,17 @@ func fileName(suggested string) string {
 	}
 	name = strings.Trim(strings.TrimSuffix(name, ending), "._-")
 	first, _, _ := strings.Cut(strings.ToLower(name), ".")
-	if name == "" || device[first] {
+	if name == "" || reservedNames[first] {
 		name = strings.TrimSuffix("file-"+name, "-")
 	}
-	return strings.TrimRight(name[:min(len(name), mostFileName)], "._-") + strings.TrimRight(ending, ".")
+	return strings.TrimRight(name[:min(len(name), maxFileName)], "._-") + strings.TrimRight(ending, ".")
 }
 
-// device are the names that mean no file on Windows, with any ending.
-var device = map[string]bool{
+// reservedNames are the names that mean no file on Windows, with any ending.
+var reservedNames = map[string]bool{
 	"con": true, "prn": true, "aux": true, "nul": true,
-	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true, "com9": true,
-	"lpt1": true, "lpt2": true, "lpt3": true, "lpt4": true, "lpt5": true, "lpt6": true, "lpt7": true, "lpt8": true, "lpt9": true,
+	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true,
+	"com9": true,
+	"lpt1": true, "lpt2": true, "lpt3": true, "lpt4": true, "lpt5": true, "lpt6": true, "lpt7": true, "lpt8": true,
+	"lpt9": true,
 }

@@ -28,7 +28,8 @@ func TestDownloads(t *testing.T) {
 		{"Blank", `downloaded "downloads/blank.bin", 9 bytes`, "blank.bin"},
 		{"Script", `downloaded "downloads/script.bin", 9 bytes`, "script.bin"},
 		{"Made", `downloaded "downloads/made.bin", 9 bytes`, "made.bin"},
-		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser shows no PDF: open the file with a command`, "paper.pdf"},
+		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser shows no PDF: open the file with a command`,
+			"paper.pdf"},
 	} {
 		page := b.do(Request{Action: Open, URL: shop + "/files.html"})
 		said := b.do(Request{Action: Click, Ref: b.ref(page, `"`+c.do+`"`)})
@@ -40,12 +41,16 @@ func TestDownloads(t *testing.T) {
 		}
 	}
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
-	wants(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}), `downloaded "downloads/sent.txt", 4 bytes`)
+	wants(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}),
+		`downloaded "downloads/sent.txt", 4 bytes`)
 	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`) // no file, whatever it says
-	wants(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}), `downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
+	// no file, whatever it says
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
+	wants(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
+		`downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
 	page = b.do(Request{Action: Open, URL: shop + "/table.html"})
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`, `report.pdf", 1005 bytes`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`,
+		`report.pdf", 1005 bytes`)
 	for name := range b.saved.files {
 		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") {
 			t.Errorf("saved is %q", name)
@@ -59,7 +64,8 @@ func TestADownloadThatTakesLong(t *testing.T) {
 	s := newSite(t)
 	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `, " of 3000000 bytes are here; wait to have it")
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `,
+		" of 3000000 bytes are here; wait to have it")
 	close(s.goOn)
 	wants(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
 	b.do(Request{Action: Close})

@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// mostElements is how many are remembered.
-const mostElements = 50_000
+// maxElements is how many are remembered.
+const maxElements = 50_000
 
 // An element is one that the model knows by a name. The number of its node is
 // never another node's as long as its part shows the same document.
 type element struct {
-	part *part
-	node cdp.BackendNodeID
+	target *pageTarget
+	node   cdp.BackendNodeID
 }
 
 // elements are those with names: e1, e2 and so on. A name is never given twice.
@@ -38,7 +38,7 @@ func (e *elements) name(el element) string {
 	if name, ok := e.names[el]; ok {
 		return name
 	}
-	if len(e.names) >= mostElements { // a page that is never done; its refs begin anew
+	if len(e.names) >= maxElements { // a page that is never done; its refs begin anew
 		clear(e.names)
 		clear(e.known)
 	}
@@ -59,11 +59,11 @@ func (e *elements) get(name string) (element, error) {
 }
 
 // forget takes the names from all elements of a part.
-func (e *elements) forget(p *part) {
+func (e *elements) forget(p *pageTarget) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for el, name := range e.names {
-		if el.part == p {
+		if el.target == p {
 			delete(e.names, el)
 			delete(e.known, name)
 		}
@@ -71,5 +71,6 @@ func (e *elements) forget(p *part) {
 }
 
 func stale(name string) *tool.Error {
-	return tool.Errorf(tool.NotFound, "%.20q is not on the page, or not any more", name).Try("take a snapshot for the refs of now")
+	return tool.Errorf(tool.NotFound, "%.20q is not on the page, or not any more",
+		name).Try("take a snapshot for the refs of now")
 }

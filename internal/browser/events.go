@@ -18,72 +18,72 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// setupTime is what a new page has to take what it is told.
-const setupTime = 20 * time.Second
+// setupTimeout is what a new page has to take what it is told.
+const setupTimeout = 20 * time.Second
 
-// hear takes what the browser tells by itself. It is called by one goroutine,
+// onEvent takes what the browser tells by itself. It is called by one goroutine,
 // which reads the answers, too, so it waits for none.
-func (s *session) hear(from target.SessionID, method string, params jsonv2.Value) {
+func (s *session) onEvent(from target.SessionID, method string, params jsonv2.Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.parts[from]
+	p := s.targets[from]
 	switch method {
 	case target.AttachedToTarget.Method:
-		if e, ok := on(target.AttachedToTarget, params); ok {
+		if e, ok := decodeEvent(target.AttachedToTarget, params); ok {
 			s.attached(p, e)
 		}
 	case target.DetachedFromTarget.Method:
-		if e, ok := on(target.DetachedFromTarget, params); ok {
+		if e, ok := decodeEvent(target.DetachedFromTarget, params); ok {
 			s.detached(e.SessionID)
 		}
 	case cdpbrowser.DownloadWillBegin.Method:
-		if e, ok := on(cdpbrowser.DownloadWillBegin, params); ok {
-			s.downloadBegins(e)
+		if e, ok := decodeEvent(cdpbrowser.DownloadWillBegin, params); ok {
+			s.downloadStarted(e)
 		}
 	case cdpbrowser.DownloadProgress.Method:
-		if e, ok := on(cdpbrowser.DownloadProgress, params); ok {
-			s.downloadGoesOn(e)
+		if e, ok := decodeEvent(cdpbrowser.DownloadProgress, params); ok {
+			s.downloadProgress(e)
 		}
 	default:
-		if p == nil || !s.hearPage(p, method, params) && !s.hearNetwork(p, method, params) {
+		if p == nil || !s.onPageEvent(p, method, params) && !s.onNetworkEvent(p, method, params) {
 			return
 		}
 	}
 	s.changed()
 }
 
-// hearPage takes what a page tells of itself.
-func (s *session) hearPage(p *part, method string, params jsonv2.Value) bool {
+// onPageEvent takes what a page tells of itself.
+func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value) bool {
 	switch method {
 	case page.FrameNavigated.Method:
-		if e, ok := on(page.FrameNavigated, params); ok && (e.Frame.ParentID == "" || e.Frame.ID == p.frame) {
+		if e, ok := decodeEvent(page.FrameNavigated, params); ok && (e.Frame.ParentID == "" || e.Frame.ID == p.frame) {
 			s.navigated(p, e.Frame)
 		}
 	case page.NavigatedWithinDocument.Method:
-		if e, ok := on(page.NavigatedWithinDocument, params); ok && e.FrameID == p.frame && p.parent == nil {
+		if e, ok := decodeEvent(page.NavigatedWithinDocument, params); ok && e.FrameID == p.frame && p.parent == nil {
 			p.tab.url = e.URL
 		}
 	case page.FrameStartedLoading.Method:
-		if e, ok := on(page.FrameStartedLoading, params); ok {
+		if e, ok := decodeEvent(page.FrameStartedLoading, params); ok {
 			p.tab.loading[e.FrameID] = true
 		}
 	case page.FrameStoppedLoading.Method:
-		if e, ok := on(page.FrameStoppedLoading, params); ok {
+		if e, ok := decodeEvent(page.FrameStoppedLoading, params); ok {
 			delete(p.tab.loading, e.FrameID)
 		}
 	case page.FrameDetached.Method:
-		if e, ok := on(page.FrameDetached, params); ok {
+		if e, ok := decodeEvent(page.FrameDetached, params); ok {
 			delete(p.tab.loading, e.FrameID)
 		}
 	case page.JavascriptDialogOpening.Method:
-		if e, ok := on(page.JavascriptDialogOpening, params); ok {
-			s.dialog(p, e)
+		if e, ok := decodeEvent(page.JavascriptDialogOpening, params); ok {
+			s.dismissDialog(p, e)
 		}
 	case page.FileChooserOpened.Method:
 		s.note("the page asked for a file to upload; none was given, which is not possible here")
 	case inspector.TargetCrashed.Method:
 		p.tab.crashed = p.tab.crashed || p.parent == nil
-		s.link.giveUp(p.id)
+		s.conn.failPending(p.id)
 	default:
 		return false
 	}
@@ -91,30 +91,32 @@ func (s *session) hearPage(p *part, method string, params jsonv2.Value) bool {
 	return true
 }
 
-// hearNetwork takes what a page tells of its requests.
-func (s *session) hearNetwork(p *part, method string, params jsonv2.Value) bool {
+// onNetworkEvent takes what a page tells of its requests.
+func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Value) bool {
 	switch method {
 	case network.RequestWillBeSent.Method:
-		e, ok := on(network.RequestWillBeSent, params)
-		if ok && e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeWebSocket && e.Type != network.ResourceTypePing && len(p.tab.requests) < 1000 {
+		e, ok := decodeEvent(network.RequestWillBeSent, params)
+		if ok && e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeWebSocket &&
+			e.Type != network.ResourceTypePing && len(p.tab.requests) < 1000 {
 			p.tab.requests[e.RequestID] = time.Now()
 		}
 	case network.LoadingFinished.Method:
-		if e, ok := on(network.LoadingFinished, params); ok {
+		if e, ok := decodeEvent(network.LoadingFinished, params); ok {
 			delete(p.tab.requests, e.RequestID)
 		}
 	case network.LoadingFailed.Method:
-		if e, ok := on(network.LoadingFailed, params); ok {
+		if e, ok := decodeEvent(network.LoadingFailed, params); ok {
 			delete(p.tab.requests, e.RequestID)
 			if e.Type == network.ResourceTypeDocument && p.parent == nil {
-				p.tab.lost = e.ErrorText
+				p.tab.netError = e.ErrorText
 			}
 		}
 	case fetch.RequestPaused.Method:
-		if e, ok := on(fetch.RequestPaused, params); ok {
+		if e, ok := decodeEvent(fetch.RequestPaused, params); ok {
 			s.note("the page asked for something other than the web, which was refused")
-			s.later(func(ctx context.Context) {
-				_ = tell(ctx, p.line, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAccessDenied})
+			s.inBackground(func(ctx context.Context) {
+				_ = run(ctx, p.endpoint, fetch.FailRequest,
+					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAccessDenied})
 			})
 		}
 	default:
@@ -124,34 +126,35 @@ func (s *session) hearNetwork(p *part, method string, params jsonv2.Value) bool 
 	return true
 }
 
-// later does something that waits for answers. What fails then, fails because
+// inBackground does something that waits for answers. What fails then, fails because
 // the page is gone.
-func (s *session) later(do func(context.Context)) {
+func (s *session) inBackground(do func(context.Context)) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	s.work.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, setupTime)
+	s.goroutines.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, setupTimeout)
 		defer cancel()
 		do(ctx)
 	})
 }
 
 // attached meets a new page, or a frame in a process of its own.
-func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
-	p := &part{line: line{s.link, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID), url: e.TargetInfo.URL}
+func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
+	p := &pageTarget{endpoint: endpoint{s.conn, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID),
+		url: e.TargetInfo.URL}
 	switch {
 	case parent != nil:
 		p.tab = parent.tab
-	case e.TargetInfo.Type != "page" || len(s.tabs) >= mostTabs:
+	case e.TargetInfo.Type != "page" || len(s.tabs) >= maxTabs:
 		s.note("the page wanted another tab; %d are open, which is the most", len(s.tabs))
-		s.later(p.turnAway)
+		s.inBackground(p.closeUnwanted)
 		return
 	default:
 		p.tab = s.newTab(e.TargetInfo, p)
 	}
-	s.parts[e.SessionID] = p
-	s.later(func(ctx context.Context) {
+	s.targets[e.SessionID] = p
+	s.inBackground(func(ctx context.Context) {
 		err := p.prepare(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -162,31 +165,33 @@ func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
 	})
 }
 
-// turnAway closes a page that nobody wants. It has to be let go before, with all
+// closeUnwanted closes a page that nobody wants. It has to be let go before, with all
 // that it asks for held back: who opened it waits for that, and in vain if it is
 // gone.
-func (p *part) turnAway(ctx context.Context) {
-	held, err := p.post(ctx, p.id, fetch.Enable.Method, fetch.EnableParams{})
+func (p *pageTarget) closeUnwanted(ctx context.Context) {
+	held, err := p.sendAsync(ctx, p.id, fetch.Enable.Method, fetch.EnableParams{})
 	if err == nil {
-		_ = tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // or it has gone by itself
+		_ = run(ctx, p.endpoint, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // or it has gone by itself
 		_, _ = held()
 	}
-	_ = tell(ctx, line{p.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: target.ID(p.frame)})
+	_ = run(ctx, endpoint{p.connection, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: target.ID(p.frame)})
 }
 
 // prepare tells a part what it is told before anything runs in it. All of it is
 // sent before the first answer is waited for: a page that waits answers only
 // when it is told to go on, which is the last of it.
-func (p *part) prepare(ctx context.Context) error {
+func (p *pageTarget) prepare(ctx context.Context) error {
 	type step struct {
 		method string
 		params any
 	}
 	steps := []step{
 		{page.Enable.Method, page.EnableParams{}},
-		{fetch.Enable.Method, fetch.EnableParams{Patterns: walls()}},
-		{network.Enable.Method, network.EnableParams{MaxTotalBufferSize: new(int64(1)), MaxResourceBufferSize: new(int64(1))}},
-		{page.SetInterceptFileChooserDialog.Method, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)}},
+		{fetch.Enable.Method, fetch.EnableParams{Patterns: refusedSchemes()}},
+		{network.Enable.Method, network.EnableParams{MaxTotalBufferSize: new(int64(1)),
+			MaxResourceBufferSize: new(int64(1))}},
+		{page.SetInterceptFileChooserDialog.Method,
+			page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)}},
 		{target.SetAutoAttach.Method, attach("iframe")},
 	}
 	if p.parent == nil {
@@ -197,7 +202,7 @@ func (p *part) prepare(ctx context.Context) error {
 	steps = append(steps, step{runtime.RunIfWaitingForDebugger.Method, cdp.Empty{}})
 	var answers []func() (jsonv2.Value, error)
 	for _, s := range steps {
-		answer, err := p.post(ctx, p.id, s.method, s.params)
+		answer, err := p.sendAsync(ctx, p.id, s.method, s.params)
 		if err != nil {
 			return err
 		}
@@ -213,11 +218,11 @@ func (p *part) prepare(ctx context.Context) error {
 
 // detached says good-bye to a part, and to its tab with it.
 func (s *session) detached(id target.SessionID) {
-	p := s.parts[id]
+	p := s.targets[id]
 	if p == nil {
 		return
 	}
-	delete(s.parts, id)
+	delete(s.targets, id)
 	s.elements.forget(p)
 	if p.parent == nil {
 		s.dropTab(p.tab)
@@ -225,36 +230,37 @@ func (s *session) detached(id target.SessionID) {
 }
 
 // navigated is when a part shows another document.
-func (s *session) navigated(p *part, f *cdp.Frame) {
+func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 	s.elements.forget(p)
 	p.frame, p.url = f.ID, f.URL
 	if p.parent != nil {
 		return
 	}
 	t := p.tab
-	t.url, t.crashed, t.failed, t.documents = f.URL+f.URLFragment, false, nil, t.documents+1
+	t.url, t.crashed, t.loadErr, t.documents = f.URL+f.URLFragment, false, nil, t.documents+1
 	clear(t.requests)
 	if f.UnreachableURL != "" {
-		t.url, t.failed = f.UnreachableURL, s.refusals.unreachable(f.UnreachableURL, t.lost)
+		t.url, t.loadErr = f.UnreachableURL, s.refusals.loadError(f.UnreachableURL, t.netError)
 	}
-	t.lost = ""
+	t.netError = ""
 	if forbidden(f.URL) {
 		s.note("the page went somewhere other than the web, and was closed")
-		s.later(func(ctx context.Context) {
-			_ = tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target})
+		s.inBackground(func(ctx context.Context) {
+			_ = run(ctx, endpoint{s.conn, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target})
 		})
 	}
 }
 
-// dialog answers a dialog with no, or lets a page go that asks whether it may be
+// dismissDialog answers a dialog with no, or lets a page go that asks whether it may be
 // left.
-func (s *session) dialog(p *part, e page.EventJavascriptDialogOpening) {
+func (s *session) dismissDialog(p *pageTarget, e page.EventJavascriptDialogOpening) {
 	leaving := e.Type == page.DialogTypeBeforeunload
 	if !leaving {
 		s.note("the page showed a dialog, which was dismissed")
-		s.said = append(s.said[:min(len(s.said), mostNotes-1)], fmt.Sprintf("dialog (%s): %s", e.Type, short(e.Message, 500)))
+		s.dialogs = append(s.dialogs[:min(len(s.dialogs), maxNotes-1)],
+			fmt.Sprintf("dialog (%s): %s", e.Type, short(e.Message, 500)))
 	}
-	s.later(func(ctx context.Context) {
-		_ = tell(ctx, p.line, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: leaving})
+	s.inBackground(func(ctx context.Context) {
+		_ = run(ctx, p.endpoint, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: leaving})
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// places is where Chromium is, the best first. Those with a path are the program
+// candidates is where Chromium is, the best first. Those with a path are the program
 // itself where what is on the PATH is a script that adds flags and extensions.
-func places() []string {
+func candidates() []string {
 	switch runtime.GOOS {
 	case "darwin":
 		return []string{
@@ -25,7 +25,8 @@ func places() []string {
 		}
 	case "linux":
 		return []string{
-			"/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser", "/usr/lib/chromium-browser/chromium-browser",
+			"/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser",
+			"/usr/lib/chromium-browser/chromium-browser",
 			"/opt/google/chrome/chrome",
 			"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
 		}
@@ -36,7 +37,7 @@ func places() []string {
 // Find says where Chromium is and, in its own words, which version it has. An
 // empty path stands for the usual places. Its error tells what can be done.
 func Find(ctx context.Context, path string) (found, version string, err error) {
-	if found, err = locate(path); err != nil {
+	if found, err = findExecutable(path); err != nil {
 		return "", "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -50,8 +51,8 @@ func Find(ctx context.Context, path string) (found, version string, err error) {
 	return found, version, nil
 }
 
-func locate(path string) (string, error) {
-	all := places()
+func findExecutable(path string) (string, error) {
+	all := candidates()
 	if path != "" {
 		all = []string{path}
 	}
@@ -61,13 +62,13 @@ func locate(path string) (string, error) {
 			return found, nil
 		}
 		if path != "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
-			return "", missing().Because(err)
+			return "", notInstalled().Because(err)
 		}
 	}
-	return "", missing()
+	return "", notInstalled()
 }
 
-func missing() *tool.Error {
+func notInstalled() *tool.Error {
 	try := "use web_fetch, or ask the person to install Chromium"
 	if _, err := os.Stat("/etc/debian_version"); err == nil {
 		try += ": apt-get install chromium"

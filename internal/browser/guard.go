@@ -22,22 +22,27 @@ func checkURL(text string) (string, error) {
 		return text, nil
 	}
 	if clean, hidden := tool.Clean(text); hidden > 0 || strings.ContainsAny(clean, "\n\t\\") || len(text) > maxURL {
-		return "", tool.Errorf(tool.Invalid, "the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
+		return "",
+			tool.Errorf(tool.Invalid,
+				"the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
 	}
 	if !strings.Contains(text, ":") || !strings.Contains(text, "://") && hostPort(text) {
 		text = "https://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", tool.Errorf(tool.Invalid, "%.200q is no address", text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q is no address",
+			text).Try("send one such as https://example.org/path")
 	}
 	switch scheme := strings.ToLower(u.Scheme); {
 	case scheme != "http" && scheme != "https":
-		return "", tool.Errorf(tool.Refused, "addresses of %.40q are not opened", scheme+":").Try("open one of https or http; read_file reads files")
+		return "", tool.Errorf(tool.Refused, "addresses of %.40q are not opened", scheme+
+			":").Try("open one of https or http; read_file reads files")
 	case u.User != nil:
 		return "", tool.Errorf(tool.Refused, "the address holds a user").Try("leave it out, and log in on the page")
 	case u.Hostname() == "":
-		return "", tool.Errorf(tool.Invalid, "%.200q names no host", text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q names no host",
+			text).Try("send one such as https://example.org/path")
 	}
 	return text, nil
 }
@@ -70,10 +75,11 @@ func forbidden(address string) bool {
 	return true
 }
 
-// walls are the requests that are refused in the browser, if one were made.
-func walls() []*fetch.RequestPattern {
+// refusedSchemes are the requests that are refused in the browser, if one were made.
+func refusedSchemes() []*fetch.RequestPattern {
 	var all []*fetch.RequestPattern
-	for _, scheme := range []string{"file", "chrome", "chrome-extension", "chrome-untrusted", "devtools", "view-source", "ftp", "filesystem", "isolated-app"} {
+	for _, scheme := range []string{"file", "chrome", "chrome-extension", "chrome-untrusted", "devtools", "view-source",
+		"ftp", "filesystem", "isolated-app"} {
 		all = append(all, &fetch.RequestPattern{URLPattern: scheme + ":*"})
 	}
 	return all

@@ -29,8 +29,8 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case StageArg:
-			syscall.Exit(Stage(os.Args[2:]))
+		case LauncherArg:
+			syscall.Exit(RunLauncher(os.Args[2:]))
 		case fewArg:
 			syscall.Exit(few(os.Args[2:]))
 		}
@@ -104,7 +104,8 @@ type bench struct {
 func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*Options)) *bench {
 	t.Helper()
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
-	b := &bench{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{}, saved: &saved{files: map[string]string{}}}
+	b := &bench{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{},
+		saved: &saved{files: map[string]string{}}}
 	o := Options{
 		Files: b.saved, Proxy: func(_ context.Context, refused func(string, error)) (Proxy, error) {
 			return b.net.Proxy(t, b.record.note, refused), nil

@@ -15,7 +15,7 @@ import (
 type key struct {
 	key    string // what it means: Enter, a
 	code   string // where it is: Enter, KeyA
-	number int64  // of old
+	number int64  // lookup old
 	text   string // what it types
 }
 
@@ -52,8 +52,10 @@ var keys = map[string]key{
 
 // otherKeys are other names of keys.
 var otherKeys = map[string]string{
-	"return": "enter", "esc": "escape", "del": "delete", "up": "arrowup", "down": "arrowdown", "left": "arrowleft", "right": "arrowright",
-	"pgup": "pageup", "pgdn": "pagedown", " ": "space", "spacebar": "space", "page_up": "pageup", "page_down": "pagedown",
+	"return": "enter", "esc": "escape", "del": "delete", "up": "arrowup", "down": "arrowdown", "left": "arrowleft",
+	"right": "arrowright",
+	"pgup":  "pageup", "pgdn": "pagedown", " ": "space", "spacebar": "space", "page_up": "pageup",
+	"page_down": "pagedown",
 }
 
 // Modifiers, as DevTools number them.
@@ -65,12 +67,14 @@ const (
 )
 
 var modifierKeys = map[string]int64{
-	"alt": alt, "option": alt, "control": control, "ctrl": control, "c": control, "meta": meta, "cmd": meta, "command": meta, "shift": shift,
+	"alt": alt, "option": alt, "control": control, "ctrl": control, "c": control, "meta": meta, "cmd": meta,
+	"command": meta, "shift": shift,
 }
 
 // parseKey reads a key such as Enter, a or Control+Shift+a.
 func parseKey(text string) (k key, modifiers int64, err error) {
-	unknown := tool.Errorf(tool.Invalid, "there is no key %.40q", text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
+	unknown := tool.Errorf(tool.Invalid, "there is no key %.40q",
+		text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
 	rest := text
 	for {
 		at := strings.IndexByte(rest, '+')
@@ -117,9 +121,10 @@ func character(r rune, modifiers int64) key {
 }
 
 // key presses a key and lets it go.
-func (p *part) key(ctx context.Context, k key, modifiers int64) error {
+func (p *pageTarget) key(ctx context.Context, k key, modifiers int64) error {
 	e := input.DispatchKeyEventParams{
-		Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: modifiers, Key: k.key, Code: k.code, WindowsVirtualKeyCode: k.number, NativeVirtualKeyCode: k.number,
+		Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: modifiers, Key: k.key, Code: k.code,
+		WindowsVirtualKeyCode: k.number, NativeVirtualKeyCode: k.number,
 	}
 	if modifiers&(alt|control|meta) == 0 && k.text != "" {
 		e.Type, e.Text = input.DispatchKeyEventTypeKeyDown, k.text
@@ -127,9 +132,9 @@ func (p *part) key(ctx context.Context, k key, modifiers int64) error {
 	if modifiers == control && k.key == "a" {
 		e.Commands = []string{"selectAll"}
 	}
-	if err := tell(ctx, p.line, input.DispatchKeyEvent, e); err != nil {
+	if err := run(ctx, p.endpoint, input.DispatchKeyEvent, e); err != nil {
 		return err
 	}
 	e.Type, e.Text, e.Commands = input.DispatchKeyEventTypeKeyUp, "", nil
-	return tell(ctx, p.line, input.DispatchKeyEvent, e)
+	return run(ctx, p.endpoint, input.DispatchKeyEvent, e)
 }

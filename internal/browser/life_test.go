@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// of are the processes that have something in their command lines.
+// lookup are the processes that have something in their command lines.
 func of(t testing.TB, what string) (pids []int) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -81,7 +81,8 @@ func TestNothingIsLeft(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("there are %d descriptors, before there were %d; and %d goroutines, before %d", nowFiles, files, nowRoutines, routines)
+			t.Fatalf("there are %d descriptors, before there were %d; and %d goroutines, before %d", nowFiles, files,
+				nowRoutines, routines)
 		}
 	}
 }
@@ -112,7 +113,8 @@ func TestIdleBrowsersAreClosed(t *testing.T) {
 	b := atShop(t, func(o *Options) { o.Idle = time.Second })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	none(t, b.home)
-	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.NotFound &&
+		tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("after it was closed: %v", err)
 	}
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
@@ -123,8 +125,8 @@ func TestABrowserThatDies(t *testing.T) {
 	b := atShop(t)
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	for _, s := range b.browsers.sessions {
-		s.program.end()
-		<-s.link.lost
+		s.program.kill()
+		<-s.conn.lost
 	}
 	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a browser that is dead: %v", err)
@@ -148,7 +150,8 @@ func TestAPageThatHangs(t *testing.T) {
 
 	ctx, cancel = context.WithCancel(b.as("ann"))
 	cancel()
-	if _, err := b.browsers.Do(ctx, Request{Action: Open, URL: shop + "/rest.html"}); !errors.Is(err, context.Canceled) {
+	if _, err := b.browsers.Do(ctx, Request{Action: Open, URL: shop + "/rest.html"}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("a call that was given up: %v", err)
 	}
 	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
@@ -158,7 +161,8 @@ func TestHowManyBrowsers(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Sessions = 1 })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
-	if _, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Busy {
+	if _, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop +
+		"/frame.html"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one more, of somebody else: %v", err)
 	}
 	b.do(Request{Action: Snapshot})
@@ -198,7 +202,10 @@ func TestTheServerIsKilled(t *testing.T) {
 	if left, _ := os.ReadDir(home); len(left) != 1 {
 		t.Errorf("%d places are left to be removed", len(left))
 	}
-	b, err := New(Options{Dir: home, Proxy: func(context.Context, func(string, error)) (Proxy, error) { return nil, errors.New("none") }})
+	b, err := New(Options{Dir: home, Proxy: func(context.Context, func(string, error)) (Proxy, error) {
+		return nil,
+			errors.New("none")
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +251,8 @@ func TestFind(t *testing.T) {
 	if err != nil || !filepath.IsAbs(path) || !strings.Contains(version, "Chrom") {
 		t.Errorf("found %q, %q, %v", path, version, err)
 	}
-	if _, _, err := Find(t.Context(), "/nonexistent/chromium"); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "install") {
+	if _, _, err := Find(t.Context(), "/nonexistent/chromium"); tool.AsError(err).Kind != tool.Unavailable ||
+		!strings.Contains(err.Error(), "install") {
 		t.Errorf("what is not there: %v", err)
 	}
 }

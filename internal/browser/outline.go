@@ -12,53 +12,61 @@ import (
 
 // A node is one of what a page shows, as people who do not see it are told.
 type node struct {
-	role   string
-	name   string
-	value  string
-	url    string // of a link
-	states []string
-	level  int    // of a heading
-	ref    string // "" for what nothing can be done with
-	el     element
-	kids   []*node
+	role     string
+	name     string
+	value    string
+	url      string // lookup a link
+	states   []string
+	level    int    // lookup a heading
+	ref      string // "" for what nothing can be done with
+	el       element
+	children []*node
 }
 
 // Roles that can be acted on.
-var actable = map[string]bool{
-	"link": true, "button": true, "textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true, "listbox": true,
-	"switch": true, "slider": true, "spinbutton": true, "tab": true, "menuitem": true, "menuitemcheckbox": true, "menuitemradio": true,
-	"option": true, "treeitem": true, "Date": true, "DateTime": true, "InputTime": true, "ColorWell": true, "DisclosureTriangle": true,
-	"PopUpButton": true, "ToggleButton": true, "clickable": true,
+var interactive = map[string]bool{
+	"link": true, "button": true, "textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true,
+	"listbox": true,
+	"switch":  true, "slider": true, "spinbutton": true, "tab": true, "menuitem": true, "menuitemcheckbox": true,
+	"menuitemradio": true,
+	"option":        true, "treeitem": true, "Date": true, "DateTime": true, "InputTime": true, "ColorWell": true,
+	"DisclosureTriangle": true,
+	"PopUpButton":        true, "ToggleButton": true, "clickable": true,
 }
 
 // Roles that are a part of the page, told with a line of their own, and whether
 // they are without a name, too.
-var parts = map[string]bool{
-	"dialog": true, "alertdialog": true, "alert": true, "navigation": true, "form": true, "search": true, "Iframe": true, "menu": true, "tablist": true,
-	"tree": true, "grid": true, "table": true, "main": true, "status": false, "region": false, "group": false, "radiogroup": false, "article": false,
+var sections = map[string]bool{
+	"dialog": true, "alertdialog": true, "alert": true, "navigation": true, "form": true, "search": true,
+	"Iframe": true, "menu": true, "tablist": true,
+	"tree": true, "grid": true, "table": true, "main": true, "status": false, "region": false, "group": false,
+	"radiogroup": false, "article": false,
 	"complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
 }
 
 // Roles that are one line, with all that is in them.
-var oneLine = map[string]bool{
-	"paragraph": true, "LabelText": true, "term": true, "definition": true, "caption": true, "Figcaption": true, "Legend": true, "Pre": true,
+var paragraphRoles = map[string]bool{
+	"paragraph": true, "LabelText": true, "term": true, "definition": true, "caption": true, "Figcaption": true,
+	"Legend": true, "Pre": true,
 	"DescriptionListTerm": true, "DescriptionListDetail": true, "time": true, "code": true,
 }
 
 // Roles that are a part of a line.
-var inLine = map[string]bool{
-	"StaticText": true, "strong": true, "emphasis": true, "mark": true, "code": true, "time": true, "subscript": true, "superscript": true, "insertion": true,
-	"deletion": true, "image": true, "img": true, "Abbr": true, "LabelText": true, "LineBreak": true, "ListMarker": true, "progressbar": true, "meter": true, "math": true,
+var inlineRoles = map[string]bool{
+	"StaticText": true, "strong": true, "emphasis": true, "mark": true, "code": true, "time": true, "subscript": true,
+	"superscript": true, "insertion": true,
+	"deletion": true, "image": true, "img": true, "Abbr": true, "LabelText": true, "LineBreak": true,
+	"ListMarker": true, "progressbar": true, "meter": true, "math": true,
 }
 
 // Roles of which the parts are not told.
-var closed = map[string]bool{"combobox": true, "listbox": true, "Date": true, "DateTime": true, "InputTime": true}
+var opaque = map[string]bool{"combobox": true, "listbox": true, "Date": true, "DateTime": true, "InputTime": true}
 
 const (
-	mostText    = 2000 // bytes of one line of text
-	mostName    = 150
-	mostOptions = 12
-	mostDepth   = 300
+	maxText    = 2000 // bytes of one line of text
+	maxName    = 150
+	maxOptions = 12
+	maxDepth   = 300
 )
 
 // An outline is lines that tell a page.
@@ -77,7 +85,7 @@ func outlineOf(root *node, address string) lines {
 	return o.lines
 }
 
-// write adds a line.
+// writePreferences adds a line.
 func (o *outline) write(depth int, text string) {
 	if text != "" {
 		o.lines = append(o.lines, strings.Repeat(" ", min(depth, 12))+text)
@@ -86,38 +94,38 @@ func (o *outline) write(depth int, text string) {
 
 // block tells a node with lines of its own.
 func (o *outline) block(n *node, depth int) {
-	named, part := parts[n.role]
+	named, part := sections[n.role]
 	switch {
-	case depth > mostDepth:
+	case depth > maxDepth:
 		return
 	case n.role == "heading":
-		o.write(depth, strings.Repeat("#", max(1, min(n.level, 6)))+" "+o.inside(n))
-	case actable[n.role]:
+		o.write(depth, strings.Repeat("#", max(1, min(n.level, 6)))+" "+o.innerText(n))
+	case interactive[n.role]:
 		o.write(depth, o.widget(n))
-		if !closed[n.role] {
+		if !opaque[n.role] {
 			o.widgets(n, depth+1)
 		}
-	case inLine[n.role] || oneLine[n.role] && !hasBlocks(n, mostDepth):
-		o.write(depth, o.inline(n))
+	case inlineRoles[n.role] || paragraphRoles[n.role] && !hasBlocks(n, maxDepth):
+		o.write(depth, o.inlineText(n))
 	case n.role == "listitem":
 		o.item(n, depth)
 	case n.role == "row":
 		o.write(depth, o.row(n))
 	case part && (named || n.name != ""):
-		o.part(n, depth)
-	case len(n.kids) > 1 && flat(n):
-		o.write(depth, o.inside(n))
+		o.section(n, depth)
+	case len(n.children) > 1 && flat(n):
+		o.write(depth, o.innerText(n))
 	default:
-		for _, k := range n.kids {
+		for _, k := range n.children {
 			o.block(k, depth)
 		}
 	}
 }
 
-// part tells a part of the page, if there is anything in it.
-func (o *outline) part(n *node, depth int) {
+// section tells a part of the page, if there is anything in it.
+func (o *outline) section(n *node, depth int) {
 	at := len(o.lines)
-	for _, k := range n.kids {
+	for _, k := range n.children {
 		o.block(k, depth+1)
 	}
 	if len(o.lines) == at && n.role != "Iframe" {
@@ -130,14 +138,14 @@ func (o *outline) part(n *node, depth int) {
 
 // item tells an entry of a list: in a line, or with lines beneath it.
 func (o *outline) item(n *node, depth int) {
-	if !hasBlocks(n, mostDepth) {
-		if text := o.inside(n); text != "" {
+	if !hasBlocks(n, maxDepth) {
+		if text := o.innerText(n); text != "" {
 			o.write(depth, "- "+text)
 		}
 		return
 	}
 	at := len(o.lines)
-	for _, k := range n.kids {
+	for _, k := range n.children {
 		o.block(k, depth+1)
 	}
 	if len(o.lines) > at {
@@ -148,18 +156,18 @@ func (o *outline) item(n *node, depth int) {
 // row tells a row of a table.
 func (o *outline) row(n *node) string {
 	var cells []string
-	for _, k := range n.kids {
-		cells = append(cells, strings.ReplaceAll(o.inside(k), "|", "/"))
+	for _, k := range n.children {
+		cells = append(cells, strings.ReplaceAll(o.innerText(k), "|", "/"))
 	}
 	return strings.Trim(strings.Join(cells, " | "), " ")
 }
 
 // widgets tells what can be acted on inside of what can be.
 func (o *outline) widgets(n *node, depth int) {
-	for _, k := range n.kids {
-		if actable[k.role] {
+	for _, k := range n.children {
+		if interactive[k.role] {
 			o.block(k, depth)
-		} else if depth <= mostDepth {
+		} else if depth <= maxDepth {
 			o.widgets(k, depth)
 		}
 	}
@@ -167,9 +175,10 @@ func (o *outline) widgets(n *node, depth int) {
 
 // hasBlocks reports whether there is something in n that has lines of its own.
 func hasBlocks(n *node, depth int) bool {
-	for _, k := range n.kids {
-		_, part := parts[k.role]
-		if depth == 0 || part || k.role == "heading" || k.role == "listitem" || k.role == "row" || k.role == "paragraph" || hasBlocks(k, depth-1) {
+	for _, k := range n.children {
+		_, part := sections[k.role]
+		if depth == 0 || part || k.role == "heading" || k.role == "listitem" || k.role == "row" ||
+			k.role == "paragraph" || hasBlocks(k, depth-1) {
 			return true
 		}
 	}
@@ -178,20 +187,20 @@ func hasBlocks(n *node, depth int) bool {
 
 // flat reports whether all that is in n is a part of a line.
 func flat(n *node) bool {
-	for _, k := range n.kids {
-		if !inLine[k.role] && !actable[k.role] || hasBlocks(k, mostDepth) {
+	for _, k := range n.children {
+		if !inlineRoles[k.role] && !interactive[k.role] || hasBlocks(k, maxDepth) {
 			return false
 		}
 	}
 	return true
 }
 
-// inside is what is in a node, in one line.
-func (o *outline) inside(n *node) string {
+// startIsolated is what is in a node, in one line.
+func (o *outline) innerText(n *node) string {
 	var words []string
 	size := 0
-	for _, k := range n.kids {
-		text := o.inline(k)
+	for _, k := range n.children {
+		text := o.inlineText(k)
 		if text == "" {
 			continue
 		}
@@ -200,34 +209,34 @@ func (o *outline) inside(n *node) string {
 		} else {
 			words = append(words, text)
 		}
-		if size += len(text); size > mostText {
+		if size += len(text); size > maxText {
 			break
 		}
 	}
 	if len(words) == 0 {
-		return text(n.name, mostText)
+		return text(n.name, maxText)
 	}
 	return strings.Join(words, " ")
 }
 
-// inline is a node in a line.
-func (o *outline) inline(n *node) string {
+// inlineText is a node in a line.
+func (o *outline) inlineText(n *node) string {
 	switch {
 	case n.role == "StaticText":
-		return text(n.name, mostText)
+		return text(n.name, maxText)
 	case n.role == "image" || n.role == "img":
 		if n.name == "" || n.ref != "" {
 			return ""
 		}
-		return "(image: " + text(n.name, mostName) + ")"
-	case actable[n.role]:
+		return "(image: " + text(n.name, maxName) + ")"
+	case interactive[n.role]:
 		return o.widget(n)
 	case n.role == "progressbar" || n.role == "meter":
 		return o.label(n)
 	case n.role == "LineBreak" || n.role == "ListMarker":
 		return ""
 	}
-	return o.inside(n)
+	return o.innerText(n)
 }
 
 // label is what a node is called.
@@ -238,10 +247,10 @@ func (o *outline) label(n *node) string {
 	}
 	b.WriteString(strings.ToLower(n.role))
 	if n.name != "" {
-		fmt.Fprintf(&b, " \"%s\"", strings.ReplaceAll(text(n.name, mostName), `"`, "'"))
+		fmt.Fprintf(&b, " \"%s\"", strings.ReplaceAll(text(n.name, maxName), `"`, "'"))
 	}
 	if n.value != "" {
-		fmt.Fprintf(&b, " = \"%s\"", strings.ReplaceAll(text(n.value, mostName), `"`, "'"))
+		fmt.Fprintf(&b, " = \"%s\"", strings.ReplaceAll(text(n.value, maxName), `"`, "'"))
 	}
 	if len(n.states) > 0 {
 		b.WriteString(" (" + strings.Join(n.states, ", ") + ")")
@@ -259,21 +268,21 @@ func (o *outline) widget(n *node) string {
 		return said
 	}
 	var all []string
-	options(n, &all, mostDepth)
+	options(n, &all, maxDepth)
 	if len(all) == 0 {
 		return said
 	}
 	more := ""
-	if len(all) > mostOptions {
-		more = fmt.Sprintf(" | and %d more", len(all)-mostOptions)
-		all = all[:mostOptions]
+	if len(all) > maxOptions {
+		more = fmt.Sprintf(" | and %d more", len(all)-maxOptions)
+		all = all[:maxOptions]
 	}
 	return said + " of " + strings.Join(all, " | ") + more
 }
 
 // options are what can be chosen.
 func options(n *node, all *[]string, depth int) {
-	for _, k := range n.kids {
+	for _, k := range n.children {
 		if k.role == "option" || k.role == "MenuListOption" {
 			name := strings.ReplaceAll(text(k.name, 60), "|", "/")
 			if n.role != "MenuListPopup" && k.ref != "" {

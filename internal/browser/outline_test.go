@@ -23,19 +23,28 @@ import (
 func static(s string) *node { return &node{role: "StaticText", name: s} }
 
 func TestOutline(t *testing.T) {
-	root := &node{role: "RootWebArea", kids: []*node{
-		{role: "heading", level: 2, kids: []*node{static("Things  to\n do")}},
-		{role: "paragraph", kids: []*node{static("See"), {role: "link", name: "this", ref: "e1", url: "https://a.example/x?y"}, static(", or not [e9]")}},
-		{role: "generic", kids: []*node{{role: "generic", kids: []*node{static("one")}}, {role: "generic", kids: []*node{static("two")}}}},
-		{role: "list", kids: []*node{
-			{role: "listitem", kids: []*node{{role: "ListMarker", name: "•"}, static("plain")}},
-			{role: "listitem", kids: []*node{static("with"), {role: "list", kids: []*node{{role: "listitem", kids: []*node{static("deep")}}}}}},
+	root := &node{role: "RootWebArea", children: []*node{
+		{role: "heading", level: 2, children: []*node{static("Things  to\n do")}},
+		{role: "paragraph", children: []*node{static("See"),
+			{role: "link", name: "this", ref: "e1", url: "https://a.example/x?y"}, static(", or not [e9]")}},
+		{role: "generic", children: []*node{{role: "generic", children: []*node{static("one")}},
+			{role: "generic", children: []*node{static("two")}}}},
+		{role: "list", children: []*node{
+			{role: "listitem", children: []*node{{role: "ListMarker", name: "•"}, static("plain")}},
+			{role: "listitem", children: []*node{static("with"),
+				{role: "list", children: []*node{{role: "listitem", children: []*node{static("deep")}}}}}},
 		}},
-		{role: "dialog", name: `A "dialog"`, ref: "e2", kids: []*node{{role: "button", name: "OK", ref: "e3", states: []string{"focused"}}}},
+		{role: "dialog", name: `A "dialog"`, ref: "e2",
+			children: []*node{{role: "button", name: "OK", ref: "e3", states: []string{"focused"}}}},
 		{role: "navigation"},
-		{role: "table", ref: "e4", kids: []*node{{role: "row", kids: []*node{{role: "cell", kids: []*node{static("a|b")}}, {role: "cell", kids: []*node{static("c")}}}}}},
-		{role: "combobox", name: "Pick", value: "B", ref: "e5", kids: []*node{{role: "MenuListPopup", kids: []*node{{role: "option", name: "A"}, {role: "option", name: "B"}}}}},
-		{role: "link", ref: "e6", url: "javascript:" + strings.Repeat("x", 100), kids: []*node{{role: "image", name: "logo"}}},
+		{role: "table", ref: "e4", children: []*node{{role: "row",
+			children: []*node{{role: "cell", children: []*node{static("a|b")}},
+				{role: "cell", children: []*node{static("c")}}}}}},
+		{role: "combobox", name: "Pick", value: "B", ref: "e5",
+			children: []*node{{role: "MenuListPopup",
+				children: []*node{{role: "option", name: "A"}, {role: "option", name: "B"}}}}},
+		{role: "link", ref: "e6", url: "javascript:" + strings.Repeat("x", 100),
+			children: []*node{{role: "image", name: "logo"}}},
 		{role: "link", name: "away", ref: "e7", url: "https://b.example/"},
 	}}
 	want := `## Things to do
@@ -62,17 +71,17 @@ func TestDeepAndWidePages(t *testing.T) {
 	at := deep
 	for range 20_000 {
 		next := &node{role: "list", name: "x"}
-		at.kids = []*node{next, static("y")}
+		at.children = []*node{next, static("y")}
 		at = next
 	}
-	if lines := outlineOf(deep, ""); len(lines) > 2*mostDepth+10 {
+	if lines := outlineOf(deep, ""); len(lines) > 2*maxDepth+10 {
 		t.Errorf("a deep page has %d lines", len(lines))
 	}
 	wide := &node{role: "paragraph"}
 	for range 100_000 {
-		wide.kids = append(wide.kids, static("word"))
+		wide.children = append(wide.children, static("word"))
 	}
-	if lines := outlineOf(wide, ""); len(lines) != 1 || len(lines[0]) > 2*mostText {
+	if lines := outlineOf(wide, ""); len(lines) != 1 || len(lines[0]) > 2*maxText {
 		t.Errorf("a wide page has %d lines, the first of %d bytes", len(lines), len(lines[0]))
 	}
 }
@@ -136,8 +145,10 @@ func FuzzText(f *testing.F) {
 
 func TestKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"Enter": "Enter 0", "return": "Enter 0", "Esc": "Escape 0", "Control+a": "a 2", "ctrl+Shift+T": "T 10", "ArrowDown": "ArrowDown 0", "down": "ArrowDown 0",
-		"a": "a 0", "A": "A 0", "é": "é 0", "+": "+ 0", "Control++": "+ 2", "Space": "  0", " ": "  0", "F5": "F5 0", "Cmd+c": "c 4", "Alt+F4": "F4 1", "shift+a": "A 8",
+		"Enter": "Enter 0", "return": "Enter 0", "Esc": "Escape 0", "Control+a": "a 2", "ctrl+Shift+T": "T 10",
+		"ArrowDown": "ArrowDown 0", "down": "ArrowDown 0",
+		"a": "a 0", "A": "A 0", "é": "é 0", "+": "+ 0", "Control++": "+ 2", "Space": "  0", " ": "  0", "F5": "F5 0",
+		"Cmd+c": "c 4", "Alt+F4": "F4 1", "shift+a": "A 8",
 		"": "", "Foo": "", "Foo+a": "", "ab": "", "\x00": "", "Control+": "", "Control": "",
 	} {
 		k, modifiers, err := parseKey(text)
@@ -162,13 +173,15 @@ func FuzzKeys(f *testing.F) {
 }
 
 func FuzzFileNames(f *testing.F) {
-	for _, name := range []string{"../../etc/passwd", "CON.txt", "com1", "a.tar.gz", "\u202egpj.exe", ".env", "file.bin", strings.Repeat("x", 59) + ".y.thirteen-letters", ""} {
+	for _, name := range []string{"../../etc/passwd", "CON.txt", "com1", "a.tar.gz", "\u202egpj.exe", ".env",
+		"file.bin", strings.Repeat("x", 59) + ".y.thirteen-letters", ""} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, suggested string) {
-		name := fileName(suggested)
+		name := safeFileName(suggested)
 		first, _, _ := strings.Cut(strings.ToLower(name), ".")
-		if name == "" || len(name) > 80 || strings.ContainsAny(name, `/\: `) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || device[first] {
+		if name == "" || len(name) > 80 || strings.ContainsAny(name, `/\: `) || strings.HasPrefix(name, ".") ||
+			strings.HasSuffix(name, ".") || reservedNames[first] {
 			t.Errorf("%q is called %q", suggested, name)
 		}
 	})
@@ -185,7 +198,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 10)
-	l := newLink(ours, says, func(_ target.SessionID, method string, _ jsonv2.Value) { heard <- method })
+	l := newConnection(ours, says, func(_ target.SessionID, method string, _ jsonv2.Value) { heard <- method })
 	go l.listen()
 	go func() {
 		in := bufio.NewReader(hears)
@@ -202,10 +215,10 @@ func TestLink(t *testing.T) {
 		fmt.Fprint(theirs, `"}}`, "\x00", `{"id":3,"error":{"code":-1,"message":"no"}}`, "\x00")
 		io.Copy(io.Discard, hears)
 	}()
-	whole := line{l, ""}
+	whole := endpoint{l, ""}
 	var answers []func() (jsonv2.Value, error)
 	for range 3 {
-		answer, err := l.post(t.Context(), "", browser.GetVersion.Method, cdp.Empty{})
+		answer, err := l.sendAsync(t.Context(), "", browser.GetVersion.Method, cdp.Empty{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,15 +238,15 @@ func TestLink(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := tell(ctx, whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, context.Canceled) {
+	if err := run(ctx, whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 	theirs.Close()
-	if err := tell(t.Context(), whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, errLost) {
+	if err := run(t.Context(), whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, errBrowserEnded) {
 		t.Errorf("a browser that has ended: %v", err)
 	}
-	if len(l.waiting) != 0 {
-		t.Errorf("%d answers are waited for", len(l.waiting))
+	if len(l.pending) != 0 {
+		t.Errorf("%d answers are waited for", len(l.pending))
 	}
 	_ = l.pipe.Close()
 	hears.Close()

@@ -20,79 +20,81 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// running is this program, even when another file has taken its name.
-const running = "/proc/self/exe"
+// selfExe is this program, even when another file has taken its name.
+const selfExe = "/proc/self/exe"
 
-// apart is what a browser has of its own: users, a network in which nothing but
+// ownNamespaces is what a browser has of its own: users, a network in which nothing but
 // its proxy is, and processes, of which it is the first, with which all end.
-const apart = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+const ownNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
 // run starts it. Who started a process is a thread, whose end is that of the
 // browser: there is one for each, which starts it, waits for it, and ends.
-func (p *program) run(s start) error {
+func (p *program) run(s startOptions) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		cmd, err := p.begin(s)
+		cmd, err := p.startProcess(s)
 		started <- err
 		if err != nil {
 			return
 		}
 		_ = cmd.Wait() // it is killed: its code says nothing
-		endGroup(cmd)
+		killGroup(cmd)
 		close(p.done)
 	}()
 	return <-started
 }
 
-// begin starts it in namespaces of its own. Where they are not to be had it is
+// startProcess starts it in namespaces of its own. Where they are not to be had it is
 // not started, unless it may be weak.
-func (p *program) begin(s start) (*exec.Cmd, error) {
-	who, err := s.place.give()
+func (p *program) startProcess(s startOptions) (*exec.Cmd, error) {
+	who, err := s.dirs.assignUser()
 	if err != nil {
 		return nil, err
 	}
 	var stage []string
-	if s.weak {
-		stage = []string{weakArg}
+	if s.insecure {
+		stage = []string{insecureArg}
 	}
-	cmd, err := p.inside(s, who, apart, append(stage, s.path))
+	cmd, err := p.startIsolated(s, who, ownNamespaces, append(stage, s.path))
 	if err == nil {
 		return cmd, nil
 	}
-	if !s.weak {
-		return nil, notApart(err)
+	if !s.insecure {
+		return nil, notIsolated(err)
 	}
-	if who.other { // root needs no users of its own for a network
-		if cmd, err := p.inside(s, who, apart&^unix.CLONE_NEWUSER, []string{s.path, noSandbox}); err == nil {
+	if who.switched { // root needs no users of its own for a network
+		if cmd, err := p.startIsolated(s, who, ownNamespaces&^unix.CLONE_NEWUSER,
+			[]string{s.path, noSandbox}); err == nil {
 			return cmd, nil
 		}
 	}
-	return p.beside(s, who)
+	return p.startShared(s, who)
 }
 
-func notApart(err error) error {
-	return tool.Errorf(tool.Unavailable, "the system does not let a browser be kept apart, and otherwise none is started").
+func notIsolated(err error) error {
+	return tool.Errorf(tool.Unavailable,
+		"the system does not let a browser be kept apart, and otherwise none is started").
 		Try("use web_fetch; mcp-tools doctor tells the operator what to allow").Because(err)
 }
 
-// inside starts a stage, which makes the way to the proxy and becomes the
+// startIsolated starts a stage, which makes the way to the proxy and becomes the
 // browser that args begin with.
-func (p *program) inside(s start, who identity, flags uintptr, args []string) (*exec.Cmd, error) {
-	cmd := s.command(running, slices.Concat([]string{StageArg}, args, s.args(innerAddress())))
+func (p *program) startIsolated(s startOptions, who identity, flags uintptr, args []string) (*exec.Cmd, error) {
+	cmd := s.command(selfExe, slices.Concat([]string{LauncherArg}, args, s.args(innerAddress())))
 	cmd.SysProcAttr = who.attributes(flags)
-	l, err := talk(cmd, func() { p.group.take(cmd.Process.Pid) })
+	l, err := handshake(cmd, func() { p.cgroup.add(cmd.Process.Pid) })
 	if err != nil {
-		return nil, errors.Join(err, errors.New(p.words.String()))
+		return nil, errors.Join(err, errors.New(p.output.String()))
 	}
-	p.listen, p.end = l, func() { endGroup(cmd) }
+	p.listen, p.kill = l, func() { killGroup(cmd) }
 	return cmd, nil
 }
 
-// talk starts a stage and takes what it offers. It returns when the stage has
+// handshake starts a stage and takes what it offers. It returns when the stage has
 // become what it was to become.
-func talk(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
+func handshake(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func talk(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 	}
 	defer func() {
 		if err != nil {
-			endGroup(cmd)
+			killGroup(cmd)
 			_ = cmd.Wait() // it was killed
 		}
 	}()
@@ -116,14 +118,14 @@ func talk(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 		return nil, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(startTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return nil, err
 	}
-	return offered(conn.(*net.UnixConn))
+	return receiveListener(conn.(*net.UnixConn))
 }
 
-// offered takes a listener, lets the stage go on, and hears it out.
-func offered(conn *net.UnixConn) (_ net.Listener, err error) {
+// receiveListener takes a listener, lets the stage go on, and hears it out.
+func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 	said, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	n, size, _, _, err := conn.ReadMsgUnix(said, rights)
 	if err != nil || size == 0 {
@@ -155,9 +157,9 @@ func offered(conn *net.UnixConn) (_ net.Listener, err error) {
 	return l, nil
 }
 
-// beside starts it where everybody is, with its proxy where every process of
+// startShared starts it where everybody is, with its proxy where every process of
 // this machine finds it, and without a sandbox.
-func (p *program) beside(s start, who identity) (*exec.Cmd, error) {
+func (p *program) startShared(s startOptions, who identity) (*exec.Cmd, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("the way to the proxy: %w", err)
@@ -167,34 +169,34 @@ func (p *program) beside(s start, who identity) (*exec.Cmd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", filepath.Base(s.path), err), l.Close())
 	}
-	p.group.take(cmd.Process.Pid)
-	p.listen, p.end = l, func() { endGroup(cmd) }
+	p.cgroup.add(cmd.Process.Pid)
+	p.listen, p.kill = l, func() { killGroup(cmd) }
 	return cmd, nil
 }
 
-// endGroup kills the browser and whatever of it is not in namespaces that end
+// killGroup kills the browser and whatever of it is not in namespaces that end
 // with it.
-func endGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+func killGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 
-// Apart tries whether this system lets a browser be kept apart from its network,
+// CheckIsolation tries whether this system lets a browser be kept apart from its network,
 // and Chromium have its own sandbox there. Its error says what an operator can do.
-func Apart(ctx context.Context) error {
-	who := self()
+func CheckIsolation(ctx context.Context) error {
+	who := currentUser()
 	if os.Geteuid() == 0 {
-		user, err := freeUser()
+		user, err := unusedUser()
 		if err != nil {
 			return err
 		}
 		who = identity{user, user, true}
 	}
-	words := &tail{}
-	cmd := exec.CommandContext(ctx, running, StageArg)
-	cmd.Env, cmd.Stderr, cmd.SysProcAttr = []string{}, words, who.attributes(apart)
+	words := &tailBuffer{}
+	cmd := exec.CommandContext(ctx, selfExe, LauncherArg)
+	cmd.Env, cmd.Stderr, cmd.SysProcAttr = []string{}, words, who.attributes(ownNamespaces)
 	ended := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		l, err := talk(cmd, func() {})
+		l, err := handshake(cmd, func() {})
 		if err == nil {
 			err = errors.Join(l.Close(), cmd.Wait())
 		}
@@ -202,7 +204,8 @@ func Apart(ctx context.Context) error {
 	}()
 	if err := <-ended; err != nil {
 		err = errors.Join(err, errors.New(words.String()))
-		return tool.Errorf(tool.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s", advice()).Because(err)
+		return tool.Errorf(tool.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s",
+			advice()).Because(err)
 	}
 	return nil
 }
@@ -230,12 +233,12 @@ func (who identity) attributes(flags uintptr) *syscall.SysProcAttr {
 	if flags&unix.CLONE_NEWUSER != 0 {
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: int(who.uid), HostID: int(who.uid), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: int(who.gid), HostID: int(who.gid), Size: 1}}
-		attr.GidMappingsEnableSetgroups = who.other
+		attr.GidMappingsEnableSetgroups = who.switched
 	}
 	if flags != 0 {
-		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // until the network is up
+		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // waitUntil the network is up
 	}
-	if who.other {
+	if who.switched {
 		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
 	}
 	return attr

@@ -12,16 +12,17 @@ import (
 )
 
 // run starts it in a group of its own, which is killed as one.
-func (p *program) run(s start) error {
+func (p *program) run(s startOptions) error {
 	if os.Geteuid() == 0 {
-		return tool.Errorf(tool.Unavailable, "no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
+		return tool.Errorf(tool.Unavailable,
+			"no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	args := s.args(l.Addr().String())
-	if s.weak {
+	if s.insecure {
 		args = append([]string{noSandbox}, args...)
 	}
 	cmd := s.command(s.path, args)
@@ -30,13 +31,13 @@ func (p *program) run(s start) error {
 		_ = l.Close()
 		return err
 	}
-	p.listen, p.end = l, func() { endGroup(cmd) }
+	p.listen, p.kill = l, func() { killGroup(cmd) }
 	go func() {
 		_ = cmd.Wait() // it is killed: its code says nothing
-		endGroup(cmd)
+		killGroup(cmd)
 		close(p.done)
 	}()
 	return nil
 }
 
-func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

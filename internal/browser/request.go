@@ -14,14 +14,14 @@ type Action string
 const (
 	Open       Action = "open"       // URL, and Tab for a tab that exists
 	Back       Action = "back"       // to the previous page
-	Snapshot   Action = "snapshot"   // of the page, or of the content of Ref
+	Snapshot   Action = "snapshot"   // lookup the page, or of the content of Ref
 	Click      Action = "click"      // Ref
 	Hover      Action = "hover"      // Ref
 	Type       Action = "type"       // replaces the content of Ref with Text
 	Press      Action = "press"      // Key, at Ref or the focused element
 	Select     Action = "select"     // Values in Ref
 	Scroll     Action = "scroll"     // to Ref; with Direction, the page or the element around Ref
-	Screenshot Action = "screenshot" // of the visible part, of Ref, or with FullPage of the page
+	Screenshot Action = "screenshot" // lookup the visible part, of Ref, or with FullPage of the page
 	Evaluate   Action = "evaluate"   // Text as JavaScript, with Ref as its argument
 	Wait       Action = "wait"       // for Text or Ref, until TextGone disappears, or Millis
 	Tabs       Action = "tabs"       // lists the tabs, and switches to Tab
@@ -45,10 +45,10 @@ type Request struct {
 	FullPage  bool
 	Millis    int // 0 is the default
 
-	Basis string // of the SiteFacts of the approved site; "" without approval
+	Basis string // lookup the SiteFacts of the approved site; "" without approval
 
-	MaxChars int // of the snapshot; 0 is the default
-	Offset   int // of the snapshot
+	MaxChars int // lookup the snapshot; 0 is the default
+	Offset   int // lookup the snapshot
 }
 
 // SiteFacts returns what an approval of a request at a site depends on.
@@ -67,7 +67,7 @@ type View struct {
 	Source  string   // address of the content of Page
 	Page    string   // untrusted content: a snapshot, or a value
 	Picture []byte
-	MIME    string // of Picture
+	MIME    string // lookup Picture
 }
 
 // Files receive downloads.

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// printed makes text of what a script has brought.
-const printed = `async function(...args) {
+// toTextScript makes text of what a script has brought.
+const toTextScript = `async function(...args) {
 	let v = await this;
 	if (typeof v === 'function') v = await v(...args);
 	if (v instanceof Node) v = v.outerHTML ?? v.textContent;
@@ -24,31 +24,32 @@ const printed = `async function(...args) {
 
 // evaluate runs a script and returns what it brings, as text. A script that is a
 // function is called.
-func (p *part) evaluate(ctx context.Context, script string, arguments []*runtime.CallArgument) (string, error) {
+func (p *pageTarget) evaluate(ctx context.Context, script string, arguments []*runtime.CallArgument) (string, error) {
 	expression := strings.TrimSpace(script)
 	if looksLikeFunction(expression) {
 		expression = "(" + strings.TrimRight(expression, "; \n") + ")"
 	}
-	result, err := ask(ctx, p.line, runtime.Evaluate, runtime.EvaluateParams{
+	result, err := call(ctx, p.endpoint, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ReplMode: new(true), AwaitPromise: new(true), UserGesture: new(true),
 	})
 	if err != nil {
 		return "", err
 	}
 	if result.ExceptionDetails != nil {
-		return "", thrown(result.ExceptionDetails)
+		return "", scriptError(result.ExceptionDetails)
 	}
 	if result.Result.ObjectID == "" {
 		return primitive(result.Result), nil
 	}
-	called, err := ask(ctx, p.line, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
-		FunctionDeclaration: printed, ObjectID: result.Result.ObjectID, Arguments: arguments, AwaitPromise: new(true), UserGesture: new(true),
+	called, err := call(ctx, p.endpoint, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		FunctionDeclaration: toTextScript, ObjectID: result.Result.ObjectID, Arguments: arguments,
+		AwaitPromise: new(true), UserGesture: new(true),
 	})
 	if err != nil {
 		return "", err
 	}
 	if called.ExceptionDetails != nil {
-		return "", thrown(called.ExceptionDetails)
+		return "", scriptError(called.ExceptionDetails)
 	}
 	return primitive(called.Result), nil
 }
@@ -59,7 +60,8 @@ func looksLikeFunction(script string) bool {
 	head, _, arrow := strings.Cut(script, "=>")
 	head = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(head), "async"))
 	return strings.HasPrefix(script, "function") || strings.HasPrefix(script, "async function") ||
-		arrow && (strings.HasPrefix(head, "(") && strings.HasSuffix(head, ")") && !strings.ContainsAny(head, ";{") || strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == "")
+		arrow && (strings.HasPrefix(head, "(") && strings.HasSuffix(head, ")") && !strings.ContainsAny(head, ";{") ||
+			strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == "")
 }
 
 // primitive is a value that is no object.
@@ -80,14 +82,15 @@ func primitive(o *runtime.RemoteObject) string {
 	return string(o.Type)
 }
 
-// thrown is what a script has thrown. It is the model's script; what it says may
+// scriptError is what a script has thrown. It is the model's script; what it says may
 // be the page's.
-func thrown(e *runtime.ExceptionDetails) error {
+func scriptError(e *runtime.ExceptionDetails) error {
 	said := e.Text
 	if e.Exception != nil && e.Exception.Description != "" {
 		said, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
-	return tool.Errorf(tool.Invalid, "the script has thrown: %q", short(said, 300)).Try("mend it; values are returned by an expression or a function")
+	return tool.Errorf(tool.Invalid, "the script has thrown: %q",
+		short(said, 300)).Try("mend it; values are returned by an expression or a function")
 }
 
 // evaluate runs the model's JavaScript in a page.
@@ -103,22 +106,22 @@ func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, erro
 		if err != nil {
 			return View{}, err
 		}
-		p, arguments = el.part, []*runtime.CallArgument{{ObjectID: object}}
+		p, arguments = el.target, []*runtime.CallArgument{{ObjectID: object}}
 	}
 	said, err := p.evaluate(ctx, req.Text, arguments)
 	if ctx.Err() != nil {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		_ = tell(tidy, p.line, runtime.TerminateExecution, cdp.Empty{})
+		_ = run(tidy, p.endpoint, runtime.TerminateExecution, cdp.Empty{})
 	}
 	if err != nil {
 		return View{}, err
 	}
-	if err := s.settle(ctx, t, settleTime); err != nil {
+	if err := s.waitIdle(ctx, t, idleTimeout); err != nil {
 		return View{}, err
 	}
 	v := s.view(ctx, t)
-	most := cmp.Or(req.MaxChars, usualChars)
+	most := cmp.Or(req.MaxChars, defaultChars)
 	if runes := []rune(said); len(runes) > most {
 		said = string(runes[:most])
 		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")

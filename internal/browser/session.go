@@ -16,79 +16,79 @@ import (
 )
 
 const (
-	startTime = 60 * time.Second
-	mostTabs  = 8
-	mostNotes = 8
+	startTimeout = 60 * time.Second
+	maxTabs      = 8
+	maxNotes     = 8
 )
 
 // A session is the browser of one caller.
 type session struct {
-	o     Options
-	who   owner
-	turn  chan struct{} // who has put something in uses the browser
-	rest  *time.Timer   // until it is closed
-	used  atomic.Int64  // when it was left last
-	ended chan struct{} // closed when nothing of it is left
+	o         Options
+	owner     owner
+	inUse     chan struct{} // owner has put something in uses the browser
+	idleTimer *time.Timer   // waitUntil it is closed
+	usedAt    atomic.Int64  // when it was left last
+	ended     chan struct{} // opaque when nothing of it is left
 
-	life     sync.Mutex // held while it starts or ends
-	closed   bool
-	program  *program
-	link     *link
-	ctx      context.Context // ends with the session
-	stop     context.CancelFunc
-	work     sync.WaitGroup
-	elements *elements
+	startStop  sync.Mutex // held while it starts or ends
+	closed     bool
+	program    *program
+	conn       *connection
+	ctx        context.Context // ends with the session
+	stop       context.CancelFunc
+	goroutines sync.WaitGroup
+	elements   *elements
 
-	mu        sync.Mutex
-	news      chan struct{} // closed, and made again, when something below has changed
-	tabs      []*tab
-	current   *tab
-	lastTab   int
-	parts     map[target.SessionID]*part
-	notes     []string // what the model should know, in our words
-	said      []string // and in the page's
-	downloads []*download
-	hoped     time.Time // until when a file is waited for that a link has promised
+	mu               sync.Mutex
+	change           chan struct{} // opaque, and made again, when something below has changed
+	tabs             []*tab
+	current          *tab
+	lastTab          int
+	targets          map[target.SessionID]*pageTarget
+	notes            []string // what the model should know, in our words
+	dialogs          []string // and in the page's
+	downloads        []*download
+	downloadExpected time.Time // waitUntil when a file is waited for that a link has promised
 
 	refusals refusals
 }
 
 func newSession(o Options, who owner) *session {
 	s := &session{
-		o: o, who: who, turn: make(chan struct{}, 1), ended: make(chan struct{}), news: make(chan struct{}),
-		parts: make(map[target.SessionID]*part), elements: newElements(),
+		o: o, owner: who, inUse: make(chan struct{}, 1), ended: make(chan struct{}), change: make(chan struct{}),
+		targets: make(map[target.SessionID]*pageTarget), elements: newElements(),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.used.Store(time.Now().UnixNano())
+	s.usedAt.Store(time.Now().UnixNano())
 	return s
 }
 
-// enter waits until nobody else uses it.
-func (s *session) enter(ctx context.Context) error {
+// lock waits until nobody else uses it.
+func (s *session) lock(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.inUse <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *session) leave() {
-	s.used.Store(time.Now().UnixNano())
-	<-s.turn
+func (s *session) unlock() {
+	s.usedAt.Store(time.Now().UnixNano())
+	<-s.inUse
 }
 
-func (s *session) busy() bool { return len(s.turn) > 0 }
+func (s *session) busy() bool { return len(s.inUse) > 0 }
 
-func (s *session) lastUse() time.Time { return time.Unix(0, s.used.Load()) }
+func (s *session) lastUse() time.Time { return time.Unix(0, s.usedAt.Load()) }
 
 // alive reports whether the browser still answers.
 func (s *session) alive() bool {
-	if s.link == nil { // it did not start
+	if s.conn == nil { // it did not start
 		return false
 	}
 	select {
-	case <-s.link.lost:
+	case <-s.conn.lost:
 		return false
 	case <-s.ctx.Done():
 		return false
@@ -97,18 +97,19 @@ func (s *session) alive() bool {
 	}
 }
 
-func (s *session) gone() error {
-	return tool.Errorf(tool.Unavailable, "the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
+func (s *session) endedError() error {
+	return tool.Errorf(tool.Unavailable,
+		"the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
 }
 
-// start starts the browser, and returns when it has a page.
+// startOptions starts the browser, and returns when it has a page.
 func (s *session) start(ctx context.Context, home string) error {
 	if err := s.launch(ctx, home); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := s.greet(ctx); err != nil {
+	if err := s.setUp(ctx); err != nil {
 		if ctx.Err() != nil {
 			return tool.Errorf(tool.Timeout, "the browser did not start in time").Try("try again").Because(err)
 		}
@@ -119,8 +120,8 @@ func (s *session) start(ctx context.Context, home string) error {
 
 // launch starts the program and what belongs to it.
 func (s *session) launch(ctx context.Context, home string) error {
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.startStop.Lock()
+	defer s.startStop.Unlock()
 	if s.closed {
 		return tool.Errorf(tool.Unavailable, "the browser was closed")
 	}
@@ -131,25 +132,26 @@ func (s *session) launch(ctx context.Context, home string) error {
 	if s.program, err = startProgram(s.o, home); err != nil {
 		return err
 	}
-	serve(s.ctx, proxy, s.program.listen, &s.work)
-	s.link = newLink(s.program.from, punctual{s.program.to}, s.hear)
-	s.work.Go(s.link.listen)
+	serve(s.ctx, proxy, s.program.listen, &s.goroutines)
+	s.conn = newConnection(s.program.from, deadlineWriter{s.program.to}, s.onEvent)
+	s.goroutines.Go(s.conn.listen)
 	return nil
 }
 
-// greet tells a new browser what it is told once.
-func (s *session) greet(ctx context.Context) error {
-	whole := line{s.link, ""}
-	err := tell(ctx, whole, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
-		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: s.program.place.downloads, EventsEnabled: new(true),
+// setUp tells a new browser what it is told once.
+func (s *session) setUp(ctx context.Context) error {
+	whole := endpoint{s.conn, ""}
+	err := run(ctx, whole, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
+		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: s.program.dirs.downloads,
+		EventsEnabled: new(true),
 	})
 	if err != nil {
 		return err
 	}
-	if err := tell(ctx, whole, target.SetAutoAttach, attach("page")); err != nil {
+	if err := run(ctx, whole, target.SetAutoAttach, attach("page")); err != nil {
 		return err
 	}
-	return s.until(ctx, func() bool { return s.current != nil && s.current.ready })
+	return s.waitUntil(ctx, func() bool { return s.current != nil && s.current.ready })
 }
 
 // attach asks for new pages, or frames in processes of their own, to wait until
@@ -162,8 +164,8 @@ func attach(kind string) target.SetAutoAttachParams {
 
 // close ends it.
 func (s *session) close() error {
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.startStop.Lock()
+	defer s.startStop.Unlock()
 	if s.closed {
 		return nil
 	}
@@ -173,22 +175,22 @@ func (s *session) close() error {
 	if s.program != nil {
 		err = s.program.close()
 	}
-	s.work.Wait()
+	s.goroutines.Wait()
 	close(s.ended)
 	return err
 }
 
 // changed wakes who waits for news. The lock is held.
 func (s *session) changed() {
-	close(s.news)
-	s.news = make(chan struct{})
+	close(s.change)
+	s.change = make(chan struct{})
 }
 
-// until waits until something is so, which is looked at under the lock.
-func (s *session) until(ctx context.Context, so func() bool) error {
+// waitUntil waits until something is so, which is looked at under the lock.
+func (s *session) waitUntil(ctx context.Context, so func() bool) error {
 	for {
 		s.mu.Lock()
-		ok, news := so(), s.news
+		ok, news := so(), s.change
 		s.mu.Unlock()
 		if ok {
 			return nil
@@ -197,21 +199,21 @@ func (s *session) until(ctx context.Context, so func() bool) error {
 		case <-news:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.link.lost:
-			return errLost
+		case <-s.conn.lost:
+			return errBrowserEnded
 		}
 	}
 }
 
 // note keeps something that the model should know. The lock is held.
 func (s *session) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); len(s.notes) < mostNotes && !slices.Contains(s.notes, text) {
+	if text := fmt.Sprintf(format, args...); len(s.notes) < maxNotes && !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
 	}
 }
 
-// tell keeps a note, if there is one.
-func (s *session) tell(text string) {
+// run keeps a note, if there is one.
+func (s *session) addNote(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text != "" {
@@ -223,8 +225,8 @@ func (s *session) tell(text string) {
 func (s *session) takeNotes() (notes, said []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	notes, said = s.notes, s.said
-	s.notes, s.said = nil, nil
+	notes, said = s.notes, s.dialogs
+	s.notes, s.dialogs = nil, nil
 	return notes, said
 }
 
@@ -252,13 +254,15 @@ func (s *session) explain(ctx context.Context, req Request, err error) error {
 	switch {
 	case errors.As(err, &known), ctx.Err() != nil:
 		return err
-	case !s.alive(), errors.Is(err, errLost):
-		return s.gone()
+	case !s.alive(), errors.Is(err, errBrowserEnded):
+		return s.endedError()
 	case errors.Is(err, errCrashed):
-		return tool.Errorf(tool.Unavailable, "the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
+		return tool.Errorf(tool.Unavailable,
+			"the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return tool.Errorf(tool.Timeout, "the page did not answer in time, to %s", req.Action).
 			Try("take a snapshot to see how it is, or close the tab").Because(err)
 	}
-	return tool.Errorf(tool.Unavailable, "the page could not do it: %s", req.Action).Try("take a snapshot to see how it is").Because(err)
+	return tool.Errorf(tool.Unavailable, "the page could not do it: %s",
+		req.Action).Try("take a snapshot to see how it is").Because(err)
 }

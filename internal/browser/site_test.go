@@ -69,7 +69,8 @@ func newSite(t testing.TB) *site {
 		case <-time.After(700 * time.Millisecond):
 		case <-r.Context().Done():
 		}
-		w.Header().Set("Content-Type", cmp.Or(mime.TypeByExtension(filepath.Ext(r.URL.Path)), "application/octet-stream"))
+		w.Header().Set("Content-Type", cmp.Or(mime.TypeByExtension(filepath.Ext(r.URL.Path)),
+			"application/octet-stream"))
 		fmt.Fprint(w, "%PDF late")
 	})
 	mux.HandleFunc("POST /late/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -131,9 +132,10 @@ func socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81\x05hello", base64.StdEncoding.EncodeToString(sum[:]))
+	fmt.Fprintf(conn,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81\x05hello", base64.StdEncoding.EncodeToString(sum[:]))
 	one := make([]byte, 1)
-	conn.Read(one) // until the browser has enough
+	conn.Read(one) // waitUntil the browser has enough
 }
 
 // An insider plays what is inside: it must never be reached.
@@ -156,7 +158,8 @@ func newInsider(t testing.TB) *insider {
 				return
 			}
 			in.reached.Add(1)
-			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 7\r\nConnection: close\r\n\r\nINSIDER")
+			fmt.Fprint(conn,
+				"HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 7\r\nConnection: close\r\n\r\nINSIDER")
 			conn.Close()
 		}
 	}()

@@ -19,13 +19,13 @@ import (
 type tab struct {
 	name   string // t1
 	target target.ID
-	main   *part
+	main   *pageTarget
 	url    string
 
 	ready     bool // it was told what it is told
 	crashed   bool
-	failed    error  // why it shows no page; nil where it shows one
-	lost      string // why the last document did not come, as the browser calls it
+	loadErr   error  // why it shows no page; nil where it shows one
+	netError  string // why the last document did not come, as the browser calls it
 	documents int    // how many it has shown
 	loading   map[cdp.FrameID]bool
 	requests  map[network.RequestID]time.Time // that are not answered, and when they were made
@@ -34,17 +34,17 @@ type tab struct {
 	shown lines // that the model has seen
 }
 
-// A part of a page is what runs in one process: all of it, or a frame.
-type part struct {
-	line
+// A section of a page is what runs in one process: all of it, or a frame.
+type pageTarget struct {
+	endpoint
 	tab    *tab
-	parent *part       // nil for the page itself
+	parent *pageTarget // nil for the page itself
 	frame  cdp.FrameID // the outermost in it
 	url    string      // that it shows
 }
 
 // newTab adds a tab, which is the current one from then on. The lock is held.
-func (s *session) newTab(info *target.Info, p *part) *tab {
+func (s *session) newTab(info *target.Info, p *pageTarget) *tab {
 	s.lastTab++
 	t := &tab{
 		name: fmt.Sprintf("t%d", s.lastTab), target: info.TargetID, main: p, url: info.URL, active: time.Now(),
@@ -73,39 +73,39 @@ func (s *session) dropTab(t *tab) {
 }
 
 const (
-	quiet    = 200 * time.Millisecond // without news, for a page to have settled
-	patient  = 3 * time.Second        // until a request is one that will not be answered soon
-	restless = 3 * time.Second        // after which a page that has loaded is one that is never done
+	quietTime   = 200 * time.Millisecond // without news, for a page to have settled
+	slowRequest = 3 * time.Second        // waitUntil a request is one that will not be answered soon
+	maxBusy     = 3 * time.Second        // after which a page that has loaded is one that is never done
 )
 
-// settled reports whether a page is done with what it was doing. The lock is held.
-func (t *tab) settled(now time.Time) bool {
+// idle reports whether a page is done with what it was doing. The lock is held.
+func (t *tab) idle(now time.Time) bool {
 	if t.crashed {
 		return true
 	}
 	for id, since := range t.requests {
-		if now.Sub(since) > patient {
+		if now.Sub(since) > slowRequest {
 			delete(t.requests, id)
 		}
 	}
-	return t.ready && len(t.loading) == 0 && len(t.requests) == 0 && now.Sub(t.active) >= quiet
+	return t.ready && len(t.loading) == 0 && len(t.requests) == 0 && now.Sub(t.active) >= quietTime
 }
 
-// settle waits until a page is done with what it was doing. It waits for no
+// finishClickable waits until a page is done with what it was doing. It waits for no
 // longer than most until it has loaded, and for little longer then: pages that
 // are never done can be used, too.
-func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error {
+func (s *session) waitIdle(ctx context.Context, t *tab, most time.Duration) error {
 	end := time.After(most)
-	tick := time.NewTicker(quiet / 4)
+	tick := time.NewTicker(quietTime / 4)
 	defer tick.Stop()
 	var loaded time.Time
 	for {
 		s.mu.Lock()
 		now := time.Now()
-		if waits := !t.ready || len(t.loading) > 0 || s.coming(now); waits || loaded.IsZero() {
+		if waits := !t.ready || len(t.loading) > 0 || s.downloadPending(now); waits || loaded.IsZero() {
 			loaded = now
 		}
-		done := t.crashed || t.settled(now) && !s.coming(now) || now.Sub(loaded) > restless
+		done := t.crashed || t.idle(now) && !s.downloadPending(now) || now.Sub(loaded) > maxBusy
 		s.mu.Unlock()
 		if done {
 			return nil
@@ -116,37 +116,38 @@ func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error 
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.link.lost:
-			return errLost
+		case <-s.conn.lost:
+			return errBrowserEnded
 		}
 	}
 }
 
-// loaded is an error where a tab shows no page, but the browser's word that it
+// checkLoaded is an error where a tab shows no page, but the browser's word that it
 // could not load one.
-func (s *session) loaded(t *tab) error {
+func (s *session) checkLoaded(t *tab) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return t.failed
+	return t.loadErr
 }
 
-// usable is an error where a tab has crashed.
-func (s *session) usable(t *tab) error {
+// checkAlive is an error where a tab has crashed.
+func (s *session) checkAlive(t *tab) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.crashed {
-		return tool.Errorf(tool.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
+		return tool.Errorf(tool.Unavailable, "the page in %s has crashed, or was closed",
+			t.name).Try("open it again, or see tabs")
 	}
 	return nil
 }
 
-// serves is an error where nothing can be done in a tab but to open another page,
+// checkUsable is an error where nothing can be done in a tab but to open another page,
 // or to go back to one.
-func (s *session) serves(t *tab, action Action) error {
-	if err := s.usable(t); err != nil || action == Back {
+func (s *session) checkUsable(t *tab, action Action) error {
+	if err := s.checkAlive(t); err != nil || action == Back {
 		return err
 	}
-	return s.loaded(t)
+	return s.checkLoaded(t)
 }
 
 // siteFor is the site at which something is done in a tab: that of its page, or of
@@ -155,7 +156,7 @@ func (s *session) siteFor(t *tab, req Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if el, err := s.elements.get(req.Ref); err == nil {
-		return siteOf(el.part.url)
+		return siteOf(el.target.url)
 	}
 	return siteOf(t.url)
 }

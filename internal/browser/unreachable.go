@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// mostRefusals is of how many hosts it is remembered why they were not reached.
-	mostRefusals = 64
-	// fresh is how old that may be to be why a page was not loaded.
-	fresh = time.Minute
+	// maxRefusals is of how many hosts it is remembered why they were not reached.
+	maxRefusals = 64
+	// maxRefusalAge is how old that may be to be why a page was not loaded.
+	maxRefusalAge = time.Minute
 )
 
 // refusals are why the proxy has made no connection, by host and port. What a
@@ -38,27 +38,28 @@ func (r *refusals) add(to string, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.latest == nil || len(r.latest) >= mostRefusals {
+	if r.latest == nil || len(r.latest) >= maxRefusals {
 		r.latest = make(map[string]refusal)
 	}
 	r.latest[to] = refusal{err, time.Now()}
 }
 
-// of returns why an address was not reached just now, nil when that is not known.
-func (r *refusals) of(address *url.URL) error {
-	port := cmp.Or(address.Port(), map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443"}[strings.ToLower(address.Scheme)])
+// lookup returns why an address was not reached just now, nil when that is not known.
+func (r *refusals) lookup(address *url.URL) error {
+	port := cmp.Or(address.Port(), map[string]string{"http": "80", "https": "443", "ws": "80",
+		"wss": "443"}[strings.ToLower(address.Scheme)])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.latest[net.JoinHostPort(strings.ToLower(strings.TrimSuffix(address.Hostname(), ".")), port)]
-	if !ok || time.Since(last.at) > fresh {
+	if !ok || time.Since(last.at) > maxRefusalAge {
 		return nil
 	}
 	return last.err
 }
 
-// unreachable puts into words why a page was not loaded: as the proxy says it,
+// loadError puts into words why a page was not loaded: as the proxy says it,
 // or else the browser, whose word is why.
-func (r *refusals) unreachable(address, why string) error {
+func (r *refusals) loadError(address, why string) error {
 	has := func(words ...string) bool {
 		for _, word := range words {
 			if strings.Contains(why, word) {
@@ -69,7 +70,8 @@ func (r *refusals) unreachable(address, why string) error {
 	}
 	host := address
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		if known := r.of(u); known != nil && (why == "" || has("TUNNEL_CONNECTION_FAILED", "HTTP_RESPONSE_CODE_FAILURE")) {
+		if known := r.lookup(u); known != nil && (why == "" ||
+			has("TUNNEL_CONNECTION_FAILED", "HTTP_RESPONSE_CODE_FAILURE")) {
 			return known
 		}
 		host = u.Host
@@ -82,9 +84,11 @@ func (r *refusals) unreachable(address, why string) error {
 		return said(tool.Refused, "has a port at which browsers open nothing, since other services are usual there").
 			Try("use port 443 or 80; where the operator allows this host and port, web_fetch reads it")
 	case has("HTTP_RESPONSE_CODE_FAILURE"):
-		return said(tool.Unavailable, "answered with an error and nothing to read").Try("check the address; web_fetch shows the status")
+		return said(tool.Unavailable,
+			"answered with an error and nothing to read").Try("check the address; web_fetch shows the status")
 	case has("TUNNEL_CONNECTION_FAILED", "PROXY", "NAME_NOT_RESOLVED"):
-		return said(tool.Refused, "cannot be reached: it does not exist, does not answer, or may not be reached from here").
+		return said(tool.Refused,
+			"cannot be reached: it does not exist, does not answer, or may not be reached from here").
 			Try("check the address; web_fetch says which it is")
 	case has("CERT", "SSL"):
 		return said(tool.Unavailable, "does not have a certificate that can be trusted").Try("check the address")
@@ -93,9 +97,11 @@ func (r *refusals) unreachable(address, why string) error {
 	case has("TOO_MANY_REDIRECTS"):
 		return said(tool.Unavailable, "redirects in a circle, or too often").Try("open the page that it should lead to")
 	case has("BLOCKED", "ACCESS_DENIED"):
-		return said(tool.Refused, "may not be opened from the page that led there").Try("open it yourself, if that is meant")
+		return said(tool.Refused,
+			"may not be opened from the page that led there").Try("open it yourself, if that is meant")
 	case has("EMPTY_RESPONSE", "CONNECTION_"):
-		return said(tool.Unavailable, "closed the connection without an answer").Try("try again, or check whether it is https or http there")
+		return said(tool.Unavailable,
+			"closed the connection without an answer").Try("try again, or check whether it is https or http there")
 	case has("ERR_ABORTED"):
 		return said(tool.Unavailable, "gave nothing to show").Try("take a snapshot to see what is there")
 	}

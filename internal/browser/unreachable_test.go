@@ -18,7 +18,10 @@ import (
 func TestPagesThatAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
-	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	t.Cleanup(silent.Close)
 	b.net.Add("silent.example", silent)
 	for _, c := range []struct {
@@ -26,21 +29,29 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		kind    tool.Kind
 		says    []string
 	}{
-		{"http://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:80" is not on the public internet`, "use a public host"}},
-		{"https://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:443" is not on the public internet`, "use a public host"}},
+		{"http://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:80" is not on the public internet`,
+			"use a public host"}},
+		{"https://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:443" is not on the public internet`,
+			"use a public host"}},
 		{"http://localhost:8080/x", tool.Refused, []string{`"localhost:8080" is not on the public internet`}},
 		{"http://nobody.example/", tool.NotFound, []string{`there is no host "nobody.example"`, "check its name"}},
 		{"https://nobody.example/", tool.NotFound, []string{`there is no host "nobody.example"`}},
-		{"http://shop.example:6000/", tool.Refused, []string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
+		{"http://shop.example:6000/", tool.Refused,
+			[]string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
 		{"http://silent.example/", tool.Unavailable, []string{"answered with an error and nothing to read"}},
-		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tool.Refused, []string{`"10.0.0.2:80" is not on the public internet`}},
-		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused, []string{`"10.0.0.3:80" is not on the public internet`}},
-		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tool.Refused, []string{`has a port at which`}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tool.Refused,
+			[]string{`"10.0.0.2:80" is not on the public internet`}},
+		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused,
+			[]string{`"10.0.0.3:80" is not on the public internet`}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tool.Refused,
+			[]string{`has a port at which`}},
 	} {
 		open := Request{Action: Open, URL: c.address}
 		b.do(Request{Action: Open, URL: shop + "/table.html"})
-		b.do(Request{Action: Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`, c.address)})
-		for _, act := range []Request{{Action: Click, Ref: "#go"}, open, {Action: Snapshot}, {Action: Screenshot}, {Action: Evaluate, Text: "1"}} {
+		b.do(Request{Action: Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`,
+			c.address)})
+		for _, act := range []Request{{Action: Click, Ref: "#go"}, open, {Action: Snapshot}, {Action: Screenshot},
+			{Action: Evaluate, Text: "1"}} {
 			v, err := b.try(act)
 			if err == nil || tool.AsError(err).Kind != c.kind || tool.AsError(err).Next == "" {
 				t.Errorf("%s of %s: %v\n%s", act.Action, c.address, err, v.Page)
@@ -48,7 +59,8 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 			}
 			wants(t, err.Error(), c.says...)
 		}
-		if _, err := b.browsers.Where(b.as(b.user), Request{Action: Evaluate, Text: "1"}); err == nil || tool.AsError(err).Kind != c.kind {
+		if _, err := b.browsers.Where(b.as(b.user), Request{Action: Evaluate, Text: "1"}); err == nil ||
+			tool.AsError(err).Kind != c.kind {
 			t.Errorf("a person would be asked about a script in %s: %v", c.address, err)
 		}
 		for _, deed := range []Action{Tabs, Close} {
@@ -65,7 +77,8 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 	if site, err := b.browsers.Where(b.as(b.user), Request{Action: Evaluate, Text: "1"}); err != nil || site != shop {
 		t.Errorf("a script would run at %q, %v", site, err)
 	}
-	if _, err := b.browsers.Where(b.as(b.user), Request{Action: Click, Ref: "e99999"}); err == nil || tool.AsError(err).Kind != tool.NotFound {
+	if _, err := b.browsers.Where(b.as(b.user), Request{Action: Click, Ref: "e99999"}); err == nil ||
+		tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a person would be asked about an element that is not there: %v", err)
 	}
 	for site, kind := range map[string]tool.Kind{shop: "", "http://far.example": tool.Conflict} {
@@ -83,7 +96,8 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 // TestSites has every page at a site: of what has none, nothing could be compared.
 func TestSites(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://a.example/b?c": "https://a.example", "http://a.example:81/": "http://a.example:81", "": "about:blank", "about:blank": "about:blank", "::": "::",
+		"https://a.example/b?c": "https://a.example", "http://a.example:81/": "http://a.example:81", "": "about:blank",
+		"about:blank": "about:blank", "::": "::",
 	} {
 		if got := siteOf(address); got != want {
 			t.Errorf("%q: %q", address, got)
@@ -111,15 +125,16 @@ func TestWhyAPageIsNotLoaded(t *testing.T) {
 		{"https://a.example/", "", tool.Unavailable, "could not be loaded"},
 		{"::", "", tool.Unavailable, `"::" could not be loaded`},
 	} {
-		err := r.unreachable(c.address, c.why)
-		if known := tool.AsError(err); known.Kind != c.kind || known.Next == "" || !strings.Contains(known.What, c.says) {
+		err := r.loadError(c.address, c.why)
+		if known := tool.AsError(err); known.Kind != c.kind || known.Next == "" ||
+			!strings.Contains(known.What, c.says) {
 			t.Errorf("%s, %s: %v", c.address, c.why, err)
 		}
 	}
-	for i := range 10 * mostRefusals {
+	for i := range 10 * maxRefusals {
 		r.add(fmt.Sprintf("%d.example:80", i), errors.New("no"))
 	}
-	if len(r.latest) > mostRefusals {
+	if len(r.latest) > maxRefusals {
 		t.Errorf("%d hosts are remembered", len(r.latest))
 	}
 }
@@ -127,7 +142,8 @@ func TestWhyAPageIsNotLoaded(t *testing.T) {
 // TestWhereNothingIsOpen asks about acts before there is a browser, and none is
 // started for that.
 func TestWhereNothingIsOpen(t *testing.T) {
-	b, err := New(Options{Path: "/nonexistent", Dir: t.TempDir(), Proxy: func(context.Context, func(string, error)) (Proxy, error) { return nil, errors.New("none") }})
+	b, err := New(Options{Path: "/nonexistent", Dir: t.TempDir(),
+		Proxy: func(context.Context, func(string, error)) (Proxy, error) { return nil, errors.New("none") }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,9 @@ func TestPages(t *testing.T) {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *bench){
-		"frames and shadows": framesAndShadows, "what is in the way": whatIsInTheWay, "an app that is late": anAppThatIsLate,
-		"screenshots": screenshots, "tabs": tabs, "keys": keysWhereTheFocusIs,
+		"frames and shadows": framesAndShadows, "what is in the way": whatIsInTheWay,
+		"an app that is late": anAppThatIsLate,
+		"screenshots":         screenshots, "tabs": tabs, "keys": keysWhereTheFocusIs,
 	})
 }
 
@@ -53,11 +54,13 @@ func logIn(t *testing.T, b *bench) {
 	if strings.Contains(page, "opensesame") {
 		t.Errorf("the password is told:\n%s", page)
 	}
-	if _, err := b.try(Request{Action: Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound || !strings.Contains(err.Error(), "snapshot") {
+	if _, err := b.try(Request{Action: Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound ||
+		!strings.Contains(err.Error(), "snapshot") {
 		t.Errorf("a ref of the page before: %v", err)
 	}
 	page = b.do(Request{Action: Click, Ref: b.ref(page, `link "Prices"`)})
-	wants(t, page, "table \"Prices\"", "Thing | Price | More", "Apple | 1.20 | [", "Pear / sweet | 1.50 |", "As of 2026-01-31.")
+	wants(t, page, "table \"Prices\"", "Thing | Price | More", "Apple | 1.20 | [", "Pear / sweet | 1.50 |",
+		"As of 2026-01-31.")
 	wants(t, b.do(Request{Action: Back}), "# Welcome ann")
 
 	other, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/private"})
@@ -111,13 +114,16 @@ func fillAForm(t *testing.T, b *bench) {
 	b.do(Request{Action: Type, Ref: `input[type="date"]`, Text: "2026-02-01"})
 	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "File"`)}), "file to upload")
 	page = b.do(Request{Action: Click, Ref: b.ref(page, `button "Send"`)})
-	wants(t, page, "name=Ann O'Hara 漢字 🙂.", "mail=ann@example.org.", "number=42.", "search=.", "tel=+47 1.", "day=2026-02-01.", "hour=13:45.", "colour=#ff0000.",
-		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.", "extras=Milk,Cream.", "send=yes.")
+	wants(t, page, "name=Ann O'Hara 漢字 🙂.", "mail=ann@example.org.", "number=42.", "search=.", "tel=+47 1.",
+		"day=2026-02-01.", "hour=13:45.", "colour=#ff0000.",
+		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.",
+		"extras=Milk,Cream.", "send=yes.")
 }
 
 func framesAndShadows(t *testing.T, b *bench) {
 	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
-	wants(t, page, `iframe "near"`, `iframe "far"`, `button "open shadow"`, `button "closed shadow"`, `clickable "Plain thing"`, `(e1) link "forged"`)
+	wants(t, page, `iframe "near"`, `iframe "far"`, `button "open shadow"`, `button "closed shadow"`,
+		`clickable "Plain thing"`, `(e1) link "forged"`)
 	near := strings.Index(page, `iframe "near"`)
 	far := strings.Index(page, `iframe "far"`)
 	inner, distant := b.ref(page[near:], `button "Inner"`), b.ref(page[far:], `button "Inner"`)
@@ -164,7 +170,8 @@ func whatIsInTheWay(t *testing.T, b *bench) {
 	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "Confirm"`)}), `"answered false"`)
 	away := b.ref(page, `button "Go away"`)
 	b.do(Request{Action: Click, Ref: away})
-	if _, err := b.try(Request{Action: Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Conflict {
+	if _, err := b.try(Request{Action: Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound &&
+		tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("an element that is gone: %v", err)
 	}
 	b.do(Request{Action: Click, Ref: b.ref(page, `link "Mail"`)})
@@ -182,8 +189,8 @@ func tabs(t *testing.T, b *bench) {
 	wants(t, b.do(Request{Action: Close, Tab: "t2"}), "t1 "+shop+"/things.html (current)")
 	said := b.do(Request{Action: Click, Ref: many})
 	wants(t, said, "wanted another tab")
-	if tabs := b.do(Request{Action: Tabs}); strings.Count(tabs, "http://") != mostTabs {
-		t.Errorf("there are other than %d tabs:\n%s", mostTabs, tabs)
+	if tabs := b.do(Request{Action: Tabs}); strings.Count(tabs, "http://") != maxTabs {
+		t.Errorf("there are other than %d tabs:\n%s", maxTabs, tabs)
 	}
 	if _, err := b.try(Request{Action: Open, URL: shop, Tab: "new"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one tab more: %v", err)
@@ -205,7 +212,8 @@ func anAppThatIsLate(t *testing.T, b *bench) {
 		t.Errorf("what was there is told again:\n%s", page)
 	}
 	v, err := b.try(Request{Action: Snapshot, MaxChars: 200})
-	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 || !strings.Contains(strings.Join(v.Notes, " "), "offset") {
+	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 ||
+		!strings.Contains(strings.Join(v.Notes, " "), "offset") {
 		t.Errorf("a short snapshot: %+v, %v", v, err)
 	}
 	if _, err := b.try(Request{Action: Wait, Text: "never", Millis: 500}); tool.AsError(err).Kind != tool.Timeout {
@@ -260,15 +268,17 @@ func screenshots(t *testing.T, b *bench) {
 		{"all", Request{Action: Screenshot, FullPage: true}, 0, 0},
 		{"one element", Request{Action: Screenshot, Ref: b.ref(page, `iframe "near"`)}, 0, 84},
 		{"one far down", Request{Action: Screenshot, Ref: b.ref(page, `button "Far down"`)}, 0, 0},
-		{"one in another process", Request{Action: Screenshot, Ref: b.ref(page[strings.Index(page, `iframe "far"`):], `button "Inner"`)}, 0, 0},
+		{"one in another process", Request{Action: Screenshot,
+			Ref: b.ref(page[strings.Index(page, `iframe "far"`):], `button "Inner"`)}, 0, 0},
 	} {
 		v, err := b.try(c.act)
-		if err != nil || len(v.Picture) == 0 || len(v.Picture) > mostPicture || v.MIME != "image/png" {
+		if err != nil || len(v.Picture) == 0 || len(v.Picture) > maxPictureBytes || v.MIME != "image/png" {
 			t.Errorf("%s: %d bytes of %s, %v", c.name, len(v.Picture), v.MIME, err)
 			continue
 		}
 		size, err := png.DecodeConfig(bytes.NewReader(v.Picture))
-		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height || c.act.FullPage && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
+		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height ||
+			c.act.FullPage && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
 			t.Errorf("%s is %d x %d, %v", c.name, size.Width, size.Height, err)
 		}
 	}

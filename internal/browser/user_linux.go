@@ -24,24 +24,24 @@ const (
 // An identity is whom a browser runs as.
 type identity struct {
 	uid, gid uint32
-	other    bool // than whom this program runs as
+	switched bool // than whom this program runs as
 }
 
-func self() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
+func currentUser() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
 
-// give says whom the browser of a place runs as, and makes the place theirs.
-func (p *place) give() (identity, error) {
+// assignUser says whom the browser of a place runs as, and makes the place theirs.
+func (p *directories) assignUser() (identity, error) {
 	if os.Geteuid() != 0 {
-		return self(), nil
+		return currentUser(), nil
 	}
-	if err := reachable(p.outer); err != nil {
+	if err := checkReachable(p.root); err != nil {
 		return identity{}, err
 	}
-	user, err := freeUser()
+	user, err := unusedUser()
 	if err != nil {
 		return identity{}, err
 	}
-	return identity{user, user, true}, filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
+	return identity{user, user, true}, filepath.WalkDir(p.home, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -49,15 +49,16 @@ func (p *place) give() (identity, error) {
 	})
 }
 
-// reachable is an error where another user cannot get to a directory.
-func reachable(dir string) error {
+// checkReachable is an error where another user cannot get to a directory.
+func checkReachable(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		if err != nil {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("the browser, which does not run as root, cannot get into %s; choose another directory", at)
+			return fmt.Errorf("the browser, which does not run as root, cannot get into %s; choose another directory",
+				at)
 		}
 		if at == filepath.Dir(at) {
 			return nil
@@ -65,28 +66,28 @@ func reachable(dir string) error {
 	}
 }
 
-// freeUser returns one as whom no process runs.
-func freeUser() (uint32, error) {
-	taken, err := usersAtWork()
+// unusedUser returns one as whom no process runs.
+func unusedUser() (uint32, error) {
+	taken, err := usersInUse()
 	if err != nil {
 		return 0, err
 	}
 	from := rand.IntN(users)
 	for i := range users {
 		user := uint32(firstUser + (from+i)%users)
-		if !taken[user] && mapped(user) {
+		if !taken[user] && userMapped(user) {
 			return user, nil
 		}
 	}
-	if mapped(nobody) {
+	if userMapped(nobody) {
 		return nobody, nil
 	}
 	return 0, tool.Errorf(tool.Unavailable, "the server is root, and has no other user to run a browser as").
 		Try("use web_fetch; the operator can run the server as another user")
 }
 
-// usersAtWork are those as whom processes run.
-func usersAtWork() (map[uint32]bool, error) {
+// usersInUse are those as whom processes run.
+func usersInUse() (map[uint32]bool, error) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -104,8 +105,8 @@ func usersAtWork() (map[uint32]bool, error) {
 	return taken, nil
 }
 
-// mapped reports whether there is a user in the namespace of this process.
-func mapped(user uint32) bool {
+// userMapped reports whether there is a user in the namespace of this process.
+func userMapped(user uint32) bool {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {
 		return false

@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	usualWait = 10 * time.Second
-	mostWait  = 60 * time.Second
-	lookEvery = 250 * time.Millisecond
+	defaultWait  = 10 * time.Second
+	maxWait      = 60 * time.Second
+	pollInterval = 250 * time.Millisecond
 )
 
 // wait waits for what a page is to show, or no longer show, or until it has
 // loaded, and tells what has changed.
 func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
-	most := min(time.Duration(req.Millis)*time.Millisecond, mostWait)
+	most := min(time.Duration(req.Millis)*time.Millisecond, maxWait)
 	if req.Text == "" && req.TextGone == "" && req.Ref == "" {
 		if most > 0 {
 			if err := pause(ctx, most); err != nil {
 				return View{}, err
 			}
-		} else if err := s.settle(ctx, t, usualWait); err != nil {
+		} else if err := s.waitIdle(ctx, t, defaultWait); err != nil {
 			return View{}, err
 		}
 		return s.changedView(ctx, t, req)
 	}
 	if most == 0 {
-		most = usualWait
+		most = defaultWait
 	}
 	for end := time.Now().Add(most); ; {
-		so, err := s.shows(ctx, t, req)
+		so, err := s.conditionMet(ctx, t, req)
 		if err != nil {
 			return View{}, err
 		}
@@ -39,17 +39,18 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 			return s.changedView(ctx, t, req)
 		}
 		if time.Now().After(end) {
-			return View{}, tool.Errorf(tool.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
+			return View{}, tool.Errorf(tool.Timeout, "it is not so after %s",
+				most).Try("take a snapshot to see how it is, or wait once more")
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return View{}, err
 		}
 	}
 }
 
-// shows reports whether a page shows what is waited for.
-func (s *session) shows(ctx context.Context, t *tab, req Request) (bool, error) {
-	if err := s.usable(t); err != nil {
+// conditionMet reports whether a page shows what is waited for.
+func (s *session) conditionMet(ctx context.Context, t *tab, req Request) (bool, error) {
+	if err := s.checkAlive(t); err != nil {
 		return false, err
 	}
 	if req.Ref != "" {

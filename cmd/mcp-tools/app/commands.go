@@ -41,8 +41,8 @@ func RunChild(args []string) (code int, child bool) {
 		return kernel.Main(args[2:]), true
 	case docker.StageArg:
 		return docker.Stage(args[2:]), true
-	case browser.StageArg:
-		return browser.Stage(args[2:]), true
+	case browser.LauncherArg:
+		return browser.RunLauncher(args[2:]), true
 	}
 	return 0, false
 }

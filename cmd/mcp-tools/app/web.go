@@ -201,7 +201,7 @@ func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
-		Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Weak: c.Browser.Insecure,
+		Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Insecure: c.Browser.Insecure,
 		Sessions: c.Browser.Sessions, Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := access.reach(access.profile(ctx))

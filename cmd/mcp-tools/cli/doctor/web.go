@@ -47,7 +47,7 @@ func (c *checkup) checkWeb() {
 
 // checkBrowserWalls checks whether a browser can be isolated.
 func (c *checkup) checkBrowserWalls(b config.Browser) {
-	err := browser.Apart(c.ctx)
+	err := browser.CheckIsolation(c.ctx)
 	if err == nil {
 		return
 	}

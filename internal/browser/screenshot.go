@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	mostPicture = 1 << 20  // bytes
-	mostHeight  = 6 * 2048 // points of a whole page
-	mostWidth   = 4 * 1024
+	maxPictureBytes  = 1 << 20  // bytes
+	maxPictureHeight = 6 * 2048 // points of a whole page
+	maxPictureWidth  = 4 * 1024
 )
 
 // screenshot takes a picture, small enough to be looked at.
@@ -24,8 +24,8 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 		return View{}, err
 	}
 	v := s.view(ctx, t)
-	if clip != nil && (clip.Height > mostHeight || clip.Width > mostWidth) {
-		clip.Height, clip.Width = min(clip.Height, mostHeight), min(clip.Width, mostWidth)
+	if clip != nil && (clip.Height > maxPictureHeight || clip.Width > maxPictureWidth) {
+		clip.Height, clip.Width = min(clip.Height, maxPictureHeight), min(clip.Width, maxPictureWidth)
 		v.Notes = append(v.Notes, "only the beginning is shown: there is too much for one picture")
 	}
 	v.Picture, v.MIME, err = t.picture(ctx, clip)
@@ -34,7 +34,7 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 
 // clip is what a picture is to show, nil for what is in view.
 func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport, error) {
-	metrics, err := ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{})
+	metrics, err := call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -49,26 +49,30 @@ func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport
 	if err != nil {
 		return nil, err
 	}
-	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	box, err := ask(ctx, el.part.line, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: el.node})
+	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
+		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	box, err := call(ctx, el.target.endpoint, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: el.node})
 	if err != nil || box.Model == nil || len(box.Model.Border) != 8 || box.Model.Width < 1 || box.Model.Height < 1 {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
+		return nil,
+			tool.Errorf(tool.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
 	}
-	dx, dy, err := s.origin(ctx, el.part)
+	dx, dy, err := s.origin(ctx, el.target)
 	if err != nil {
 		return nil, err
 	}
 	// It may have been scrolled into view just now.
-	if metrics, err = ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{}); err == nil && metrics.CSSVisualViewport != nil {
+	if metrics, err = call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{}); err == nil &&
+		metrics.CSSVisualViewport != nil {
 		dx, dy = dx+metrics.CSSVisualViewport.PageX, dy+metrics.CSSVisualViewport.PageY
 	}
 	q := box.Model.Border
 	left, top := min(q[0], q[2], q[4], q[6]), min(q[1], q[3], q[5], q[7])
 	return &page.Viewport{
-		X: max(left+dx, 0), Y: max(top+dy, 0), Width: max(q[0], q[2], q[4], q[6]) - left, Height: max(q[1], q[3], q[5], q[7]) - top, Scale: 1,
+		X: max(left+dx, 0), Y: max(top+dy, 0), Width: max(q[0], q[2], q[4], q[6]) - left,
+		Height: max(q[1], q[3], q[5], q[7]) - top, Scale: 1,
 	}, err
 }
 
@@ -79,7 +83,8 @@ func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string,
 		format  page.CaptureScreenshotFormat
 		quality int64
 		scale   float64
-	}{{page.CaptureScreenshotFormatPng, 0, 1}, {page.CaptureScreenshotFormatJpeg, 75, 1}, {page.CaptureScreenshotFormatJpeg, 60, 0.6}, {page.CaptureScreenshotFormatJpeg, 40, 0.3}} {
+	}{{page.CaptureScreenshotFormatPng, 0, 1}, {page.CaptureScreenshotFormatJpeg, 75, 1},
+		{page.CaptureScreenshotFormatJpeg, 60, 0.6}, {page.CaptureScreenshotFormatJpeg, 40, 0.3}} {
 		params := page.CaptureScreenshotParams{Format: try.format, Clip: clip, CaptureBeyondViewport: new(clip != nil)}
 		if try.quality > 0 {
 			params.Quality = new(try.quality)
@@ -92,13 +97,14 @@ func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string,
 			smaller.Scale = try.scale
 			params.Clip = &smaller
 		}
-		taken, err := ask(ctx, t.main.line, page.CaptureScreenshot, params)
+		taken, err := call(ctx, t.main.endpoint, page.CaptureScreenshot, params)
 		if err != nil {
 			return nil, "", err
 		}
-		if len(taken.Data) > 0 && len(taken.Data) <= mostPicture {
+		if len(taken.Data) > 0 && len(taken.Data) <= maxPictureBytes {
 			return taken.Data, "image/" + string(try.format), nil
 		}
 	}
-	return nil, "", tool.Errorf(tool.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
+	return nil, "",
+		tool.Errorf(tool.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
 }

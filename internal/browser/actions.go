@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	deedTime   = 45 * time.Second
-	loadTime   = 30 * time.Second
-	settleTime = 10 * time.Second
-	tidyTime   = 2 * time.Second // to stop what nobody waits for any more
+	actionTimeout  = 45 * time.Second
+	loadTimeout    = 30 * time.Second
+	idleTimeout    = 10 * time.Second
+	cleanupTimeout = 2 * time.Second // to stop what nobody waits for any more
 
-	usualChars  = 6000 // of a snapshot
-	changeChars = 3000 // of what has changed
+	defaultChars = 6000 // lookup a snapshot
+	changeChars  = 3000 // lookup what has changed
 )
 
 // do does one thing, and says what is to be seen then.
 func (s *session) do(ctx context.Context, req Request) (View, error) {
-	ctx, cancel := context.WithTimeout(ctx, deedTime+time.Duration(req.Millis)*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, actionTimeout+time.Duration(req.Millis)*time.Millisecond)
 	defer cancel()
 	if req.Action == Open && req.Tab == "new" {
-		if err := s.another(ctx); err != nil {
+		if err := s.openTab(ctx); err != nil {
 			return View{}, err
 		}
 		req.Tab = ""
 	}
-	t, err := s.tabFor(ctx, req)
+	t, err := s.selectTab(ctx, req)
 	if err != nil {
 		return View{}, err
 	}
 	switch req.Action {
 	case Tabs:
-		return s.list(ctx)
+		return s.listTabs(ctx)
 	case Close:
 		return s.closeTab(ctx, t)
 	case Open:
@@ -49,12 +49,14 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 		}
 		return s.changedView(ctx, t, req)
 	}
-	if err := s.serves(t, req.Action); err != nil {
+	if err := s.checkUsable(t, req.Action); err != nil {
 		return View{}, err
 	}
 	if site := s.siteFor(t, req); req.Basis != "" && SiteFacts(site).Basis() != req.Basis {
-		return View{}, tool.Errorf(tool.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
-			Try("take a snapshot, then call it again to have it approved here")
+		return View{},
+			tool.Errorf(tool.Conflict,
+				"a person agreed to this at another site than %.200q, where the page has gone since", site).
+				Try("take a snapshot, then call it again to have it approved here")
 	}
 	switch req.Action {
 	case Snapshot:
@@ -69,14 +71,14 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 	s.mu.Lock()
 	t.active = time.Now() // what it does is still to come
 	s.mu.Unlock()
-	if err := s.act(ctx, t, req); err != nil {
+	if err := s.perform(ctx, t, req); err != nil {
 		return View{}, err
 	}
 	return s.changedView(ctx, t, req)
 }
 
-// act does what changes a page.
-func (s *session) act(ctx context.Context, t *tab, req Request) error {
+// perform does what changes a page.
+func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 	switch req.Action {
 	case Back:
 		return s.back(ctx, t)
@@ -87,47 +89,49 @@ func (s *session) act(ctx context.Context, t *tab, req Request) error {
 	case Press:
 		return s.pressKey(ctx, t, req)
 	case Select:
-		return s.choose(ctx, t, req)
+		return s.selectOptions(ctx, t, req)
 	case Scroll:
 		return s.scroll(ctx, t, req)
 	}
 	return tool.Errorf(tool.Invalid, "a browser does not %q", req.Action).Try("see the tool's actions")
 }
 
-// meant is the tab that something is to be done in: the one that is named, the
+// tabOf is the tab that something is to be done in: the one that is named, the
 // one that an element is in, or the current one.
-func (s *session) meant(req Request) (*tab, error) {
+func (s *session) tabOf(req Request) (*tab, error) {
 	if el, err := s.elements.get(req.Ref); err == nil && req.Tab == "" {
-		return el.part.tab, nil
+		return el.target.tab, nil
 	}
 	return s.find(req.Tab)
 }
 
-// tabFor returns the tab that something is to be done in, which is the current
+// selectTab returns the tab that something is to be done in, which is the current
 // one from then on.
-func (s *session) tabFor(ctx context.Context, req Request) (*tab, error) {
-	t, err := s.meant(req)
+func (s *session) selectTab(ctx context.Context, req Request) (*tab, error) {
+	t, err := s.tabOf(req)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	s.current = t
 	s.mu.Unlock()
-	return t, s.until(ctx, func() bool { return t.ready || t.crashed })
+	return t, s.waitUntil(ctx, func() bool { return t.ready || t.crashed })
 }
 
-// another opens a tab, which is the current one from then on.
-func (s *session) another(ctx context.Context) error {
+// openTab opens a tab, which is the current one from then on.
+func (s *session) openTab(ctx context.Context) error {
 	s.mu.Lock()
-	full, before := len(s.tabs) >= mostTabs, s.lastTab
+	full, before := len(s.tabs) >= maxTabs, s.lastTab
 	s.mu.Unlock()
 	if full {
-		return tool.Errorf(tool.Busy, "%d tabs are open, which is the most", mostTabs).Try("close one, or open it in a tab that is there")
+		return tool.Errorf(tool.Busy, "%d tabs are open, which is the most",
+			maxTabs).Try("close one, or open it in a tab that is there")
 	}
-	if err := tell(ctx, line{s.link, ""}, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
+	if err := run(ctx, endpoint{s.conn, ""}, target.CreateTarget,
+		target.CreateTargetParams{URL: "about:blank"}); err != nil {
 		return err
 	}
-	return s.until(ctx, func() bool { return s.lastTab > before })
+	return s.waitUntil(ctx, func() bool { return s.lastTab > before })
 }
 
 // open leads a tab to an address.
@@ -141,11 +145,11 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	dead := t.crashed
 	s.mu.Unlock()
 	if dead { // it is given another process
-		if err := tell(ctx, t.main.line, page.Reload, page.ReloadParams{}); err != nil {
-			return s.usable(t)
+		if err := run(ctx, t.main.endpoint, page.Reload, page.ReloadParams{}); err != nil {
+			return s.checkAlive(t)
 		}
 	}
-	result, err := ask(ctx, t.main.line, page.Navigate, page.NavigateParams{URL: address})
+	result, err := call(ctx, t.main.endpoint, page.Navigate, page.NavigateParams{URL: address})
 	if err != nil {
 		s.stopLoading(ctx, t)
 		return err
@@ -153,26 +157,26 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	s.mu.Lock()
 	download := result.IsDownload || len(s.downloads) > begun
 	s.mu.Unlock()
-	if err := s.settle(ctx, t, loadTime); err != nil {
+	if err := s.waitIdle(ctx, t, loadTimeout); err != nil {
 		s.stopLoading(ctx, t)
 		return err
 	}
 	if result.ErrorText != "" && !download {
-		return s.fails(t, address, result.ErrorText)
+		return s.loadError(t, address, result.ErrorText)
 	}
 	return nil
 }
 
-// fails says why an address that a tab was led to was not loaded. Where it was
+// loadError says why an address that a tab was led to was not loaded. Where it was
 // redirected to another, that is the one.
-func (s *session) fails(t *tab, address, why string) error {
+func (s *session) loadError(t *tab, address, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.failed == nil {
-		return s.refusals.unreachable(address, why)
+	if t.loadErr == nil {
+		return s.refusals.loadError(address, why)
 	}
-	t.failed = s.refusals.unreachable(t.url, why)
-	return t.failed
+	t.loadErr = s.refusals.loadError(t.url, why)
+	return t.loadErr
 }
 
 // stopLoading ends what nobody waits for any more.
@@ -180,14 +184,14 @@ func (s *session) stopLoading(ctx context.Context, t *tab) {
 	if ctx.Err() == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = tell(ctx, t.main.line, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
+	_ = run(ctx, t.main.endpoint, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
 }
 
 // back goes to the page before.
 func (s *session) back(ctx context.Context, t *tab) error {
-	past, err := ask(ctx, t.main.line, page.GetNavigationHistory, cdp.Empty{})
+	past, err := call(ctx, t.main.endpoint, page.GetNavigationHistory, cdp.Empty{})
 	if err != nil {
 		return err
 	}
@@ -195,7 +199,8 @@ func (s *session) back(ctx context.Context, t *tab) error {
 	if i < 0 || int(i) >= len(past.Entries) || forbidden(past.Entries[i].URL) {
 		return tool.Errorf(tool.NotFound, "there is no page before this one").Try("open one")
 	}
-	return tell(ctx, t.main.line, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: past.Entries[i].ID})
+	return run(ctx, t.main.endpoint, page.NavigateToHistoryEntry,
+		page.NavigateToHistoryEntryParams{EntryID: past.Entries[i].ID})
 }
 
 // closeTab closes one tab.
@@ -204,14 +209,15 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	last := len(s.tabs) == 1
 	s.mu.Unlock()
 	if last { // or the browser would end
-		if err := s.another(ctx); err != nil {
+		if err := s.openTab(ctx); err != nil {
 			return View{}, err
 		}
 	}
-	if err := tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target}); err != nil {
+	if err := run(ctx, endpoint{s.conn, ""}, target.CloseTarget,
+		target.CloseTargetParams{TargetID: t.target}); err != nil {
 		return View{}, err
 	}
-	err := s.until(ctx, func() bool {
+	err := s.waitUntil(ctx, func() bool {
 		for _, open := range s.tabs {
 			if open == t {
 				return false
@@ -222,11 +228,11 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return s.list(ctx)
+	return s.listTabs(ctx)
 }
 
-// list tells which tabs there are.
-func (s *session) list(ctx context.Context) (View, error) {
+// listTabs tells which tabs there are.
+func (s *session) listTabs(ctx context.Context) (View, error) {
 	view := s.view(ctx, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +242,7 @@ func (s *session) list(ctx context.Context) (View, error) {
 		if t == s.current {
 			mark, view.Tab = " (current)", t.name
 		}
-		if t.failed != nil {
+		if t.loadErr != nil {
 			mark += " (not loaded)"
 		}
 		all = append(all, fmt.Sprintf("%s %s%s", t.name, short(t.url, 200), mark))
@@ -269,17 +275,18 @@ func add(v *View, text string) {
 }
 
 // outline reads a page.
-func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *reading, error) {
+func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *treeReader, error) {
 	root, r, err := s.read(ctx, t)
 	if err != nil {
-		return nil, nil, cmp.Or(s.usable(t), err)
+		return nil, nil, cmp.Or(s.checkAlive(t), err)
 	}
-	if err := s.loaded(t); err != nil { // which may have become known only while it was read
+	if err := s.checkLoaded(t); err != nil { // which may have become known only while it was read
 		return nil, nil, err
 	}
 	if within != nil {
-		if root = root.beneath(*within); root == nil {
-			return nil, nil, tool.Errorf(tool.NotFound, "there is nothing to be seen of that element").Try("take a snapshot of the page")
+		if root = root.find(*within); root == nil {
+			return nil, nil, tool.Errorf(tool.NotFound,
+				"there is nothing to be seen of that element").Try("take a snapshot of the page")
 		}
 	}
 	s.mu.Lock()
@@ -310,13 +317,15 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 	if within == nil {
 		t.shown = all
 	}
-	shown, next := all.window(req.Offset, cmp.Or(req.MaxChars, usualChars))
+	shown, next := all.window(req.Offset, cmp.Or(req.MaxChars, defaultChars))
 	if shown == "" && req.Offset > 0 && all.size() > 0 {
-		return View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", req.Offset, all.size()).
+		return View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", req.Offset,
+			all.size()).
 			Try("leave it out to begin at the start")
 	}
 	if next > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part", next-req.Offset, all.size(), next))
+		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part",
+			next-req.Offset, all.size(), next))
 	}
 	if r.cut {
 		v.Notes = append(v.Notes, "the page is too large to be told in full")
@@ -331,12 +340,12 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 // changedView waits until a page has settled and tells what has changed, or all
 // of it when most has.
 func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, error) {
-	t, err := s.settled(ctx, t)
+	t, err := s.waitIdleCurrent(ctx, t)
 	if err != nil {
 		return View{}, err
 	}
 	if req.Action == Scroll {
-		s.tell(s.place(ctx, t, req))
+		s.addNote(s.scrollPosition(ctx, t, req))
 	}
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
@@ -366,11 +375,11 @@ func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, e
 	return v, nil
 }
 
-// settled waits until a page has settled, or the one that it has opened, or left
+// idle waits until a page has settled, or the one that it has opened, or left
 // behind, and returns which it is.
-func (s *session) settled(ctx context.Context, t *tab) (*tab, error) {
+func (s *session) waitIdleCurrent(ctx context.Context, t *tab) (*tab, error) {
 	for was := t; ; {
-		if err := s.settle(ctx, t, settleTime); err != nil {
+		if err := s.waitIdle(ctx, t, idleTimeout); err != nil {
 			return nil, err
 		}
 		s.mu.Lock()

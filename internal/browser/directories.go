@@ -19,20 +19,20 @@ const prefix = "mcp-browser-"
 // its temporary files, whose path no system lets be longer than 103 bytes.
 const maxHome = 103 - len("/"+prefix+"12345678/own/t/org.chromium.Chromium.123456/SingletonSocket")
 
-// A place is the directory of one browser. It is locked as long as its server
+// A dirs is the directory of one browser. It is locked as long as its server
 // lives: what is not locked was left by a crash.
-type place struct {
-	dir       string // the browser's own
-	profile   string
-	temp      string
-	downloads string
-	arrivals  *os.Root // is downloads, whatever the browser puts into its place
-	outer     string   // with the lock, out of the browser's reach
-	lock      *os.File
+type directories struct {
+	home         string // the browser's own
+	profile      string
+	temp         string
+	downloads    string
+	downloadRoot *os.Root // is downloads, whatever the browser puts into its place
+	root         string   // with the lock, out of the browser's reach
+	lock         *os.File
 }
 
-// newPlace makes a place.
-func newPlace(home string) (_ *place, err error) {
+// newDirectories makes a place.
+func newDirectories(home string) (_ *directories, err error) {
 	if len(home) > maxHome {
 		return nil, fmt.Errorf("%s is too long a path; choose a shorter one", home)
 	}
@@ -41,9 +41,10 @@ func newPlace(home string) (_ *place, err error) {
 		return nil, err
 	}
 	dir := filepath.Join(outer, "own")
-	p := &place{
-		outer: outer, dir: dir,
-		profile: filepath.Join(dir, "profile"), temp: filepath.Join(dir, "t"), downloads: filepath.Join(dir, "downloads"),
+	p := &directories{
+		root: outer, home: dir,
+		profile: filepath.Join(dir, "profile"), temp: filepath.Join(dir, "t"),
+		downloads: filepath.Join(dir, "downloads"),
 	}
 	defer func() {
 		if err != nil {
@@ -56,22 +57,22 @@ func newPlace(home string) (_ *place, err error) {
 	if taken, err := private.TryLock(p.lock); err != nil || !taken {
 		return nil, errors.Join(err, fmt.Errorf("%s is locked by somebody else", outer))
 	}
-	for _, d := range []string{p.dir, p.profile, p.temp, p.downloads} {
+	for _, d := range []string{p.home, p.profile, p.temp, p.downloads} {
 		if err = os.Mkdir(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	if p.arrivals, err = os.OpenRoot(p.downloads); err != nil {
+	if p.downloadRoot, err = os.OpenRoot(p.downloads); err != nil {
 		return nil, err
 	}
-	return p, p.write()
+	return p, p.writePreferences()
 }
 
 // remove removes it. Who could still write to it has ended before.
-func (p *place) remove() error {
-	err := os.RemoveAll(p.outer)
-	if p.arrivals != nil {
-		err = errors.Join(err, p.arrivals.Close())
+func (p *directories) remove() error {
+	err := os.RemoveAll(p.root)
+	if p.downloadRoot != nil {
+		err = errors.Join(err, p.downloadRoot.Close())
 	}
 	if p.lock != nil {
 		err = errors.Join(err, p.lock.Close())
@@ -90,7 +91,7 @@ func sweep(home string) error {
 
 func sweepOne(outer string) error {
 	info, err := os.Lstat(outer)
-	if err != nil || !info.IsDir() || !ours(info) {
+	if err != nil || !info.IsDir() || !ownedByUser(info) {
 		return nil // it is gone, or it is not what we make
 	}
 	lock, err := os.OpenFile(filepath.Join(outer, "lock"), os.O_RDWR, 0)
@@ -106,5 +107,5 @@ func sweepOne(outer string) error {
 	if free, err := private.TryLock(lock); err != nil || !free {
 		return err
 	}
-	return errors.Join(sweepGroup(filepath.Base(outer)), os.RemoveAll(outer))
+	return errors.Join(removeCgroup(filepath.Base(outer)), os.RemoveAll(outer))
 }

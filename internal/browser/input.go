@@ -20,8 +20,8 @@ var isRef = regexp.MustCompile(`^e\d+$`)
 func (s *session) element(ctx context.Context, t *tab, ref string) (element, error) {
 	if isRef.MatchString(ref) {
 		el, err := s.elements.get(ref)
-		if err == nil && el.part.tab != t {
-			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.part.tab.name).Try("leave tab out")
+		if err == nil && el.target.tab != t {
+			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.target.tab.name).Try("leave tab out")
 		}
 		return el, err
 	}
@@ -29,22 +29,25 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 	if err != nil {
 		return element{}, err
 	}
-	found, err := ask(ctx, t.main.line, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.querySelector(" + string(selector) + ")"})
+	found, err := call(ctx, t.main.endpoint, runtime.Evaluate,
+		runtime.EvaluateParams{Expression: "document.querySelector(" + string(selector) + ")"})
 	if err != nil {
 		return element{}, err
 	}
 	if found.ExceptionDetails != nil {
-		return element{}, tool.Errorf(tool.Invalid, "%.200q is neither a ref nor a CSS selector", ref).Try("use a ref of a snapshot, such as e5")
+		return element{}, tool.Errorf(tool.Invalid, "%.200q is neither a ref nor a CSS selector",
+			ref).Try("use a ref of a snapshot, such as e5")
 	}
 	if found.Result == nil || found.Result.ObjectID == "" {
-		return element{}, tool.Errorf(tool.NotFound, "nothing on the page matches %.200q", ref).Try("use a ref of a snapshot")
+		return element{}, tool.Errorf(tool.NotFound, "nothing on the page matches %.200q",
+			ref).Try("use a ref of a snapshot")
 	}
 	return t.main.elementOf(ctx, found.Result.ObjectID)
 }
 
 // elementOf names the node behind an object of a page.
-func (p *part) elementOf(ctx context.Context, id runtime.RemoteObjectID) (element, error) {
-	described, err := ask(ctx, p.line, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: id})
+func (p *pageTarget) elementOf(ctx context.Context, id runtime.RemoteObjectID) (element, error) {
+	described, err := call(ctx, p.endpoint, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: id})
 	if err != nil || described.Node == nil {
 		return element{}, errors.Join(errors.New("no node"), err)
 	}
@@ -54,9 +57,9 @@ func (p *part) elementOf(ctx context.Context, id runtime.RemoteObjectID) (elemen
 // object returns the object that an element is for scripts. Without one the
 // element is gone.
 func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
-	found, err := ask(ctx, el.part.line, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: el.node})
+	found, err := call(ctx, el.target.endpoint, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: el.node})
 	if err != nil || found.Object == nil {
-		if ctx.Err() != nil || errors.Is(err, errLost) {
+		if ctx.Err() != nil || errors.Is(err, errBrowserEnded) {
 			return "", err
 		}
 		return "", stale("the element").Because(err)
@@ -66,7 +69,8 @@ func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
 
 // call calls a function with an element as this, and returns what it returns:
 // text, or another element.
-func (el element) call(ctx context.Context, function string, arguments ...any) (text string, other *element, err error) {
+func (el element) call(ctx context.Context, function string, arguments ...any) (text string, other *element,
+	err error) {
 	object, err := el.object(ctx)
 	if err != nil {
 		return "", nil, err
@@ -79,7 +83,7 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 		}
 		params.Arguments = append(params.Arguments, &runtime.CallArgument{Value: value})
 	}
-	result, err := ask(ctx, el.part.line, runtime.CallFunctionOn, params)
+	result, err := call(ctx, el.target.endpoint, runtime.CallFunctionOn, params)
 	if err != nil {
 		return "", nil, err
 	}
@@ -87,7 +91,7 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 		return "", nil, errors.New("the page's script failed")
 	}
 	if result.Result.ObjectID != "" {
-		found, err := el.part.elementOf(ctx, result.Result.ObjectID)
+		found, err := el.target.elementOf(ctx, result.Result.ObjectID)
 		return "", &found, err
 	}
 	if result.Result.Value.Kind() != '"' {
@@ -96,9 +100,9 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 	return text, nil, jsonv2.Unmarshal(result.Result.Value, &text)
 }
 
-// uncover says "" when a click in the middle of an element meets it, or what is
+// coverScript says "" when a click in the middle of an element meets it, or what is
 // in the way: a word, or the element on top of it.
-const uncover = `function() {
+const coverScript = `function() {
 	if (this.nodeType !== 1) return this.parentElement ? '' : 'hidden';
 	if (this.tagName === 'OPTION') return 'option';
 	if (this.disabled) return 'disabled';
@@ -126,8 +130,9 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 		return err
 	}
 	// What cannot be brought into view cannot be seen, which is asked next.
-	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	why, cover, err := el.call(ctx, uncover)
+	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
+		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	why, cover, err := el.call(ctx, coverScript)
 	switch {
 	case err != nil:
 		return err
@@ -137,40 +142,42 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 	case why == "disabled":
 		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
 	case why == "option":
-		return tool.Errorf(tool.Invalid, "%.60q is an option", req.Ref).Try("use select on the list that it is in, with its name in values")
+		return tool.Errorf(tool.Invalid, "%.60q is an option",
+			req.Ref).Try("use select on the list that it is in, with its name in values")
 	case why == "label": // a box that is drawn by what labels it
 		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
 		return err
 	case why == "hidden":
-		return tool.Errorf(tool.Conflict, "%.60q is not visible", req.Ref).Try("take a snapshot, or a screenshot, to see what is")
+		return tool.Errorf(tool.Conflict, "%.60q is not visible",
+			req.Ref).Try("take a snapshot, or a screenshot, to see what is")
 	}
-	x, y, err := s.middle(ctx, el)
+	x, y, err := s.center(ctx, el)
 	if err != nil {
 		return err
 	}
-	if req.Action == Click && el.promisesFile(ctx) {
-		s.hope()
+	if req.Action == Click && el.linksToFile(ctx) {
+		s.expectDownload()
 	}
 	return t.mouse(ctx, x, y, req)
 }
 
-// promise says whether an element is in a link to a file. Where it is another
+// fileLinkScript says whether an element is in a link to a file. Where it is another
 // site's, Chromium goes there as it does for other links.
-const promise = `function() {
+const fileLinkScript = `function() {
 	const link = this.nodeType === 1 && this.closest('a[download][href], area[download][href]');
 	return link && (link.origin === location.origin || /^(blob|data):$/.test(link.protocol)) ? 'file' : '';
 }`
 
-// promisesFile reports whether a click on an element should bring a file.
-func (el element) promisesFile(ctx context.Context) bool {
-	said, _, err := el.call(ctx, promise)
+// linksToFile reports whether a click on an element should bring a file.
+func (el element) linksToFile(ctx context.Context) bool {
+	said, _, err := el.call(ctx, fileLinkScript)
 	return err == nil && said == "file"
 }
 
 // mouse moves the mouse and, if that is wanted, clicks.
 func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	move := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}
-	if err := tell(ctx, t.main.line, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
+	if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
 		return err
 	}
 	button, mask := input.MouseButtonLeft, int64(1)
@@ -181,12 +188,13 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 		button, mask = input.MouseButtonMiddle, 4
 	}
 	for n := int64(1); n <= 2; n++ {
-		for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+		for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed,
+			input.DispatchMouseEventTypeMouseReleased} {
 			e := input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: button, Buttons: mask, ClickCount: n}
 			if kind == input.DispatchMouseEventTypeMouseReleased {
 				e.Buttons = 0
 			}
-			if err := tell(ctx, t.main.line, input.DispatchMouseEvent, e); err != nil {
+			if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, e); err != nil {
 				return err
 			}
 		}
@@ -197,17 +205,18 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	return nil
 }
 
-// middle is where an element is on the page that it is in, whatever frames are
+// center is where an element is on the page that it is in, whatever frames are
 // in between.
-func (s *session) middle(ctx context.Context, el element) (x, y float64, err error) {
-	found, err := ask(ctx, el.part.line, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
+func (s *session) center(ctx context.Context, el element) (x, y float64, err error) {
+	found, err := call(ctx, el.target.endpoint, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
 	if err != nil {
-		return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
+		return 0, 0,
+			tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
 	}
 	for _, q := range found.Quads {
 		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
 			x, y = (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
-			dx, dy, err := s.origin(ctx, el.part)
+			dx, dy, err := s.origin(ctx, el.target)
 			return x + dx, y + dy, err
 		}
 	}
@@ -215,16 +224,17 @@ func (s *session) middle(ctx context.Context, el element) (x, y float64, err err
 }
 
 // origin is where a part begins on its page.
-func (s *session) origin(ctx context.Context, p *part) (x, y float64, err error) {
+func (s *session) origin(ctx context.Context, p *pageTarget) (x, y float64, err error) {
 	for ; p.parent != nil; p = p.parent {
 		s.mu.Lock()
 		frame := p.frame
 		s.mu.Unlock()
-		owner, err := ask(ctx, p.parent.line, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: frame})
+		owner, err := call(ctx, p.parent.endpoint, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: frame})
 		if err != nil {
 			return 0, 0, err
 		}
-		box, err := ask(ctx, p.parent.line, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: owner.BackendNodeID})
+		box, err := call(ctx, p.parent.endpoint, dom.GetBoxModel,
+			dom.GetBoxModelParams{BackendNodeID: owner.BackendNodeID})
 		if err != nil || box.Model == nil || len(box.Model.Content) < 2 {
 			return 0, 0, errors.Join(errors.New("the frame has no place"), err)
 		}
@@ -233,8 +243,8 @@ func (s *session) origin(ctx context.Context, p *part) (x, y float64, err error)
 	return x, y, nil
 }
 
-// readyToType readies an element to be typed into, or sets it where nobody types.
-const readyToType = `function(text) {
+// prepareInputScript readies an element to be typed into, or sets it where nobody types.
+const prepareInputScript = `function(text) {
 	const kind = (this.type || '').toLowerCase();
 	if (this.disabled) return 'disabled';
 	if (this.readOnly) return 'readonly';
@@ -262,8 +272,9 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	if err != nil {
 		return err
 	}
-	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	how, _, err := el.call(ctx, readyToType, req.Text)
+	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
+		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	how, _, err := el.call(ctx, prepareInputScript, req.Text)
 	switch kind, rest, _ := strings.Cut(how, " "); {
 	case err != nil:
 		return err
@@ -277,12 +288,12 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 		return tool.Errorf(tool.Invalid, "%.60q does not take %.60q: it is of type %.20s", req.Ref, req.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && req.Text == "":
-		err = el.part.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
+		err = el.target.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
 	case kind == "type":
-		err = tell(ctx, el.part.line, input.InsertText, input.InsertTextParams{Text: req.Text})
+		err = run(ctx, el.target.endpoint, input.InsertText, input.InsertTextParams{Text: req.Text})
 	}
 	if err == nil && req.Submit {
-		err = el.part.key(ctx, keys["enter"], 0)
+		err = el.target.key(ctx, keys["enter"], 0)
 	}
 	return err
 }
@@ -299,16 +310,17 @@ func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
 		if err != nil {
 			return err
 		}
-		if err := tell(ctx, el.part.line, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
-			return tool.Errorf(tool.Invalid, "%.60q does not take keys", req.Ref).Try("leave ref out to press a key where the focus is").Because(err)
+		if err := run(ctx, el.target.endpoint, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
+			return tool.Errorf(tool.Invalid, "%.60q does not take keys",
+				req.Ref).Try("leave ref out to press a key where the focus is").Because(err)
 		}
-		p = el.part
+		p = el.target
 	}
 	return p.key(ctx, k, modifiers)
 }
 
-// choice chooses among the options of a list, by what they show or send.
-const choice = `function(values) {
+// selectScript chooses among the options of a list, by what they show or send.
+const selectScript = `function(values) {
 	if (this.tagName !== 'SELECT') return 'no';
 	if (this.disabled) return 'disabled';
 	const clean = s => s.trim().replace(/\s+/g, ' ');
@@ -327,24 +339,26 @@ const choice = `function(values) {
 	return '';
 }`
 
-// choose chooses among the options of a list.
-func (s *session) choose(ctx context.Context, t *tab, req Request) error {
+// selectOptions chooses among the options of a list.
+func (s *session) selectOptions(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	how, _, err := el.call(ctx, choice, req.Values)
+	how, _, err := el.call(ctx, selectScript, req.Values)
 	switch {
 	case err != nil:
 		return err
 	case how == "no":
-		return tool.Errorf(tool.Invalid, "%.60q is no list of options", req.Ref).Try("click it, then click what it shows")
+		return tool.Errorf(tool.Invalid, "%.60q is no list of options",
+			req.Ref).Try("click it, then click what it shows")
 	case how == "one":
 		return tool.Errorf(tool.Invalid, "only one of the options can be chosen").Try("send one value")
 	case how == "disabled":
 		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
 	case how != "":
-		return tool.Errorf(tool.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", req.Ref)
+		return tool.Errorf(tool.NotFound, "there is no option %.100q",
+			strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", req.Ref)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func eachUser(t *testing.T, test func(t *testing.T)) {
 		return
 	}
 	t.Run("user", func(t *testing.T) {
-		again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, []string{"TMPDIR=/tmp"})
+		again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}},
+			[]string{"TMPDIR=/tmp"})
 	})
 }
 
@@ -55,7 +56,7 @@ func again(t *testing.T, attr *syscall.SysProcAttr, env []string, before ...stri
 // readable is a copy of the test binary that every user can execute.
 func readable(t testing.TB) string {
 	t.Helper()
-	from, err := os.Open(running)
+	from, err := os.Open(selfExe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func few(args []string) int {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println(unix.Exec(running, append([]string{running}, args[1:]...), os.Environ()))
+	fmt.Println(unix.Exec(selfExe, append([]string{selfExe}, args[1:]...), os.Environ()))
 	return 1
 }
 
@@ -90,14 +91,14 @@ func few(args []string) int {
 // and its pages are in Chromium's own sandbox.
 func TestApart(t *testing.T) {
 	t.Parallel()
-	if err := Apart(t.Context()); err != nil {
+	if err := CheckIsolation(t.Context()); err != nil {
 		needtest.Lacking(t, "namespaces", err.Error())
 	}
 	eachUser(t, func(t *testing.T) {
-		if err := Apart(t.Context()); err != nil {
+		if err := CheckIsolation(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b := atShop(t, func(o *Options) { o.Weak = true }) // which is of no account where it need not be
+		b := atShop(t, func(o *Options) { o.Insecure = true }) // which is of no account where it need not be
 		b.do(Request{Action: Open, URL: shop + "/things.html"})
 		ours := [...]string{namespace(t, "self", "net"), namespace(t, "self", "user"), namespace(t, "self", "ipc")}
 		sealed := 0
@@ -150,7 +151,8 @@ func theirs(t *testing.T, pid, status string) {
 	if want := fmt.Sprintf("0100007F:%04X", innerPort); !slices.Equal(listening, []string{want}) {
 		t.Errorf("in its network listen %q, want %s", listening, want)
 	}
-	if devices := read(t, "/proc/"+pid+"/net/dev"); strings.Count(devices, ":") != 1 || !strings.Contains(devices, "lo:") {
+	if devices := read(t, "/proc/"+pid+"/net/dev"); strings.Count(devices, ":") != 1 ||
+		!strings.Contains(devices, "lo:") {
 		t.Errorf("its network has:\n%s", devices)
 	}
 }
@@ -193,21 +195,24 @@ func TestFewNamespaces(t *testing.T) {
 				needtest.Lacking(t, "root", "users cannot be mapped")
 			}
 			all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: nobody + 1}}
-			attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: all, GidMappings: all, GidMappingsEnableSetgroups: true}
+			attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: all, GidMappings: all,
+				GidMappingsEnableSetgroups: true}
 			again(t, attr, []string{fewEnv + "=" + count}, fewArg, count)
 		})
 	}
 }
 
 func withFew(t *testing.T) {
-	if err := Apart(t.Context()); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "namespaces") {
+	if err := CheckIsolation(t.Context()); tool.AsError(err).Kind != tool.Unavailable ||
+		!strings.Contains(err.Error(), "namespaces") {
 		t.Errorf("it can be kept apart: %v", err)
 	}
 	b := atShop(t)
-	if _, err := b.try(Request{Action: Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "operator") {
+	if _, err := b.try(Request{Action: Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Unavailable ||
+		!strings.Contains(err.Error(), "operator") {
 		t.Errorf("a browser that is not kept apart: %v", err)
 	}
-	weak := atShop(t, func(o *Options) { o.Weak = true })
+	weak := atShop(t, func(o *Options) { o.Insecure = true })
 	wants(t, weak.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 	weak.do(Request{Action: Close})
 }
@@ -215,7 +220,7 @@ func withFew(t *testing.T) {
 // A browser that takes more memory than it may loses the page, and nothing else.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	g := newGroup(prefix+"test", 1<<20)
+	g := newCgroup(prefix+"test", 1<<20)
 	if g == nil {
 		needtest.Lacking(t, "cgroups", "this program may not make any")
 	}
@@ -224,7 +229,9 @@ func TestMemory(t *testing.T) {
 	}
 	b := atShop(t, func(o *Options) { o.Memory = 600 << 20 })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
-	_, err := b.try(Request{Action: Evaluate, Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
+	_,
+		err := b.try(Request{Action: Evaluate,
+		Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
 	if tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a page without end: %v", err)
 	}
@@ -237,7 +244,8 @@ func TestCertificates(t *testing.T) {
 	t.Parallel()
 	const secure = "https://shop.example/frame.html"
 	b := atShop(t)
-	if _, err := b.try(Request{Action: Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "certificate") {
+	if _, err := b.try(Request{Action: Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody knows: %v", err)
 	}
 	b.do(Request{Action: Close})

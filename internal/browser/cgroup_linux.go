@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupTime is how long dead processes may keep a group.
-const groupTime = 2 * time.Second
+// cgroupTimeout is how long dead processes may keep a group.
+const cgroupTimeout = 2 * time.Second
 
-// A group is a cgroup, which bounds what a browser and its pages take together.
+// A cgroup is a cgroup, which bounds what a browser and its pages take together.
 // Where there is more than the bound the kernel ends a page, not the server. It
 // has the name of the browser's place, and is removed with it.
-type group struct{ dir string }
+type cgroup struct{ dir string }
 
-// newGroup makes one. Where this program may not make any it is nil, whose
+// newCgroup makes one. Where this program may not make any it is nil, whose
 // methods do nothing.
-func newGroup(name string, memory int64) *group {
-	for _, parent := range groupParents() {
+func newCgroup(name string, memory int64) *cgroup {
+	for _, parent := range cgroupParents() {
 		dir := filepath.Join(parent.dir, name)
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
-		g := &group{dir}
-		if setting(dir, parent.limit, memory) == nil {
-			_ = setting(dir, parent.swap, parent.most(memory)) // which not every kernel counts
+		g := &cgroup{dir}
+		if writeSetting(dir, parent.limit, memory) == nil {
+			_ = writeSetting(dir, parent.swap, parent.swapLimit(memory)) // which not every kernel counts
 			return g
 		}
 		_ = g.remove() // nothing is in it
@@ -38,20 +38,20 @@ func newGroup(name string, memory int64) *group {
 	return nil
 }
 
-// A groupParent is a cgroup in which there may be others, and what their bounds
+// A cgroupParent is a cgroup in which there may be others, and what their bounds
 // are called.
-type groupParent struct{ dir, limit, swap string }
+type cgroupParent struct{ dir, limit, swap string }
 
-// most is the bound of swap: version 1 counts memory with it.
-func (p groupParent) most(memory int64) int64 {
+// swapLimit is the bound of swap: version 1 counts memory with it.
+func (p cgroupParent) swapLimit(memory int64) int64 {
 	if p.swap == "memory.swap.max" {
 		return 0
 	}
 	return memory
 }
 
-// groupParents are that of this process, and the one around it.
-func groupParents() (all []groupParent) {
+// cgroupParents are that of this process, and the one around it.
+func cgroupParents() (all []cgroupParent) {
 	const root = "/sys/fs/cgroup"
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -62,12 +62,13 @@ func groupParents() (all []groupParent) {
 		controllers, path, _ := strings.Cut(rest, ":")
 		switch {
 		case controllers == "memory":
-			all = append(all, groupParent{filepath.Join(root, "memory", path), "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"})
+			all = append(all, cgroupParent{filepath.Join(root, "memory", path), "memory.limit_in_bytes",
+				"memory.memsw.limit_in_bytes"})
 		case controllers == "":
 			for _, dir := range []string{filepath.Join(root, path), filepath.Dir(filepath.Join(root, path))} {
 				handed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 				if err == nil && strings.Contains(" "+strings.TrimSpace(string(handed))+" ", " memory ") {
-					all = append(all, groupParent{dir, "memory.max", "memory.swap.max"})
+					all = append(all, cgroupParent{dir, "memory.max", "memory.swap.max"})
 				}
 			}
 		}
@@ -75,20 +76,20 @@ func groupParents() (all []groupParent) {
 	return all
 }
 
-// take puts a process in, and with it what it will start. One that cannot be
+// add puts a process in, and with it what it will start. One that cannot be
 // put in has no bound, as where there is no group.
-func (g *group) take(pid int) {
+func (g *cgroup) add(pid int) {
 	if g != nil {
-		_ = setting(g.dir, "cgroup.procs", int64(pid))
+		_ = writeSetting(g.dir, "cgroup.procs", int64(pid))
 	}
 }
 
 // remove ends what is left in the group, and the group.
-func (g *group) remove() error {
+func (g *cgroup) remove() error {
 	if g == nil {
 		return nil
 	}
-	for end := time.Now().Add(groupTime); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(cgroupTimeout); ; time.Sleep(time.Millisecond) {
 		err := os.Remove(g.dir)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -105,14 +106,14 @@ func (g *group) remove() error {
 	}
 }
 
-// sweepGroup removes what a server that crashed has left.
-func sweepGroup(name string) (err error) {
-	for _, parent := range groupParents() {
-		err = errors.Join(err, (&group{filepath.Join(parent.dir, name)}).remove())
+// removeCgroup removes what a server that crashed has left.
+func removeCgroup(name string) (err error) {
+	for _, parent := range cgroupParents() {
+		err = errors.Join(err, (&cgroup{filepath.Join(parent.dir, name)}).remove())
 	}
 	return err
 }
 
-func setting(dir, name string, n int64) error {
+func writeSetting(dir, name string, n int64) error {
 	return os.WriteFile(filepath.Join(dir, name), strconv.AppendInt(nil, n, 10), 0)
 }
