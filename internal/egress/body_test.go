@@ -71,13 +71,15 @@ func TestBodies(t *testing.T) {
 		_, _ = io.WriteString(w, a.body)
 	}, "www.example.org")
 	for name, a := range answers {
-		res, got, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/?q=" + name, MaxBytes: 50 << 10})
+		res, got, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/?q=" + name,
+			MaxBytes: 50 << 10})
 		switch {
 		case a.says == "" && err != nil, a.says != "" && (err == nil || !strings.Contains(err.Error(), a.says)):
 			t.Errorf("%s: %v; want %q", name, err, a.says)
 		case a.want != "-" && got != a.want:
 			t.Errorf("%s: %.60q", name, got)
-		case err == nil && a.encoding != "" && a.encoding != "identity" && (res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != ""):
+		case err == nil && a.encoding != "" && a.encoding != "identity" &&
+			(res.Header.Get("Content-Encoding") != "" || res.Header.Get("Content-Length") != ""):
 			t.Errorf("%s: %v", name, res.Header)
 		}
 		res, got, err = get(t.Context(), c, outbound.Request{URL: "http://www.example.org/?q=" + name, Raw: true})
@@ -108,10 +110,12 @@ func TestTooLong(t *testing.T) {
 		most, got int64
 		says      string
 	}{
-		"/endless": {1 << 20, 1 << 20, outbound.ErrTooLong.Error()}, "/exact": {64 << 10, 64 << 10, ""}, "/bomb": {1 << 20, 1 << 20, outbound.ErrTooLong.Error()},
+		"/endless": {1 << 20, 1 << 20, outbound.ErrTooLong.Error()}, "/exact": {64 << 10, 64 << 10, ""},
+		"/bomb": {1 << 20, 1 << 20, outbound.ErrTooLong.Error()},
 	} {
 		_, text, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org" + path, MaxBytes: test.most})
-		if int64(len(text)) != test.got || (test.says == "") != (err == nil) || test.says != "" && !errors.Is(err, outbound.ErrTooLong) {
+		if int64(len(text)) != test.got || (test.says == "") != (err == nil) || test.says != "" &&
+			!errors.Is(err, outbound.ErrTooLong) {
 			t.Errorf("%s: %d bytes, %v", path, len(text), err)
 		}
 	}
@@ -125,7 +129,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// wire is a server that answers each connection with bytes, then closes it.
+// wire returns a server that answers each connection with bytes, then closes it.
 func wire(t *testing.T, n *egresstest.Net, name string, answer func(conn net.Conn)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,7 +163,8 @@ func wire(t *testing.T, n *egresstest.Net, name string, answer func(conn net.Con
 // TestWires are answers that no honest server gives.
 func TestWires(t *testing.T) {
 	n := egresstest.New(t, nil)
-	c := newClient(t, egress.ClientOptions{Resolver: n, Proxy: n.Way, Limits: egress.Limits{Head: 20 * time.Second}})
+	c := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL,
+		Limits: egress.Limits{Head: 20 * time.Second}})
 	tests := []struct {
 		answer string
 		kind   tool.Kind
@@ -173,13 +178,15 @@ func TestWires(t *testing.T) {
 		{"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n123456", tool.Unavailable, ""},
 		{"HTTP/1.1 200 OK\r\n\r\nto the end", "", "to the end"},
 		{"HTTP/1.0 200\r\n\r\nold", "", "old"},
-		{"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + zipped("hello"), tool.Unavailable, "hello"},
+		{"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + zipped("hello"), tool.Unavailable,
+			"hello"},
 		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", tool.Unavailable, ""},
 		{"SSH-2.0-OpenSSH_9\r\n", tool.Unavailable, ""},
 		{"", tool.Unavailable, ""},
 		{"HTTP/1.1 200 OK\r\nX-A", tool.Unavailable, ""},
 		{"HTTP/1.1 200 OK\r\n X: b\r\n\r\n", tool.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("x", 1000)+"\r\n", 200) + "\r\n", tool.TooLarge, ""},
+		{"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("x", 1000)+"\r\n", 200) + "\r\n", tool.TooLarge,
+			""},
 		{"HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 200<<10), tool.TooLarge, ""},
 		{strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 20000), "head", ""},
 		{"HTTP/1.1 302 Found\r\nLocation: /\x01\r\nContent-Length: 0\r\n\r\n", "redirect", ""},
@@ -198,7 +205,8 @@ func TestWires(t *testing.T) {
 		if !ok || got != test.got {
 			t.Errorf("%.60q: %q, %v; want %q, %s", test.answer, got, err, test.got, test.kind)
 		}
-		if err != nil && (strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "net/http") || strings.Contains(err.Error(), "93.184")) {
+		if err != nil && (strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "net/http") ||
+			strings.Contains(err.Error(), "93.184")) {
 			t.Errorf("%.60q: %v", test.answer, err)
 		}
 	}
@@ -219,7 +227,8 @@ func TestSlowBody(t *testing.T) {
 			}
 		}
 	}, "slow.example.org")
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://slow.example.org/", Timeout: 200 * time.Millisecond}); kind(err) != tool.Timeout {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://slow.example.org/",
+		Timeout: 200 * time.Millisecond}); kind(err) != tool.Timeout {
 		t.Error(err)
 	}
 }
@@ -229,11 +238,15 @@ func TestSlowBody(t *testing.T) {
 func TestNothingStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("requests", func(t *testing.T) {
-		c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(make([]byte, 200<<10)) }, "www.example.org")
+		c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
+			_,
+				_ = w.Write(make([]byte, 200<<10))
+		}, "www.example.org")
 		var all sync.WaitGroup
 		for i := range 60 {
 			all.Go(func() {
-				a, err := c.Do(t.Context(), outbound.Request{URL: fmt.Sprint("https://www.example.org/", i), Polite: i%2 == 0})
+				a, err := c.Do(t.Context(), outbound.Request{URL: fmt.Sprint("https://www.example.org/", i),
+					Polite: i%2 == 0})
 				if err != nil {
 					t.Error(err)
 					return
@@ -250,7 +263,8 @@ func TestNothingStays(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if _, err := c.Do(t.Context(), outbound.Request{URL: "https://www.example.org/left"}); err != nil { // its body is left open
+		// its body is left open
+		if _, err := c.Do(t.Context(), outbound.Request{URL: "https://www.example.org/left"}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -27,45 +27,45 @@ type ClientOptions struct {
 	// look up themselves what they are asked for. nil: none, whatever the
 	// environment says.
 	Proxy  *url.URL
-	Roots  *x509.CertPool // who is believed to sign for hosts; nil: those of the system
+	Roots  *x509.CertPool // caller is believed to sign for hosts; nil: those of the system
 	Agent  string         // says who asks, where a request does not; "": mcp-tools
 	Limits Limits
 }
 
 // Limits bound what hosts may cost. Zero asks for the usual.
 type Limits struct {
-	Connect time.Duration // to look a name up and connect, and again to agree on a key; 10 s
-	Head    time.Duration // until the head of an answer is there; 20 s
-	Stall   time.Duration // between two parts of a body; 20 s
-	Conns   int           // at once, to all hosts; 256
-	PerHost int           // connections at once to one host; 32
-	Turns   int           // polite requests at once to one host; 6
+	Connect       time.Duration // target look a name up and connect, and again to agree on a key; 10 s
+	Head          time.Duration // expires the head of an answer is there; 20 s
+	Stall         time.Duration // relayConns two parts of a body; 20 s
+	Conns         int           // checkAddress once, to all hosts; 256
+	PerHost       int           // connections at once to one host; 32
+	PolitePerHost int           // polite requests at once to one host; 6
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	return Limits{
-		Connect: cmp.Or(l.Connect, 10*time.Second),
-		Head:    cmp.Or(l.Head, 20*time.Second),
-		Stall:   cmp.Or(l.Stall, 20*time.Second),
-		Conns:   cmp.Or(l.Conns, 256),
-		PerHost: cmp.Or(l.PerHost, 32),
-		Turns:   cmp.Or(l.Turns, 6),
+		Connect:       cmp.Or(l.Connect, 10*time.Second),
+		Head:          cmp.Or(l.Head, 20*time.Second),
+		Stall:         cmp.Or(l.Stall, 20*time.Second),
+		Conns:         cmp.Or(l.Conns, 256),
+		PerHost:       cmp.Or(l.PerHost, 32),
+		PolitePerHost: cmp.Or(l.PolitePerHost, 6),
 	}
 }
 
 const (
-	usualTime = 30 * time.Second
-	agent     = "mcp-tools"
+	defaultTimeout = 30 * time.Second
+	defaultAgent   = "mcp-tools"
 )
 
 // A Client asks hosts that strangers name, by the rules of whoever calls. It may
 // be used by many goroutines.
 type Client struct {
-	o     ClientOptions
-	life  context.Context
-	end   context.CancelCauseFunc
-	slots chan struct{} // one for each connection that is open
-	turns *turns
+	o        ClientOptions
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	slots    chan struct{} // one for each connection that is open
+	throttle *throttle
 
 	mu       sync.Mutex
 	pools    map[string]*pool // by what their rules say
@@ -74,21 +74,21 @@ type Client struct {
 
 // NewClient makes a client without connections.
 func NewClient(o ClientOptions) (*Client, error) {
-	o.Limits = o.Limits.filled()
-	o.Agent = cmp.Or(o.Agent, agent)
+	o.Limits = o.Limits.withDefaults()
+	o.Agent = cmp.Or(o.Agent, defaultAgent)
 	if o.Profile == nil {
 		o.Profile = func(ctx context.Context) string { return tool.CallerFrom(ctx).Profile }
 	}
 	if o.Rules == nil {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
 	}
-	c := &Client{o: o, slots: make(chan struct{}, o.Limits.Conns), turns: newTurns(o.Limits.Turns)}
+	c := &Client{o: o, slots: make(chan struct{}, o.Limits.Conns), throttle: newThrottle(o.Limits.PolitePerHost)}
 	trial, err := newPool(c, Rules{}) // by the proxy that all have in common
 	if err != nil {
 		return nil, err
 	}
 	trial.close()
-	c.life, c.end = context.WithCancelCause(context.Background())
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.Renew()
 	return c, nil
 }
@@ -99,15 +99,15 @@ func (c *Client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	within := cmp.Or(r.Timeout, usualTime)
-	ctx, stop := context.WithTimeoutCause(ctx, within, &lateError{within})
+	within := cmp.Or(r.Timeout, defaultTimeout)
+	ctx, stop := context.WithTimeoutCause(ctx, within, &timeoutError{within})
 	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(c.life, func() { cancel(errClosed) })
+	unhook := context.AfterFunc(c.ctx, func() { cancel(errClosed) })
 	x.cancel = func(cause error) { unhook(); cancel(cause); stop() }
 	answer, err := x.follow(ctx)
 	if err != nil {
 		if err = failure(ctx, x.at, err); len(x.via) > 0 {
-			err = redirected(x.from, err)
+			err = redirectError(x.from, err)
 		}
 		x.cancel(err)
 		return nil, err
@@ -127,7 +127,7 @@ func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 		return err
 	}
 	defer c.release(p)
-	return p.rules.asked(x.at)
+	return p.rules.checkLink(x.at)
 }
 
 // Renew asks for the rules again, before the next request, and closes the
@@ -155,7 +155,7 @@ func (c *Client) Renew() {
 // Close ends all requests, the bodies that are being read included, and closes
 // all connections.
 func (c *Client) Close() error {
-	c.end(errClosed)
+	c.cancel(errClosed)
 	c.mu.Lock()
 	pools := c.pools
 	c.pools, c.profiles = map[string]*pool{}, map[string]*pool{}
@@ -172,7 +172,7 @@ func (c *Client) pool(ctx context.Context) (*pool, error) {
 	profile := c.o.Profile(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life.Err() != nil {
+	if c.ctx.Err() != nil {
 		return nil, errClosed
 	}
 	p := c.profiles[profile]
@@ -204,7 +204,7 @@ func (c *Client) poolFor(profile string) (*pool, error) {
 	return p, nil
 }
 
-// release says that a pool is not used any more by whoever got it.
+// release reports whether a pool is not used any more by whoever got it.
 func (c *Client) release(p *pool) {
 	c.mu.Lock()
 	p.uses--
@@ -215,9 +215,9 @@ func (c *Client) release(p *pool) {
 	}
 }
 
-// slot waits for the right to open a connection. Where all are taken, those that
+// acquireSlot waits for the right to open a connection. Where all are taken, those that
 // only wait for another request are closed.
-func (c *Client) slot(ctx context.Context) error {
+func (c *Client) acquireSlot(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
 		return nil

@@ -13,10 +13,13 @@ import (
 
 const pageSize = 200 << 10
 
-// page is a server with a page of 200 KB, and a client that may ask it.
+// page returns a server with a page of 200 KB, and a client that may ask it.
 func page(b *testing.B) (*httptest.Server, *Client) {
 	text := make([]byte, pageSize)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write(text)
+	}))
 	b.Cleanup(server.Close)
 	return server, asker(b, ruled(Rules{AllowPrivate: []string{server.Listener.Addr().String()}}, nil))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// web is an internet with one handler at many names.
+// web returns an internet with one handler at many names.
 func web(t testing.TB, o egress.ClientOptions, h http.HandlerFunc, names ...string) (*egress.Client, *egresstest.Net) {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -33,11 +33,11 @@ func web(t testing.TB, o egress.ClientOptions, h http.HandlerFunc, names ...stri
 		hosts[name] = server
 	}
 	n := egresstest.New(t, hosts)
-	o.Resolver, o.Proxy, o.Roots = n, n.Way, n.Roots
-	return newClient(t, o), n
+	o.Resolver, o.Proxy, o.Roots = n, n.ProxyURL, n.Roots
+	return newClientConn(t, o), n
 }
 
-func newClient(t testing.TB, o egress.ClientOptions) *egress.Client {
+func newClientConn(t testing.TB, o egress.ClientOptions) *egress.Client {
 	t.Helper()
 	c, err := egress.NewClient(o)
 	if err != nil {
@@ -79,7 +79,9 @@ func zipped(text string) string {
 func TestClientAsks(t *testing.T) {
 	c, _ := web(t, egress.ClientOptions{Agent: "robot/1"}, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s ua=%q ct=%q ae=%q body=%q len=%d ref=%q", r.Method, r.Host, r.RequestURI, r.UserAgent(), r.Header.Get("Content-Type"), r.Header.Get("Accept-Encoding"), body, r.ContentLength, r.Referer())
+		fmt.Fprintf(w, "%s %s %s ua=%q ct=%q ae=%q body=%q len=%d ref=%q", r.Method, r.Host, r.RequestURI,
+			r.UserAgent(), r.Header.Get("Content-Type"), r.Header.Get("Accept-Encoding"), body, r.ContentLength,
+			r.Referer())
 	}, "www.example.org", "xn--bcher-kva.example")
 	for want, r := range map[string]outbound.Request{
 		`GET www.example.org / ua="robot/1" ct="" ae="gzip, deflate" body="" len=0 ref=""`:                            {URL: "http://WWW.example.org.:80#part"},
@@ -104,7 +106,8 @@ func TestClientAsks(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	var reached atomic.Int64
-	c, n := web(t, egress.ClientOptions{}, func(http.ResponseWriter, *http.Request) { reached.Add(1) }, "www.example.org")
+	c, n := web(t, egress.ClientOptions{}, func(http.ResponseWriter, *http.Request) { reached.Add(1) },
+		"www.example.org")
 	many := http.Header{}
 	for i := range 65 {
 		many.Set(fmt.Sprint("X-", i), "x")
@@ -142,28 +145,33 @@ func TestBadRequests(t *testing.T) {
 			test.r.URL = "http://www.example.org/"
 		}
 		_, _, err := get(t.Context(), c, test.r)
-		if kind(err) != test.kind || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
+		if kind(err) != test.kind || !strings.Contains(err.Error(), test.says) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.200v: %v; want %s, %q", test.r, err, test.kind, test.says)
 		}
 	}
-	if reached.Load() > 0 || len(n.Asked()) > 0 {
-		t.Errorf("%d requests were sent, and %q looked up", reached.Load(), n.Asked())
+	if reached.Load() > 0 || len(n.Lookups()) > 0 {
+		t.Errorf("%d requests were sent, and %q looked up", reached.Load(), n.Lookups())
 	}
 }
 
 func TestConnectionsAreKept(t *testing.T) {
-	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org")
+	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.WriteString(w, "x")
+	}, "www.example.org")
 	for range 5 {
 		if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.org/"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := n.Reached(); len(got) != 1 {
+	if got := n.Dialed(); len(got) != 1 {
 		t.Errorf("connections: %q", got)
 	}
 	c.Renew()
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.org/"}); err != nil || len(n.Reached()) != 2 {
-		t.Errorf("after other rules: %q, %v", n.Reached(), err)
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.org/"}); err != nil ||
+		len(n.Dialed()) != 2 {
+		t.Errorf("after other rules: %q, %v", n.Dialed(), err)
 	}
 }
 
@@ -181,19 +189,25 @@ func TestHTTP2(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	n := egresstest.New(t, map[string]*httptest.Server{"example.com": server})
-	c := newClient(t, egress.ClientOptions{Resolver: n, Proxy: n.Way, Roots: n.Roots})
-	if _, text, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/"}); err != nil || text != "HTTP/2.0" {
+	c := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL, Roots: n.Roots})
+	if _, text, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/"}); err != nil ||
+		text != "HTTP/2.0" {
 		t.Errorf("%q, %v", text, err)
 	}
 	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/head"}); kind(err) != tool.TooLarge {
 		t.Errorf("an endless head: %v", err)
 	}
 	n.Add("other.example.org", server)
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://other.example.org/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "for another host") {
+	if _, _,
+		err := get(t.Context(), c,
+		outbound.Request{URL: "https://other.example.org/"}); kind(err) != tool.Unavailable ||
+		!strings.Contains(err.Error(), "for another host") {
 		t.Errorf("a certificate of another host: %v", err)
 	}
-	plain := newClient(t, egress.ClientOptions{Resolver: n, Proxy: n.Way})
-	if _, _, err := get(t.Context(), plain, outbound.Request{URL: "https://example.com/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "nobody") {
+	plain := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL})
+	if _, _,
+		err := get(t.Context(), plain, outbound.Request{URL: "https://example.com/"}); kind(err) != tool.Unavailable ||
+		!strings.Contains(err.Error(), "nobody") {
 		t.Errorf("a certificate of nobody: %v", err)
 	}
 	old := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -202,7 +216,9 @@ func TestHTTP2(t *testing.T) {
 	old.StartTLS()
 	defer old.Close()
 	n.Add("www.example.com", old)
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.com/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "secure") {
+	if _, _,
+		err := get(t.Context(), c, outbound.Request{URL: "https://www.example.com/"}); kind(err) != tool.Unavailable ||
+		!strings.Contains(err.Error(), "secure") {
 		t.Errorf("TLS 1.1: %v", err)
 	}
 }
@@ -221,7 +237,9 @@ func TestProfiles(t *testing.T) {
 		return egress.Rules{}, nil
 	}
 	profile := func(ctx context.Context) string { return tool.CallerFrom(ctx).Agent }
-	c, n := web(t, egress.ClientOptions{Rules: rules, Profile: profile}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org", "b.example.org")
+	c, n := web(t, egress.ClientOptions{Rules: rules, Profile: profile},
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org",
+		"b.example.org")
 	as := func(profile, url string) error {
 		ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: profile}})
 		_, _, err := get(ctx, c, outbound.Request{URL: url})
@@ -232,7 +250,7 @@ func TestProfiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := n.Reached(); len(got) != 2 {
+	if got := n.Dialed(); len(got) != 2 {
 		t.Errorf("connections %q; want one for each set of rules", got)
 	}
 	if err := errors.Join(as("", "http://b.example.org/"), as("other", "http://b.example.org/")); err != nil {
@@ -241,7 +259,8 @@ func TestProfiles(t *testing.T) {
 	if err := as("some", "http://b.example.org/"); kind(err) != tool.Refused {
 		t.Error(err)
 	}
-	if err := as("broken", "http://b.example.org/"); kind(err) != tool.Internal || strings.Contains(err.Error(), "path") {
+	if err := as("broken", "http://b.example.org/"); kind(err) != tool.Internal ||
+		strings.Contains(err.Error(), "path") {
 		t.Error(err)
 	}
 	allowed = "b.example.org"
@@ -319,7 +338,8 @@ func TestTimes(t *testing.T) {
 		t.Error(err)
 	}
 	_ = a.Body.Close()
-	slow, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Head: 50 * time.Millisecond}}, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "slow.example.org")
+	slow, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Head: 50 * time.Millisecond}},
+		func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "slow.example.org")
 	if _, err := slow.Do(t.Context(), outbound.Request{URL: "http://slow.example.org/"}); kind(err) != tool.Timeout {
 		t.Error(err)
 	}
@@ -331,13 +351,14 @@ func TestSlots(t *testing.T) {
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("h%d.example.org", i))
 	}
-	c, n := web(t, egress.ClientOptions{Limits: egress.Limits{Conns: 2}}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, names...)
+	c, n := web(t, egress.ClientOptions{Limits: egress.Limits{Conns: 2}},
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, names...)
 	for _, name := range names {
 		if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://" + name}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := n.Reached(); len(slices.Compact(got)) != len(names) {
+	if got := n.Dialed(); len(slices.Compact(got)) != len(names) {
 		t.Errorf("%q", got)
 	}
 }

@@ -33,7 +33,7 @@ func ruled(r Rules, resolver Resolver) ClientOptions {
 	return ClientOptions{Rules: func(string) (Rules, error) { return r, nil }, Resolver: resolver}
 }
 
-// refusal is the error that a request ends with.
+// refusal returns the error that a request ends with.
 func refusal(t *testing.T, c *Client, r outbound.Request) error {
 	t.Helper()
 	a, err := c.Do(t.Context(), r)
@@ -48,7 +48,8 @@ func TestClientTricks(t *testing.T) {
 	all, answers := tricktest.URLs(s.port)
 	c := asker(t, ruled(Rules{}, &names{answers: answers}))
 	for _, text := range all {
-		if err := refusal(t, c, outbound.Request{URL: text, Timeout: 0}); kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid {
+		if err := refusal(t, c, outbound.Request{URL: text, Timeout: 0}); kindOf(err) != tool.Refused &&
+			kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v; want it refused", text, err)
 		}
 	}
@@ -82,7 +83,8 @@ func TestRedirectTricks(t *testing.T) {
 		}
 		to = text
 		err := refusal(t, c, outbound.Request{URL: "http://" + host + "/", Redirects: 3})
-		if kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid && !strings.HasPrefix(text, "http:/127") && !strings.HasPrefix(text, "///") {
+		if kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid && !strings.HasPrefix(text, "http:/127") &&
+			!strings.HasPrefix(text, "///") {
 			t.Errorf("to %q: %v; want it refused", text, err)
 		}
 	}
@@ -104,13 +106,15 @@ func TestAllowedIsNotForRedirects(t *testing.T) {
 	at := front.Listener.Addr().String()
 	c := asker(t, ruled(Rules{AllowPrivate: []string{at, "127.0.0.1:" + s.port}}, nil))
 	err := refusal(t, c, outbound.Request{URL: "http://" + at, Redirects: 3})
-	if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "redirects, and then: ") || !strings.Contains(err.Error(), "; ask for that address itself") {
+	if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "redirects, and then: ") ||
+		!strings.Contains(err.Error(), "; ask for that address itself") {
 		t.Error(err)
 	}
 	if s.reached.Load() > 0 {
 		t.Error("it was reached")
 	}
-	if err := refusal(t, c, outbound.Request{URL: "http://127.0.0.1:" + s.port, Redirects: 3}); kindOf(err) != tool.Unavailable || s.reached.Load() == 0 {
+	if err := refusal(t, c, outbound.Request{URL: "http://127.0.0.1:" + s.port,
+		Redirects: 3}); kindOf(err) != tool.Unavailable || s.reached.Load() == 0 {
 		t.Errorf("asked for directly: %v", err)
 	}
 }
@@ -122,7 +126,8 @@ func TestRebindingBetweenHops(t *testing.T) {
 	defer front.Close()
 	port := netip.MustParseAddrPort(front.Listener.Addr().String()).Port()
 	host := fmt.Sprintf("rebind.example.com:%d", port)
-	c := asker(t, ruled(Rules{AllowPrivate: []string{host}}, &names{answers: map[string][]string{"rebind.example.com": {"127.0.0.1", "::1 127.0.0.1"}}}))
+	c := asker(t, ruled(Rules{AllowPrivate: []string{host}},
+		&names{answers: map[string][]string{"rebind.example.com": {"127.0.0.1", "::1 127.0.0.1"}}}))
 	for range 3 {
 		if err := refusal(t, c, outbound.Request{URL: "http://" + host, Redirects: 3}); kindOf(err) != tool.Refused {
 			t.Error(err)
@@ -134,9 +139,11 @@ func TestRebindingBetweenHops(t *testing.T) {
 }
 
 func TestClientGivesNothingAway(t *testing.T) {
-	c := asker(t, ruled(Rules{}, &names{answers: map[string][]string{"a.example.com": {"10.0.0.1"}, "b.example.com": {"127.0.0.1"}, "c.example.com": {"169.254.169.254 fd00::1"}}}))
+	c := asker(t, ruled(Rules{}, &names{answers: map[string][]string{"a.example.com": {"10.0.0.1"},
+		"b.example.com": {"127.0.0.1"}, "c.example.com": {"169.254.169.254 fd00::1"}}}))
 	want := ""
-	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "localhost", "x.internal", "a.example.com", "b.example.com", "c.example.com"} {
+	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "localhost", "x.internal",
+		"a.example.com", "b.example.com", "c.example.com"} {
 		err := refusal(t, c, outbound.Request{URL: "http://" + host + "/x?key=secret"})
 		if kindOf(err) != tool.Refused || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("%s: %v", host, err)
@@ -155,7 +162,8 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	public := &names{answers: map[string][]string{"mail.example.com": {"127.0.0.1"}}}
 	for _, port := range []string{"25", "22", "6667", "110"} {
 		for _, rules := range []Rules{{}, {Allow: []string{"*.example.com"}}} {
-			err := refusal(t, asker(t, ruled(rules, public)), outbound.Request{URL: "http://mail.example.com:" + port + "/"})
+			err := refusal(t, asker(t, ruled(rules, public)),
+				outbound.Request{URL: "http://mail.example.com:" + port + "/"})
 			if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "port") {
 				t.Errorf("%s: %v", port, err)
 			}
@@ -164,12 +172,12 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	if len(public.asked) > 0 {
 		t.Errorf("looked up: %q", public.asked)
 	}
-	l, err := readLink("http://mail.example.com:25/")
+	l, err := parseLink("http://mail.example.com:25/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Rules{Allow: []string{"mail.example.com:25"}}.read()
-	if err != nil || r.asked(l) != nil {
-		t.Errorf("the operator has named it: %v, %v", err, r.asked(l))
+	r, err := Rules{Allow: []string{"mail.example.com:25"}}.parse()
+	if err != nil || r.checkLink(l) != nil {
+		t.Errorf("the operator has named it: %v, %v", err, r.checkLink(l))
 	}
 }

@@ -18,6 +18,7 @@ package egress
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -52,9 +53,9 @@ type rules struct {
 
 // A pattern matches targets.
 type pattern struct {
-	host    string // normal; "" for any
-	beneath bool   // what is beneath host, and not host
-	port    uint16 // 0 for any
+	host       string // normalizeHost; "" for any
+	subdomains bool   // what is beneath host, and not host
+	port       uint16 // 0 for any
 }
 
 func (p pattern) matches(t Target) bool {
@@ -63,17 +64,17 @@ func (p pattern) matches(t Target) bool {
 		return false
 	case p.host == "":
 		return true
-	case p.beneath:
-		return isBeneath(t.Host, p.host)
+	case p.subdomains:
+		return isSubdomain(t.Host, p.host)
 	}
 	return t.Host == p.host
 }
 
-func anyMatches(all []pattern, t Target) bool {
+func matchesAny(all []pattern, t Target) bool {
 	return slices.ContainsFunc(all, func(p pattern) bool { return p.matches(t) })
 }
 
-func (r Rules) read() (*rules, error) {
+func (r Rules) parse() (*rules, error) {
 	out := &rules{benchmark: r.Benchmark, own: r.Own}
 	for _, list := range []struct {
 		name string
@@ -93,51 +94,52 @@ func (r Rules) read() (*rules, error) {
 		if err != nil {
 			return nil, fmt.Errorf("private hosts: %q: %s", text, tool.AsError(err).What)
 		}
-		if t.Addr.IsValid() && never(t.Addr) {
-			return nil, fmt.Errorf("private hosts: %q is an address that gives away secrets of this machine, or no host's at all", text)
+		if t.Addr.IsValid() && isForbidden(t.Addr) {
+			return nil,
+				fmt.Errorf("private hosts: %q is an address that gives away secrets of this machine, or no host's at all", text)
 		}
 		out.private = append(out.private, t)
 	}
 	return out, nil
 }
 
-// Check says whether an address is public, or one that Benchmark lets through.
+// Check reports whether an address is public, or one that Benchmark lets through.
 // It does not know the patterns, which are about what was asked for.
 func (r Rules) Check(to netip.AddrPort) error {
-	if to.Port() == 0 || !public(to.Addr(), r.Benchmark) {
-		return refused(to.String())
+	if to.Port() == 0 || !isPublic(to.Addr(), r.Benchmark) {
+		return notPublicError(to.String())
 	}
 	return nil
 }
 
-// named says whether a target may be reached by its name, before it is looked up.
-func (r *rules) named(t Target) error {
+// checkName reports whether a target may be reached by its name, before it is looked up.
+func (r *rules) checkName(t Target) error {
 	private := r.isPrivate(t)
 	switch {
-	case anyMatches(r.deny, t), !private && len(r.allow) > 0 && !anyMatches(r.allow, t):
-		return denied(t.String())
+	case matchesAny(r.deny, t), !private && len(r.allow) > 0 && !matchesAny(r.allow, t):
+		return deniedError(t.String())
 	case t.Addr.IsValid():
-		return r.at(t, t.Addr)
-	case !private && inside(t.Host):
-		return refused(t.String())
+		return r.checkAddress(t, t.Addr)
+	case !private && isInternalName(t.Host):
+		return notPublicError(t.String())
 	}
 	return nil
 }
 
-// at says whether a target may be reached at an address.
-func (r *rules) at(t Target, a netip.Addr) error {
+// checkAddress reports whether a target may be reached at an address.
+func (r *rules) checkAddress(t Target, a netip.Addr) error {
 	if a.Is4In6() {
 		a = a.Unmap()
 	}
-	if anyMatches(r.deny, Target{Host: a.String(), Port: t.Port}) {
-		return denied(t.String())
+	if matchesAny(r.deny, Target{Host: a.String(), Port: t.Port}) {
+		return deniedError(t.String())
 	}
-	allowed := public(a, r.benchmark) && !isOurs(a)
+	allowed := isPublic(a, r.benchmark) && !isLocal(a)
 	if r.isPrivate(t) {
-		allowed = !never(a) && !(slices.Contains(r.own, t.Port) && (a.IsLoopback() || isOurs(a)))
+		allowed = !isForbidden(a) && !(slices.Contains(r.own, t.Port) && (a.IsLoopback() || isLocal(a)))
 	}
 	if !allowed {
-		return refused(t.String())
+		return notPublicError(t.String())
 	}
 	return nil
 }
@@ -146,14 +148,118 @@ func (r *rules) isPrivate(t Target) bool {
 	return slices.ContainsFunc(r.private, func(p Target) bool { return p.Host == t.Host && p.Port == t.Port })
 }
 
-// refused is the one answer for all that is inside: which of it there is, is
+// notPublicError returns the one answer for all that is inside: which of it there is, is
 // not told.
-func refused(to string) error {
+func notPublicError(to string) error {
 	return tool.Errorf(tool.Refused, "%q is not on the public internet", to).
 		Try("use a public host; the operator can allow single hosts that are not")
 }
 
-func denied(to string) error {
+func deniedError(to string) error {
 	return tool.Errorf(tool.Refused, "the operator does not let %q be reached", to).
 		Try("do without it, or ask the person to have the operator allow it")
+}
+
+// Hosts are those that an operator has listed, as patterns like those of [Rules].
+// The zero Hosts are none.
+type Hosts struct{ patterns []pattern }
+
+// ParseHosts reads a list of patterns.
+func ParseHosts(list []string) (Hosts, error) {
+	var out Hosts
+	for _, text := range list {
+		p, err := parsePattern(text)
+		if err != nil {
+			return Hosts{}, fmt.Errorf("%q: %w", text, err)
+		}
+		out.patterns = append(out.patterns, p)
+	}
+	return out, nil
+}
+
+// HasPort reports whether a target is on the list by a pattern that says its port.
+func (h Hosts) HasPort(t Target) bool {
+	return slices.ContainsFunc(h.patterns, func(p pattern) bool { return p.port != 0 && p.matches(t) })
+}
+
+// Has reports whether a target is on the list.
+func (h Hosts) Has(t Target) bool { return matchesAny(h.patterns, t) }
+
+// reservedIPv4 are addresses of IPv4 that are not hosts of the internet, by the
+// registries of IANA.
+func reservedIPv4() []netip.Prefix {
+	return parsePrefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+		"192.0.0.0/24",
+		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
+		"240.0.0.0/4",
+		"168.63.129.16/32")
+}
+
+// reservedIPv6 returns the parts of 2000::/3 that lead elsewhere, or nowhere. Nothing
+// outside of 2000::/3 is public.
+func reservedIPv6() []netip.Prefix {
+	return parsePrefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+}
+
+// metadataAddresses returns where clouds keep what a machine should know, secrets included.
+func metadataAddresses() []netip.Prefix {
+	return parsePrefixes("169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fe80::/10",
+		"fd00:ec2::/64", "fd20:ce::254/128")
+}
+
+func parsePrefixes(all ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(all))
+	for i, text := range all {
+		out[i] = netip.MustParsePrefix(text)
+	}
+	return out
+}
+
+func containedIn(a netip.Addr, all []netip.Prefix) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// isPublic tells addresses of hosts on the internet. One that stands for another,
+// such as ::ffff:10.0.0.1, is none.
+func isPublic(a netip.Addr, benchmark bool) bool {
+	switch {
+	case !a.IsValid() || a.Zone() != "" || a.Is4In6():
+		return false
+	case a.Is4() && netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15).Contains(a):
+		return benchmark
+	case a.Is4():
+		return !containedIn(a, reservedIPv4())
+	}
+	b := a.As16()
+	return b[0]>>5 == 1 && !containedIn(a, reservedIPv6()) && !isISATAP(b)
+}
+
+// isISATAP tells addresses that a router of this network may turn into one
+// of IPv4: those of ISATAP end in 5efe and the other address.
+func isISATAP(b [16]byte) bool {
+	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
+}
+
+// isForbidden tells addresses that are reached for nobody.
+func isForbidden(a netip.Addr) bool {
+	a = a.Unmap()
+	return !a.IsValid() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() ||
+		a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || containedIn(a, metadataAddresses())
+}
+
+// isLocal tells addresses of this machine. What listens on one that is public
+// may count on a wall that is not between us and it.
+func isLocal(a netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false // a is public, or the operator allowed it
+	}
+	return slices.ContainsFunc(all, func(of net.Addr) bool {
+		n, ok := of.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		ip, ok := netip.AddrFromSlice(n.IP)
+		return ok && ip.Unmap() == a
+	})
 }

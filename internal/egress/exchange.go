@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"slices"
 	"strings"
 	"sync"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -17,8 +19,8 @@ import (
 )
 
 const (
-	usualBytes   = 10 << 20
-	mostBytes    = 1 << 40
+	defaultBytes = 10 << 20
+	maxBytes     = 1 << 40
 	maxRedirects = 20
 	maxCookies   = 8 << 10 // bytes of cookies in one request
 )
@@ -29,48 +31,49 @@ type exchange struct {
 	r      outbound.Request
 	cancel func(cause error) // ends all of it
 
-	at     link // what is asked next
-	method string
-	header http.Header
-	body   []byte
-	jar    http.CookieJar // nil: no host has set a cookie
-	from   link           // what has redirected to it
-	via    []string
-	moved  bool            // a host has said what to ask: what the operator allows is not for it to use
-	seen   map[string]bool // what was asked
-	taken  []func()        // give back what a request took of what others want, too
+	at           link // what is asked next
+	method       string
+	header       http.Header
+	body         []byte
+	jar          http.CookieJar // nil: no host has set a cookie
+	from         link           // what has redirected to it
+	via          []string
+	crossedHosts bool            // a host has said what to ask: what the operator allows is not for it to use
+	requested    map[string]bool // what was asked
+	releases     []func()        // give back what a request took of what others want, too
 }
 
 func newExchange(c *Client, r outbound.Request) (*exchange, error) {
-	at, err := readLink(r.URL)
+	at, err := parseLink(r.URL)
 	if err != nil {
 		return nil, err
 	}
-	method, err := readMethod(r.Method)
+	method, err := parseMethod(r.Method)
 	if err != nil {
 		return nil, err
 	}
-	header, err := readHeader(r.Header)
+	header, err := checkHeader(r.Header)
 	if err != nil {
 		return nil, err
 	}
 	if r.MaxBytes <= 0 {
-		r.MaxBytes = usualBytes
+		r.MaxBytes = defaultBytes
 	}
-	r.MaxBytes, r.Redirects = min(r.MaxBytes, mostBytes), min(r.Redirects, maxRedirects)
-	return &exchange{client: c, r: r, at: at, method: method, header: header, body: r.Body, seen: map[string]bool{}}, nil
+	r.MaxBytes, r.Redirects = min(r.MaxBytes, maxBytes), min(r.Redirects, maxRedirects)
+	return &exchange{client: c, r: r, at: at, method: method, header: header, body: r.Body,
+		requested: map[string]bool{}}, nil
 }
 
 // follow asks until an answer does not redirect.
 func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 	for {
-		res, err := x.ask(ctx)
+		res, err := x.send(ctx)
 		if err != nil {
 			x.release()
 			return nil, err
 		}
-		if !redirects(res.StatusCode) || x.r.Redirects == 0 {
-			return x.answer(ctx, res)
+		if !isRedirect(res.StatusCode) || x.r.Redirects == 0 {
+			return x.response(ctx, res)
 		}
 		err = x.redirect(res)
 		discard(res.Body)
@@ -81,19 +84,20 @@ func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 	}
 }
 
-// ask sends one request. What it takes for that is released by whoever has done
+// send sends one request. What it takes for that is released by whoever has done
 // with its answer.
-func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
+func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	p, err := x.client.pool(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.taken = append(x.taken, func() { x.client.release(p) })
-	if err := p.rules.asked(x.at); err != nil {
+	x.releases = append(x.releases, func() { x.client.release(p) })
+	if err := p.rules.checkLink(x.at); err != nil {
 		return nil, err
 	}
-	if x.moved && p.rules.isPrivate(x.at.target) {
-		return nil, tool.Errorf(tool.Refused, "%q is not on the public internet, and other hosts lead nobody there", x.at.site()).
+	if x.crossedHosts && p.rules.isPrivate(x.at.target) {
+		return nil, tool.Errorf(tool.Refused, "%q is not on the public internet, and other hosts lead nobody there",
+			x.at.site()).
 			Try("ask for that address itself, if it is meant: the operator allows it")
 	}
 	if x.r.Robots {
@@ -102,36 +106,37 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
 		}
 	}
 	if x.r.Polite {
-		leave, err := x.client.turns.take(ctx, x.at)
+		leave, err := x.client.throttle.acquire(ctx, x.at)
 		if err != nil {
 			return nil, err
 		}
-		x.taken = append(x.taken, leave)
+		x.releases = append(x.releases, leave)
 	}
-	out, err := x.outgoing(ctx)
+	out, err := x.newRequest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	res, err := p.transport.RoundTrip(out)
 	if err != nil {
-		return nil, &wireError{err}
+		return nil, &transportError{err}
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q speaks another protocol than HTTP from here on", x.at.site()), res.Body.Close())
+		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q speaks another protocol than HTTP from here on",
+			x.at.site()), res.Body.Close())
 	}
-	x.client.turns.heed(ctx, x.at, res)
+	x.client.throttle.noteRetryAfter(ctx, x.at, res)
 	return res, nil
 }
 
 func (x *exchange) release() {
-	for _, give := range x.taken {
+	for _, give := range x.releases {
 		give()
 	}
-	x.taken = nil
+	x.releases = nil
 }
 
-// outgoing is the request as the host gets it.
-func (x *exchange) outgoing(ctx context.Context) (*http.Request, error) {
+// forwardedRequest is the request as the host gets it.
+func (x *exchange) newRequest(ctx context.Context) (*http.Request, error) {
 	u := *x.at.url
 	out := (&http.Request{Method: x.method, URL: &u, Host: u.Host, Header: x.header.Clone()}).WithContext(ctx)
 	if len(x.body) > 0 {
@@ -151,10 +156,10 @@ func (x *exchange) outgoing(ctx context.Context) (*http.Request, error) {
 	}
 	x.addCookies(out)
 	key := x.method + " " + x.at.String() + " " + out.Header.Get("Cookie")
-	if x.seen[key] {
+	if x.requested[key] {
 		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a circle", x.at.site()).Try("ask for another page")
 	}
-	x.seen[key] = true
+	x.requested[key] = true
 	if x.r.Secret == nil {
 		return out, nil
 	}
@@ -203,11 +208,12 @@ func (x *exchange) keepCookies(res *http.Response) error {
 	return nil
 }
 
-// answer hands the last answer to whoever asked. Its body ends what is left.
-func (x *exchange) answer(ctx context.Context, res *http.Response) (*outbound.Answer, error) {
+// writeResponse hands the last answer to whoever asked. Its body ends what is left.
+func (x *exchange) response(ctx context.Context, res *http.Response) (*outbound.Answer, error) {
 	b := &body{ctx: ctx, at: x.at, raw: res.Body, left: x.r.MaxBytes, stall: x.client.o.Limits.Stall, cancel: x.cancel}
-	b.done = sync.OnceFunc(x.release)
-	bare := x.method == http.MethodHead || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified
+	b.release = sync.OnceFunc(x.release)
+	bare := x.method == http.MethodHead || res.StatusCode == http.StatusNoContent ||
+		res.StatusCode == http.StatusNotModified
 	decoded, err := b.open(res.Header, x.r.Raw || bare)
 	if err != nil {
 		_ = res.Body.Close()
@@ -215,10 +221,184 @@ func (x *exchange) answer(ctx context.Context, res *http.Response) (*outbound.An
 		return nil, err
 	}
 	b.watch()
-	a := &outbound.Answer{Status: res.StatusCode, Header: res.Header, URL: x.at.String(), Via: x.via, Body: b, Length: res.ContentLength}
+	a := &outbound.Answer{Status: res.StatusCode, Header: res.Header, URL: x.at.String(), Via: x.via, Body: b,
+		Length: res.ContentLength}
 	if decoded {
 		a.Header.Del("Content-Encoding")
 		a.Header.Del("Content-Length")
 	}
 	return a, nil
+}
+
+// maxDiscarded is how much of the body of an answer that redirects is read, so
+// that its connection can be used again.
+const maxDiscarded = 4 << 10
+
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+func discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, maxDiscarded) // what is left costs the connection
+	_ = body.Close()
+}
+
+// redirect makes the next request out of an answer that redirects.
+func (x *exchange) redirect(res *http.Response) error {
+	from := x.at
+	if len(x.via) >= x.r.Redirects {
+		return tool.Errorf(tool.Unavailable, "%q redirects more than %d times", from.site(),
+			x.r.Redirects).Try("ask for the page it should lead to")
+	}
+	location := res.Header.Get("Location")
+	if location == "" {
+		return tool.Errorf(tool.Unavailable, "%q redirects, and does not say where",
+			from.site()).Try("ask for another page")
+	}
+	to, err := from.resolve(location)
+	if err != nil {
+		return redirectError(from, err)
+	}
+	if from.url.Scheme == "https" && to.url.Scheme == "http" {
+		return tool.Errorf(tool.Refused, "%q redirects to %q, where anybody on the way can read along", from.site(),
+			to.site()).Try("ask for it with https")
+	}
+	if err := x.keepCookies(res); err != nil {
+		return err
+	}
+	if err := x.adapt(res.StatusCode, to); err != nil {
+		return err
+	}
+	x.via = append(x.via, from.String())
+	x.crossedHosts = x.crossedHosts || from.target != to.target
+	x.from, x.at = from, to
+	return nil
+}
+
+// adapt drops what is not for the next request.
+func (x *exchange) adapt(status int, to link) error {
+	repeats := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+	reads := x.method == http.MethodGet || x.method == http.MethodHead
+	x.header.Del("Referer")
+	if !repeats {
+		if !reads {
+			x.method = http.MethodGet
+		}
+		x.body = nil
+		dropBodyHeaders(x.header)
+	}
+	if x.at.origin() == to.origin() {
+		return nil
+	}
+	if repeats && (len(x.body) > 0 || !reads && x.method != http.MethodOptions) {
+		return tool.Errorf(tool.Refused, "%q wants the %s sent to %q instead", x.at.site(), x.method, to.site()).
+			Try("send it there yourself if that is meant")
+	}
+	x.body = nil
+	dropForOtherOrigin(x.header)
+	return nil
+}
+
+// redirectError reports whether an error is about where an answer has led.
+func redirectError(from link, err error) error {
+	e := tool.AsError(err)
+	out := tool.Errorf(e.Kind, "%q redirects, and then: %s", from.site(), e.What).Because(err)
+	out.Next = e.Next
+	return out
+}
+
+const (
+	maxHeaders     = 64
+	maxHeaderBytes = 16 << 10
+	maxMethod      = 20
+)
+
+// parseMethod reads how something is asked. "" is GET.
+func parseMethod(text string) (string, error) {
+	method := strings.ToUpper(text)
+	switch method {
+	case "":
+		return http.MethodGet, nil
+	case http.MethodConnect, http.MethodTrace, "TRACK":
+		return "", tool.Errorf(tool.Refused, "requests of %s are not sent", method).Try("use GET or POST")
+	}
+	if len(method) > maxMethod || !httpguts.ValidHeaderFieldName(method) {
+		return "", tool.Errorf(tool.Invalid, "%q is no method",
+			short(text)).Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
+	}
+	return method, nil
+}
+
+// checkHeader reads the headers of a caller, who may set none that is ours or
+// that says who asks.
+func checkHeader(from http.Header) (http.Header, error) {
+	out := make(http.Header, len(from)+3)
+	count, size := 0, 0
+	for name, values := range from {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return nil, tool.Errorf(tool.Invalid, "%q is no name of a header",
+				short(name)).Try("use letters, digits and dashes")
+		}
+		if why := reservedHeader(name); why != "" {
+			return nil, tool.Errorf(tool.Refused, "the header %s cannot be set", short(name)).Try("%s", why)
+		}
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldValue(value) {
+				return nil, tool.Errorf(tool.Invalid, "the value of the header %s holds a control character",
+					short(name)).Try("leave it out")
+			}
+			count, size = count+1, size+len(name)+len(value)
+			out.Add(name, strings.TrimSpace(value))
+		}
+	}
+	if count > maxHeaders || size > maxHeaderBytes {
+		return nil, tool.Errorf(tool.TooLarge, "the request has %d headers of %d bytes, and the most are %d of %d",
+			count, size, maxHeaders, maxHeaderBytes).Try("send fewer")
+	}
+	return out, nil
+}
+
+// reservedHeader says what to do instead of setting a header, or "" for one that may
+// be set. Some servers take _ for -.
+func reservedHeader(name string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch name {
+	case "authorization", "cookie", "cookie2", "set-cookie", "set-cookie2", "authentication-info", "www-authenticate":
+		return "use an auth profile, which the operator sets up"
+	case "host", "content-length", "expect", "date", "connection", "keep-alive", "te", "trailer", "transfer-encoding",
+		"upgrade", "http2-settings", "sec-websocket-key":
+		return "leave it out; it follows from the request"
+	case "forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip",
+		"x-original-url", "x-rewrite-url", "x-original-host", "x-host":
+		return "leave it out; requests are not forwarded for others"
+	case "x-http-method-override", "x-http-method", "x-method-override":
+		return "say the method itself"
+	}
+	if strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded") {
+		return "leave it out; requests are not forwarded for others"
+	}
+	return ""
+}
+
+// dropForOtherOrigin drops the headers that are not for another origin.
+func dropForOtherOrigin(h http.Header) {
+	for name := range h {
+		if !slices.Contains([]string{"Accept", "Accept-Language", "User-Agent"}, name) {
+			delete(h, name)
+		}
+	}
+}
+
+// dropBodyHeaders drops the headers that are about a body.
+func dropBodyHeaders(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, "Content-") || name == "Digest" {
+			delete(h, name)
+		}
+	}
 }

@@ -13,66 +13,73 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// lateError is why a request ends that took all of its time.
-type lateError struct{ within time.Duration }
+// timeoutError is why a request ends that took all of its time.
+type timeoutError struct{ within time.Duration }
 
-func (e *lateError) Error() string { return "the request was not done within " + e.within.String() }
+func (e *timeoutError) Error() string { return "the request was not done within " + e.within.String() }
 
 // errStalled is why a body ends of which nothing comes any more.
 var errStalled = errors.New("nothing more of the body came")
 
-// wireError is what happened between us and a host.
-type wireError struct{ error }
+// transportError is what happened between us and a host.
+type transportError struct{ error }
 
-func (e *wireError) Unwrap() error { return e.error }
+func (e *transportError) Unwrap() error { return e.error }
 
 // failure puts into words, for a model, why a request failed.
 func failure(ctx context.Context, at link, err error) error {
 	var known *tool.Error
-	var late *lateError
-	var wire *wireError
+	var late *timeoutError
+	var wire *transportError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errClosed) || errors.Is(err, errClosed):
-		return tool.Errorf(tool.Unavailable, "nothing is asked of the web any more: the server is stopping").Because(err)
+		return tool.Errorf(tool.Unavailable,
+			"nothing is asked of the web any more: the server is stopping").Because(err)
 	case errors.As(err, &known):
 		return known
 	case errors.As(cause, &late):
-		return tool.Errorf(tool.Timeout, "%q was not done within %s", at.site(), late.within).Try("ask for less, or try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q was not done within %s", at.site(),
+			late.within).Try("ask for less, or try again later").Because(err)
 	case errors.Is(cause, errStalled):
 		return tool.Errorf(tool.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
 	case cause != nil:
 		return tool.AsError(cause)
 	case errors.As(err, &wire):
-		return said(at, wire.error)
+		return transportFailure(at, wire.error)
 	}
 	return tool.AsError(err)
 }
 
-// said reads what the transport says of a connection.
-func said(at link, err error) error {
+// transportFailure reads what the transport says of a connection.
+func transportFailure(at link, err error) error {
 	site := at.site()
 	var timeout net.Error
 	text := err.Error()
 	has := func(part string) bool { return strings.Contains(text, part) }
 	what, next := "%q cannot be reached", "check its name, or try again later"
-	switch reason, secure := certificate(err); {
+	switch reason, secure := tlsReason(err); {
 	case secure:
 		what, next = "%q is not asked: "+reason, "use another host, or http if nothing secret is in it"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).Try("try again later").Because(err)
 	case has("headers exceeded"), has("header list larger"), has("1xx"):
-		return tool.Errorf(tool.TooLarge, "the head of the answer of %q is too long", site).Try("ask for another page").Because(err)
-	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"), has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"), has("too many transfer encodings"):
+		return tool.Errorf(tool.TooLarge, "the head of the answer of %q is too long",
+			site).Try("ask for another page").Because(err)
+	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"),
+		has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"),
+		has("too many transfer encodings"):
 		what, next = "%q does not answer as a web server does", "check the port, and whether it is https or http there"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), has("connection reset"), has("server closed idle connection"):
-		what, next = "%q closed the connection without an answer", "try again, or check whether it is https or http there"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), has("connection reset"),
+		has("server closed idle connection"):
+		what, next = "%q closed the connection without an answer",
+			"try again, or check whether it is https or http there"
 	}
 	return tool.Errorf(tool.Unavailable, what, site).Try("%s", next).Because(err)
 }
 
-// certificate says why a connection is not secure.
-func certificate(err error) (reason string, is bool) {
+// tlsReason says why a connection is not secure.
+func tlsReason(err error) (reason string, is bool) {
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError

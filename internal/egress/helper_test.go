@@ -100,15 +100,15 @@ func dialer(t testing.TB, r Rules, answers map[string][]string) *Dialer {
 }
 
 // proxy serves on loopback until the test ends.
-func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []Visit) {
+func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []ProxyEvent) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var all []Visit
-	o.Note = func(v Visit) {
+	var all []ProxyEvent
+	o.OnEvent = func(v ProxyEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, v)
@@ -123,7 +123,7 @@ func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []Visit)
 		}
 	})
 	t.Cleanup(stop)
-	return l.Addr().String(), func() []Visit {
+	return l.Addr().String(), func() []ProxyEvent {
 		stop()
 		return all
 	}
@@ -160,14 +160,15 @@ func through(t testing.TB, address, way, host, port string) (net.Conn, error) {
 		if len(host) > 255 {
 			host = host[:255]
 		}
-		ask = "\x05\x01\x00\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host + string([]byte{byte(n >> 8), byte(n)})
+		ask = "\x05\x01\x00\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host +
+			string([]byte{byte(n >> 8), byte(n)})
 	}
 	if _, err := io.WriteString(conn, ask); err != nil {
 		return conn, err
 	}
 	if way == "socks" {
 		var reply [12]byte
-		if _, err := io.ReadFull(conn, reply[:]); err != nil || reply[3] != socksDone {
+		if _, err := io.ReadFull(conn, reply[:]); err != nil || reply[3] != socksSucceeded {
 			return conn, fmt.Errorf("% x %w", reply, errors.Join(err, errors.New("refused")))
 		}
 		return conn, nil

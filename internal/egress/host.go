@@ -32,11 +32,11 @@ func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(i
 func ParseTarget(text string) (Target, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return Target{}, odd(text, "is not host:port")
+		return Target{}, invalidTarget(text, "is not host:port")
 	}
 	bracketed := strings.HasPrefix(text, "[")
 	if bracketed != strings.Contains(host, ":") {
-		return Target{}, odd(text, "has brackets that do not belong there")
+		return Target{}, invalidTarget(text, "has brackets that do not belong there")
 	}
 	return NewTarget(host, port)
 }
@@ -45,20 +45,21 @@ func ParseTarget(text string) (Target, error) {
 func NewTarget(host, port string) (Target, error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return Target{}, odd(port, "is no port")
+		return Target{}, invalidTarget(port, "is no port")
 	}
-	name, addr, err := normal(host)
+	name, addr, err := normalizeHost(host)
 	if err != nil {
-		return Target{}, odd(host, err.Error())
+		return Target{}, invalidTarget(host, err.Error())
 	}
 	return Target{Host: name, Port: uint16(n), Addr: addr}, nil
 }
 
-func odd(text, what string) error {
+func invalidTarget(text, what string) error {
 	if len(text) > maxHost {
 		text = text[:maxHost] + "..."
 	}
-	return tool.Errorf(tool.Invalid, "%q %s", text, what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
+	return tool.Errorf(tool.Invalid, "%q %s", text,
+		what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
 }
 
 // Why a host is none.
@@ -68,11 +69,12 @@ var (
 	errNotation   = errors.New("is an address in an odd notation")
 )
 
-// normal brings a host to the one way it is written. What some program may take
+// normalizeHost brings a host to the one way it is written. What some program may take
 // for an address in another notation is an error: it would be looked up here and
 // be an address there.
-func normal(host string) (string, netip.Addr, error) {
-	if len(host) > 4*maxHost || !utf8.ValidString(host) || strings.ContainsAny(host, "/\\@?#%[]<>\"'`{}|^*!$&()+,;=~ ") {
+func normalizeHost(host string) (string, netip.Addr, error) {
+	if len(host) > 4*maxHost || !utf8.ValidString(host) ||
+		strings.ContainsAny(host, "/\\@?#%[]<>\"'`{}|^*!$&()+,;=~ ") {
 		return "", netip.Addr{}, errCharacters
 	}
 	if strings.Contains(host, ":") {
@@ -82,7 +84,7 @@ func normal(host string) (string, netip.Addr, error) {
 		}
 		return a.String(), a, nil
 	}
-	name, err := ascii(host)
+	name, err := toASCII(host)
 	if err != nil {
 		return "", netip.Addr{}, err
 	}
@@ -93,14 +95,14 @@ func normal(host string) (string, netip.Addr, error) {
 		}
 		return name, a, nil
 	}
-	if isNumber(name[strings.LastIndexByte(name, '.')+1:]) {
+	if isNumeric(name[strings.LastIndexByte(name, '.')+1:]) {
 		return "", netip.Addr{}, errNotation
 	}
 	return name, netip.Addr{}, checkLabels(name)
 }
 
-// ascii writes a name as it is looked up.
-func ascii(host string) (string, error) {
+// toASCII writes a name as it is looked up.
+func toASCII(host string) (string, error) {
 	plain := true
 	for i := range len(host) {
 		if host[i] <= ' ' || host[i] == 0x7f {
@@ -118,8 +120,8 @@ func ascii(host string) (string, error) {
 	return name, nil
 }
 
-// isNumber tells labels at the end of a name that make it an address to some.
-func isNumber(label string) bool {
+// isNumeric tells labels at the end of a name that make it an address to some.
+func isNumeric(label string) bool {
 	if hex, is := strings.CutPrefix(label, "0x"); is {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
@@ -141,20 +143,21 @@ func checkLabels(name string) error {
 	return nil
 }
 
-// inside tells names that lead inside wherever they are looked up.
-func inside(host string) bool {
+// isInternalName tells names that lead inside wherever they are looked up.
+func isInternalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
 	}
-	for _, top := range []string{"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa", "test"} {
-		if host == top || isBeneath(host, top) {
+	for _, top := range []string{"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home",
+		"lan", "home.arpa", "test"} {
+		if host == top || isSubdomain(host, top) {
 			return true
 		}
 	}
 	return false
 }
 
-func isBeneath(host, top string) bool {
+func isSubdomain(host, top string) bool {
 	rest, ok := strings.CutSuffix(host, top)
 	return ok && len(rest) > 1 && rest[len(rest)-1] == '.'
 }
@@ -169,9 +172,9 @@ func parsePattern(text string) (pattern, error) {
 	if host == "*" {
 		return p, nil
 	}
-	host, p.beneath = strings.CutPrefix(host, "*.")
-	name, addr, err := normal(host)
-	if err != nil || p.beneath && addr.IsValid() {
+	host, p.subdomains = strings.CutPrefix(host, "*.")
+	name, addr, err := normalizeHost(host)
+	if err != nil || p.subdomains && addr.IsValid() {
 		return p, errPattern
 	}
 	p.host = name

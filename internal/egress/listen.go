@@ -30,7 +30,8 @@ func Listen(dir string) (socket string, l net.Listener, err error) {
 			return "", nil, err
 		}
 		if socket = filepath.Join(made, name); len(socket) > maxSocket {
-			return "", nil, errors.Join(fmt.Errorf("%s is too long a path for a socket; set TMPDIR to a shorter one", socket), os.Remove(made))
+			return "", nil, errors.Join(fmt.Errorf("%s is too long a path for a socket; set TMPDIR to a shorter one",
+				socket), os.Remove(made))
 		}
 	}
 	l, err = net.Listen("unix", socket)
@@ -46,21 +47,21 @@ func Listen(dir string) (socket string, l net.Listener, err error) {
 		}
 		return "", nil, err
 	}
-	return socket, &listener{Listener: l, made: made}, nil
+	return socket, &listener{Listener: l, dir: made}, nil
 }
 
 // A listener removes the directory that was made for it.
 type listener struct {
 	net.Listener
-	made string
+	dir string
 }
 
 func (l *listener) Close() error {
 	err := l.Listener.Close()
-	if l.made == "" {
+	if l.dir == "" {
 		return err
 	}
-	if gone := os.Remove(l.made); !errors.Is(gone, os.ErrNotExist) {
+	if gone := os.Remove(l.dir); !errors.Is(gone, os.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}
 	return err

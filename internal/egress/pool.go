@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// idleConn is how long a connection is kept for the next request.
-const idleConn = time.Minute
+// idleConnTimeout is how long a connection is kept for the next request.
+const idleConnTimeout = time.Minute
 
 // A pool has the connections that were made under one set of rules. They are
 // used under no other.
@@ -18,16 +18,16 @@ type pool struct {
 	client    *Client
 	rules     *rules
 	transport *http.Transport
-	connect   connect
-	robots    *robots
+	dialFunc  dialFunc
+	robots    *robotsCache
 
-	uses    int // of the client's
+	uses    int // entry the client's
 	retired bool
 
 	mu     sync.Mutex
-	open   map[*pooled]bool
-	life   context.Context
-	finish context.CancelFunc
+	open   map[*pooledConn]bool
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 func newPool(c *Client, r Rules) (*pool, error) {
@@ -36,7 +36,7 @@ func newPool(c *Client, r Rules) (*pool, error) {
 		return nil, err
 	}
 	l := c.o.Limits
-	p := &pool{client: c, rules: d.rules, robots: newRobots(), open: map[*pooled]bool{}}
+	p := &pool{client: c, rules: d.rules, robots: newRobotsCache(), open: map[*pooledConn]bool{}}
 	p.transport = &http.Transport{
 		DialContext:            p.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.o.Roots},
@@ -45,7 +45,7 @@ func newPool(c *Client, r Rules) (*pool, error) {
 		MaxIdleConns:           l.Conns,
 		MaxIdleConnsPerHost:    l.PerHost,
 		MaxConnsPerHost:        l.PerHost,
-		IdleConnTimeout:        idleConn,
+		IdleConnTimeout:        idleConnTimeout,
 		ResponseHeaderTimeout:  l.Head,
 		MaxResponseHeaderBytes: maxHead,
 		ForceAttemptHTTP2:      true,
@@ -55,10 +55,10 @@ func newPool(c *Client, r Rules) (*pool, error) {
 			SendPingTimeout:               15 * time.Second,
 		},
 	}
-	if p.connect, err = d.leave(c.o.Proxy, p.transport); err != nil {
+	if p.dialFunc, err = d.configureProxy(c.o.Proxy, p.transport); err != nil {
 		return nil, err
 	}
-	p.life, p.finish = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
 
@@ -66,23 +66,23 @@ func newPool(c *Client, r Rules) (*pool, error) {
 func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.client.o.Limits.Connect)
 	defer cancel()
-	defer context.AfterFunc(p.life, cancel)()
-	if err := p.client.slot(ctx); err != nil {
+	defer context.AfterFunc(p.ctx, cancel)()
+	if err := p.client.acquireSlot(ctx); err != nil {
 		return nil, err
 	}
-	conn, err := p.connect(ctx, network, address)
+	conn, err := p.dialFunc(ctx, network, address)
 	if err != nil {
 		<-p.client.slots
 		return nil, err
 	}
-	return p.keep(conn)
+	return p.track(conn)
 }
 
-// keep notes that a connection is open.
-func (p *pool) keep(conn net.Conn) (net.Conn, error) {
-	held := &pooled{Conn: conn, of: p}
+// track notes that a connection is open.
+func (p *pool) track(conn net.Conn) (net.Conn, error) {
+	held := &pooledConn{Conn: conn, pool: p}
 	p.mu.Lock()
-	closed := p.life.Err() != nil
+	closed := p.ctx.Err() != nil
 	if !closed {
 		p.open[held] = true
 	}
@@ -97,7 +97,7 @@ func (p *pool) keep(conn net.Conn) (net.Conn, error) {
 // close closes all connections and makes no others.
 func (p *pool) close() {
 	p.mu.Lock()
-	p.finish()
+	p.cancel()
 	open := p.open
 	p.open = nil
 	p.mu.Unlock()
@@ -107,21 +107,21 @@ func (p *pool) close() {
 	}
 }
 
-// pooled is a connection of a pool.
-type pooled struct {
+// pooledConn is a connection of a pool.
+type pooledConn struct {
 	net.Conn
-	of   *pool
+	pool *pool
 	once sync.Once
 }
 
 // Close gives the place of the connection back.
-func (c *pooled) Close() error {
+func (c *pooledConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		c.of.mu.Lock()
-		delete(c.of.open, c)
-		c.of.mu.Unlock()
-		<-c.of.client.slots
+		c.pool.mu.Lock()
+		delete(c.pool.open, c)
+		c.pool.mu.Unlock()
+		<-c.pool.client.slots
 	})
 	return err
 }

@@ -25,9 +25,15 @@ func run(t *testing.T, dir string, argv ...string) (string, error) {
 
 func TestCurl(t *testing.T) {
 	curl := needtest.Program(t, "curl")
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("plain")) }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = w.Write([]byte("plain"))
+	}))
 	defer plain.Close()
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("secure")) }))
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = w.Write([]byte("secure"))
+	}))
 	defer secure.Close()
 	inside := listen(t)
 	port := plain.Listener.Addr().String()[len("127.0.0.1:"):]
@@ -40,8 +46,10 @@ func TestCurl(t *testing.T) {
 			args      []string
 		}{
 			{plain.URL, "plain", nil}, {secure.URL, "secure", []string{"-k"}}, {plain.URL, "plain", []string{"-p"}},
-			{"http://plain.example.com:" + port, "plain", nil}, {"http://127.0.0.1:" + inside.port, "", nil}, {"https://127.0.0.1:" + inside.port, "", []string{"-k"}},
-			{"http://[::ffff:127.0.0.1]:" + inside.port, "", nil}, {"http://0x7f000001:" + inside.port, "", nil}, {"http://169.254.169.254/latest/meta-data/", "", nil},
+			{"http://plain.example.com:" + port, "plain", nil}, {"http://127.0.0.1:" + inside.port, "", nil},
+			{"https://127.0.0.1:" + inside.port, "", []string{"-k"}},
+			{"http://[::ffff:127.0.0.1]:" + inside.port, "", nil}, {"http://0x7f000001:" + inside.port, "", nil},
+			{"http://169.254.169.254/latest/meta-data/", "", nil},
 		} {
 			if by == "socks5://" && strings.Contains(test.url, "example.com") {
 				continue // it looks the name up itself
@@ -62,7 +70,8 @@ func TestGit(t *testing.T) {
 	git := needtest.Program(t, "git")
 	top := t.TempDir()
 	for _, argv := range [][]string{
-		{"init", "-q", "work"}, {"-C", "work", "commit", "-q", "--allow-empty", "-m", "one"}, {"clone", "-q", "--bare", "work", "repo.git"}, {"-C", "repo.git", "update-server-info"},
+		{"init", "-q", "work"}, {"-C", "work", "commit", "-q", "--allow-empty", "-m", "one"},
+		{"clone", "-q", "--bare", "work", "repo.git"}, {"-C", "repo.git", "update-server-info"},
 	} {
 		if out, err := run(t, top, append([]string{git}, argv...)...); err != nil {
 			t.Fatal(out, err)
@@ -70,8 +79,10 @@ func TestGit(t *testing.T) {
 	}
 	s := httptest.NewServer(http.FileServer(http.Dir(top)))
 	defer s.Close()
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{s.Listener.Addr().String()}}, nil)})
-	if out, err := run(t, top, git, "-c", "http.proxy=http://"+address, "clone", "-q", s.URL+"/repo.git", "copy"); err != nil {
+	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t,
+		Rules{AllowPrivate: []string{s.Listener.Addr().String()}}, nil)})
+	if out, err := run(t, top, git, "-c", "http.proxy=http://"+address, "clone", "-q", s.URL+"/repo.git",
+		"copy"); err != nil {
 		t.Fatal(out, err)
 	}
 	if out, err := run(t, filepath.Join(top, "copy"), git, "log", "--format=%s"); out != "one\n" || err != nil {

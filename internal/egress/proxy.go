@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	maxHead    = 64 << 10         // bytes of what asks for a connection
-	headTime   = 15 * time.Second // for all of it
-	mostConns  = 256
-	idleTime   = 10 * time.Minute // of a connection on which nothing moves
-	bufferSize = 32 << 10
+	maxHead            = 64 << 10         // bytes of what asks for a connection
+	headTimeout        = 15 * time.Second // for all of it
+	defaultProxyConns  = 256
+	defaultIdleTimeout = 10 * time.Minute // entry a connection on which nothing moves
+	bufferSize         = 32 << 10
 )
 
 // ProxyOptions say how a Proxy serves. The zero values of its numbers are fit
 // for one sandbox.
 type ProxyOptions struct {
-	Dialer *Dialer
-	Most   int           // connections at once; more wait
-	Idle   time.Duration // before a connection on which nothing moves is closed
-	// Note is told of every connection that was asked for, when it has ended or
+	Dialer      *Dialer
+	MaxConns    int           // connections at once; more wait
+	IdleTimeout time.Duration // before a connection on which nothing moves is closed
+	// OnEvent is told of every connection that was asked for, when it has ended or
 	// was refused. It is called concurrently.
-	Note func(Visit)
-	// Refused is told why nothing is connected to or asked, before whoever wanted
+	OnEvent func(ProxyEvent)
+	// OnRefused is told why nothing is connected to or asked, before whoever wanted
 	// it gets a status and no words: a browser would show them as if a page had
 	// said them. nil: there are words. It is called concurrently.
-	Refused func(to Target, err error)
-	Log     *slog.Logger // nil: silent
+	OnRefused func(to Target, err error)
+	Log       *slog.Logger // nil: silent
 }
 
-// A Visit is what became of one connection, or of one request of HTTP.
-type Visit struct {
+// A ProxyEvent is what became of one connection, or of one request of HTTP.
+type ProxyEvent struct {
 	Target   Target // the zero Target where none could be read
 	Err      error  // why it was not made; nil when it was
 	Sent     int64  // bytes of the client's
 	Received int64
-	Began    time.Time
-	Took     time.Duration
+	Started  time.Time
+	Duration time.Duration
 }
 
 // A Proxy is a Dialer for programs that cannot connect by themselves. On one
@@ -58,11 +58,11 @@ type Proxy struct {
 
 // NewProxy makes a proxy that serves nothing yet.
 func NewProxy(o ProxyOptions) *Proxy {
-	if o.Most == 0 {
-		o.Most = mostConns
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultProxyConns
 	}
-	if o.Idle == 0 {
-		o.Idle = idleTime
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = defaultIdleTimeout
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -71,10 +71,10 @@ func NewProxy(o ProxyOptions) *Proxy {
 	p.transport = &http.Transport{
 		DialContext:            o.Dialer.DialContext,
 		DisableCompression:     true, // it is the client's to ask for
-		MaxIdleConns:           o.Most,
+		MaxIdleConns:           o.MaxConns,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        time.Minute,
-		ResponseHeaderTimeout:  o.Idle,
+		ResponseHeaderTimeout:  o.IdleTimeout,
 		MaxResponseHeaderBytes: maxHead,
 	}
 	return p
@@ -93,7 +93,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	places := make(chan struct{}, p.o.Most)
+	places := make(chan struct{}, p.o.MaxConns)
 	for {
 		select {
 		case places <- struct{}{}:
@@ -121,7 +121,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		conn, err := l.Accept()
-		if err == nil || errors.Is(err, net.ErrClosed) || !passing(err) {
+		if err == nil || errors.Is(err, net.ErrClosed) || !isTemporary(err) {
 			return conn, err
 		}
 		timer := time.NewTimer(wait)
@@ -144,7 +144,7 @@ func (p *Proxy) handle(ctx context.Context, conn net.Conn) {
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	c := newClient(conn, p.o.Idle)
+	c := newClientConn(conn, p.o.IdleTimeout)
 	first, err := c.in.Peek(1)
 	if err != nil {
 		return
@@ -154,70 +154,70 @@ func (p *Proxy) handle(ctx context.Context, conn net.Conn) {
 		return
 	}
 	for p.request(ctx, c) {
-		c.expectHead(p.o.Idle)
+		c.expectHead(p.o.IdleTimeout)
 		if _, err := c.in.Peek(1); err != nil {
 			return
 		}
-		c.expectHead(headTime)
+		c.expectHead(headTimeout)
 	}
 }
 
-// A client is who asks for connections. What it sends is bounded until the head
+// A clientConn is who asks for connections. What it sends is bounded until the head
 // has been read.
-type client struct {
+type clientConn struct {
 	net.Conn
-	in   *bufio.Reader
-	idle time.Duration
-	left int // bytes of the head
-	head bool
+	in          *bufio.Reader
+	idle        time.Duration
+	headLeft    int // bytes of the head
+	readingHead bool
 }
 
-func newClient(conn net.Conn, idle time.Duration) *client {
-	c := &client{Conn: conn, idle: idle}
-	c.in = bufio.NewReaderSize((*clientBytes)(c), 4<<10)
-	c.expectHead(headTime)
+func newClientConn(conn net.Conn, idle time.Duration) *clientConn {
+	c := &clientConn{Conn: conn, idle: idle}
+	c.in = bufio.NewReaderSize((*clientReader)(c), 4<<10)
+	c.expectHead(headTimeout)
 	return c
 }
 
 // expectHead gives what asks for the next connection a time and a size.
-func (c *client) expectHead(within time.Duration) {
-	c.head, c.left = true, maxHead
+func (c *clientConn) expectHead(within time.Duration) {
+	c.readingHead, c.headLeft = true, maxHead
 	_ = c.SetReadDeadline(time.Now().Add(within))
 }
 
-func (c *client) headDone() { c.head = false }
+func (c *clientConn) endHead() { c.readingHead = false }
 
-var errHead = errors.New("the request is too long")
+var errHeadTooLarge = errors.New("the request is too long")
 
-// clientBytes are what a client sends, not buffered.
-type clientBytes client
+// clientReader are what a client sends, not buffered.
+type clientReader clientConn
 
-func (b *clientBytes) Read(to []byte) (int, error) {
-	if !b.head {
+func (b *clientReader) Read(to []byte) (int, error) {
+	if !b.readingHead {
 		_ = b.SetReadDeadline(time.Now().Add(b.idle))
 		return b.Conn.Read(to)
 	}
-	if b.left <= 0 {
-		return 0, errHead
+	if b.headLeft <= 0 {
+		return 0, errHeadTooLarge
 	}
-	n, err := b.Conn.Read(to[:min(len(to), b.left)])
-	b.left -= n
+	n, err := b.Conn.Read(to[:min(len(to), b.headLeft)])
+	b.headLeft -= n
 	return n, err
 }
 
-// note tells of a connection that has ended.
-func (p *Proxy) note(v Visit) {
-	if p.o.Note != nil {
-		v.Took = time.Since(v.Began)
-		p.o.Note(v)
+// report tells of a connection that has ended.
+func (p *Proxy) report(v ProxyEvent) {
+	if p.o.OnEvent != nil {
+		v.Duration = time.Since(v.Started)
+		p.o.OnEvent(v)
 	}
 }
 
-// connect dials a target. An error has been noted.
+// dialFunc dials a target. An error has been noted.
 func (p *Proxy) connect(ctx context.Context, t Target, began time.Time) (net.Conn, error) {
 	conn, err := p.o.Dialer.Dial(ctx, t)
 	if err != nil {
-		p.note(Visit{Target: t, Err: err, Began: began})
+		p.report(ProxyEvent{Target: t, Err: err, Started: began})
 		return nil, tool.AsError(err)
 	}
 	return conn, nil

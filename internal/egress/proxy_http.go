@@ -19,22 +19,23 @@ import (
 
 // request serves one request of HTTP, and reports whether another may follow on
 // the same connection.
-func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
+func (p *Proxy) request(ctx context.Context, c *clientConn) (more bool) {
 	began := time.Now()
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
-		if errors.Is(err, errHead) {
-			p.fail(c, Target{}, tool.Errorf(tool.TooLarge, "the head of the request has more than %d bytes", maxHead))
+		if errors.Is(err, errHeadTooLarge) {
+			p.writeError(c, Target{}, tool.Errorf(tool.TooLarge, "the head of the request has more than %d bytes",
+				maxHead))
 		} else if !errors.Is(err, io.EOF) {
-			p.fail(c, Target{}, tool.Errorf(tool.Invalid, "this is not a request to a proxy"))
+			p.writeError(c, Target{}, tool.Errorf(tool.Invalid, "this is not a request to a proxy"))
 		}
 		return false
 	}
-	c.headDone()
-	t, err := target(r)
+	c.endHead()
+	t, err := requestTarget(r)
 	if err != nil {
-		p.note(Visit{Err: err, Began: began})
-		p.fail(c, t, err)
+		p.report(ProxyEvent{Err: err, Started: began})
+		p.writeError(c, t, err)
 		return false
 	}
 	if r.Method == http.MethodConnect {
@@ -44,16 +45,18 @@ func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
 	return p.forward(ctx, c, r, t, began)
 }
 
-// target reads where a request should go.
-func target(r *http.Request) (Target, error) {
+// requestTarget reads where a request should go.
+func requestTarget(r *http.Request) (Target, error) {
 	if r.Method == http.MethodConnect {
 		return ParseTarget(r.RequestURI)
 	}
 	switch {
 	case r.URL.Scheme == "" || r.URL.Host == "":
-		return Target{}, tool.Errorf(tool.Invalid, "a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
+		return Target{}, tool.Errorf(tool.Invalid,
+			"a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
 	case r.URL.Scheme != "http":
-		return Target{}, tool.Errorf(tool.Refused, "URLs of %q are not fetched for others", r.URL.Scheme).Try("use http, or CONNECT for https")
+		return Target{}, tool.Errorf(tool.Refused, "URLs of %q are not fetched for others",
+			r.URL.Scheme).Try("use http, or CONNECT for https")
 	case r.URL.User != nil:
 		return Target{}, tool.Errorf(tool.Refused, "the URL holds a user").Try("send credentials in a header")
 	}
@@ -63,36 +66,36 @@ func target(r *http.Request) (Target, error) {
 	}
 	host := r.URL.Hostname()
 	if strings.Contains(host, ":") != strings.HasPrefix(r.URL.Host, "[") {
-		return Target{}, odd(r.URL.Host, "is not host:port")
+		return Target{}, invalidTarget(r.URL.Host, "is not host:port")
 	}
 	return NewTarget(host, port)
 }
 
 // tunnel serves CONNECT.
-func (p *Proxy) tunnel(ctx context.Context, c *client, t Target, began time.Time) {
+func (p *Proxy) tunnel(ctx context.Context, c *clientConn, t Target, began time.Time) {
 	upstream, err := p.connect(ctx, t, began)
 	if err != nil {
-		p.fail(c, t, err)
+		p.writeError(c, t, err)
 		return
 	}
 	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = upstream.Close()
-		p.note(Visit{Target: t, Err: err, Began: began})
+		p.report(ProxyEvent{Target: t, Err: err, Started: began})
 		return
 	}
-	v := Visit{Target: t, Began: began}
-	v.Sent, v.Received = between(ctx, c, upstream)
-	p.note(v)
+	v := ProxyEvent{Target: t, Started: began}
+	v.Sent, v.Received = relayConns(ctx, c, upstream)
+	p.report(v)
 }
 
 // forward sends a request on, and the answer back.
-func (p *Proxy) forward(ctx context.Context, c *client, r *http.Request, t Target, began time.Time) (more bool) {
-	v := Visit{Target: t, Began: began}
-	defer func() { p.note(v) }()
+func (p *Proxy) forward(ctx context.Context, c *clientConn, r *http.Request, t Target, began time.Time) (more bool) {
+	v := ProxyEvent{Target: t, Started: began}
+	defer func() { p.report(v) }()
 	bodyless := r.ContentLength == 0 && len(r.TransferEncoding) == 0
 	again := bodyless && !r.Close && r.ProtoAtLeast(1, 1) && !hasToken(r.Header["Proxy-Connection"], "close")
-	body := &counted{in: r.Body}
-	out := outgoing(ctx, r, t, body)
+	body := &countingBody{in: r.Body}
+	out := forwardedRequest(ctx, r, t, body)
 	if bodyless {
 		out.Body = http.NoBody
 	} else if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
@@ -106,38 +109,40 @@ func (p *Proxy) forward(ctx context.Context, c *client, r *http.Request, t Targe
 		err = errors.Join(errors.New("the host changes the protocol"), res.Body.Close())
 	}
 	if err != nil {
-		v.Err = unreachable(t, err)
-		p.fail(c, t, v.Err)
+		v.Err = dialError(t, err)
+		p.writeError(c, t, v.Err)
 		return false
 	}
 	defer res.Body.Close()
-	v.Received, err = c.answer(res, r, &again)
+	v.Received, err = c.writeResponse(res, r, &again)
 	v.Sent = body.n.Load()
 	return again && err == nil
 }
 
-// outgoing is the request as the host gets it.
-func outgoing(ctx context.Context, r *http.Request, t Target, body io.ReadCloser) *http.Request {
+// forwardedRequest returns the request as the host gets it.
+func forwardedRequest(ctx context.Context, r *http.Request, t Target, body io.ReadCloser) *http.Request {
 	header := r.Header.Clone()
-	dropHops(header)
+	dropHopHeaders(header)
 	header.Del("Expect")
 	if _, says := header["User-Agent"]; !says {
 		header["User-Agent"] = nil // or one is made up
 	}
 	u := *r.URL
 	u.Host, u.Fragment = t.String(), ""
-	out := &http.Request{Method: r.Method, URL: &u, Header: header, Body: body, ContentLength: r.ContentLength, Host: strings.TrimSuffix(u.Host, ":80")}
+	out := &http.Request{Method: r.Method, URL: &u, Header: header, Body: body, ContentLength: r.ContentLength,
+		Host: strings.TrimSuffix(u.Host, ":80")}
 	return out.WithContext(ctx)
 }
 
-// dropHops removes what is between two neighbours only.
-func dropHops(h http.Header) {
+// dropHopHeaders removes what is between two neighbours only.
+func dropHopHeaders(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
 			h.Del(textproto.TrimString(name))
 		}
 	}
-	for _, name := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
+	for _, name := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		delete(h, name)
 	}
 }
@@ -153,15 +158,16 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// answer writes what a host has answered. again is made false where the client
+// writeResponse writes what a host has answered. again is made false where the client
 // cannot tell the end from that of the connection.
-func (c *client) answer(res *http.Response, r *http.Request, again *bool) (n int64, err error) {
-	bare := r.Method == http.MethodHead || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified
+func (c *clientConn) writeResponse(res *http.Response, r *http.Request, again *bool) (n int64, err error) {
+	bare := r.Method == http.MethodHead || res.StatusCode == http.StatusNoContent ||
+		res.StatusCode == http.StatusNotModified
 	chunked := !bare && res.ContentLength < 0 && r.ProtoAtLeast(1, 1)
 	if !bare && res.ContentLength < 0 && !chunked {
 		*again = false
 	}
-	dropHops(res.Header)
+	dropHopHeaders(res.Header)
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", res.StatusCode, http.StatusText(res.StatusCode))
 	if !bare {
@@ -179,7 +185,7 @@ func (c *client) answer(res *http.Response, r *http.Request, again *bool) (n int
 		return 0, err
 	}
 	head.WriteString("\r\n")
-	out := slowly{c}
+	out := deadlineWriter{c}
 	if _, err := out.Write(head.Bytes()); err != nil || bare {
 		return 0, err
 	}
@@ -197,21 +203,21 @@ func (c *client) answer(res *http.Response, r *http.Request, again *bool) (n int
 	return n, err
 }
 
-// slowly gives each write to a client its time.
-type slowly struct{ c *client }
+// deadlineWriter gives each write to a client its time.
+type deadlineWriter struct{ c *clientConn }
 
-func (s slowly) Write(b []byte) (int, error) {
+func (s deadlineWriter) Write(b []byte) (int, error) {
 	_ = s.c.SetWriteDeadline(time.Now().Add(s.c.idle))
 	return s.c.Conn.Write(b)
 }
 
-// counted is a body that is counted.
-type counted struct {
+// countingBody is a body that is counted.
+type countingBody struct {
 	in io.Reader
 	n  atomic.Int64
 }
 
-func (b *counted) Read(to []byte) (int, error) {
+func (b *countingBody) Read(to []byte) (int, error) {
 	n, err := b.in.Read(to)
 	b.n.Add(int64(n))
 	return n, err
@@ -219,18 +225,20 @@ func (b *counted) Read(to []byte) (int, error) {
 
 // Close leaves the rest unread: it may have no end. Its connection is not used
 // again.
-func (b *counted) Close() error { return nil }
+func (b *countingBody) Close() error { return nil }
 
-// fail answers with an error, in words for whoever reads the command's output,
+// writeError answers with an error, in words for whoever reads the command's output,
 // unless somebody else is told.
-func (p *Proxy) fail(c *client, t Target, err error) {
+func (p *Proxy) writeError(c *clientConn, t Target, err error) {
 	status, text := statusOf(err), tool.AsError(err).Error()+"\n"
-	if p.o.Refused != nil {
-		p.o.Refused(t, err)
+	if p.o.OnRefused != nil {
+		p.o.OnRefused(t, err)
 		text = ""
 	}
-	_ = c.SetWriteDeadline(time.Now().Add(headTime))
-	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	_ = c.SetWriteDeadline(time.Now().Add(headTimeout))
+	_,
+		_ = fmt.Fprintf(c,
+		"HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		status, http.StatusText(status), len(text), text) // a client that is gone needs no answer
 }
 

@@ -54,10 +54,14 @@ func TestForward(t *testing.T) {
 	c := clientOf(address)
 	defer c.CloseIdleConnections()
 	for _, test := range []struct{ method, path, send, want string }{
-		{"GET", "/a", "", "GET /a "}, {"POST", "/b", "sent", "POST /b sent"}, {"GET", "/stream", "", "part 0\npart 1\npart 2\n"},
-		{"HEAD", "/a", "", ""}, {"GET", "/none", "", ""}, {"PUT", "/c", strings.Repeat("y", 1<<20), "PUT /c " + strings.Repeat("y", 1<<20)}, {"GET", "/big", "", strings.Repeat("x", 1<<20)},
+		{"GET", "/a", "", "GET /a "}, {"POST", "/b", "sent", "POST /b sent"},
+		{"GET", "/stream", "", "part 0\npart 1\npart 2\n"},
+		{"HEAD", "/a", "", ""}, {"GET", "/none", "", ""},
+		{"PUT", "/c", strings.Repeat("y", 1<<20), "PUT /c " + strings.Repeat("y", 1<<20)},
+		{"GET", "/big", "", strings.Repeat("x", 1<<20)},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+at+test.path, strings.NewReader(test.send))
+		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+at+test.path,
+			strings.NewReader(test.send))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +80,8 @@ func TestForward(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if err != nil || string(body) != test.want || res.Header.Get("X-Kept") != "yes" || res.Header.Get("X-Dropped") != "" {
+		if err != nil || string(body) != test.want || res.Header.Get("X-Kept") != "yes" ||
+			res.Header.Get("X-Dropped") != "" {
 			t.Errorf("%s %s: %.50q %v %v", test.method, test.path, body, res.Header, err)
 		}
 		got := <-asked
@@ -94,7 +99,7 @@ func TestForward(t *testing.T) {
 		t.Errorf("visits: %+v", all)
 	}
 	for _, v := range all {
-		if v.Err != nil || v.Target.String() != at || v.Began.IsZero() {
+		if v.Err != nil || v.Target.String() != at || v.Started.IsZero() {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -120,48 +125,63 @@ func TestRequests(t *testing.T) {
 	at, _ := site(t)
 	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
 	for text, want := range map[string]string{
-		"GET http://" + at + "/a HTTP/1.1\r\nHost: evil\r\n\r\n":                                            "HTTP/1.1 200 OK",
-		"GET http://" + at + "/a HTTP/1.0\r\n\r\n":                                                          "HTTP/1.1 200 OK",
-		"GET http://" + at + "/stream HTTP/1.0\r\n\r\n":                                                     "HTTP/1.1 200 OK",
-		"GET / HTTP/1.1\r\nHost: " + at + "\r\n\r\n":                                                        "HTTP/1.1 400",
-		"GET https://" + at + "/ HTTP/1.1\r\nHost: x\r\n\r\n":                                               "HTTP/1.1 403",
-		"GET ftp://" + at + "/ HTTP/1.1\r\nHost: x\r\n\r\n":                                                 "HTTP/1.1 403",
-		"GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n":                                                "HTTP/1.1 400",
-		"GET http://u:p@" + at + "/ HTTP/1.1\r\nHost: x\r\n\r\n":                                            "HTTP/1.1 403",
-		"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n":                                               "HTTP/1.1 403",
-		"GET http://none.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n":                                          "HTTP/1.1 502",
-		"CONNECT none.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n":                                          "HTTP/1.1 502",
-		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: " + at + "\r\n\r\n":                                          "HTTP/1.1 403",
-		"CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\n\r\n":                                                     "HTTP/1.1 400",
-		"CONNECT u@" + at + " HTTP/1.1\r\nHost: x\r\n\r\n":                                                  "HTTP/1.1 400",
-		"CONNECT http://" + at + " HTTP/1.1\r\nHost: x\r\n\r\n":                                             "HTTP/1.1 400",
-		"CONNECT /x HTTP/1.1\r\nHost: x\r\n\r\n":                                                            "HTTP/1.1 400",
-		"nonsense\r\n\r\n":                                                                                  "HTTP/1.1 400",
-		"\x16\x03\x01\x00\x05hello":                                                                         "HTTP/1.1 400",
-		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00":                                                              "HTTP/1.1 400",
-		"GET http://" + at + "/ HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", maxHead) + "\r\n\r\n":     "HTTP/1.1 431",
-		"GET http://" + at + "/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxHead/5) + "\r\n":              "HTTP/1.1 431",
-		"GET http://" + at + "/" + strings.Repeat("a", maxHead) + " HTTP/1.1\r\n\r\n":                       "HTTP/1.1 431",
-		"POST http://" + at + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd": "HTTP/1.1 400",
+		"GET http://" + at +
+			"/a HTTP/1.1\r\nHost: evil\r\n\r\n": "HTTP/1.1 200 OK",
+		"GET http://" + at +
+			"/a HTTP/1.0\r\n\r\n": "HTTP/1.1 200 OK",
+		"GET http://" + at +
+			"/stream HTTP/1.0\r\n\r\n": "HTTP/1.1 200 OK",
+		"GET / HTTP/1.1\r\nHost: " + at +
+			"\r\n\r\n": "HTTP/1.1 400",
+		"GET https://" + at +
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
+		"GET ftp://" + at +
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
+		"GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 400",
+		"GET http://u:p@" + at +
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
+		"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n":      "HTTP/1.1 403",
+		"GET http://none.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 502",
+		"CONNECT none.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 502",
+		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: " + at +
+			"\r\n\r\n": "HTTP/1.1 403",
+		"CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\n\r\n":         "HTTP/1.1 400",
+		"CONNECT u@" + at + " HTTP/1.1\r\nHost: x\r\n\r\n":      "HTTP/1.1 400",
+		"CONNECT http://" + at + " HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 400",
+		"CONNECT /x HTTP/1.1\r\nHost: x\r\n\r\n":                "HTTP/1.1 400",
+		"nonsense\r\n\r\n":                                      "HTTP/1.1 400",
+		"\x16\x03\x01\x00\x05hello":                             "HTTP/1.1 400",
+		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00":                  "HTTP/1.1 400",
+		"GET http://" + at + "/ HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", maxHead) +
+			"\r\n\r\n": "HTTP/1.1 431",
+		"GET http://" + at + "/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxHead/5) +
+			"\r\n": "HTTP/1.1 431",
+		"GET http://" + at + "/" + strings.Repeat("a", maxHead) +
+			" HTTP/1.1\r\n\r\n": "HTTP/1.1 431",
+		"POST http://" + at +
+			"/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd": "HTTP/1.1 400",
 		"":             "",
 		"\x05":         "",
 		"\x05\x01\x02": "\x05\xff",
-		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50":                                           "\x05\x00\x05\x07",
-		"\x05\x01\x00\x05\x01\x00\x09\x7f\x00\x00\x01\x00\x50":                                           "\x05\x00\x05\x08",
-		"\x05\x01\x00\x05\x01\x01\x01\x7f\x00\x00\x01\x00\x50":                                           "\x05\x00\x05\x01",
-		"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50":                                           "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x00\x00\x50":                                                       "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x0aa\x00b.example":                                                 "\x05\x00",
-		"\x05\x01\x00\x05\x01\x00\x03\x03a\x00b\x00\x50":                                                 "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x0bx.no.exampl\x00\x50":                                            "\x05\x00\x05\x04",
-		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50":                     "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 10) + "\xff\xff\x08\x08\x08\x08\x00\x50": "\x05\x00\x05\x02",
+		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x07",
+		"\x05\x01\x00\x05\x01\x00\x09\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x08",
+		"\x05\x01\x00\x05\x01\x01\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x01",
+		"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x02",
+		"\x05\x01\x00\x05\x01\x00\x03\x00\x00\x50":             "\x05\x00\x05\x02",
+		"\x05\x01\x00\x05\x01\x00\x03\x0aa\x00b.example":       "\x05\x00",
+		"\x05\x01\x00\x05\x01\x00\x03\x03a\x00b\x00\x50":       "\x05\x00\x05\x02",
+		"\x05\x01\x00\x05\x01\x00\x03\x0bx.no.exampl\x00\x50":  "\x05\x00\x05\x04",
+		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 15) +
+			"\x01\x00\x50": "\x05\x00\x05\x02",
+		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 10) +
+			"\xff\xff\x08\x08\x08\x08\x00\x50": "\x05\x00\x05\x02",
 	} {
 		got := raw(t, address, text)
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%.60q: %.100q, want %q", text, got, want)
 		}
-		if strings.Contains(text, "/stream HTTP/1.0") && (strings.Contains(got, "chunked") || !strings.HasSuffix(got, "part 2\n")) {
+		if strings.Contains(text, "/stream HTTP/1.0") &&
+			(strings.Contains(got, "chunked") || !strings.HasSuffix(got, "part 2\n")) {
 			t.Errorf("an old client got %q", got)
 		}
 	}
@@ -201,7 +221,7 @@ func TestKeepAlive(t *testing.T) {
 func TestSlowHead(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
-	c := newClient(near, time.Hour)
+	c := newClientConn(near, time.Hour)
 	c.expectHead(10 * time.Millisecond)
 	go func() {
 		for {
@@ -218,7 +238,8 @@ func TestSlowHead(t *testing.T) {
 
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		"GET http://example.org/ HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://u@[::1]:80/ HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET http://example.org/ HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET http://u@[::1]:80/ HTTP/1.1\r\nHost: x\r\n\r\n",
 		"POST http://example.org:8080/a?b#c HTTP/1.1\r\nHost: x\r\nConnection: a, b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	} {
 		f.Add([]byte(text))
@@ -228,7 +249,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		to, err := target(r)
+		to, err := requestTarget(r)
 		if err != nil {
 			return
 		}
@@ -238,8 +259,9 @@ func FuzzRequest(f *testing.F) {
 		if r.Method == http.MethodConnect {
 			return
 		}
-		out := outgoing(t.Context(), r, to, io.NopCloser(strings.NewReader("")))
-		if out.URL.Host != to.String() || out.URL.User != nil || out.Header.Get("Connection") != "" || out.Header.Get("Proxy-Authorization") != "" {
+		out := forwardedRequest(t.Context(), r, to, io.NopCloser(strings.NewReader("")))
+		if out.URL.Host != to.String() || out.URL.User != nil || out.Header.Get("Connection") != "" ||
+			out.Header.Get("Proxy-Authorization") != "" {
 			t.Fatalf("%q goes out as %+v", in, out)
 		}
 	})

@@ -19,27 +19,27 @@ const (
 	socksNoAuth   = 0
 	socksNoMethod = 0xff
 
-	socksIPv4 = 1
-	socksName = 3
-	socksIPv6 = 4
+	socksIPv4   = 1
+	socksDomain = 3
+	socksIPv6   = 4
 
-	socksDone         = 0
-	socksFailed       = 1
-	socksForbidden    = 2
-	socksUnreachable  = 4
-	socksNoAnswer     = 5
-	socksLate         = 6
-	socksNoCommand    = 7
-	socksNoSuchKind   = 8
-	socksReplyPadding = "\x00\x01\x00\x00\x00\x00\x00\x00" // an address that tells nothing
+	socksSucceeded          = 0
+	socksFailed             = 1
+	socksForbidden          = 2
+	socksHostUnreachable    = 4
+	socksRefused            = 5
+	socksTTLExpired         = 6
+	socksUnsupportedCommand = 7
+	socksUnsupportedAddress = 8
+	socksReplyPadding       = "\x00\x01\x00\x00\x00\x00\x00\x00" // an address that tells nothing
 )
 
 // socks serves a client that speaks SOCKS5.
-func (p *Proxy) socks(ctx context.Context, c *client) {
+func (p *Proxy) socks(ctx context.Context, c *clientConn) {
 	began := time.Now()
 	t, err := readSocks(c.in, c.Conn)
 	if err != nil {
-		p.note(Visit{Err: err, Began: began})
+		p.report(ProxyEvent{Err: err, Started: began})
 		return
 	}
 	upstream, err := p.connect(ctx, t, began)
@@ -47,14 +47,14 @@ func (p *Proxy) socks(ctx context.Context, c *client) {
 		_ = socksReply(c.Conn, socksCode(err)) // it is closed either way
 		return
 	}
-	if err := socksReply(c.Conn, socksDone); err != nil {
+	if err := socksReply(c.Conn, socksSucceeded); err != nil {
 		_ = upstream.Close()
-		p.note(Visit{Target: t, Err: err, Began: began})
+		p.report(ProxyEvent{Target: t, Err: err, Started: began})
 		return
 	}
-	v := Visit{Target: t, Began: began}
-	v.Sent, v.Received = between(ctx, c, upstream)
-	p.note(v)
+	v := ProxyEvent{Target: t, Started: began}
+	v.Sent, v.Received = relayConns(ctx, c, upstream)
+	p.report(v)
 }
 
 func socksReply(w io.Writer, code byte) error {
@@ -67,11 +67,11 @@ func socksCode(err error) byte {
 	case tool.Refused, tool.Invalid:
 		return socksForbidden
 	case tool.NotFound:
-		return socksUnreachable
+		return socksHostUnreachable
 	case tool.Timeout:
-		return socksLate
+		return socksTTLExpired
 	case tool.Unavailable:
-		return socksNoAnswer
+		return socksRefused
 	}
 	return socksFailed
 }
@@ -90,14 +90,14 @@ func readSocks(in io.Reader, out io.Writer) (Target, error) {
 	case head[0] != socksVersion || head[2] != 0:
 		code = socksFailed
 	case head[1] != socksConnect:
-		code = socksNoCommand
+		code = socksUnsupportedCommand
 	}
 	if code != 0 {
 		return Target{}, errors.Join(errSocks, socksReply(out, code))
 	}
 	host, err := socksHost(in, head[3])
 	if errors.Is(err, errSocks) {
-		return Target{}, errors.Join(err, socksReply(out, socksNoSuchKind))
+		return Target{}, errors.Join(err, socksReply(out, socksUnsupportedAddress))
 	}
 	if err != nil {
 		return Target{}, err
@@ -144,7 +144,7 @@ func socksHost(in io.Reader, kind byte) (string, error) {
 		size = 4
 	case socksIPv6:
 		size = 16
-	case socksName:
+	case socksDomain:
 		var n [1]byte
 		if _, err := io.ReadFull(in, n[:]); err != nil {
 			return "", err
@@ -157,7 +157,7 @@ func socksHost(in io.Reader, kind byte) (string, error) {
 	if _, err := io.ReadFull(in, text); err != nil {
 		return "", err
 	}
-	if kind == socksName {
+	if kind == socksDomain {
 		return string(text), nil
 	}
 	addr, _ := netip.AddrFromSlice(text) // 4 or 16 bytes

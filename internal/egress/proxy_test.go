@@ -15,7 +15,8 @@ import (
 
 func TestHalfClose(t *testing.T) {
 	s := listen(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
+	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
+		nil)})
 	for _, way := range []string{"connect", "socks"} {
 		conn, err := through(t, address, way, "127.0.0.1", s.port)
 		if err != nil {
@@ -41,7 +42,8 @@ func TestHalfClose(t *testing.T) {
 
 func TestIdle(t *testing.T) {
 	s := listen(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil), Idle: 20 * time.Millisecond})
+	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
+		nil), IdleTimeout: 20 * time.Millisecond})
 	conn, err := through(t, address, "socks", "127.0.0.1", s.port)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,8 @@ func TestIdle(t *testing.T) {
 // is room.
 func TestConnectionsAtOnce(t *testing.T) {
 	s := listen(t)
-	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil), Most: 2})
+	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil),
+		MaxConns: 2})
 	served := make(chan error, 20)
 	for range 20 {
 		go func() {
@@ -87,10 +90,12 @@ func TestEndOfProxy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- NewProxy(ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)}).Serve(ctx, l)
+		done <- NewProxy(ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
+			nil)}).Serve(ctx, l)
 	}()
 	var open []net.Conn
-	for _, ask := range []string{"", "\x05", "GET http", "CONNECT 127.0.0.1:" + s.port + " HTTP/1.1\r\nHost: x\r\n\r\n"} {
+	for _, ask := range []string{"", "\x05", "GET http", "CONNECT 127.0.0.1:" + s.port +
+		" HTTP/1.1\r\nHost: x\r\n\r\n"} {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
 			t.Fatal(err)

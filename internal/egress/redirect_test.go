@@ -26,13 +26,15 @@ type trail struct {
 func (s *trail) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var head []string
-	for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "Content-Type", "Referer", "Accept-Language", "User-Agent"} {
+	for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "Content-Type", "Referer", "Accept-Language",
+		"User-Agent"} {
 		if v := r.Header.Get(name); v != "" {
 			head = append(head, name+"="+v)
 		}
 	}
 	s.mu.Lock()
-	s.seen = append(s.seen, fmt.Sprintf("%s %s%s body=%q %s", r.Method, r.Host, r.URL.Path, body, strings.Join(head, " ")))
+	s.seen = append(s.seen, fmt.Sprintf("%s %s%s body=%q %s", r.Method, r.Host, r.URL.Path, body,
+		strings.Join(head, " ")))
 	hop := s.hops[r.Host+r.URL.Path]
 	s.mu.Unlock()
 	if hop == nil {
@@ -88,8 +90,12 @@ func TestRedirects(t *testing.T) {
 		{"POST", "same302", `GET a.example.org/end body="" ` + all + " " + few, ""},
 		{"PUT", "same303", `GET a.example.org/end body="" ` + all + " " + few, ""},
 		{"HEAD", "same303", `HEAD a.example.org/end body="" ` + all + " " + few, ""},
-		{"POST", "same307", `POST a.example.org/end body="data" Authorization=Bearer canary X-Api-Key=key Content-Type=text/plain ` + few, ""},
-		{"PATCH", "same308", `PATCH a.example.org/end body="data" Authorization=Bearer canary X-Api-Key=key Content-Type=text/plain ` + few, ""},
+		{"POST", "same307",
+			`POST a.example.org/end body="data" Authorization=Bearer canary X-Api-Key=key Content-Type=text/plain ` +
+				few, ""},
+		{"PATCH", "same308",
+			`PATCH a.example.org/end body="data" Authorization=Bearer canary X-Api-Key=key Content-Type=text/plain ` +
+				few, ""},
 		{"POST", "other301", `GET b.example.org/end body="" ` + few, ""},
 		{"GET", "other307", `GET b.example.org/end body="" ` + few, ""},
 		{"GET", "other302", `GET a.example.org/end body="" Authorization=Bearer canary ` + few, ""},
@@ -102,8 +108,10 @@ func TestRedirects(t *testing.T) {
 	}
 	for _, test := range tests {
 		s.seen = nil
-		r := outbound.Request{Method: test.method, URL: "http://a.example.org/" + test.path, Redirects: 5, Secret: secretFor{"a.example.org"},
-			Header: http.Header{"X-Api-Key": {"key"}, "Accept-Language": {"de"}, "User-Agent": {"me"}, "Referer": {"http://private.example/"}}}
+		r := outbound.Request{Method: test.method, URL: "http://a.example.org/" + test.path, Redirects: 5,
+			Secret: secretFor{"a.example.org"},
+			Header: http.Header{"X-Api-Key": {"key"}, "Accept-Language": {"de"}, "User-Agent": {"me"},
+				"Referer": {"http://private.example/"}}}
 		if test.method != "GET" && test.method != "HEAD" && test.method != "DELETE" {
 			r.Body = []byte("data")
 			r.Header.Set("Content-Type", "text/plain")
@@ -141,13 +149,16 @@ func TestRedirectErrors(t *testing.T) {
 		s.hops[fmt.Sprintf("a.example.org/n%d", i)] = to(302, fmt.Sprintf("/n%d", i+1))
 	}
 	c, _ := web(t, egress.ClientOptions{}, s.ServeHTTP, "a.example.org")
-	for path, want := range map[string]string{"loop": "circle", "l1": "circle", "nowhere": "does not say where", "down": "read along", "long": "8192", "file": `"file"`, "inside": "169.254.169.254", "bad": "URL", "n0": "more than 5 times"} {
+	for path, want := range map[string]string{"loop": "circle", "l1": "circle", "nowhere": "does not say where",
+		"down": "read along", "long": "8192", "file": `"file"`, "inside": "169.254.169.254", "bad": "URL",
+		"n0": "more than 5 times"} {
 		_, _, err := get(t.Context(), c, outbound.Request{URL: "https://a.example.org/" + path, Redirects: 5})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", path, err, want)
 		}
 	}
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/n0", Redirects: 1 << 30}); err == nil || !strings.Contains(err.Error(), "20 times") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/n0",
+		Redirects: 1 << 30}); err == nil || !strings.Contains(err.Error(), "20 times") {
 		t.Errorf("endless: %v", err)
 	}
 	a, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/n0"})
@@ -180,19 +191,23 @@ func TestCookies(t *testing.T) {
 		"b.example.com/": to(302, "http://a.example.org/end"),
 	}
 	c, _ := web(t, egress.ClientOptions{}, s.ServeHTTP, "a.example.org", "b.example.com")
-	if _, text, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/", Redirects: 3}); text != "in" || err != nil {
+	if _, text, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/",
+		Redirects: 3}); text != "in" || err != nil {
 		t.Errorf("%q, %v: %q", text, err, s.seen)
 	}
 	s.seen = nil
 	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/leave", Redirects: 3}); err != nil {
 		t.Error(err)
 	}
-	want := []string{`GET a.example.org/leave body="" User-Agent=mcp-tools`, `GET b.example.com/ body="" User-Agent=mcp-tools`, `GET a.example.org/end body="" Cookie=id=canary User-Agent=mcp-tools`}
+	want := []string{`GET a.example.org/leave body="" User-Agent=mcp-tools`,
+		`GET b.example.com/ body="" User-Agent=mcp-tools`,
+		`GET a.example.org/end body="" Cookie=id=canary User-Agent=mcp-tools`}
 	if !slices.Equal(s.seen, want) {
 		t.Errorf("%q", s.seen)
 	}
 	s.seen = nil
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/end"}); err != nil || strings.Contains(s.seen[0], "canary") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://a.example.org/end"}); err != nil ||
+		strings.Contains(s.seen[0], "canary") {
 		t.Errorf("another request has the cookie: %q, %v", s.seen, err)
 	}
 }
@@ -222,7 +237,10 @@ func TestSecrets(t *testing.T) {
 	if len(s.seen) > 0 {
 		t.Errorf("sent all the same: %q", s.seen)
 	}
-	if _, err := ask(func(*http.Request) error { return tool.Errorf(tool.Refused, "not for GET") }); kind(err) != tool.Refused {
+	if _, err := ask(func(*http.Request) error {
+		return tool.Errorf(tool.Refused,
+			"not for GET")
+	}); kind(err) != tool.Refused {
 		t.Error(err)
 	}
 	a, err := ask(func(r *http.Request) error { r.URL.RawQuery += "&key=canary"; return nil })

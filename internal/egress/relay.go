@@ -14,45 +14,45 @@ import (
 // A relay carries bytes both ways until both sides have ended, or nothing has
 // moved for too long.
 type relay struct {
-	client   *client
-	upstream net.Conn
-	last     atomic.Int64 // when something moved, in nanoseconds
+	client     *clientConn
+	upstream   net.Conn
+	lastActive atomic.Int64 // when something moved, in nanoseconds
 }
 
-// between relays, and returns how much went where.
-func between(ctx context.Context, c *client, upstream net.Conn) (sent, received int64) {
+// relayConns relays, and returns how much went where.
+func relayConns(ctx context.Context, c *clientConn, upstream net.Conn) (sent, received int64) {
 	defer upstream.Close()
 	stop := context.AfterFunc(ctx, func() { _ = upstream.Close() })
 	defer stop()
-	c.headDone()
+	c.endHead()
 	r := &relay{client: c, upstream: upstream}
-	r.moved()
+	r.touch()
 	var both sync.WaitGroup
-	both.Go(func() { sent = r.carry(upstream, c.Conn, c.in) })
-	both.Go(func() { received = r.carry(c.Conn, upstream, upstream) })
+	both.Go(func() { sent = r.copy(upstream, c.Conn, c.in) })
+	both.Go(func() { received = r.copy(c.Conn, upstream, upstream) })
 	both.Wait()
 	return sent, received
 }
 
-func (r *relay) moved() { r.last.Store(time.Now().UnixNano()) }
+func (r *relay) touch() { r.lastActive.Store(time.Now().UnixNano()) }
 
-// carry copies one way. from is where in comes from. The end of it is passed on,
+// copy copies one way. from is where in comes from. The end of it is passed on,
 // and the other way goes on; an error ends both.
-func (r *relay) carry(to, from net.Conn, in io.Reader) (n int64) {
+func (r *relay) copy(to, from net.Conn, in io.Reader) (n int64) {
 	buf := make([]byte, bufferSize)
 	for {
 		_ = from.SetReadDeadline(time.Now().Add(r.client.idle))
 		got, err := in.Read(buf)
 		if got > 0 {
-			r.moved()
+			r.touch()
 			_ = to.SetWriteDeadline(time.Now().Add(r.client.idle))
 			if _, err := to.Write(buf[:got]); err != nil {
 				break
 			}
 			n += int64(got)
-			r.moved()
+			r.touch()
 		}
-		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && r.busy() {
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && r.active() {
 			continue
 		}
 		if half, ok := to.(interface{ CloseWrite() error }); ok && errors.Is(err, io.EOF) && half.CloseWrite() == nil {
@@ -65,5 +65,5 @@ func (r *relay) carry(to, from net.Conn, in io.Reader) (n int64) {
 	return n
 }
 
-// busy reports whether the other way is in use.
-func (r *relay) busy() bool { return time.Since(time.Unix(0, r.last.Load())) < r.client.idle }
+// active reports whether the other way is in use.
+func (r *relay) active() bool { return time.Since(time.Unix(0, r.lastActive.Load())) < r.client.idle }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,32 +16,32 @@ const (
 	maxRobots     = 500 << 10 // bytes of a robots.txt that are read
 	maxOrigins    = 128       // whose robots.txt is kept
 	maxKeptRobots = 64 << 10  // bytes of one that is kept
-	robotsTime    = 10 * time.Second
+	robotsTimeout = 10 * time.Second
 	robotsAge     = time.Hour
 	robotsRetry   = time.Minute // after an answer that it cannot be had
 )
 
-// robots are what origins want robots to leave alone, as far as it is known.
-type robots struct {
+// robotsCache are what origins want robots to leave alone, as far as it is known.
+type robotsCache struct {
 	mu      sync.Mutex
-	origins map[string]*wishes
+	origins map[string]*robotsEntry
 }
 
-// wishes are those of one origin.
-type wishes struct {
-	lock  chan struct{} // held by who reads or fetches them
-	until time.Time     // they hold; zero: they are not known
-	rules robotRules
+// robotsEntry are those of one origin.
+type robotsEntry struct {
+	lock    chan struct{} // held by who reads or fetches them
+	expires time.Time     // they hold; zero: they are not known
+	rules   robotRules
 }
 
-func newRobots() *robots { return &robots{origins: map[string]*wishes{}} }
+func newRobotsCache() *robotsCache { return &robotsCache{origins: map[string]*robotsEntry{}} }
 
-// allow says whether the robots.txt of an origin lets a link be asked.
-func (r *robots) allow(ctx context.Context, c *Client, at link) error {
+// allow reports whether the robots.txt of an origin lets a link be asked.
+func (r *robotsCache) allow(ctx context.Context, c *Client, at link) error {
 	if at.url.Path == "/robots.txt" {
 		return nil
 	}
-	w := r.of(at.origin())
+	w := r.entry(at.origin())
 	select {
 	case w.lock <- struct{}{}:
 	case <-ctx.Done():
@@ -48,25 +49,26 @@ func (r *robots) allow(ctx context.Context, c *Client, at link) error {
 	}
 	defer func() { <-w.lock }()
 	rules := w.rules
-	if !time.Now().Before(w.until) {
+	if !time.Now().Before(w.expires) {
 		var age time.Duration
 		var err error
 		if rules, age, err = fetchRobots(ctx, c, at); err != nil {
 			return err
 		}
 		if rules.size <= maxKeptRobots {
-			w.rules, w.until = rules, time.Now().Add(age)
+			w.rules, w.expires = rules, time.Now().Add(age)
 		}
 	}
 	if !rules.allow(at.url.RequestURI()) {
-		return tool.Errorf(tool.Refused, "the robots.txt of %q does not want %q to be fetched by programs", at.site(), short(at.url.EscapedPath())).
+		return tool.Errorf(tool.Refused, "the robots.txt of %q does not want %q to be fetched by programs", at.site(),
+			short(at.url.EscapedPath())).
 			Try("ask another site, or have a person open the page")
 	}
 	return nil
 }
 
-// of returns the wishes of an origin, known or not.
-func (r *robots) of(origin string) *wishes {
+// entry returns the wishes of an origin, known or not.
+func (r *robotsCache) entry(origin string) *robotsEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.origins[origin]; w != nil {
@@ -78,7 +80,7 @@ func (r *robots) of(origin string) *wishes {
 		}
 		delete(r.origins, other)
 	}
-	w := &wishes{lock: make(chan struct{}, 1)}
+	w := &robotsEntry{lock: make(chan struct{}, 1)}
 	r.origins[origin] = w
 	return w
 }
@@ -86,28 +88,184 @@ func (r *robots) of(origin string) *wishes {
 // fetchRobots asks an origin for its robots.txt. One that is not there allows
 // everything, one that cannot be had nothing: RFC 9309, 2.3.1.
 func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age time.Duration, err error) {
-	answer, err := c.Do(ctx, outbound.Request{URL: at.url.Scheme + "://" + at.url.Host + "/robots.txt", Redirects: 5, MaxBytes: maxRobots, Timeout: robotsTime})
+	answer, err := c.Do(ctx, outbound.Request{URL: at.url.Scheme + "://" + at.url.Host + "/robots.txt", Redirects: 5,
+		MaxBytes: maxRobots, Timeout: robotsTimeout})
 	if err != nil {
-		return rules, 0, robotsUnread(at, err)
+		return rules, 0, robotsError(at, err)
 	}
 	defer answer.Body.Close()
 	switch {
 	case answer.Status >= http.StatusInternalServerError:
-		return robotRules{none: true}, robotsRetry, nil
+		return robotRules{denyAll: true}, robotsRetry, nil
 	case answer.Status >= http.StatusMultipleChoices:
 		return rules, robotsAge, nil
 	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil && len(text) < maxRobots {
-		return rules, 0, robotsUnread(at, err)
+		return rules, 0, robotsError(at, err)
 	}
-	return readRobots(string(text)), robotsAge, nil
+	return parseRobots(string(text)), robotsAge, nil
 }
 
-// robotsUnread says that it is robots.txt that could not be had.
-func robotsUnread(at link, err error) error {
+// robotsError reports whether it is robots.txt that could not be had.
+func robotsError(at link, err error) error {
 	e := tool.AsError(err)
 	out := tool.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
 	out.Next = e.Next
 	return out
+}
+
+const (
+	robotName     = "mcp-tools" // caller we are in a robots.txt
+	maxRobotRules = 4096
+	maxRobotRule  = 2 << 10
+)
+
+// robotRules are what a robots.txt has for us. The zero robotRules allow
+// everything.
+type robotRules struct {
+	denyAll bool // nothing is allowed
+	rules   []robotRule
+	size    int
+}
+
+type robotRule struct {
+	path  string // with * and $
+	allow bool
+}
+
+// allow reports whether the rules let a path, with its query, be asked: the longest
+// rule that matches says so, and of two as long the one that allows.
+func (r robotRules) allow(path string) bool {
+	if r.denyAll {
+		return false
+	}
+	path = normalizePath(path)
+	longest, allowed := -1, true
+	for _, rule := range r.rules {
+		n := len(rule.path)
+		if n < longest || n == longest && (allowed || !rule.allow) || !matchesRule(rule.path, path) {
+			continue
+		}
+		longest, allowed = n, rule.allow
+	}
+	return allowed
+}
+
+// matchesRule takes time in proportion to the path: each part between stars is
+// looked for once, where it comes first.
+func matchesRule(rule, path string) bool {
+	rule, whole := strings.CutSuffix(rule, "$")
+	first, rest, stars := strings.Cut(rule, "*")
+	path, ok := strings.CutPrefix(path, first)
+	if !ok || !stars {
+		return ok && (!whole || path == "")
+	}
+	for {
+		part, more, again := strings.Cut(rest, "*")
+		if !again && whole {
+			return strings.HasSuffix(path, part)
+		}
+		i := strings.Index(path, part)
+		if i < 0 {
+			return false
+		}
+		if !again {
+			return true
+		}
+		path, rest = path[i+len(part):], more
+	}
+}
+
+// parseRobots reads the groups for us, or else those for everybody.
+func parseRobots(text string) robotRules {
+	var ours, everybodys robotRules
+	named, heading := false, false // ours are named somewhere; the line before named somebody
+	var us, all bool               // whom the group is for
+	for line := range strings.FieldsFuncSeq(strings.TrimPrefix(text, "\ufeff"),
+		func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line, _, _ = strings.Cut(line, "#")
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		switch key {
+		case "user-agent":
+			if !heading {
+				us, all = false, false
+			}
+			heading = true
+			us, all = us || strings.EqualFold(productToken(value), robotName), all || strings.HasPrefix(value, "*")
+			named = named || us
+		case "allow", "disallow":
+			heading = false
+			if us {
+				ours.add(value, key == "allow")
+			}
+			if all {
+				everybodys.add(value, key == "allow")
+			}
+		}
+	}
+	if named {
+		return ours
+	}
+	return everybodys
+}
+
+func (r *robotRules) add(path string, allow bool) {
+	if path == "" || len(path) > maxRobotRule || len(r.rules) >= maxRobotRules {
+		return
+	}
+	if path[0] != '/' && path[0] != '*' {
+		path = "/" + path
+	}
+	rule := robotRule{normalizePath(path), allow}
+	r.rules = append(r.rules, rule)
+	r.size += len(rule.path)
+}
+
+// productToken returns the name that a line for a robot begins with.
+func productToken(value string) string {
+	i := strings.IndexFunc(value, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_')
+	})
+	if i >= 0 {
+		return value[:i]
+	}
+	return value
+}
+
+// normalizePath writes each character in one way, so that rules and paths compare:
+// with a percent sign what needs one, and without what does not.
+func normalizePath(path string) string {
+	const hex = "0123456789ABCDEF"
+	var out strings.Builder
+	for i := 0; i < len(path); i++ {
+		b := path[i]
+		coded := b == '%' && i+2 < len(path) && hexDigit(path[i+1]) >= 0 && hexDigit(path[i+2]) >= 0
+		if coded {
+			b = byte(hexDigit(path[i+1])<<4 | hexDigit(path[i+2]))
+			i += 2
+		}
+		plain := b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' ||
+			strings.IndexByte("-._~", b) >= 0
+		if plain || !coded && b > ' ' && b < 0x7f {
+			out.WriteByte(b)
+		} else {
+			out.Write([]byte{'%', hex[b>>4], hex[b&15]})
+		}
+	}
+	return out.String()
+}
+
+func hexDigit(b byte) int {
+	switch {
+	case b >= '0' && b <= '9':
+		return int(b - '0')
+	case b|0x20 >= 'a' && b|0x20 <= 'f':
+		return int(b|0x20-'a') + 10
+	}
+	return -1
 }

@@ -23,14 +23,15 @@ func TestRobotRules(t *testing.T) {
 		{"User-agent: mcp-tools\n\nUser-agent: *\nDisallow: /y", "/x", "/y"},
 		{"User-agent: mcp-tools\nAllow: /\nUser-agent: *\nDisallow: /y", "/y /x", ""},
 		{groups, "/ /x /private/open/x /a.pdf?x /a/c", "/private /private/x /x/y.pdf /a/b/c /a/b/d/c/e /more"},
-		{"User-agent: *\nDisallow: /a%3cd.html\nDisallow: /%7Ejoe/\nDisallow: /ü", "/a<d.htm /joe", "/a%3Cd.html /~joe/x /%7ejoe/ /%c3%bc"},
+		{"User-agent: *\nDisallow: /a%3cd.html\nDisallow: /%7Ejoe/\nDisallow: /ü", "/a<d.htm /joe",
+			"/a%3Cd.html /~joe/x /%7ejoe/ /%c3%bc"},
 		{"User-agent: *\nDisallow: *.php\nDisallow: x", "/y", "/x /a.php /a.php5"},
 		{"User-agent: *\nDisallow: /a*b*c$", "/abcd /acb", "/abc /axbxc /abcbc"},
 		{"User-agent: *\nDisallow: /**$\nAllow: /okay", "/okay", "/x"},
 		{"User-agent: *\nDisallow: $", "/x", "/"},
 	}
 	for _, test := range tests {
-		rules := readRobots(test.text)
+		rules := parseRobots(test.text)
 		for i, list := range []string{test.yes, test.no} {
 			for _, path := range strings.Fields(list) {
 				if rules.allow(path) != (i == 0) {
@@ -44,15 +45,15 @@ func TestRobotRules(t *testing.T) {
 // TestRobotsAreBounded: a robots.txt that is made to be slow is not.
 func TestRobotsAreBounded(t *testing.T) {
 	rule := "Disallow: /" + strings.Repeat("a*", 500) + "b$\n"
-	rules := readRobots("User-agent: *\n" + strings.Repeat(rule, maxRobots/len(rule)))
+	rules := parseRobots("User-agent: *\n" + strings.Repeat(rule, maxRobots/len(rule)))
 	began := time.Now()
 	rules.allow("/" + strings.Repeat("a", maxURL))
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
-	rules = readRobots("User-agent: *\n" + strings.Repeat("Disallow: /x\n", 40000))
-	if len(rules.all) > maxRobotRules {
-		t.Errorf("%d rules", len(rules.all))
+	rules = parseRobots("User-agent: *\n" + strings.Repeat("Disallow: /x\n", 40000))
+	if len(rules.rules) > maxRobotRules {
+		t.Errorf("%d rules", len(rules.rules))
 	}
 }
 
@@ -60,19 +61,19 @@ func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /x*y$\nAllow: /%7e", "/x/y?z")
 	f.Add("user-agent:mcp-tools\nallow:*\ndisallow:/", "/%")
 	f.Fuzz(func(t *testing.T, text, path string) {
-		rules := readRobots(text)
+		rules := parseRobots(text)
 		rules.allow(path)
-		if len(rules.all) > maxRobotRules || rules.size > 3*len(text)+len(rules.all) {
-			t.Errorf("%d rules of %d bytes", len(rules.all), rules.size)
+		if len(rules.rules) > maxRobotRules || rules.size > 3*len(text)+len(rules.rules) {
+			t.Errorf("%d rules of %d bytes", len(rules.rules), rules.size)
 		}
-		once := normalPath(path)
-		if twice := normalPath(once); twice != once {
+		once := normalizePath(path)
+		if twice := normalizePath(once); twice != once {
 			t.Errorf("%q, then %q", once, twice)
 		}
 		if none := (robotRules{}); !none.allow(path) {
 			t.Error("no rules refuse")
 		}
-		if !matchesPath("/*", "/"+path) || !matchesPath(once, once) && !strings.ContainsAny(once, "*$") {
+		if !matchesRule("/*", "/"+path) || !matchesRule(once, once) && !strings.ContainsAny(once, "*$") {
 			t.Errorf("%q does not match itself", once)
 		}
 	})

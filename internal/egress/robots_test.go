@@ -35,19 +35,24 @@ func TestRobots(t *testing.T) {
 		case "none":
 			w.WriteHeader(http.StatusForbidden)
 		case "huge":
-			_, _ = io.WriteString(w, "User-agent: *\nDisallow: /private\n"+strings.Repeat("# nothing\n", 100<<10)+"Disallow: /\n")
+			_, _ = io.WriteString(w, "User-agent: *\nDisallow: /private\n"+strings.Repeat("# nothing\n", 100<<10)+
+				"Disallow: /\n")
 		case "moved":
 			http.Redirect(w, r, "http://closed.example.org/robots.txt", http.StatusMovedPermanently)
 		case "inside":
 			http.Redirect(w, r, "http://127.0.0.1/robots.txt", http.StatusMovedPermanently)
 		}
-	}, "closed.example.org", "down.example.org", "none.example.org", "huge.example.org", "moved.example.org", "inside.example.org")
+	}, "closed.example.org", "down.example.org", "none.example.org", "huge.example.org", "moved.example.org",
+		"inside.example.org")
 	for url, want := range map[string]tool.Kind{
-		"closed.example.org/x": "", "closed.example.org/private/x": tool.Refused, "down.example.org/": tool.Refused, "none.example.org/private": "",
-		"huge.example.org/x": "", "huge.example.org/private": tool.Refused, "moved.example.org/x": "", "moved.example.org/private": tool.Refused, "none.example.org/moved": tool.Refused,
+		"closed.example.org/x": "", "closed.example.org/private/x": tool.Refused, "down.example.org/": tool.Refused,
+		"none.example.org/private": "",
+		"huge.example.org/x":       "", "huge.example.org/private": tool.Refused, "moved.example.org/x": "",
+		"moved.example.org/private": tool.Refused, "none.example.org/moved": tool.Refused,
 		"inside.example.org/": tool.Refused, "absent.example.org/": tool.NotFound,
 	} {
-		r := outbound.Request{URL: "http://" + url, Robots: true, Redirects: 3, Header: http.Header{"X-Key": {"x"}}, Secret: secretFor{"closed.example.org"}}
+		r := outbound.Request{URL: "http://" + url, Robots: true, Redirects: 3, Header: http.Header{"X-Key": {"x"}},
+			Secret: secretFor{"closed.example.org"}}
 		if _, _, err := get(t.Context(), c, r); kind(err) != want {
 			t.Errorf("%s: %v; want %q", url, err, want)
 		}
@@ -56,14 +61,16 @@ func TestRobots(t *testing.T) {
 			t.Errorf("%s, not asking robots.txt: %v", url, err)
 		}
 	}
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://down.example.org/robots.txt", Robots: true}); err != nil {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://down.example.org/robots.txt",
+		Robots: true}); err != nil {
 		t.Errorf("robots.txt itself: %v", err)
 	}
 	before := fetched.Load()
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://closed.example.org/y", Robots: true}); err != nil {
+			if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://closed.example.org/y",
+				Robots: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -76,21 +83,23 @@ func TestRobots(t *testing.T) {
 
 func TestPolite(t *testing.T) {
 	var running, most atomic.Int64
-	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Turns: 3}}, func(w http.ResponseWriter, r *http.Request) {
-		n := running.Add(1)
-		defer running.Add(-1)
-		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
-		}
-		if r.URL.Path == "/limited" {
-			w.Header().Set("Retry-After", "3600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-		_, _ = w.Write(make([]byte, 100<<10))
-	}, "www.example.org", "b.example.org")
+	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{PolitePerHost: 3}},
+		func(w http.ResponseWriter, r *http.Request) {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			}
+			if r.URL.Path == "/limited" {
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			_, _ = w.Write(make([]byte, 100<<10))
+		}, "www.example.org", "b.example.org")
 	var all sync.WaitGroup
 	for range 40 {
 		all.Go(func() {
-			if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/", Polite: true}); err != nil {
+			if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/",
+				Polite: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -103,10 +112,12 @@ func TestPolite(t *testing.T) {
 	if err != nil || a.Status != http.StatusTooManyRequests {
 		t.Fatal(a, err)
 	}
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/", Polite: true}); kind(err) != tool.Busy || !strings.Contains(err.Error(), "1h0m0s") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/",
+		Polite: true}); kind(err) != tool.Busy || !strings.Contains(err.Error(), "1h0m0s") {
 		t.Error(err)
 	}
-	for _, r := range []outbound.Request{{URL: "http://www.example.org/"}, {URL: "http://b.example.org/", Polite: true}} {
+	for _, r := range []outbound.Request{{URL: "http://www.example.org/"},
+		{URL: "http://b.example.org/", Polite: true}} {
 		if _, _, err := get(t.Context(), c, r); err != nil {
 			t.Errorf("%+v: %v", r, err)
 		}

@@ -21,7 +21,8 @@ func TestTricks(t *testing.T) {
 	address, visits := proxy(t, ProxyOptions{Dialer: d})
 	asked := 0
 	for _, host := range hosts {
-		if conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, s.port)); err == nil || kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid {
+		if conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, s.port)); err == nil ||
+			kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v %v; want it refused", host, conn, err)
 		}
 		target, err := NewTarget(host, s.port)
@@ -50,11 +51,12 @@ func TestTricks(t *testing.T) {
 	t.Logf("%d hosts, %d requests", len(hosts), asked)
 }
 
-// TestHonest is what makes the table above worth something: the same ways lead
+// TestHonest returns what makes the table above worth something: the same ways lead
 // there when they may.
 func TestHonest(t *testing.T) {
 	s := listen(t)
-	d := dialer(t, Rules{Allow: []string{"nothing.example"}, AllowPrivate: []string{"127.0.0.1:" + s.port, "Model.Lan.:" + s.port, "models:" + s.port, "[::1]:" + s.port}},
+	d := dialer(t, Rules{Allow: []string{"nothing.example"},
+		AllowPrivate: []string{"127.0.0.1:" + s.port, "Model.Lan.:" + s.port, "models:" + s.port, "[::1]:" + s.port}},
 		map[string][]string{"model.lan": {"127.0.0.1"}, "models": {"127.0.0.3 127.0.0.1"}})
 	address, _ := proxy(t, ProxyOptions{Dialer: d})
 	for _, host := range []string{"127.0.0.1", "127.0.0.1.", "model.lan", "MODEL.lan.", "models"} {
@@ -90,7 +92,8 @@ func TestHonest(t *testing.T) {
 // TestRebinding has a name that is public when it is asked about first.
 func TestRebinding(t *testing.T) {
 	s := listen(t)
-	r := &names{answers: map[string][]string{"rebind.example.com": {"93.184.215.14 127.0.0.1", "127.0.0.1", "::1 10.0.0.1"}}}
+	r := &names{answers: map[string][]string{"rebind.example.com": {"93.184.215.14 127.0.0.1", "127.0.0.1",
+		"::1 10.0.0.1"}}}
 	d, err := NewDialer(Rules{}, r)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +106,8 @@ func TestRebinding(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].String() != "93.184.215.14" {
 		t.Errorf("%v, %v; want the public one alone", found, err)
 	}
-	for _, to := range []string{"127.0.0.1:" + s.port, "[::1]:" + s.port, "[::ffff:127.0.0.1]:" + s.port, "93.184.215.14:1", "169.254.169.254:" + s.port, "nonsense"} {
+	for _, to := range []string{"127.0.0.1:" + s.port, "[::1]:" + s.port, "[::ffff:127.0.0.1]:" + s.port,
+		"93.184.215.14:1", "169.254.169.254:" + s.port, "nonsense"} {
 		if err := d.control(target)(t.Context(), "tcp4", to, nil); kindOf(err) != tool.Refused {
 			t.Errorf("what is dialled in the end is %s: %v", to, err)
 		}
@@ -112,7 +116,8 @@ func TestRebinding(t *testing.T) {
 		t.Error(err)
 	}
 	// race is given an address that lookup would not have let through.
-	if conn, err := d.race(t.Context(), "tcp", target, []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}); kindOf(err) != tool.Refused {
+	if conn, err := d.race(t.Context(), "tcp", target,
+		[]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}); kindOf(err) != tool.Refused {
 		t.Errorf("%v, %v", conn, err)
 	}
 	for range 2 {
@@ -133,7 +138,8 @@ func TestRebinding(t *testing.T) {
 func TestInsideIsOneAnswer(t *testing.T) {
 	d := dialer(t, Rules{}, map[string][]string{"a.example.com": {"10.0.0.1"}, "b.example.com": {"127.0.0.1"}})
 	want := ""
-	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[fd00:ec2::254]", "localhost", "x.internal", "a.example.com", "b.example.com"} {
+	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[fd00:ec2::254]", "localhost",
+		"x.internal", "a.example.com", "b.example.com"} {
 		_, err := d.DialContext(t.Context(), "tcp", host+":80")
 		if kindOf(err) != tool.Refused {
 			t.Fatalf("%s: %v", host, err)

@@ -53,7 +53,8 @@ func TestRetryAfter(t *testing.T) {
 
 func FuzzRetryAfter(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for _, header := range []string{"", "0", "7", "0.25", "-5", "1e9", "NaN", "99999999999999999999", "Fri, 02 Jan 2026 03:04:15 GMT"} {
+	for _, header := range []string{"", "0", "7", "0.25", "-5", "1e9", "NaN", "99999999999999999999",
+		"Fri, 02 Jan 2026 03:04:15 GMT"} {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {

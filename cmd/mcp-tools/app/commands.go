@@ -178,7 +178,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 	if err != nil {
 		return "", nil, err
 	}
-	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log, Note: func(v egress.Visit) {
+	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log, OnEvent: func(v egress.ProxyEvent) {
 		a.log.Debug("a command connected", "agent", c.Agent, "to", v.Target.String(), "err", v.Err, "sent", v.Sent,
 			"received", v.Received)
 	}})

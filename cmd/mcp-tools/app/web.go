@@ -210,13 +210,13 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 			}
 			dialer, err := egress.NewDialer(rules, net.DefaultResolver)
 			if err == nil && proxy != nil {
-				dialer, err = dialer.Through(proxy)
+				dialer, err = dialer.ThroughProxy(proxy)
 			}
 			if err != nil {
 				return nil, err
 			}
 			return egress.NewProxy(egress.ProxyOptions{
-				Dialer: dialer, Log: a.log, Refused: func(to egress.Target, err error) { refused(to.String(), err) },
+				Dialer: dialer, Log: a.log, OnRefused: func(to egress.Target, err error) { refused(to.String(), err) },
 			}), nil
 		},
 	})

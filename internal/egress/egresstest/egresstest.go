@@ -17,6 +17,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http/httptest"
@@ -46,7 +48,7 @@ func Client(t testing.TB, hosts map[string]*httptest.Server) outbound.Client {
 // Client returns one for this internet.
 func (n *Net) Client(t testing.TB) outbound.Client {
 	t.Helper()
-	c, err := egress.NewClient(egress.ClientOptions{Resolver: n, Proxy: n.Way, Roots: n.Roots})
+	c, err := egress.NewClient(egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL, Roots: n.Roots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +75,10 @@ func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, 
 	t.Helper()
 	o := egress.ProxyOptions{Dialer: n.dialer(t)}
 	if refused != nil {
-		o.Refused = func(to egress.Target, err error) { refused(to.String(), err) }
+		o.OnRefused = func(to egress.Target, err error) { refused(to.String(), err) }
 	}
 	if note != nil {
-		o.Note = func(v egress.Visit) { note(v.Target.String()) }
+		o.OnEvent = func(v egress.ProxyEvent) { note(v.Target.String()) }
 	}
 	return egress.NewProxy(o)
 }
@@ -85,7 +87,7 @@ func (n *Net) dialer(t testing.TB) *egress.Dialer {
 	t.Helper()
 	d, err := egress.NewDialer(egress.Rules{}, n)
 	if err == nil {
-		d, err = d.Through(n.Way)
+		d, err = d.ThroughProxy(n.ProxyURL)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -95,20 +97,20 @@ func (n *Net) dialer(t testing.TB) *egress.Dialer {
 
 // A Net is an internet. It resolves names, and is what egress.ClientOptions want.
 type Net struct {
-	Way   *url.URL       // a SOCKS5 proxy: the only way into it
-	Roots *x509.CertPool // who signs for its hosts
+	ProxyURL *url.URL       // a SOCKS5 proxy: the only way into it
+	Roots    *x509.CertPool // who signs for its hosts
 
-	mu      sync.Mutex
-	names   map[string][]string     // answers to lookups; each takes one, and the last for ever
-	asked   []string                // names that were looked up
-	reached []string                // addresses that were dialled
-	doors   map[netip.AddrPort]door // what is at an address and a port
-	signer  *signer
-	next    netip.Addr
+	mu          sync.Mutex
+	names       map[string][]string         // answers to lookups; each takes one, and the last for ever
+	lookups     []string                    // names that were looked up
+	dialed      []string                    // addresses that were dialled
+	endpoints   map[netip.AddrPort]endpoint // what is at an address and a port
+	authority   *authority
+	nextAddress netip.Addr
 }
 
-// A door is what is behind an address and a port.
-type door struct {
+// A endpoint is what is behind an address and a port.
+type endpoint struct {
 	server string // where it listens
 	name   string // TLS ends here, with a certificate for this name; "": it does not
 }
@@ -116,8 +118,9 @@ type door struct {
 // New makes an internet that lasts as long as the test.
 func New(t testing.TB, hosts map[string]*httptest.Server) *Net {
 	t.Helper()
-	n := &Net{Roots: x509.NewCertPool(), names: map[string][]string{}, doors: map[netip.AddrPort]door{}, next: netip.MustParseAddr("93.184.216.1")}
-	n.signer = newSigner(t, n.Roots)
+	n := &Net{Roots: x509.NewCertPool(), names: map[string][]string{}, endpoints: map[netip.AddrPort]endpoint{},
+		nextAddress: netip.MustParseAddr("93.184.216.1")}
+	n.authority = newAuthority(t, n.Roots)
 	for host, server := range hosts {
 		n.Add(host, server)
 	}
@@ -130,31 +133,31 @@ func (n *Net) Add(host string, server *httptest.Server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	name, port, single := strings.Cut(host, ":")
-	at := n.next
+	at := n.nextAddress
 	if known := n.names[name]; len(known) > 0 {
 		at = netip.MustParseAddr(known[0])
 	} else {
-		n.next = n.next.Next()
+		n.nextAddress = n.nextAddress.Next()
 		n.names[name] = []string{at.String()}
 	}
-	plain := door{server: server.Listener.Addr().String()}
-	secure := door{plain.server, name}
+	plain := endpoint{server: server.Listener.Addr().String()}
+	secure := endpoint{plain.server, name}
 	if server.TLS != nil {
 		secure.name = ""
 		n.Roots.AddCert(server.Certificate())
 	}
 	if single {
-		n.doors[netip.MustParseAddrPort(at.String()+":"+port)] = plain
+		n.endpoints[netip.MustParseAddrPort(at.String()+":"+port)] = plain
 		return
 	}
-	n.doors[netip.AddrPortFrom(at, 80)] = plain
-	n.doors[netip.AddrPortFrom(at, 443)] = secure
+	n.endpoints[netip.AddrPortFrom(at, 80)] = plain
+	n.endpoints[netip.AddrPortFrom(at, 443)] = secure
 }
 
-// KeyPin is the SHA-256 in base64 of the public key in all certificates of this
+// KeyPin returns the SHA-256 in base64 of the public key in all certificates of this
 // internet, as browsers and others want it who are to trust one key.
 func (n *Net) KeyPin() string {
-	der, err := x509.MarshalPKIXPublicKey(n.signer.key.Public())
+	der, err := x509.MarshalPKIXPublicKey(n.authority.key.Public())
 	if err != nil {
 		return "" // which nothing trusts
 	}
@@ -170,32 +173,32 @@ func (n *Net) Resolve(name string, answers ...string) {
 	n.names[name] = answers
 }
 
-// Address is what a name is at.
+// Address returns what a name is at.
 func (n *Net) Address(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.names[name][0]
 }
 
-// Asked are the names that were looked up.
-func (n *Net) Asked() []string {
+// Lookups returns the names that were looked up.
+func (n *Net) Lookups() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]string(nil), n.asked...)
+	return append([]string(nil), n.lookups...)
 }
 
-// Reached are the addresses that were dialled, whether something is there or not.
-func (n *Net) Reached() []string {
+// Dialed returns the addresses that were dialled, whether something is there or not.
+func (n *Net) Dialed() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]string(nil), n.reached...)
+	return append([]string(nil), n.dialed...)
 }
 
 // LookupNetIP makes a Net an [egress.Resolver].
 func (n *Net) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked = append(n.asked, host)
+	n.lookups = append(n.lookups, host)
 	key := strings.TrimSuffix(host, ".")
 	all := n.names[key]
 	if len(all) == 0 {
@@ -213,21 +216,21 @@ func (n *Net) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr
 	return out, nil
 }
 
-// A signer makes certificates that only this test believes.
-type signer struct {
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-	mu   sync.Mutex
-	made map[string]*tls.Certificate
+// A authority makes certificates that only this test believes.
+type authority struct {
+	key   *ecdsa.PrivateKey
+	cert  *x509.Certificate
+	mu    sync.Mutex
+	certs map[string]*tls.Certificate
 }
 
-func newSigner(t testing.TB, roots *x509.CertPool) *signer {
+func newAuthority(t testing.TB, roots *x509.CertPool) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &signer{key: key, made: map[string]*tls.Certificate{}}
+	s := &authority{key: key, certs: map[string]*tls.Certificate{}}
 	s.cert = template("the signer of a test")
 	s.cert.IsCA, s.cert.BasicConstraintsValid, s.cert.KeyUsage = true, true, x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, s.cert, s.cert, key.Public(), key)
@@ -248,10 +251,10 @@ func template(name string) *x509.Certificate {
 }
 
 // certificate is one for a name.
-func (s *signer) certificate(name string) (*tls.Certificate, error) {
+func (s *authority) certificate(name string) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if made := s.made[name]; made != nil {
+	if made := s.certs[name]; made != nil {
 		return made, nil
 	}
 	cert := template(name)
@@ -261,6 +264,113 @@ func (s *signer) certificate(name string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	made := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: s.key}
-	s.made[name] = made
+	s.certs[name] = made
 	return made, nil
+}
+
+// listen serves the way in until the test ends.
+func (n *Net) listen(t testing.TB) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.ProxyURL = &url.URL{Scheme: "socks5", Host: l.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+				n.connect(ctx, conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		_ = l.Close()
+		all.Wait()
+	})
+}
+
+// connect serves one request of SOCKS5 for an address.
+func (n *Net) connect(ctx context.Context, conn net.Conn) {
+	to, err := readTarget(conn)
+	if err != nil {
+		return
+	}
+	n.mu.Lock()
+	n.dialed = append(n.dialed, to.String())
+	d, found := n.endpoints[to]
+	n.mu.Unlock()
+	if !found {
+		_, _ = conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0}) // refused
+		return
+	}
+	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.server)
+	if err != nil {
+		_, _ = conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0})
+		return
+	}
+	defer server.Close()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if _, err := conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0}); err != nil {
+		return
+	}
+	if d.name != "" {
+		conn = tls.Server(conn, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate,
+			error) {
+			return n.authority.certificate(d.name)
+		}})
+	}
+	copyBoth(conn, server)
+}
+
+// copyBoth takes bytes both ways until one side ends.
+func copyBoth(a, b net.Conn) {
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			half, ok := way[0].(interface{ CloseWrite() error })
+			if !ok || half.CloseWrite() != nil {
+				_ = way[0].Close()
+			}
+		})
+	}
+	both.Wait()
+}
+
+// readTarget reads where a client of SOCKS5 wants to go.
+func readTarget(conn io.ReadWriter) (netip.AddrPort, error) {
+	none := netip.AddrPort{}
+	var head [2]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
+		return none, err
+	}
+	if _, err := io.CopyN(io.Discard, conn, int64(head[1])); err != nil {
+		return none, err
+	}
+	if _, err := conn.Write([]byte{5, 0}); err != nil {
+		return none, err
+	}
+	var request [4]byte
+	if _, err := io.ReadFull(conn, request[:]); err != nil {
+		return none, err
+	}
+	size, ok := map[byte]int{1: 4, 4: 16}[request[3]]
+	if !ok {
+		return none, errors.New("this is not an address")
+	}
+	rest := make([]byte, size+2)
+	if _, err := io.ReadFull(conn, rest); err != nil {
+		return none, err
+	}
+	addr, _ := netip.AddrFromSlice(rest[:size])
+	return netip.AddrPortFrom(addr, uint16(rest[size])<<8|uint16(rest[size+1])), nil
 }

@@ -19,7 +19,10 @@ import (
 
 // A proxy leads into the same internet, with a certificate for the pinned key.
 func TestProxy(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.Host) }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.WriteString(w, "hello "+r.Host)
+	}))
 	defer plain.Close()
 	n := New(t, map[string]*httptest.Server{"docs.example.org": plain})
 	asked := make(chan string, 2)
@@ -34,7 +37,8 @@ func TestProxy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: l.Addr().String()}), TLSClientConfig: &tls.Config{RootCAs: n.Roots}}
+	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: l.Addr().String()}),
+		TLSClientConfig: &tls.Config{RootCAs: n.Roots}}
 	res, err := (&http.Client{Transport: transport}).Get("https://docs.example.org/")
 	if err != nil {
 		t.Fatal(err)
@@ -56,14 +60,18 @@ func TestProxy(t *testing.T) {
 }
 
 func TestClient(t *testing.T) {
-	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.Host+" "+r.Proto) })
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.WriteString(w, "hello "+r.Host+" "+r.Proto)
+	})
 	plain := httptest.NewServer(hello)
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(hello)
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	defer secure.Close()
-	c := Client(t, map[string]*httptest.Server{"docs.example.org": plain, "docs.example.org:8080": plain, "www.example.com": secure})
+	c := Client(t, map[string]*httptest.Server{"docs.example.org": plain, "docs.example.org:8080": plain,
+		"www.example.com": secure})
 	for url, want := range map[string]string{
 		"http://docs.example.org/":      "hello docs.example.org HTTP/1.1",
 		"https://docs.example.org/":     "hello docs.example.org HTTP/1.1",
@@ -80,7 +88,8 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, text, err)
 		}
 	}
-	for url, kind := range map[string]tool.Kind{plain.URL: tool.Refused, "http://other.example.org/": tool.NotFound, "http://docs.example.org:81/": tool.Unavailable, "http://93.184.216.200/": tool.Unavailable} {
+	for url, kind := range map[string]tool.Kind{plain.URL: tool.Refused, "http://other.example.org/": tool.NotFound,
+		"http://docs.example.org:81/": tool.Unavailable, "http://93.184.216.200/": tool.Unavailable} {
 		if _, err := c.Do(t.Context(), outbound.Request{URL: url}); err == nil || tool.AsError(err).Kind != kind {
 			t.Errorf("%s: %v", url, err)
 		}

@@ -34,7 +34,8 @@ user@127.0.0.1 example.com@127.0.0.1 127.0.0.1#example.com 127.0.0.1?x 127.0.0.1
 \xff.example.com \u202e1.0.0.721 xn--a.\u0131.localhost \u2024\u2024 ..`
 
 func unquote(text string) string {
-	return strings.NewReplacer(`\x00`, "\x00", `\u0000`, "\x00", `\xff`, "\xff", `\t`, "\t", `\r\n`, "\r\n", `\u00ad`, "\u00ad", `\u3002`, "\u3002",
+	return strings.NewReplacer(`\x00`, "\x00", `\u0000`, "\x00", `\xff`, "\xff", `\t`, "\t", `\r\n`, "\r\n", `\u00ad`,
+		"\u00ad", `\u3002`, "\u3002",
 		`\u202e`, "\u202e", `\u0131`, "\u0131", `\u2024`, "\u2024", `\\`, `\`).Replace(text)
 }
 
@@ -51,7 +52,8 @@ func Hosts() (hosts []string, answers map[string][]string) {
 		}
 		answers[strings.TrimSuffix(strings.ToLower(host), ".")] = []string{addr}
 	}
-	return append(hosts, "", " ", strings.Repeat("a", 64)+".example.com", strings.Repeat("a.", 127)+"com", strings.Repeat("1.", 2000)+"1"), answers
+	return append(hosts, "", " ", strings.Repeat("a", 64)+".example.com", strings.Repeat("a.", 127)+"com",
+		strings.Repeat("1.", 2000)+"1"), answers
 }
 
 // urls are whole URLs by which somebody may try to reach PORT of this machine.

@@ -14,7 +14,7 @@ import (
 
 func mustLink(t testing.TB, text string) link {
 	t.Helper()
-	l, err := readLink(text)
+	l, err := parseLink(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,23 +27,23 @@ func answered(status int, after string) *http.Response {
 
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(2)
+		turns := newThrottle(2)
 		a, b := mustLink(t, "http://a.example.org/"), mustLink(t, "http://b.example.org/")
-		first, err := turns.take(t.Context(), a)
+		first, err := turns.acquire(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := turns.take(t.Context(), a); err != nil {
+		if _, err := turns.acquire(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if leave, err := turns.take(t.Context(), b); err != nil {
+		if leave, err := turns.acquire(t.Context(), b); err != nil {
 			t.Error("another host waits for the first one")
 		} else {
 			leave()
 		}
 		got := make(chan error)
 		go func() {
-			_, err := turns.take(t.Context(), a)
+			_, err := turns.acquire(t.Context(), a)
 			got <- err
 		}()
 		synctest.Wait()
@@ -57,14 +57,14 @@ func TestTurns(t *testing.T) {
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &lateError{time.Second})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &timeoutError{time.Second})
 		defer cancel()
-		if _, err := turns.take(ctx, a); kindOf(err) != tool.Busy {
+		if _, err := turns.acquire(ctx, a); kindOf(err) != tool.Busy {
 			t.Error(err)
 		}
 		gone, end := context.WithCancel(t.Context())
 		end()
-		if _, err := turns.take(gone, a); kindOf(err) != tool.Cancelled {
+		if _, err := turns.acquire(gone, a); kindOf(err) != tool.Cancelled {
 			t.Error(err)
 		}
 	})
@@ -72,29 +72,31 @@ func TestTurns(t *testing.T) {
 
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(2)
+		turns := newThrottle(2)
 		a := mustLink(t, "http://a.example.org/")
 		began := time.Now()
 		wait := func() (time.Duration, error) {
 			began = time.Now()
-			leave, err := turns.take(t.Context(), a)
+			leave, err := turns.acquire(t.Context(), a)
 			if err == nil {
 				leave()
 			}
 			return time.Since(began), err
 		}
-		for _, calm := range []*http.Response{answered(200, "4"), answered(429, ""), answered(429, "soon"), answered(503, "-1"), answered(503, began.Add(-time.Hour).UTC().Format(http.TimeFormat))} {
-			turns.heed(t.Context(), a, calm)
+		for _, calm := range []*http.Response{answered(200, "4"), answered(429, ""), answered(429, "soon"),
+			answered(503, "-1"), answered(503, began.Add(-time.Hour).UTC().Format(http.TimeFormat))} {
+			turns.noteRetryAfter(t.Context(), a, calm)
 		}
 		if took, err := wait(); took != 0 || err != nil {
 			t.Errorf("nothing was asked for: %s, %v", took, err)
 		}
-		turns.heed(t.Context(), a, answered(429, "4"))
-		turns.heed(t.Context(), a, answered(429, "1")) // says less, and means no less
+		turns.noteRetryAfter(t.Context(), a, answered(429, "4"))
+		turns.noteRetryAfter(t.Context(), a, answered(429, "1")) // says less, and means no less
 		if took, err := wait(); took != 4*time.Second || err != nil {
 			t.Errorf("%s, %v", took, err)
 		}
-		turns.heed(t.Context(), a, answered(503, time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
+		turns.noteRetryAfter(t.Context(), a, answered(503,
+			time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
 		if took, err := wait(); took != 0 || kindOf(err) != tool.Busy || !strings.Contains(err.Error(), "1m30s") {
 			t.Errorf("%s, %v", took, err)
 		}
@@ -102,8 +104,8 @@ func TestPause(t *testing.T) {
 		if took, err := wait(); took != 4*time.Second || err != nil {
 			t.Errorf("%s, %v", took, err)
 		}
-		turns.heed(t.Context(), a, answered(429, "99999999"))
-		time.Sleep(maxPause)
+		turns.noteRetryAfter(t.Context(), a, answered(429, "99999999"))
+		time.Sleep(maxRetryAfter)
 		if took, err := wait(); took != 0 || err != nil {
 			t.Errorf("for ever: %s, %v", took, err)
 		}
@@ -111,17 +113,17 @@ func TestPause(t *testing.T) {
 }
 
 func TestTurnsAreBounded(t *testing.T) {
-	turns := newTurns(2)
+	turns := newThrottle(2)
 	held := mustLink(t, "http://held.example.org/")
-	leave, err := turns.take(t.Context(), held)
+	leave, err := turns.acquire(t.Context(), held)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 * maxHosts {
 		l := mustLink(t, fmt.Sprintf("http://h%d.example.org/", i))
-		turns.heed(t.Context(), l, answered(429, "100"))
+		turns.noteRetryAfter(t.Context(), l, answered(429, "100"))
 	}
-	if len(turns.hosts) > maxHosts || turns.hosts[visitOf(t.Context(), held)] == nil {
+	if len(turns.hosts) > maxHosts || turns.hosts[hostKeyFor(t.Context(), held)] == nil {
 		t.Errorf("%d hosts", len(turns.hosts))
 	}
 	leave()
@@ -129,16 +131,16 @@ func TestTurnsAreBounded(t *testing.T) {
 
 func TestTurnsAreEachCallersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(1)
+		turns := newThrottle(1)
 		at := link{target: Target{Host: "example.com", Port: 443}}
 		as := func(user string) context.Context {
 			return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: user}})
 		}
-		if _, err := turns.take(as("ann"), at); err != nil { // and keeps it
+		if _, err := turns.acquire(as("ann"), at); err != nil { // and keeps it
 			t.Fatal(err)
 		}
-		turns.heed(as("ann"), at, answered(429, "3600"))
-		leave, err := turns.take(as("bob"), at)
+		turns.noteRetryAfter(as("ann"), at, answered(429, "3600"))
+		leave, err := turns.acquire(as("bob"), at)
 		if err != nil {
 			t.Fatalf("one caller keeps another from a host: %v", err)
 		}

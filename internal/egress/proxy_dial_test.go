@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// operators is a proxy of HTTP that answers by itself, and notes what for.
+// operators returns a proxy of HTTP that answers by itself, and notes what for.
 func operators(t *testing.T) (way *url.URL, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -48,21 +48,28 @@ func operators(t *testing.T) (way *url.URL, asked func() []string) {
 func TestOperatorsProxy(t *testing.T) {
 	way, asked := operators(t)
 	n := egresstest.New(t, nil)
-	local := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "directly") }))
+	local := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "directly")
+	}))
 	defer local.Close()
 	rules := egress.Rules{AllowPrivate: []string{local.Listener.Addr().String()}, Deny: []string{"denied.example.org"}}
-	c := newClient(t, egress.ClientOptions{Resolver: n, Proxy: way, Rules: func(string) (egress.Rules, error) { return rules, nil }})
+	c := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: way,
+		Rules: func(string) (egress.Rules, error) { return rules, nil }})
 	for url, want := range map[string]string{"http://www.example.org/": "by proxy", local.URL: "directly"} {
 		if _, text, err := get(t.Context(), c, outbound.Request{URL: url}); err != nil || text != want {
 			t.Errorf("%s: %q, %v", url, text, err)
 		}
 	}
 	for url, want := range map[string]tool.Kind{
-		"https://www.example.org/": tool.Unavailable, "http://denied.example.org/": tool.Refused, "http://localhost/": tool.Refused, "http://10.0.0.1/": tool.Refused,
-		"http://metadata.google.internal/": tool.Refused, "http://0x7f.1/": tool.Invalid, "http://" + way.Host + "/": tool.Refused,
+		"https://www.example.org/": tool.Unavailable, "http://denied.example.org/": tool.Refused,
+		"http://localhost/": tool.Refused, "http://10.0.0.1/": tool.Refused,
+		"http://metadata.google.internal/": tool.Refused, "http://0x7f.1/": tool.Invalid, "http://" + way.Host +
+			"/": tool.Refused,
 	} {
 		_, _, err := get(t.Context(), c, outbound.Request{URL: url})
-		if kind(err) != want || strings.Contains(err.Error(), way.Host) && !strings.Contains(url, way.Host) || strings.Contains(err.Error(), "pass") {
+		if kind(err) != want || strings.Contains(err.Error(), way.Host) && !strings.Contains(url, way.Host) ||
+			strings.Contains(err.Error(), "pass") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -70,22 +77,26 @@ func TestOperatorsProxy(t *testing.T) {
 	if want := "GET www.example.org Basic bWU6cGFzcw==, CONNECT www.example.org:443 Basic bWU6cGFzcw=="; len(asked()) != 2 || !strings.Contains(got, strings.Split(want, ", ")[0]) || !strings.Contains(got, strings.Split(want, ", ")[1]) {
 		t.Errorf("the proxy was asked %s", got)
 	}
-	if len(n.Asked()) > 0 {
-		t.Errorf("looked up here: %q", n.Asked())
+	if len(n.Lookups()) > 0 {
+		t.Errorf("looked up here: %q", n.Lookups())
 	}
 }
 
 // TestSocksIsAskedForAddresses, and for none that is inside.
 func TestSocksIsAskedForAddresses(t *testing.T) {
-	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org")
+	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "x")
+	}, "www.example.org")
 	n.Resolve("inside.example.org", "10.0.0.1 127.0.0.1 ::1")
 	n.Resolve("mixed.example.org", "10.0.0.1 "+n.Address("www.example.org"))
-	for url, want := range map[string]tool.Kind{"www.example.org": "", "mixed.example.org": "", "inside.example.org": tool.Refused, "127.0.0.1": tool.Refused, "[::ffff:10.0.0.1]": tool.Invalid} {
+	for url, want := range map[string]tool.Kind{"www.example.org": "", "mixed.example.org": "",
+		"inside.example.org": tool.Refused, "127.0.0.1": tool.Refused, "[::ffff:10.0.0.1]": tool.Invalid} {
 		if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://" + url}); kind(err) != want {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, at := range n.Reached() {
+	for _, at := range n.Dialed() {
 		if at != n.Address("www.example.org")+":80" {
 			t.Errorf("it was asked for %s", at)
 		}
@@ -99,27 +110,35 @@ func TestBadWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		way.User = url.UserPassword("me", "canary")
-		if _, err := egress.NewClient(egress.ClientOptions{Proxy: way}); err == nil || strings.Contains(err.Error(), "canary") {
+		if _, err := egress.NewClient(egress.ClientOptions{Proxy: way}); err == nil ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("ALL_PROXY", "http://127.0.0.1:1")
-	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org")
+	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "x")
+	}, "www.example.org")
 	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/"}); err != nil {
 		t.Errorf("a proxy of the environment: %v", err)
 	}
 }
 
-// TestDialerServesAProxy is how a browser gets the same internet.
+// TestDialerServesAProxy returns how a browser gets the same internet.
 func TestDialerServesAProxy(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "page")
+	}))
 	defer server.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := egress.NewProxy(egress.ProxyOptions{Dialer: egresstest.Dialer(t, map[string]*httptest.Server{"www.example.org": server})})
+	p := egress.NewProxy(egress.ProxyOptions{Dialer: egresstest.Dialer(t,
+		map[string]*httptest.Server{"www.example.org": server})})
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = p.Serve(t.Context(), l) })
 	defer serving.Wait()
