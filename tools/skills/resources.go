@@ -77,14 +77,18 @@ type Resource struct {
 	Description string
 }
 
-const scheme = "skill://"
+// Scheme begins the URI of each file of a skill.
+const Scheme = "skill://"
+
+// URI returns the URI of the SKILL.md of a skill.
+func URI(name string) string { return Scheme + name + "/" + skill.Main }
 
 // Resources lists SKILL.md of the skills that the caller sees, by name, beginning after one. Other files are read by
 // the template skill://{name}/{+path}.
 func (l *Library) Resources(ctx context.Context, after string, limit int) (list []Resource, more bool, err error) {
 	prompts, more, err := l.Prompts(ctx, after, limit)
 	for _, p := range prompts {
-		list = append(list, Resource{URI: scheme + p.Name + "/" + skill.Main, Name: p.Name, Description: p.Description})
+		list = append(list, Resource{URI: URI(p.Name), Name: p.Name, Description: p.Description})
 	}
 	return list, more, err
 }
@@ -94,7 +98,7 @@ const maxResource = 1 << 20
 
 // Resource returns a file of a skill by its URI, and whether it is text. Reading a file does not count as a use.
 func (l *Library) Resource(ctx context.Context, uri string) (data []byte, isText bool, err error) {
-	rest, ok := strings.CutPrefix(uri, scheme)
+	rest, ok := strings.CutPrefix(uri, Scheme)
 	name, file, hasFile := strings.Cut(rest, "/")
 	file, err = url.PathUnescape(file)
 	if !ok || !hasFile || err != nil || !skill.ValidSlug(name) || !isLocal(file) || skill.IsJunk(file) {

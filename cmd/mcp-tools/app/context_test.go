@@ -99,7 +99,7 @@ func TestRemovalsAreNews(t *testing.T) {
 	for topic, want := range map[string]struct {
 		uri  func(string) string
 		path string
-	}{memory.Topic: {memoryURI, "memory/deploy.md"}, memory.ContextTopic: {contextURI, contextfiles.User}} {
+	}{memory.Topic: {memory.URI, "memory/deploy.md"}, memory.ContextTopic: {contextfiles.URI, contextfiles.User}} {
 		changes, err := h.store.Changes(t.Context(), store.Cursor{}, 10, topic)
 		if err != nil || len(changes) != 2 {
 			t.Fatalf("%s: %v, %v", topic, changes, err)
@@ -140,7 +140,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 		if err != nil || len(page) != c.uris {
 			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
 		}
-		parts, err := lib.Read(c.ctx, caller, contextURI(contextfiles.Soul))
+		parts, err := lib.Read(c.ctx, caller, contextfiles.URI(contextfiles.Soul))
 		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" &&
 			(err != nil || parts[0].Text != c.text) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
@@ -153,12 +153,12 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), all, err)
 		}
 		values, _, err := lib.Complete(c.ctx, caller,
-			server.Blank{Of: server.Ref{URI: contextURI("{name}")}, Name: "name", Value: "S"})
+			server.Blank{Of: server.Ref{URI: contextfiles.URI("{name}")}, Name: "name", Value: "S"})
 		if err != nil || len(values) != c.uris {
 			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
 		}
 	}
-	for _, ref := range []server.Ref{{URI: contextURI(contextfiles.Soul)}, {URI: contextURI("{name}")},
+	for _, ref := range []server.Ref{{URI: contextfiles.URI(contextfiles.Soul)}, {URI: contextfiles.URI("{name}")},
 		{Prompt: contextPrompt}} {
 		if got := lib.Tool(ref); got != readsContext {
 			t.Errorf("%+v is decided by %q", ref, got)

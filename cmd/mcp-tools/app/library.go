@@ -2,15 +2,9 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"net/url"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
@@ -22,36 +16,36 @@ import (
 // all context files.
 type library struct {
 	memory  *memory.Memory
-	files   memory.Files
 	skills  *skills.Library
 	context *contextfiles.Files
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.memory.Files(), a.skills, a.contextFiles}
+	return library{a.memory, a.skills, a.contextFiles}
 }
 
-const (
-	memoryScheme = "memory:///"
-	skillScheme  = "skill://"
-	pageOfMany   = 100
-)
+// pageSize is the number of memories or skills in a page.
+const pageSize = 100
 
 // The tools whose policy applies.
 const (
-	readsMemory = "memory_get"
-	usesSkill   = "use_skill"
+	readsMemory  = "memory_get"
+	usesSkill    = "use_skill"
+	readsContext = "read_file"
 )
+
+// contextPrompt returns all context files. No skill can have this name.
+const contextPrompt = "agent_context"
 
 func (library) Tools() []string { return []string{readsMemory, usesSkill, readsContext} }
 
 func (library) Tool(ref server.Ref) string {
 	switch {
-	case ref.Prompt == contextPrompt, strings.HasPrefix(ref.URI, contextScheme):
+	case ref.Prompt == contextPrompt, strings.HasPrefix(ref.URI, contextfiles.Scheme):
 		return readsContext
-	case ref.Prompt != "", strings.HasPrefix(ref.URI, skillScheme):
+	case ref.Prompt != "", strings.HasPrefix(ref.URI, skills.Scheme):
 		return usesSkill
-	case strings.HasPrefix(ref.URI, memoryScheme):
+	case strings.HasPrefix(ref.URI, memory.Scheme):
 		return readsMemory
 	}
 	return ""
@@ -60,55 +54,48 @@ func (library) Tool(ref server.Ref) string {
 func (library) Templates() []server.Template {
 	return []server.Template{
 		{
-			URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory",
+			URI: memory.Scheme + "{+path}", Name: "memory", Title: "Memory",
 			Description: "A memory, such as MEMORY.md",
 		},
 		{
-			URI: contextScheme + "{name}", Name: "context", Title: "Context file",
+			URI: contextfiles.Scheme + "{name}", Name: "context", Title: "Context file",
 			Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md",
 			MIME:        "text/markdown",
 		},
 		{
-			URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill",
+			URI: skills.Scheme + "{name}/{+path}", Name: "skill", Title: "File of a skill",
 			Description: "A file of a skill; SKILL.md is the skill itself",
 		},
 	}
 }
 
-// Resources lists context files, then memories, then skills. The cursor is a
-// digest of the path of the last memory of the page, since paths can be private,
-// or a slash and the name of the last skill.
+// Resources lists context files, then memories, then skills. The cursor is one of the
+// memories, or a slash and the name of the last skill.
 func (l library) Resources(
 	ctx context.Context, _ tool.Caller, cursor string,
 ) (page []server.Resource, next string, err error) {
-	if after, among := strings.CutPrefix(cursor, "/"); among {
+	if after, ok := strings.CutPrefix(cursor, "/"); ok {
 		return l.skillResources(ctx, after, nil)
 	}
 	if cursor == "" {
-		if page, err = l.contextResources(ctx); err != nil {
+		list, err := l.context.List(ctx, ".")
+		if err != nil {
 			return nil, "", err
 		}
-	}
-	list, err := l.files.List(ctx, ".")
-	if err != nil {
-		return nil, "", err
-	}
-	slices.SortFunc(list, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
-	if cursor != "" {
-		last := slices.IndexFunc(list, func(f workspace.SourceEntry) bool { return placeIn(f.Name) == cursor })
-		if last < 0 {
-			return nil, "", tool.Errorf(tool.Invalid, "the list has changed since the cursor was made").
-				Try("start again without a cursor")
+		for _, f := range list {
+			page = append(page, server.Resource{
+				URI: contextfiles.URI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified,
+			})
 		}
-		list = list[last+1:]
 	}
-	for i, f := range list {
-		if i == pageOfMany {
-			return page, placeIn(list[i-1].Name), nil
-		}
+	list, next, err := l.memory.Resources(ctx, cursor, pageSize)
+	for _, f := range list {
 		page = append(page, server.Resource{
-			URI: memoryURI(f.Name), Name: f.Name, MIME: textMIME(f.Name), Size: f.Size, Modified: f.Modified,
+			URI: memory.URI(f.Name), Name: f.Name, MIME: memory.MIME(f.Name), Size: f.Size, Modified: f.Modified,
 		})
+	}
+	if next != "" || err != nil {
+		return page, next, err
 	}
 	return l.skillResources(ctx, "", page)
 }
@@ -117,7 +104,7 @@ func (l library) Resources(
 func (l library) skillResources(
 	ctx context.Context, after string, page []server.Resource,
 ) (_ []server.Resource, next string, err error) {
-	list, more, err := l.skills.Resources(ctx, after, pageOfMany)
+	list, more, err := l.skills.Resources(ctx, after, pageSize)
 	for _, r := range list {
 		page = append(page, server.Resource{
 			URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown",
@@ -129,37 +116,14 @@ func (l library) skillResources(
 	return page, next, err
 }
 
-// placeIn returns the cursor after a memory, which does not reveal its name.
-func placeIn(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:12])
-}
-
-// textMIME returns the type of a memory, by the extension of its name.
-func textMIME(name string) string {
-	switch path.Ext(name) {
-	case ".md", ".markdown":
-		return "text/markdown"
-	case ".json":
-		return "application/json"
-	}
-	return "text/plain"
-}
-
-func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
-
 func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Part, error) {
-	if strings.HasPrefix(uri, contextScheme) {
-		return l.readContext(ctx, uri)
-	}
-	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
-		name, err := url.PathUnescape(escaped)
-		if err != nil {
-			return nil, tool.Errorf(tool.NotFound, "no memory %.200q", uri).
-				Try("send a URI such as %sMEMORY.md", memoryScheme)
-		}
-		d, err := l.memory.Get(ctx, name)
-		return []tool.Part{{URI: uri, Text: d.Text, MIME: textMIME(d.Path)}}, err
+	switch {
+	case strings.HasPrefix(uri, contextfiles.Scheme):
+		part, err := l.context.Resource(ctx, uri)
+		return []tool.Part{part}, err
+	case strings.HasPrefix(uri, memory.Scheme):
+		part, err := l.memory.Resource(ctx, uri)
+		return []tool.Part{part}, err
 	}
 	data, text, err := l.skills.Resource(ctx, uri)
 	if text {
@@ -172,7 +136,7 @@ func (l library) Prompts(ctx context.Context, c tool.Caller) (all []server.Promp
 	all = contextPrompts(c)
 	for after, more := "", true; more && err == nil; {
 		var list []skills.Prompt
-		if list, more, err = l.skills.Prompts(ctx, after, pageOfMany); len(list) == 0 {
+		if list, more, err = l.skills.Prompts(ctx, after, pageSize); len(list) == 0 {
 			break
 		}
 		for _, p := range list {
@@ -202,25 +166,39 @@ func (l library) Prompt(
 // Complete proposes names of context files, paths of memories and names of skills.
 func (l library) Complete(ctx context.Context, _ tool.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
-	case b.Of.URI == contextURI("{name}") && b.Name == "name":
-		list, err := l.context.List(ctx, ".")
-		for _, f := range list {
-			if strings.HasPrefix(f.Name, b.Value) {
-				values = append(values, f.Name)
-			}
-		}
-		return values, false, err
-	case b.Of.URI == memoryScheme+"{+path}" && b.Name == "path":
-		list, err := l.files.List(ctx, ".")
-		for _, f := range list {
-			if strings.HasPrefix(f.Name, b.Value) {
-				values = append(values, f.Name)
-			}
-		}
-		slices.Sort(values)
-		return values[:min(len(values), pageOfMany)], len(values) > pageOfMany, err
-	case strings.HasPrefix(b.Of.URI, skillScheme) && b.Name == "name":
-		values, err = l.skills.Complete(ctx, b.Value, pageOfMany)
+	case b.Of.URI == contextfiles.URI("{name}") && b.Name == "name":
+		values, err = l.context.Complete(ctx, b.Value)
+	case b.Of.URI == memory.Scheme+"{+path}" && b.Name == "path":
+		return l.memory.Complete(ctx, b.Value, pageSize)
+	case strings.HasPrefix(b.Of.URI, skills.Scheme) && b.Name == "name":
+		values, err = l.skills.Complete(ctx, b.Value, pageSize)
 	}
 	return values, false, err
+}
+
+// contextPrompts returns the prompt with all context files, for callers with an
+// agent.
+func contextPrompts(c tool.Caller) []server.Prompt {
+	if c.Agent == "" {
+		return nil
+	}
+	return []server.Prompt{
+		{
+			Name: contextPrompt, Title: "Agent context",
+			Description: "Who the agent is, how it works and for whom; to start a conversation with",
+		},
+	}
+}
+
+func (l library) fillContext(ctx context.Context, c tool.Caller) (server.Filled, error) {
+	if c.Agent == "" {
+		return server.Filled{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
+	}
+	text, err := l.context.Combined(ctx)
+	if text == "" {
+		text = "There are no context files for you and your user yet."
+	}
+	return server.Filled{
+		Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tool.Part{Text: text}}},
+	}, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
@@ -61,16 +62,16 @@ func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 		}
 		prompt := server.Change{Agent: o.Agent, User: o.User, Ref: server.Ref{Prompt: slug}, Listed: true}
 		file := prompt
-		file.Ref = server.Ref{URI: skillScheme + slug + "/SKILL.md"}
+		file.Ref = server.Ref{URI: skills.URI(slug)}
 		return []server.Change{prompt, file}
 	}
 	o, path, found, err := a.memories.Locate(ctx, k.Name)
 	if err != nil || !found {
 		return nil
 	}
-	uri := memoryURI(path)
+	uri := memory.URI(path)
 	if k.Topic == memory.ContextTopic {
-		uri = contextURI(path)
+		uri = contextfiles.URI(path)
 	}
 	return []server.Change{{Agent: o.Agent, User: o.User, Ref: server.Ref{URI: uri}, Listed: true}}
 }
@@ -87,7 +88,7 @@ func (a *App) watchSkills(ctx context.Context) {
 	}
 	err := skills.Watch(ctx, dirs, func(slug string) {
 		a.Server.Changed(server.Change{Ref: server.Ref{Prompt: slug}, Listed: true})
-		a.Server.Changed(server.Change{Ref: server.Ref{URI: skillScheme + slug + "/SKILL.md"}, Listed: true})
+		a.Server.Changed(server.Change{Ref: server.Ref{URI: skills.URI(slug)}, Listed: true})
 	})
 	if err != nil {
 		a.log.Debug("clients are not notified of skills in directories", "err", err)
