@@ -1,14 +1,13 @@
-// Package sandbox is where commands run: behind walls, or on the host.
+// Package sandbox describes where commands run: isolated, or on the host.
 //
-// There is one way to run a command. A small agent, which is this program
-// started again, is put where commands are to run; it starts them, passes on
-// what they write, kills their whole trees and takes everything with it when
-// the server is gone. A [Launcher] puts it there: kernel (namespaces, Landlock,
-// seccomp), docker (a container) or host (no walls). The packages below are one
-// for each, wire for what the two sides say to each other, agent for the far
-// side, and commands for who gets which walls and what is left running.
+// There is one way to run a command. A small agent, which is this program started
+// again, is placed where commands are to run. It starts them, forwards their output,
+// kills them with all their descendants, and ends everything when the server has ended.
+// A [Launcher] starts the agent: kernel (namespaces, Landlock, seccomp), docker (a
+// container) or host (no isolation). Package wire is the protocol, box is the server's
+// side, agent the other side, and commands decides which caller gets which sandbox.
 //
-// This package holds the words they share. It starts nothing itself.
+// This package holds the types that they share. It starts nothing itself.
 package sandbox
 
 import (
@@ -17,35 +16,35 @@ import (
 	"time"
 )
 
-// A Launcher puts agents behind one kind of walls.
+// A Launcher starts agents in one kind of sandbox.
 type Launcher interface {
-	// Name is docker, kernel or host.
+	// Name returns docker, kernel or host.
 	Name() string
-	// Probe finds out whether it works here. It may take a second.
+	// Probe tests whether it works here. It may take a second.
 	Probe(ctx context.Context) Finding
-	// Layout says where commands will see the ground.
+	// Layout returns where commands see the directories.
 	Layout(d Directories) Layout
-	// Launch starts an agent. What it returns lives until it is closed, which
-	// ends everything behind the walls; ctx bounds the start only.
+	// Launch starts an agent. The result lives until it is closed, which ends all
+	// commands in the sandbox; ctx bounds the start only.
 	Launch(ctx context.Context, w Walls) (Link, error)
 }
 
-// A Finding is what a Probe found.
+// A Finding is the result of a Probe.
 type Finding struct {
 	Works  bool
-	Holds  []Promise // what the walls keep here
-	Text   string    // one line for a person: what works and what is lacking
-	Advice string    // what to do about it; "" for nothing
+	Holds  []Promise // what the sandbox guarantees here
+	Text   string    // one line for the operator: what works and what is missing
+	Advice string    // what the operator can do about it; "" for nothing
 }
 
-// A Promise is something that walls can keep.
+// A Promise is something that a sandbox can guarantee.
 type Promise string
 
 // The promises.
 const (
-	Files     Promise = "files"     // nothing is read or changed but what is let in
-	Network   Promise = "network"   // nobody is reached
-	Processes Promise = "processes" // others are not seen, and none survives
+	Files     Promise = "files"     // only the permitted paths are read or changed
+	Network   Promise = "network"   // no other host is reached
+	Processes Promise = "processes" // other processes are not visible, and none outlives the sandbox
 	Memory    Promise = "memory"    // all commands together stay within the limit
 	Calls     Promise = "calls"     // system calls that ordinary programs never need are refused
 )
@@ -66,39 +65,39 @@ type Root struct {
 	Write bool
 }
 
-// A Layout is where commands see what is where on this machine.
+// A Layout maps paths of this machine to paths in the sandbox.
 type Layout struct {
 	Binds []Bind
 	Home  string // an empty directory that commands may write to; "" for none
 }
 
-// A Bind lets a file or directory in.
+// A Bind makes a file or directory visible in the sandbox.
 type Bind struct {
 	Host   string
 	Inside string
 	Write  bool
-	// NoLinks has nobody led elsewhere by a symbolic link in it: for a program
-	// with credentials, which others have put links in the way of. A container
-	// has this only where the server may mount.
+	// NoLinks disables symbolic links in it: other commands may have created links
+	// to mislead a program with credentials. A container supports this only if the
+	// server has the right to mount.
 	NoLinks bool
 }
 
-// Walls say what an agent and its commands get.
+// Walls is the specification of a sandbox: what an agent and its commands get.
 type Walls struct {
-	ID      string // random; names what is made outside
-	Owner   string // whose they are, for labels
+	ID      string // random; used in the names of containers, cgroups and directories
+	Owner   string // the principal, for labels
 	Binds   []Bind
-	Hidden  []string // of this machine: within binds, not to be seen
-	Locked  []string // of this machine: within binds, not to be changed
-	Home    string   // the home that the layout named: made for these walls, and gone with them
-	Proxy   string   // socket of a proxy on this machine: the only way out; "" for none
-	Open    bool     // the network of this machine, for those who want it (host only)
+	Hidden  []string // paths of this machine within binds that commands must not see
+	Locked  []string // paths of this machine within binds that commands must not change
+	Home    string   // Layout.Home; created for this sandbox, and removed with it
+	Proxy   string   // socket of a proxy on this machine, the only access to the network; "" for none
+	Open    bool     // use the network of this machine (host only)
 	Limits  Limits
-	Require []Promise // it is refused to start when one of them cannot be kept
+	Require []Promise // the launch fails if one of them is not guaranteed
 }
 
-// Limits are for all commands behind the walls, or for each where that cannot
-// be had. Zero means none.
+// Limits apply to all commands of a sandbox together, or to each where that is not
+// possible. Zero means no limit.
 type Limits struct {
 	Memory    int64 // bytes
 	Processes int
@@ -108,13 +107,14 @@ type Limits struct {
 	CPUTime   time.Duration // of each process
 }
 
-// Scratch is how much may lie in directories in memory where Memory is kept: no
-// killing gives that back, so what runs has to have the rest. Zero means any.
+// Scratch returns the size limit of directories in memory if Memory is enforced.
+// Killing processes does not free their contents, so some memory must remain for
+// processes. Zero means no limit.
 func (l Limits) Scratch() int64 {
 	if l.Memory <= 0 {
 		return l.Temp
 	}
-	const agent = 64 << 20 // and a little more than that
+	const agent = 64 << 20 // upper bound of the memory of the agent
 	most := max(min(l.Memory/4*3, l.Memory-agent), l.Memory/4)
 	if l.Temp <= 0 {
 		return most
@@ -122,12 +122,12 @@ func (l Limits) Scratch() int64 {
 	return min(l.Temp, most)
 }
 
-// A Link is the way to an agent: what is written goes to its stdin, what is
-// read is its stdout. Closing it ends the agent and all that it has started,
-// and returns when they are gone.
+// A Link is the connection to an agent: it writes to stdin and reads stdout of the
+// agent. Close ends the agent and all its descendants, and returns when they have
+// ended.
 type Link interface {
 	io.ReadWriteCloser
 	Holds() []Promise
-	// Describe is one line for a person.
+	// Describe returns one line for the operator.
 	Describe() string
 }

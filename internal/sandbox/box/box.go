@@ -1,9 +1,8 @@
-// Package box is the near side of a sandbox: it starts commands through an
-// agent and hands on what the agent says of them. It knows the order in which
-// an agent may speak, and believes nothing else: whoever breaks that order, or
-// falls silent in the middle of a frame, has lost the box and all that runs in
-// it. It does not know where the agent is, who the commands are for, or what
-// becomes of their output.
+// Package box is the server's side of a sandbox: it starts commands through an agent
+// and passes on the agent's messages. It does not trust the agent: if the agent
+// violates the protocol, or stops in the middle of a frame, the box is lost with all
+// commands in it. It does not know where the agent runs, to whom commands belong, or
+// how their output is used.
 //
 // Begin with [Open] and [Box.Start].
 package box
@@ -20,24 +19,24 @@ import (
 )
 
 var (
-	// ErrNoProgram is that the program of a command is not there.
+	// ErrNoProgram means that the program of a command was not found.
 	ErrNoProgram = errors.New("there is no such program")
-	// ErrNoDir is that the directory of a command is not there.
+	// ErrNoDir means that the directory of a command was not found.
 	ErrNoDir = errors.New("there is no such directory")
-	// ErrLost is that the sandbox is gone, with everything in it.
-	ErrLost = errors.New("the sandbox is gone")
-	// ErrEnded is that a command reads no more, as it has ended.
+	// ErrLost means that the sandbox has ended, with everything in it.
+	ErrLost = errors.New("the sandbox has ended")
+	// ErrEnded means that a command has ended and reads no more input.
 	ErrEnded = errors.New("the command has ended")
 )
 
 const (
-	// greeting is how long an agent may take to say hello.
-	greeting = 20 * time.Second
-	// answering is how long it may take to start a command.
-	answering = 20 * time.Second
-	// listening is how long it may read nothing of what it is told.
-	listening = 10 * time.Second
-	// maxFrame bounds the frames of an agent.
+	// helloTimeout is the timeout of the agent's first message.
+	helloTimeout = 20 * time.Second
+	// startTimeout is the timeout of a start.
+	startTimeout = 20 * time.Second
+	// sendTimeout is the timeout of a write to the agent.
+	sendTimeout = 10 * time.Second
+	// maxFrame is the maximum length of a frame from an agent.
 	maxFrame = 64 << 10
 )
 
@@ -53,17 +52,17 @@ type Box struct {
 	children map[uint32]*Child
 	err      error // why it was lost
 	closed   sync.Once
-	closing  error // what closing the link said
+	closing  error // the error of closing the link
 }
 
-// Open takes over a link and waits for its agent. When that does not come, the
-// link is closed.
+// Open takes ownership of a link and waits for the agent's first message. If it does
+// not arrive, Open closes the link.
 func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 	b := &Box{link: link, done: make(chan struct{}), children: map[uint32]*Child{}}
 	b.out = wire.NewWriter(link)
 	greeted := make(chan struct{})
 	go b.listen(greeted)
-	ctx, cancel := context.WithTimeout(ctx, greeting)
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	select {
 	case <-greeted:
@@ -78,31 +77,31 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 	}
 }
 
-// PID is the process number of the agent, as it sees itself.
+// PID returns the process ID of the agent, as the agent sees it.
 func (b *Box) PID() int { return b.hello.PID }
 
-// UID is the user that commands run as, as the agent sees it.
+// UID returns the user ID of commands, as the agent sees it.
 func (b *Box) UID() int { return b.hello.UID }
 
-// Done is closed when the box is lost or closed, and every Sink has heard of it.
+// Done is closed after the box was lost or closed and every Sink was called.
 func (b *Box) Done() <-chan struct{} { return b.done }
 
-// Err says why the box is Done: an ErrLost. It is nil before.
+// Err returns an ErrLost after Done, and nil before.
 func (b *Box) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-// Live is how many commands are not gone.
+// Live returns the number of commands that have not ended completely.
 func (b *Box) Live() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.children)
 }
 
-// Close ends everything in the box and returns when it is gone. A Sink must
-// not call it.
+// Close ends everything in the box and returns when it has ended. A Sink must not
+// call it.
 func (b *Box) Close() error {
 	b.lose(errors.New("it was closed"))
 	b.shut()
@@ -113,7 +112,7 @@ func (b *Box) Close() error {
 // shut closes the link, once.
 func (b *Box) shut() { b.closed.Do(func() { b.closing = b.link.Close() }) }
 
-// lose notes the first reason why the box is lost.
+// lose records the first reason why the box is lost.
 func (b *Box) lose(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,16 +121,16 @@ func (b *Box) lose(why error) {
 	}
 }
 
-// send tells the agent something. An agent that does not listen loses the box.
+// send sends a frame to the agent. If the agent does not read it, the box is lost.
 func (b *Box) send(k wire.Kind, id uint32, body []byte) error {
-	deaf := time.AfterFunc(listening, func() {
+	deaf := time.AfterFunc(sendTimeout, func() {
 		b.lose(errors.New("the agent does not listen"))
 		b.shut()
 	})
 	defer deaf.Stop()
 	if err := b.out.Send(k, id, body); err != nil {
 		b.lose(err)
-		go b.shut() // the reading side may be where this is called from
+		go b.shut() // send may be called from the goroutine that reads
 		return b.Err()
 	}
 	return nil

@@ -11,21 +11,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// A Sink hears of one command. It is called from the one goroutine that reads
-// what the agent says, in order, and may be before Start has returned; until it
-// returns nothing else is heard from the box. It must not call Close of the box.
+// A Sink receives the events of one command. Its methods are called in order, from
+// the goroutine that reads from the agent; they may be called before Start returns,
+// and they block all other events of the box. They must not call Close of the box.
 type Sink interface {
-	// Output is what the command, or something that it has started, has
-	// written. The bytes are good until it returns.
+	// Output receives output of the command or its descendants. The bytes are
+	// valid until it returns.
 	Output(s sandbox.Stream, data []byte)
-	// Exited says that the command itself has ended.
+	// Exited receives the exit status of the command itself.
 	Exited(e wire.ExitBody)
-	// Gone is last: all that the command has started has ended too. An err
-	// says that the sandbox was lost, maybe before Exited.
+	// Gone is the last call: all descendants have ended too. An err means that the
+	// sandbox was lost, possibly before Exited.
 	Gone(err error)
 }
 
-// A stage is how far a command has come, as the agent tells it.
+// A stage is the state of a command in the protocol.
 type stage int
 
 const (
@@ -39,20 +39,19 @@ type Child struct {
 	box    *Box
 	id     uint32
 	pid    int
-	stage  stage      // for the listening goroutine only
-	answer chan error // nil when it was started
+	stage  stage      // only for the reading goroutine
+	answer chan error // nil after a successful start
 
 	mu      sync.Mutex
-	sink    Sink          // nil when nobody listens
-	owed    int           // bytes of input that the agent has not taken
-	changed chan struct{} // closed when owed is less, or it ended
+	sink    Sink          // nil after Drop
+	unacked int           // bytes of input that the agent has not acknowledged
+	changed chan struct{} // closed when unacked decreases, or the command has ended
 	ended   bool
-	input   sync.Mutex // keeps what one Input sends together
+	input   sync.Mutex // keeps the data of one Input call together
 }
 
-// Start starts a command and waits until it runs. The error is an ErrNoProgram,
-// an ErrNoDir, an ErrLost or ctx's; then nothing runs, and s is not called any
-// more.
+// Start starts a command and waits until it runs. The error is an ErrNoProgram, an
+// ErrNoDir, an ErrLost or the error of ctx; then nothing runs, and s is not called.
 func (b *Box) Start(ctx context.Context, body wire.StartBody, s Sink) (*Child, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -66,10 +65,10 @@ func (b *Box) Start(ctx context.Context, body wire.StartBody, s Sink) (*Child, e
 		return nil, err
 	}
 	if err := b.send(wire.Start, c.id, text); err != nil {
-		c.hush()
+		c.detach()
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, answering, errors.New("the sandbox does not answer"))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errors.New("the sandbox does not answer"))
 	defer cancel()
 	select {
 	case err := <-c.answer:
@@ -78,7 +77,7 @@ func (b *Box) Start(ctx context.Context, body wire.StartBody, s Sink) (*Child, e
 		}
 		return c, nil
 	case <-ctx.Done():
-		c.hush()
+		c.detach()
 		_ = b.send(wire.Kill, c.id, nil)
 		_ = b.send(wire.Drop, c.id, nil)
 		return nil, context.Cause(ctx)
@@ -98,12 +97,12 @@ func (b *Box) add(s Sink) (*Child, error) {
 	return c, nil
 }
 
-// PID is the process number of the command, as it sees itself.
+// PID returns the process ID of the command, as the command sees it.
 func (c *Child) PID() int { return c.pid }
 
-// Input writes to the command's stdin. It waits while the command does not
-// read, until ctx ends: then only a part may have been sent. When the command
-// is gone it returns ErrEnded.
+// Input writes to stdin of the command. It blocks while the command does not read,
+// until ctx ends: then only a part may have been sent. After the end of the command
+// it returns ErrEnded.
 func (c *Child) Input(ctx context.Context, data []byte) error {
 	c.input.Lock()
 	defer c.input.Unlock()
@@ -120,14 +119,14 @@ func (c *Child) Input(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// reserve waits until so many bytes may be sent.
+// reserve waits until n bytes may be sent.
 func (c *Child) reserve(ctx context.Context, n int) error {
 	for {
 		c.mu.Lock()
 		ended, changed := c.ended, c.changed
-		fits := c.owed+n <= wire.Window
+		fits := c.unacked+n <= wire.Window
 		if fits {
-			c.owed += n
+			c.unacked += n
 		}
 		c.mu.Unlock()
 		switch {
@@ -144,20 +143,20 @@ func (c *Child) reserve(ctx context.Context, n int) error {
 	}
 }
 
-// taken notes that the agent has taken input; false when that cannot be.
+// taken records that the agent has taken input. It returns false if n is invalid.
 func (c *Child) taken(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n > c.owed {
+	if n > c.unacked {
 		return false
 	}
-	c.owed -= n
+	c.unacked -= n
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return true
 }
 
-// endInput ends the waiting of Input.
+// endInput makes Input return.
 func (c *Child) endInput() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,14 +167,14 @@ func (c *Child) endInput() {
 	}
 }
 
-// EndInput closes the command's stdin after what was written.
+// EndInput closes stdin of the command after the data of earlier calls.
 func (c *Child) EndInput() error { return c.box.send(wire.InputEnd, c.id, nil) }
 
-// Kill ends the command and all that it has started. It does not wait: the Sink
-// hears of the end.
+// Kill kills the command and all its descendants. It does not wait: the Sink receives
+// the end.
 func (c *Child) Kill() error { return c.box.send(wire.Kill, c.id, nil) }
 
-// Resize tells the command's terminal its size.
+// Resize sets the size of the command's terminal.
 func (c *Child) Resize(rows, cols uint16) error {
 	body, err := json.Marshal(wire.Size{Rows: rows, Cols: cols})
 	if err != nil {
@@ -184,15 +183,14 @@ func (c *Child) Resize(rows, cols uint16) error {
 	return c.box.send(wire.Resize, c.id, body)
 }
 
-// Drop says that nobody wants to hear of the command any more. It runs on, and
-// what it writes is thrown away. The Sink is not called after a call that may
-// be under way.
+// Drop detaches the Sink. The command continues, and its output is discarded. A call
+// of the Sink that is in progress is not interrupted.
 func (c *Child) Drop() {
-	c.hush()
+	c.detach()
 	_ = c.box.send(wire.Drop, c.id, nil)
 }
 
-func (c *Child) hush() {
+func (c *Child) detach() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sink = nil
@@ -204,7 +202,7 @@ func (c *Child) listener() Sink {
 	return c.sink
 }
 
-// lose tells whoever waits that the box was lost.
+// lose makes waiting calls return after the box was lost.
 func (c *Child) lose(err error) {
 	c.endInput()
 	if c.stage == asked {

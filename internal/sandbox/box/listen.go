@@ -9,10 +9,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// errProtocol is an agent that says what it must not say now.
-var errProtocol = errors.New("the agent does not keep to the order")
+// errProtocol means that the agent sent a message that is not allowed in this state.
+var errProtocol = errors.New("the agent violated the protocol")
 
-// listen reads what the agent says until the end, and then tells everybody.
+// listen reads messages of the agent until the end, and then calls every Sink.
 func (b *Box) listen(greeted chan<- struct{}) {
 	err := b.read(greeted)
 	b.lose(err)
@@ -70,7 +70,7 @@ func (b *Box) forget(id uint32) {
 	delete(b.children, id)
 }
 
-// hear takes a frame about this command. An error loses the box.
+// handle handles a frame for this command. An error loses the box.
 func (c *Child) handle(f wire.Frame) error {
 	if (f.Kind == wire.Started || f.Kind == wire.Refused) != (c.stage == asked) {
 		return errProtocol
@@ -148,7 +148,7 @@ func refusal(r wire.RefusedBody) error {
 	return fmt.Errorf("it cannot be started: %s", short(r.Error))
 }
 
-// short bounds a text of the agent's.
+// short limits the length of a text from the agent.
 func short(s string) string {
 	const most = 1000
 	if len(s) > most {

@@ -11,13 +11,13 @@ import (
 // An agentFile is the program that becomes the first process of a container.
 type agentFile struct {
 	path    string
-	arch    string // as Go calls it; "" for one we do not know
+	arch    string // a GOARCH value; "" if unknown
 	dynamic bool
 	mode    os.FileMode
 	size    int64
 }
 
-// agent finds the program and looks into it.
+// agent finds the program and reads its ELF header.
 func (l *Launcher) agent() (agentFile, error) {
 	path := l.opts.Agent
 	if path == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// checkBinds refuses binds that would give the machine away, whoever asked for
-// them. On other machines it sees the names only.
+// checkBinds returns an error for binds that would give access to the whole machine.
+// For a remote engine it checks only the names.
 func checkBinds(local bool, w sandbox.Walls) error {
 	targets := map[string]bool{}
 	for _, b := range w.Binds {
@@ -47,8 +47,7 @@ func checkBinds(local bool, w sandbox.Walls) error {
 	return nil
 }
 
-// forbidden tells directories of the system, what is in them, and what they
-// are in.
+// forbidden reports whether p is a system directory, or in one, or contains one.
 func forbidden(p string) bool {
 	for _, whole := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib/docker",
 		"/var/lib/containerd"} {
@@ -65,7 +64,7 @@ func forbidden(p string) bool {
 	return strings.HasSuffix(p, ".sock")
 }
 
-// allowedTarget tells places in a container where something may be put.
+// allowedTarget reports whether p is a path in a container where a bind may be mounted.
 func allowedTarget(p string) bool {
 	if p != path.Clean(p) || !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\x00:") {
 		return false

@@ -2,5 +2,5 @@
 
 package docker
 
-// modeCalls are not known for this processor.
+// modeCalls returns nothing: the system calls of this processor are not known.
 func modeCalls() (arch uint32, calls []modeCall) { return 0, nil }

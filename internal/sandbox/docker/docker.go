@@ -1,12 +1,11 @@
-// Package docker puts agents into containers of a Docker engine: one hardened
-// container for each set of walls, whose first process is this program, bound
-// in read-only, and whose commands go over its stdin and stdout.
+// Package docker starts agents in containers of a Docker engine: one hardened
+// container for each sandbox. This program, mounted read-only, is the first process
+// of the container, and serves commands over its stdin and stdout.
 //
-// It knows engines (on this machine, over TLS, over ssh, and several of them),
-// what a container may have, and how to find containers that nobody owns any
-// more. It does not know what commands do nor when a container has idled for
-// too long: whoever launched it closes it. Begin with [Launcher.Launch];
-// spec.go says what a container is made of.
+// It knows engines (on this machine, over TLS, over ssh, and several of them), the
+// options of a container, and how to find orphaned containers. It does not know what
+// commands do, nor when a container has been idle for too long: the caller closes
+// it. Begin with [Launcher.Launch]; spec.go holds the options of a container.
 package docker
 
 import (
@@ -24,27 +23,27 @@ import (
 )
 
 const (
-	// patience bounds what an engine that works does at once.
+	// patience is the timeout of fast calls to an engine.
 	patience = 10 * time.Second
-	// attempts at a start while others change the workspace.
+	// attempts is the maximum number of starts while the workspace changes.
 	attempts = 3
 )
 
-// Options say which engines there are and what containers are made from.
+// Options configures the engines and their containers.
 type Options struct {
-	Image   string       // as the engine knows it; it is never pulled
-	Hosts   []string     // unix://, tcp://, ssh://; none: DOCKER_HOST, or the usual socket
+	Image   string       // a name that the engine knows; it is never pulled
+	Hosts   []string     // unix://, tcp:// or ssh://; empty: DOCKER_HOST, or the default socket
 	Certs   string       // directory of ca.pem, cert.pem and key.pem for tcp://; "": DOCKER_CERT_PATH
 	Agent   string       // a Linux build of this program; "": this one
-	CPUs    float64      // for walls that do not say; 0: all
-	Prefix  string       // of the names of containers; "": mcp-tools-
-	Data    string       // whose containers they are, for people who look at them
+	CPUs    float64      // for sandboxes without a limit; 0: all
+	Prefix  string       // prefix of container names; "": mcp-tools-
+	Data    string       // the data directory, as a label for operators
 	Mounts  string       // directory for mounts that a start needs when the server is root
 	Runtime string       // such as runsc; "": the engine's own
-	Log     *slog.Logger // what only operators care for
+	Log     *slog.Logger // warnings for operators
 }
 
-// A Launcher puts agents into containers.
+// A Launcher starts agents in containers.
 type Launcher struct {
 	opts    Options
 	self    owner
@@ -52,7 +51,7 @@ type Launcher struct {
 	mounts  mounts
 }
 
-// New makes a launcher. It talks to no engine yet.
+// New returns a launcher. It does not connect to any engine yet.
 func New(o Options) (*Launcher, error) {
 	if o.Prefix == "" {
 		o.Prefix = "mcp-tools-"
@@ -80,10 +79,10 @@ func New(o Options) (*Launcher, error) {
 	return l, nil
 }
 
-// Name is docker.
+// Name returns docker.
 func (*Launcher) Name() string { return "docker" }
 
-// Close closes idle connections to the engines. Containers are not its business.
+// Close closes idle connections to the engines. It does not affect containers.
 func (l *Launcher) Close() error {
 	for _, e := range l.engines {
 		e.close()
@@ -92,7 +91,7 @@ func (l *Launcher) Close() error {
 	return nil
 }
 
-// Layout puts the workspace at /workspace and the roots at /roots.
+// Layout mounts the workspace at /workspace and the roots at /roots.
 func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	binds := []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}
 	for _, r := range g.Roots {
@@ -101,8 +100,8 @@ func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	return sandbox.Layout{Binds: binds, Home: home}
 }
 
-// Launch starts a container on the engine that has least to do; one that fails
-// is left alone for a while.
+// Launch starts a container on the least busy engine. An engine that fails is
+// avoided for a while.
 func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
 	switch {
 	case l.opts.Image == "":
@@ -133,9 +132,9 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, e
 	return nil, first
 }
 
-// launchOn starts a container and makes sure that the names in the workspace
-// which the walls are built upon meant the same from beginning to end: commands
-// in other sandboxes may change them meanwhile.
+// launchOn starts a container, and verifies that the protected names in the
+// workspace were not renamed during the start: commands in other sandboxes may
+// change them at the same time.
 func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sandbox.Link, error) {
 	facts, err := e.facts(ctx, l.reap)
 	if err != nil {
@@ -150,7 +149,7 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 	}
 	first := w.ID
 	for attempt := range attempts {
-		if attempt > 0 { // the engine may still know the container before by its name
+		if attempt > 0 { // the engine may still use the name of the previous container
 			w.ID = first + "-" + strconv.Itoa(attempt+1)
 		}
 		names, err := survey(e.local, w, l.opts.Log)
@@ -170,7 +169,7 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 		Try("call again when other commands in this workspace have ended")
 }
 
-// keeps says whether what is required can be kept.
+// keeps returns an error if the engine cannot provide the required guarantees.
 func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
 	holds := f.holds(w.Limits)
 	for _, p := range w.Require {
@@ -183,7 +182,7 @@ func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
 	return nil
 }
 
-// Probe says whether a container could be started.
+// Probe reports whether a container could be started.
 func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
 	if l.opts.Image == "" {
 		return sandbox.Finding{Text: "no image is set", Advice: "set sandbox.docker.image to one that is on the engine"}

@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// fresh is how long what an engine said about itself is believed.
+	// fresh is how long the information about an engine is cached.
 	fresh = time.Minute
-	// rest is how long an engine that failed is asked last.
+	// rest is how long an engine that failed is tried last.
 	rest = 15 * time.Second
 )
 
-// An engine is one that we talk to.
+// An engine is a connection to a Docker engine.
 type engine struct {
-	name  string // for people: its address without user names
+	name  string // for messages: its address without user names
 	local bool   // it sees the files of this machine
 	api   *client.Client
 
 	mu     sync.Mutex
-	live   int // containers of ours
+	live   int // containers of this server
 	failed time.Time
 	known  facts
 	asked  time.Time
 	reaped bool
 }
 
-// facts are what an engine says about itself.
+// facts is the information that an engine returns about itself.
 type facts struct {
 	version  string
 	os, arch string
@@ -59,8 +59,8 @@ func newEngine(host, certs string) (*engine, error) {
 	if way.pipe != "" {
 		opts = append(opts, client.WithHost(way.pipe))
 	} else {
-		// The client never dials: it is told that everything is plain HTTP on
-		// connections that are ours, whatever they go through.
+		// The client never dials: it uses plain HTTP over connections that
+		// dial makes, whatever their transport is.
 		opts = append(opts, client.WithHost("tcp://docker"), client.WithHTTPClient(&http.Client{
 			Transport: &http.Transport{
 				DialContext: func(ctx context.Context, _, _ string) (net.Conn,
@@ -80,7 +80,7 @@ func newEngine(host, certs string) (*engine, error) {
 	return &engine{name: way.name, local: way.local, api: api}, nil
 }
 
-// dialled is the key of a function that wants to see the connection.
+// dialled is the context key of a function that receives the connection.
 type dialled struct{}
 
 func dial(ctx context.Context, by func(context.Context) (net.Conn, error)) (net.Conn, error) {
@@ -94,7 +94,7 @@ func dial(ctx context.Context, by func(context.Context) (net.Conn, error)) (net.
 	return conn, nil
 }
 
-// facts asks the engine about itself, and the first time has orphans removed.
+// facts returns the information about the engine. The first call also removes orphans.
 func (e *engine) facts(ctx context.Context, reap func(context.Context, *engine) (int, error)) (facts, error) {
 	e.mu.Lock()
 	known, asked, reaped := e.known, e.asked, e.reaped
@@ -140,7 +140,7 @@ func factsOf(i system.Info) facts {
 	return f
 }
 
-// goArch is what Go calls what uname says.
+// goArch converts a machine name of uname to GOARCH.
 func goArch(uname string) string {
 	switch uname {
 	case "x86_64":
@@ -151,7 +151,7 @@ func goArch(uname string) string {
 	return uname
 }
 
-// holds is what walls of this engine keep.
+// holds returns what a container of this engine guarantees.
 func (f facts) holds(l sandbox.Limits) []sandbox.Promise {
 	p := []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Processes}
 	if f.memory && f.swap && l.Memory > 0 {
@@ -163,7 +163,7 @@ func (f facts) holds(l sandbox.Limits) []sandbox.Promise {
 	return p
 }
 
-// lacks says what the engine cannot do; "" when there is nothing.
+// lacks describes what the engine cannot do; "" if nothing is missing.
 func (f facts) lacks() string {
 	var no []string
 	for what, has := range map[string]bool{
@@ -216,8 +216,8 @@ func (e *engine) count(n int) {
 
 func (e *engine) close() { _ = e.api.Close() }
 
-// inOrder is the order in which engines are tried: those that work before those
-// that failed a moment ago, the least busy first.
+// inOrder returns the engines in the order in which to try them: those that failed
+// recently come last, and the least busy first.
 func inOrder(engines []*engine, now time.Time) []*engine {
 	type state struct {
 		e       *engine

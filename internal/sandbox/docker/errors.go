@@ -17,10 +17,10 @@ func unavailable(format string, args ...any) *tool.Error {
 	return tool.Errorf(tool.Unavailable, format, args...)
 }
 
-// errDown marks an engine that does not answer.
-var errDown = errors.New("the docker engine is down")
+// errDown marks an engine that does not respond.
+var errDown = errors.New("the docker engine does not respond")
 
-// down tells an engine that should be left alone for a while.
+// down reports whether an error means that the engine should be avoided for a while.
 func down(err error) bool { return errors.Is(err, errDown) }
 
 type downError struct{ cause error }
@@ -28,7 +28,7 @@ type downError struct{ cause error }
 func (d downError) Error() string   { return d.cause.Error() }
 func (d downError) Unwrap() []error { return []error{errDown, d.cause} }
 
-// explain puts what an engine or the way to it said into words.
+// explain converts an error of an engine or its connection to one for the model.
 func (e *engine) explain(err error) error {
 	var known *tool.Error
 	var network net.Error
@@ -57,7 +57,7 @@ func isConnection(err error) bool {
 		strings.Contains(err.Error(), "ssh: ")
 }
 
-// explainStart says why a container that was made does not start.
+// explainStart returns why a container that was created does not start.
 func (e *engine) explainStart(err error, a agentFile) error {
 	text := err.Error()
 	switch {
@@ -74,7 +74,7 @@ func (e *engine) explainStart(err error, a agentFile) error {
 	return e.explain(err)
 }
 
-// explainCreate says why a container cannot be made.
+// explainCreate returns why a container cannot be created.
 func (e *engine) explainCreate(err error) error {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return unavailable("the docker engine at %s does not have the workspace at the same path", e.name).
@@ -87,7 +87,7 @@ func (e *engine) explainCreate(err error) error {
 	return e.explain(err)
 }
 
-// firstLine is enough of what others say.
+// firstLine returns the first line of a message, shortened.
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	if len(s) > 300 {

@@ -33,8 +33,8 @@ func TestLinkReads(t *testing.T) {
 		{data, "one two", "the sandbox ended: a word"},
 		{piece(1, "one"), "one", ""},
 		{piece(1, "one")[:10], "on", ""},
-		{piece(7, "one"), "", "the docker engine at test sent something else than output"},
-		{[]byte{1, 0, 0, 0, 255, 255, 255, 255, 'x'}, "", "the docker engine at test sent too much at once"},
+		{piece(7, "one"), "", "the docker engine at test sent an invalid frame"},
+		{[]byte{1, 0, 0, 0, 255, 255, 255, 255, 'x'}, "", "the docker engine at test sent a frame that is too long"},
 		{nil, "", ""},
 	} {
 		got, err := io.ReadAll(reader(c.data))

@@ -14,15 +14,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A way leads to an engine.
+// A way is the address of an engine, and how to connect to it.
 type way struct {
 	name  string
 	local bool
-	pipe  string // a named pipe, which the client knows how to open
+	pipe  string // a Windows named pipe, which the client opens itself
 	dial  func(context.Context) (net.Conn, error)
 }
 
-// defaultHost is where the engine is when nobody says.
+// defaultHost returns the default address of the engine.
 func defaultHost() string {
 	if h := os.Getenv("DOCKER_HOST"); h != "" {
 		return h
@@ -45,7 +45,7 @@ func defaultHost() string {
 	return "unix://" + sockets[0]
 }
 
-// parseHost reads an address of an engine.
+// parseHost parses the address of an engine.
 func parseHost(host, certs string) (way, error) {
 	scheme, rest, ok := strings.Cut(host, "://")
 	if !ok || rest == "" {
@@ -123,8 +123,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// tlsConfig reads the usual three files. The engine is always verified, also
-// where the Docker client would do without.
+// tlsConfig reads ca.pem, cert.pem and key.pem. It always verifies the engine, also
+// where the Docker client would not.
 func tlsConfig(dir, server string) (*tls.Config, error) {
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.pem"))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// An image is what we need to know of one.
+// An image holds the properties of an image that a start needs.
 type image struct {
-	id      string // what was looked at is what is used, whatever its name means then
+	id      string // the ID, so that a new image with the same name has no effect
 	arch    string
 	volumes []string
 }
 
-// image looks at the image. Nothing is ever pulled.
+// image inspects the image. It never pulls one.
 func (l *Launcher) image(ctx context.Context, e *engine, f facts) (image, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	grace = time.Second     // for the agent to end by itself
-	sure  = 5 * time.Second // for the engine to kill it
+	grace       = time.Second     // for the agent to end by itself
+	killTimeout = 5 * time.Second // for the engine to kill the container
 
-	longest = 64 << 20 // of the pieces that engines send; they are far shorter
+	maxFrame = 64 << 20 // maximum length of a frame; engines send far shorter ones
 )
 
-// A link is the way to the agent in a container.
+// A link is the connection to the agent in a container.
 type link struct {
 	e     *engine
 	id    string
@@ -32,18 +32,18 @@ type link struct {
 
 	conn  net.Conn
 	from  *bufio.Reader
-	words *tail // what the agent wrote to stderr
-	left  int   // bytes of the piece that is being read
+	words *tail // stderr of the agent
+	left  int   // remaining bytes of the current frame
 
 	once sync.Once
-	err  error // of Close
+	err  error // the result of Close
 }
 
 func (k *link) Holds() []sandbox.Promise { return k.holds }
 func (k *link) Describe() string         { return k.text }
 
-// Read returns what the agent wrote to stdout. The engine sends both streams in
-// pieces: a byte that says which, three empty ones, and the length.
+// Read reads stdout of the agent. The engine multiplexes both streams in frames with
+// an 8-byte header: the stream, three zero bytes and the length.
 func (k *link) Read(p []byte) (int, error) {
 	for k.left == 0 {
 		var head [8]byte
@@ -52,8 +52,8 @@ func (k *link) Read(p []byte) (int, error) {
 		}
 		size := int64(binary.BigEndian.Uint32(head[4:]))
 		switch {
-		case size > longest:
-			return 0, fmt.Errorf("the docker engine at %s sent too much at once", k.e.name)
+		case size > maxFrame:
+			return 0, fmt.Errorf("the docker engine at %s sent a frame that is too long", k.e.name)
 		case head[0] == 1:
 			k.left = int(size)
 		case head[0] == 2, head[0] == 3:
@@ -61,7 +61,7 @@ func (k *link) Read(p []byte) (int, error) {
 				return 0, k.end(err)
 			}
 		default:
-			return 0, fmt.Errorf("the docker engine at %s sent something else than output", k.e.name)
+			return 0, fmt.Errorf("the docker engine at %s sent an invalid frame", k.e.name)
 		}
 	}
 	n, err := k.from.Read(p[:min(len(p), k.left)])
@@ -69,7 +69,7 @@ func (k *link) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end is the end of the agent, with its last words if it had any.
+// end returns the error at the end of the agent, with the first line of its stderr.
 func (k *link) end(err error) error {
 	if words := k.words.String(); words != "" {
 		return fmt.Errorf("the sandbox ended: %s", firstLine(words))
@@ -82,7 +82,7 @@ func (k *link) end(err error) error {
 
 func (k *link) Write(p []byte) (int, error) { return k.conn.Write(p) }
 
-// Close ends the agent by the end of its input, or has the container killed.
+// Close closes the input of the agent so that it ends, or kills the container.
 func (k *link) Close() error {
 	k.once.Do(func() {
 		defer k.e.count(-1)
@@ -93,7 +93,7 @@ func (k *link) Close() error {
 }
 
 func (k *link) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace+sure)
+	ctx, cancel := context.WithTimeout(context.Background(), grace+killTimeout)
 	defer cancel()
 	gone := make(chan error, 1)
 	go func() { gone <- k.wait(ctx) }()
@@ -116,7 +116,7 @@ func (k *link) stop() error {
 	return <-gone
 }
 
-// wait returns when nothing runs in the container any more.
+// wait returns when the container has stopped.
 func (k *link) wait(ctx context.Context) error {
 	ended, failed := k.e.api.ContainerWait(ctx, k.id, container.WaitConditionNotRunning)
 	select {

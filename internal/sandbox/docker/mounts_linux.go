@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts are those that a container is started from when what it gets belongs
-// to root: the same files, but root's are the user's there, and what the user
-// makes is root's here. They are gone as soon as the container runs, for it
-// has them by then.
+// mounts are temporary mounts from which a container is started if the workspace
+// belongs to root. They show the same files, but root's files belong to the
+// container's user, and files of that user belong to root. They are removed as soon
+// as the container runs, since it has its own copies of the mounts.
 type mounts struct {
 	dir  string
 	self owner
 }
 
-// shifted mounts a file or directory with root and the user exchanged, and
-// perhaps without following links in it.
+// shifted mounts a file or directory with the IDs of root and the user swapped,
+// optionally without following links in it.
 func (m mounts) shifted(source string, u user, noLinks bool, id, name string) (at string, err error) {
 	ns, err := exchange(u)
 	if err != nil {
@@ -66,8 +66,8 @@ func (m mounts) mount(source string, attr *unix.MountAttr, id, name string) (at 
 	return at, nil
 }
 
-// place makes what is mounted over. Whoever sees it instead of the mount cannot
-// get into it.
+// place creates the mount point. A process that sees it instead of the mount cannot
+// enter it.
 func (m mounts) place(tree int, id, name string) (string, error) {
 	dir := filepath.Join(m.dir, m.self.file(), id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -88,15 +88,15 @@ func (m mounts) place(tree int, id, name string) (string, error) {
 	return at, f.Close()
 }
 
-// clear takes away what was mounted for one container.
+// clear removes the mounts of one container.
 func (m mounts) clear(id string) {
 	clearDir(filepath.Join(m.dir, m.self.file(), id))
 }
 
-// close is after the last of them.
+// close removes the directory after the last mount.
 func (m mounts) close() { _ = syscall.Rmdir(filepath.Join(m.dir, m.self.file())) }
 
-// clearDir never removes what is in a mount: only empty things go.
+// clearDir removes mount points. It never removes files within a mount: only empty ones.
 func clearDir(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -109,7 +109,7 @@ func clearDir(dir string) {
 	_ = syscall.Rmdir(dir)
 }
 
-// sweep takes away what servers left behind that were killed.
+// sweep removes the mounts of servers that were killed.
 func (m mounts) sweep() {
 	owners, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -129,11 +129,11 @@ func (m mounts) sweep() {
 	}
 }
 
-// exchange is a user namespace in which root and the user have changed places.
-// Only a process can have one, so there is one, which is stopped before its
-// first instruction and never gets further.
+// exchange returns a user namespace in which the IDs of root and the user are
+// swapped. Only a process can create one, so it starts a process that is stopped
+// before its first instruction.
 func exchange(u user) (*os.File, error) {
-	runtime.LockOSThread() // the tracer is a thread
+	runtime.LockOSThread() // ptrace requires the same thread
 	defer runtime.UnlockOSThread()
 	p, err := os.StartProcess("/proc/self/exe", []string{"sandbox-never"}, &os.ProcAttr{
 		Env: []string{},
@@ -157,7 +157,7 @@ func waited(p *os.Process) error {
 	return err
 }
 
-// swap maps 0 to id, id to 0, and all others to themselves.
+// swap returns a mapping that swaps 0 and id, and keeps all other IDs.
 func swap(id int) []syscall.SysProcIDMap {
 	m := []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}, {ContainerID: id, HostID: 0, Size: 1}}
 	if id > 1 {

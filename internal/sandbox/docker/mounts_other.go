@@ -4,7 +4,7 @@ package docker
 
 import "errors"
 
-// mounts are for servers that are root next to an engine: on Linux.
+// mounts are needed by servers that run as root on Linux only.
 type mounts struct {
 	dir  string
 	self owner

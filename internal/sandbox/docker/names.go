@@ -13,28 +13,28 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// most bounds the places in a container that are mounted apart.
+// most is the maximum number of separate mounts in a container.
 const most = 2000
 
-// names are what the walls are built upon, as they were before the start.
+// names are the protected names, as they were before the start.
 type names struct {
-	hidden  []string // as commands would see them
+	hidden  []string // as commands see them
 	locked  []string
 	anchors []anchor
 	seen    map[string]stamp
 	watch   bool
 }
 
-// An anchor is a directory that must keep its name, for something below it is
-// hidden or locked: a mount of itself, which nobody can rename.
+// An anchor is a directory that contains a hidden or locked name. It is mounted on
+// itself, so that no command can rename it.
 type anchor struct {
 	bind   int
 	rel    string
 	inside string
 }
 
-// survey finds what is hidden and locked, and the directories that lead there.
-// Nothing is asked of other machines: there, names are taken as they are.
+// survey finds the hidden and locked names, and the directories above them. For a
+// remote engine it uses the names without checks.
 func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 	n := names{seen: map[string]stamp{}, watch: local}
 	if err := checkBinds(local, w); err != nil {
@@ -49,7 +49,7 @@ func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 		for _, p := range list.paths {
 			b, rel := enclosing(w.Binds, p)
 			if b < 0 {
-				continue // commands do not see it at all
+				continue // commands do not see it
 			}
 			there, err := n.walk(w.Binds[b].Host, rel)
 			if err != nil {
@@ -57,7 +57,8 @@ func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 			}
 			if !there {
 				if list.keep {
-					log.Warn("what is not there, or is a link, cannot be kept from changes", "name", filepath.Base(p))
+					log.Warn("a protected name does not exist or is a link, so it is not protected", "name",
+						filepath.Base(p))
 				}
 				continue
 			}
@@ -84,7 +85,7 @@ func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 
 func insideOf(b sandbox.Bind, rel string) string { return path.Join(b.Inside, filepath.ToSlash(rel)) }
 
-// enclosing finds the bind that lets p in: the nearest one above it.
+// enclosing returns the bind that contains p: the innermost one.
 func enclosing(binds []sandbox.Bind, p string) (int, string) {
 	best, bestRel := -1, ""
 	for i, b := range binds {
@@ -96,7 +97,7 @@ func enclosing(binds []sandbox.Bind, p string) (int, string) {
 	return best, bestRel
 }
 
-// below returns the way from dir down to p.
+// below returns the relative path from dir to p, if p is in dir.
 func below(dir, p string) (string, bool) {
 	rel, err := filepath.Rel(dir, p)
 	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -105,8 +106,8 @@ func below(dir, p string) (string, bool) {
 	return rel, true
 }
 
-// walk takes down every step of the way. Links on it are refused; what is not
-// there, or is a link itself, is reported as such.
+// walk records each directory on the path. It refuses links on the path; there is
+// false if the last name does not exist or is a link.
 func (n names) walk(dir, rel string) (there bool, err error) {
 	if !n.watch {
 		return true, nil
@@ -135,7 +136,7 @@ func (n names) walk(dir, rel string) (there bool, err error) {
 	return true, nil
 }
 
-// still says whether all names mean what they meant.
+// still reports whether all names still denote the same files.
 func (n names) still() bool {
 	for p, was := range n.seen {
 		st, err := os.Lstat(p)

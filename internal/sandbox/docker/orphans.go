@@ -10,20 +10,20 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// Labels of our containers.
+// The labels of the containers.
 const (
 	labelOwner   = "mcp-tools.owner"   // the server process
-	labelCreated = "mcp-tools.created" // when, as RFC 3339
-	labelData    = "mcp-tools.data"    // whose data directory
-	labelFor     = "mcp-tools.for"     // for whom the commands run
+	labelCreated = "mcp-tools.created" // creation time in RFC 3339
+	labelData    = "mcp-tools.data"    // the data directory of the server
+	labelFor     = "mcp-tools.for"     // the principal whose commands run in it
 )
 
-// abandoned is the age at which a container that was never started is one even
-// when nothing is known of its owner: a start takes seconds.
-const abandoned = 10 * time.Minute
+// orphanAge is the age at which a container that was never started counts as an
+// orphan even if its owner is unknown: a start takes seconds.
+const orphanAge = 10 * time.Minute
 
-// Reap removes containers that nobody owns any more, and says how many. The
-// first talk with an engine does it too.
+// Reap removes orphaned containers and returns their number. The first connection
+// to an engine does it too.
 func (l *Launcher) Reap(ctx context.Context) (int, error) {
 	var all int
 	var errs []error
@@ -59,9 +59,9 @@ func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
 	return n, nil
 }
 
-// orphan says whether a container has no living owner. Those whose owner may be
-// alive elsewhere are left: when it is not, they end by themselves, for their
-// stdin has.
+// orphan reports whether a container has no running owner. A container whose owner may
+// run on another machine is kept: it ends by itself when its owner ends, since its
+// stdin closes.
 func orphan(c container.Summary, now time.Time) bool {
 	o, ok := parseOwner(c.Labels[labelOwner])
 	state := unknown
@@ -70,7 +70,7 @@ func orphan(c container.Summary, now time.Time) bool {
 	}
 	switch c.State {
 	case container.StateCreated:
-		return state == dead || state == unknown && now.Sub(time.Unix(c.Created, 0)) > abandoned
+		return state == dead || state == unknown && now.Sub(time.Unix(c.Created, 0)) > orphanAge
 	case container.StateExited, container.StateDead:
 		return state != living
 	}

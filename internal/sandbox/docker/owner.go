@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// An owner is a server process, told from all others that ever were.
+// An owner identifies a server process among all processes of all machines.
 type owner struct {
-	machine string // and where on it process numbers count; "" when not known
+	machine string // the machine and its PID namespace; "" if unknown
 	pid     int
-	start   string // when it started
+	start   string // start time
 	random  string
 }
 
-// thisProcess is the owner of what is made here.
+// thisProcess returns the owner for containers of this process.
 func thisProcess() owner {
 	pid := os.Getpid()
 	return owner{machine: thisMachine(), pid: pid, start: started(pid), random: strings.ToLower(rand.Text()[:12])}
 }
 
-// String is how it stands in labels.
+// String returns the value for labels.
 func (o owner) String() string {
 	return strings.Join([]string{o.machine, strconv.Itoa(o.pid), o.start, o.random}, "/")
 }
 
-// file is how it stands in names of files.
+// file returns the value for file names.
 func (o owner) file() string { return strings.ReplaceAll(o.String(), "/", "_") }
 
 func parseOwner(label string) (owner, bool) {
@@ -43,17 +43,17 @@ func parseOwner(label string) (owner, bool) {
 
 func ownerOfFile(name string) (owner, bool) { return parseOwner(strings.ReplaceAll(name, "_", "/")) }
 
-// A life is what is known of an owner.
+// A life is the state of an owner.
 type life uint8
 
 const (
-	unknown life = iota // it is, or was, somewhere else
+	unknown life = iota // it is or was on another machine
 	living
 	dead
 )
 
-// state says whether the owner still runs. Process numbers say something about
-// this machine only, as long as it runs, and only where they are counted.
+// state reports whether the owner still runs. It compares process IDs only for the
+// current boot of this machine and the same PID namespace.
 func (o owner) state() life {
 	here := thisMachine()
 	if here == "" || o.machine != here {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// thisMachine is one run of a machine and one space of process numbers on it.
+// thisMachine identifies the current boot of the machine and the PID namespace.
 func thisMachine() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -19,13 +19,13 @@ func thisMachine() string {
 	return strings.TrimSpace(string(boot)) + "." + strings.Trim(strings.TrimPrefix(space, "pid:"), "[]")
 }
 
-// started is when a process was started; "" when it does not run.
+// started returns the start time of a process; "" if it does not run.
 func started(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	// The name before the last parenthesis may hold anything.
+	// The program name before the last parenthesis may contain any characters.
 	_, rest, _ := strings.Cut(string(stat[max(0, strings.LastIndexByte(string(stat), ')')):]), " ")
 	fields := strings.Fields(rest)
 	const state, start = 0, 19

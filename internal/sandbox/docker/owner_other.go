@@ -2,8 +2,7 @@
 
 package docker
 
-// thisMachine is not known here: nobody's containers are taken for orphans
-// because of a process number.
+// thisMachine returns "": no container is removed because of a process ID.
 func thisMachine() string { return "" }
 
 func started(int) string { return "0" }

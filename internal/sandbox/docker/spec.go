@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	ours       = "/.mcp" // where in the container our own things are
+	ours       = "/.mcp" // directory in the container for the files of this program
 	agentPath  = ours + "/agent"
 	proxyPath  = ours + "/proxy.sock"
 	home       = "/tmp/home"
@@ -21,7 +21,7 @@ const (
 	leastBytes = 64 << 20
 )
 
-// A plan is all that a container is made from.
+// A plan holds everything that a container is created from.
 type plan struct {
 	sandbox.Walls
 	facts facts
@@ -29,11 +29,11 @@ type plan struct {
 	names names
 	agent agentFile
 	user  user
-	from  []string // where each bind really comes from
-	proxy string   // and the socket of the proxy
+	from  []string // the source path of each bind
+	proxy string   // the source path of the proxy's socket
 }
 
-// config is the container itself.
+// config returns the configuration of the container.
 func (l *Launcher) config(p plan) *container.Config {
 	entry := []string{agentPath, StageArg}
 	if p.Proxy != "" {
@@ -46,7 +46,7 @@ func (l *Launcher) config(p plan) *container.Config {
 		AttachStdout: true,
 		AttachStderr: true,
 		OpenStdin:    true,
-		StdinOnce:    true, // the death of the server ends it
+		StdinOnce:    true, // the container ends when the server ends
 		Image:        p.image.id,
 		Entrypoint:   entry,
 		WorkingDir:   "/",
@@ -64,8 +64,8 @@ func (l *Launcher) config(p plan) *container.Config {
 	return c
 }
 
-// hostConfig is what it may do. What is not said here is the engine's default:
-// its seccomp profile, and AppArmor where there is one.
+// hostConfig returns the limits and rights of the container. Other options keep the
+// defaults of the engine: its seccomp profile, and AppArmor if available.
 func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 	h := &container.HostConfig{
 		LogConfig:      container.LogConfig{Type: "none"},
@@ -78,7 +78,7 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 		SecurityOpt:    []string{"no-new-privileges:true"},
 		Tmpfs:          map[string]string{"/tmp": scratch(p)},
 		ShmSize:        leastBytes,
-		UsernsMode:     "host", // owners in the workspace are those of the machine
+		UsernsMode:     "host", // files in the workspace keep their owners
 		Runtime:        l.opts.Runtime,
 		Resources:      l.resources(p),
 		Mounts:         l.binds(e, p),
@@ -87,15 +87,15 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 	}
 	for _, v := range p.image.volumes {
 		if _, ours := h.Tmpfs[v]; !ours && !allowedTarget(v) {
-			h.Tmpfs[v] = scratch(p) // else it is a directory of the machine, without bounds
+			h.Tmpfs[v] = scratch(p) // otherwise it would be a directory of the machine without a size limit
 		}
 	}
 	return h
 }
 
-// scratch are the options of a directory in memory. Programs that were built
-// there can be run. What is there is never all of the memory: no killing would
-// give that back.
+// scratch returns the mount options of a directory in memory. Programs in it can be
+// executed. Its size is less than the memory limit: killing processes would not free
+// its memory.
 func scratch(p plan) string {
 	size := p.Limits.Temp
 	if p.facts.memory {
@@ -136,7 +136,7 @@ func (l *Launcher) resources(p plan) container.Resources {
 	return r
 }
 
-// binds are what the container gets of the machine.
+// binds returns the mounts of the container.
 func (l *Launcher) binds(e *engine, p plan) []mount.Mount {
 	var all []mount.Mount
 	if e.local {
@@ -158,8 +158,8 @@ func (l *Launcher) binds(e *engine, p plan) []mount.Mount {
 	return all
 }
 
-// bind lets in what is at one place and nothing that is mounted below it: that
-// would stay writable below a directory that is not.
+// bind returns a mount of one directory without the mounts below it, which would stay
+// writable below a read-only directory.
 func bind(from, to string, write bool) mount.Mount {
 	return mount.Mount{
 		Type: mount.TypeBind, Source: from, Target: to, ReadOnly: !write,
@@ -167,8 +167,8 @@ func bind(from, to string, write bool) mount.Mount {
 	}
 }
 
-// maskedByDefault is what engines hide of the kernel; it has to be repeated
-// when there is more to hide.
+// maskedByDefault returns the paths in /proc and /sys that engines hide. The list
+// must be repeated to add more paths.
 func maskedByDefault() []string {
 	return []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys",
@@ -178,7 +178,7 @@ func maskedByDefault() []string {
 	}
 }
 
-// readonlyByDefault is likewise what nobody may change.
+// readonlyByDefault returns the paths that engines mount read-only.
 func readonlyByDefault() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// lastWords is how much of what others complain about is kept.
+// lastWords is the number of bytes of stderr that are kept.
 const lastWords = 2 << 10
 
-// parseSSH reads ssh://user@host:port. On the far side the Docker program
-// passes its stdin and stdout on to the engine.
+// parseSSH parses ssh://user@host:port. On the remote machine, docker connects its
+// stdin and stdout to the engine.
 func parseSSH(host string) (way, error) {
 	u, err := url.Parse(host)
 	switch {
@@ -31,7 +31,7 @@ func parseSSH(host string) (way, error) {
 	args := []string{"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T"}
 	if u.User != nil {
 		if _, has := u.User.Password(); has {
-			return way{}, badHost("ssh://...", "passwords do not belong into it; use a key")
+			return way{}, badHost("ssh://...", "it contains a password; use a key")
 		}
 		args = append(args, "-l", u.User.Username())
 	}
@@ -48,10 +48,10 @@ func parseSSH(host string) (way, error) {
 	}}, nil
 }
 
-// A programConn is a connection through a program's stdin and stdout.
+// A programConn is a connection through stdin and stdout of a program.
 type programConn struct {
-	in    *os.File // what it reads
-	out   *os.File // what it writes
+	in    *os.File // stdin of the program
+	out   *os.File // stdout of the program
 	cmd   *exec.Cmd
 	words *tail
 	ended chan struct{}
@@ -84,12 +84,12 @@ func dialProgram(name string, args []string) (net.Conn, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		_ = c.cmd.Wait() // its words say more than its exit code
+		_ = c.cmd.Wait() // its stderr is more useful than its exit code
 	}()
 	return c, nil
 }
 
-// sshEnv is what ssh needs of our environment.
+// sshEnv returns the variables of the server that ssh needs.
 func sshEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SystemRoot", "USERPROFILE",
@@ -117,7 +117,7 @@ func (c *programConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lastWords is what a program that is about to end says of why, or else err.
+// lastWords returns an error with the stderr of a program that has ended, or err.
 func (c *programConn) lastWords(err error) error {
 	select {
 	case <-c.ended:
@@ -129,7 +129,7 @@ func (c *programConn) lastWords(err error) error {
 	return err
 }
 
-// CloseWrite says that there is no more to come.
+// CloseWrite closes stdin of the program.
 func (c *programConn) CloseWrite() error { return c.in.Close() }
 
 // Close ends the program.
@@ -156,7 +156,7 @@ type programAddr struct{}
 func (programAddr) Network() string { return "ssh" }
 func (programAddr) String() string  { return "ssh" }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the last bytes that were written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

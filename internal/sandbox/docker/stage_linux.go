@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stage is what the first process of a container does: it forbids what engines
-// allow and becomes the agent. The worst that engines allow is that a command gives its
-// files the set-user-ID bit. In a workspace those files belong, on the machine,
-// to the user of the server, so that whoever ran them there would be that user.
+// Stage runs as the first process of a container: it installs a seccomp filter and
+// executes the agent. Without it a command could set the set-user-ID bit of its
+// files, which the engine permits. In a workspace these files belong to the user of
+// the server, so another user of the machine who runs them would get that user's rights.
 func Stage(args []string) int {
-	runtime.LockOSThread() // the thread that is filtered is the one that goes on
+	runtime.LockOSThread() // the filter applies to this thread, which executes the agent
 	if err := os.Mkdir(home, 0o700); err != nil {
 		fmt.Fprintln(os.Stderr, "the sandbox cannot make a home for commands:", err)
 		return 1
@@ -45,11 +45,11 @@ func forbid() error {
 	return nil
 }
 
-// A modeCall is a system call that gives a file a mode.
+// A modeCall is a system call that sets the mode of a file.
 type modeCall struct {
 	number uint32
-	mode   int // the argument that holds it
-	flags  int // the argument that says whether it does; -1: it always does
+	mode   int // index of the argument with the mode
+	flags  int // index of the argument that enables the mode; -1: always
 }
 
 const (
@@ -59,7 +59,7 @@ const (
 	missing  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// filter is the program that the kernel runs before each system call.
+// filter returns the seccomp program.
 func filter() ([]unix.SockFilter, error) {
 	arch, calls := modeCalls()
 	if arch == 0 {
@@ -74,16 +74,17 @@ func filter() ([]unix.SockFilter, error) {
 	}
 	ret := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 	p := []unix.SockFilter{
-		load(offArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(refuse), // other numbers mean other calls
-		load(offNumber), jump(unix.BPF_JGE, 1<<30, 0, 1), ret(missing), // as do those of x32
+		// other architectures number their calls differently
+		load(offArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(refuse),
+		load(offNumber), jump(unix.BPF_JGE, 1<<30, 0, 1), ret(missing), // as does x32
 	}
-	// These hide modes where a filter cannot look.
+	// A filter cannot read the modes in the arguments of these calls.
 	for _, n := range []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
 		unix.SYS_IO_URING_REGISTER} {
 		p = append(p, jump(unix.BPF_JEQ, n, 0, 1), ret(missing))
 	}
-	// Sockets of these kinds are in the network that the container has not got,
-	// or inside it. Others, such as those to a hypervisor, may lead out.
+	// The container has no network, so sockets of these families are harmless.
+	// Other families, such as vsock, may reach outside.
 	p = append(p, jump(unix.BPF_JEQ, unix.SYS_SOCKET, 0, 6), load(offArgs),
 		jump(unix.BPF_JEQ, unix.AF_UNIX, 4, 0), jump(unix.BPF_JEQ, unix.AF_INET, 3, 0),
 		jump(unix.BPF_JEQ, unix.AF_INET6, 2, 0),

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Stage is what the first process of a container does, which is on Linux.
+// Stage fails: containers are started on Linux only.
 func Stage([]string) int {
 	fmt.Fprintln(os.Stderr, "containers are for Linux")
 	return 1

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// A stamp tells a file from any other, and from itself after it was renamed:
-// that changes ctime, which nobody can set.
+// A stamp identifies a file and its last change. A rename changes ctime, which no
+// program can set.
 type stamp struct {
 	dev, ino   uint64
 	sec, nanos int64
@@ -20,7 +20,7 @@ func stampOf(st fs.FileInfo) stamp {
 	return stamp{uint64(s.Dev), s.Ino, int64(s.Ctim.Sec), int64(s.Ctim.Nsec)}
 }
 
-// ownerOf says whose a file is.
+// ownerOf returns the owner of a file.
 func ownerOf(st fs.FileInfo) (uid, gid int) {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A stamp tells a file from another, as well as can be told here.
+// A stamp identifies a file as well as this system permits.
 type stamp struct {
 	mode    fs.FileMode
 	changed time.Time
@@ -15,5 +15,5 @@ type stamp struct {
 
 func stampOf(st fs.FileInfo) stamp { return stamp{st.Mode(), st.ModTime()} }
 
-// ownerOf is of no use where engines translate owners by themselves.
+// ownerOf returns nobody: the engine on this system translates owners.
 func ownerOf(fs.FileInfo) (uid, gid int) { return nobody, nobody }

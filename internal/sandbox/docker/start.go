@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// start makes a container and starts it. When that fails nothing is left.
+// start creates and starts a container. If it fails nothing is left.
 func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err error) {
 	if p.agent, err = l.agent(); err != nil {
 		return nil, err
@@ -28,11 +28,11 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	if err := l.sources(e, &p); err != nil {
 		return nil, err
 	}
-	defer l.mounts.clear(p.ID) // the container has its own by then
+	defer l.mounts.clear(p.ID) // the container has its own copies by then
 	name := l.opts.Prefix + p.ID
 	made, err := e.api.ContainerCreate(ctx, l.config(p), l.hostConfig(e, p), nil, nil, name)
 	if err != nil {
-		l.remove(e, name) // it may be there when we gave up waiting
+		l.remove(e, name) // it may have been created after the timeout
 		return nil, e.explainCreate(err)
 	}
 	for _, w := range made.Warnings {
@@ -47,7 +47,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	return k, nil
 }
 
-// fits refuses what the engine would fail at in words of its own.
+// fits returns an error for plans that the engine would reject with a less clear one.
 func fits(e *engine, p plan) error {
 	switch {
 	case p.ID == "":
@@ -65,7 +65,7 @@ func fits(e *engine, p plan) error {
 	return nil
 }
 
-// sources are where binds come from: as they are, or with other owners.
+// sources sets the source paths of the binds, with swapped owners where necessary.
 func (l *Launcher) sources(e *engine, p *plan) error {
 	p.from = make([]string, len(p.Binds))
 	for i := range p.Binds {
@@ -77,7 +77,7 @@ func (l *Launcher) sources(e *engine, p *plan) error {
 	}
 	p.proxy = p.Proxy
 	if p.Proxy != "" && p.user.shift != nil {
-		// Root's socket is for root only, and so for the user when they are exchanged.
+		// Only root can use root's socket, so its owner is swapped too.
 		if at, err := l.mounts.shifted(p.Proxy, p.user, false, p.ID, "proxy"); err == nil {
 			p.proxy = at
 		}
@@ -85,7 +85,7 @@ func (l *Launcher) sources(e *engine, p *plan) error {
 	return nil
 }
 
-// source is where one bind comes from.
+// source returns the source path of one bind.
 func (l *Launcher) source(e *engine, p *plan, i int) (string, error) {
 	b, name := p.Binds[i], strconv.Itoa(i)
 	switch {
@@ -130,8 +130,8 @@ func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link
 	return k, nil
 }
 
-// attach connects to stdin and stdout. The client does not end that when ctx
-// does, so the connection is made to.
+// attach connects to stdin and stdout. The client does not close the connection
+// when ctx ends, so attach does.
 func attach(ctx context.Context, e *engine, id string) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -153,16 +153,16 @@ func attach(ctx context.Context, e *engine, id string) (*link, error) {
 	return &link{e: e, id: id, conn: resp.Conn, from: resp.Reader, words: &tail{}}, nil
 }
 
-// remove makes sure that a container which was not started is not left behind.
+// remove removes a container that was not started.
 func (l *Launcher) remove(e *engine, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// else the next server does
+	// if this fails, the next server removes it
 	_ = e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 }
 
-// sendAgent copies the program to an engine on another machine, into a volume
-// that goes with the container.
+// sendAgent copies the program to a remote engine, into a volume that is removed with
+// the container.
 func sendAgent(ctx context.Context, e *engine, a agentFile, id string) error {
 	f, err := os.Open(a.path)
 	if err != nil {
@@ -182,6 +182,6 @@ func sendAgent(ctx context.Context, e *engine, a agentFile, id string) error {
 		w.CloseWithError(err)
 	}()
 	err = e.api.CopyToContainer(ctx, id, ours, r, container.CopyToContainerOptions{})
-	r.Close() // ends the writer
+	r.Close() // ends the goroutine that writes
 	return e.explain(err)
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// nobody is who commands are when the server is root and so is the workspace.
+// nobody is the user of commands if the server and the workspace belong to root.
 const nobody = 65534
 
-// A user is who commands are in a container.
+// A user is the user of commands in a container.
 type user struct {
 	uid, gid int
-	shift    map[int]bool // binds that belong to root and must seem to be the user's
+	shift    map[int]bool // binds of root whose owner must be swapped
 }
 
 func (u user) String() string { return strconv.Itoa(u.uid) + ":" + strconv.Itoa(u.gid) }
 
-// who decides it. Commands are never the host's root. As the server's own user,
-// or the workspace's, they leave files of the right owner behind.
+// chooseUser chooses the user. Commands never run as root of the host. They run as the
+// user of the server or of the workspace, so that new files have the right owner.
 func chooseUser(e *engine, f facts, w sandbox.Walls) (user, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	switch {
 	case f.rootless && e.local:
-		return user{}, nil // root there is the engine's own user here
+		return user{}, nil // root in the container is the unprivileged user of the engine
 	case runtime.GOOS != "linux":
 		if uid <= 0 {
-			uid, gid = 1000, 1000 // the engine's machine translates
+			uid, gid = 1000, 1000 // the engine's virtual machine translates owners
 		}
 		return user{uid: uid, gid: gid}, nil
 	case uid != 0:
@@ -55,7 +55,7 @@ func chooseUserForRoot(e *engine, w sandbox.Walls) (user, error) {
 			u.shift[i] = true
 		case uid == 0 && b.Write:
 			return user{}, tool.Errorf(tool.Unavailable,
-				"the directory of %s belongs to root, which commands never are", b.Inside).
+				"the directory of %s belongs to root, and commands never run as root", b.Inside).
 				Try("ask the operator to give it to another user, or to use a docker engine on this machine")
 		case uid != 0 && b.Write && !chosen:
 			chosen = true

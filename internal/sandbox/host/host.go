@@ -1,7 +1,7 @@
-// Package host puts agents on this machine without walls: commands run as the
-// server's user and see what it sees, for operators who want that. What it
-// keeps is what an agent keeps: whole trees end, and nothing outlives the
-// server. It does not know what commands do.
+// Package host starts agents on this machine without isolation: commands run as the
+// user of the server and see the same files. The agent still ends whole process
+// trees, and no process outlives the server. The package does not know what
+// commands do.
 //
 // Begin with [Launcher].
 package host
@@ -24,21 +24,21 @@ import (
 const (
 	// patience is how long an agent may take to end by itself.
 	patience = time.Second
-	// lastWords bounds what is kept of what an agent says on stderr.
+	// lastWords is the number of bytes of the agent's stderr that are kept.
 	lastWords = 2 << 10
 )
 
 // A Launcher starts agents on this machine.
 type Launcher struct {
-	// Self is the program, with its arguments, that becomes an agent. When it
-	// is empty it is this program, started again.
+	// Self is the program, with its arguments, that becomes an agent. If it is
+	// empty, the running program is started again.
 	Self []string
 }
 
-// Name is host.
+// Name returns host.
 func (l Launcher) Name() string { return "host" }
 
-// Probe finds that it works wherever this program can be started again.
+// Probe reports whether this program can be started again.
 func (l Launcher) Probe(context.Context) sandbox.Finding {
 	self, err := l.self()
 	if err == nil {
@@ -54,7 +54,7 @@ func (l Launcher) Probe(context.Context) sandbox.Finding {
 	}
 }
 
-// Layout is this machine as it is.
+// Layout returns the paths of this machine unchanged.
 func (l Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	layout := sandbox.Layout{Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
 	for _, r := range g.Roots {
@@ -63,10 +63,10 @@ func (l Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	return layout
 }
 
-// Launch starts an agent. It refuses to promise anything.
+// Launch starts an agent. It fails if any guarantee is required.
 func (l Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
 	if len(w.Require) > 0 {
-		return nil, fmt.Errorf("the host has no walls, and cannot keep what is required: %v", w.Require)
+		return nil, fmt.Errorf("the host isolates nothing, so it cannot guarantee %v", w.Require)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (l Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, er
 	return start(self[0], args, mark)
 }
 
-// A link is an agent on this machine.
+// A link is the connection to an agent on this machine.
 type link struct {
 	cmd   *exec.Cmd
 	mark  string
@@ -110,7 +110,7 @@ func start(program string, args []string, mark string) (*link, error) {
 	l.cmd.Env = bare()
 	l.cmd.Dir = root()
 	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = theirIn, theirOut, l.words
-	l.cmd.WaitDelay = patience // a command may hold its stderr
+	l.cmd.WaitDelay = patience // a command may hold its stderr open
 	l.cmd.SysProcAttr = apart()
 	err = l.cmd.Start()
 	theirIn.Close()
@@ -127,7 +127,7 @@ func start(program string, args []string, mark string) (*link, error) {
 	return l, nil
 }
 
-// Read reads what the agent says. At the end the error tells its last words.
+// Read reads stdout of the agent. The error at the end contains its stderr.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.from.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -169,7 +169,7 @@ func (l *link) Describe() string {
 	return "on the host, without walls, as process " + strconv.Itoa(l.cmd.Process.Pid)
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the last bytes that were written to it.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sweep ends what an agent has left behind that was itself killed, which a
-// command without walls can do: everything that carries its mark.
+// sweep kills the processes with the mark of an agent that was itself killed, which a
+// command without isolation can do.
 func sweep(mark string) {
 	for range 20 {
 		found := marked(mark)
@@ -24,7 +24,7 @@ func sweep(mark string) {
 	}
 }
 
-// marked are the processes of this machine that carry a mark.
+// marked returns the processes of this machine that have a mark.
 func marked(mark string) []int {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var found []int

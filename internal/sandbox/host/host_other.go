@@ -2,5 +2,5 @@
 
 package host
 
-// sweep has nothing to do: without Linux nobody can be found by a mark.
+// sweep does nothing: marked processes can be found on Linux only.
 func sweep(string) {}

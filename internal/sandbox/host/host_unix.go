@@ -4,11 +4,11 @@ package host
 
 import "syscall"
 
-// apart gives the agent a process group of its own: what is typed at the
-// server's terminal is not for it.
+// apart puts the agent into its own process group, so that signals of the server's
+// terminal do not reach it.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func root() string { return "/" }
 
-// bare is the environment of the agent. Commands get nothing of it.
+// bare returns the environment of the agent. Commands do not inherit it.
 func bare() []string { return []string{} }

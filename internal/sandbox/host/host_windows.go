@@ -5,12 +5,12 @@ import (
 	"syscall"
 )
 
-// apart keeps what is typed at the server's terminal from the agent.
+// apart puts the agent into its own group, so that Ctrl-C does not reach it.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{HideWindow: true, CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
 func root() string { return "" }
 
-// bare is the environment of the agent: what no program can start without.
+// bare returns the environment of the agent: the variables that every program needs.
 func bare() []string { return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT")} }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 )
 
-// self is the command line of an agent. On Linux it is the very program that
-// runs, even when its file has been replaced since.
+// self returns the command line of an agent. On Linux it is the running program,
+// even if its file was replaced.
 func (l Launcher) self() ([]string, error) {
 	if len(l.Self) > 0 {
 		return l.Self, nil

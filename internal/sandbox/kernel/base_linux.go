@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// base makes what every root has: devices, processes, and directories in
-// memory that share one limit.
+// base mounts what every root directory has: devices, /proc, and directories in
+// memory that share one size limit.
 func (t *tree) base(p plan) error {
 	scratch, err := newMemory(p.Temp)
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *tree) mountAt(m int, at string) error {
 	return nil
 }
 
-// share mounts a directory of scratch somewhere.
+// share mounts a directory of scratch at another path.
 func (t *tree) share(scratch int, name, at string, mode uint32) error {
 	if err := unix.Mkdirat(scratch, name, mode); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (t *tree) write(files map[string]string) error {
 	return nil
 }
 
-// mask hides what the kernel has to say about others through /proc.
+// mask hides the files in /proc that describe the machine or other processes.
 func (t *tree) mask() error {
 	for _, name := range []string{
 		"acpi", "asound", "bus", "interrupts", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "scsi",
@@ -128,13 +128,13 @@ func (t *tree) mask() error {
 	return nil
 }
 
-// devicePaths are the devices that commands get. Terminals are their own.
+// devicePaths returns the devices that commands get. Terminals are in a separate devpts.
 func devicePaths() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 }
 
-// etcPaths are the settings of this machine that programs need and that say
-// nothing about anybody.
+// etcPaths returns the settings of this machine that programs need and that contain
+// no private data.
 func etcPaths() []string {
 	names := []string{
 		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf",
@@ -154,7 +154,7 @@ func etcPaths() []string {
 	return names
 }
 
-// etcFiles are made up: who is here, and that nobody else is.
+// etcFiles returns generated files: the users and groups of the sandbox.
 func etcFiles(p plan) map[string]string {
 	user := fmt.Sprintf("sandbox:x:%d:%d::%s:/bin/sh\n", p.UID, p.GID, p.Home)
 	return map[string]string{
@@ -167,5 +167,5 @@ func etcFiles(p plan) map[string]string {
 	}
 }
 
-// hostname is what this machine is called behind the walls.
+// hostname is the host name within the sandbox.
 const hostname = "sandbox"

@@ -4,21 +4,21 @@ package kernel
 
 import "golang.org/x/sys/unix"
 
-// setID are the mode bits that make a program run as its owner. A file that a
-// command makes may belong to somebody outside, who must not lend his name.
+// setID are the mode bits that make a program run as its owner. The owner of a file
+// that a command creates may be a user outside the sandbox.
 const setID = unix.S_ISUID | unix.S_ISGID
 
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// refusals are the system calls that commands do not get. cut is for commands
-// that have the network of this machine before them and must not reach it.
+// refusals returns the rules for system calls. cut is for commands without a network
+// namespace that must not reach the network.
 func refusals(cut bool) []rule {
 	rules := []rule{
 		{unix.SYS_OPENAT, []test{anyOf(2, unix.O_CREAT|tmpfile), anyOf(3, setID)}, unix.EPERM},
 		{unix.SYS_CLONE, []test{anyOf(0, namespaces)}, unix.EPERM},
-		// What these two want is behind a pointer, where a filter cannot look:
-		// programs that hear that they do not exist use the older ones.
+		// A filter cannot read arguments behind a pointer. With ENOSYS programs use
+		// the older calls instead.
 		{unix.SYS_CLONE3, nil, unix.ENOSYS},
 		{unix.SYS_OPENAT2, nil, unix.ENOSYS},
 		{unix.SYS_FCHMOD, []test{anyOf(1, setID)}, unix.EPERM},
@@ -40,18 +40,18 @@ func refusals(cut bool) []rule {
 	return rules
 }
 
-// tmpfile is O_TMPFILE without O_DIRECTORY, which others use too.
+// tmpfile is O_TMPFILE without O_DIRECTORY, which other opens use too.
 const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
 const sysFchmodat2 = 452
 
-// plainPersonalities are Linux, 32-bit Linux, both with the old uname, and the
-// question which one it is.
+// plainPersonalities are Linux and 32-bit Linux, both with and without the old uname,
+// and the value that only queries.
 var plainPersonalities = [...]uint32{0, 8, 0x20000, 0x20008, 0xffffffff}
 
-// sockets lets through those to oneself, to the network, and the kernel's list
-// of interfaces. With cut there is no network, and nobody is to be found by a
-// path either: who listens there is outside.
+// sockets returns the rules for sockets. It permits local sockets, internet sockets and
+// netlink route sockets. With cut it permits no network, and no sockets with a path
+// either, since a process outside the sandbox may listen on them.
 func sockets(cut bool) []rule {
 	if !cut {
 		return []rule{
@@ -62,7 +62,7 @@ func sockets(cut bool) []rule {
 			{unix.SYS_SOCKET, nil, unix.EPERM},
 		}
 	}
-	const typeMask = 0xf // the rest are flags
+	const typeMask = 0xf // the other bits are flags
 	return []rule{
 		{unix.SYS_SOCKET, []test{equals(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_STREAM)}, 0},
 		{unix.SYS_SOCKET, nil, unix.EPERM},
@@ -74,7 +74,7 @@ func sockets(cut bool) []rule {
 	}
 }
 
-// never are refused whatever their arguments are.
+// never lists the system calls that are refused with any arguments.
 var never = [...]uint32{
 	// Other namespaces and other roots.
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
@@ -85,8 +85,8 @@ var never = [...]uint32{
 	// Other processes.
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 	unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
-	// Parts of the kernel that ordinary programs do without, and that attacks
-	// begin with.
+	// Parts of the kernel that ordinary programs do not need and that are often
+	// attacked.
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF,
 	unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
 	unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_PERSONALITY,

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// oldCalls are those that only this architecture has.
+// oldCalls returns rules for system calls that only this architecture has.
 func oldCalls() []rule {
 	rules := []rule{
 		{unix.SYS_OPEN, []test{anyOf(1, unix.O_CREAT|tmpfile), anyOf(2, setID)}, unix.EPERM},

@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// oldCalls are those that only this architecture has: none.
+// oldCalls returns nothing: this architecture has no such calls.
 func oldCalls() []rule { return nil }

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cgroup counts what all processes behind the walls take together. It is one
-// directory with version 2, and one for each resource with version 1.
+// A cgroup limits all processes of a sandbox together. It is one directory with cgroup
+// version 2, and one for each resource with version 1.
 type cgroup struct{ dirs []string }
 
 const (
 	cgroups     = "/sys/fs/cgroup"
 	groupPrefix = "mcp-tools-"
-	// period is that of the CPU share, in microseconds.
+	// period is the CPU accounting period in microseconds.
 	period = 100_000
 )
 
-// newCgroup makes one below that of this process, or beside it. Where it may
-// not, or without a limit of memory, the result is nil.
+// newCgroup creates a cgroup below that of this process, or beside it. It returns nil
+// without permission or without a memory limit.
 func newCgroup(id string, lim sandbox.Limits) *cgroup {
 	if lim.Memory <= 0 {
 		return nil
@@ -55,7 +55,7 @@ func oneCgroup(dir string, lim sandbox.Limits) *cgroup {
 		g.remove()
 		return nil
 	}
-	// The rest is not there everywhere, and others keep to those limits too.
+	// The other limits may be unavailable; other mechanisms enforce them too.
 	setting(dir, "memory.swap.max", 0)
 	if lim.Processes > 0 {
 		setting(dir, "pids.max", int64(lim.Processes+agentThreads))
@@ -67,7 +67,7 @@ func oneCgroup(dir string, lim sandbox.Limits) *cgroup {
 	return g
 }
 
-// oldCgroup is for version 1.
+// oldCgroup creates the groups of version 1.
 func oldCgroup(own map[string]string, name string, lim sandbox.Limits) *cgroup {
 	g := &cgroup{}
 	dir := func(controller string) string {
@@ -100,7 +100,7 @@ func oldCgroup(own map[string]string, name string, lim sandbox.Limits) *cgroup {
 	return g
 }
 
-// take puts a process in, and what it starts with it.
+// take adds a process to the group. Its children inherit the group.
 func (g *cgroup) take(pid int) error {
 	for _, d := range g.dirs {
 		if err := setting(d, "cgroup.procs", int64(pid)); err != nil {
@@ -110,7 +110,7 @@ func (g *cgroup) take(pid int) error {
 	return nil
 }
 
-// remove ends what is left in the group, and the group.
+// remove kills the processes in the group and removes it.
 func (g *cgroup) remove() {
 	if g == nil {
 		return
@@ -120,7 +120,7 @@ func (g *cgroup) remove() {
 	}
 }
 
-// removeCgroup tries for a while, since dead processes leave a group late.
+// removeCgroup retries for a while, since dead processes leave a group with a delay.
 func removeCgroup(dir string) {
 	const tries, pause = 2000, 5 * time.Millisecond
 	for range tries {
@@ -140,7 +140,7 @@ func removeCgroup(dir string) {
 	}
 }
 
-// sweep removes groups whose makers have died.
+// sweep removes the groups of dead processes.
 func sweep() {
 	for controller, path := range ownCgroups() {
 		at := filepath.Join(cgroups, controller, path)
@@ -160,7 +160,7 @@ func sweep() {
 	}
 }
 
-// ownCgroups are those of this process by resource; that of version 2 is "".
+// ownCgroups returns the groups of this process by resource; version 2 has the key "".
 func ownCgroups() map[string]string {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -179,13 +179,14 @@ func ownCgroups() map[string]string {
 	return own
 }
 
-// born tells a process from a later one of the same number; "" when there is none.
+// startTime returns the start time of a process, which distinguishes it from a later one with
+// the same ID; "" if it does not exist.
 func startTime(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	const start = 22 - 2 // among what follows the name
+	const start = 22 - 2 // index among the fields after the name
 	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) < start {
@@ -203,7 +204,7 @@ func setting(dir, name string, n int64) error {
 	return os.WriteFile(filepath.Join(dir, name), strconv.AppendInt(nil, n, 10), 0)
 }
 
-// safeName keeps of an id what may be in the name of a directory.
+// safeName removes the characters of an ID that a directory name must not contain.
 func safeName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {

@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files that a command may have open: what shells give by default, and how far
-// programs may raise it.
+// Limits of open files: the default of most shells, and how far programs may raise it.
 const (
 	openFiles    = 4096
 	mayOpenFiles = 16384
 )
 
-// setLimits sets those limits that hold for each process, or for each user of a
-// user namespace. None of them stops the agent.
+// setLimits sets the limits of each process, or of each user of a user namespace. The
+// agent itself stays below them.
 func setLimits(p plan) error {
 	if err := setLimit(unix.RLIMIT_CORE, 0, 0); err != nil {
 		return fmt.Errorf("core files: %w", err)
@@ -29,8 +28,8 @@ func setLimits(p plan) error {
 		}
 	}
 	if p.Processes > 0 && p.Jail {
-		// The threads of the agent are counted too. Without a namespace all
-		// that the user runs elsewhere would be.
+		// The limit counts the threads of the agent too. Without a namespace it
+		// would count all processes of the user.
 		n := uint64(p.Processes + agentThreads)
 		if err := setLimit(unix.RLIMIT_NPROC, n, n); err != nil {
 			return fmt.Errorf("processes: %w", err)
@@ -39,10 +38,10 @@ func setLimits(p plan) error {
 	return nil
 }
 
-// agentThreads is more than the agent has.
+// agentThreads is an upper bound of the agent's threads.
 const agentThreads = 24
 
-// setLimit lowers a limit, and leaves one alone that is lower already.
+// setLimit lowers a limit. It never raises it.
 func setLimit(which int, soft, hard uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(which, &now); err != nil {
@@ -52,10 +51,10 @@ func setLimit(which int, soft, hard uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(soft, hard), Max: hard})
 }
 
-// lastCap is beyond the last capability of any kernel.
+// lastCap is greater than the last capability of any kernel.
 const lastCap = 63
 
-// dropRights gives up every capability of the calling thread, for good.
+// dropRights permanently drops all capabilities of the calling thread.
 func dropRights(jail bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("ambient: %w", err)
@@ -63,15 +62,15 @@ func dropRights(jail bool) error {
 	for c := uintptr(0); c <= lastCap; c++ {
 		has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			break // there is none of this number
+			break // the kernel has no capability with this number
 		}
 		if has == 0 {
 			continue
 		}
 		err = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EPERM) && !jail {
-			// An ordinary user may not. Without new privileges nothing can be
-			// gained from this set anyway.
+			// An unprivileged user may not drop it. With no_new_privs the
+			// bounding set grants nothing anyway.
 			break
 		}
 		if err != nil {

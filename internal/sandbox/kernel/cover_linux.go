@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cover hides and locks what commands must not see or change. The names come
-// from a tree that others write to: what is there now is opened without
-// following links, and covered by what is open.
+// cover hides and locks the protected names. Commands of other sandboxes may change
+// the tree at the same time, so each name is opened without following links, and the
+// open file is covered.
 func (t *tree) cover(p plan) error {
 	hidden, locked := slices.Sorted(slices.Values(p.Hidden)), slices.Sorted(slices.Values(p.Locked))
 	for _, name := range locked {
@@ -28,9 +28,9 @@ func (t *tree) cover(p plan) error {
 	return nil
 }
 
-// each does something to a name, once the directories that lead to it can no
-// longer be renamed: a name that moves away is neither hidden nor locked the
-// next time. What lies in a directory that cannot be entered is covered with it.
+// each applies do to a name, after the directories above it can no longer be renamed:
+// otherwise a renamed directory would lose its protection at the next start. The
+// contents of a directory that cannot be entered are covered with it.
 func (t *tree) each(name string, do func(string) error) error {
 	for {
 		err := t.pin(name)
@@ -44,8 +44,8 @@ func (t *tree) each(name string, do func(string) error) error {
 	}
 }
 
-// pin makes mounts of the directories between what was let in for writing and
-// a name. What is mounted cannot be renamed or removed.
+// pin mounts each directory between a writable source and a name on itself. A mount
+// point cannot be renamed or removed.
 func (t *tree) pin(name string) error {
 	for i, c := range name {
 		dir := name[:i]
@@ -69,7 +69,7 @@ func (t *tree) pin(name string) error {
 	return nil
 }
 
-// writable says that a name is below what was let in for writing.
+// writable reports whether a name is below a writable source.
 func (t *tree) writable(name string) bool {
 	for _, w := range t.writes {
 		if strings.HasPrefix(name, w+"/") {
@@ -89,8 +89,8 @@ func (t *tree) over(fd int, attr unix.MountAttr) error {
 	return put(m, fd)
 }
 
-// find opens a name of the tree; links are found themselves at its end, and
-// refused on the way.
+// find opens a name in the tree without following links: a link at the end is opened
+// itself, a link on the path is an error.
 func (t *tree) find(name string) (int, error) {
 	return unix.Openat2(t.fd, strings.TrimPrefix(name, "/"), &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -98,8 +98,8 @@ func (t *tree) find(name string) (int, error) {
 	})
 }
 
-// missing says that there is nothing to be covered: no such name, or none that
-// can be reached without a link, whose target has another name.
+// missing reports whether there is nothing to cover: the name does not exist, or it is
+// reached through a link, and its target has another name.
 func missing(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
@@ -110,8 +110,8 @@ func (t *tree) lock(name string) error {
 	})
 }
 
-// hide covers a directory with an empty one, and anything else with an empty
-// file that nobody may read.
+// hide mounts an empty directory over a directory, and an empty unreadable file over
+// anything else.
 func (t *tree) hide(name string) error {
 	return t.with(name, func(fd int, dir bool) error {
 		if dir && slices.ContainsFunc(t.guests, func(at string) bool { return strings.HasPrefix(at, name+"/") }) {
@@ -131,7 +131,7 @@ func (t *tree) hide(name string) error {
 	})
 }
 
-// room covers a directory with one to which something is still added.
+// room mounts a directory over a directory, to which mount points are added later.
 func (t *tree) room(fd int) error {
 	m, err := newMemory(0)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *tree) room(fd int) error {
 	return put(m, fd)
 }
 
-// close has nothing more added to rooms.
+// close makes the directories of room read-only.
 func (t *tree) close() error {
 	for _, m := range t.rooms {
 		err := unix.MountSetattr(m, "", unix.AT_EMPTY_PATH,
@@ -175,8 +175,8 @@ func (t *tree) empty(dir bool) (int, error) {
 	return t.empty(dir)
 }
 
-// with opens a name, and where that is a link to a file, the file too: as long
-// as the link is there, it is another name of what is to be covered.
+// with opens a name and calls do. If the name is a link to a file, it does the same
+// for the file, which the link also names.
 func (t *tree) with(name string, do func(fd int, dir bool) error) error {
 	fd, err := t.find(name)
 	if missing(err) {
@@ -198,7 +198,7 @@ func (t *tree) with(name string, do func(fd int, dir bool) error) error {
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		return nil // it leads nowhere that commands could follow it to
+		return nil // commands cannot follow the link either
 	}
 	defer unix.Close(to)
 	if err := unix.Fstat(to, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {

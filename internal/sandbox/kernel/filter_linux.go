@@ -8,21 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rule is about one system call. The first rule whose tests all hold decides;
-// a call without such a rule is allowed.
+// A rule is about one system call. The first rule whose tests all hold decides; a call
+// without a matching rule is allowed.
 type rule struct {
 	call  uint32
 	tests []test
 	errno unix.Errno // 0 allows
 }
 
-// A test looks at the low half of an argument, which is all that the kernel
-// reads of those tested here; high looks at the other half, for pointers.
+// A test checks the low half of an argument, which is all that the kernel reads of the
+// tested arguments. high checks the other half, for pointers.
 type test struct {
 	arg  uint32
 	high bool
 	mask uint32
-	// equal asks that the masked bits have this value; without it, that any of
+	// equal is the required value of the masked bits; nil requires that any of
 	// them is set.
 	equal *uint32
 }
@@ -33,7 +33,7 @@ func equals(arg, value uint32) test { return test{arg: arg, mask: ^uint32(0), eq
 
 func masked(arg, mask, value uint32) test { return test{arg: arg, mask: mask, equal: &value} }
 
-// Where things are in struct seccomp_data, on little-endian machines.
+// Offsets in struct seccomp_data on little-endian machines.
 const (
 	dataCall = 0
 	dataArch = 4
@@ -57,8 +57,8 @@ func answer(e unix.Errno) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value}
 }
 
-// assemble turns rules into a program for the kernel. Calls of another
-// architecture have other numbers, so all of them are refused.
+// assemble compiles rules to a BPF program. It refuses all calls of other
+// architectures, since they have other numbers.
 func assemble(arch uint32, rules []rule) []unix.SockFilter {
 	prog := []unix.SockFilter{
 		load(dataArch),
@@ -74,7 +74,7 @@ func assemble(arch uint32, rules []rule) []unix.SockFilter {
 	return append(prog, answer(0))
 }
 
-// assemble leaves the number of the call where the next rule looks for it.
+// assemble compiles the rule. It leaves the call number in the accumulator.
 func (r rule) assemble() []unix.SockFilter {
 	if len(r.tests) == 0 {
 		return []unix.SockFilter{jump(unix.BPF_JEQ, r.call, 0, 1), answer(r.errno)}
@@ -86,8 +86,8 @@ func (r rule) assemble() []unix.SockFilter {
 			offset += 4
 		}
 		body = append(body, load(offset))
-		// What is left of the body: two or three instructions for each test
-		// that follows, and the answer.
+		// The remaining length of the body: two or three instructions for each
+		// later test, and the result.
 		left := uint8(1)
 		for _, later := range r.tests[i+1:] {
 			left += later.size()
@@ -113,7 +113,7 @@ func (t test) size() uint8 {
 	return 3
 }
 
-// filter holds the calling thread, and what it executes, to the rules.
+// filter installs the rules for the calling thread and the programs it executes.
 func filter(rules []rule) error {
 	if auditArch == 0 {
 		return fmt.Errorf("no filter for %s", runtime.GOARCH)

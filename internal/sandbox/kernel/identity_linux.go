@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is whom commands run as when the server is root.
+// nobody is the user of commands if the server runs as root.
 const nobody = 65534
 
-// An identity is whose the commands are: outside, as the server sees users, and
-// as they see themselves.
+// An identity is the user of commands: as seen by the server, and as seen by the
+// commands themselves.
 type identity struct {
 	outsideUID, outsideGID int
 	uid, gid               int
 }
 
-// identities are what is known about users, once it has been found out.
+// identities caches what is known about users.
 type identities struct {
 	mu    sync.Mutex
-	swaps map[[4]int]*os.File // namespaces that show one owner as another
+	swaps map[[4]int]*os.File // user namespaces that map one owner to another
 }
 
-// commandIdentity is the identity of commands where nothing speaks against it.
+// commandIdentity returns the default identity of commands.
 func commandIdentity() (identity, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid != 0 {
@@ -44,12 +44,12 @@ func commandIdentity() (identity, error) {
 	if outside == 0 {
 		return identity{}, errors.New("the server is root, and has no other user to run commands as")
 	}
-	// A root that is an ordinary user outside, as in a container without rights.
+	// Root in a user namespace, as in a container without rights.
 	return identity{0, 0, nobody, nobody}, nil
 }
 
-// rootOutside says who user 0 is outside of the namespace of this process, and
-// how many users follow it.
+// rootOutside returns the ID of user 0 outside the namespace of this process, and the
+// number of mapped users.
 func rootOutside() (outside, count int64, err error) {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {
@@ -67,7 +67,7 @@ func rootOutside() (outside, count int64, err error) {
 	}
 }
 
-// attributes of a process in a new user namespace that has only this identity.
+// namespaced returns attributes of a process in a new user namespace with only this identity.
 func (id identity) namespaced(flags uintptr) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Cloneflags:  flags | unix.CLONE_NEWUSER,
@@ -85,7 +85,7 @@ func (id identity) namespaced(flags uintptr) *syscall.SysProcAttr {
 	return attr
 }
 
-// plain are the attributes of a process with this identity and no namespace.
+// plain returns attributes of a process with this identity and no namespace.
 func (id identity) plain() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{}
 	if id.outsideUID != os.Geteuid() {
@@ -95,8 +95,8 @@ func (id identity) plain() *syscall.SysProcAttr {
 	return attr
 }
 
-// swap returns a user namespace in which two users, and two groups, have each
-// the other's number, so that what belongs to one can be shown as the other's.
+// swap returns a user namespace that swaps two users and two groups, so that the files
+// of one appear to belong to the other.
 func (l *Launcher) swap(ownerUID, ownerGID int, id identity) (*os.File, error) {
 	key := [4]int{ownerUID, ownerGID, id.outsideUID, id.outsideGID}
 	l.ids.mu.Lock()
@@ -134,7 +134,7 @@ func (l *Launcher) swap(ownerUID, ownerGID int, id identity) (*os.File, error) {
 	return f, nil
 }
 
-// swapped maps everybody to himself but two, who are mapped to each other.
+// swapped returns a mapping that swaps two IDs and keeps all others.
 func swapped(a, b int) []syscall.SysProcIDMap {
 	const end = 1<<32 - 1
 	if a == b {

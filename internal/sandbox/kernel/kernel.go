@@ -1,15 +1,15 @@
-// Package kernel puts agents behind walls that the Linux kernel alone can
-// build: no daemon, no image, nothing installed.
+// Package kernel starts agents in sandboxes that use only the Linux kernel: no daemon,
+// no image, nothing to install.
 //
-// It starts this program again as a stage, in namespaces of its own. The stage
-// assembles a root directory of nothing but what is let in, gives up every
-// right, lets Landlock and seccomp hold it there, and becomes the agent. Where
-// the kernel refuses namespaces, as in most containers, Landlock and seccomp
-// stand alone, and the finding says what is then not kept.
+// It starts this program again as a stage, in its own namespaces. The stage assembles
+// a root directory that contains only the permitted paths, drops all capabilities,
+// installs Landlock and seccomp rules, and executes the agent. Where the kernel does
+// not permit namespaces, as in most containers, only Landlock and seccomp apply, and
+// the finding describes what is not guaranteed.
 //
-// It knows mounts, rights and system calls. It does not know what commands are
-// or who may run them. Begin with [Launcher] for the near side, and with
-// [Main], which is the stage, for the far side.
+// The package knows mounts, rights and system calls. It does not know what commands
+// are or who may run them. Begin with [Launcher] for the server's side, and with
+// [Main] for the stage.
 package kernel
 
 import (
@@ -21,28 +21,28 @@ import (
 
 const (
 	name = "kernel"
-	// StageArg is the first argument of this program that makes it a stage.
+	// StageArg is the first argument that makes this program a stage.
 	StageArg = "sandbox-kernel"
-	// agentArg makes it an agent.
+	// agentArg is the argument that makes it an agent.
 	agentArg = "sandbox-agent"
-	// home is where commands find theirs within a root of their own.
+	// home is the home directory of commands in their root directory.
 	home = "/home/sandbox"
 )
 
-// A Launcher starts agents behind walls of the kernel. Its zero value is ready.
+// A Launcher starts agents in kernel sandboxes. Its zero value is ready to use.
 type Launcher struct {
-	// Self is how this program is started again; the default is the running
-	// file without arguments.
+	// Self is the command line that starts this program again; the default is the
+	// running file without arguments.
 	Self []string
 
 	mu    sync.Mutex
-	found *finding // what the probe found, once it has
+	found *finding // the result of the probe; nil before
 	ids   identities
 }
 
 var _ sandbox.Launcher = (*Launcher)(nil)
 
-// Name is kernel.
+// Name returns kernel.
 func (*Launcher) Name() string { return name }
 
 func (l *Launcher) self() []string {
@@ -52,7 +52,7 @@ func (l *Launcher) self() []string {
 	return []string{self()}
 }
 
-// self is the running file, even when another has taken its name.
+// self returns the running file, even if its name belongs to another file now.
 func self() string {
 	const running = "/proc/self/exe"
 	if _, err := os.Stat(running); err == nil {

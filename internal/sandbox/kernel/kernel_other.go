@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// A finding is what works here: nothing.
+// A finding is empty: nothing works here.
 type finding struct{}
 
 type identities struct{}
 
 var errLinux = errors.New("the kernel sandbox needs Linux")
 
-// Probe finds that it does not work.
+// Probe reports that Linux is required.
 func (l *Launcher) Probe(context.Context) sandbox.Finding {
 	return sandbox.Finding{
 		Text:   "kernel: it needs Linux, so " + l.self()[0] + " cannot use it",
@@ -24,11 +24,11 @@ func (l *Launcher) Probe(context.Context) sandbox.Finding {
 	}
 }
 
-// Layout is empty.
+// Layout returns an empty layout.
 func (*Launcher) Layout(sandbox.Directories) sandbox.Layout { return sandbox.Layout{} }
 
-// Launch fails.
+// Launch returns an error.
 func (*Launcher) Launch(context.Context, sandbox.Walls) (sandbox.Link, error) { return nil, errLinux }
 
-// Main fails.
+// Main returns an error code.
 func Main([]string) int { return 1 }

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Versions of Landlock by what they brought.
+// Landlock versions, by the feature they added.
 const (
-	landlockTruncates = 3 // the first that keeps files from being emptied
+	landlockTruncates = 3 // the first version that controls truncation
 	landlockDevices   = 5
 	landlockScopes    = 6 // signals and abstract sockets
 	landlockKnown     = 7
 )
 
-// What may be done with a file, and with a directory and what is below it.
+// The rights for a file, and for a directory and everything below it.
 const (
 	fileRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	fileWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -31,8 +31,8 @@ const (
 
 	device = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	// processes is for what /proc has to say, and for the few settings of
-	// themselves that processes make there.
+	// processes are the rights in /proc, including the few settings of themselves
+	// that processes write there.
 	processes = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE
 
@@ -40,13 +40,13 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
-// A grant is what may be done with what is at a path and below it.
+// A grant gives rights to a path and everything below it.
 type grant struct {
 	Path   string
 	Access uint64
 }
 
-// landlockVersion is 0 where there is none.
+// landlockVersion returns the supported version, 0 for none.
 func landlockVersion() int {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0,
 		unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -56,8 +56,8 @@ func landlockVersion() int {
 	return min(int(v), landlockKnown)
 }
 
-// confine holds the calling thread, and what it executes, to the grants. A path
-// that is not there grants nothing.
+// confine restricts the calling thread and the programs it executes to the grants. A
+// path that does not exist is skipped.
 func confine(version int, cut bool, grants []grant) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
 	if version < landlockDevices {
@@ -86,7 +86,7 @@ func confine(version int, cut bool, grants []grant) error {
 	return nil
 }
 
-// attrSize is how much of the description a version knows.
+// attrSize returns the size of the ruleset attributes that a version supports.
 func attrSize(version int) uintptr {
 	switch {
 	case version >= landlockScopes:

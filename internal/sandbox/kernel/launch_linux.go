@@ -45,7 +45,7 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, e
 	return k, nil
 }
 
-// A start is a launch while it is going on.
+// A start is a launch in progress.
 type start struct {
 	launcher *Launcher
 	walls    sandbox.Walls
@@ -55,8 +55,8 @@ type start struct {
 	id    identity
 	plan  plan
 	group *cgroup
-	home  string     // of this machine, to be removed at the end
-	files []*os.File // for the stage
+	home  string     // on this machine; removed at the end
+	files []*os.File // passed to the stage
 	tree  []opened
 }
 
@@ -78,7 +78,7 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 		}
 		if missing := s.missing(); len(missing) > 0 {
 			return nil, tool.Errorf(tool.Unavailable,
-				"the kernel sandbox cannot keep %v here, which this profile requires", missing).
+				"the kernel sandbox cannot guarantee %v here, which this profile requires", missing).
 				Because(errors.New(s.found.public().Text)).
 				Try("do it without commands; without namespaces nothing in the workspace, such as .git/hooks or .env, can be locked or hidden: the operator can allow namespaces, use docker, or take it out of sandbox.require")
 		}
@@ -93,7 +93,7 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 	return s.run(ctx, text)
 }
 
-// holds are the promises that these walls keep.
+// holds returns the guarantees of this sandbox.
 func (s *start) holds() []sandbox.Promise {
 	holds := slices.Clone(s.found.public().Holds)
 	if s.group == nil {
@@ -102,7 +102,7 @@ func (s *start) holds() []sandbox.Promise {
 		holds = append(holds, sandbox.Memory)
 	}
 	if !s.plan.Jail && len(s.walls.Hidden)+len(s.walls.Locked) > 0 {
-		// Landlock lets in whole directories.
+		// Landlock rules cover whole directories, without exceptions within them.
 		holds = slices.DeleteFunc(holds, func(p sandbox.Promise) bool { return p == sandbox.Files })
 	}
 	return holds
@@ -115,7 +115,7 @@ func (s *start) missing() []sandbox.Promise {
 	})
 }
 
-// draw makes the plan, and opens what it is about.
+// makePlan makes the plan, and opens the sources.
 func (s *start) makePlan() error {
 	var err error
 	if s.id, err = commandIdentity(); err != nil {
@@ -138,7 +138,7 @@ func (s *start) makePlan() error {
 	return err
 }
 
-// planJail adds the program and the proxy to what is let in.
+// planJail adds the program and the proxy to the sources.
 func (s *start) planJail() error {
 	s.plan.Home = home
 	binds := len(s.tree)
@@ -146,7 +146,7 @@ func (s *start) planJail() error {
 	if err == nil {
 		err = s.also(program, false)
 	} else if errors.Is(err, os.ErrNotExist) {
-		err = nil // its file was replaced: the agent is started from what runs
+		err = nil // its file was replaced: the agent is started from the running program
 	}
 	if err != nil {
 		return fmt.Errorf("this program: %w", err)
@@ -179,7 +179,7 @@ func (s *start) planJail() error {
 	return nil
 }
 
-// also opens something that is not for the commands to see at its place.
+// also opens a source that commands do not see at its own path.
 func (s *start) also(path string, write bool) error {
 	fd, src, err := look(path, write)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *start) also(path string, write bool) error {
 	return nil
 }
 
-// planOpen is for walls without namespaces: everything stays where it is.
+// planOpen is for sandboxes without namespaces: all paths stay the same.
 func (s *start) planOpen() error {
 	if s.walls.Proxy != "" {
 		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
@@ -220,7 +220,7 @@ func (s *start) planOpen() error {
 	return os.Chown(s.home, s.id.outsideUID, s.id.outsideGID)
 }
 
-// run starts the stage, hands it the plan, and waits until it is an agent.
+// run starts the stage, sends it the plan, and waits until it has become an agent.
 func (s *start) run(ctx context.Context, text []byte) (*link, error) {
 	pipes, err := newPipes()
 	if err != nil {
@@ -261,8 +261,8 @@ func (s *start) run(ctx context.Context, text []byte) (*link, error) {
 const allNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// instruct writes the plan, and reads what came of it: nothing when the stage
-// has become an agent.
+// instruct writes the plan, and reads the result: nothing if the stage has become an
+// agent.
 func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte) error {
 	defer closeAll(pipes.answer[0])
 	if s.group != nil {
@@ -295,7 +295,7 @@ func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte
 
 const maxAnswer = 16 << 10
 
-// stageError words why the stage could not even be started.
+// stageError returns an error that explains why the stage could not be started.
 func stageError(err error) error {
 	e := &SetupError{Step: "starting the stage", Text: err.Error()}
 	errors.As(err, &e.errno)
@@ -305,7 +305,7 @@ func stageError(err error) error {
 	return e
 }
 
-// A SetupError says which step of setting up a sandbox failed, and why.
+// A SetupError is the failure of one step of the setup.
 type SetupError struct {
 	Step string
 	Text string
@@ -317,7 +317,7 @@ func (e *SetupError) Error() string {
 	return "the sandbox could not be set up: " + e.Step + ": " + e.Text
 }
 
-// Unwrap is what the kernel said.
+// Unwrap returns the error of the kernel.
 func (e *SetupError) Unwrap() error {
 	if e.errno == 0 {
 		return nil
@@ -325,8 +325,8 @@ func (e *SetupError) Unwrap() error {
 	return e.errno
 }
 
-// Layout shows everything at its own place, so that what commands say of paths
-// holds for everybody.
+// Layout keeps all paths, so that paths in output and arguments are valid inside and
+// outside the sandbox.
 func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	layout := sandbox.Layout{Home: home, Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
 	for _, r := range g.Roots {

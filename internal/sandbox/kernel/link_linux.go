@@ -19,13 +19,13 @@ import (
 // patience is how long an agent may take to end by itself.
 const patience = time.Second
 
-// A link is the near end of an agent's streams.
+// A link is the server's end of an agent's streams.
 type link struct {
 	cmd   *exec.Cmd
 	in    *os.File
 	out   *os.File
 	words *tail
-	gone  chan struct{} // closed when the agent and what it started are gone
+	gone  chan struct{} // closed when the agent and its descendants have ended
 	end   sync.Once
 
 	holds []sandbox.Promise
@@ -35,8 +35,8 @@ type link struct {
 	about string
 }
 
-// begin starts the command and waits for its end, on one thread: the death
-// signal is that of the thread that started it.
+// begin starts the command and waits for its end, on one thread: the parent death
+// signal is sent when that thread ends.
 func (k *link) begin() error {
 	started := make(chan error, 1)
 	go func() {
@@ -45,14 +45,14 @@ func (k *link) begin() error {
 		err := k.cmd.Start()
 		started <- err
 		if err == nil {
-			k.cmd.Wait() // how it ended is in its last words
+			k.cmd.Wait() // its stderr shows how it ended
 			close(k.gone)
 		}
 	}()
 	return <-started
 }
 
-// Read reads what the agent says. At the end the error tells its last words.
+// Read reads stdout of the agent. The error at the end contains its stderr.
 func (k *link) Read(p []byte) (int, error) {
 	n, err := k.out.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -66,8 +66,8 @@ func (k *link) Read(p []byte) (int, error) {
 
 func (k *link) Write(p []byte) (int, error) { return k.in.Write(p) }
 
-// Close ends the agent and what it has started, by force when they take long,
-// and removes what was made for them.
+// Close ends the agent and its descendants, with a kill after a timeout, and removes
+// the files that were made for them.
 func (k *link) Close() error {
 	k.end.Do(func() {
 		k.in.Close()
@@ -87,10 +87,10 @@ func (k *link) Close() error {
 	return nil
 }
 
-// kill ends the first process of the namespace, and so all of them: it is gone
-// when they are.
+// kill kills the init process of the namespace, and with it all others. It is reaped
+// after they have ended.
 func (k *link) kill() {
-	k.cmd.Process.Kill() // it has ended already when this fails
+	k.cmd.Process.Kill() // an error means that it has ended already
 	<-k.gone
 }
 
@@ -98,8 +98,8 @@ func (k *link) Holds() []sandbox.Promise { return slices.Clone(k.holds) }
 
 func (k *link) Describe() string { return k.about }
 
-// Pipes are the ways to a stage. The near end of each is where its name says
-// who writes: in and plan at 1, out and answer at 0.
+// pipes are the pipes to a stage. The server's end is the writer at index 1 of in and
+// plan, and the reader at index 0 of out and answer.
 type pipes struct {
 	in, out, plan, answer [2]*os.File
 }
@@ -123,7 +123,7 @@ func (p *pipes) closeTheirs() {
 	closeAll(p.in[0], p.out[1], p.plan[0], p.answer[1])
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the last bytes that were written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -145,5 +145,5 @@ func (t *tail) text() string {
 	return strings.TrimSpace(string(t.buf))
 }
 
-// word is a name that nobody else has.
+// randomName returns a unique name.
 func randomName() string { return rand.Text()[:12] }

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mounts that nothing can be smuggled in by, and those that are only for reading.
+// Attributes of mounts without devices and set-user-ID, and of read-only mounts.
 const (
 	tame     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	readOnly = tame | unix.MOUNT_ATTR_RDONLY
 )
 
-// clone makes a mount of what is open at fd, with all that is mounted below it,
-// which is nowhere yet. Nothing that happens to it is seen elsewhere.
+// clone returns a detached copy of the mount at fd, with all mounts below it. Changes
+// do not propagate between the copy and other mounts.
 func clone(fd int, attr unix.MountAttr) (int, error) {
 	m, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|
 		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
@@ -29,7 +29,7 @@ func clone(fd int, attr unix.MountAttr) (int, error) {
 	return m, nil
 }
 
-// attributes are those of the mount of a source.
+// attributes returns the mount attributes of a source.
 func (s source) attributes() uint64 {
 	attr := uint64(readOnly)
 	if s.Write {
@@ -41,7 +41,7 @@ func (s source) attributes() uint64 {
 	return attr
 }
 
-// put mounts m on what is open at fd.
+// put attaches mount m at fd.
 func put(m, fd int) error {
 	err := unix.MoveMount(m, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if err != nil {
@@ -50,10 +50,10 @@ func put(m, fd int) error {
 	return nil
 }
 
-// An option of a file system; one without a value is a flag.
+// An option is an option of a file system; one without a value is a flag.
 type option struct{ key, value string }
 
-// newMount makes an instance of a file system, which is nowhere yet.
+// newMount returns a new detached mount of a file system.
 func newMount(kind string, attr int, options ...option) (int, error) {
 	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -80,11 +80,11 @@ func newMount(kind string, attr int, options ...option) (int, error) {
 	return m, nil
 }
 
-// newMemory makes a directory in memory. size is in bytes, 0 for no limit.
+// newMemory returns a new tmpfs. size is in bytes, 0 for no limit.
 func newMemory(size int64) (int, error) {
 	options := []option{{"mode", "0755"}}
 	if size > 0 {
-		// A file that is empty costs memory too.
+		// Empty files use memory too.
 		const least, perFile = 4096, 2048
 		options = append(options, option{"size", strconv.FormatInt(size, 10)},
 			option{"nr_inodes", strconv.FormatInt(max(least, size/perFile), 10)})

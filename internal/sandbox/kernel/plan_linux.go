@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors that a stage is started with, beside its streams. Those of mounts
-// that were made for it follow.
+// File descriptors that a stage inherits, besides its streams. The descriptors of
+// prepared mounts follow.
 const (
 	planFD   = 3
 	answerFD = 4
 	mountFD  = 5
 )
 
-// maxPlan bounds what a stage reads.
+// maxPlan is the maximum length of a plan.
 const maxPlan = 8 << 20
 
-// A plan is what a stage is to do. It comes through a pipe, since others may
-// read arguments, and they may not be this long.
+// A plan describes what a stage is to do. It is sent through a pipe, since arguments
+// are visible to other processes and limited in length.
 type plan struct {
-	Try       bool // only see whether it can be done, and start no agent
-	Jail      bool // there are namespaces: assemble a root
-	Cut       bool // the network is not in a namespace, so calls must be refused
+	Try       bool // only test the setup, start no agent
+	Jail      bool // there are namespaces: assemble a root directory
+	Cut       bool // there is no network namespace, so network calls are refused
 	Landlock  int  // version; 0 for none
-	UID, GID  int  // whose the processes are, as they see it
+	UID, GID  int  // the IDs of the processes, as they see them
 	Binds     []source
-	Program   *source // nil when it has no name any more
+	Program   *source // nil if its file has no name
 	Proxy     *source
 	Hidden    []string
 	Locked    []string
@@ -40,20 +40,20 @@ type plan struct {
 	Agent     []string // arguments
 }
 
-// A source is something of this machine that is let in. It was opened and
-// looked at; whoever opens it again makes sure that it is still the same.
+// A source is a file or directory of this machine that the sandbox shows. The launcher
+// has opened and checked it; the stage verifies that it is still the same.
 type source struct {
 	Path  string
 	Write bool
 	Dir   bool
 	Dev   uint64
 	Inode uint64
-	// NoLinks has no symbolic link in it followed.
+	// NoLinks forbids symbolic links in the path.
 	NoLinks bool
-	FD      int // a mount that was made of it; 0 where the stage makes its own
+	FD      int // a prepared mount; 0 if the stage makes it
 }
 
-// A fault is why a stage could not do its work.
+// A fault is the reason why a stage failed.
 type fault struct {
 	Step  string
 	Error string
@@ -73,7 +73,7 @@ func readPlan() (plan, error) {
 	return p, err
 }
 
-// look opens what is at a path that leads through no link.
+// look opens a path that contains no links.
 func look(path string, write bool) (int, source, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -97,7 +97,7 @@ func look(path string, write bool) (int, source, error) {
 	}, nil
 }
 
-// same opens a source again, and makes sure that it is the one.
+// same opens a source again, and verifies that it is the same file.
 func (s source) same() (int, error) {
 	fd, now, err := look(s.Path, s.Write)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s source) same() (int, error) {
 	now.NoLinks = s.NoLinks
 	if now != s {
 		unix.Close(fd)
-		return 0, fmt.Errorf("%s: another has taken its place", s.Path)
+		return 0, fmt.Errorf("%s was replaced by another file", s.Path)
 	}
 	return fd, nil
 }

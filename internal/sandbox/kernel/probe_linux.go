@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A finding is what works here.
+// A finding is the result of a probe.
 type finding struct {
-	jail     bool // namespaces, and a root of one's own
+	jail     bool // namespaces, and a separate root directory
 	landlock int  // version; 0 for none
-	group    bool // there are cgroups for us
+	group    bool // cgroups are available
 	err      error
 	noJail   error // why there are no namespaces
 }
 
-// Probe tries it out, once.
+// Probe tests the sandbox once, and caches the result.
 func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
 	f := l.probe(ctx)
 	if f == nil {
@@ -30,7 +30,7 @@ func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
 	return f.public()
 }
 
-// probe returns nil when ctx ended before it was done.
+// probe returns nil if ctx ends first.
 func (l *Launcher) probe(ctx context.Context) *finding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *Launcher) probe(ctx context.Context) *finding {
 	return f
 }
 
-// try sets up a sandbox that ends at once.
+// try sets up a sandbox that ends immediately.
 func (l *Launcher) try(ctx context.Context, f finding) error {
 	s := &start{launcher: l, found: f, try: true}
 	defer s.closeFiles()
@@ -85,7 +85,7 @@ func (l *Launcher) try(ctx context.Context, f finding) error {
 	return nil
 }
 
-// public words a finding.
+// public converts a finding to a sandbox.Finding.
 func (f finding) public() sandbox.Finding {
 	if f.err != nil {
 		return sandbox.Finding{
@@ -126,7 +126,7 @@ func (f finding) public() sandbox.Finding {
 	return out
 }
 
-// advice says what to do about what is lacking, the worst first.
+// advice returns how to get what is missing, the most important first.
 func (f finding) advice() string {
 	switch {
 	case errors.Is(f.noJail, errOwner):

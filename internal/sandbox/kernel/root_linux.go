@@ -13,12 +13,12 @@ import (
 
 // A tree is the root directory that a stage assembles for the commands.
 type tree struct {
-	fd     int // its top
-	stock  int // a directory in memory from which empty things are taken
+	fd     int // its top directory
+	stock  int // a directory in memory with empty files and directories
 	pinned map[string]bool
-	writes []string // what is let in for writing
-	guests []string // what is let in within what is hidden
-	rooms  []int    // directories that were made for them, still open
+	writes []string // the writable sources
+	guests []string // the sources within hidden directories
+	rooms  []int    // the directories that room made, still open
 }
 
 const (
@@ -26,14 +26,13 @@ const (
 	proxyPath   = "/run/mcp-tools/proxy.sock"
 )
 
-// system are the directories of programs and what they need. Nothing in them is
-// anybody's.
+// system are the directories of programs and libraries. They contain no private data.
 var system = [...]string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix",
 }
 
-// jail assembles the root and makes it that of this process, the old one being
-// gone. Sources are opened first, while they can be found.
+// jail assembles the root directory, makes it the root of this process and detaches the
+// old one. It opens the sources first, while their paths are valid.
 func jail(p plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -71,7 +70,7 @@ func jail(p plan) error {
 	if err := t.cover(p); err != nil {
 		return err
 	}
-	// What is let in by itself is seen, whatever is around it.
+	// A source within a hidden directory stays visible.
 	if err := t.addAll(mounts, within); err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func (t *tree) addAll(mounts []guest, these func(guest) bool) error {
 	return nil
 }
 
-// place puts the new root somewhere, since only what is somewhere can be filled.
+// place mounts the new root temporarily, since files can be added only to an attached mount.
 func (t *tree) place() error {
 	const somewhere = "/usr"
 	fd, err := unix.Open(somewhere, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -104,7 +103,7 @@ func (t *tree) place() error {
 	if err := put(t.fd, fd); err != nil {
 		return err
 	}
-	// The stock has to be somewhere too before its parts can be cloned.
+	// The stock must be attached too before its parts can be cloned.
 	at, err := t.target("/.stock", true)
 	if err != nil {
 		return err
@@ -113,8 +112,8 @@ func (t *tree) place() error {
 	return put(t.stock, at)
 }
 
-// enter makes the tree the root. The old one is on top of it for a moment, and
-// then nowhere.
+// enter makes the tree the root. pivot_root stacks the old root on top of it, from
+// where it is unmounted.
 func (t *tree) enter() error {
 	if err := unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/.stock", t.fd), unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("stock: %w", err)
@@ -138,16 +137,16 @@ func (t *tree) enter() error {
 	return unix.Chdir("/")
 }
 
-// A guest is a mount on its way into the tree.
+// A guest is a mount that is to be attached to the tree.
 type guest struct {
 	mount int
 	at    string
 	dir   bool
 	write bool
-	link  string // it is not a mount but a link to this
+	link  string // if not "", it is a link with this target instead of a mount
 }
 
-// collect makes mounts of all that is let in, outer ones before inner ones.
+// collect returns mounts of all sources, outer ones before inner ones.
 func collect(p plan) ([]guest, error) {
 	var all []guest
 	for _, list := range [][]string{system[:], etcPaths(), devicePaths()} {
@@ -182,7 +181,7 @@ func collect(p plan) ([]guest, error) {
 	return all, nil
 }
 
-// fromSystem keeps links, which lead to where they lead in the new root.
+// fromSystem returns a mount of a system directory, or the same link.
 func fromSystem(name string) (guest, error) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -247,8 +246,8 @@ func (t *tree) link(at, to string) error {
 	return unix.Symlinkat(to, dir, path.Base(at))
 }
 
-// target opens a place in the tree, and makes it where it is missing. It goes
-// through no links, so it stays in the tree.
+// target opens a path in the tree, and creates it if it does not exist. It follows no
+// links, so it stays in the tree.
 func (t *tree) target(at string, dir bool) (int, error) {
 	fd, err := unix.Dup(t.fd)
 	if err != nil {

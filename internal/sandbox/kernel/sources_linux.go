@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An opened is a source while the launcher has it open.
+// An opened is a source that the launcher has open.
 type opened struct {
 	source
 	fd       int
-	uid, gid int // whose it is
+	uid, gid int // its owner
 }
 
-// openAll opens what walls let in, outer ones before inner ones, and makes sure
-// that none of it is what nobody may be given.
+// openAll opens the sources of a sandbox, outer ones before inner ones. It refuses
+// paths that no sandbox may get.
 func openAll(binds []sandbox.Bind) ([]opened, error) {
 	binds = slices.Clone(binds)
 	slices.SortStableFunc(binds, func(a, b sandbox.Bind) int { return strings.Compare(a.Host, b.Host) })
@@ -67,15 +67,15 @@ func closeOpened(all []opened) {
 	}
 }
 
-// errOwner is for what commands could not change although they may.
+// errOwner means that commands could not change files that they are permitted to change.
 var errOwner = errors.New("commands do not run as root, and root's files cannot be shown to them as their own here")
 
-// ownerAdvice says what to do about it.
+// ownerAdvice is the advice for errOwner.
 const ownerAdvice = "give the workspace to another user with chown, or run the server as one"
 
-// mounts turns sources into mounts that show what belongs to somebody else as
-// belonging to the commands. Only root can do this, and not with every file
-// system: then the commands get the owner's identity, unless that is root.
+// mounts returns mounts of the sources on which files of another user appear to belong
+// to the commands. Only root can do this, and not on every file system: otherwise the
+// commands get the identity of the owner, unless that is root.
 func (l *Launcher) mounts(all []opened, id identity) (identity, []*os.File, error) {
 	files, err := l.mountsAs(all, id)
 	if err == nil {
@@ -124,7 +124,7 @@ func (l *Launcher) mountAs(o opened, id identity) (*os.File, error) {
 	}
 	m, err := clone(o.fd, attr)
 	if err != nil && !o.Write {
-		// To read it may do to be another.
+		// Another owner is sufficient for reading.
 		m, err = clone(o.fd, plain)
 	}
 	if err != nil {

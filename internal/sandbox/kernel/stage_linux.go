@@ -12,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdArg makes a stage that only waits for the end of its stdin: it is wanted
-// for the namespace that it is in.
+// holdArg makes a stage that only waits for the end of its stdin: its user namespace is
+// used by the launcher.
 const holdArg = "hold"
 
-// Main is the main function of a stage: args come after its name. It returns,
-// with the exit code of the program, only when it could not do its work or was
-// not to start an agent.
+// Main is the main function of a stage; args come after its name. It returns the exit
+// code of the program, but only if the setup failed or no agent was to be started.
 func Main(args []string) int {
 	if len(args) == 1 && args[0] == holdArg {
 		io.Copy(io.Discard, os.Stdin)
 		return 0
 	}
-	// Rights and filters belong to a thread, and the thread that executes hands
-	// on its own.
+	// Capabilities and filters are per thread, and exec keeps those of the calling
+	// thread.
 	runtime.LockOSThread()
 	unix.CloseOnExec(answerFD)
 	if f := build(); f != nil {
@@ -38,20 +37,20 @@ func Main(args []string) int {
 	return 0
 }
 
-// faulty words an error of a step.
+// faulty converts an error of a step to a fault.
 func faulty(step string, err error) *fault {
 	f := &fault{Step: step, Error: err.Error()}
 	errors.As(err, &f.Errno)
 	return f
 }
 
-// build does what the plan says, from what needs rights to what takes them.
+// build executes the plan, from the steps that need rights to those that drop them.
 func build() *fault {
 	p, err := readPlan()
 	if err != nil {
 		return faulty("the plan", err)
 	}
-	// What was inherited is for this program alone.
+	// Other inherited descriptors must not reach the agent.
 	if err := unix.CloseRange(planFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return faulty("closing files", err)
 	}
@@ -90,10 +89,10 @@ func build() *fault {
 
 const agentPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// restrict takes every right from this thread.
+// restrict drops all rights of this thread.
 func restrict(p plan) *fault {
-	// A server that dies takes its agent along; the end of stdin does the same,
-	// and has to where processes of the agent would be left behind.
+	// If the server dies, the agent must die too. It also ends when its stdin ends,
+	// which is necessary where a kill would leave its descendants behind.
 	if p.Jail {
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 			return faulty("the death signal", err)
@@ -116,8 +115,8 @@ func restrict(p plan) *fault {
 	return nil
 }
 
-// grants are the second wall, over the same paths as the mounts, or the only
-// one.
+// grants returns the Landlock rules. They repeat the mounts as a second protection, or
+// are the only protection if there are no namespaces.
 func grants(p plan) []grant {
 	all := []grant{
 		{"/etc/passwd", fileRead}, {"/etc/group", fileRead}, {"/etc/nsswitch.conf", fileRead},
@@ -155,7 +154,7 @@ func grants(p plan) []grant {
 	return all
 }
 
-// raiseLoopback lets commands talk to themselves in a network of their own.
+// raiseLoopback enables the loopback interface of the network namespace.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package wire is what the server and an agent in a sandbox say to each other:
-// frames with a kind, the number of a command, and a body that is JSON or the
-// bytes of a stream. It knows no processes and no walls. The far side is not to
-// be trusted: a frame that is too long or of an unknown kind ends the talk.
+// Package wire is the protocol between the server and an agent in a sandbox: frames
+// with a kind, the number of a command, and a body of JSON or bytes of a stream. It
+// does not know processes or isolation. The server does not trust the agent: a frame
+// that is too long or of an unknown kind ends the connection.
 //
-// Begin with the kinds below; [Reader] and [Writer] carry them.
+// Begin with the kinds below; [Reader] and [Writer] read and write them.
 package wire
 
 import (
@@ -20,103 +20,103 @@ import (
 // Version must be the same on both sides.
 const Version = 1
 
-// A Kind says what a frame is about.
+// A Kind is the type of a frame.
 type Kind uint8
 
-// What the server sends.
+// The kinds that the server sends.
 const (
-	Start    Kind = 1 + iota // a StartBody: run a command under this number
-	Input                    // bytes for its stdin
-	InputEnd                 // there is no more
-	Kill                     // end it and all that it has started
-	Resize                   // a Size: of its terminal
-	Drop                     // forget it: nobody wants to hear of it any more
+	Start    Kind = 1 + iota // a StartBody: run a command with this number
+	Input                    // bytes for stdin
+	InputEnd                 // end of stdin
+	Kill                     // kill the command and all its descendants
+	Resize                   // a Size: resize the terminal
+	Drop                     // send no more frames about the command
 )
 
-// What the agent sends.
+// The kinds that the agent sends.
 const (
-	Hello   Kind = 64 + iota // a HelloBody, first of all
+	Hello   Kind = 64 + iota // a HelloBody: the first frame
 	Started                  // a StartedBody
-	Refused                  // a RefusedBody: it could not be started
+	Refused                  // a RefusedBody: the command could not be started
 	Stdout                   // bytes
 	Stderr                   // bytes
 	Exited                   // an ExitBody: the command itself has ended
-	Gone                     // and now all that it has started, and its streams are closed
-	Taken                    // how many bytes of Input it has taken since: four of them, big-endian
+	Gone                     // all descendants have ended too, and the streams are closed
+	Taken                    // number of bytes of Input that were taken since the last Taken: uint32, big-endian
 )
 
 const (
-	// MaxData bounds the bytes of a stream in one frame.
+	// MaxData is the maximum number of bytes of a stream in one frame.
 	MaxData = 32 << 10
-	// Window bounds the bytes of Input that are sent and not yet Taken.
+	// Window is the maximum number of bytes of Input that are sent but not Taken.
 	Window = 1 << 20
-	// MaxBody bounds any frame.
+	// MaxBody is the maximum length of any body.
 	MaxBody = 4 << 20
 	header  = 9
 )
 
-// A StartBody is a command.
+// A StartBody describes a command.
 type StartBody struct {
 	Argv    []string
 	Dir     string
 	Env     []string
-	Input   bool // stdin is what comes as Input; else it is empty
-	Merge   bool // stderr goes where stdout goes
+	Input   bool // stdin is sent as Input; otherwise it is empty
+	Merge   bool // stderr is written to stdout
 	TTY     *Size
-	Timeout time.Duration // 0: none
+	Timeout time.Duration // 0: no timeout
 	Limits  Limits
 }
 
-// Limits of a command. Zero means none.
+// Limits are the limits of a command. Zero means no limit.
 type Limits struct {
-	Memory    int64 // bytes that the command and all that it starts have in memory
-	Processes int   // that it may have at a time
+	Memory    int64 // bytes of memory of the command and its descendants
+	Processes int   // maximum number of concurrent processes
 	FileSize  int64
-	CPUTime   time.Duration // of each process
+	CPUTime   time.Duration // for each process
 	OpenFiles int
 }
 
-// A Size is that of a terminal.
+// A Size is the size of a terminal.
 type Size struct{ Rows, Cols uint16 }
 
-// A HelloBody says who is there.
+// A HelloBody describes the agent.
 type HelloBody struct {
 	Version int
 	PID     int
 	UID     int
 }
 
-// A StartedBody says that a command runs.
+// A StartedBody reports that a command runs.
 type StartedBody struct{ PID int }
 
-// A RefusedBody says why a command does not run.
+// A RefusedBody reports why a command was not started.
 type RefusedBody struct {
-	NoProgram bool // there is no such program
+	NoProgram bool // the program was not found
 	NoDir     bool
 	Error     string
 }
 
-// An ExitBody says how a command ended.
+// An ExitBody reports how a command ended.
 type ExitBody struct {
-	Code     int    // 128 and its number for a signal
-	Signal   string // such as SIGKILL; "" when it ended by itself
+	Code     int    // 128 plus the signal number after a signal
+	Signal   string // such as SIGKILL; "" after a normal exit
 	TimedOut bool
-	Killed   bool   // because of a Kill
-	Starved  string // what it took too much of: memory, processes
-	Left     int    // processes that it started and that still run
+	Killed   bool   // after a Kill
+	Starved  string // the limit that it exceeded: memory or processes
+	Left     int    // descendants that still run
 	Took     time.Duration
 	CPU      time.Duration
-	Memory   int64 // the most at a time
+	Memory   int64 // peak use in bytes
 }
 
-// A Frame is one message. Body is good until the next one is read.
+// A Frame is one message. Body is valid until the next one is read.
 type Frame struct {
 	Kind Kind
 	ID   uint32
 	Body []byte
 }
 
-// Decode reads a body that is JSON.
+// Decode decodes a JSON body.
 func (f Frame) Decode(into any) error {
 	if err := json.Unmarshal(f.Body, into); err != nil {
 		return fmt.Errorf("a frame of kind %d: %w", f.Kind, err)
@@ -124,23 +124,23 @@ func (f Frame) Decode(into any) error {
 	return nil
 }
 
-// ErrTooLong ends a talk with somebody who sends frames beyond what is agreed.
+// ErrTooLong means that the other side sent a frame that exceeds the limit.
 var ErrTooLong = errors.New("a frame is too long")
 
-// A Reader reads frames, for one goroutine.
+// A Reader reads frames. It is for one goroutine.
 type Reader struct {
 	from *bufio.Reader
 	body []byte
 	most uint32
 }
 
-// NewReader reads frames from r whose bodies have at most so many bytes, and
-// never more than MaxBody.
+// NewReader returns a reader of frames whose bodies have at most most bytes, and never
+// more than MaxBody.
 func NewReader(r io.Reader, most int) *Reader {
 	return &Reader{from: bufio.NewReaderSize(r, 64<<10), most: uint32(min(most, MaxBody))}
 }
 
-// Next returns the next frame, or io.EOF at the end of the talk.
+// Next returns the next frame, or io.EOF at the end.
 func (r *Reader) Next() (Frame, error) {
 	var head [header]byte
 	if _, err := io.ReadFull(r.from, head[:]); err != nil {
@@ -163,14 +163,14 @@ func (r *Reader) Next() (Frame, error) {
 	return Frame{Kind: Kind(head[0]), ID: binary.BigEndian.Uint32(head[1:]), Body: r.body}, nil
 }
 
-// A Writer writes frames, each whole, for any number of goroutines.
+// A Writer writes whole frames. It is safe for concurrent use.
 type Writer struct {
 	mu  sync.Mutex
 	to  io.Writer
 	buf []byte
 }
 
-// NewWriter writes frames to w.
+// NewWriter returns a writer of frames to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
 // Send writes a frame with a body of bytes.
@@ -178,7 +178,7 @@ func (w *Writer) Send(k Kind, id uint32, body []byte) error {
 	return w.SendAll(Frame{k, id, body})
 }
 
-// SendAll writes frames with nothing between them.
+// SendAll writes frames without frames of other goroutines in between.
 func (w *Writer) SendAll(frames ...Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,12 +194,12 @@ func (w *Writer) SendAll(frames ...Frame) error {
 	}
 	_, err := w.to.Write(w.buf)
 	if cap(w.buf) > 4*MaxData {
-		w.buf = nil // a rare large one must not stay
+		w.buf = nil // do not keep a large buffer
 	}
 	return err
 }
 
-// SendJSON writes a frame whose body is v.
+// SendJSON writes a frame whose body is the JSON of v.
 func (w *Writer) SendJSON(k Kind, id uint32, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
