@@ -11,8 +11,8 @@
 // never connects to a client and never runs one.
 //
 // Begin with [All] and [Client.Connect]. The table of clients is in this file,
-// the places in places.go, the entries in server.go, and the two splicers in
-// jsonedit.go and toml.go.
+// the places in places.go, the entries in server.go, and the two syntaxes in
+// json.go and toml.go.
 package clients
 
 import (
