@@ -16,22 +16,22 @@ import (
 
 const (
 	maxFrames    = 30
-	maxNodes     = 100_000 // that are read of one page
-	shallowDepth = 8       // that are read of one that has more
+	maxNodes     = 100_000 // of one page
+	shallowDepth = 8       // the depth that is read of a page with more nodes
 )
 
-// A treeReader is a page that is being read.
+// A treeReader reads the accessibility tree of a page.
 type treeReader struct {
 	s      *session
 	frames int
 	nodes  int
-	cut    bool   // there is more than was read
-	depth  *int64 // lookup what is read; nil: all
+	cut    bool   // the page has more than was read
+	depth  *int64 // maximum depth; nil: unlimited
 
 	clickable map[element]bool
 }
 
-// read returns the tree of a page, with the frames in it in their places.
+// read returns the tree of a page, including its frames.
 func (s *session) read(ctx context.Context, t *tab) (*node, *treeReader, error) {
 	r := &treeReader{s: s, clickable: make(map[element]bool)}
 	root, err := r.readTarget(ctx, t.main)
@@ -41,7 +41,7 @@ func (s *session) read(ctx context.Context, t *tab) (*node, *treeReader, error) 
 	return root, r, nil
 }
 
-// section reads what runs in one process, and what is in it of others.
+// readTarget reads a target and the targets inside it.
 func (r *treeReader) readTarget(ctx context.Context, p *pageTarget) (*node, error) {
 	tree, err := call(ctx, p.endpoint, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
@@ -61,8 +61,8 @@ func (r *treeReader) readTarget(ctx context.Context, p *pageTarget) (*node, erro
 	return root, nil
 }
 
-// prepare finds out how much there is to read in a part, and what in it reacts to
-// the mouse, which the tree does not say.
+// prepare limits the depth for a large document. It also finds the elements with click
+// handlers, which the accessibility tree does not contain.
 func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	r.depth = nil
 	counters, err := call(ctx, p.endpoint, memory.GetDOMCounters, cdp.Empty{})
@@ -76,7 +76,7 @@ func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	snapshot, err := call(ctx, p.endpoint, domsnapshot.CaptureSnapshot,
 		domsnapshot.CaptureSnapshotParams{ComputedStyles: []string{}})
 	if err != nil {
-		return nil // the rest can be read without it
+		return nil // the page can be read without the click handlers
 	}
 	for _, d := range snapshot.Documents {
 		if d.Nodes == nil || d.Nodes.IsClickable == nil {
@@ -91,7 +91,7 @@ func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	return nil
 }
 
-// targetsIn are the frames of a part that are parts of their own.
+// targetsIn returns the frames of a target that are targets themselves.
 func (s *session) targetsIn(p *pageTarget) map[*pageTarget]cdp.FrameID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *session) targetsIn(p *pageTarget) map[*pageTarget]cdp.FrameID {
 	return all
 }
 
-// readFrames reads the frames beneath one that run in the same process.
+// readFrames reads the frames in a frame that run in the same process.
 func (r *treeReader) readFrames(ctx context.Context, p *pageTarget, tree *page.FrameTree,
 	owners map[cdp.BackendNodeID]*node) {
 	for _, child := range tree.ChildFrames {
@@ -121,8 +121,8 @@ func (r *treeReader) readFrames(ctx context.Context, p *pageTarget, tree *page.F
 	}
 }
 
-// attachFrame puts a frame into its place. One that cannot be read, or is not shown, is
-// left out.
+// attachFrame adds the tree of a frame to its owner element. Frames that cannot be read
+// or are not shown are omitted.
 func (r *treeReader) attachFrame(ctx context.Context, p *pageTarget, id cdp.FrameID, owners map[cdp.BackendNodeID]*node,
 	read func() (*node, error)) {
 	if r.frames++; r.frames > maxFrames {
@@ -140,7 +140,7 @@ func (r *treeReader) attachFrame(ctx context.Context, p *pageTarget, id cdp.Fram
 	}
 }
 
-// readDocument reads one document, and says where the frames in it belong.
+// readDocument reads one document. It also returns the nodes that contain frames.
 func (r *treeReader) readDocument(ctx context.Context, p *pageTarget, id cdp.FrameID) (root *node,
 	owners map[cdp.BackendNodeID]*node, err error) {
 	result, err := call(ctx, p.endpoint, accessibility.GetFullAXTree,
@@ -159,7 +159,7 @@ func (r *treeReader) readDocument(ctx context.Context, p *pageTarget, id cdp.Fra
 	return b.build(result.Nodes[0], 0), b.owners, nil
 }
 
-// A builder makes our nodes of those of DevTools.
+// A builder converts DevTools nodes to nodes.
 type builder struct {
 	r      *treeReader
 	target *pageTarget
@@ -168,7 +168,7 @@ type builder struct {
 }
 
 func (b *builder) build(from *accessibility.Node, depth int) *node {
-	delete(b.all, from.NodeID) // each is told once, whatever they say of each other
+	delete(b.all, from.NodeID) // visit each node once, even if a page sends a cycle
 	n := &node{role: valueText(from.Role), el: element{b.target, from.BackendDOMNodeID}}
 	if b.r.nodes++; b.r.nodes > maxNodes || depth > maxDepth {
 		b.r.cut = true
@@ -180,7 +180,7 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 		b.fill(n, from)
 	}
 	if n.role == "StaticText" {
-		return n // what is in it are the lines it is set in
+		return n // the children are only its lines
 	}
 	for _, id := range from.ChildIDs {
 		if kid := b.all[id]; kid != nil {
@@ -193,8 +193,8 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 	return n
 }
 
-// finishClickable decides whether what reacts to the mouse is to be told as such: not when
-// it only hears of what is in it.
+// finishClickable decides whether an element with a click handler gets a ref. It does not
+// if the handler is for the elements inside it.
 func (b *builder) finishClickable(n *node) {
 	if n.name == "" {
 		n.name = (&outline{}).innerText(n)
@@ -206,7 +206,7 @@ func (b *builder) finishClickable(n *node) {
 	n.ref = b.r.s.elements.name(n.el)
 }
 
-// isPlain reports whether there is nothing in n that has a place of its own.
+// isPlain reports whether n contains only text and inline elements.
 func isPlain(n *node) bool {
 	for _, k := range n.children {
 		if _, part := sections[k.role]; part || interactive[k.role] || k.role == "heading" || !isPlain(k) {
@@ -216,7 +216,7 @@ func isPlain(n *node) bool {
 	return true
 }
 
-// fill takes over what is said of a node.
+// fill sets the fields of n.
 func (b *builder) fill(n *node, from *accessibility.Node) {
 	n.name, n.value = valueText(from.Name), valueText(from.Value)
 	focusable := false
@@ -249,7 +249,7 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 	}
 }
 
-// addState takes over what state a node is in, as far as it is not the usual.
+// addState adds a state unless it has the default value.
 func (n *node) addState(name accessibility.PropertyName, said string) {
 	switch name {
 	case accessibility.PropertyNameDisabled, accessibility.PropertyNameRequired, accessibility.PropertyNameReadonly,
@@ -281,7 +281,7 @@ func (n *node) addState(name accessibility.PropertyName, said string) {
 	}
 }
 
-// valueText is a value as text.
+// valueText returns a value as text.
 func valueText(v *accessibility.Value) string {
 	if v == nil || len(v.Value) == 0 {
 		return ""
@@ -296,7 +296,7 @@ func valueText(v *accessibility.Value) string {
 	return string(v.Value)
 }
 
-// find finds the node of an element.
+// find returns the node of an element in the tree n; nil if there is none.
 func (n *node) find(el element) *node {
 	if n.el == el {
 		return n

@@ -18,13 +18,13 @@ const (
 	actionTimeout  = 45 * time.Second
 	loadTimeout    = 30 * time.Second
 	idleTimeout    = 10 * time.Second
-	cleanupTimeout = 2 * time.Second // to stop what nobody waits for any more
+	cleanupTimeout = 2 * time.Second // to stop a page or a script whose request has ended
 
-	defaultChars = 6000 // lookup a snapshot
-	changeChars  = 3000 // lookup what has changed
+	defaultChars = 6000 // of a snapshot
+	changeChars  = 3000 // of the changes
 )
 
-// do does one thing, and says what is to be seen then.
+// do executes a request and returns what the browser shows then.
 func (s *session) do(ctx context.Context, req Request) (View, error) {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout+time.Duration(req.Millis)*time.Millisecond)
 	defer cancel()
@@ -69,7 +69,7 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 		return s.wait(ctx, t, req)
 	}
 	s.mu.Lock()
-	t.active = time.Now() // what it does is still to come
+	t.active = time.Now() // wait for the effects of the action
 	s.mu.Unlock()
 	if err := s.perform(ctx, t, req); err != nil {
 		return View{}, err
@@ -77,7 +77,7 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 	return s.changedView(ctx, t, req)
 }
 
-// perform does what changes a page.
+// perform executes an action that changes the page.
 func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 	switch req.Action {
 	case Back:
@@ -96,8 +96,8 @@ func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 	return tool.Errorf(tool.Invalid, "a browser does not %q", req.Action).Try("see the tool's actions")
 }
 
-// tabOf is the tab that something is to be done in: the one that is named, the
-// one that an element is in, or the current one.
+// tabOf returns the tab of a request: the named one, the one with the element, or the
+// current one.
 func (s *session) tabOf(req Request) (*tab, error) {
 	if el, err := s.elements.get(req.Ref); err == nil && req.Tab == "" {
 		return el.target.tab, nil
@@ -105,8 +105,7 @@ func (s *session) tabOf(req Request) (*tab, error) {
 	return s.find(req.Tab)
 }
 
-// selectTab returns the tab that something is to be done in, which is the current
-// one from then on.
+// selectTab makes the tab of a request the current one and returns it.
 func (s *session) selectTab(ctx context.Context, req Request) (*tab, error) {
 	t, err := s.tabOf(req)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *session) selectTab(ctx context.Context, req Request) (*tab, error) {
 	return t, s.waitUntil(ctx, func() bool { return t.ready || t.crashed })
 }
 
-// openTab opens a tab, which is the current one from then on.
+// openTab opens a tab and makes it the current one.
 func (s *session) openTab(ctx context.Context) error {
 	s.mu.Lock()
 	full, before := len(s.tabs) >= maxTabs, s.lastTab
@@ -134,7 +133,7 @@ func (s *session) openTab(ctx context.Context) error {
 	return s.waitUntil(ctx, func() bool { return s.lastTab > before })
 }
 
-// open leads a tab to an address.
+// open loads a URL in a tab.
 func (s *session) open(ctx context.Context, t *tab, address string) error {
 	address, err := checkURL(address)
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	begun := len(s.downloads)
 	dead := t.crashed
 	s.mu.Unlock()
-	if dead { // it is given another process
+	if dead { // reloading starts a new process
 		if err := run(ctx, t.main.endpoint, page.Reload, page.ReloadParams{}); err != nil {
 			return s.checkAlive(t)
 		}
@@ -167,8 +166,8 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	return nil
 }
 
-// loadError says why an address that a tab was led to was not loaded. Where it was
-// redirected to another, that is the one.
+// loadError returns the error for a URL that could not be loaded. After a redirect it
+// names the last URL.
 func (s *session) loadError(t *tab, address, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,17 +178,17 @@ func (s *session) loadError(t *tab, address, why string) error {
 	return t.loadErr
 }
 
-// stopLoading ends what nobody waits for any more.
+// stopLoading stops loading if the request has ended.
 func (s *session) stopLoading(ctx context.Context, t *tab) {
 	if ctx.Err() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = run(ctx, t.main.endpoint, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
+	_ = run(ctx, t.main.endpoint, page.StopLoading, cdp.Empty{}) // an error shows at the next request
 }
 
-// back goes to the page before.
+// back opens the previous page of the history.
 func (s *session) back(ctx context.Context, t *tab) error {
 	past, err := call(ctx, t.main.endpoint, page.GetNavigationHistory, cdp.Empty{})
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	s.mu.Lock()
 	last := len(s.tabs) == 1
 	s.mu.Unlock()
-	if last { // or the browser would end
+	if last { // without a tab the browser would end
 		if err := s.openTab(ctx); err != nil {
 			return View{}, err
 		}
@@ -231,7 +230,7 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	return s.listTabs(ctx)
 }
 
-// listTabs tells which tabs there are.
+// listTabs returns a view with the list of tabs.
 func (s *session) listTabs(ctx context.Context) (View, error) {
 	view := s.view(ctx, nil)
 	s.mu.Lock()
@@ -252,7 +251,7 @@ func (s *session) listTabs(ctx context.Context) (View, error) {
 	return view, nil
 }
 
-// view begins to tell, with what has happened besides.
+// view returns a view with the notes and dialogs since the last one.
 func (s *session) view(ctx context.Context, t *tab) View {
 	s.saveDownloads(ctx)
 	notes, said := s.takeNotes()
@@ -266,7 +265,7 @@ func (s *session) view(ctx context.Context, t *tab) View {
 	return v
 }
 
-// add puts the page's words beneath those that are there.
+// add appends untrusted text to a view.
 func add(v *View, text string) {
 	if v.Page != "" && text != "" {
 		v.Page += "\n"
@@ -274,13 +273,13 @@ func add(v *View, text string) {
 	v.Page += text
 }
 
-// outline reads a page.
+// outline returns the lines of a page, or of an element of it.
 func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *treeReader, error) {
 	root, r, err := s.read(ctx, t)
 	if err != nil {
 		return nil, nil, cmp.Or(s.checkAlive(t), err)
 	}
-	if err := s.checkLoaded(t); err != nil { // which may have become known only while it was read
+	if err := s.checkLoaded(t); err != nil { // the error may have arrived while the page was read
 		return nil, nil, err
 	}
 	if within != nil {
@@ -299,7 +298,7 @@ func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, 
 	return all, r, nil
 }
 
-// snapshot tells a page.
+// snapshot returns a view with the text of a page.
 func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, error) {
 	var within *element
 	if req.Ref != "" {
@@ -337,8 +336,8 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 	return v, nil
 }
 
-// changedView waits until a page has settled and tells what has changed, or all
-// of it when most has.
+// changedView waits until a page is idle. It returns the lines that have changed since
+// the last view, or a snapshot if most have changed.
 func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, error) {
 	t, err := s.waitIdleCurrent(ctx, t)
 	if err != nil {
@@ -375,8 +374,8 @@ func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, e
 	return v, nil
 }
 
-// idle waits until a page has settled, or the one that it has opened, or left
-// behind, and returns which it is.
+// waitIdleCurrent waits until a tab is idle. If another tab became the current one,
+// it waits for that tab. It returns the current tab.
 func (s *session) waitIdleCurrent(ctx context.Context, t *tab) (*tab, error) {
 	for was := t; ; {
 		if err := s.waitIdle(ctx, t, idleTimeout); err != nil {

@@ -1,21 +1,20 @@
-// Package browser drives the Chromium of this machine for agents: one browser
-// for each conversation of each caller, with a profile of its own that is gone
-// when it ends.
+// Package browser controls Chromium for agents. Each conversation of each caller has
+// a browser with its own profile, which is deleted when the browser is closed.
 //
-// It knows DevTools, how a Chromium is started so that it can do no harm, and
-// how a page is told to a model. It does not know which hosts may be reached:
-// the only way out of a browser is a proxy that is handed in, and on Linux the
-// browser is in a network in which there is nothing else. Nor does it know how a
-// model asks: that is package web.
+// The package knows the DevTools protocol, how to start Chromium in isolation, and how
+// to show a page as text to a model. It does not know which hosts may be reached: a
+// browser can connect only to a proxy that the caller of the package supplies. On Linux
+// the browser has its own network namespace, which contains nothing but that proxy.
+// Package web has the tool that models call.
 //
-// DevTools are spoken on a pipe and never on a port, which any process of the
-// machine could find. What a page says is believed in nothing: not how long it
-// is, not that it answers.
+// DevTools commands are sent through pipes and never to a port, since any process on
+// the machine could connect to a port. Responses of a page are not trusted: they may be
+// too long, or missing.
 //
-// Begin with [New] and [Browsers.Do]. start.go has the way a browser is started,
-// process_linux.go and stage_linux.go what keeps it in: this program is started
-// again, as [RunLauncher], in namespaces, and becomes the browser. session.go is one
-// browser, tab.go a page, outline.go how it is told, act.go what is done to it.
+// Begin with [New] and [Browsers.Do]. start.go starts a browser. process_linux.go and
+// launcher_linux.go isolate it: this program is started again in new namespaces, calls
+// [RunLauncher], and executes the browser. session.go is one browser, tab.go one page,
+// outline.go converts a page to text, actions.go and input.go execute requests.
 package browser
 
 import (
@@ -38,37 +37,39 @@ const (
 	defaultMemory      = 2 << 30
 )
 
-// A Proxy is the way out of one browser.
+// A Proxy connects one browser to the network.
 type Proxy interface {
-	// Serve takes connections of HTTP, CONNECT included, until ctx ends, and
+	// Serve accepts HTTP connections on l, including CONNECT, until ctx ends, and
 	// closes l.
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// Options say which browser is used, and how. Proxy is needed.
+// Options configure Browsers. Proxy is required.
 type Options struct {
-	Path string // lookup Chromium; "" finds it
-	Dir  string // for profiles while they are used; "" is among the temporary files
-	// Proxy makes one for the caller of ctx. Who asks it for what it refuses gets
-	// no words of ours to show, and refused is told before.
+	Path string // of Chromium; default: search for it
+	Dir  string // for profiles; default: the temporary directory
+	// Proxy returns a proxy for the caller in ctx. The proxy calls refused before it
+	// refuses a connection: the browser hides the text of the proxy's response.
 	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
-	Files Files // for downloads; nil: there are none
+	Files Files // receive downloads; nil: downloads are refused
 
-	Sessions    int           // at once; 0: 8
-	PerCaller   int           // lookup them, of one caller; 0: 3
-	Idle        time.Duration // after which one is closed; 0: 10 minutes
-	MaxDownload int64         // bytes of one; 0: 100 MiB
-	Memory      int64         // bytes of one with all its pages, where this program may make cgroups; 0: 2 GiB
-	// Insecure lets Chromium run without its own sandbox, and in the network of this
-	// machine, where the system does not let it have its own.
+	Sessions    int           // maximum at the same time; default 8
+	PerCaller   int           // maximum sessions of one caller; default 3
+	Idle        time.Duration // a browser is closed after this time without requests; default 10 minutes
+	MaxDownload int64         // bytes of one download; default 100 MiB
+	// Memory is the maximum of one browser with all its pages in bytes, default 2 GiB.
+	// It is enforced where this program may create cgroups.
+	Memory int64
+	// Insecure lets Chromium run without its sandbox and in the network of this machine
+	// if the system does not permit isolation.
 	Insecure bool
-	Log      *slog.Logger // nil: silent
+	Log      *slog.Logger // default: discard
 }
 
-// Browsers are those of all callers.
+// Browsers are the browsers of all callers.
 type Browsers struct {
 	o   Options
-	dir string // where profiles are
+	dir string // contains the profiles
 
 	mu       sync.Mutex
 	sessions map[owner]*session
@@ -76,10 +77,10 @@ type Browsers struct {
 	closing  sync.WaitGroup
 }
 
-// An owner is whom a browser belongs to.
+// An owner is the caller and the conversation that a browser belongs to.
 type owner struct{ principal, session string }
 
-// New makes Browsers of which none runs yet.
+// New returns Browsers. No browser is started yet.
 func New(o Options) (*Browsers, error) {
 	if o.Proxy == nil {
 		return nil, errors.New("a browser needs a proxy")
@@ -112,16 +113,17 @@ func New(o Options) (*Browsers, error) {
 	return &Browsers{o: o, dir: home, sessions: make(map[owner]*session)}, nil
 }
 
-// Sweep removes what servers that crashed have left in the directory. It reads
-// all of that, for which a start has no time.
+// Sweep removes what crashed servers left in the directory. It reads the whole
+// directory, which is too slow for the start of a browser.
 func (b *Browsers) Sweep() {
 	if err := sweep(b.dir); err != nil {
 		b.o.Log.Warn("what old browsers have left cannot be removed", "err", err)
 	}
 }
 
-// Do does one thing in the browser of the caller of ctx, which is started when
-// there is none and one is wanted.
+// Do executes a request in the browser of the caller in ctx and returns what the
+// browser shows then. Open starts a browser if the caller has none. Requests of one
+// session are executed one after the other. If ctx ends, the browser stays open.
 func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	caller := tool.CallerFrom(ctx)
 	who := owner{caller.Principal(), caller.Session}
@@ -140,8 +142,9 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	return view, nil
 }
 
-// Where says at which site something would be done, or why it would not be. It
-// waits for nobody, and starts nothing.
+// Where returns the site at which a request would be executed, such as
+// https://a.example, or the error that Do would return. It is "" for requests without a
+// site. Where neither waits nor starts a browser.
 func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	switch {
 	case req.Action == Open:
@@ -170,8 +173,8 @@ func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	return s.siteFor(t, req), nil
 }
 
-// session returns the browser of a caller, entered: nobody else uses it until it
-// is left.
+// session returns the browser of an owner, locked for the caller. The caller has to
+// unlock it.
 func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session, error) {
 	for {
 		s, isNew, err := b.findOrAdd(who, start)
@@ -201,7 +204,7 @@ func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session
 	}
 }
 
-// dirs finds the browser of a caller, or makes a place for a new one.
+// findOrAdd returns the session of an owner, or adds one that is not started.
 func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,8 +226,8 @@ func (b *Browsers) findOrAdd(who owner, start bool) (s *session, isNew bool, err
 	return s, true, nil
 }
 
-// makeRoom sees to it that there may be one browser more. It takes it from nobody
-// else than the caller, and only what the caller does not use.
+// makeRoom returns nil if another browser may be started. If there are too many, it
+// closes an unused browser of the same caller, never of another caller.
 func (b *Browsers) makeRoom(who owner) error {
 	var own []*session
 	for _, s := range b.sessions {
@@ -250,7 +253,7 @@ func (b *Browsers) makeRoom(who owner) error {
 	return nil
 }
 
-// closeAsync ends a session that nobody finds any more.
+// closeAsync closes a session that was removed from b.sessions.
 func (b *Browsers) closeAsync(s *session) {
 	s.idleTimer.Stop()
 	b.closing.Go(func() {
@@ -260,7 +263,7 @@ func (b *Browsers) closeAsync(s *session) {
 	})
 }
 
-// remove forgets a session, and ends it.
+// remove removes a session from b.sessions and closes it.
 func (b *Browsers) remove(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -270,7 +273,7 @@ func (b *Browsers) remove(s *session) {
 	}
 }
 
-// closeIdle ends a session that was not used for long.
+// closeIdle closes a session that was idle for the configured time.
 func (b *Browsers) closeIdle(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -285,8 +288,8 @@ func (b *Browsers) closeIdle(s *session) {
 	b.closeAsync(s)
 }
 
-// kill closes the browser of a caller, if there is one, and waits until nothing
-// of it is left.
+// closeFor closes the browser of an owner, if there is one, and waits until it is
+// closed.
 func (b *Browsers) closeFor(ctx context.Context, who owner) error {
 	b.mu.Lock()
 	s := b.sessions[who]
@@ -303,8 +306,8 @@ func (b *Browsers) closeFor(ctx context.Context, who owner) error {
 	}
 }
 
-// Close ends all browsers, whatever they are doing, and returns when nothing of
-// them is left.
+// Close closes all browsers, also while they execute requests, and waits until all are
+// closed.
 func (b *Browsers) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -321,7 +324,7 @@ func noPage() error {
 	return tool.Errorf(tool.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
 }
 
-// Why a call ends when its browser does, or its page.
+// Causes for the end of a DevTools call.
 var (
 	errBrowserEnded = errors.New("the browser has ended")
 	errCrashed      = errors.New("the page has crashed")

@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupTimeout is how long dead processes may keep a group.
+// cgroupTimeout limits the wait for killed processes to leave a cgroup.
 const cgroupTimeout = 2 * time.Second
 
-// A cgroup is a cgroup, which bounds what a browser and its pages take together.
-// Where there is more than the bound the kernel ends a page, not the server. It
-// has the name of the browser's place, and is removed with it.
+// A cgroup limits the memory of a browser and its pages. Beyond the limit, the kernel kills
+// a page and not the server. It has the name of the browser's root directory.
 type cgroup struct{ dir string }
 
-// newCgroup makes one. Where this program may not make any it is nil, whose
-// methods do nothing.
+// newCgroup creates a cgroup. It returns nil if this program is not permitted to; the
+// methods of a nil cgroup do nothing.
 func newCgroup(name string, memory int64) *cgroup {
 	for _, parent := range cgroupParents() {
 		dir := filepath.Join(parent.dir, name)
@@ -30,19 +29,18 @@ func newCgroup(name string, memory int64) *cgroup {
 		}
 		g := &cgroup{dir}
 		if writeSetting(dir, parent.limit, memory) == nil {
-			_ = writeSetting(dir, parent.swap, parent.swapLimit(memory)) // which not every kernel counts
+			_ = writeSetting(dir, parent.swap, parent.swapLimit(memory)) // some kernels do not limit swap
 			return g
 		}
-		_ = g.remove() // nothing is in it
+		_ = g.remove() // it is empty
 	}
 	return nil
 }
 
-// A cgroupParent is a cgroup in which there may be others, and what their bounds
-// are called.
+// A cgroupParent is a cgroup that may contain others, with the names of its limits.
 type cgroupParent struct{ dir, limit, swap string }
 
-// swapLimit is the bound of swap: version 1 counts memory with it.
+// swapLimit returns the limit for swap. In version 1 it includes memory.
 func (p cgroupParent) swapLimit(memory int64) int64 {
 	if p.swap == "memory.swap.max" {
 		return 0
@@ -50,7 +48,7 @@ func (p cgroupParent) swapLimit(memory int64) int64 {
 	return memory
 }
 
-// cgroupParents are that of this process, and the one around it.
+// cgroupParents returns the cgroup of this process and its parent.
 func cgroupParents() (all []cgroupParent) {
 	const root = "/sys/fs/cgroup"
 	text, err := os.ReadFile("/proc/self/cgroup")
@@ -76,15 +74,15 @@ func cgroupParents() (all []cgroupParent) {
 	return all
 }
 
-// add puts a process in, and with it what it will start. One that cannot be
-// put in has no bound, as where there is no group.
+// add adds a process, and with it its future children. If that fails, the process has no
+// limit, as without a cgroup.
 func (g *cgroup) add(pid int) {
 	if g != nil {
 		_ = writeSetting(g.dir, "cgroup.procs", int64(pid))
 	}
 }
 
-// remove ends what is left in the group, and the group.
+// remove kills the processes in the cgroup and removes it.
 func (g *cgroup) remove() error {
 	if g == nil {
 		return nil
@@ -97,7 +95,7 @@ func (g *cgroup) remove() error {
 		if time.Now().After(end) {
 			return err
 		}
-		text, _ := os.ReadFile(filepath.Join(g.dir, "cgroup.procs")) // or it is gone now
+		text, _ := os.ReadFile(filepath.Join(g.dir, "cgroup.procs")) // it may be removed already
 		for _, word := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil && pid > 1 && pid != os.Getpid() {
 				_ = unix.Kill(pid, unix.SIGKILL)
@@ -106,7 +104,7 @@ func (g *cgroup) remove() error {
 	}
 }
 
-// removeCgroup removes what a server that crashed has left.
+// removeCgroup removes the cgroup of a crashed server.
 func removeCgroup(name string) (err error) {
 	for _, parent := range cgroupParents() {
 		err = errors.Join(err, (&cgroup{filepath.Join(parent.dir, name)}).remove())

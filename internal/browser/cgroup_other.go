@@ -2,7 +2,7 @@
 
 package browser
 
-// A group would bound what a browser takes: this system has none.
+// A cgroup limits the memory of a browser on Linux; here it does nothing.
 type cgroup struct{}
 
 func newCgroup(string, int64) *cgroup { return nil }

@@ -16,31 +16,30 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// maxMessage is the most that is read of what a browser sends in one piece.
+// maxMessage is the maximum length of a message of the browser in bytes.
 const maxMessage = 32 << 20
 
-// What an answer is replaced by that was longer, and one that does not come.
+// Error messages that replace a response that was too long or will not arrive.
 const (
 	replyTooLong = "too long"
 	replyCrashed = "crashed"
 )
 
-// A conn is the connection to one browser: commands and their answers, and what
-// the browser tells by itself, of the browser and of the pages in it.
+// A connection is the DevTools connection to one browser. It sends commands and receives
+// responses and events, of the browser and of its targets.
 type connection struct {
 	pipe *chromedp.PipeConn
-	from *limitedReader // what the pipe reads
-	// onEvent is told, in order, of what the browser tells by itself. It must not
-	// wait for an answer of the browser.
+	from *limitedReader // read by pipe
+	// onEvent is called with each event, in order. It must not wait for a response.
 	onEvent func(from target.SessionID, method string, params jsonv2.Value)
 
 	mu      sync.Mutex
 	next    int64
 	pending map[int64]pendingCall
-	lost    chan struct{} // opaque when nothing comes any more
+	lost    chan struct{} // closed when the connection has ended
 }
 
-// A pendingCall is a command that is not answered yet.
+// A pendingCall is a command without a response.
 type pendingCall struct {
 	to     target.SessionID
 	answer chan *cdproto.Message
@@ -55,7 +54,7 @@ func newConnection(from io.ReadCloser, to io.WriteCloser,
 	}
 }
 
-// listen reads until the browser ends.
+// listen reads messages until the browser ends.
 func (l *connection) listen() {
 	defer close(l.lost)
 	for {
@@ -65,7 +64,7 @@ func (l *connection) listen() {
 				return
 			}
 			if m.ID == 0 {
-				continue // it was no message
+				continue // the message cannot be parsed
 			}
 			m.Error = &cdproto.Error{Message: replyTooLong}
 		}
@@ -78,12 +77,12 @@ func (l *connection) listen() {
 		delete(l.pending, m.ID)
 		l.mu.Unlock()
 		if waits {
-			asked.answer <- m // there is room for it
+			asked.answer <- m // never blocks: the channel has a buffer
 		}
 	}
 }
 
-// failPending ends the wait for all that a page was asked, which will not answer.
+// failPending ends all calls to a target that has crashed, which will not respond.
 func (l *connection) failPending(from target.SessionID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +94,7 @@ func (l *connection) failPending(from target.SessionID) {
 	}
 }
 
-// send asks the browser, or a page in it, and waits for the answer.
+// send sends a command to the browser or a target and waits for the response.
 func (l *connection) send(ctx context.Context, to target.SessionID, method string, params any) (jsonv2.Value, error) {
 	answer, err := l.sendAsync(ctx, to, method, params)
 	if err != nil {
@@ -104,7 +103,8 @@ func (l *connection) send(ctx context.Context, to target.SessionID, method strin
 	return answer()
 }
 
-// sendAsync asks, and returns what waits for the answer, which has to be called.
+// sendAsync sends a command and returns a function that waits for the response, which has
+// to be called.
 func (l *connection) sendAsync(ctx context.Context, to target.SessionID, method string,
 	params any) (answer func() (jsonv2.Value, error), err error) {
 	text, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)
@@ -134,7 +134,7 @@ func (l *connection) forget(id int64) {
 	delete(l.pending, id)
 }
 
-// await waits for one answer.
+// await waits for a response.
 func (l *connection) await(ctx context.Context, come <-chan *cdproto.Message) (jsonv2.Value, error) {
 	select {
 	case m := <-come:
@@ -155,13 +155,13 @@ func (l *connection) await(ctx context.Context, come <-chan *cdproto.Message) (j
 	}
 }
 
-// A endpoint is the link to one page, or to the browser itself.
+// An endpoint is the browser or one target on a connection.
 type endpoint struct {
 	*connection
 	id target.SessionID
 }
 
-// call sends a command and reads its answer.
+// call sends a command and returns its result.
 func call[P, R any](ctx context.Context, l endpoint, c cdp.Command[P, R], params P) (R, error) {
 	var result R
 	raw, err := l.send(ctx, l.id, c.Method, params)
@@ -171,24 +171,24 @@ func call[P, R any](ctx context.Context, l endpoint, c cdp.Command[P, R], params
 	return result, jsonv2.Unmarshal(raw, &result, chromedp.DefaultUnmarshalOptions)
 }
 
-// run sends a command whose answer says nothing.
+// run sends a command without a result.
 func run[P, R any](ctx context.Context, l endpoint, c cdp.Command[P, R], params P) error {
 	_, err := l.send(ctx, l.id, c.Method, params)
 	return err
 }
 
-// decodeEvent reads what the browser tells by itself.
+// decodeEvent decodes the parameters of an event.
 func decodeEvent[E any](_ cdp.Event[E], params jsonv2.Value) (event E, ok bool) {
 	err := jsonv2.Unmarshal(params, &event, chromedp.DefaultUnmarshalOptions)
 	return event, err == nil
 }
 
-// limitedReader takes what is too much out of the middle of long messages, so that
-// nobody has to hold them. What is left of one is not JSON.
+// A limitedReader removes the part of each message beyond maxMessage, to limit memory.
+// The rest of such a message is not valid JSON.
 type limitedReader struct {
 	io.ReadCloser
-	size  int  // bytes since a message ended
-	ended bool // there is nothing more
+	size  int  // bytes of the current message
+	ended bool // Read has returned an error
 }
 
 func (b *limitedReader) Read(to []byte) (int, error) {
@@ -201,7 +201,7 @@ func (b *limitedReader) Read(to []byte) (int, error) {
 	}
 }
 
-// keep moves what is kept to the beginning, and says how much it is.
+// keep moves the bytes to keep to the beginning of all and returns their number.
 func (b *limitedReader) keep(all []byte) (kept int) {
 	for at := 0; at < len(all); {
 		size := bytes.IndexByte(all[at:], 0)

@@ -12,26 +12,26 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// prefix is how the directories of browsers begin.
+// prefix is the beginning of the names of browser directories.
 const prefix = "mcp-browser-"
 
-// maxHome is how long the path around them may be: Chromium has a socket among
-// its temporary files, whose path no system lets be longer than 103 bytes.
+// maxHome is the maximum length of the path of their parent: Chromium creates a socket
+// among its temporary files, and paths of sockets have at most 103 bytes.
 const maxHome = 103 - len("/"+prefix+"12345678/own/t/org.chromium.Chromium.123456/SingletonSocket")
 
-// A dirs is the directory of one browser. It is locked as long as its server
-// lives: what is not locked was left by a crash.
+// The directories of one browser. The server holds a lock on them; unlocked ones are left
+// over from a crash.
 type directories struct {
-	home         string // the browser's own
+	home         string // belongs to the browser's user
 	profile      string
 	temp         string
 	downloads    string
-	downloadRoot *os.Root // is downloads, whatever the browser puts into its place
-	root         string   // with the lock, out of the browser's reach
+	downloadRoot *os.Root // the directory downloads, even if the browser replaces it
+	root         string   // contains home and the lock; the browser cannot write to it
 	lock         *os.File
 }
 
-// newDirectories makes a place.
+// newDirectories creates and locks the directories of a browser.
 func newDirectories(home string) (_ *directories, err error) {
 	if len(home) > maxHome {
 		return nil, fmt.Errorf("%s is too long a path; choose a shorter one", home)
@@ -68,7 +68,7 @@ func newDirectories(home string) (_ *directories, err error) {
 	return p, p.writePreferences()
 }
 
-// remove removes it. Who could still write to it has ended before.
+// remove deletes the directories. No process may use them any longer.
 func (p *directories) remove() error {
 	err := os.RemoveAll(p.root)
 	if p.downloadRoot != nil {
@@ -80,7 +80,7 @@ func (p *directories) remove() error {
 	return err
 }
 
-// sweep removes what servers that ended without a chance to clean up have left.
+// sweep deletes the directories of servers that were killed.
 func sweep(home string) error {
 	left, err := filepath.Glob(filepath.Join(home, prefix+"*"))
 	for _, outer := range left {
@@ -92,13 +92,13 @@ func sweep(home string) error {
 func sweepOne(outer string) error {
 	info, err := os.Lstat(outer)
 	if err != nil || !info.IsDir() || !ownedByUser(info) {
-		return nil // it is gone, or it is not what we make
+		return nil // deleted meanwhile, or not created by this program
 	}
 	lock, err := os.OpenFile(filepath.Join(outer, "lock"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) && time.Since(info.ModTime()) > time.Minute {
 		return os.Remove(outer)
 	} else if errors.Is(err, os.ErrNotExist) {
-		return nil // it is being made
+		return nil // it is just being created
 	}
 	if err != nil {
 		return err

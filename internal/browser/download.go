@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	maxDownloads = 10 // that are going on, or wait to be told of
+	maxDownloads = 10 // that are in progress or not yet reported
 	downloadDir  = "downloads"
 )
 
-// A download is a file that a page hands over.
+// A download is a file that the browser downloads.
 type download struct {
-	id       string // and its name in the browser's directory
-	name     string // that it is to have
+	id       string // also its name in the browser's directory
+	name     string // its name in the workspace
 	received int64
-	total    int64 // 0 where nobody has said
+	total    int64 // 0: unknown
 	done     bool
 	failed   bool
 }
 
-// downloadStarted is when one begins. The lock is held.
+// downloadStarted handles the start of a download. The caller holds s.mu.
 func (s *session) downloadStarted(e cdpbrowser.EventDownloadWillBegin) {
 	if len(s.downloads) >= maxDownloads || s.o.Files == nil {
 		s.note("the page wanted to hand over a file, which was refused")
@@ -40,7 +40,7 @@ func (s *session) downloadStarted(e cdpbrowser.EventDownloadWillBegin) {
 	s.downloads = append(s.downloads, &download{id: e.GUID, name: safeFileName(e.SuggestedFilename)})
 }
 
-// downloadProgress is when there is more of it, or it has ended. The lock is held.
+// downloadProgress handles the progress or the end of a download. The caller holds s.mu.
 func (s *session) downloadProgress(e cdpbrowser.EventDownloadProgress) {
 	for _, d := range s.downloads {
 		if d.id != e.GUID || d.done {
@@ -65,7 +65,7 @@ func (s *session) cancelDownload(id string) {
 	})
 }
 
-// downloading reports whether a file is on its way. The lock is held.
+// downloading reports whether a download is in progress. The caller holds s.mu.
 func (s *session) downloading() bool {
 	for _, d := range s.downloads {
 		if !d.done {
@@ -75,20 +75,21 @@ func (s *session) downloading() bool {
 	return false
 }
 
-// expectDownload waits for a little while for a file that is said to come. Until it does
-// nothing is heard of it: a link that says so is asked for outside of its page.
+// expectDownload makes waitIdle wait a short time for a download: the browser sends no
+// event between a click on a download link and the start of the download.
 func (s *session) expectDownload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.downloadExpected = time.Now().Add(slowRequest)
 }
 
-// downloadPending reports whether a file is on its way, or may be. The lock is held.
+// downloadPending reports whether a download is in progress or expected. The caller holds
+// s.mu.
 func (s *session) downloadPending(now time.Time) bool {
 	return now.Before(s.downloadExpected) || s.downloading()
 }
 
-// progressText says how much of a file is here.
+// progressText describes the progress of a download.
 func (d *download) progressText() string {
 	size := fmt.Sprintf("%d bytes", d.received)
 	if d.total > 0 {
@@ -97,7 +98,8 @@ func (d *download) progressText() string {
 	return fmt.Sprintf("%q is being downloaded, %s are here; wait to have it", d.name, size)
 }
 
-// saveDownloads hands what has arrived to the caller, and tells of it.
+// saveDownloads saves finished downloads in the caller's files and adds notes about all
+// downloads.
 func (s *session) saveDownloads(ctx context.Context) {
 	s.mu.Lock()
 	var done, waiting []*download
@@ -119,7 +121,7 @@ func (s *session) saveDownloads(ctx context.Context) {
 	}
 }
 
-// saveDownload hands one file over, and says what became of it.
+// saveDownload saves a download and returns a note about it.
 func (s *session) saveDownload(ctx context.Context, d *download) string {
 	if d.failed {
 		return fmt.Sprintf("%q was not downloaded: it failed, or has more than %d bytes", d.name, s.o.MaxDownload)
@@ -131,7 +133,7 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	}
 	defer func() {
 		_ = file.Close()                             // it was read only
-		_ = s.program.dirs.downloadRoot.Remove(d.id) // or it goes with the browser
+		_ = s.program.dirs.downloadRoot.Remove(d.id) // if this fails, it is deleted with the browser
 	}()
 	name, err := s.o.Files.Add(ctx, downloadDir+"/"+d.name, io.LimitReader(file, s.o.MaxDownload))
 	if err != nil {
@@ -144,8 +146,8 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	return said
 }
 
-// openDownloaded opens what the browser has put into its directory, if it is a file:
-// the browser may be somebody else's by now.
+// openDownloaded opens a file in the browser's directory. It checks that it is a regular
+// file, because the browser may be under the control of an attacker.
 func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	if d.id == "" || strings.Trim(d.id, "0123456789abcdefABCDEF-") != "" {
 		return nil, 0, fmt.Errorf("%q is no name of a download", d.id)
@@ -165,11 +167,11 @@ func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// maxFileName is how long the name of a file may be, without its ending.
+// maxFileName is the maximum length of a file name without its extension, in bytes.
 const maxFileName = 60
 
-// safeFileName is what a file is called here: what is left of the name that the page
-// has for it and means nothing to any system.
+// safeFileName returns a file name made of the characters of a suggested name that are
+// safe on all systems.
 func safeFileName(suggested string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -190,7 +192,7 @@ func safeFileName(suggested string) string {
 	return strings.TrimRight(name[:min(len(name), maxFileName)], "._-") + strings.TrimRight(ending, ".")
 }
 
-// reservedNames are the names that mean no file on Windows, with any ending.
+// reservedNames are the names of devices on Windows, with any extension.
 var reservedNames = map[string]bool{
 	"con": true, "prn": true, "aux": true, "nul": true,
 	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true,

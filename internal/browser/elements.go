@@ -9,17 +9,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// maxElements is how many are remembered.
+// maxElements is the maximum number of refs.
 const maxElements = 50_000
 
-// An element is one that the model knows by a name. The number of its node is
-// never another node's as long as its part shows the same document.
+// An element is an element with a ref. Node numbers are unique while the target shows
+// the same document.
 type element struct {
 	target *pageTarget
 	node   cdp.BackendNodeID
 }
 
-// elements are those with names: e1, e2 and so on. A name is never given twice.
+// elements are the elements with refs: e1, e2 and so on. A ref is never used twice.
 type elements struct {
 	mu    sync.Mutex
 	last  int
@@ -31,14 +31,14 @@ func newElements() *elements {
 	return &elements{names: make(map[element]string), known: make(map[string]element)}
 }
 
-// name returns the name of an element, which it gets when it has none.
+// name returns the ref of an element, and assigns one if it has none.
 func (e *elements) name(el element) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if name, ok := e.names[el]; ok {
 		return name
 	}
-	if len(e.names) >= maxElements { // a page that is never done; its refs begin anew
+	if len(e.names) >= maxElements { // forget all refs, which a page that changes all the time would accumulate
 		clear(e.names)
 		clear(e.known)
 	}
@@ -48,7 +48,7 @@ func (e *elements) name(el element) string {
 	return name
 }
 
-// get returns the element of a name.
+// get returns the element with a ref.
 func (e *elements) get(name string) (element, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,7 +58,7 @@ func (e *elements) get(name string) (element, error) {
 	return element{}, stale(name)
 }
 
-// forget takes the names from all elements of a part.
+// forget removes the refs of all elements of a target.
 func (e *elements) forget(p *pageTarget) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

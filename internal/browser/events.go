@@ -18,11 +18,11 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// setupTimeout is what a new page has to take what it is told.
+// setupTimeout limits the configuration of a new target.
 const setupTimeout = 20 * time.Second
 
-// onEvent takes what the browser tells by itself. It is called by one goroutine,
-// which reads the answers, too, so it waits for none.
+// onEvent handles an event of the browser. The goroutine that calls it also reads the
+// responses, so onEvent must not wait for a response.
 func (s *session) onEvent(from target.SessionID, method string, params jsonv2.Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *session) onEvent(from target.SessionID, method string, params jsonv2.Va
 	s.changed()
 }
 
-// onPageEvent takes what a page tells of itself.
+// onPageEvent handles an event of a page.
 func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value) bool {
 	switch method {
 	case page.FrameNavigated.Method:
@@ -91,7 +91,7 @@ func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value)
 	return true
 }
 
-// onNetworkEvent takes what a page tells of its requests.
+// onNetworkEvent handles a network event of a page.
 func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Value) bool {
 	switch method {
 	case network.RequestWillBeSent.Method:
@@ -126,8 +126,8 @@ func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Val
 	return true
 }
 
-// inBackground does something that waits for answers. What fails then, fails because
-// the page is gone.
+// inBackground calls a function that waits for responses. Errors are ignored: they occur
+// when the page was closed.
 func (s *session) inBackground(do func(context.Context)) {
 	if s.ctx.Err() != nil {
 		return
@@ -139,7 +139,7 @@ func (s *session) inBackground(do func(context.Context)) {
 	})
 }
 
-// attached meets a new page, or a frame in a process of its own.
+// attached handles a new target.
 func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 	p := &pageTarget{endpoint: endpoint{s.conn, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID),
 		url: e.TargetInfo.URL}
@@ -165,21 +165,21 @@ func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 	})
 }
 
-// closeUnwanted closes a page that nobody wants. It has to be let go before, with all
-// that it asks for held back: who opened it waits for that, and in vain if it is
-// gone.
+// closeUnwanted closes a new page. The page must run first, with all its requests held
+// back: the page that opened it waits until it runs, and would wait forever if it were
+// closed before.
 func (p *pageTarget) closeUnwanted(ctx context.Context) {
 	held, err := p.sendAsync(ctx, p.id, fetch.Enable.Method, fetch.EnableParams{})
 	if err == nil {
-		_ = run(ctx, p.endpoint, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // or it has gone by itself
+		_ = run(ctx, p.endpoint, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // it may be closed already
 		_, _ = held()
 	}
 	_ = run(ctx, endpoint{p.connection, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: target.ID(p.frame)})
 }
 
-// prepare tells a part what it is told before anything runs in it. All of it is
-// sent before the first answer is waited for: a page that waits answers only
-// when it is told to go on, which is the last of it.
+// prepare configures a new target before its scripts run. It sends all commands before it
+// waits for a response, because a paused target responds only after the last command,
+// which lets it run.
 func (p *pageTarget) prepare(ctx context.Context) error {
 	type step struct {
 		method string
@@ -216,7 +216,7 @@ func (p *pageTarget) prepare(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// detached says good-bye to a part, and to its tab with it.
+// detached removes a target, and the tab of a page.
 func (s *session) detached(id target.SessionID) {
 	p := s.targets[id]
 	if p == nil {
@@ -229,7 +229,7 @@ func (s *session) detached(id target.SessionID) {
 	}
 }
 
-// navigated is when a part shows another document.
+// navigated handles a new document of a target.
 func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 	s.elements.forget(p)
 	p.frame, p.url = f.ID, f.URL
@@ -251,8 +251,7 @@ func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 	}
 }
 
-// dismissDialog answers a dialog with no, or lets a page go that asks whether it may be
-// left.
+// dismissDialog dismisses a dialog, but accepts that a page is left.
 func (s *session) dismissDialog(p *pageTarget, e page.EventJavascriptDialogOpening) {
 	leaving := e.Type == page.DialogTypeBeforeunload
 	if !leaving {

@@ -13,8 +13,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// candidates is where Chromium is, the best first. Those with a path are the program
-// itself where what is on the PATH is a script that adds flags and extensions.
+// candidates returns the names and paths of Chromium, the preferred first. The absolute
+// paths are the executables themselves: the program on the PATH may be a script that
+// adds flags and extensions.
 func candidates() []string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -34,8 +35,8 @@ func candidates() []string {
 	return []string{"chromium", "chrome"}
 }
 
-// Find says where Chromium is and, in its own words, which version it has. An
-// empty path stands for the usual places. Its error tells what can be done.
+// Find returns the path and the version of Chromium. If path is empty, Find searches the
+// usual places. The error contains advice for the operator.
 func Find(ctx context.Context, path string) (found, version string, err error) {
 	if found, err = findExecutable(path); err != nil {
 		return "", "", err

@@ -10,12 +10,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// maxURL is the longest address that is opened or told.
+// maxURL is the maximum length of a URL in bytes.
 const maxURL = 8 << 10
 
-// checkURL returns the address that a model wants opened, in full. What can be
-// reached there is the proxy's to decide; here it is decided that there is a
-// proxy, which files and the browser's own pages do not go through.
+// checkURL returns the complete URL for the URL of a request. It refuses schemes that do
+// not use the proxy, such as file: and chrome:. The proxy decides which hosts may be
+// reached.
 func checkURL(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "about:blank" {
@@ -47,7 +47,7 @@ func checkURL(text string) (string, error) {
 	return text, nil
 }
 
-// hostPort reports whether text begins with host:port, so that the colon ends no
+// hostPort reports whether text begins with host:port, so that the colon does not end a
 // scheme.
 func hostPort(text string) bool {
 	_, rest, _ := strings.Cut(text, ":")
@@ -55,8 +55,8 @@ func hostPort(text string) bool {
 	return port != "" && strings.Trim(port, "0123456789") == ""
 }
 
-// siteOf is the site of a page, which says who is asked or told there. A page that
-// shows nothing yet has one, too: what is agreed to there is not meant for another.
+// siteOf returns the site of a URL, on which approvals depend. A page without a host has
+// its own site, so that an approval for it is not valid for another site.
 func siteOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
@@ -64,8 +64,8 @@ func siteOf(address string) string {
 	return cmp.Or(short(address, 100), "about:blank")
 }
 
-// forbidden reports whether a page must not be where it is. No page gets there
-// by itself: Chromium does not let it.
+// forbiddenURL reports whether a page has a URL that is not from the web. Chromium does
+// not let pages navigate there: this is a second check.
 func forbidden(address string) bool {
 	scheme, _, _ := strings.Cut(address, ":")
 	switch strings.ToLower(scheme) {
@@ -75,7 +75,7 @@ func forbidden(address string) bool {
 	return true
 }
 
-// refusedSchemes are the requests that are refused in the browser, if one were made.
+// refusedSchemes returns patterns of the requests that are refused in the browser.
 func refusedSchemes() []*fetch.RequestPattern {
 	var all []*fetch.RequestPattern
 	for _, scheme := range []string{"file", "chrome", "chrome-extension", "chrome-untrusted", "devtools", "view-source",

@@ -16,7 +16,7 @@ import (
 
 var isRef = regexp.MustCompile(`^e\d+$`)
 
-// element finds an element by its name, or by a CSS selector in the page itself.
+// element returns the element for a ref, or for a CSS selector in the main frame.
 func (s *session) element(ctx context.Context, t *tab, ref string) (element, error) {
 	if isRef.MatchString(ref) {
 		el, err := s.elements.get(ref)
@@ -45,7 +45,7 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 	return t.main.elementOf(ctx, found.Result.ObjectID)
 }
 
-// elementOf names the node behind an object of a page.
+// elementOf returns the element of a JavaScript object.
 func (p *pageTarget) elementOf(ctx context.Context, id runtime.RemoteObjectID) (element, error) {
 	described, err := call(ctx, p.endpoint, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: id})
 	if err != nil || described.Node == nil {
@@ -54,8 +54,8 @@ func (p *pageTarget) elementOf(ctx context.Context, id runtime.RemoteObjectID) (
 	return element{p, described.Node.BackendNodeID}, nil
 }
 
-// object returns the object that an element is for scripts. Without one the
-// element is gone.
+// object returns the JavaScript object of an element, or an error if the element does
+// not exist any longer.
 func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
 	found, err := call(ctx, el.target.endpoint, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: el.node})
 	if err != nil || found.Object == nil {
@@ -67,8 +67,8 @@ func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
 	return found.Object.ObjectID, nil
 }
 
-// call calls a function with an element as this, and returns what it returns:
-// text, or another element.
+// call calls a JavaScript function with the element as this. The function returns a
+// string or an element.
 func (el element) call(ctx context.Context, function string, arguments ...any) (text string, other *element,
 	err error) {
 	object, err := el.object(ctx)
@@ -100,8 +100,8 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 	return text, nil, jsonv2.Unmarshal(result.Result.Value, &text)
 }
 
-// coverScript says "" when a click in the middle of an element meets it, or what is
-// in the way: a word, or the element on top of it.
+// coverScript returns "" if a click on the middle of an element reaches it. Otherwise it
+// returns a reason, or the element that covers it.
 const coverScript = `function() {
 	if (this.nodeType !== 1) return this.parentElement ? '' : 'hidden';
 	if (this.tagName === 'OPTION') return 'option';
@@ -123,13 +123,13 @@ const coverScript = `function() {
 	return meets();
 }`
 
-// click clicks on an element, or moves the mouse there.
+// click clicks on an element, or moves the mouse there for Hover.
 func (s *session) click(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	// What cannot be brought into view cannot be seen, which is asked next.
+	// If scrolling fails, coverScript reports that the element is hidden.
 	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
 		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
 	why, cover, err := el.call(ctx, coverScript)
@@ -144,7 +144,7 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 	case why == "option":
 		return tool.Errorf(tool.Invalid, "%.60q is an option",
 			req.Ref).Try("use select on the list that it is in, with its name in values")
-	case why == "label": // a box that is drawn by what labels it
+	case why == "label": // the label shows the input, as for styled check boxes
 		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
 		return err
 	case why == "hidden":
@@ -161,20 +161,20 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 	return t.mouse(ctx, x, y, req)
 }
 
-// fileLinkScript says whether an element is in a link to a file. Where it is another
-// site's, Chromium goes there as it does for other links.
+// fileLinkScript returns "file" if an element is in a link that downloads a file.
+// Chromium opens such links to other sites like ordinary links.
 const fileLinkScript = `function() {
 	const link = this.nodeType === 1 && this.closest('a[download][href], area[download][href]');
 	return link && (link.origin === location.origin || /^(blob|data):$/.test(link.protocol)) ? 'file' : '';
 }`
 
-// linksToFile reports whether a click on an element should bring a file.
+// linksToFile reports whether a click on an element should start a download.
 func (el element) linksToFile(ctx context.Context) bool {
 	said, _, err := el.call(ctx, fileLinkScript)
 	return err == nil && said == "file"
 }
 
-// mouse moves the mouse and, if that is wanted, clicks.
+// mouse moves the mouse and, for Click, clicks.
 func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	move := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}
 	if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
@@ -205,8 +205,7 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	return nil
 }
 
-// center is where an element is on the page that it is in, whatever frames are
-// in between.
+// center returns the middle of an element in coordinates of the page.
 func (s *session) center(ctx context.Context, el element) (x, y float64, err error) {
 	found, err := call(ctx, el.target.endpoint, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
 	if err != nil {
@@ -223,7 +222,7 @@ func (s *session) center(ctx context.Context, el element) (x, y float64, err err
 	return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is")
 }
 
-// origin is where a part begins on its page.
+// origin returns the position of a target on its page.
 func (s *session) origin(ctx context.Context, p *pageTarget) (x, y float64, err error) {
 	for ; p.parent != nil; p = p.parent {
 		s.mu.Lock()
@@ -243,7 +242,8 @@ func (s *session) origin(ctx context.Context, p *pageTarget) (x, y float64, err 
 	return x, y, nil
 }
 
-// prepareInputScript readies an element to be typed into, or sets it where nobody types.
+// prepareInputScript focuses an input and selects its content. Inputs without a text
+// cursor, such as dates, are set at once.
 const prepareInputScript = `function(text) {
 	const kind = (this.type || '').toLowerCase();
 	if (this.disabled) return 'disabled';
@@ -266,7 +266,7 @@ const prepareInputScript = `function(text) {
 	return 'type';
 }`
 
-// typeText puts text in the place of what an element holds.
+// typeText replaces the content of an element.
 func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	return err
 }
 
-// pressKey presses a key, at an element or where the focus is.
+// pressKey presses a key, at an element or the focused one.
 func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
 	k, modifiers, err := parseKey(req.Key)
 	if err != nil {
@@ -319,7 +319,7 @@ func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
 	return p.key(ctx, k, modifiers)
 }
 
-// selectScript chooses among the options of a list, by what they show or send.
+// selectScript selects the options of a list with the given values or labels.
 const selectScript = `function(values) {
 	if (this.tagName !== 'SELECT') return 'no';
 	if (this.disabled) return 'disabled';
@@ -339,7 +339,7 @@ const selectScript = `function(values) {
 	return '';
 }`
 
-// selectOptions chooses among the options of a list.
+// selectOptions selects options of a list.
 func (s *session) selectOptions(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A key is one of a keyboard, as pages are told of it.
+// A key is a key of a keyboard, with the values of keyboard events.
 type key struct {
-	key    string // what it means: Enter, a
-	code   string // where it is: Enter, KeyA
-	number int64  // lookup old
-	text   string // what it types
+	key    string // Enter, a
+	code   string // Enter, KeyA
+	number int64  // Windows virtual key code
+	text   string // inserted text
 }
 
-// keys are those that are known by a name, in lower case.
+// keys are the keys with names, in lower case.
 var keys = map[string]key{
 	"enter":      {"Enter", "Enter", 13, "\r"},
 	"tab":        {"Tab", "Tab", 9, ""},
@@ -50,7 +50,7 @@ var keys = map[string]key{
 	"f12":        {"F12", "F12", 123, ""},
 }
 
-// otherKeys are other names of keys.
+// otherKeys maps other names of keys to those in keys.
 var otherKeys = map[string]string{
 	"return": "enter", "esc": "escape", "del": "delete", "up": "arrowup", "down": "arrowdown", "left": "arrowleft",
 	"right": "arrowright",
@@ -58,7 +58,7 @@ var otherKeys = map[string]string{
 	"page_down": "pagedown",
 }
 
-// Modifiers, as DevTools number them.
+// Modifiers of the DevTools protocol.
 const (
 	alt = 1 << iota
 	control
@@ -71,7 +71,7 @@ var modifierKeys = map[string]int64{
 	"command": meta, "shift": shift,
 }
 
-// parseKey reads a key such as Enter, a or Control+Shift+a.
+// parseKey parses a key such as Enter, a or Control+Shift+a.
 func parseKey(text string) (k key, modifiers int64, err error) {
 	unknown := tool.Errorf(tool.Invalid, "there is no key %.40q",
 		text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
@@ -105,7 +105,7 @@ func parseKey(text string) (k key, modifiers int64, err error) {
 	return character(r, modifiers), modifiers, nil
 }
 
-// character is the key of a character.
+// character returns the key for a character.
 func character(r rune, modifiers int64) key {
 	if modifiers&shift != 0 {
 		r = unicode.ToUpper(r)
@@ -120,7 +120,7 @@ func character(r rune, modifiers int64) key {
 	return k
 }
 
-// key presses a key and lets it go.
+// key presses and releases a key.
 func (p *pageTarget) key(ctx context.Context, k key, modifiers int64) error {
 	e := input.DispatchKeyEventParams{
 		Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: modifiers, Key: k.key, Code: k.code,

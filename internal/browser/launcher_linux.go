@@ -11,47 +11,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LauncherArg is the first argument of this program that makes it a stage.
+// LauncherArg is the first argument of this program when it runs as a launcher.
 const LauncherArg = "browser-stage"
 
 const (
-	// insecureArg lets a stage start a browser without its own sandbox.
+	// insecureArg permits the launcher to start Chromium without its own sandbox.
 	insecureArg = "-weak"
-	// probeArg makes a stage that ends at once: that it could be started in a
-	// namespace is all there is to know.
+	// probeArg makes the launcher exit at once. It tests whether processes can be started
+	// in new namespaces.
 	probeArg = "-only"
-	// firstUninherited is the first descriptor that a browser is not to inherit.
+	// firstUninherited is the first file descriptor that the browser does not inherit.
 	firstUninherited = 5
 )
 
-// innerPort is where the proxy is, in a network in which there is nothing else.
+// innerPort is the port of the proxy in the browser's network namespace.
 const innerPort = 3128
 
 func innerAddress() string { return fmt.Sprintf("127.0.0.1:%d", innerPort) }
 
-// RunLauncher is the main function of a stage: this program, started again in
-// namespaces of its own. args are a browser and its arguments, which it becomes;
-// without any it says whether it could. Stdin is a socket to the server, which
-// is sent what the proxy is to listen on, and in words what went wrong. It
-// returns only when it has not become a browser.
+// RunLauncher is the main function of the launcher: this program, started again in new
+// namespaces. args are the path and the arguments of a browser, which it executes.
+// Without args it checks whether it could. Stdin is a socket to the server. The launcher
+// sends the listener for the proxy, and error messages. RunLauncher returns only if it
+// does not execute a browser.
 func RunLauncher(args []string) int {
 	if len(args) == 1 && args[0] == probeArg {
 		return 0
 	}
-	runtime.LockOSThread() // rights are a thread's, and the one that executes hands on its own
+	runtime.LockOSThread() // capabilities belong to a thread, and are inherited from the one that calls exec
 	server, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, firstUninherited)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "a stage without a server:", err)
 		return 1
 	}
 	if err := execBrowser(server, args); err != nil {
-		_, _ = unix.Write(server, []byte(err.Error())) // owner does not hear it does not wait for it
+		_, _ = unix.Write(server, []byte(err.Error())) // the server may have ended
 		return 1
 	}
 	return 0
 }
 
-// execBrowser does what needs rights, gives them up, and executes.
+// execBrowser does what needs capabilities, drops them, and executes the browser.
 func execBrowser(server int, args []string) error {
 	if err := closeFiles(); err != nil {
 		return fmt.Errorf("files: %w", err)
@@ -75,8 +75,7 @@ func execBrowser(server int, args []string) error {
 	return unix.Exec(args[0], args, os.Environ())
 }
 
-// closeFiles keeps the browser from all files but its own: nothing to read, its
-// words, and DevTools.
+// closeFiles closes all file descriptors except the output and the DevTools pipes.
 func closeFiles() error {
 	if err := unix.CloseRange(firstUninherited, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -88,8 +87,7 @@ func closeFiles() error {
 	return errors.Join(unix.Dup3(null, 0, 0), unix.Close(null))
 }
 
-// sendListener sends the server what its proxy is to listen on, and waits until it may
-// go on.
+// sendListener sends the listener for the proxy to the server, and waits for its reply.
 func sendListener(server int) error {
 	if err := enableLoopback(); err != nil {
 		return fmt.Errorf("loopback: %w", err)
@@ -115,7 +113,7 @@ func sendListener(server int) error {
 	return err
 }
 
-// enableLoopback makes 127.0.0.1 work in the network of this process.
+// enableLoopback enables 127.0.0.1 in the network namespace of this process.
 func enableLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -130,7 +128,7 @@ func enableLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// dropCapabilities takes from this thread what the namespaces gave it.
+// dropCapabilities drops the capabilities that this thread got with the namespaces.
 func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -146,8 +144,8 @@ func dropCapabilities() error {
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }
 
-// checkNestedNamespaces reports whether namespaces can be had within these, as Chromium needs
-// them for its own sandbox.
+// checkNestedNamespaces returns an error if this process cannot create namespaces, which
+// the sandbox of Chromium needs.
 func checkNestedNamespaces() error {
 	cmd := exec.Command(selfExe, LauncherArg, probeArg)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET}

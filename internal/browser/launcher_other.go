@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// LauncherArg is the first argument of this program that makes it a stage, which it
-// is on Linux only.
+// LauncherArg is the first argument of this program when it runs as a launcher, which is
+// used on Linux only.
 const LauncherArg = "browser-stage"
 
 // RunLauncher fails: there are no namespaces on this system.
@@ -18,6 +18,6 @@ func RunLauncher([]string) int {
 	return 1
 }
 
-// CheckIsolation returns nil: this system does not keep browsers apart from its network, so
-// there is nothing that could be missing.
+// CheckIsolation returns nil: browsers are not isolated on this system, so no requirement
+// can be missing.
 func CheckIsolation(context.Context) error { return nil }

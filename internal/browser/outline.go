@@ -10,20 +10,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A node is one of what a page shows, as people who do not see it are told.
+// A node is a node of the accessibility tree.
 type node struct {
 	role     string
 	name     string
 	value    string
-	url      string // lookup a link
+	url      string // of a link
 	states   []string
-	level    int    // lookup a heading
-	ref      string // "" for what nothing can be done with
+	level    int    // of a heading
+	ref      string // "" if the element does not support actions
 	el       element
 	children []*node
 }
 
-// Roles that can be acted on.
+// Roles of elements that support actions.
 var interactive = map[string]bool{
 	"link": true, "button": true, "textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true,
 	"listbox": true,
@@ -34,8 +34,8 @@ var interactive = map[string]bool{
 	"PopUpButton":        true, "ToggleButton": true, "clickable": true,
 }
 
-// Roles that are a part of the page, told with a line of their own, and whether
-// they are without a name, too.
+// Roles of sections, which begin with a line of their own. The value is true for roles
+// that are shown even without a name.
 var sections = map[string]bool{
 	"dialog": true, "alertdialog": true, "alert": true, "navigation": true, "form": true, "search": true,
 	"Iframe": true, "menu": true, "tablist": true,
@@ -44,14 +44,14 @@ var sections = map[string]bool{
 	"complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
 }
 
-// Roles that are one line, with all that is in them.
+// Roles that are shown in one line with all their content.
 var paragraphRoles = map[string]bool{
 	"paragraph": true, "LabelText": true, "term": true, "definition": true, "caption": true, "Figcaption": true,
 	"Legend": true, "Pre": true,
 	"DescriptionListTerm": true, "DescriptionListDetail": true, "time": true, "code": true,
 }
 
-// Roles that are a part of a line.
+// Roles that are shown within a line.
 var inlineRoles = map[string]bool{
 	"StaticText": true, "strong": true, "emphasis": true, "mark": true, "code": true, "time": true, "subscript": true,
 	"superscript": true, "insertion": true,
@@ -59,7 +59,7 @@ var inlineRoles = map[string]bool{
 	"ListMarker": true, "progressbar": true, "meter": true, "math": true,
 }
 
-// Roles of which the parts are not told.
+// Roles whose content is not shown.
 var opaque = map[string]bool{"combobox": true, "listbox": true, "Date": true, "DateTime": true, "InputTime": true}
 
 const (
@@ -69,15 +69,15 @@ const (
 	maxDepth   = 300
 )
 
-// An outline is lines that tell a page.
+// An outline converts a page to lines of text.
 type outline struct {
 	lines lines
-	base  *url.URL // what addresses are told from
+	base  *url.URL // relative URLs are shown for links to the same host
 }
 
 type lines []string
 
-// outlineOf returns the lines that tell a page.
+// outlineOf returns the lines for a page.
 func outlineOf(root *node, address string) lines {
 	base, _ := url.Parse(address)
 	o := &outline{base: base}
@@ -85,14 +85,14 @@ func outlineOf(root *node, address string) lines {
 	return o.lines
 }
 
-// writePreferences adds a line.
+// write adds an indented line.
 func (o *outline) write(depth int, text string) {
 	if text != "" {
 		o.lines = append(o.lines, strings.Repeat(" ", min(depth, 12))+text)
 	}
 }
 
-// block tells a node with lines of its own.
+// block writes the lines of a node.
 func (o *outline) block(n *node, depth int) {
 	named, part := sections[n.role]
 	switch {
@@ -122,7 +122,7 @@ func (o *outline) block(n *node, depth int) {
 	}
 }
 
-// section tells a part of the page, if there is anything in it.
+// section writes a section, unless it is empty.
 func (o *outline) section(n *node, depth int) {
 	at := len(o.lines)
 	for _, k := range n.children {
@@ -136,7 +136,7 @@ func (o *outline) section(n *node, depth int) {
 	o.lines = append(o.lines[:at], append(head.lines, o.lines[at:]...)...)
 }
 
-// item tells an entry of a list: in a line, or with lines beneath it.
+// item writes a list item, in one line or with indented lines.
 func (o *outline) item(n *node, depth int) {
 	if !hasBlocks(n, maxDepth) {
 		if text := o.innerText(n); text != "" {
@@ -153,7 +153,7 @@ func (o *outline) item(n *node, depth int) {
 	}
 }
 
-// row tells a row of a table.
+// row returns a table row.
 func (o *outline) row(n *node) string {
 	var cells []string
 	for _, k := range n.children {
@@ -162,7 +162,7 @@ func (o *outline) row(n *node) string {
 	return strings.Trim(strings.Join(cells, " | "), " ")
 }
 
-// widgets tells what can be acted on inside of what can be.
+// widgets writes the interactive elements inside an interactive element.
 func (o *outline) widgets(n *node, depth int) {
 	for _, k := range n.children {
 		if interactive[k.role] {
@@ -173,7 +173,7 @@ func (o *outline) widgets(n *node, depth int) {
 	}
 }
 
-// hasBlocks reports whether there is something in n that has lines of its own.
+// hasBlocks reports whether n contains elements with lines of their own.
 func hasBlocks(n *node, depth int) bool {
 	for _, k := range n.children {
 		_, part := sections[k.role]
@@ -185,7 +185,7 @@ func hasBlocks(n *node, depth int) bool {
 	return false
 }
 
-// flat reports whether all that is in n is a part of a line.
+// flat reports whether n contains inline elements only.
 func flat(n *node) bool {
 	for _, k := range n.children {
 		if !inlineRoles[k.role] && !interactive[k.role] || hasBlocks(k, maxDepth) {
@@ -195,7 +195,7 @@ func flat(n *node) bool {
 	return true
 }
 
-// startIsolated is what is in a node, in one line.
+// innerText returns the content of a node in one line.
 func (o *outline) innerText(n *node) string {
 	var words []string
 	size := 0
@@ -219,7 +219,7 @@ func (o *outline) innerText(n *node) string {
 	return strings.Join(words, " ")
 }
 
-// inlineText is a node in a line.
+// inlineText returns a node in one line.
 func (o *outline) inlineText(n *node) string {
 	switch {
 	case n.role == "StaticText":
@@ -239,7 +239,7 @@ func (o *outline) inlineText(n *node) string {
 	return o.innerText(n)
 }
 
-// label is what a node is called.
+// label returns the ref, role, name, value and states of a node.
 func (o *outline) label(n *node) string {
 	var b strings.Builder
 	if n.ref != "" {
@@ -258,7 +258,7 @@ func (o *outline) label(n *node) string {
 	return b.String()
 }
 
-// widget tells what can be acted on.
+// widget returns the line for an interactive element.
 func (o *outline) widget(n *node) string {
 	said := o.label(n)
 	if n.url != "" {
@@ -280,7 +280,7 @@ func (o *outline) widget(n *node) string {
 	return said + " of " + strings.Join(all, " | ") + more
 }
 
-// options are what can be chosen.
+// options appends the options in n.
 func options(n *node, all *[]string, depth int) {
 	for _, k := range n.children {
 		if k.role == "option" || k.role == "MenuListOption" {
@@ -298,7 +298,7 @@ func options(n *node, all *[]string, depth int) {
 	}
 }
 
-// address is where a link leads, as short as it can be said.
+// address returns a shortened URL of a link.
 func (o *outline) address(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -310,13 +310,14 @@ func (o *outline) address(to string) string {
 	return text(u.String(), 120)
 }
 
-// text is what a page says, in one line, and so that it cannot pass for a ref.
+// text returns a text of the page in one line, changed so that it does not look like a
+// ref.
 func text(s string, most int) string { return looksLikeRef.ReplaceAllString(short(s, most), "($1)") }
 
 var looksLikeRef = regexp.MustCompile(`\[(e\d+)\]`)
 
-// changes are the lines that were not in before, and how many of those that were
-// are not in l. That the focus has left a line is no change of it.
+// changes returns the lines that are not in before, and the number of lines of before
+// that are not in l. A line that only loses the focus does not count as changed.
 func (l lines) changes(before lines) (new lines, gone int) {
 	count, left := make(map[string]int), make(map[string]int)
 	for _, line := range before {
@@ -347,11 +348,11 @@ func (l lines) changes(before lines) (new lines, gone int) {
 	return new, gone
 }
 
-// unfocused takes the mark of the focus out of a line.
+// unfocused removes the focus mark from a line.
 var unfocused = strings.NewReplacer(" (focused)", "", "(focused, ", "(", ", focused)", ")", ", focused, ", ", ")
 
-// window is so many characters of the lines from an offset on, whole lines if
-// there are any, and where what is not in it begins; 0 when nothing is left.
+// window returns at most so many characters from an offset on, if possible complete
+// lines, and the offset of the rest; 0 if there is no rest.
 func (l lines) window(offset, most int) (shown string, next int) {
 	var b strings.Builder
 	at := 0
@@ -377,7 +378,7 @@ func (l lines) window(offset, most int) (shown string, next int) {
 	return strings.TrimSuffix(b.String(), "\n"), 0
 }
 
-// size is how many characters all lines have.
+// size returns the number of characters.
 func (l lines) size() (n int) {
 	for _, line := range l {
 		n += len([]rune(line)) + 1
@@ -385,7 +386,7 @@ func (l lines) size() (n int) {
 	return n
 }
 
-// contains reports whether the lines say something, across their ends, too.
+// contains reports whether the lines contain a text, ignoring case and line breaks.
 func (l lines) contains(what string) bool {
 	fold := func(s string) string {
 		s, _ = tool.Clean(s)

@@ -20,15 +20,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// selfExe is this program, even when another file has taken its name.
+// selfExe is the executable of this process, even if its file was replaced.
 const selfExe = "/proc/self/exe"
 
-// ownNamespaces is what a browser has of its own: users, a network in which nothing but
-// its proxy is, and processes, of which it is the first, with which all end.
+// ownNamespaces are the namespaces of an isolated browser: users, network, IPC and
+// processes. The browser is process 1, so that all its processes end with it.
 const ownNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// run starts it. Who started a process is a thread, whose end is that of the
-// browser: there is one for each, which starts it, waits for it, and ends.
+// run starts the browser. The kernel kills the browser when the thread that started it
+// ends, so a goroutine locked to a thread starts it and waits for it.
 func (p *program) run(s startOptions) error {
 	started := make(chan error, 1)
 	go func() {
@@ -39,15 +39,15 @@ func (p *program) run(s startOptions) error {
 		if err != nil {
 			return
 		}
-		_ = cmd.Wait() // it is killed: its code says nothing
+		_ = cmd.Wait() // the browser is killed, so the exit code has no meaning
 		killGroup(cmd)
 		close(p.done)
 	}()
 	return <-started
 }
 
-// startProcess starts it in namespaces of its own. Where they are not to be had it is
-// not started, unless it may be weak.
+// startProcess starts the browser in new namespaces. If the system does not permit them,
+// it fails, unless s.insecure is set.
 func (p *program) startProcess(s startOptions) (*exec.Cmd, error) {
 	who, err := s.dirs.assignUser()
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *program) startProcess(s startOptions) (*exec.Cmd, error) {
 	if !s.insecure {
 		return nil, notIsolated(err)
 	}
-	if who.switched { // root needs no users of its own for a network
+	if who.switched { // root can create a network namespace without a user namespace
 		if cmd, err := p.startIsolated(s, who, ownNamespaces&^unix.CLONE_NEWUSER,
 			[]string{s.path, noSandbox}); err == nil {
 			return cmd, nil
@@ -79,8 +79,8 @@ func notIsolated(err error) error {
 		Try("use web_fetch; mcp-tools doctor tells the operator what to allow").Because(err)
 }
 
-// startIsolated starts a stage, which makes the way to the proxy and becomes the
-// browser that args begin with.
+// startIsolated starts a launcher that creates the listener for the proxy and executes
+// the browser with args.
 func (p *program) startIsolated(s startOptions, who identity, flags uintptr, args []string) (*exec.Cmd, error) {
 	cmd := s.command(selfExe, slices.Concat([]string{LauncherArg}, args, s.args(innerAddress())))
 	cmd.SysProcAttr = who.attributes(flags)
@@ -92,8 +92,8 @@ func (p *program) startIsolated(s startOptions, who identity, flags uintptr, arg
 	return cmd, nil
 }
 
-// handshake starts a stage and takes what it offers. It returns when the stage has
-// become what it was to become.
+// handshake starts a launcher and receives its listener. It returns after the launcher
+// has executed the browser.
 func handshake(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -124,12 +124,13 @@ func handshake(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 	return receiveListener(conn.(*net.UnixConn))
 }
 
-// receiveListener takes a listener, lets the stage go on, and hears it out.
+// receiveListener receives a listener, sends the reply, and reads error messages until
+// the launcher closes its socket.
 func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 	said, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	n, size, _, _, err := conn.ReadMsgUnix(said, rights)
 	if err != nil || size == 0 {
-		more, _ := io.ReadAll(io.LimitReader(conn, maxTail)) // what there is of it
+		more, _ := io.ReadAll(io.LimitReader(conn, maxTail)) // an incomplete message is better than none
 		return nil, errors.Join(fmt.Errorf("the stage offers nothing: %s", append(said[:n], more...)), err)
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
@@ -157,8 +158,8 @@ func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 	return l, nil
 }
 
-// startShared starts it where everybody is, with its proxy where every process of
-// this machine finds it, and without a sandbox.
+// startShared starts the browser in the network of this machine, without a sandbox. All
+// local processes can connect to its proxy.
 func (p *program) startShared(s startOptions, who identity) (*exec.Cmd, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -174,12 +175,11 @@ func (p *program) startShared(s startOptions, who identity) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// killGroup kills the browser and whatever of it is not in namespaces that end
-// with it.
+// killGroup kills the process group of a browser.
 func killGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 
-// CheckIsolation tries whether this system lets a browser be kept apart from its network,
-// and Chromium have its own sandbox there. Its error says what an operator can do.
+// CheckIsolation returns an error if this system does not permit an isolated browser with
+// the sandbox of Chromium. The error contains advice for the operator.
 func CheckIsolation(ctx context.Context) error {
 	who := currentUser()
 	if os.Geteuid() == 0 {
@@ -210,7 +210,7 @@ func CheckIsolation(ctx context.Context) error {
 	return nil
 }
 
-// advice says what keeps this program from namespaces.
+// advice returns what the operator has to change to permit namespaces.
 func advice() string {
 	is := func(name, value string) bool {
 		text, err := os.ReadFile(filepath.Join("/proc/sys", name))
@@ -227,7 +227,7 @@ func advice() string {
 	return "let this program have user namespaces: in a container, allow clone and unshare with them; as root, let others execute its file"
 }
 
-// attributes are those of a browser's first process.
+// attributes returns the attributes of the first process of a browser.
 func (who identity) attributes(flags uintptr) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Cloneflags: flags}
 	if flags&unix.CLONE_NEWUSER != 0 {
@@ -236,7 +236,7 @@ func (who identity) attributes(flags uintptr) *syscall.SysProcAttr {
 		attr.GidMappingsEnableSetgroups = who.switched
 	}
 	if flags != 0 {
-		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // waitUntil the network is up
+		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // needed to enable the loopback interface
 	}
 	if who.switched {
 		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// run starts it in a group of its own, which is killed as one.
+// run starts the browser in its own process group.
 func (p *program) run(s startOptions) error {
 	if os.Geteuid() == 0 {
 		return tool.Errorf(tool.Unavailable,
@@ -33,7 +33,7 @@ func (p *program) run(s startOptions) error {
 	}
 	p.listen, p.kill = l, func() { killGroup(cmd) }
 	go func() {
-		_ = cmd.Wait() // it is killed: its code says nothing
+		_ = cmd.Wait() // the browser is killed, so the exit code has no meaning
 		killGroup(cmd)
 		close(p.done)
 	}()

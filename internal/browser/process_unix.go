@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// openNonblock keeps what is no file from holding us up.
+// openNonblock prevents that opening a named pipe blocks.
 const openNonblock = syscall.O_NONBLOCK
 
-// ownedByUser reports whether a file belongs to whom this program runs as.
+// ownedByUser reports whether a file belongs to the user of this process.
 func ownedByUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()

@@ -6,13 +6,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// openNonblock has nothing to do: what is opened here is a file.
+// openNonblock is not needed on Windows, which has no named pipes in directories.
 const openNonblock = 0
 
 func ownedByUser(fs.FileInfo) bool { return true }
 
-// run refuses: DevTools would have to be on handles of which this system hands
-// on all or none.
+// run fails: Windows cannot pass single handles for DevTools to the browser.
 func (p *program) run(startOptions) error {
 	return tool.Errorf(tool.Unavailable, "browsers are not driven on this system").Try("use web_fetch")
 }

@@ -13,11 +13,11 @@ import (
 
 const (
 	maxPictureBytes  = 1 << 20  // bytes
-	maxPictureHeight = 6 * 2048 // points of a whole page
+	maxPictureHeight = 6 * 2048 // pixels
 	maxPictureWidth  = 4 * 1024
 )
 
-// screenshot takes a picture, small enough to be looked at.
+// screenshot returns a view with an image.
 func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, error) {
 	clip, err := s.clip(ctx, t, req)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 	return v, err
 }
 
-// clip is what a picture is to show, nil for what is in view.
+// clip returns the area of a screenshot; nil for the visible part of the page.
 func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport, error) {
 	metrics, err := call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport
 	if err != nil {
 		return nil, err
 	}
-	// It may have been scrolled into view just now.
+	// The page may have been scrolled by the call above.
 	if metrics, err = call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{}); err == nil &&
 		metrics.CSSVisualViewport != nil {
 		dx, dy = dx+metrics.CSSVisualViewport.PageX, dy+metrics.CSSVisualViewport.PageY
@@ -76,8 +76,8 @@ func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport
 	}, err
 }
 
-// picture takes a picture of at most so many bytes: exact while that is small
-// enough, else less and less so.
+// picture takes a screenshot of at most maxPictureBytes: a PNG if it is small enough,
+// else a JPEG with a lower and lower quality.
 func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string, error) {
 	for _, try := range []struct {
 		format  page.CaptureScreenshotFormat

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// toTextScript makes text of what a script has brought.
+// toTextScript converts a JavaScript value to text.
 const toTextScript = `async function(...args) {
 	let v = await this;
 	if (typeof v === 'function') v = await v(...args);
@@ -22,8 +22,8 @@ const toTextScript = `async function(...args) {
 	return String(text ?? v).slice(0, 200000);
 }`
 
-// evaluate runs a script and returns what it brings, as text. A script that is a
-// function is called.
+// evaluate runs a script and returns its value as text. If the value is a function, it
+// is called.
 func (p *pageTarget) evaluate(ctx context.Context, script string, arguments []*runtime.CallArgument) (string, error) {
 	expression := strings.TrimSpace(script)
 	if looksLikeFunction(expression) {
@@ -54,8 +54,8 @@ func (p *pageTarget) evaluate(ctx context.Context, script string, arguments []*r
 	return primitive(called.Result), nil
 }
 
-// looksLikeFunction reports whether a script has to be put in brackets, or it
-// would declare something, or nothing.
+// looksLikeFunction reports whether a script is a function expression, which needs
+// brackets: without them it would be a declaration or a syntax error.
 func looksLikeFunction(script string) bool {
 	head, _, arrow := strings.Cut(script, "=>")
 	head = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(head), "async"))
@@ -64,7 +64,7 @@ func looksLikeFunction(script string) bool {
 			strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == "")
 }
 
-// primitive is a value that is no object.
+// primitive returns a value that is not an object as text.
 func primitive(o *runtime.RemoteObject) string {
 	switch {
 	case o == nil:
@@ -82,8 +82,8 @@ func primitive(o *runtime.RemoteObject) string {
 	return string(o.Type)
 }
 
-// scriptError is what a script has thrown. It is the model's script; what it says may
-// be the page's.
+// scriptError returns the error for an exception of a script. The message is quoted
+// because the page can choose it.
 func scriptError(e *runtime.ExceptionDetails) error {
 	said := e.Text
 	if e.Exception != nil && e.Exception.Description != "" {
@@ -93,7 +93,7 @@ func scriptError(e *runtime.ExceptionDetails) error {
 		short(said, 300)).Try("mend it; values are returned by an expression or a function")
 }
 
-// evaluate runs the model's JavaScript in a page.
+// evaluate runs the JavaScript of a request in a page.
 func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, error) {
 	p := t.main
 	var arguments []*runtime.CallArgument

@@ -12,24 +12,25 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// wheelStep is how far a wheel is turned at once, in parts of what is in view.
+// wheelStep is the distance of one scroll action, as a fraction of the visible height.
 const wheelStep = 0.8
 
-// wheel is the event of a mouse's wheel. Chromium wants both ways in it, also
-// the one of nothing, which the type for all events of a mouse leaves out.
+// wheel is a mouse wheel event. Chromium requires both distances, also zero, which the
+// type in package input omits.
 type wheel struct {
 	Type input.DispatchMouseEventType `json:"type"`
 	X    float64                      `json:"x"`
 	Y    float64                      `json:"y"`
-	// DeltaX and DeltaY are how far, to the right and down.
+	// DeltaX and DeltaY are the distances to the right and down, in pixels.
 	DeltaX float64 `json:"deltaX"`
 	DeltaY float64 `json:"deltaY"`
 }
 
 var dispatchWheel = cdp.Command[wheel, cdp.Empty]{Method: input.DispatchMouseEvent.Method}
 
-// scrollableScript finds what is scrolled with an element: it, what it is in, or else
-// the page. Of a page that does not scroll it is what is in the middle.
+// scrollableScript finds what scrolls with an element: the element, its closest
+// scrollable ancestor, or the page. If the page does not scroll, the script looks at the
+// element in the middle of the window.
 const scrollableScript = `
 	const scrolls = e => e.scrollHeight > e.clientHeight + 1 && (e === document.scrollingElement || /auto|scroll/.test(getComputedStyle(e).overflowY));
 	const around = e => { for (; e && !scrolls(e); e = e.parentElement || e.getRootNode().host); return e; };
@@ -42,8 +43,8 @@ const scrollToEndScript = `function(way) {` + scrollableScript + `
 	return '';
 }`
 
-// scrollPositionScript says how far it is scrolled: of what, and in percent. A page can have
-// it say anything.
+// scrollPositionScript returns what scrolls and its position in percent. A page can
+// change the result.
 const scrollPositionScript = `function() {` + scrollableScript + `
 	const most = found ? found.scrollHeight - found.clientHeight : 0;
 	if (most <= 1) return 'none 0';
@@ -51,8 +52,7 @@ const scrollPositionScript = `function() {` + scrollableScript + `
 	return (found === document.scrollingElement ? 'page ' : 'part ') + at;
 }`
 
-// scroll brings an element into view, or moves what is in view: of the page, or
-// of the part of it that the element is in.
+// scroll scrolls to an element, or scrolls the page or the area around an element.
 func (s *session) scroll(ctx context.Context, t *tab, req Request) error {
 	el, err := s.scrollTarget(ctx, t, req)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *session) scroll(ctx context.Context, t *tab, req Request) error {
 	return s.moveWheel(ctx, t, el, req)
 }
 
-// scrollTarget is the element that says what is scrolled: without one, the page.
+// scrollTarget returns the element of a request; the root element by default.
 func (s *session) scrollTarget(ctx context.Context, t *tab, req Request) (element, error) {
 	if req.Ref == "" {
 		return s.element(ctx, t, "html")
@@ -81,8 +81,7 @@ func (s *session) scrollTarget(ctx context.Context, t *tab, req Request) (elemen
 	return s.element(ctx, t, req.Ref)
 }
 
-// dispatchWheel turns the wheel of the mouse, where the element is or in the middle
-// of the page.
+// moveWheel sends a wheel event at an element, or in the middle of the page.
 func (s *session) moveWheel(ctx context.Context, t *tab, el element, req Request) error {
 	seen, err := call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
@@ -106,8 +105,9 @@ func (s *session) moveWheel(ctx context.Context, t *tab, el element, req Request
 	return run(ctx, t.main.endpoint, dispatchWheel, w)
 }
 
-// dirs says how far something is scrolled, "" when that is not known: an outline
-// has what is not in view, too, and looks the same before and after.
+// scrollPosition describes the scroll position after a scroll action, or returns "" if
+// it is unknown. The model needs it, since a snapshot also contains what is not visible
+// and does not change.
 func (s *session) scrollPosition(ctx context.Context, t *tab, req Request) string {
 	el, err := s.scrollTarget(ctx, t, req)
 	if err != nil {

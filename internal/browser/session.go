@@ -21,16 +21,16 @@ const (
 	maxNotes     = 8
 )
 
-// A session is the browser of one caller.
+// A session is the browser of one owner.
 type session struct {
 	o         Options
 	owner     owner
-	inUse     chan struct{} // owner has put something in uses the browser
-	idleTimer *time.Timer   // waitUntil it is closed
-	usedAt    atomic.Int64  // when it was left last
-	ended     chan struct{} // opaque when nothing of it is left
+	inUse     chan struct{} // holds one element while a request is executed
+	idleTimer *time.Timer   // closes the session
+	usedAt    atomic.Int64  // time of the last unlock
+	ended     chan struct{} // closed when the browser has ended and its files are deleted
 
-	startStop  sync.Mutex // held while it starts or ends
+	startStop  sync.Mutex // held while the browser is started or closed
 	closed     bool
 	program    *program
 	conn       *connection
@@ -40,15 +40,15 @@ type session struct {
 	elements   *elements
 
 	mu               sync.Mutex
-	change           chan struct{} // opaque, and made again, when something below has changed
+	change           chan struct{} // closed and replaced when a field below has changed
 	tabs             []*tab
 	current          *tab
 	lastTab          int
 	targets          map[target.SessionID]*pageTarget
-	notes            []string // what the model should know, in our words
-	dialogs          []string // and in the page's
+	notes            []string // trusted messages for the model
+	dialogs          []string // untrusted texts of dialogs
 	downloads        []*download
-	downloadExpected time.Time // waitUntil when a file is waited for that a link has promised
+	downloadExpected time.Time // a link promised a download: wait for it until then
 
 	refusals refusals
 }
@@ -63,7 +63,7 @@ func newSession(o Options, who owner) *session {
 	return s
 }
 
-// lock waits until nobody else uses it.
+// lock waits until no other request uses the session.
 func (s *session) lock(ctx context.Context) error {
 	select {
 	case s.inUse <- struct{}{}:
@@ -82,9 +82,9 @@ func (s *session) busy() bool { return len(s.inUse) > 0 }
 
 func (s *session) lastUse() time.Time { return time.Unix(0, s.usedAt.Load()) }
 
-// alive reports whether the browser still answers.
+// alive reports whether the browser is running and connected.
 func (s *session) alive() bool {
-	if s.conn == nil { // it did not start
+	if s.conn == nil { // it was not started
 		return false
 	}
 	select {
@@ -102,7 +102,7 @@ func (s *session) endedError() error {
 		"the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
 }
 
-// startOptions starts the browser, and returns when it has a page.
+// start starts the browser and waits until it has a page.
 func (s *session) start(ctx context.Context, home string) error {
 	if err := s.launch(ctx, home); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *session) start(ctx context.Context, home string) error {
 	return nil
 }
 
-// launch starts the program and what belongs to it.
+// launch starts the process, its proxy and the connection.
 func (s *session) launch(ctx context.Context, home string) error {
 	s.startStop.Lock()
 	defer s.startStop.Unlock()
@@ -138,7 +138,7 @@ func (s *session) launch(ctx context.Context, home string) error {
 	return nil
 }
 
-// setUp tells a new browser what it is told once.
+// setUp configures a new browser and waits for its first page.
 func (s *session) setUp(ctx context.Context) error {
 	whole := endpoint{s.conn, ""}
 	err := run(ctx, whole, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
@@ -154,15 +154,15 @@ func (s *session) setUp(ctx context.Context) error {
 	return s.waitUntil(ctx, func() bool { return s.current != nil && s.current.ready })
 }
 
-// attach asks for new pages, or frames in processes of their own, to wait until
-// they have been told what they are told.
+// attach returns parameters that make the browser attach to new targets of a type, and
+// keep them paused until they are configured.
 func attach(kind string) target.SetAutoAttachParams {
 	return target.SetAutoAttachParams{
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: new(true), Filter: target.Filter{{Type: kind}},
 	}
 }
 
-// close ends it.
+// close ends the browser and deletes its files.
 func (s *session) close() error {
 	s.startStop.Lock()
 	defer s.startStop.Unlock()
@@ -180,13 +180,13 @@ func (s *session) close() error {
 	return err
 }
 
-// changed wakes who waits for news. The lock is held.
+// changed wakes all calls of waitUntil. The caller holds s.mu.
 func (s *session) changed() {
 	close(s.change)
 	s.change = make(chan struct{})
 }
 
-// waitUntil waits until something is so, which is looked at under the lock.
+// waitUntil waits until a condition is true. It calls the condition with s.mu held.
 func (s *session) waitUntil(ctx context.Context, so func() bool) error {
 	for {
 		s.mu.Lock()
@@ -205,14 +205,14 @@ func (s *session) waitUntil(ctx context.Context, so func() bool) error {
 	}
 }
 
-// note keeps something that the model should know. The lock is held.
+// note adds a note for the model, unless it is there already. The caller holds s.mu.
 func (s *session) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); len(s.notes) < maxNotes && !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
 	}
 }
 
-// run keeps a note, if there is one.
+// addNote adds a note, unless the text is empty.
 func (s *session) addNote(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *session) addNote(text string) {
 	}
 }
 
-// takeNotes returns the notes, and forgets them.
+// takeNotes returns the notes and the texts of dialogs, and removes them.
 func (s *session) takeNotes() (notes, said []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +230,7 @@ func (s *session) takeNotes() (notes, said []string) {
 	return notes, said
 }
 
-// find returns a tab by its name, "" for the current one.
+// find returns the tab with a name; "" is the current tab.
 func (s *session) find(name string) (*tab, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +248,7 @@ func (s *session) find(name string) (*tab, error) {
 	return nil, tool.Errorf(tool.NotFound, "there is no tab %.20q", name).Try("see tabs")
 }
 
-// explain puts what went wrong into words for a model.
+// explain converts the error of a request to one for the model.
 func (s *session) explain(ctx context.Context, req Request, err error) error {
 	var known *tool.Error
 	switch {

@@ -21,36 +21,36 @@ import (
 const (
 	windowWidth  = 1280
 	windowHeight = 800
-	writeTimeout = 10 * time.Second // for a browser to take a command
-	exitTimeout  = 5 * time.Second  // for one that did not come up to end
+	writeTimeout = 10 * time.Second // for writing a command
+	exitTimeout  = 5 * time.Second  // for the process to exit after a failed start
 )
 
-// A program is a Chromium that runs.
+// A program is a running Chromium.
 type program struct {
 	dirs   *directories
 	cgroup *cgroup
-	listen net.Listener // lookup its proxy
+	listen net.Listener // of the proxy
 	to     *os.File     // commands
-	from   *os.File     // answers
-	output *tailBuffer  // what it says to people
-	kill   func()       // kills it, and all that it has started
+	from   *os.File     // responses and events
+	output *tailBuffer  // stdout and stderr
+	kill   func()       // kills all processes of the browser
 	done   chan struct{}
 }
 
-// A startOptions is what a system needs to know to start a Chromium.
+// startOptions are the options for starting Chromium on all systems.
 type startOptions struct {
 	path     string
 	dirs     *directories
 	args     func(proxy string) []string
-	insecure bool       // it may be without what keeps it apart, and without its sandbox
-	files    []*os.File // that it gets as 3 and 4
+	insecure bool       // start without isolation if the system does not permit it
+	files    []*os.File // file descriptors 3 and 4
 	output   io.Writer
 }
 
-// noSandbox starts a Chromium without its own sandbox.
+// noSandbox starts Chromium without its own sandbox.
 const noSandbox = "--no-sandbox"
 
-// startProgram starts a Chromium in a new place beneath home.
+// startProgram starts Chromium with new directories in home.
 func startProgram(o Options, home string) (*program, error) {
 	path, err := findExecutable(o.Path)
 	if err != nil {
@@ -70,7 +70,7 @@ func startProgram(o Options, home string) (*program, error) {
 	return p, nil
 }
 
-// launch starts it, with DevTools on a pair of pipes.
+// launch starts the process with DevTools on a pair of pipes.
 func (p *program) launch(s startOptions) error {
 	hears, to, err := os.Pipe()
 	if err != nil {
@@ -90,19 +90,19 @@ func (p *program) launch(s startOptions) error {
 	return nil
 }
 
-// close kills it and removes what it has left. It returns when all is gone.
+// close kills the browser, waits until it has ended, and deletes its files.
 func (p *program) close() error {
 	p.kill()
 	<-p.done
 	return errors.Join(p.to.Close(), p.from.Close(), p.cgroup.remove(), p.dirs.remove())
 }
 
-// explain ends it and says why it did not come up: all of its last words are
-// there then.
+// explain ends a browser that failed to start, and returns an error with the cause from
+// its output.
 func (p *program) explain(err error) error {
 	wait := time.NewTimer(exitTimeout)
 	defer wait.Stop()
-	select { // a program that gives up says why before it ends
+	select { // Chromium prints the cause before it exits
 	case <-p.done:
 	case <-wait.C:
 	}
@@ -118,7 +118,7 @@ func (p *program) explain(err error) error {
 		Because(errors.Join(err, errors.New(words)))
 }
 
-// command is what starts it, but for what each system adds.
+// command returns the command without the settings of the operating system.
 func (s startOptions) command(path string, args []string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.ExtraFiles = s.files
@@ -126,7 +126,7 @@ func (s startOptions) command(path string, args []string) *exec.Cmd {
 	cmd.Env = []string{
 		"HOME=" + s.dirs.home, "TMPDIR=" + s.dirs.temp, "XDG_RUNTIME_DIR=" + s.dirs.temp, "PATH=/nonexistent",
 		"LANG=C.UTF-8",
-		// There is a way out of a network of one's own: sockets that are files.
+		// Unix sockets can be reached from any network namespace.
 		"DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent",
 	}
 	cmd.Stdout, cmd.Stderr = s.output, s.output
@@ -134,14 +134,14 @@ func (s startOptions) command(path string, args []string) *exec.Cmd {
 	return cmd
 }
 
-// arguments make a Chromium that asks nobody but the proxy for anything, and
-// says nothing by itself.
+// arguments returns the arguments for a Chromium that connects only to the proxy, and
+// sends no requests of its own.
 func arguments(proxy string, p *directories) []string {
 	host, _, _ := net.SplitHostPort(proxy)
 	return []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + p.profile,
 		"--window-size=" + strconv.Itoa(windowWidth) + "," + strconv.Itoa(windowHeight),
-		// The network is the proxy, for names, too, and for this machine.
+		// All connections use the proxy, also those to this machine. The proxy resolves names.
 		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>;" + strings.Join(updateHosts, ";"),
 		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE " + host,
 		"--disable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -155,12 +155,12 @@ func arguments(proxy string, p *directories) []string {
 		"--disable-client-side-phishing-detection", "--safebrowsing-disable-auto-update",
 		"--disable-search-engine-choice-screen",
 		"--metrics-recording-only", "--media-router=0", "--dns-prefetch-disable",
-		// Nothing of the machine is a page's business.
+		// Pages have no access to devices of the machine.
 		"--deny-permission-prompts", "--disable-notifications", "--disable-speech-api", "--disable-print-preview",
 		"--mute-audio",
 		"--password-store=basic", "--use-mock-keychain", "--disable-gpu", "--disable-dev-shm-usage",
 		"--hide-scrollbars",
-		// Pages run as if somebody looked at them.
+		// Pages run as if they were visible.
 		"--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
 		"--disable-renderer-backgrounding",
 		"--disable-hang-monitor", "--disable-prompt-on-repost", "--disable-popup-blocking",
@@ -180,15 +180,14 @@ func arguments(proxy string, p *directories) []string {
 	}
 }
 
-// updateHosts are hosts that Chromium asks for updates of its own, whatever it is
-// told. They are not asked through the proxy, and so not at all: there is no
-// other way to find where they are.
+// updateHosts are hosts that Chromium requests updates from, even with updates disabled.
+// They bypass the proxy, and so cannot be reached, because names are not resolved.
 var updateHosts = []string{
 	"update.googleapis.com", "clients2.google.com", "clients4.google.com", "safebrowsing.googleapis.com",
 	"optimizationguide-pa.googleapis.com", "edgedl.me.gvt1.com", "redirector.gvt1.com",
 }
 
-// preferences refuse for a profile what there is no argument for. 2 is no.
+// preferences returns settings that have no argument. The value 2 denies a permission.
 func preferences() []byte {
 	no := map[string]int{}
 	for _, name := range []string{
@@ -216,7 +215,7 @@ func preferences() []byte {
 		"autofill":                   map[string]any{"profile_enabled": false, "credit_card_enabled": false},
 		"signin":                     map[string]any{"allowed": false},
 		"download":                   map[string]any{"prompt_for_download": false},
-		// its viewer is an extension, which none may be
+		// the viewer is an extension, and extensions are disabled
 		"plugins":             map[string]any{"always_open_pdf_externally": true},
 		"enable_do_not_track": false,
 	})
@@ -226,7 +225,7 @@ func preferences() []byte {
 	return text
 }
 
-// writePreferences puts what a new profile begins with into it.
+// writePreferences writes the settings of a new profile.
 func (p *directories) writePreferences() error {
 	settings := filepath.Join(p.profile, "Default")
 	if err := os.MkdirAll(settings, 0o700); err != nil {
@@ -235,7 +234,7 @@ func (p *directories) writePreferences() error {
 	return os.WriteFile(filepath.Join(settings, "Preferences"), preferences(), 0o600)
 }
 
-// A tailBuffer keeps the end of what is written to it.
+// A tailBuffer keeps the last bytes that were written to it.
 type tailBuffer struct {
 	mu   sync.Mutex
 	text []byte
@@ -259,7 +258,7 @@ func (t *tailBuffer) String() string {
 	return string(t.text)
 }
 
-// deadlineWriter gives up on a browser that takes no commands.
+// A deadlineWriter fails if the browser does not read a command in time.
 type deadlineWriter struct{ *os.File }
 
 func (p deadlineWriter) Write(b []byte) (int, error) {
@@ -269,7 +268,7 @@ func (p deadlineWriter) Write(b []byte) (int, error) {
 	return p.File.Write(b)
 }
 
-// serve lets the browser out through its proxy, until ctx ends.
+// serve runs the proxy until ctx ends.
 func serve(ctx context.Context, proxy Proxy, l net.Listener, all *sync.WaitGroup) {
-	all.Go(func() { _ = proxy.Serve(ctx, l) }) // what it could not do, the browser has seen
+	all.Go(func() { _ = proxy.Serve(ctx, l) }) // errors show in the browser
 }

@@ -15,35 +15,35 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A tab is one page. All of it but shown is guarded by its session's lock.
+// A tab is one page. The lock of the session guards all fields except shown.
 type tab struct {
 	name   string // t1
 	target target.ID
 	main   *pageTarget
 	url    string
 
-	ready     bool // it was told what it is told
+	ready     bool // its target is configured
 	crashed   bool
-	loadErr   error  // why it shows no page; nil where it shows one
-	netError  string // why the last document did not come, as the browser calls it
-	documents int    // how many it has shown
+	loadErr   error  // why the page was not loaded; nil if it was
+	netError  string // network error of the last document, such as net::ERR_TIMED_OUT
+	documents int    // number of documents loaded so far
 	loading   map[cdp.FrameID]bool
-	requests  map[network.RequestID]time.Time // that are not answered, and when they were made
-	active    time.Time                       // when it last told something
+	requests  map[network.RequestID]time.Time // requests without a response, with their start times
+	active    time.Time                       // time of the last event
 
-	shown lines // that the model has seen
+	shown lines // lines that the model has seen
 }
 
-// A section of a page is what runs in one process: all of it, or a frame.
+// A pageTarget is what DevTools calls a target: a page, or a frame in its own process.
 type pageTarget struct {
 	endpoint
 	tab    *tab
-	parent *pageTarget // nil for the page itself
-	frame  cdp.FrameID // the outermost in it
-	url    string      // that it shows
+	parent *pageTarget // nil for a page
+	frame  cdp.FrameID // its outermost frame
+	url    string      // URL of its document
 }
 
-// newTab adds a tab, which is the current one from then on. The lock is held.
+// newTab adds a tab and makes it the current one. The caller holds s.mu.
 func (s *session) newTab(info *target.Info, p *pageTarget) *tab {
 	s.lastTab++
 	t := &tab{
@@ -55,8 +55,8 @@ func (s *session) newTab(info *target.Info, p *pageTarget) *tab {
 	return t
 }
 
-// dropTab forgets a tab. The one opened before it is the current one then. The
-// lock is held.
+// dropTab removes a tab. If it was the current one, the tab before it becomes the
+// current one. The caller holds s.mu.
 func (s *session) dropTab(t *tab) {
 	i := slices.Index(s.tabs, t)
 	if i < 0 {
@@ -73,12 +73,12 @@ func (s *session) dropTab(t *tab) {
 }
 
 const (
-	quietTime   = 200 * time.Millisecond // without news, for a page to have settled
-	slowRequest = 3 * time.Second        // waitUntil a request is one that will not be answered soon
-	maxBusy     = 3 * time.Second        // after which a page that has loaded is one that is never done
+	quietTime   = 200 * time.Millisecond // an idle page has had no event for this time
+	slowRequest = 3 * time.Second        // slower requests do not count as activity
+	maxBusy     = 3 * time.Second        // a page that is active for longer after loading counts as idle
 )
 
-// idle reports whether a page is done with what it was doing. The lock is held.
+// idle reports whether a page has loaded and is inactive. The caller holds s.mu.
 func (t *tab) idle(now time.Time) bool {
 	if t.crashed {
 		return true
@@ -91,9 +91,8 @@ func (t *tab) idle(now time.Time) bool {
 	return t.ready && len(t.loading) == 0 && len(t.requests) == 0 && now.Sub(t.active) >= quietTime
 }
 
-// finishClickable waits until a page is done with what it was doing. It waits for no
-// longer than most until it has loaded, and for little longer then: pages that
-// are never done can be used, too.
+// waitIdle waits until a tab is idle, at most for the time most. After the page has
+// loaded it waits for maxBusy at most, since some pages are never inactive.
 func (s *session) waitIdle(ctx context.Context, t *tab, most time.Duration) error {
 	end := time.After(most)
 	tick := time.NewTicker(quietTime / 4)
@@ -122,15 +121,14 @@ func (s *session) waitIdle(ctx context.Context, t *tab, most time.Duration) erro
 	}
 }
 
-// checkLoaded is an error where a tab shows no page, but the browser's word that it
-// could not load one.
+// checkLoaded returns an error if a tab shows the browser's error page.
 func (s *session) checkLoaded(t *tab) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return t.loadErr
 }
 
-// checkAlive is an error where a tab has crashed.
+// checkAlive returns an error if a tab has crashed or was closed.
 func (s *session) checkAlive(t *tab) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +139,8 @@ func (s *session) checkAlive(t *tab) error {
 	return nil
 }
 
-// checkUsable is an error where nothing can be done in a tab but to open another page,
-// or to go back to one.
+// checkUsable returns an error if a tab does not support an action: a page that was not
+// loaded supports only Open and Back.
 func (s *session) checkUsable(t *tab, action Action) error {
 	if err := s.checkAlive(t); err != nil || action == Back {
 		return err
@@ -150,8 +148,8 @@ func (s *session) checkUsable(t *tab, action Action) error {
 	return s.checkLoaded(t)
 }
 
-// siteFor is the site at which something is done in a tab: that of its page, or of
-// the frame that an element is in.
+// siteFor returns the site of a request in a tab: that of the frame with the element, or
+// of the page.
 func (s *session) siteFor(t *tab, req Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +159,7 @@ func (s *session) siteFor(t *tab, req Request) string {
 	return siteOf(t.url)
 }
 
-// short cleans and cuts what a page says, to one line.
+// short cleans a text and shortens it to one line of at most so many bytes.
 func short(text string, most int) string {
 	text, _ = tool.Clean(text)
 	text = strings.Join(strings.Fields(text), " ")

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxRefusals is of how many hosts it is remembered why they were not reached.
+	// maxRefusals is the maximum number of hosts in refusals.
 	maxRefusals = 64
-	// maxRefusalAge is how old that may be to be why a page was not loaded.
+	// maxRefusalAge is the maximum age of a refusal that explains why a page failed.
 	maxRefusalAge = time.Minute
 )
 
-// refusals are why the proxy has made no connection, by host and port. What a
-// browser is told is a status, which it shows as if it were a page.
+// refusals are the latest errors of the proxy by host and port. Browsers hide the text of
+// a proxy's error response.
 type refusals struct {
 	mu     sync.Mutex
 	latest map[string]refusal
@@ -31,9 +31,9 @@ type refusal struct {
 	at  time.Time
 }
 
-// add is what the proxy calls.
+// add stores an error of the proxy.
 func (r *refusals) add(to string, err error) {
-	if tool.AsError(err).Kind == tool.Cancelled { // it was the browser that gave up
+	if tool.AsError(err).Kind == tool.Cancelled { // the browser closed the connection
 		return
 	}
 	r.mu.Lock()
@@ -44,7 +44,7 @@ func (r *refusals) add(to string, err error) {
 	r.latest[to] = refusal{err, time.Now()}
 }
 
-// lookup returns why an address was not reached just now, nil when that is not known.
+// lookup returns the latest error for the host and port of a URL; nil if unknown.
 func (r *refusals) lookup(address *url.URL) error {
 	port := cmp.Or(address.Port(), map[string]string{"http": "80", "https": "443", "ws": "80",
 		"wss": "443"}[strings.ToLower(address.Scheme)])
@@ -57,8 +57,8 @@ func (r *refusals) lookup(address *url.URL) error {
 	return last.err
 }
 
-// loadError puts into words why a page was not loaded: as the proxy says it,
-// or else the browser, whose word is why.
+// loadError returns the error for a page that was not loaded: the error of the proxy if
+// there is one, else an error for why, which is the browser's name of the error.
 func (r *refusals) loadError(address, why string) error {
 	has := func(words ...string) bool {
 		for _, word := range words {

@@ -13,23 +13,23 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Users that belong to nobody by the convention of most distributions: each
-// browser of a server that is root runs as one of them.
+// User IDs that most distributions leave unassigned. If the server runs as root, each
+// browser runs as one of them.
 const (
 	firstUser = 60578
 	users     = 606
 	nobody    = 65534
 )
 
-// An identity is whom a browser runs as.
+// An identity is the user that a browser runs as.
 type identity struct {
 	uid, gid uint32
-	switched bool // than whom this program runs as
+	switched bool // not the user of this process
 }
 
 func currentUser() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
 
-// assignUser says whom the browser of a place runs as, and makes the place theirs.
+// assignUser returns the user for a browser and makes it the owner of its home.
 func (p *directories) assignUser() (identity, error) {
 	if os.Geteuid() != 0 {
 		return currentUser(), nil
@@ -49,7 +49,7 @@ func (p *directories) assignUser() (identity, error) {
 	})
 }
 
-// checkReachable is an error where another user cannot get to a directory.
+// checkReachable returns an error if other users cannot enter a directory.
 func checkReachable(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -66,7 +66,7 @@ func checkReachable(dir string) error {
 	}
 }
 
-// unusedUser returns one as whom no process runs.
+// unusedUser returns a user without processes.
 func unusedUser() (uint32, error) {
 	taken, err := usersInUse()
 	if err != nil {
@@ -86,7 +86,7 @@ func unusedUser() (uint32, error) {
 		Try("use web_fetch; the operator can run the server as another user")
 }
 
-// usersInUse are those as whom processes run.
+// usersInUse returns the users with processes.
 func usersInUse() (map[uint32]bool, error) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
@@ -105,7 +105,7 @@ func usersInUse() (map[uint32]bool, error) {
 	return taken, nil
 }
 
-// userMapped reports whether there is a user in the namespace of this process.
+// userMapped reports whether a user exists in the user namespace of this process.
 func userMapped(user uint32) bool {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {

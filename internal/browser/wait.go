@@ -13,8 +13,8 @@ const (
 	pollInterval = 250 * time.Millisecond
 )
 
-// wait waits for what a page is to show, or no longer show, or until it has
-// loaded, and tells what has changed.
+// wait waits until the page shows a text or an element, until it no longer shows a text,
+// or until it is idle.
 func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 	most := min(time.Duration(req.Millis)*time.Millisecond, maxWait)
 	if req.Text == "" && req.TextGone == "" && req.Ref == "" {
@@ -48,7 +48,7 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 	}
 }
 
-// conditionMet reports whether a page shows what is waited for.
+// conditionMet reports whether the condition of a wait request is true.
 func (s *session) conditionMet(ctx context.Context, t *tab, req Request) (bool, error) {
 	if err := s.checkAlive(t); err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (s *session) conditionMet(ctx context.Context, t *tab, req Request) (bool, 
 	}
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
-		return false, nil // as while another page comes
+		return false, nil // another page may be loading
 	}
 	return (req.Text == "" || all.contains(req.Text)) && (req.TextGone == "" || !all.contains(req.TextGone)), nil
 }
