@@ -296,7 +296,7 @@ func valueText(v *accessibility.Value) string {
 	return string(v.Value)
 }
 
-// find returns the node of an element in the tree n; nil if there is none.
+// find returns the node of an element in the tree n; nil if it does not exist.
 func (n *node) find(el element) *node {
 	if n.el == el {
 		return n

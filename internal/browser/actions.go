@@ -55,7 +55,7 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 	if site := s.siteFor(t, req); req.Basis != "" && SiteFacts(site).Basis() != req.Basis {
 		return View{},
 			tool.Errorf(tool.Conflict,
-				"a person agreed to this at another site than %.200q, where the page has gone since", site).
+				"the approval is for another site than %.200q, which the page has opened since", site).
 				Try("take a snapshot, then call it again to have it approved here")
 	}
 	switch req.Action {
@@ -93,7 +93,7 @@ func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 	case Scroll:
 		return s.scroll(ctx, t, req)
 	}
-	return tool.Errorf(tool.Invalid, "a browser does not %q", req.Action).Try("see the tool's actions")
+	return tool.Errorf(tool.Invalid, "unknown action %q", req.Action).Try("use an action from the tool's description")
 }
 
 // tabOf returns the tab of a request: the named one, the one with the element, or the
@@ -123,8 +123,8 @@ func (s *session) openTab(ctx context.Context) error {
 	full, before := len(s.tabs) >= maxTabs, s.lastTab
 	s.mu.Unlock()
 	if full {
-		return tool.Errorf(tool.Busy, "%d tabs are open, which is the most",
-			maxTabs).Try("close one, or open it in a tab that is there")
+		return tool.Errorf(tool.Busy, "%d tabs are open, the maximum",
+			maxTabs).Try("close one, or open the page in an existing tab")
 	}
 	if err := run(ctx, endpoint{s.conn, ""}, target.CreateTarget,
 		target.CreateTargetParams{URL: "about:blank"}); err != nil {
@@ -196,7 +196,7 @@ func (s *session) back(ctx context.Context, t *tab) error {
 	}
 	i := past.CurrentIndex - 1
 	if i < 0 || int(i) >= len(past.Entries) || forbidden(past.Entries[i].URL) {
-		return tool.Errorf(tool.NotFound, "there is no page before this one").Try("open one")
+		return tool.Errorf(tool.NotFound, "the tab has no previous page").Try("open one")
 	}
 	return run(ctx, t.main.endpoint, page.NavigateToHistoryEntry,
 		page.NavigateToHistoryEntryParams{EntryID: past.Entries[i].ID})
@@ -285,7 +285,7 @@ func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, 
 	if within != nil {
 		if root = root.find(*within); root == nil {
 			return nil, nil, tool.Errorf(tool.NotFound,
-				"there is nothing to be seen of that element").Try("take a snapshot of the page")
+				"the element is not in the snapshot of the page").Try("take a snapshot of the page")
 		}
 	}
 	s.mu.Lock()
@@ -320,17 +320,17 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 	if shown == "" && req.Offset > 0 && all.size() > 0 {
 		return View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", req.Offset,
 			all.size()).
-			Try("leave it out to begin at the start")
+			Try("omit offset to begin at the start")
 	}
 	if next > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part",
 			next-req.Offset, all.size(), next))
 	}
 	if r.cut {
-		v.Notes = append(v.Notes, "the page is too large to be told in full")
+		v.Notes = append(v.Notes, "the page is too large to show all of it")
 	}
 	if shown == "" {
-		v.Notes = append(v.Notes, "there is nothing to read on the page; a screenshot may show more")
+		v.Notes = append(v.Notes, "the page has no text; a screenshot may show more")
 	}
 	add(&v, shown)
 	return v, nil
@@ -363,7 +363,7 @@ func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, e
 	}
 	said := fmt.Sprintf("%d of %d lines are new or changed", len(changes), len(all))
 	if gone > len(changes) {
-		said += fmt.Sprintf(", %d are gone", gone-len(changes))
+		said += fmt.Sprintf(", %d were removed", gone-len(changes))
 	}
 	v.Notes = append(v.Notes, said)
 	shown, next := changes.window(0, changeChars)

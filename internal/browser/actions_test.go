@@ -10,13 +10,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A model is who calls the tool with the words of its schema, and what it was
-// told last.
+// A model calls the tool with the arguments of its schema, and keeps the last results.
 type model struct {
 	*bench
 	t    *testing.T
 	tool tool.Tool
-	said map[string]bool // the arguments it has used, and the actions
+	said map[string]bool // names of used arguments and actions
 	seen string
 }
 
@@ -37,8 +36,8 @@ func UseTool(newTool func(*Browsers) tool.Tool) bool {
 
 var named = regexp.MustCompile(`<([^<>]+)>`)
 
-// call calls the tool. "<Name>" stands for the ref of the first line that was
-// told and has that name. What it is told has to say all of want.
+// call calls the tool. It replaces "<Name>" by the ref of the first line of the results
+// with that name. The result has to contain all of want.
 func (m *model) call(raw string, want ...string) {
 	m.t.Helper()
 	raw = named.ReplaceAllStringFunc(raw, func(name string) string {
@@ -69,12 +68,12 @@ func (m *model) call(raw string, want ...string) {
 	}
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			m.t.Fatalf("%s does not say %q:\n%s", raw, w, text)
+			m.t.Fatalf("%s does not contain %q:\n%s", raw, w, text)
 		}
 	}
 }
 
-// PerCaller action with each of its options, in a browser, as a model asks for them.
+// TestEveryAction executes each action with each of its arguments, as a model calls the tool.
 func TestEveryAction(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, atShop(t))
@@ -95,7 +94,7 @@ func TestEveryAction(t *testing.T) {
 			part.do()
 		})
 	}
-	t.Run("nothing was left out", m.saidAll)
+	t.Run("all arguments were used", m.saidAll)
 }
 
 func (m *model) scrolls() {
@@ -152,7 +151,7 @@ func (m *model) waits() {
 	m.call(`{"action":"wait","text_gone":"never there"}`)
 	_, err := m.try(Request{Action: Wait, Text: "never", Millis: 1})
 	if next := tool.AsError(err).Next; tool.AsError(err).Kind != tool.Timeout || strings.Contains(next, "ms") {
-		m.t.Errorf("what never comes: %v", err)
+		m.t.Errorf("a text that never appears: %v", err)
 	}
 }
 
@@ -175,7 +174,7 @@ func (m *model) fills() {
 	m.call(`{"action":"close"}`, "closed")
 }
 
-// saidAll fails when there is an action or an argument that was not tried.
+// saidAll fails if an action or an argument was not used.
 func (m *model) saidAll(t *testing.T) {
 	var schema struct {
 		Properties map[string]struct{ Description string }
@@ -183,7 +182,7 @@ func (m *model) saidAll(t *testing.T) {
 	if err := json.Unmarshal(m.tool.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	// those that are not listed
+	// hidden arguments
 	all := []string{"key", "values", "max_chars", "text_gone", "ms", "direction", "button", "double_click"}
 	for name := range schema.Properties {
 		all = append(all, name)
@@ -194,7 +193,7 @@ func (m *model) saidAll(t *testing.T) {
 	}
 	for _, name := range append(all, actions...) {
 		if !m.said[name] {
-			t.Errorf("%s was not tried", name)
+			t.Errorf("%s was not used", name)
 		}
 	}
 }

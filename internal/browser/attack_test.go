@@ -15,9 +15,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Nothing that a page or a model does reaches what is inside: neither by an
-// address, nor by a name, a redirect, a frame, a worker or a socket, nor by what
-// is not asked through HTTP.
+// The test checks that neither a page nor a model can reach internal hosts: by an
+// address, a name, a redirect, a frame, a worker, a socket, or without HTTP.
 func TestTheInsideIsNotReached(t *testing.T) {
 	t.Parallel()
 	in := newInsider(t)
@@ -46,32 +45,32 @@ func TestTheInsideIsNotReached(t *testing.T) {
 				t.Parallel()
 				mine := b.in(t, name)
 				attack(t, mine, s)
-				mine.do(Request{Action: Close}) // which ends what the proxy tells of at its end
+				mine.do(Request{Action: Close}) // the proxy reports connections when they end
 			})
 		}
 	})
 	if n := in.reached.Load(); n > 0 {
-		t.Errorf("the inside was reached %d times", n)
+		t.Errorf("internal hosts were reached %d times", n)
 	}
 	asked := b.record.all()
 	if !slices.Contains(asked, "shop.example:80") {
-		t.Errorf("the proxy was asked for %q only", asked)
+		t.Errorf("the proxy had requests for %q only", asked)
 	}
 	for _, host := range asked {
 		if strings.Contains(host, "google") && !strings.HasPrefix(host, "metadata.") || strings.Contains(host, "gvt1") {
-			t.Errorf("the browser has called home: %s", host)
+			t.Errorf("the browser requested an update: %s", host)
 		}
 	}
 }
 
-// evilPage tries what a page can, and what is clicked on it.
+// evilPage runs the attacks of a page, also after clicks.
 func evilPage(t *testing.T, b *bench, _ *site) {
 	b.do(Request{Action: Open, URL: shop + "/evil.html"})
 	b.do(Request{Action: Wait, Text: "done;", Millis: 30_000})
 	said := b.do(Request{Action: Snapshot})
 	for _, leak := range []string{"INSIDER", "open;", ": granted"} {
 		if strings.Contains(said, leak) {
-			t.Errorf("something got through, %q:\n%s", leak, said)
+			t.Errorf("an attack succeeded, %q:\n%s", leak, said)
 		}
 	}
 	wants(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped")
@@ -88,8 +87,7 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 	}
 }
 
-// evilTricks has a page ask for every URL that is a trick, and a model open those
-// that name a host oddly.
+// evilTricks requests all tricky URLs from a page, and opens those with unusual hosts.
 func evilTricks(port string) func(*testing.T, *bench, *site) {
 	return func(t *testing.T, b *bench, _ *site) {
 		all, _ := tricktest.URLs(port)
@@ -106,7 +104,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 		t.Log(said)
 		hosts, _ := tricktest.Hosts()
 		for i, host := range hosts {
-			if i%2 == 0 { // half of them take long enough
+			if i%2 == 0 { // half of them, to save time
 				v, err := b.try(Request{Action: Open, URL: "http://" + host + ":" + port + "/"})
 				if strings.Contains(v.Page, "INSIDER") || err != nil && tool.AsError(err).Kind == tool.Internal {
 					t.Errorf("%q: %v %s", host, err, v.Page)
@@ -116,7 +114,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 	}
 }
 
-// evilScripts tries what a model can have a page do.
+// evilScripts runs attacks as scripts of a model.
 func evilScripts(t *testing.T, b *bench, s *site) {
 	name, err := os.ReadFile("/etc/hostname")
 	if err != nil {
@@ -155,7 +153,7 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 	}
 }
 
-// evilAddresses tries what a model can open, and where it is redirected.
+// evilAddresses opens internal URLs, directly and after a redirect.
 func evilAddresses(t *testing.T, b *bench, s *site) {
 	for _, to := range s.names {
 		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" +
@@ -167,7 +165,7 @@ func evilAddresses(t *testing.T, b *bench, s *site) {
 	}
 }
 
-// chromiumWith is a Chromium that trusts what only a test does.
+// chromiumWith returns a Chromium with additional arguments.
 func chromiumWith(t testing.TB, arg string) string {
 	t.Helper()
 	path, err := findExecutable("")

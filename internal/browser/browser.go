@@ -117,7 +117,7 @@ func New(o Options) (*Browsers, error) {
 // directory, which is too slow for the start of a browser.
 func (b *Browsers) Sweep() {
 	if err := sweep(b.dir); err != nil {
-		b.o.Log.Warn("what old browsers have left cannot be removed", "err", err)
+		b.o.Log.Warn("the directories of old browsers cannot be removed", "err", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func (b *Browsers) makeRoom(who owner) error {
 		}
 	}
 	if oldest == nil {
-		return tool.Errorf(tool.Busy, "%d browsers are open, which is the most", len(b.sessions)).
+		return tool.Errorf(tool.Busy, "%d browsers are open, the maximum", len(b.sessions)).
 			Try("wait until one is closed, or use web_fetch")
 	}
 	delete(b.sessions, oldest.owner)
@@ -258,7 +258,7 @@ func (b *Browsers) closeAsync(s *session) {
 	s.idleTimer.Stop()
 	b.closing.Go(func() {
 		if err := s.close(); err != nil {
-			b.o.Log.Warn("a browser has left something behind", "err", err)
+			b.o.Log.Warn("closing a browser failed", "err", err)
 		}
 	})
 }

@@ -46,10 +46,10 @@ type pendingCall struct {
 }
 
 func newConnection(from io.ReadCloser, to io.WriteCloser,
-	hear func(target.SessionID, string, jsonv2.Value)) *connection {
+	onEvent func(target.SessionID, string, jsonv2.Value)) *connection {
 	b := &limitedReader{ReadCloser: from}
 	return &connection{
-		pipe: chromedp.NewPipeConn(b, to), from: b, onEvent: hear,
+		pipe: chromedp.NewPipeConn(b, to), from: b, onEvent: onEvent,
 		pending: make(map[int64]pendingCall), lost: make(chan struct{}),
 	}
 }
@@ -142,7 +142,8 @@ func (l *connection) await(ctx context.Context, come <-chan *cdproto.Message) (j
 			return nil, errCrashed
 		}
 		if m.Error != nil && m.Error.Message == replyTooLong {
-			return nil, tool.Errorf(tool.TooLarge, "the page has more to say than is read").Try("ask for less of it")
+			return nil, tool.Errorf(tool.TooLarge,
+				"the response of the page is too long").Try("request a part of the page")
 		}
 		if m.Error != nil {
 			return nil, m.Error

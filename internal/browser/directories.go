@@ -19,7 +19,7 @@ const prefix = "mcp-browser-"
 // among its temporary files, and paths of sockets have at most 103 bytes.
 const maxHome = 103 - len("/"+prefix+"12345678/own/t/org.chromium.Chromium.123456/SingletonSocket")
 
-// The directories of one browser. The server holds a lock on them; unlocked ones are left
+// directories are the directories of one browser. The server holds a lock on them; unlocked ones are left
 // over from a crash.
 type directories struct {
 	home         string // belongs to the browser's user
@@ -55,7 +55,7 @@ func newDirectories(home string) (_ *directories, err error) {
 		return nil, err
 	}
 	if taken, err := private.TryLock(p.lock); err != nil || !taken {
-		return nil, errors.Join(err, fmt.Errorf("%s is locked by somebody else", outer))
+		return nil, errors.Join(err, fmt.Errorf("%s is locked by another process", outer))
 	}
 	for _, d := range []string{p.home, p.profile, p.temp, p.downloads} {
 		if err = os.Mkdir(d, 0o700); err != nil {

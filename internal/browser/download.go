@@ -32,7 +32,7 @@ type download struct {
 // downloadStarted handles the start of a download. The caller holds s.mu.
 func (s *session) downloadStarted(e cdpbrowser.EventDownloadWillBegin) {
 	if len(s.downloads) >= maxDownloads || s.o.Files == nil {
-		s.note("the page wanted to hand over a file, which was refused")
+		s.note("the page started a download, which was refused")
 		s.cancelDownload(e.GUID)
 		return
 	}
@@ -95,7 +95,7 @@ func (d *download) progressText() string {
 	if d.total > 0 {
 		size = fmt.Sprintf("%d of %d bytes", d.received, d.total)
 	}
-	return fmt.Sprintf("%q is being downloaded, %s are here; wait to have it", d.name, size)
+	return fmt.Sprintf("%q is being downloaded, %s so far; use the action wait", d.name, size)
 }
 
 // saveDownloads saves finished downloads in the caller's files and adds notes about all
@@ -124,12 +124,13 @@ func (s *session) saveDownloads(ctx context.Context) {
 // saveDownload saves a download and returns a note about it.
 func (s *session) saveDownload(ctx context.Context, d *download) string {
 	if d.failed {
-		return fmt.Sprintf("%q was not downloaded: it failed, or has more than %d bytes", d.name, s.o.MaxDownload)
+		return fmt.Sprintf("%q was not downloaded: the download failed, or is larger than %d bytes", d.name,
+			s.o.MaxDownload)
 	}
 	file, size, err := s.openDownloaded(d)
 	if err != nil {
 		s.o.Log.Warn("a download cannot be read", "err", err)
-		return fmt.Sprintf("%q was downloaded, and is not there", d.name)
+		return fmt.Sprintf("%q was downloaded, but cannot be read", d.name)
 	}
 	defer func() {
 		_ = file.Close()                             // it was read only
@@ -137,11 +138,11 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	}()
 	name, err := s.o.Files.Add(ctx, downloadDir+"/"+d.name, io.LimitReader(file, s.o.MaxDownload))
 	if err != nil {
-		return fmt.Sprintf("%q was downloaded, and could not be saved: %v", d.name, tool.AsError(err))
+		return fmt.Sprintf("%q was downloaded, but not saved: %v", d.name, tool.AsError(err))
 	}
 	said := fmt.Sprintf("downloaded %q, %d bytes", name, size)
 	if strings.EqualFold(filepath.Ext(d.name), ".pdf") {
-		said += "; the browser shows no PDF: open the file with a command, or look for an HTML version"
+		said += "; the browser does not show PDF files: read it with a command, or look for an HTML version"
 	}
 	return said
 }
@@ -150,7 +151,7 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 // file, because the browser may be under the control of an attacker.
 func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	if d.id == "" || strings.Trim(d.id, "0123456789abcdefABCDEF-") != "" {
-		return nil, 0, fmt.Errorf("%q is no name of a download", d.id)
+		return nil, 0, fmt.Errorf("invalid download name %q", d.id)
 	}
 	file, err := s.program.dirs.downloadRoot.OpenFile(d.id, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > s.o.MaxDownload) {
-		err = fmt.Errorf("what was downloaded is no file, or too large: %s", info.Mode())
+		err = fmt.Errorf("the download is not a regular file, or is too large: %s", info.Mode())
 	}
 	if err != nil {
 		_ = file.Close()

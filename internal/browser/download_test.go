@@ -13,8 +13,8 @@ func (b *bench) savedFile(name string) (string, bool) {
 	return text, ok
 }
 
-// Whatever a page does that brings a file, the answer says that it came, what it
-// is called and how large it is.
+// The test checks that the result of an action that starts a download contains the name
+// and the size of the file.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
@@ -34,7 +34,7 @@ func TestDownloads(t *testing.T) {
 		page := b.do(Request{Action: Open, URL: shop + "/files.html"})
 		said := b.do(Request{Action: Click, Ref: b.ref(page, `"`+c.do+`"`)})
 		if wants(t, said, c.says); strings.Contains(said, "current tab") {
-			t.Errorf("a tab that came and went is told of:\n%s", said)
+			t.Errorf("a closed tab is reported:\n%s", said)
 		}
 		if text, ok := b.savedFile(c.file); !ok || text != "%PDF late" {
 			t.Errorf("%s is %q", c.file, text)
@@ -44,7 +44,7 @@ func TestDownloads(t *testing.T) {
 	wants(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}),
 		`downloaded "downloads/sent.txt", 4 bytes`)
 	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
-	// no file, whatever it says
+	// a link to another site is no download
 	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
 	wants(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
 		`downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
@@ -77,6 +77,6 @@ func TestADownloadThatIsTooLarge(t *testing.T) {
 	page := b.do(Request{Action: Open, URL: shop + "/file/big.pdf"})
 	wants(t, page, `big.pdf" was not downloaded`)
 	if len(b.saved.files) != 0 {
-		t.Error("it was saved")
+		t.Error("the file was saved")
 	}
 }

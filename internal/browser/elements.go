@@ -71,6 +71,6 @@ func (e *elements) forget(p *pageTarget) {
 }
 
 func stale(name string) *tool.Error {
-	return tool.Errorf(tool.NotFound, "%.20q is not on the page, or not any more",
-		name).Try("take a snapshot for the refs of now")
+	return tool.Errorf(tool.NotFound, "%.20q is not on the page",
+		name).Try("take a snapshot for the current refs")
 }

@@ -80,7 +80,7 @@ func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value)
 			s.dismissDialog(p, e)
 		}
 	case page.FileChooserOpened.Method:
-		s.note("the page asked for a file to upload; none was given, which is not possible here")
+		s.note("the page asked for a file to upload, which is not supported")
 	case inspector.TargetCrashed.Method:
 		p.tab.crashed = p.tab.crashed || p.parent == nil
 		s.conn.failPending(p.id)
@@ -113,7 +113,7 @@ func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Val
 		}
 	case fetch.RequestPaused.Method:
 		if e, ok := decodeEvent(fetch.RequestPaused, params); ok {
-			s.note("the page asked for something other than the web, which was refused")
+			s.note("the page requested a URL that is not from the web; it was refused")
 			s.inBackground(func(ctx context.Context) {
 				_ = run(ctx, p.endpoint, fetch.FailRequest,
 					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAccessDenied})
@@ -147,7 +147,7 @@ func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 	case parent != nil:
 		p.tab = parent.tab
 	case e.TargetInfo.Type != "page" || len(s.tabs) >= maxTabs:
-		s.note("the page wanted another tab; %d are open, which is the most", len(s.tabs))
+		s.note("the page tried to open a tab; %d are open, the maximum", len(s.tabs))
 		s.inBackground(p.closeUnwanted)
 		return
 	default:
@@ -244,7 +244,7 @@ func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 	}
 	t.netError = ""
 	if forbidden(f.URL) {
-		s.note("the page went somewhere other than the web, and was closed")
+		s.note("the page opened a URL that is not from the web, and was closed")
 		s.inBackground(func(ctx context.Context) {
 			_ = run(ctx, endpoint{s.conn, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target})
 		})

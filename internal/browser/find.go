@@ -45,8 +45,8 @@ func Find(ctx context.Context, path string) (found, version string, err error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, found, "--version").Output()
 	if err != nil {
-		return found, "", tool.Errorf(tool.Unavailable, "Chromium is there, and does not start").
-			Try("have the person run chromium --version to see why").Because(err)
+		return found, "", tool.Errorf(tool.Unavailable, "Chromium is installed but does not start").
+			Try("ask the user to run chromium --version to see why").Because(err)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return found, version, nil
@@ -70,9 +70,9 @@ func findExecutable(path string) (string, error) {
 }
 
 func notInstalled() *tool.Error {
-	try := "use web_fetch, or ask the person to install Chromium"
+	try := "use web_fetch, or ask the user to install Chromium"
 	if _, err := os.Stat("/etc/debian_version"); err == nil {
 		try += ": apt-get install chromium"
 	}
-	return tool.Errorf(tool.Unavailable, "there is no Chromium on this machine").Try("%s", try)
+	return tool.Errorf(tool.Unavailable, "Chromium is not installed").Try("%s", try)
 }

@@ -24,25 +24,25 @@ func checkURL(text string) (string, error) {
 	if clean, hidden := tool.Clean(text); hidden > 0 || strings.ContainsAny(clean, "\n\t\\") || len(text) > maxURL {
 		return "",
 			tool.Errorf(tool.Invalid,
-				"the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
+				"the URL contains invalid characters or is too long").Try("send it as in the address bar of a browser")
 	}
 	if !strings.Contains(text, ":") || !strings.Contains(text, "://") && hostPort(text) {
 		text = "https://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", tool.Errorf(tool.Invalid, "%.200q is no address",
-			text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q is not a URL",
+			text).Try("send a URL such as https://example.org/path")
 	}
 	switch scheme := strings.ToLower(u.Scheme); {
 	case scheme != "http" && scheme != "https":
-		return "", tool.Errorf(tool.Refused, "addresses of %.40q are not opened", scheme+
-			":").Try("open one of https or http; read_file reads files")
+		return "", tool.Errorf(tool.Refused, "URLs of the scheme %.40q are not allowed", scheme+
+			":").Try("use https or http; read_file reads files")
 	case u.User != nil:
-		return "", tool.Errorf(tool.Refused, "the address holds a user").Try("leave it out, and log in on the page")
+		return "", tool.Errorf(tool.Refused, "the URL contains a user name").Try("omit it, and log in on the page")
 	case u.Hostname() == "":
-		return "", tool.Errorf(tool.Invalid, "%.200q names no host",
-			text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q has no host",
+			text).Try("send a URL such as https://example.org/path")
 	}
 	return text, nil
 }

@@ -22,10 +22,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The test binary is also the stage, the server that is killed, and what takes
-// namespaces away.
-// What it is for others ends with syscall.Exit: behind walls nobody tells the race
-// detector not to wait for a second before the end.
+// The test binary also serves as the launcher, as the server that is killed, and to limit
+// namespaces. These roles end with syscall.Exit: else the race detector waits for a second.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -36,13 +34,13 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "5"); err != nil { // they wait more than they work
+	if err := flag.Set("test.parallel", "5"); err != nil { // the tests mostly wait
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// A record is what a proxy was asked for.
+// A record lists the requests to a proxy.
 type record struct {
 	mu    sync.Mutex
 	asked []string
@@ -60,7 +58,7 @@ func (r *record) all() []string {
 	return slices.Clone(r.asked)
 }
 
-// saved are the files that a test was handed.
+// saved contains the downloaded files.
 type saved struct {
 	mu    sync.Mutex
 	files map[string]string
@@ -90,10 +88,10 @@ func (s *saved) Add(ctx context.Context, path string, content io.Reader) (string
 
 func (s *saved) Check(context.Context, string) error { return nil }
 
-// A bench is a browser with what it needs: an internet, files, and a caller.
+// A bench is a browser with a network, files and a caller.
 type bench struct {
 	t        testing.TB
-	user     string // the usual caller
+	user     string // the default caller
 	browsers *Browsers
 	net      *egresstest.Net
 	record   *record
@@ -128,14 +126,14 @@ func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*O
 			t.Error(err)
 		}
 		if left, _ := os.ReadDir(b.home); len(left) > 0 {
-			t.Errorf("%d places are left behind", len(left))
+			t.Errorf("%d directories are left", len(left))
 		}
 	})
 	return b
 }
 
-// openDir is a directory with a short path that every user can get into, which
-// those of tests are not.
+// openDir returns a directory with a short path that all users can enter, unlike
+// t.TempDir.
 func openDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "browser-test-")
@@ -149,24 +147,24 @@ func openDir(t testing.TB) string {
 	return dir
 }
 
-// as is a context of a call by somebody.
+// as returns a context for a call of a user.
 func (b *bench) as(user string) context.Context {
 	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 	b.t.Cleanup(cancel)
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "agent", User: user, Session: "session"}})
 }
 
-// in is the same bench for a part of its test, with a caller of its own.
+// in returns the same bench for a subtest with another caller.
 func (b *bench) in(t *testing.T, user string) *bench {
 	own := *b
 	own.t, own.user = t, user
 	return &own
 }
 
-// try does something as the usual caller.
+// try executes a request of the default caller.
 func (b *bench) try(req Request) (View, error) { return b.browsers.Do(b.as(b.user), req) }
 
-// do does something that must work, and returns all that is told.
+// do executes a request, which has to succeed, and returns all text.
 func (b *bench) do(req Request) string {
 	b.t.Helper()
 	v, err := b.try(req)
@@ -180,7 +178,7 @@ func (b *bench) do(req Request) string {
 	return strings.Join(v.Notes, "\n") + "\n" + v.Page
 }
 
-// ref finds the ref of the first line that says something.
+// ref returns the ref in the first line that contains a text.
 func (b *bench) ref(page, what string) string {
 	b.t.Helper()
 	for line := range strings.Lines(page) {
@@ -193,16 +191,16 @@ func (b *bench) ref(page, what string) string {
 			return ref
 		}
 	}
-	b.t.Fatalf("nothing says %q in:\n%s", what, page)
+	b.t.Fatalf("no line contains %q in:\n%s", what, page)
 	return ""
 }
 
-// wants are texts that something has to say.
+// wants checks that a text contains all others.
 func wants(t testing.TB, text string, all ...string) {
 	t.Helper()
 	for _, want := range all {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
+			t.Errorf("the text does not contain %q:\n%s", want, text)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 	if isRef.MatchString(ref) {
 		el, err := s.elements.get(ref)
 		if err == nil && el.target.tab != t {
-			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.target.tab.name).Try("leave tab out")
+			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.target.tab.name).Try("omit tab")
 		}
 		return el, err
 	}
@@ -36,11 +36,11 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 	}
 	if found.ExceptionDetails != nil {
 		return element{}, tool.Errorf(tool.Invalid, "%.200q is neither a ref nor a CSS selector",
-			ref).Try("use a ref of a snapshot, such as e5")
+			ref).Try("use a ref from a snapshot, such as e5")
 	}
 	if found.Result == nil || found.Result.ObjectID == "" {
-		return element{}, tool.Errorf(tool.NotFound, "nothing on the page matches %.200q",
-			ref).Try("use a ref of a snapshot")
+		return element{}, tool.Errorf(tool.NotFound, "no element matches %.200q",
+			ref).Try("use a ref from a snapshot")
 	}
 	return t.main.elementOf(ctx, found.Result.ObjectID)
 }
@@ -138,18 +138,18 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 		return err
 	case cover != nil:
 		return tool.Errorf(tool.Conflict, "%.60q is covered by %s", req.Ref, s.elements.name(*cover)).
-			Try("click or close what is on top of it first; a screenshot shows it")
+			Try("click or close the covering element first; a screenshot shows it")
 	case why == "disabled":
-		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in the required fields first")
 	case why == "option":
 		return tool.Errorf(tool.Invalid, "%.60q is an option",
-			req.Ref).Try("use select on the list that it is in, with its name in values")
+			req.Ref).Try("use the action select on its list, with its name as text")
 	case why == "label": // the label shows the input, as for styled check boxes
 		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
 		return err
 	case why == "hidden":
 		return tool.Errorf(tool.Conflict, "%.60q is not visible",
-			req.Ref).Try("take a snapshot, or a screenshot, to see what is")
+			req.Ref).Try("take a snapshot or a screenshot to see what is visible")
 	}
 	x, y, err := s.center(ctx, el)
 	if err != nil {
@@ -210,7 +210,8 @@ func (s *session) center(ctx context.Context, el element) (x, y float64, err err
 	found, err := call(ctx, el.target.endpoint, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
 	if err != nil {
 		return 0, 0,
-			tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
+			tool.Errorf(tool.Conflict,
+				"the element is not visible").Try("take a snapshot to see what is visible").Because(err)
 	}
 	for _, q := range found.Quads {
 		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
@@ -219,7 +220,7 @@ func (s *session) center(ctx context.Context, el element) (x, y float64, err err
 			return x + dx, y + dy, err
 		}
 	}
-	return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is")
+	return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is visible")
 }
 
 // origin returns the position of a target on its page.
@@ -235,7 +236,7 @@ func (s *session) origin(ctx context.Context, p *pageTarget) (x, y float64, err 
 		box, err := call(ctx, p.parent.endpoint, dom.GetBoxModel,
 			dom.GetBoxModelParams{BackendNodeID: owner.BackendNodeID})
 		if err != nil || box.Model == nil || len(box.Model.Content) < 2 {
-			return 0, 0, errors.Join(errors.New("the frame has no place"), err)
+			return 0, 0, errors.Join(errors.New("the frame has no position"), err)
 		}
 		x, y = x+box.Model.Content[0], y+box.Model.Content[1]
 	}
@@ -279,13 +280,13 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	case err != nil:
 		return err
 	case kind == "disabled" || kind == "readonly":
-		return tool.Errorf(tool.Conflict, "%.60q is %s", req.Ref, kind).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is %s", req.Ref, kind).Try("fill in the required fields first")
 	case kind == "no" && rest == "file":
-		return tool.Errorf(tool.Refused, "files are not uploaded from here").Try("do without it")
+		return tool.Errorf(tool.Refused, "uploading files is not supported").Try("continue without the file")
 	case kind == "no":
-		return tool.Errorf(tool.Invalid, "%.60q takes no text", req.Ref).Try("click it, or use select")
+		return tool.Errorf(tool.Invalid, "%.60q does not accept text", req.Ref).Try("click it, or use select")
 	case kind == "form":
-		return tool.Errorf(tool.Invalid, "%.60q does not take %.60q: it is of type %.20s", req.Ref, req.Text, rest).
+		return tool.Errorf(tool.Invalid, "%.60q does not accept %.60q: its type is %.20s", req.Ref, req.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && req.Text == "":
 		err = el.target.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
@@ -311,8 +312,8 @@ func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
 			return err
 		}
 		if err := run(ctx, el.target.endpoint, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
-			return tool.Errorf(tool.Invalid, "%.60q does not take keys",
-				req.Ref).Try("leave ref out to press a key where the focus is").Because(err)
+			return tool.Errorf(tool.Invalid, "%.60q does not accept keys",
+				req.Ref).Try("omit ref to press the key at the focused element").Because(err)
 		}
 		p = el.target
 	}
@@ -350,15 +351,15 @@ func (s *session) selectOptions(ctx context.Context, t *tab, req Request) error 
 	case err != nil:
 		return err
 	case how == "no":
-		return tool.Errorf(tool.Invalid, "%.60q is no list of options",
-			req.Ref).Try("click it, then click what it shows")
+		return tool.Errorf(tool.Invalid, "%.60q is not a list of options",
+			req.Ref).Try("click it, then click an option")
 	case how == "one":
-		return tool.Errorf(tool.Invalid, "only one of the options can be chosen").Try("send one value")
+		return tool.Errorf(tool.Invalid, "only one option can be selected").Try("send one value")
 	case how == "disabled":
-		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in the required fields first")
 	case how != "":
-		return tool.Errorf(tool.NotFound, "there is no option %.100q",
-			strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", req.Ref)
+		return tool.Errorf(tool.NotFound, "option %.100q not found",
+			strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see the options", req.Ref)
 	}
 	return nil
 }

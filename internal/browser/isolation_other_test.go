@@ -4,5 +4,5 @@ package browser
 
 const fewArg = "few"
 
-// few has nothing to take away: there are namespaces on Linux only.
+// few fails: only Linux has namespaces.
 func few([]string) int { return 1 }

@@ -35,7 +35,7 @@ func eachUser(t *testing.T, test func(t *testing.T)) {
 		return
 	}
 	t.Run("user", func(t *testing.T) {
-		again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}},
+		again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUser, Gid: nobodyUser}},
 			[]string{"TMPDIR=/tmp"})
 	})
 }
@@ -194,7 +194,7 @@ func TestFewNamespaces(t *testing.T) {
 			if os.Geteuid() != 0 {
 				needtest.Lacking(t, "root", "users cannot be mapped")
 			}
-			all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: nobody + 1}}
+			all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: nobodyUser + 1}}
 			attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: all, GidMappings: all,
 				GidMappingsEnableSetgroups: true}
 			again(t, attr, []string{fewEnv + "=" + count}, fewArg, count)
@@ -238,7 +238,7 @@ func TestMemory(t *testing.T) {
 	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
-// A page of a host whose certificate nobody vouches for is not shown, and the
+// A page of a host whose certificate nobodyUser vouches for is not shown, and the
 // reason is told; one that is vouched for is.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
@@ -246,7 +246,7 @@ func TestCertificates(t *testing.T) {
 	b := atShop(t)
 	if _, err := b.try(Request{Action: Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable ||
 		!strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody knows: %v", err)
+		t.Errorf("a certificate that nobodyUser knows: %v", err)
 	}
 	b.do(Request{Action: Close})
 	s := newSite(t)

@@ -73,8 +73,8 @@ var modifierKeys = map[string]int64{
 
 // parseKey parses a key such as Enter, a or Control+Shift+a.
 func parseKey(text string) (k key, modifiers int64, err error) {
-	unknown := tool.Errorf(tool.Invalid, "there is no key %.40q",
-		text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
+	unknown := tool.Errorf(tool.Invalid, "unknown key %.40q",
+		text).Try("use a key such as Enter, Tab, Escape, ArrowDown, a or Control+a")
 	rest := text
 	for {
 		at := strings.IndexByte(rest, '+')

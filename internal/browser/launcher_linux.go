@@ -41,7 +41,7 @@ func RunLauncher(args []string) int {
 	runtime.LockOSThread() // capabilities belong to a thread, and are inherited from the one that calls exec
 	server, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, firstUninherited)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "a stage without a server:", err)
+		fmt.Fprintln(os.Stderr, "the launcher has no server:", err)
 		return 1
 	}
 	if err := execBrowser(server, args); err != nil {
@@ -108,7 +108,7 @@ func sendListener(server int) error {
 	}
 	n, err := unix.Read(server, make([]byte, 1))
 	if err == nil && n == 0 {
-		err = errors.New("the server is gone")
+		err = errors.New("the server has ended")
 	}
 	return err
 }

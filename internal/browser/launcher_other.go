@@ -14,7 +14,7 @@ const LauncherArg = "browser-stage"
 
 // RunLauncher fails: there are no namespaces on this system.
 func RunLauncher([]string) int {
-	fmt.Fprintln(os.Stderr, "browsers are kept apart on Linux only")
+	fmt.Fprintln(os.Stderr, "browsers are isolated on Linux only")
 	return 1
 }
 

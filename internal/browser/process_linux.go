@@ -75,8 +75,8 @@ func (p *program) startProcess(s startOptions) (*exec.Cmd, error) {
 
 func notIsolated(err error) error {
 	return tool.Errorf(tool.Unavailable,
-		"the system does not let a browser be kept apart, and otherwise none is started").
-		Try("use web_fetch; mcp-tools doctor tells the operator what to allow").Because(err)
+		"no browser is started: the system does not permit its isolation").
+		Try("use web_fetch; mcp-tools doctor shows the operator what to allow").Because(err)
 }
 
 // startIsolated starts a launcher that creates the listener for the proxy and executes
@@ -131,15 +131,15 @@ func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 	n, size, _, _, err := conn.ReadMsgUnix(said, rights)
 	if err != nil || size == 0 {
 		more, _ := io.ReadAll(io.LimitReader(conn, maxTail)) // an incomplete message is better than none
-		return nil, errors.Join(fmt.Errorf("the stage offers nothing: %s", append(said[:n], more...)), err)
+		return nil, errors.Join(fmt.Errorf("the launcher sent no listener: %s", append(said[:n], more...)), err)
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the stage offers something else"), err)
+		return nil, errors.Join(errors.New("the launcher sent an unexpected message"), err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, errors.Join(errors.New("the stage offers something else"), err)
+		return nil, errors.Join(errors.New("the launcher sent an unexpected message"), err)
 	}
 	file := os.NewFile(uintptr(fds[0]), "proxy")
 	l, err := net.FileListener(file)
@@ -163,7 +163,7 @@ func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 func (p *program) startShared(s startOptions, who identity) (*exec.Cmd, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("the way to the proxy: %w", err)
+		return nil, fmt.Errorf("listening for the proxy: %w", err)
 	}
 	cmd := s.command(s.path, append([]string{noSandbox}, s.args(l.Addr().String())...))
 	cmd.SysProcAttr = who.attributes(0)
@@ -204,7 +204,8 @@ func CheckIsolation(ctx context.Context) error {
 	}()
 	if err := <-ended; err != nil {
 		err = errors.Join(err, errors.New(words.String()))
-		return tool.Errorf(tool.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s",
+		return tool.Errorf(tool.Unavailable, "a browser cannot be isolated on this system: %s",
+			short(err.Error(), 200)).Try("%s",
 			advice()).Because(err)
 	}
 	return nil
@@ -218,13 +219,13 @@ func advice() string {
 	}
 	switch {
 	case is("kernel/apparmor_restrict_unprivileged_userns", "1"):
-		return "allow user namespaces to this program in a profile of AppArmor, or set kernel.apparmor_restrict_unprivileged_userns=0"
+		return "allow user namespaces for this program in an AppArmor profile, or set kernel.apparmor_restrict_unprivileged_userns=0"
 	case is("user/max_user_namespaces", "0"):
 		return "set user.max_user_namespaces to more than 0"
 	case is("kernel/unprivileged_userns_clone", "0"):
 		return "set kernel.unprivileged_userns_clone=1"
 	}
-	return "let this program have user namespaces: in a container, allow clone and unshare with them; as root, let others execute its file"
+	return "permit user namespaces: in a container, allow clone and unshare with namespace flags; as root, let other users execute this program's file"
 }
 
 // attributes returns the attributes of the first process of a browser.

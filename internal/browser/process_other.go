@@ -15,7 +15,7 @@ import (
 func (p *program) run(s startOptions) error {
 	if os.Geteuid() == 0 {
 		return tool.Errorf(tool.Unavailable,
-			"no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
+			"a browser cannot be started as root").Try("use web_fetch; the operator can run the server as another user")
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

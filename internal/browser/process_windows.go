@@ -13,5 +13,5 @@ func ownedByUser(fs.FileInfo) bool { return true }
 
 // run fails: Windows cannot pass single handles for DevTools to the browser.
 func (p *program) run(startOptions) error {
-	return tool.Errorf(tool.Unavailable, "browsers are not driven on this system").Try("use web_fetch")
+	return tool.Errorf(tool.Unavailable, "the browser is not supported on this system").Try("use web_fetch")
 }

@@ -26,7 +26,7 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 	v := s.view(ctx, t)
 	if clip != nil && (clip.Height > maxPictureHeight || clip.Width > maxPictureWidth) {
 		clip.Height, clip.Width = min(clip.Height, maxPictureHeight), min(clip.Width, maxPictureWidth)
-		v.Notes = append(v.Notes, "only the beginning is shown: there is too much for one picture")
+		v.Notes = append(v.Notes, "only the beginning is shown: the page is too large for one screenshot")
 	}
 	v.Picture, v.MIME, err = t.picture(ctx, clip)
 	return v, err
@@ -106,5 +106,5 @@ func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string,
 		}
 	}
 	return nil, "",
-		tool.Errorf(tool.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
+		tool.Errorf(tool.TooLarge, "the screenshot is too large").Try("take one of the visible part, or of one element")
 }

@@ -89,8 +89,8 @@ func scriptError(e *runtime.ExceptionDetails) error {
 	if e.Exception != nil && e.Exception.Description != "" {
 		said, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
-	return tool.Errorf(tool.Invalid, "the script has thrown: %q",
-		short(said, 300)).Try("mend it; values are returned by an expression or a function")
+	return tool.Errorf(tool.Invalid, "the script threw an exception: %q",
+		short(said, 300)).Try("correct the script; it has to be an expression or a function that returns a value")
 }
 
 // evaluate runs the JavaScript of a request in a page.
@@ -124,7 +124,7 @@ func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, erro
 	most := cmp.Or(req.MaxChars, defaultChars)
 	if runes := []rune(said); len(runes) > most {
 		said = string(runes[:most])
-		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")
+		v.Notes = append(v.Notes, "the value is truncated; increase max_chars to see more")
 	}
 	add(&v, said)
 	return v, nil

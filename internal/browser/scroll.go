@@ -118,11 +118,11 @@ func (s *session) scrollPosition(ctx context.Context, t *tab, req Request) strin
 		return ""
 	}
 	of, percent, _ := strings.Cut(said, " ")
-	name, known := map[string]string{"page": "the page", "part": "what scrolls there"}[of]
+	name, known := map[string]string{"page": "the page", "part": "the scrollable area"}[of]
 	at, err := strconv.ParseUint(percent, 10, 7)
 	switch {
 	case of == "none":
-		return "nothing scrolls there"
+		return "nothing is scrollable"
 	case !known || err != nil || at > 100:
 		return ""
 	case at == 0:

@@ -99,7 +99,7 @@ func (s *session) alive() bool {
 
 func (s *session) endedError() error {
 	return tool.Errorf(tool.Unavailable,
-		"the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
+		"the browser has ended or was closed").Try("open the page again; logins are lost")
 }
 
 // start starts the browser and waits until it has a page.
@@ -245,7 +245,7 @@ func (s *session) find(name string) (*tab, error) {
 			return t, nil
 		}
 	}
-	return nil, tool.Errorf(tool.NotFound, "there is no tab %.20q", name).Try("see tabs")
+	return nil, tool.Errorf(tool.NotFound, "tab %.20q not found", name).Try("use the action tabs to list the tabs")
 }
 
 // explain converts the error of a request to one for the model.
@@ -258,11 +258,11 @@ func (s *session) explain(ctx context.Context, req Request, err error) error {
 		return s.endedError()
 	case errors.Is(err, errCrashed):
 		return tool.Errorf(tool.Unavailable,
-			"the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
+			"the page has crashed, probably because it used too much memory").Try("open it again, or use another page").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tool.Errorf(tool.Timeout, "the page did not answer in time, to %s", req.Action).
-			Try("take a snapshot to see how it is, or close the tab").Because(err)
+		return tool.Errorf(tool.Timeout, "timeout: the page did not respond to the action %s", req.Action).
+			Try("take a snapshot to see its state, or close the tab").Because(err)
 	}
-	return tool.Errorf(tool.Unavailable, "the page could not do it: %s",
-		req.Action).Try("take a snapshot to see how it is").Because(err)
+	return tool.Errorf(tool.Unavailable, "the action %s failed on this page",
+		req.Action).Try("take a snapshot to see its state").Because(err)
 }

@@ -58,7 +58,7 @@ func startProgram(o Options, home string) (*program, error) {
 	}
 	p := &program{output: &tailBuffer{}, done: make(chan struct{})}
 	if p.dirs, err = newDirectories(home); err != nil {
-		return nil, fmt.Errorf("a place for the browser: %w", err)
+		return nil, fmt.Errorf("creating the directories of the browser: %w", err)
 	}
 	p.cgroup = newCgroup(filepath.Base(p.dirs.root), o.Memory)
 	if err := p.launch(startOptions{
@@ -72,18 +72,18 @@ func startProgram(o Options, home string) (*program, error) {
 
 // launch starts the process with DevTools on a pair of pipes.
 func (p *program) launch(s startOptions) error {
-	hears, to, err := os.Pipe()
+	commands, to, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer hears.Close()
-	from, says, err := os.Pipe()
+	defer commands.Close()
+	from, responses, err := os.Pipe()
 	if err != nil {
 		return errors.Join(err, to.Close())
 	}
-	defer says.Close()
+	defer responses.Close()
 	p.to, p.from = to, from
-	s.files = []*os.File{hears, says}
+	s.files = []*os.File{commands, responses}
 	if err := p.run(s); err != nil {
 		return errors.Join(err, to.Close(), from.Close())
 	}
@@ -111,7 +111,7 @@ func (p *program) explain(err error) error {
 	words := p.output.String()
 	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") ||
 		strings.Contains(words, "Failed to move to new namespace") {
-		return tool.Errorf(tool.Unavailable, "the system gives Chromium no sandbox, and without one it is not started").
+		return tool.Errorf(tool.Unavailable, "Chromium is not started: the system does not permit its sandbox").
 			Try("use web_fetch; the operator can allow user namespaces, or a browser without a sandbox").Because(errors.New(words))
 	}
 	return tool.Errorf(tool.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
@@ -135,7 +135,7 @@ func (s startOptions) command(path string, args []string) *exec.Cmd {
 }
 
 // arguments returns the arguments for a Chromium that connects only to the proxy, and
-// sends no requests of its own.
+// sends no other requests.
 func arguments(proxy string, p *directories) []string {
 	host, _, _ := net.SplitHostPort(proxy)
 	return []string{

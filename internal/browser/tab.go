@@ -134,7 +134,7 @@ func (s *session) checkAlive(t *tab) error {
 	defer s.mu.Unlock()
 	if t.crashed {
 		return tool.Errorf(tool.Unavailable, "the page in %s has crashed, or was closed",
-			t.name).Try("open it again, or see tabs")
+			t.name).Try("open it again, or use the action tabs to list the tabs")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		{"https://nobody.example/", tool.NotFound, []string{`there is no host "nobody.example"`}},
 		{"http://shop.example:6000/", tool.Refused,
 			[]string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
-		{"http://silent.example/", tool.Unavailable, []string{"answered with an error and nothing to read"}},
+		{"http://silent.example/", tool.Unavailable, []string{"returned an error without content"}},
 		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tool.Refused,
 			[]string{`"10.0.0.2:80" is not on the public internet`}},
 		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused,
@@ -115,12 +115,12 @@ func TestWhyAPageIsNotLoaded(t *testing.T) {
 		says         string
 	}{
 		{"http://a.example/x", "net::ERR_HTTP_RESPONSE_CODE_FAILURE", tool.Refused, "no"},
-		{"http://a.example/x", "net::ERR_UNSAFE_PORT", tool.Refused, "browsers open nothing"},
+		{"http://a.example/x", "net::ERR_UNSAFE_PORT", tool.Refused, "browsers refuse"},
 		{"HTTP://A.example.:80/", "net::ERR_TUNNEL_CONNECTION_FAILED", tool.Refused, "no"},
 		{"https://a.example/", "net::ERR_TIMED_OUT", tool.Timeout, "did not answer in time"},
 		{"https://a.example/", "net::ERR_CERT_DATE_INVALID", tool.Unavailable, "certificate"},
 		{"https://a.example/", "net::ERR_TUNNEL_CONNECTION_FAILED", tool.Refused, "cannot be reached"},
-		{"https://a.example/", "net::ERR_TOO_MANY_REDIRECTS", tool.Unavailable, "redirects in a circle"},
+		{"https://a.example/", "net::ERR_TOO_MANY_REDIRECTS", tool.Unavailable, "redirects too often"},
 		{"https://a.example/", "net::ERR_BLOCKED_BY_RESPONSE", tool.Refused, "may not be opened"},
 		{"https://a.example/", "", tool.Unavailable, "could not be loaded"},
 		{"::", "", tool.Unavailable, `"::" could not be loaded`},

@@ -16,9 +16,9 @@ import (
 // User IDs that most distributions leave unassigned. If the server runs as root, each
 // browser runs as one of them.
 const (
-	firstUser = 60578
-	users     = 606
-	nobody    = 65534
+	firstUser  = 60578
+	users      = 606
+	nobodyUser = 65534
 )
 
 // An identity is the user that a browser runs as.
@@ -57,7 +57,7 @@ func checkReachable(dir string) error {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("the browser, which does not run as root, cannot get into %s; choose another directory",
+			return fmt.Errorf("the browser, which does not run as root, cannot enter %s; choose another directory",
 				at)
 		}
 		if at == filepath.Dir(at) {
@@ -79,10 +79,10 @@ func unusedUser() (uint32, error) {
 			return user, nil
 		}
 	}
-	if userMapped(nobody) {
-		return nobody, nil
+	if userMapped(nobodyUser) {
+		return nobodyUser, nil
 	}
-	return 0, tool.Errorf(tool.Unavailable, "the server is root, and has no other user to run a browser as").
+	return 0, tool.Errorf(tool.Unavailable, "the server runs as root, and there is no unused user for the browser").
 		Try("use web_fetch; the operator can run the server as another user")
 }
 

@@ -39,8 +39,8 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 			return s.changedView(ctx, t, req)
 		}
 		if time.Now().After(end) {
-			return View{}, tool.Errorf(tool.Timeout, "it is not so after %s",
-				most).Try("take a snapshot to see how it is, or wait once more")
+			return View{}, tool.Errorf(tool.Timeout, "the condition is not met after %s",
+				most).Try("take a snapshot to see its state, or wait again")
 		}
 		if err := pause(ctx, pollInterval); err != nil {
 			return View{}, err
