@@ -2,5 +2,5 @@
 
 package egress
 
-// passing tells errors of accepting that are over in a moment.
+// isTemporary reports whether an error of Accept may go away soon.
 func passing(error) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTemporary tells errors of accepting that are over in a moment.
+// isTemporary reports whether an error of Accept may go away soon.
 func isTemporary(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ECONNABORTED) ||
 		errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENOMEM)

@@ -17,31 +17,33 @@ import (
 )
 
 const (
-	// Compressed bytes may be more than those they expand to, by this much.
+	// maxOverhead is how much larger a compressed body may be than the limit of the
+	// decompressed one.
 	maxOverhead = 64 << 10
-	// What expands to more than this has to be a compression that pages have.
+	// A body larger than ratioThreshold must not have been compressed by more than
+	// maxRatio, which no real page reaches.
 	ratioThreshold = 4 << 20
 	maxRatio       = 300
 )
 
-// A body is what a host answers, decompressed, up to what was asked for. It ends
-// with an error where it is not whole.
+// A body is the decompressed body of a response, up to the limit of the request. If it
+// is incomplete, Read returns an error at its end.
 type body struct {
 	ctx        context.Context
 	at         link
 	raw        io.ReadCloser
-	decoded    io.Reader       // what raw expands to
-	compressed *countingReader // nil: it is not compressed
-	left       int64           // bytes that may be read
+	decoded    io.Reader       // decompresses raw
+	compressed *countingReader // nil if the body is not compressed
+	left       int64           // bytes that may still be read
 	read       int64
 	stall      time.Duration
-	timer      *time.Timer // ends a read that takes too long
+	timer      *time.Timer // cancels a read that takes too long
 	cancel     func(cause error)
-	release    func() // gives back what the request has taken
-	err        error  // what reads return from now on
+	release    func() // undoes what the request acquired
+	err        error  // the error of all further reads
 }
 
-// open finds out how a body is compressed.
+// open sets up decompression.
 func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
 	b.decoded = b.raw
 	how := contentEncodings(h)
@@ -49,8 +51,8 @@ func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
 		return false, nil
 	}
 	if len(how) > 1 {
-		return false, tool.Errorf(tool.Unavailable, "%q compresses its answer %d times", b.at.site(),
-			len(how)).Try("ask for another page")
+		return false, tool.Errorf(tool.Unavailable, "%q compresses its response %d times", b.at.site(),
+			len(how)).Try("use another URL")
 	}
 	b.compressed = &countingReader{from: b.raw, left: b.left + maxOverhead}
 	in := bufio.NewReader(b.compressed)
@@ -60,13 +62,13 @@ func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
 	case "deflate":
 		b.decoded = &lazyReader{open: func() (io.Reader, error) { return inflate(in) }}
 	default:
-		return false, tool.Errorf(tool.Unavailable, "%q sends its answer as %q, which was not asked for", b.at.site(),
-			short(how[0])).Try("ask for another page")
+		return false, tool.Errorf(tool.Unavailable, "%q sends the encoding %q, which was not requested", b.at.site(),
+			short(how[0])).Try("use another URL")
 	}
 	return true, nil
 }
 
-// contentEncodings returns those of a body, without the one that is none.
+// contentEncodings returns the encodings of a body, without identity.
 func contentEncodings(h http.Header) []string {
 	var all []string
 	for _, line := range h["Content-Encoding"] {
@@ -79,7 +81,7 @@ func contentEncodings(h http.Header) []string {
 	return all
 }
 
-// inflate reads deflate, which some servers send without what should be around it.
+// inflate decompresses deflate, which some servers send without the zlib header.
 func inflate(in *bufio.Reader) (io.Reader, error) {
 	head, err := in.Peek(2)
 	if err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
@@ -91,8 +93,8 @@ func inflate(in *bufio.Reader) (io.Reader, error) {
 	return flate.NewReader(in), nil
 }
 
-// watch ends what was taken for the request when its time is over, even where
-// nobody closes the body.
+// watch releases what the request acquired when its context ends, even if the body is
+// not closed.
 func (b *body) watch() {
 	b.timer = time.AfterFunc(b.stall, func() { b.cancel(errStalled) })
 	b.timer.Stop()
@@ -110,7 +112,7 @@ func (b *body) Read(to []byte) (int, error) {
 		return 0, nil
 	}
 	b.timer.Reset(b.stall)
-	n, err := b.decoded.Read(to[:min(int64(len(to)), b.left+1)]) // one more tells a body that is too long
+	n, err := b.decoded.Read(to[:min(int64(len(to)), b.left+1)]) // one more byte shows that the body is too large
 	b.timer.Stop()
 	if int64(n) > b.left {
 		n, err = int(b.left), outbound.ErrTooLong
@@ -118,8 +120,8 @@ func (b *body) Read(to []byte) (int, error) {
 	b.left -= int64(n)
 	b.read += int64(n)
 	if err == nil && b.compressed != nil && b.read > ratioThreshold && b.read > maxRatio*b.compressed.n {
-		err = tool.Errorf(tool.TooLarge, "the answer of %q expands to more than %d times what was sent", b.at.site(),
-			maxRatio).Try("ask for another page")
+		err = tool.Errorf(tool.TooLarge, "the response of %q decompresses to more than %d times its size", b.at.site(),
+			maxRatio).Try("use another URL")
 	}
 	if err != nil {
 		b.err = b.readError(err)
@@ -127,7 +129,7 @@ func (b *body) Read(to []byte) (int, error) {
 	return n, b.err
 }
 
-// readError puts into words why a body has ended.
+// readError returns the error for a body that ended with err.
 func (b *body) readError(err error) error {
 	var known *tool.Error
 	switch {
@@ -136,11 +138,11 @@ func (b *body) readError(err error) error {
 	case errors.As(err, &known) || context.Cause(b.ctx) != nil:
 		return failure(b.ctx, b.at, err)
 	}
-	e := tool.Errorf(tool.Unavailable, "the answer of %q broke off after %d bytes", b.at.site(),
-		b.read).Try("ask again")
+	e := tool.Errorf(tool.Unavailable, "the response of %q ended after %d bytes", b.at.site(),
+		b.read).Try("try again")
 	if b.compressed != nil && !b.compressed.failed {
-		e = tool.Errorf(tool.Unavailable, "the answer of %q is not compressed as it says",
-			b.at.site()).Try("ask again, or for another page")
+		e = tool.Errorf(tool.Unavailable, "the compressed body of %q is invalid",
+			b.at.site()).Try("try again, or use another URL")
 	}
 	return e.Because(err)
 }
@@ -152,12 +154,12 @@ func (b *body) Close() error {
 	return err
 }
 
-// countingReader bounds what is read before it expands.
+// countingReader counts and limits the compressed bytes.
 type countingReader struct {
 	from   io.Reader
 	n      int64
 	left   int64
-	failed bool // it ended before it should
+	failed bool // it ended with an error
 }
 
 func (c *countingReader) Read(to []byte) (int, error) {
@@ -170,7 +172,8 @@ func (c *countingReader) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// lazyReader reads the head of a compressed body when somebody reads: it may be late.
+// lazyReader opens the decompressor at the first Read, because its header may arrive
+// late.
 type lazyReader struct {
 	open func() (io.Reader, error)
 	from io.Reader

@@ -14,32 +14,31 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// ClientOptions say how a Client asks. The zero value asks for what is public.
+// ClientOptions configure a Client. The zero value reaches all public addresses.
 type ClientOptions struct {
-	// Profile names the policy profile of who calls. nil: the one it came with.
+	// Profile returns the policy profile of the caller in ctx. nil: Caller.Profile.
 	Profile func(ctx context.Context) string
-	// Rules are those of a profile. It is asked once for each profile, and again
-	// after Renew, and must not use the Client. nil: the zero Rules for all.
+	// Rules returns the rules of a profile. It is called once for each profile, and again
+	// after Renew. It must not use the Client. nil: the zero Rules for all.
 	Rules    func(profile string) (Rules, error)
-	Resolver Resolver // nil: that of the system
-	// Proxy is the operator's own way out: http, https, socks5 or socks5h. Names
-	// are looked up and addresses checked here with socks5 alone; the others
-	// look up themselves what they are asked for. nil: none, whatever the
-	// environment says.
+	Resolver Resolver // nil: the system's
+	// Proxy is the operator's proxy: http, https, socks5 or socks5h. Only with socks5
+	// names are looked up and addresses checked here; the others look up names
+	// themselves. nil: no proxy, even if the environment sets one.
 	Proxy  *url.URL
-	Roots  *x509.CertPool // caller is believed to sign for hosts; nil: those of the system
-	Agent  string         // says who asks, where a request does not; "": mcp-tools
+	Roots  *x509.CertPool // certificate authorities; nil: the system's
+	Agent  string         // the default User-Agent; "": mcp-tools
 	Limits Limits
 }
 
-// Limits bound what hosts may cost. Zero asks for the usual.
+// Limits bound what hosts may cost. 0 is the default.
 type Limits struct {
-	Connect       time.Duration // target look a name up and connect, and again to agree on a key; 10 s
-	Head          time.Duration // expires the head of an answer is there; 20 s
-	Stall         time.Duration // relayConns two parts of a body; 20 s
-	Conns         int           // checkAddress once, to all hosts; 256
-	PerHost       int           // connections at once to one host; 32
-	PolitePerHost int           // polite requests at once to one host; 6
+	Connect       time.Duration // for lookup and connection, and again for the TLS handshake; 10 s
+	Head          time.Duration // until the response header; 20 s
+	Stall         time.Duration // between two parts of a body; 20 s
+	Conns         int           // to all hosts; 256
+	PerHost       int           // to one host; 32
+	PolitePerHost int           // concurrent polite requests of one caller to one host; 6
 }
 
 func (l Limits) withDefaults() Limits {
@@ -58,21 +57,21 @@ const (
 	defaultAgent   = "mcp-tools"
 )
 
-// A Client asks hosts that strangers name, by the rules of whoever calls. It may
-// be used by many goroutines.
+// A Client sends requests to untrusted hosts, by the rules for each caller. It
+// implements [outbound.Client] and may be used concurrently.
 type Client struct {
 	o        ClientOptions
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	slots    chan struct{} // one for each connection that is open
+	slots    chan struct{} // one for each open connection
 	throttle *throttle
 
 	mu       sync.Mutex
-	pools    map[string]*pool // by what their rules say
-	profiles map[string]*pool // by the profile that they were made for
+	pools    map[string]*pool // by their rules
+	profiles map[string]*pool // by profile
 }
 
-// NewClient makes a client without connections.
+// NewClient returns a client without connections.
 func NewClient(o ClientOptions) (*Client, error) {
 	o.Limits = o.Limits.withDefaults()
 	o.Agent = cmp.Or(o.Agent, defaultAgent)
@@ -83,7 +82,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
 	}
 	c := &Client{o: o, slots: make(chan struct{}, o.Limits.Conns), throttle: newThrottle(o.Limits.PolitePerHost)}
-	trial, err := newPool(c, Rules{}) // by the proxy that all have in common
+	trial, err := newPool(c, Rules{}) // checks the proxy, which all pools share
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// Do asks, and follows redirects. See [outbound.Client].
+// Do sends a request and follows redirects. See [outbound.Client].
 func (c *Client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, error) {
 	x, err := newExchange(c, r)
 	if err != nil {
@@ -115,8 +114,7 @@ func (c *Client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, 
 	return answer, nil
 }
 
-// Check says why a request would be refused, from its words alone. See
-// [outbound.Client].
+// Check returns the error with which Do would refuse a request. See [outbound.Client].
 func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 	x, err := newExchange(c, r)
 	if err != nil {
@@ -130,9 +128,9 @@ func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 	return p.rules.checkLink(x.at)
 }
 
-// Renew asks for the rules again, before the next request, and closes the
-// connections that were made under those before: what is idle at once, the
-// others when the answers that come by them have been read.
+// Renew makes the client fetch the rules again, before the next request. It closes idle
+// connections that were made under the previous rules at once, the others when their
+// responses have been read.
 func (c *Client) Renew() {
 	c.mu.Lock()
 	old := c.pools
@@ -152,8 +150,8 @@ func (c *Client) Renew() {
 	}
 }
 
-// Close ends all requests, the bodies that are being read included, and closes
-// all connections.
+// Close ends all requests, including bodies that are being read, and closes all
+// connections.
 func (c *Client) Close() error {
 	c.cancel(errClosed)
 	c.mu.Lock()
@@ -166,8 +164,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// pool returns the connections that the caller of ctx may use. What is returned
-// must be released.
+// pool returns the pool for the caller in ctx. The caller of pool must release it.
 func (c *Client) pool(ctx context.Context) (*pool, error) {
 	profile := c.o.Profile(ctx)
 	c.mu.Lock()
@@ -186,7 +183,7 @@ func (c *Client) pool(ctx context.Context) (*pool, error) {
 	return p, nil
 }
 
-// poolFor finds the pool of a profile's rules, or makes it.
+// poolFor returns the pool for the rules of a profile, and creates it if necessary.
 func (c *Client) poolFor(profile string) (*pool, error) {
 	rules, err := c.o.Rules(profile)
 	if err != nil {
@@ -204,7 +201,7 @@ func (c *Client) poolFor(profile string) (*pool, error) {
 	return p, nil
 }
 
-// release reports whether a pool is not used any more by whoever got it.
+// release ends one use of a pool.
 func (c *Client) release(p *pool) {
 	c.mu.Lock()
 	p.uses--
@@ -215,8 +212,8 @@ func (c *Client) release(p *pool) {
 	}
 }
 
-// acquireSlot waits for the right to open a connection. Where all are taken, those that
-// only wait for another request are closed.
+// acquireSlot waits until a connection may be opened. If there are too many, it closes
+// the idle ones.
 func (c *Client) acquireSlot(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -236,9 +233,9 @@ func (c *Client) acquireSlot(ctx context.Context) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return tool.Errorf(tool.Busy, "too many connections are open").Try("try again in a moment").Because(ctx.Err())
+		return tool.Errorf(tool.Busy, "too many connections are open").Try("try again soon").Because(ctx.Err())
 	}
 }
 
-// errClosed is why requests end when the program does.
+// errClosed is the error of requests that Close ends.
 var errClosed = errors.New("the client is closed")

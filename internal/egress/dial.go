@@ -17,28 +17,27 @@ import (
 )
 
 const (
-	maxAddresses = 8 // entry one name that are tried
+	maxAddresses = 8 // of one name that are tried
 	dialTimeout  = 15 * time.Second
-	attemptDelay = 250 * time.Millisecond // entry one address before the next is tried, too
+	attemptDelay = 250 * time.Millisecond // before the next address is tried as well
 )
 
-// A Resolver looks names up. net.Resolver is one.
+// A Resolver looks up names. net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// A Dialer connects to what its rules let through. It may be used by many
-// goroutines.
+// A Dialer connects to the targets that its rules allow. It may be used concurrently.
 type Dialer struct {
 	rules     *rules
 	resolver  Resolver
-	proxyDial dialFunc // nil: the network of this machine
+	proxyDial dialFunc // nil to connect directly
 }
 
-// dialFunc makes a connection to an address and a port that were checked.
+// dialFunc connects to an address and port that have been checked.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewDialer reads rules. A nil resolver is that of the system.
+// NewDialer returns a Dialer. If resolver is nil, it uses the system's.
 func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
 	rules, err := r.parse()
 	if err != nil {
@@ -50,8 +49,8 @@ func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
 	return &Dialer{rules: rules, resolver: resolver}, nil
 }
 
-// DialContext connects to host:port as a stranger wrote it; network is tcp, tcp4
-// or tcp6. It is what an http.Transport wants.
+// DialContext connects to host:port. network is tcp, tcp4 or tcp6. It may be the
+// DialContext of an http.Transport.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	t, err := ParseTarget(address)
 	if err != nil {
@@ -60,7 +59,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	switch network {
 	case "tcp", "tcp4", "tcp6":
 	default:
-		return nil, tool.Errorf(tool.Invalid, "%q is no network for connections", network)
+		return nil, tool.Errorf(tool.Invalid, "%q is not a network", network)
 	}
 	return d.dial(ctx, network, t)
 }
@@ -87,7 +86,7 @@ func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.
 	if !t.Addr.IsValid() {
 		name := t.Host
 		if !d.rules.isPrivate(t) {
-			name += "." // or it is tried beneath the domains of this network, too
+			name += "." // so that the search domains of this network are not tried
 		}
 		var err error
 		if found, err = d.resolver.LookupNetIP(ctx, "ip"+network[len("tcp"):], name); err != nil {
@@ -112,7 +111,7 @@ func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.
 	return nil, dialError(t, errors.New("the name has no address"))
 }
 
-// interleave takes addresses of IPv4 and IPv6 by turns, beginning with the first.
+// interleave alternates IPv4 and IPv6 addresses, beginning with the kind of the first.
 func interleave(all []netip.Addr) []netip.Addr {
 	var kinds [2][]netip.Addr
 	for _, a := range all {
@@ -133,8 +132,8 @@ func interleave(all []netip.Addr) []netip.Addr {
 	return out
 }
 
-// race tries addresses one after the other, each with a head start, until one
-// answers. The others are closed.
+// race tries addresses one after the other, each after attemptDelay, until one answers.
+// It closes the other connections. See RFC 8305 (Happy Eyeballs).
 func (d *Dialer) race(ctx context.Context, network string, t Target, addresses []netip.Addr) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type result struct {
@@ -145,7 +144,7 @@ func (d *Dialer) race(ctx context.Context, network string, t Target, addresses [
 	running := 0
 	defer func() {
 		cancel()
-		for range running { // checkAddress once: they have been told to end
+		for range running { // they end soon: ctx is cancelled
 			if r := <-results; r.conn != nil {
 				_ = r.conn.Close()
 			}
@@ -180,8 +179,8 @@ func (d *Dialer) race(ctx context.Context, network string, t Target, addresses [
 	}
 }
 
-// dialFunc returns how the addresses of a target are connected to. What may be
-// inside is not behind a proxy of the operator's.
+// dialFunc returns the function that connects to the addresses of a target. Private
+// targets are never reached through the operator's proxy.
 func (d *Dialer) dialFunc(t Target) dialFunc {
 	check := d.control(t)
 	if d.proxyDial == nil || d.rules.isPrivate(t) {
@@ -195,7 +194,7 @@ func (d *Dialer) dialFunc(t Target) dialFunc {
 	}
 }
 
-// control checks what is about to be dialled, of each attempt.
+// control returns a function that checks the address of each connection attempt.
 func (d *Dialer) control(t Target) func(ctx context.Context, network, address string, _ syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -206,7 +205,7 @@ func (d *Dialer) control(t Target) func(ctx context.Context, network, address st
 	}
 }
 
-// dialError puts into words why a target did not answer.
+// dialError returns the error for a target that could not be reached.
 func dialError(t Target, err error) error {
 	var known *tool.Error
 	var name *net.DNSError
@@ -216,10 +215,10 @@ func dialError(t Target, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &name) && name.IsNotFound:
-		return tool.Errorf(tool.NotFound, "there is no host %q", t.Host).Try("check its name").Because(err)
+		return tool.Errorf(tool.NotFound, "host %q not found", t.Host).Try("check its name").Because(err)
 	case errors.As(err, &name):
 		return tool.Errorf(tool.Unavailable, "%q could not be looked up",
-			t.Host).Try("try again in a moment").Because(err)
+			t.Host).Try("try again soon").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return tool.Errorf(tool.Timeout, "%q did not answer in time",
 			t.String()).Try("try again later, or another host").Because(err)
@@ -228,9 +227,9 @@ func dialError(t Target, err error) error {
 		t.String()).Try("check host and port, or try again later").Because(err)
 }
 
-// ThroughProxy returns a Dialer with the same rules whose connections are made by the
-// operator's SOCKS5 proxy. Names are looked up and addresses checked here all the
-// same: the proxy is asked for addresses alone.
+// ThroughProxy returns a Dialer with the same rules that connects through the operator's
+// SOCKS5 proxy. It looks up names and checks addresses itself: the proxy gets only
+// addresses.
 func (d *Dialer) ThroughProxy(way *url.URL) (*Dialer, error) {
 	if way.Scheme != "socks5" || way.Hostname() == "" {
 		return nil, fmt.Errorf("the proxy %s is not socks5://host:port", way.Redacted())
@@ -246,14 +245,14 @@ func (d *Dialer) ThroughProxy(way *url.URL) (*Dialer, error) {
 	}
 	dialer, ok := made.(socks.ContextDialer)
 	if !ok {
-		return nil, fmt.Errorf("the proxy %s cannot be given up on", way.Redacted())
+		return nil, fmt.Errorf("the proxy %s does not support cancellation", way.Redacted())
 	}
 	out := *d
 	out.proxyDial = dialer.DialContext
 	return &out, nil
 }
 
-// proxyAddress returns where a proxy listens, as http.Transport writes it, too.
+// proxyAddress returns the address of a proxy in the form that http.Transport uses.
 func proxyAddress(way *url.URL) string {
 	port := way.Port()
 	if port == "" {
@@ -262,9 +261,9 @@ func proxyAddress(way *url.URL) string {
 	return net.JoinHostPort(way.Hostname(), port)
 }
 
-// configureProxy has a transport go out by the operator's proxy, if there is one. One of
-// HTTP, and socks5h, is told names: it looks them up, and only what can be known
-// of a name is checked here.
+// configureProxy makes a transport use the operator's proxy, if way is not nil. Proxies
+// of HTTP and socks5h get names and look them up themselves, so that here only the name
+// can be checked.
 func (d *Dialer) configureProxy(way *url.URL, t *http.Transport) (dialFunc, error) {
 	if way == nil {
 		return d.DialContext, nil
@@ -278,7 +277,7 @@ func (d *Dialer) configureProxy(way *url.URL, t *http.Transport) (dialFunc, erro
 		return through.DialContext, nil
 	case "http", "https", "socks5h":
 	default:
-		return nil, fmt.Errorf("the proxy %s is not of http, https, socks5 or socks5h", way.Redacted())
+		return nil, fmt.Errorf("the scheme of the proxy %s is not http, https, socks5 or socks5h", way.Redacted())
 	}
 	if way.Hostname() == "" {
 		return nil, fmt.Errorf("the proxy %s has no host", way.Redacted())

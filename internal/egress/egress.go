@@ -1,19 +1,16 @@
-// Package egress is the way out to hosts that strangers name: a model, a web
-// page, a command in a sandbox. It lets them reach what is public and nothing
-// inside: not this machine, its network, or the services of a cloud that answer
-// whoever asks.
+// Package egress connects to hosts that untrusted parties name: a model, a web page, or
+// a command in a sandbox. It reaches public addresses, and neither this machine nor its
+// network nor the metadata services of clouds.
 //
-// It knows host names, addresses and what the operator allows, and it checks the
-// address that is dialled, whatever a name said a moment before. It knows how to
-// ask a host for something without telling others, and what an answer may cost.
-// It does not know what answers mean, reads no setting from the environment, and
+// It knows host names, addresses, and what the operator allows. It checks the address of
+// every connection just before it is made, so that a name whose address changes gains
+// nothing. It does not interpret responses, reads no settings from the environment, and
 // knows nothing of sandboxes.
 //
-// Begin with [Rules] for what may be reached and [Dialer] for how. host.go says
-// what counts as a name, address.go what as public. [Client] asks for URLs: link.go
-// reads them, exchange.go sends one request and follows where it is redirected,
-// pool.go keeps connections apart. [Proxy] is a Dialer for programs: HTTP and
-// SOCKS5 on one socket.
+// Begin with [Rules] for what may be reached, and [Dialer] for connections. [Client]
+// sends HTTP requests: link.go parses URLs, exchange.go sends a request and follows
+// redirects, pool.go owns the connections. [Proxy] makes a Dialer available to programs,
+// with HTTP and SOCKS5 on one listener.
 package egress
 
 import (
@@ -25,25 +22,26 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Rules say what may be reached. The zero Rules let everything public through.
+// Rules are the hosts and addresses that may be reached. The zero Rules allow all public
+// addresses.
 //
-// A pattern is a host, or *.host for all beneath it, or *, each with a port or
-// without: example.org, *.example.org:443, *:25, [2606:4700::1111]:443.
+// A pattern is a host, *.host for its subdomains, or *, each with or without a port:
+// example.org, *.example.org:443, *:25, [2606:4700::1111]:443.
 type Rules struct {
-	Allow []string // patterns; when there are any, nothing else is reached
-	Deny  []string // patterns; they come before all others
-	// AllowPrivate lists host:port, exactly as they are asked for, that may be
-	// at an address that is not public, and need not be in Allow.
+	Allow []string // patterns; if there are any, only these are reached
+	Deny  []string // patterns; they override Allow and AllowPrivate
+	// AllowPrivate lists host:port, exactly as requested, that may have a private
+	// address. They need not be in Allow.
 	AllowPrivate []string
-	// Benchmark lets 198.18.0.0/15 through, where proxies that make addresses
-	// up put whole internets.
+	// Benchmark also allows 198.18.0.0/15, which some transparent proxies use as the
+	// addresses of all hosts.
 	Benchmark bool
-	// Own are ports that this program listens on. They are not reached at any
-	// address of this machine, whatever AllowPrivate says.
+	// Own are ports on which this program listens. They are not reached at any address
+	// of this machine, even if AllowPrivate lists them.
 	Own []uint16
 }
 
-// rules are Rules that were read.
+// rules are parsed Rules.
 type rules struct {
 	allow, deny []pattern
 	private     []Target
@@ -53,8 +51,8 @@ type rules struct {
 
 // A pattern matches targets.
 type pattern struct {
-	host       string // normalizeHost; "" for any
-	subdomains bool   // what is beneath host, and not host
+	host       string // normalized; "" for any
+	subdomains bool   // matches the subdomains of host instead of host
 	port       uint16 // 0 for any
 }
 
@@ -96,15 +94,15 @@ func (r Rules) parse() (*rules, error) {
 		}
 		if t.Addr.IsValid() && isForbidden(t.Addr) {
 			return nil,
-				fmt.Errorf("private hosts: %q is an address that gives away secrets of this machine, or no host's at all", text)
+				fmt.Errorf("private hosts: %q is a metadata service or not the address of a host", text)
 		}
 		out.private = append(out.private, t)
 	}
 	return out, nil
 }
 
-// Check reports whether an address is public, or one that Benchmark lets through.
-// It does not know the patterns, which are about what was asked for.
+// Check returns an error if an address is neither public nor allowed by Benchmark. It
+// does not apply the patterns.
 func (r Rules) Check(to netip.AddrPort) error {
 	if to.Port() == 0 || !isPublic(to.Addr(), r.Benchmark) {
 		return notPublicError(to.String())
@@ -112,7 +110,7 @@ func (r Rules) Check(to netip.AddrPort) error {
 	return nil
 }
 
-// checkName reports whether a target may be reached by its name, before it is looked up.
+// checkName returns an error if a target may not be reached because of its name.
 func (r *rules) checkName(t Target) error {
 	private := r.isPrivate(t)
 	switch {
@@ -126,7 +124,7 @@ func (r *rules) checkName(t Target) error {
 	return nil
 }
 
-// checkAddress reports whether a target may be reached at an address.
+// checkAddress returns an error if a target may not be reached at an address.
 func (r *rules) checkAddress(t Target, a netip.Addr) error {
 	if a.Is4In6() {
 		a = a.Unmap()
@@ -148,23 +146,22 @@ func (r *rules) isPrivate(t Target) bool {
 	return slices.ContainsFunc(r.private, func(p Target) bool { return p.Host == t.Host && p.Port == t.Port })
 }
 
-// notPublicError returns the one answer for all that is inside: which of it there is, is
-// not told.
+// notPublicError returns the error for private addresses. It is the same whether they
+// exist or not, so that a caller cannot explore the network with it.
 func notPublicError(to string) error {
 	return tool.Errorf(tool.Refused, "%q is not on the public internet", to).
 		Try("use a public host; the operator can allow single hosts that are not")
 }
 
 func deniedError(to string) error {
-	return tool.Errorf(tool.Refused, "the operator does not let %q be reached", to).
-		Try("do without it, or ask the person to have the operator allow it")
+	return tool.Errorf(tool.Refused, "the operator does not allow %q", to).
+		Try("use another host, or ask the user to have the operator allow it")
 }
 
-// Hosts are those that an operator has listed, as patterns like those of [Rules].
-// The zero Hosts are none.
+// Hosts is a list of patterns like those of [Rules]. The zero Hosts match nothing.
 type Hosts struct{ patterns []pattern }
 
-// ParseHosts reads a list of patterns.
+// ParseHosts parses a list of patterns.
 func ParseHosts(list []string) (Hosts, error) {
 	var out Hosts
 	for _, text := range list {
@@ -177,16 +174,16 @@ func ParseHosts(list []string) (Hosts, error) {
 	return out, nil
 }
 
-// HasPort reports whether a target is on the list by a pattern that says its port.
+// HasPort reports whether a pattern with a port matches a target.
 func (h Hosts) HasPort(t Target) bool {
 	return slices.ContainsFunc(h.patterns, func(p pattern) bool { return p.port != 0 && p.matches(t) })
 }
 
-// Has reports whether a target is on the list.
+// Has reports whether a pattern matches a target.
 func (h Hosts) Has(t Target) bool { return matchesAny(h.patterns, t) }
 
-// reservedIPv4 are addresses of IPv4 that are not hosts of the internet, by the
-// registries of IANA.
+// reservedIPv4 returns the prefixes that IANA's registries do not list as public, and
+// the address at which Azure serves its virtual machines.
 func reservedIPv4() []netip.Prefix {
 	return parsePrefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24",
@@ -195,13 +192,13 @@ func reservedIPv4() []netip.Prefix {
 		"168.63.129.16/32")
 }
 
-// reservedIPv6 returns the parts of 2000::/3 that lead elsewhere, or nowhere. Nothing
-// outside of 2000::/3 is public.
+// reservedIPv6 returns the prefixes of 2000::/3 that are tunnels or not routed. Nothing
+// outside 2000::/3 is public.
 func reservedIPv6() []netip.Prefix {
 	return parsePrefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 }
 
-// metadataAddresses returns where clouds keep what a machine should know, secrets included.
+// metadataAddresses returns the prefixes of the metadata services of clouds.
 func metadataAddresses() []netip.Prefix {
 	return parsePrefixes("169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fe80::/10",
 		"fd00:ec2::/64", "fd20:ce::254/128")
@@ -219,8 +216,8 @@ func containedIn(a netip.Addr, all []netip.Prefix) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isPublic tells addresses of hosts on the internet. One that stands for another,
-// such as ::ffff:10.0.0.1, is none.
+// isPublic reports whether an address is that of a host on the internet. IPv4 addresses
+// in IPv6 notation, such as ::ffff:10.0.0.1, are not.
 func isPublic(a netip.Addr, benchmark bool) bool {
 	switch {
 	case !a.IsValid() || a.Zone() != "" || a.Is4In6():
@@ -234,21 +231,21 @@ func isPublic(a netip.Addr, benchmark bool) bool {
 	return b[0]>>5 == 1 && !containedIn(a, reservedIPv6()) && !isISATAP(b)
 }
 
-// isISATAP tells addresses that a router of this network may turn into one
-// of IPv4: those of ISATAP end in 5efe and the other address.
+// isISATAP reports whether an IPv6 address ends in 5efe and an IPv4 address. A router of
+// this network may send packets for such an address to the IPv4 address.
 func isISATAP(b [16]byte) bool {
 	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// isForbidden tells addresses that are reached for nobody.
+// isForbidden reports whether not even AllowPrivate may allow an address.
 func isForbidden(a netip.Addr) bool {
 	a = a.Unmap()
 	return !a.IsValid() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() ||
 		a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || containedIn(a, metadataAddresses())
 }
 
-// isLocal tells addresses of this machine. What listens on one that is public
-// may count on a wall that is not between us and it.
+// isLocal reports whether an address belongs to this machine. A service that listens on
+// a public address of this machine may rely on a firewall that does not apply to us.
 func isLocal(a netip.Addr) bool {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -25,22 +25,22 @@ const (
 	maxCookies   = 8 << 10 // bytes of cookies in one request
 )
 
-// An exchange is one request and those that it is redirected to.
+// An exchange is a request and its redirects.
 type exchange struct {
 	client *Client
 	r      outbound.Request
-	cancel func(cause error) // ends all of it
+	cancel func(cause error) // ends the exchange
 
-	at           link // what is asked next
+	at           link // the next URL
 	method       string
 	header       http.Header
 	body         []byte
 	jar          http.CookieJar // nil: no host has set a cookie
-	from         link           // what has redirected to it
+	from         link           // the URL that redirected to at
 	via          []string
-	crossedHosts bool            // a host has said what to ask: what the operator allows is not for it to use
-	requested    map[string]bool // what was asked
-	releases     []func()        // give back what a request took of what others want, too
+	crossedHosts bool            // a redirect led to another host: AllowPrivate does not apply
+	requested    map[string]bool // method, URL and cookies of the requests so far
+	releases     []func()        // undo what the current request has acquired
 }
 
 func newExchange(c *Client, r outbound.Request) (*exchange, error) {
@@ -64,7 +64,7 @@ func newExchange(c *Client, r outbound.Request) (*exchange, error) {
 		requested: map[string]bool{}}, nil
 }
 
-// follow asks until an answer does not redirect.
+// follow sends requests until a response is not a redirect.
 func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 	for {
 		res, err := x.send(ctx)
@@ -84,8 +84,7 @@ func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 	}
 }
 
-// send sends one request. What it takes for that is released by whoever has done
-// with its answer.
+// send sends one request. release undoes what it acquires.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	p, err := x.client.pool(ctx)
 	if err != nil {
@@ -96,9 +95,11 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	if x.crossedHosts && p.rules.isPrivate(x.at.target) {
-		return nil, tool.Errorf(tool.Refused, "%q is not on the public internet, and other hosts lead nobody there",
-			x.at.site()).
-			Try("ask for that address itself, if it is meant: the operator allows it")
+		return nil,
+			tool.Errorf(tool.Refused,
+				"%q is not on the public internet, and redirects from other hosts may not lead to it",
+				x.at.site()).
+				Try("request this URL itself: the operator allows it")
 	}
 	if x.r.Robots {
 		if err := p.robots.allow(ctx, x.client, x.at); err != nil {
@@ -121,7 +122,7 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, &transportError{err}
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q speaks another protocol than HTTP from here on",
+		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q switched to another protocol",
 			x.at.site()), res.Body.Close())
 	}
 	x.client.throttle.noteRetryAfter(ctx, x.at, res)
@@ -157,7 +158,7 @@ func (x *exchange) newRequest(ctx context.Context) (*http.Request, error) {
 	x.addCookies(out)
 	key := x.method + " " + x.at.String() + " " + out.Header.Get("Cookie")
 	if x.requested[key] {
-		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a circle", x.at.site()).Try("ask for another page")
+		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a loop", x.at.site()).Try("use another URL")
 	}
 	x.requested[key] = true
 	if x.r.Secret == nil {
@@ -167,12 +168,12 @@ func (x *exchange) newRequest(ctx context.Context) (*http.Request, error) {
 		return nil, err
 	}
 	if out.URL.Scheme != x.at.url.Scheme || out.URL.Host != x.at.url.Host || out.Host != x.at.url.Host {
-		return nil, errors.New("a credential has changed where a request goes")
+		return nil, errors.New("a credential has changed the URL of a request")
 	}
 	return out, nil
 }
 
-// addCookies adds what hosts have set on the way here.
+// addCookies adds the cookies that hosts have set in this exchange.
 func (x *exchange) addCookies(out *http.Request) {
 	if x.jar == nil {
 		return
@@ -191,7 +192,7 @@ func (x *exchange) addCookies(out *http.Request) {
 	}
 }
 
-// keepCookies keeps what a host sets, until this exchange ends.
+// keepCookies keeps the cookies of a response until the exchange ends.
 func (x *exchange) keepCookies(res *http.Response) error {
 	cookies := res.Cookies()
 	if len(cookies) == 0 {
@@ -208,7 +209,7 @@ func (x *exchange) keepCookies(res *http.Response) error {
 	return nil
 }
 
-// writeResponse hands the last answer to whoever asked. Its body ends what is left.
+// response returns the last response. Closing its body ends the exchange.
 func (x *exchange) response(ctx context.Context, res *http.Response) (*outbound.Answer, error) {
 	b := &body{ctx: ctx, at: x.at, raw: res.Body, left: x.r.MaxBytes, stall: x.client.o.Limits.Stall, cancel: x.cancel}
 	b.release = sync.OnceFunc(x.release)
@@ -230,8 +231,8 @@ func (x *exchange) response(ctx context.Context, res *http.Response) (*outbound.
 	return a, nil
 }
 
-// maxDiscarded is how much of the body of an answer that redirects is read, so
-// that its connection can be used again.
+// maxDiscarded is how much of the body of a redirect is read, so that its connection can
+// be reused.
 const maxDiscarded = 4 << 10
 
 func isRedirect(status int) bool {
@@ -244,29 +245,29 @@ func isRedirect(status int) bool {
 }
 
 func discard(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, maxDiscarded) // what is left costs the connection
+	_, _ = io.CopyN(io.Discard, body, maxDiscarded) // if there is more, the connection is closed
 	_ = body.Close()
 }
 
-// redirect makes the next request out of an answer that redirects.
+// redirect prepares the next request from a response that redirects.
 func (x *exchange) redirect(res *http.Response) error {
 	from := x.at
 	if len(x.via) >= x.r.Redirects {
 		return tool.Errorf(tool.Unavailable, "%q redirects more than %d times", from.site(),
-			x.r.Redirects).Try("ask for the page it should lead to")
+			x.r.Redirects).Try("request the final URL")
 	}
 	location := res.Header.Get("Location")
 	if location == "" {
-		return tool.Errorf(tool.Unavailable, "%q redirects, and does not say where",
-			from.site()).Try("ask for another page")
+		return tool.Errorf(tool.Unavailable, "%q redirects without a Location",
+			from.site()).Try("use another URL")
 	}
 	to, err := from.resolve(location)
 	if err != nil {
 		return redirectError(from, err)
 	}
 	if from.url.Scheme == "https" && to.url.Scheme == "http" {
-		return tool.Errorf(tool.Refused, "%q redirects to %q, where anybody on the way can read along", from.site(),
-			to.site()).Try("ask for it with https")
+		return tool.Errorf(tool.Refused, "%q redirects to %q, which is not encrypted", from.site(),
+			to.site()).Try("request it with https")
 	}
 	if err := x.keepCookies(res); err != nil {
 		return err
@@ -280,7 +281,7 @@ func (x *exchange) redirect(res *http.Response) error {
 	return nil
 }
 
-// adapt drops what is not for the next request.
+// adapt removes what must not be sent with the next request.
 func (x *exchange) adapt(status int, to link) error {
 	repeats := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
 	reads := x.method == http.MethodGet || x.method == http.MethodHead
@@ -296,15 +297,15 @@ func (x *exchange) adapt(status int, to link) error {
 		return nil
 	}
 	if repeats && (len(x.body) > 0 || !reads && x.method != http.MethodOptions) {
-		return tool.Errorf(tool.Refused, "%q wants the %s sent to %q instead", x.at.site(), x.method, to.site()).
-			Try("send it there yourself if that is meant")
+		return tool.Errorf(tool.Refused, "%q redirects the %s to %q", x.at.site(), x.method, to.site()).
+			Try("send it to that URL, if this is intended")
 	}
 	x.body = nil
 	dropForOtherOrigin(x.header)
 	return nil
 }
 
-// redirectError reports whether an error is about where an answer has led.
+// redirectError adds to an error the URL that redirected.
 func redirectError(from link, err error) error {
 	e := tool.AsError(err)
 	out := tool.Errorf(e.Kind, "%q redirects, and then: %s", from.site(), e.What).Because(err)
@@ -318,30 +319,30 @@ const (
 	maxMethod      = 20
 )
 
-// parseMethod reads how something is asked. "" is GET.
+// parseMethod returns a method in upper case. "" is GET.
 func parseMethod(text string) (string, error) {
 	method := strings.ToUpper(text)
 	switch method {
 	case "":
 		return http.MethodGet, nil
 	case http.MethodConnect, http.MethodTrace, "TRACK":
-		return "", tool.Errorf(tool.Refused, "requests of %s are not sent", method).Try("use GET or POST")
+		return "", tool.Errorf(tool.Refused, "the method %s is not allowed", method).Try("use GET or POST")
 	}
 	if len(method) > maxMethod || !httpguts.ValidHeaderFieldName(method) {
-		return "", tool.Errorf(tool.Invalid, "%q is no method",
+		return "", tool.Errorf(tool.Invalid, "%q is not a method",
 			short(text)).Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
 	return method, nil
 }
 
-// checkHeader reads the headers of a caller, who may set none that is ours or
-// that says who asks.
+// checkHeader returns a copy of the caller's header. It refuses fields that the client
+// sets itself and fields that claim who sends the request.
 func checkHeader(from http.Header) (http.Header, error) {
 	out := make(http.Header, len(from)+3)
 	count, size := 0, 0
 	for name, values := range from {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, tool.Errorf(tool.Invalid, "%q is no name of a header",
+			return nil, tool.Errorf(tool.Invalid, "%q is not a name of a header",
 				short(name)).Try("use letters, digits and dashes")
 		}
 		if why := reservedHeader(name); why != "" {
@@ -349,43 +350,43 @@ func checkHeader(from http.Header) (http.Header, error) {
 		}
 		for _, value := range values {
 			if !httpguts.ValidHeaderFieldValue(value) {
-				return nil, tool.Errorf(tool.Invalid, "the value of the header %s holds a control character",
-					short(name)).Try("leave it out")
+				return nil, tool.Errorf(tool.Invalid, "the value of the header %s contains a control character",
+					short(name)).Try("remove it")
 			}
 			count, size = count+1, size+len(name)+len(value)
 			out.Add(name, strings.TrimSpace(value))
 		}
 	}
 	if count > maxHeaders || size > maxHeaderBytes {
-		return nil, tool.Errorf(tool.TooLarge, "the request has %d headers of %d bytes, and the most are %d of %d",
+		return nil, tool.Errorf(tool.TooLarge, "the request has %d headers with %d bytes, the maximum is %d with %d",
 			count, size, maxHeaders, maxHeaderBytes).Try("send fewer")
 	}
 	return out, nil
 }
 
-// reservedHeader says what to do instead of setting a header, or "" for one that may
-// be set. Some servers take _ for -.
+// reservedHeader returns what to do instead of setting a header field, or "" if it may
+// be set. It treats _ as -, as some servers do.
 func reservedHeader(name string) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {
 	case "authorization", "cookie", "cookie2", "set-cookie", "set-cookie2", "authentication-info", "www-authenticate":
-		return "use an auth profile, which the operator sets up"
+		return "use auth_profile, which names a credential of the operator"
 	case "host", "content-length", "expect", "date", "connection", "keep-alive", "te", "trailer", "transfer-encoding",
 		"upgrade", "http2-settings", "sec-websocket-key":
-		return "leave it out; it follows from the request"
+		return "omit it; it is set automatically"
 	case "forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip",
 		"x-original-url", "x-rewrite-url", "x-original-host", "x-host":
-		return "leave it out; requests are not forwarded for others"
+		return "omit it; requests are not forwarded"
 	case "x-http-method-override", "x-http-method", "x-method-override":
-		return "say the method itself"
+		return "set method instead"
 	}
 	if strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded") {
-		return "leave it out; requests are not forwarded for others"
+		return "omit it; requests are not forwarded"
 	}
 	return ""
 }
 
-// dropForOtherOrigin drops the headers that are not for another origin.
+// dropForOtherOrigin removes the fields that must not be sent to another origin.
 func dropForOtherOrigin(h http.Header) {
 	for name := range h {
 		if !slices.Contains([]string{"Accept", "Accept-Language", "User-Agent"}, name) {
@@ -394,7 +395,7 @@ func dropForOtherOrigin(h http.Header) {
 	}
 }
 
-// dropBodyHeaders drops the headers that are about a body.
+// dropBodyHeaders removes the fields about a body.
 func dropBodyHeaders(h http.Header) {
 	for name := range h {
 		if strings.HasPrefix(name, "Content-") || name == "Digest" {

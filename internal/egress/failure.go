@@ -13,20 +13,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// timeoutError is why a request ends that took all of its time.
+// timeoutError is the cause of a request that took too long.
 type timeoutError struct{ within time.Duration }
 
-func (e *timeoutError) Error() string { return "the request was not done within " + e.within.String() }
+func (e *timeoutError) Error() string { return "the request took more than " + e.within.String() }
 
-// errStalled is why a body ends of which nothing comes any more.
-var errStalled = errors.New("nothing more of the body came")
+// errStalled is the cause of a body that stopped arriving.
+var errStalled = errors.New("the body stopped arriving")
 
-// transportError is what happened between us and a host.
+// transportError is an error of the connection to a host.
 type transportError struct{ error }
 
 func (e *transportError) Unwrap() error { return e.error }
 
-// failure puts into words, for a model, why a request failed.
+// failure returns the error that a model sees for a failed request.
 func failure(ctx context.Context, at link, err error) error {
 	var known *tool.Error
 	var late *timeoutError
@@ -35,12 +35,12 @@ func failure(ctx context.Context, at link, err error) error {
 	switch {
 	case errors.Is(cause, errClosed) || errors.Is(err, errClosed):
 		return tool.Errorf(tool.Unavailable,
-			"nothing is asked of the web any more: the server is stopping").Because(err)
+			"the server is stopping").Because(err)
 	case errors.As(err, &known):
 		return known
 	case errors.As(cause, &late):
-		return tool.Errorf(tool.Timeout, "%q was not done within %s", at.site(),
-			late.within).Try("ask for less, or try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q did not complete within %s", at.site(),
+			late.within).Try("request less, increase the timeout, or try again later").Because(err)
 	case errors.Is(cause, errStalled):
 		return tool.Errorf(tool.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
 	case cause != nil:
@@ -51,7 +51,7 @@ func failure(ctx context.Context, at link, err error) error {
 	return tool.AsError(err)
 }
 
-// transportFailure reads what the transport says of a connection.
+// transportFailure returns the error for an error of the transport.
 func transportFailure(at link, err error) error {
 	site := at.site()
 	var timeout net.Error
@@ -60,25 +60,25 @@ func transportFailure(at link, err error) error {
 	what, next := "%q cannot be reached", "check its name, or try again later"
 	switch reason, secure := tlsReason(err); {
 	case secure:
-		what, next = "%q is not asked: "+reason, "use another host, or http if nothing secret is in it"
+		what, next = "%q has no secure connection: "+reason, "use another host, or http if nothing secret is in it"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).Try("try again later").Because(err)
 	case has("headers exceeded"), has("header list larger"), has("1xx"):
-		return tool.Errorf(tool.TooLarge, "the head of the answer of %q is too long",
-			site).Try("ask for another page").Because(err)
+		return tool.Errorf(tool.TooLarge, "the response header of %q is too large",
+			site).Try("use another URL").Because(err)
 	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"),
 		has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"),
 		has("too many transfer encodings"):
-		what, next = "%q does not answer as a web server does", "check the port, and whether it is https or http there"
+		what, next = "the response of %q is not valid HTTP", "check the port, and whether it uses https or http"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), has("connection reset"),
 		has("server closed idle connection"):
-		what, next = "%q closed the connection without an answer",
-			"try again, or check whether it is https or http there"
+		what, next = "%q closed the connection without a response",
+			"try again, or check whether it uses https or http"
 	}
 	return tool.Errorf(tool.Unavailable, what, site).Try("%s", next).Because(err)
 }
 
-// tlsReason says why a connection is not secure.
+// tlsReason returns why a connection is not secure.
 func tlsReason(err error) (reason string, is bool) {
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError
@@ -90,15 +90,15 @@ func tlsReason(err error) (reason string, is bool) {
 	case errors.As(err, &name):
 		return "its certificate is for another host", true
 	case errors.As(err, &authority):
-		return "nobody who is known here has signed its certificate", true
+		return "its certificate is signed by an unknown authority", true
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired, or is not valid yet", true
 	case errors.As(err, &invalid), errors.As(err, &checked):
 		return "its certificate is not valid", true
 	case errors.As(err, &record):
-		return "it does not speak TLS there", true
+		return "the port does not use TLS", true
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
-		return "no secure connection could be agreed on", true
+		return "the TLS handshake failed", true
 	}
 	return "", false
 }

@@ -18,17 +18,17 @@ const (
 	maxLabel = 63
 )
 
-// A Target is a host and a port, in the one way that each is written.
+// A Target is a host and a port in normal form.
 type Target struct {
 	Host string // lower case, ASCII, without a dot at the end; an address as netip writes it
 	Port uint16
 	Addr netip.Addr // when Host is an address
 }
 
-// String writes an address of IPv6 in brackets.
+// String returns host:port, with an IPv6 address in brackets.
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port))) }
 
-// ParseTarget reads host:port as a stranger wrote it.
+// ParseTarget parses host:port.
 func ParseTarget(text string) (Target, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -36,16 +36,16 @@ func ParseTarget(text string) (Target, error) {
 	}
 	bracketed := strings.HasPrefix(text, "[")
 	if bracketed != strings.Contains(host, ":") {
-		return Target{}, invalidTarget(text, "has brackets that do not belong there")
+		return Target{}, invalidTarget(text, "has misplaced brackets")
 	}
 	return NewTarget(host, port)
 }
 
-// NewTarget reads a host, without brackets, and a port.
+// NewTarget parses a host, without brackets, and a port.
 func NewTarget(host, port string) (Target, error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return Target{}, invalidTarget(port, "is no port")
+		return Target{}, invalidTarget(port, "is not a port")
 	}
 	name, addr, err := normalizeHost(host)
 	if err != nil {
@@ -59,19 +59,19 @@ func invalidTarget(text, what string) error {
 		text = text[:maxHost] + "..."
 	}
 	return tool.Errorf(tool.Invalid, "%q %s", text,
-		what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
+		what).Try("use a host such as example.org or 192.0.2.1, and a port from 1 to 65535")
 }
 
-// Why a host is none.
+// The reasons why a text is not a host.
 var (
-	errCharacters = errors.New("holds characters that are in no host")
+	errCharacters = errors.New("contains characters that are invalid in a host")
 	errShape      = errors.New("is not a host")
-	errNotation   = errors.New("is an address in an odd notation")
+	errNotation   = errors.New("is an address in an ambiguous notation")
 )
 
-// normalizeHost brings a host to the one way it is written. What some program may take
-// for an address in another notation is an error: it would be looked up here and
-// be an address there.
+// normalizeHost returns a host in normal form. It refuses addresses in other notations
+// (octal, hexadecimal, a single number, missing parts): a resolver would treat them as
+// names, but other programs as addresses.
 func normalizeHost(host string) (string, netip.Addr, error) {
 	if len(host) > 4*maxHost || !utf8.ValidString(host) ||
 		strings.ContainsAny(host, "/\\@?#%[]<>\"'`{}|^*!$&()+,;=~ ") {
@@ -101,7 +101,7 @@ func normalizeHost(host string) (string, netip.Addr, error) {
 	return name, netip.Addr{}, checkLabels(name)
 }
 
-// toASCII writes a name as it is looked up.
+// toASCII returns a name as a resolver gets it.
 func toASCII(host string) (string, error) {
 	plain := true
 	for i := range len(host) {
@@ -120,7 +120,7 @@ func toASCII(host string) (string, error) {
 	return name, nil
 }
 
-// isNumeric tells labels at the end of a name that make it an address to some.
+// isNumeric reports whether a name with this last label is an address for some programs.
 func isNumeric(label string) bool {
 	if hex, is := strings.CutPrefix(label, "0x"); is {
 		return strings.Trim(hex, "0123456789abcdef") == ""
@@ -143,7 +143,7 @@ func checkLabels(name string) error {
 	return nil
 }
 
-// isInternalName tells names that lead inside wherever they are looked up.
+// isInternalName reports whether a name is one of a local network.
 func isInternalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
@@ -162,7 +162,7 @@ func isSubdomain(host, top string) bool {
 	return ok && len(rest) > 1 && rest[len(rest)-1] == '.'
 }
 
-// parsePattern reads a pattern of an operator.
+// parsePattern parses a pattern of the operator.
 func parsePattern(text string) (pattern, error) {
 	p := pattern{}
 	host, err := p.cutPort(text)
@@ -181,9 +181,9 @@ func parsePattern(text string) (pattern, error) {
 	return p, nil
 }
 
-var errPattern = errors.New("a host is written as example.org, *.example.org or *, with or without :port")
+var errPattern = errors.New("use example.org, *.example.org or *, with or without :port")
 
-// cutPort takes the port off a pattern, and the brackets.
+// cutPort sets the port of a pattern, and returns its host without brackets.
 func (p *pattern) cutPort(text string) (host string, err error) {
 	bracketed := strings.HasPrefix(text, "[")
 	switch {

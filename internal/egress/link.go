@@ -11,14 +11,14 @@ import (
 
 const maxURL = 8 << 10
 
-// A link is a URL that can be asked: of http or https, without a user or a
-// fragment, its host written in the one way that there is.
+// A link is a URL that may be requested: http or https, without user and fragment, with
+// its host in normal form.
 type link struct {
 	url    *url.URL
 	target Target
 }
 
-// parseLink reads a URL as a stranger wrote it. Nothing is looked up.
+// parseLink parses and checks a URL. It does not look up the host.
 func parseLink(text string) (link, error) {
 	u, err := parseURL(text, url.Parse)
 	if err != nil {
@@ -27,7 +27,7 @@ func parseLink(text string) (link, error) {
 	return newLink(u)
 }
 
-// resolve reads where an answer from l redirects to.
+// resolve returns the link for the Location of a redirect from l.
 func (l link) resolve(location string) (link, error) {
 	u, err := parseURL(strings.Trim(location, " \t"), l.url.Parse)
 	if err != nil {
@@ -36,24 +36,24 @@ func (l link) resolve(location string) (link, error) {
 	return newLink(u)
 }
 
-// parseURL refuses what programs read in more ways than one.
+// parseURL refuses URLs that programs parse in different ways.
 func parseURL(text string, how func(string) (*url.URL, error)) (*url.URL, error) {
 	if len(text) > maxURL {
-		return nil, tool.Errorf(tool.Invalid, "the URL has %d bytes, and the most is %d", len(text),
-			maxURL).Try("send what is long in the body of a request")
+		return nil, tool.Errorf(tool.Invalid, "the URL has %d bytes, the maximum is %d", len(text),
+			maxURL).Try("send long values in the request body")
 	}
 	for i := range len(text) {
 		if b := text[i]; b < ' ' || b == 0x7f || b == '\\' {
 			return nil,
 				tool.Errorf(tool.Invalid,
-					"the URL holds a control character or a backslash").Try("leave it out, or write it with a percent sign, as %%5C")
+					"the URL contains a control character or a backslash").Try("remove it, or escape it, such as %%5C")
 		}
 	}
 	u, err := how(text)
 	if err != nil {
 		return nil,
 			tool.Errorf(tool.Invalid,
-				"this is not a URL").Try("write it as https://example.org/path, with %%25 for a percent sign").Because(err)
+				"the URL is invalid").Try("use a URL such as https://example.org/path, with %%25 for a percent sign").Because(err)
 	}
 	return u, nil
 }
@@ -63,15 +63,17 @@ func newLink(u *url.URL) (link, error) {
 	case u.Scheme == "" && u.Host == "":
 		return link{},
 			tool.Errorf(tool.Invalid,
-				"the URL does not begin with https://").Try("write it whole, as https://example.org/path")
+				"the URL does not begin with https://").Try("use a complete URL, such as https://example.org/path")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return link{}, tool.Errorf(tool.Invalid, "URLs of %q are not asked",
-			short(u.Scheme)).Try("use one of https or http")
+		return link{}, tool.Errorf(tool.Invalid, "the scheme %q is not supported",
+			short(u.Scheme)).Try("use https or http")
 	case u.User != nil:
 		return link{},
-			tool.Errorf(tool.Invalid, "the URL holds a user").Try("leave it out; credentials come from an auth profile")
+			tool.Errorf(tool.Invalid,
+				"the URL contains a user").Try("remove it, and set auth_profile to use a credential")
 	case u.Opaque != "" || u.Host == "":
-		return link{}, tool.Errorf(tool.Invalid, "the URL has no host").Try("write it as https://example.org/path")
+		return link{},
+			tool.Errorf(tool.Invalid, "the URL has no host").Try("use a URL such as https://example.org/path")
 	}
 	port, usual := u.Port(), defaultPort(u.Scheme)
 	if port == "" {
@@ -111,8 +113,8 @@ func short(text string) string {
 	return text
 }
 
-// escapeQuery writes what is in no request as it is. url.URL keeps a query as it
-// came.
+// escapeQuery escapes the characters that are invalid in a query. url.URL does not
+// change them.
 func escapeQuery(q string) string {
 	const hex = "0123456789ABCDEF"
 	var out strings.Builder
@@ -126,17 +128,17 @@ func escapeQuery(q string) string {
 	return out.String()
 }
 
-// origin returns what credentials, cookies and headers belong to.
+// origin returns scheme, host and port, to which credentials, cookies and headers belong.
 func (l link) origin() string { return l.url.Scheme + "://" + l.target.String() }
 
-// String returns the URL as it is asked.
+// String returns the URL in normal form.
 func (l link) String() string { return l.url.String() }
 
-// site names a link in an error: its query may hold what nobody should see.
+// site returns a link without path and query, which may contain secrets, for errors.
 func (l link) site() string { return l.url.Scheme + "://" + l.url.Host }
 
-// isNonHTTPPort reports whether something else than HTTP is usual at a port. A request
-// may be read as a command there.
+// isNonHTTPPort reports whether a port is usual for another protocol, whose server may
+// interpret an HTTP request as its own commands.
 func isNonHTTPPort(port uint16) bool {
 	_, is := slices.BinarySearch([]uint16{1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79,
 		87, 95, 101, 102, 103, 104, 109, 110, 111,
@@ -147,14 +149,14 @@ func isNonHTTPPort(port uint16) bool {
 	return is
 }
 
-// checkLink reports whether a link may be asked for under rules, before it is looked up.
+// checkLink returns an error if a link may not be requested because of its name or port.
 func (r *rules) checkLink(l link) error {
 	if err := r.checkName(l.target); err != nil {
 		return err
 	}
 	named := func(p pattern) bool { return p.port != 0 && p.matches(l.target) }
 	if isNonHTTPPort(l.target.Port) && !r.isPrivate(l.target) && !slices.ContainsFunc(r.allow, named) {
-		return tool.Errorf(tool.Refused, "port %d is not one of the web",
+		return tool.Errorf(tool.Refused, "port %d is for another protocol",
 			l.target.Port).Try("use port 443 or 80; the operator can allow a host with this port")
 	}
 	return nil

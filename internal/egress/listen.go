@@ -11,13 +11,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// maxSocket is how long the path of a socket may be on any system.
+// maxSocket is the maximum length of a socket's path that all systems allow.
 const maxSocket = 103
 
-// Listen makes a socket that only its owner can reach, in dir, which is made if
-// it is not there. Where the path is too long for a socket it is made in a
-// directory of its own among the temporary files. Closing the listener removes
-// what was made.
+// Listen creates a socket in dir that only its owner can reach, and dir if necessary. If
+// the path is too long for a socket, it uses a new directory for temporary files.
+// Closing the listener removes what Listen created.
 func Listen(dir string) (socket string, l net.Listener, err error) {
 	if err := private.MakeDir(dir); err != nil {
 		return "", nil, err
@@ -30,7 +29,7 @@ func Listen(dir string) (socket string, l net.Listener, err error) {
 			return "", nil, err
 		}
 		if socket = filepath.Join(made, name); len(socket) > maxSocket {
-			return "", nil, errors.Join(fmt.Errorf("%s is too long a path for a socket; set TMPDIR to a shorter one",
+			return "", nil, errors.Join(fmt.Errorf("%s is too long for a socket; set TMPDIR to a shorter path",
 				socket), os.Remove(made))
 		}
 	}
@@ -50,7 +49,7 @@ func Listen(dir string) (socket string, l net.Listener, err error) {
 	return socket, &listener{Listener: l, dir: made}, nil
 }
 
-// A listener removes the directory that was made for it.
+// A listener removes its directory when it is closed.
 type listener struct {
 	net.Listener
 	dir string

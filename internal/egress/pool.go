@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// idleConnTimeout is how long a connection is kept for the next request.
+// idleConnTimeout is how long an idle connection is kept.
 const idleConnTimeout = time.Minute
 
-// A pool has the connections that were made under one set of rules. They are
-// used under no other.
+// A pool has the connections that were made under one set of rules. They are not used
+// under any other.
 type pool struct {
 	client    *Client
 	rules     *rules
@@ -21,7 +21,7 @@ type pool struct {
 	dialFunc  dialFunc
 	robots    *robotsCache
 
-	uses    int // entry the client's
+	uses    int // guarded by client.mu
 	retired bool
 
 	mu     sync.Mutex
@@ -41,7 +41,7 @@ func newPool(c *Client, r Rules) (*pool, error) {
 		DialContext:            p.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.o.Roots},
 		TLSHandshakeTimeout:    l.Connect,
-		DisableCompression:     true, // what a body costs while it expands is ours to bound
+		DisableCompression:     true, // body decompresses, and limits what that costs
 		MaxIdleConns:           l.Conns,
 		MaxIdleConnsPerHost:    l.PerHost,
 		MaxConnsPerHost:        l.PerHost,
@@ -62,7 +62,7 @@ func newPool(c *Client, r Rules) (*pool, error) {
 	return p, nil
 }
 
-// dial makes a connection that is closed with the pool.
+// dial makes a connection that the pool closes when it is closed.
 func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.client.o.Limits.Connect)
 	defer cancel()
@@ -78,7 +78,7 @@ func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, err
 	return p.track(conn)
 }
 
-// track notes that a connection is open.
+// track registers an open connection.
 func (p *pool) track(conn net.Conn) (net.Conn, error) {
 	held := &pooledConn{Conn: conn, pool: p}
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (p *pool) track(conn net.Conn) (net.Conn, error) {
 	return held, nil
 }
 
-// close closes all connections and makes no others.
+// close closes all connections. No new ones can be made.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.cancel()
@@ -103,7 +103,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 	p.transport.CloseIdleConnections()
 	for conn := range open {
-		_ = conn.Close() // it may have been the host's to close
+		_ = conn.Close() // the host may have closed it
 	}
 }
 
@@ -114,7 +114,7 @@ type pooledConn struct {
 	once sync.Once
 }
 
-// Close gives the place of the connection back.
+// Close closes the connection and releases its slot.
 func (c *pooledConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {

@@ -15,48 +15,46 @@ import (
 )
 
 const (
-	maxHead            = 64 << 10         // bytes of what asks for a connection
-	headTimeout        = 15 * time.Second // for all of it
+	maxHead            = 64 << 10         // maximum size of a request header
+	headTimeout        = 15 * time.Second // to receive it
 	defaultProxyConns  = 256
-	defaultIdleTimeout = 10 * time.Minute // entry a connection on which nothing moves
+	defaultIdleTimeout = 10 * time.Minute // of a connection without traffic
 	bufferSize         = 32 << 10
 )
 
-// ProxyOptions say how a Proxy serves. The zero values of its numbers are fit
-// for one sandbox.
+// ProxyOptions configure a Proxy. The default numbers fit one sandbox.
 type ProxyOptions struct {
 	Dialer      *Dialer
-	MaxConns    int           // connections at once; more wait
-	IdleTimeout time.Duration // before a connection on which nothing moves is closed
-	// OnEvent is told of every connection that was asked for, when it has ended or
-	// was refused. It is called concurrently.
+	MaxConns    int           // at once; others wait
+	IdleTimeout time.Duration // closes a connection without traffic
+	// OnEvent is called when a connection or an HTTP request has ended or was refused.
+	// It is called concurrently.
 	OnEvent func(ProxyEvent)
-	// OnRefused is told why nothing is connected to or asked, before whoever wanted
-	// it gets a status and no words: a browser would show them as if a page had
-	// said them. nil: there are words. It is called concurrently.
+	// OnRefused is called with the reason before a request is refused. The response then
+	// has no body, because a browser would show it as if it came from the page. nil: the
+	// body has the reason. It is called concurrently.
 	OnRefused func(to Target, err error)
-	Log       *slog.Logger // nil: silent
+	Log       *slog.Logger // nil: no log
 }
 
-// A ProxyEvent is what became of one connection, or of one request of HTTP.
+// A ProxyEvent describes one connection, or one HTTP request.
 type ProxyEvent struct {
-	Target   Target // the zero Target where none could be read
-	Err      error  // why it was not made; nil when it was
-	Sent     int64  // bytes of the client's
+	Target   Target // zero if it could not be parsed
+	Err      error  // why it failed; nil if it did not
+	Sent     int64  // bytes from the client
 	Received int64
 	Started  time.Time
 	Duration time.Duration
 }
 
-// A Proxy is a Dialer for programs that cannot connect by themselves. On one
-// listener it speaks HTTP, with CONNECT and without, and SOCKS5. Names are
-// looked up here and nowhere else.
+// A Proxy makes a Dialer available to programs. One listener serves HTTP, with and
+// without CONNECT, and SOCKS5. The proxy looks up all names.
 type Proxy struct {
 	o         ProxyOptions
 	transport *http.Transport
 }
 
-// NewProxy makes a proxy that serves nothing yet.
+// NewProxy returns a proxy. Serve starts it.
 func NewProxy(o ProxyOptions) *Proxy {
 	if o.MaxConns == 0 {
 		o.MaxConns = defaultProxyConns
@@ -70,7 +68,7 @@ func NewProxy(o ProxyOptions) *Proxy {
 	p := &Proxy{o: o}
 	p.transport = &http.Transport{
 		DialContext:            o.Dialer.DialContext,
-		DisableCompression:     true, // it is the client's to ask for
+		DisableCompression:     true, // the client decides about compression
 		MaxIdleConns:           o.MaxConns,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        time.Minute,
@@ -80,8 +78,7 @@ func NewProxy(o ProxyOptions) *Proxy {
 	return p
 }
 
-// Serve takes connections until ctx ends, and returns when all have ended. It
-// closes l.
+// Serve serves connections until ctx ends, and returns when all have ended. It closes l.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -108,7 +105,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			}
 			return nil
 		case err != nil:
-			return fmt.Errorf("the proxy takes no more connections: %w", err)
+			return fmt.Errorf("the proxy cannot accept connections: %w", err)
 		}
 		all.Go(func() {
 			defer func() { <-places }()
@@ -117,7 +114,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// accept waits a little where there are too many files open.
+// accept retries if there are too many open files.
 func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		conn, err := l.Accept()
@@ -134,11 +131,11 @@ func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	}
 }
 
-// handle serves one connection. A panic ends it and nothing else.
+// handle serves one connection. A panic ends only this connection.
 func (p *Proxy) handle(ctx context.Context, conn net.Conn) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.o.Log.Error("panic in the proxy", "panic", r)
+			p.o.Log.Error("the proxy panicked", "panic", r)
 		}
 		_ = conn.Close()
 	}()
@@ -162,13 +159,13 @@ func (p *Proxy) handle(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// A clientConn is who asks for connections. What it sends is bounded until the head
-// has been read.
+// A clientConn is the connection of a program. Until its request header has been read,
+// its size and time are limited.
 type clientConn struct {
 	net.Conn
 	in          *bufio.Reader
 	idle        time.Duration
-	headLeft    int // bytes of the head
+	headLeft    int // bytes that the header may still have
 	readingHead bool
 }
 
@@ -179,7 +176,7 @@ func newClientConn(conn net.Conn, idle time.Duration) *clientConn {
 	return c
 }
 
-// expectHead gives what asks for the next connection a time and a size.
+// expectHead limits size and time of the next request header.
 func (c *clientConn) expectHead(within time.Duration) {
 	c.readingHead, c.headLeft = true, maxHead
 	_ = c.SetReadDeadline(time.Now().Add(within))
@@ -187,9 +184,9 @@ func (c *clientConn) expectHead(within time.Duration) {
 
 func (c *clientConn) endHead() { c.readingHead = false }
 
-var errHeadTooLarge = errors.New("the request is too long")
+var errHeadTooLarge = errors.New("the request is too large")
 
-// clientReader are what a client sends, not buffered.
+// clientReader reads from a client without a buffer.
 type clientReader clientConn
 
 func (b *clientReader) Read(to []byte) (int, error) {
@@ -205,7 +202,7 @@ func (b *clientReader) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// report tells of a connection that has ended.
+// report calls OnEvent.
 func (p *Proxy) report(v ProxyEvent) {
 	if p.o.OnEvent != nil {
 		v.Duration = time.Since(v.Started)
@@ -213,7 +210,7 @@ func (p *Proxy) report(v ProxyEvent) {
 	}
 }
 
-// dialFunc dials a target. An error has been noted.
+// connect dials a target, and reports errors.
 func (p *Proxy) connect(ctx context.Context, t Target, began time.Time) (net.Conn, error) {
 	conn, err := p.o.Dialer.Dial(ctx, t)
 	if err != nil {

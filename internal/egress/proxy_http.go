@@ -17,17 +17,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// request serves one request of HTTP, and reports whether another may follow on
-// the same connection.
+// request serves one HTTP request, and reports whether another may follow on the same
+// connection.
 func (p *Proxy) request(ctx context.Context, c *clientConn) (more bool) {
 	began := time.Now()
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
 		if errors.Is(err, errHeadTooLarge) {
-			p.writeError(c, Target{}, tool.Errorf(tool.TooLarge, "the head of the request has more than %d bytes",
+			p.writeError(c, Target{}, tool.Errorf(tool.TooLarge, "the request header has more than %d bytes",
 				maxHead))
 		} else if !errors.Is(err, io.EOF) {
-			p.writeError(c, Target{}, tool.Errorf(tool.Invalid, "this is not a request to a proxy"))
+			p.writeError(c, Target{}, tool.Errorf(tool.Invalid, "this is not an HTTP request"))
 		}
 		return false
 	}
@@ -45,7 +45,7 @@ func (p *Proxy) request(ctx context.Context, c *clientConn) (more bool) {
 	return p.forward(ctx, c, r, t, began)
 }
 
-// requestTarget reads where a request should go.
+// requestTarget returns the target of a request.
 func requestTarget(r *http.Request) (Target, error) {
 	if r.Method == http.MethodConnect {
 		return ParseTarget(r.RequestURI)
@@ -53,12 +53,12 @@ func requestTarget(r *http.Request) (Target, error) {
 	switch {
 	case r.URL.Scheme == "" || r.URL.Host == "":
 		return Target{}, tool.Errorf(tool.Invalid,
-			"a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
+			"a request to a proxy needs a complete URL").Try("set http_proxy, and do not use it as a server")
 	case r.URL.Scheme != "http":
-		return Target{}, tool.Errorf(tool.Refused, "URLs of %q are not fetched for others",
+		return Target{}, tool.Errorf(tool.Refused, "the scheme %q is not supported",
 			r.URL.Scheme).Try("use http, or CONNECT for https")
 	case r.URL.User != nil:
-		return Target{}, tool.Errorf(tool.Refused, "the URL holds a user").Try("send credentials in a header")
+		return Target{}, tool.Errorf(tool.Refused, "the URL contains a user").Try("send credentials in a header")
 	}
 	port := r.URL.Port()
 	if port == "" {
@@ -88,7 +88,7 @@ func (p *Proxy) tunnel(ctx context.Context, c *clientConn, t Target, began time.
 	p.report(v)
 }
 
-// forward sends a request on, and the answer back.
+// forward forwards a request and its response.
 func (p *Proxy) forward(ctx context.Context, c *clientConn, r *http.Request, t Target, began time.Time) (more bool) {
 	v := ProxyEvent{Target: t, Started: began}
 	defer func() { p.report(v) }()
@@ -105,8 +105,8 @@ func (p *Proxy) forward(ctx context.Context, c *clientConn, r *http.Request, t T
 	}
 	res, err := p.transport.RoundTrip(out)
 	v.Sent = body.n.Load()
-	if err == nil && res.StatusCode < http.StatusOK { // it speaks another protocol from here on
-		err = errors.Join(errors.New("the host changes the protocol"), res.Body.Close())
+	if err == nil && res.StatusCode < http.StatusOK { // it switches to another protocol
+		err = errors.Join(errors.New("the host switched to another protocol"), res.Body.Close())
 	}
 	if err != nil {
 		v.Err = dialError(t, err)
@@ -119,13 +119,13 @@ func (p *Proxy) forward(ctx context.Context, c *clientConn, r *http.Request, t T
 	return again && err == nil
 }
 
-// forwardedRequest returns the request as the host gets it.
+// forwardedRequest returns the request for the host.
 func forwardedRequest(ctx context.Context, r *http.Request, t Target, body io.ReadCloser) *http.Request {
 	header := r.Header.Clone()
 	dropHopHeaders(header)
 	header.Del("Expect")
 	if _, says := header["User-Agent"]; !says {
-		header["User-Agent"] = nil // or one is made up
+		header["User-Agent"] = nil // otherwise Go adds its own
 	}
 	u := *r.URL
 	u.Host, u.Fragment = t.String(), ""
@@ -134,7 +134,7 @@ func forwardedRequest(ctx context.Context, r *http.Request, t Target, body io.Re
 	return out.WithContext(ctx)
 }
 
-// dropHopHeaders removes what is between two neighbours only.
+// dropHopHeaders removes the header fields that are for one connection only.
 func dropHopHeaders(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -158,8 +158,8 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// writeResponse writes what a host has answered. again is made false where the client
-// cannot tell the end from that of the connection.
+// writeResponse writes the response of a host. It sets again to false if the client can
+// recognize the end of the response only by the end of the connection.
 func (c *clientConn) writeResponse(res *http.Response, r *http.Request, again *bool) (n int64, err error) {
 	bare := r.Method == http.MethodHead || res.StatusCode == http.StatusNoContent ||
 		res.StatusCode == http.StatusNotModified
@@ -203,7 +203,7 @@ func (c *clientConn) writeResponse(res *http.Response, r *http.Request, again *b
 	return n, err
 }
 
-// deadlineWriter gives each write to a client its time.
+// deadlineWriter sets a deadline for each write.
 type deadlineWriter struct{ c *clientConn }
 
 func (s deadlineWriter) Write(b []byte) (int, error) {
@@ -211,7 +211,7 @@ func (s deadlineWriter) Write(b []byte) (int, error) {
 	return s.c.Conn.Write(b)
 }
 
-// countingBody is a body that is counted.
+// countingBody counts the bytes of a body.
 type countingBody struct {
 	in io.Reader
 	n  atomic.Int64
@@ -223,12 +223,10 @@ func (b *countingBody) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the rest unread: it may have no end. Its connection is not used
-// again.
+// Close does not read the rest, which may be endless. The connection is not reused.
 func (b *countingBody) Close() error { return nil }
 
-// writeError answers with an error, in words for whoever reads the command's output,
-// unless somebody else is told.
+// writeError sends an error response, with the error as its body unless OnRefused is set.
 func (p *Proxy) writeError(c *clientConn, t Target, err error) {
 	status, text := statusOf(err), tool.AsError(err).Error()+"\n"
 	if p.o.OnRefused != nil {
@@ -239,7 +237,7 @@ func (p *Proxy) writeError(c *clientConn, t Target, err error) {
 	_,
 		_ = fmt.Fprintf(c,
 		"HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), len(text), text) // a client that is gone needs no answer
+		status, http.StatusText(status), len(text), text) // the client may have disconnected
 }
 
 func statusOf(err error) int {

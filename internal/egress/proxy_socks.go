@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// What SOCKS5 says, by RFC 1928.
+// The constants of SOCKS5, from RFC 1928.
 const (
 	socksVersion = 5
 	socksConnect = 1
@@ -31,10 +31,10 @@ const (
 	socksTTLExpired         = 6
 	socksUnsupportedCommand = 7
 	socksUnsupportedAddress = 8
-	socksReplyPadding       = "\x00\x01\x00\x00\x00\x00\x00\x00" // an address that tells nothing
+	socksReplyPadding       = "\x00\x01\x00\x00\x00\x00\x00\x00" // an empty address
 )
 
-// socks serves a client that speaks SOCKS5.
+// socks serves a client of SOCKS5.
 func (p *Proxy) socks(ctx context.Context, c *clientConn) {
 	began := time.Now()
 	t, err := readSocks(c.in, c.Conn)
@@ -44,7 +44,7 @@ func (p *Proxy) socks(ctx context.Context, c *clientConn) {
 	}
 	upstream, err := p.connect(ctx, t, began)
 	if err != nil {
-		_ = socksReply(c.Conn, socksCode(err)) // it is closed either way
+		_ = socksReply(c.Conn, socksCode(err)) // the connection is closed anyway
 		return
 	}
 	if err := socksReply(c.Conn, socksSucceeded); err != nil {
@@ -76,7 +76,7 @@ func socksCode(err error) byte {
 	return socksFailed
 }
 
-// readSocks reads a greeting and a request. What is wrong with them is answered.
+// readSocks reads a greeting and a request, and replies to invalid ones.
 func readSocks(in io.Reader, out io.Writer) (Target, error) {
 	if err := socksGreeting(in, out); err != nil {
 		return Target{}, err

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A relay carries bytes both ways until both sides have ended, or nothing has
-// moved for too long.
+// A relay copies bytes in both directions until both sides have ended, or nothing was
+// copied for too long.
 type relay struct {
 	client     *clientConn
 	upstream   net.Conn
-	lastActive atomic.Int64 // when something moved, in nanoseconds
+	lastActive atomic.Int64 // in nanoseconds
 }
 
-// relayConns relays, and returns how much went where.
+// relayConns relays, and returns how many bytes it copied in each direction.
 func relayConns(ctx context.Context, c *clientConn, upstream net.Conn) (sent, received int64) {
 	defer upstream.Close()
 	stop := context.AfterFunc(ctx, func() { _ = upstream.Close() })
@@ -36,8 +36,8 @@ func relayConns(ctx context.Context, c *clientConn, upstream net.Conn) (sent, re
 
 func (r *relay) touch() { r.lastActive.Store(time.Now().UnixNano()) }
 
-// copy copies one way. from is where in comes from. The end of it is passed on,
-// and the other way goes on; an error ends both.
+// copy copies one direction. in reads from the connection from. At the end of the input
+// it closes the write side of to, and the other direction continues; an error ends both.
 func (r *relay) copy(to, from net.Conn, in io.Reader) (n int64) {
 	buf := make([]byte, bufferSize)
 	for {
@@ -65,5 +65,5 @@ func (r *relay) copy(to, from net.Conn, in io.Reader) (n int64) {
 	return n
 }
 
-// active reports whether the other way is in use.
+// active reports whether something was copied recently in any direction.
 func (r *relay) active() bool { return time.Since(time.Unix(0, r.lastActive.Load())) < r.client.idle }

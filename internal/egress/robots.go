@@ -14,29 +14,29 @@ import (
 
 const (
 	maxRobots     = 500 << 10 // bytes of a robots.txt that are read
-	maxOrigins    = 128       // whose robots.txt is kept
-	maxKeptRobots = 64 << 10  // bytes of one that is kept
+	maxOrigins    = 128       // whose robots.txt is cached
+	maxKeptRobots = 64 << 10  // bytes of rules that are cached
 	robotsTimeout = 10 * time.Second
 	robotsAge     = time.Hour
-	robotsRetry   = time.Minute // after an answer that it cannot be had
+	robotsRetry   = time.Minute // after a server error
 )
 
-// robotsCache are what origins want robots to leave alone, as far as it is known.
+// robotsCache caches the robots.txt of origins.
 type robotsCache struct {
 	mu      sync.Mutex
 	origins map[string]*robotsEntry
 }
 
-// robotsEntry are those of one origin.
+// robotsEntry is the robots.txt of one origin.
 type robotsEntry struct {
-	lock    chan struct{} // held by who reads or fetches them
-	expires time.Time     // they hold; zero: they are not known
+	lock    chan struct{} // held while the rules are read or fetched
+	expires time.Time     // zero: not fetched yet
 	rules   robotRules
 }
 
 func newRobotsCache() *robotsCache { return &robotsCache{origins: map[string]*robotsEntry{}} }
 
-// allow reports whether the robots.txt of an origin lets a link be asked.
+// allow returns an error if the robots.txt of an origin disallows a link.
 func (r *robotsCache) allow(ctx context.Context, c *Client, at link) error {
 	if at.url.Path == "/robots.txt" {
 		return nil
@@ -60,21 +60,21 @@ func (r *robotsCache) allow(ctx context.Context, c *Client, at link) error {
 		}
 	}
 	if !rules.allow(at.url.RequestURI()) {
-		return tool.Errorf(tool.Refused, "the robots.txt of %q does not want %q to be fetched by programs", at.site(),
+		return tool.Errorf(tool.Refused, "the robots.txt of %q disallows %q for programs", at.site(),
 			short(at.url.EscapedPath())).
-			Try("ask another site, or have a person open the page")
+			Try("use another site, or ask the user to open the page")
 	}
 	return nil
 }
 
-// entry returns the wishes of an origin, known or not.
+// entry returns the entry of an origin, and creates it if necessary.
 func (r *robotsCache) entry(origin string) *robotsEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.origins[origin]; w != nil {
 		return w
 	}
-	for other := range r.origins { // whoever has one goes on with it
+	for other := range r.origins { // requests that use an evicted entry are not affected
 		if len(r.origins) < maxOrigins {
 			break
 		}
@@ -85,8 +85,8 @@ func (r *robotsCache) entry(origin string) *robotsEntry {
 	return w
 }
 
-// fetchRobots asks an origin for its robots.txt. One that is not there allows
-// everything, one that cannot be had nothing: RFC 9309, 2.3.1.
+// fetchRobots fetches the robots.txt of an origin. Without one everything is allowed; if
+// the server fails, nothing is: RFC 9309, 2.3.1.
 func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age time.Duration, err error) {
 	answer, err := c.Do(ctx, outbound.Request{URL: at.url.Scheme + "://" + at.url.Host + "/robots.txt", Redirects: 5,
 		MaxBytes: maxRobots, Timeout: robotsTimeout})
@@ -107,7 +107,7 @@ func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age
 	return parseRobots(string(text)), robotsAge, nil
 }
 
-// robotsError reports whether it is robots.txt that could not be had.
+// robotsError adds to an error that it is about robots.txt.
 func robotsError(at link, err error) error {
 	e := tool.AsError(err)
 	out := tool.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
@@ -116,26 +116,26 @@ func robotsError(at link, err error) error {
 }
 
 const (
-	robotName     = "mcp-tools" // caller we are in a robots.txt
+	robotName     = "mcp-tools" // our name in a robots.txt
 	maxRobotRules = 4096
 	maxRobotRule  = 2 << 10
 )
 
-// robotRules are what a robots.txt has for us. The zero robotRules allow
+// robotRules are the rules of a robots.txt that apply to us. The zero robotRules allow
 // everything.
 type robotRules struct {
-	denyAll bool // nothing is allowed
+	denyAll bool // disallows everything
 	rules   []robotRule
 	size    int
 }
 
 type robotRule struct {
-	path  string // with * and $
+	path  string // may contain * and $
 	allow bool
 }
 
-// allow reports whether the rules let a path, with its query, be asked: the longest
-// rule that matches says so, and of two as long the one that allows.
+// allow reports whether a path with its query may be requested. The longest rule that
+// matches decides; of two with the same length, the one that allows.
 func (r robotRules) allow(path string) bool {
 	if r.denyAll {
 		return false
@@ -152,8 +152,8 @@ func (r robotRules) allow(path string) bool {
 	return allowed
 }
 
-// matchesRule takes time in proportion to the path: each part between stars is
-// looked for once, where it comes first.
+// matchesRule takes time in proportion to the path: it searches for each part between
+// stars once, at its first occurrence.
 func matchesRule(rule, path string) bool {
 	rule, whole := strings.CutSuffix(rule, "$")
 	first, rest, stars := strings.Cut(rule, "*")
@@ -177,11 +177,11 @@ func matchesRule(rule, path string) bool {
 	}
 }
 
-// parseRobots reads the groups for us, or else those for everybody.
+// parseRobots returns the rules of the groups for us, or else of the groups for all.
 func parseRobots(text string) robotRules {
 	var ours, everybodys robotRules
-	named, heading := false, false // ours are named somewhere; the line before named somebody
-	var us, all bool               // whom the group is for
+	named, heading := false, false // named: a group is for us; heading: the last line was a user-agent
+	var us, all bool               // the current group is for us, for all
 	for line := range strings.FieldsFuncSeq(strings.TrimPrefix(text, "\ufeff"),
 		func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line, _, _ = strings.Cut(line, "#")
@@ -226,7 +226,7 @@ func (r *robotRules) add(path string, allow bool) {
 	r.size += len(rule.path)
 }
 
-// productToken returns the name that a line for a robot begins with.
+// productToken returns the product name at the beginning of a user-agent line.
 func productToken(value string) string {
 	i := strings.IndexFunc(value, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_')
@@ -237,8 +237,8 @@ func productToken(value string) string {
 	return value
 }
 
-// normalizePath writes each character in one way, so that rules and paths compare:
-// with a percent sign what needs one, and without what does not.
+// normalizePath escapes each character in one way, so that rules and paths can be
+// compared.
 func normalizePath(path string) string {
 	const hex = "0123456789ABCDEF"
 	var out strings.Builder

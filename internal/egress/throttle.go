@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxHosts      = 1024            // whose turns are known
-	maxRetryAfter = time.Hour       // that a host can ask for
-	maxWait       = 5 * time.Second // entry a request for that to be over
+	maxHosts      = 1024            // for which state is kept
+	maxRetryAfter = time.Hour       // longer Retry-After values are reduced to this
+	maxWait       = 5 * time.Second // for which a request waits until a Retry-After has passed
 )
 
-// throttle are what hosts can expect of those who are polite: a few requests at
-// once, and none for a while after a host said so. Each caller has its own, so
-// that none who stalls at a host, or angers it, closes it for the others.
+// throttle limits the polite requests to each host: a few at once, and none until the
+// time of a Retry-After. Each caller has its own limits, so that no caller can block a
+// host for others.
 type throttle struct {
 	max int
 
@@ -27,7 +27,7 @@ type throttle struct {
 	hosts map[hostKey]*hostState
 }
 
-// A hostKey is one caller's to one host.
+// A hostKey identifies a caller and a host.
 type hostKey struct {
 	caller string
 	target Target
@@ -37,18 +37,18 @@ func hostKeyFor(ctx context.Context, at link) hostKey {
 	return hostKey{tool.CallerFrom(ctx).Principal(), at.target}
 }
 
-// A hostState is that of a visit.
+// A hostState is the state of one hostKey.
 type hostState struct {
 	slots   chan struct{}
-	users   int       // caller have it or wait for it
-	retryAt time.Time // when it wants to be asked again
+	users   int       // requests that run or wait
+	retryAt time.Time // from a Retry-After
 }
 
 func newThrottle(most int) *throttle {
 	return &throttle{max: most, hosts: map[hostKey]*hostState{}}
 }
 
-// acquire waits for a turn at a host. leave ends it.
+// acquire waits until a request to a host may be sent. leave ends the request.
 func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err error) {
 	t.mu.Lock()
 	h := t.state(hostKeyFor(ctx, at))
@@ -65,7 +65,7 @@ func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err erro
 		gone()
 		var late *timeoutError
 		if errors.As(context.Cause(ctx), &late) {
-			return nil, tool.Errorf(tool.Busy, "%d requests to %q are running", t.max,
+			return nil, tool.Errorf(tool.Busy, "%d requests to %q are running already", t.max,
 				at.site()).Try("wait for them to end").Because(context.Cause(ctx))
 		}
 		return nil, ctx.Err()
@@ -81,7 +81,8 @@ func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err erro
 	return leave, nil
 }
 
-// waitRetryAfter waits for as long as a host has asked for, unless that is long.
+// waitRetryAfter waits for the time that a host has requested, or returns an error if it
+// is long.
 func (t *throttle) waitRetryAfter(ctx context.Context, at link, h *hostState) error {
 	for {
 		t.mu.Lock()
@@ -91,8 +92,8 @@ func (t *throttle) waitRetryAfter(ctx context.Context, at link, h *hostState) er
 			return nil
 		}
 		if wait > maxWait {
-			return tool.Errorf(tool.Busy, "%q wants to be asked again in %s", at.site(),
-				wait.Round(time.Second)).Try("wait that long, or ask another host")
+			return tool.Errorf(tool.Busy, "%q requests a pause of %s", at.site(),
+				wait.Round(time.Second)).Try("wait, or use another host")
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -104,7 +105,7 @@ func (t *throttle) waitRetryAfter(ctx context.Context, at link, h *hostState) er
 	}
 }
 
-// noteRetryAfter notes when a host that is asked too often wants to be asked again.
+// noteRetryAfter records the Retry-After of a response with status 429 or 503.
 func (t *throttle) noteRetryAfter(ctx context.Context, at link, res *http.Response) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return
@@ -122,8 +123,8 @@ func (t *throttle) noteRetryAfter(ctx context.Context, at link, res *http.Respon
 	}
 }
 
-// entry returns the turn of a visit. Where there are too many, one goes that nobody
-// has, of those the one that may be asked soonest.
+// state returns the state for a key. If there are too many, it evicts an unused one, the
+// one that may be requested soonest.
 func (t *throttle) state(host hostKey) *hostState {
 	if h := t.hosts[host]; h != nil {
 		return h
