@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkConnect is one connection through the proxy, made and closed;
-// BenchmarkDirect is the same without.
+// BenchmarkConnect opens and closes a connection through the proxy; BenchmarkDirect does
+// so without it.
 func BenchmarkConnect(b *testing.B) {
 	s := listen(b)
 	address, _ := proxy(b, ProxyOptions{Dialer: dialer(b, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
@@ -42,7 +42,7 @@ func BenchmarkThroughput(b *testing.B) {
 	defer conn.Close()
 	block := make([]byte, 64<<10)
 	b.SetBytes(int64(len(block)))
-	for b.Loop() { // there and back
+	for b.Loop() { // in both directions
 		if _, err := conn.Write(block); err != nil {
 			b.Fatal(err)
 		}

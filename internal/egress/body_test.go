@@ -57,11 +57,11 @@ func TestBodies(t *testing.T) {
 		"empty deflate":    {"deflate", "", "", ""},
 		"nested":           {"gzip, gzip", zipped(packed), "", "2 times"},
 		"brotli":           {"br", "xx", "", `"br"`},
-		"not gzip":         {"gzip", text, "", "not compressed as it says"},
-		"cut gzip":         {"gzip", packed[:len(packed)-20], "-", "not compressed as it says"},
-		"broken sum":       {"gzip", packed[:len(packed)-8] + "12345678", text, "not compressed as it says"},
-		"a thousand empty": {"gzip", strings.Repeat(zipped(""), 10000), "", "longer than was asked for"},
-		"trailing noise":   {"gzip", packed + string(noise), text, "not compressed as it says"},
+		"not gzip":         {"gzip", text, "", "compressed body of"},
+		"cut gzip":         {"gzip", packed[:len(packed)-20], "-", "compressed body of"},
+		"broken sum":       {"gzip", packed[:len(packed)-8] + "12345678", text, "compressed body of"},
+		"a thousand empty": {"gzip", strings.Repeat(zipped(""), 10000), "", "larger than the limit"},
+		"trailing noise":   {"gzip", packed + string(noise), text, "compressed body of"},
 	}
 	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
 		a := answers[r.URL.Query().Get("q")]
@@ -148,7 +148,7 @@ func wire(t *testing.T, n *egresstest.Net, name string, answer func(conn net.Con
 				_, _ = conn.Read(make([]byte, 4096))
 				answer(conn)
 				if half, ok := conn.(*net.TCPConn); ok && half.CloseWrite() == nil {
-					_, _ = io.Copy(io.Discard, conn) // what closes with bytes unread is reset
+					_, _ = io.Copy(io.Discard, conn) // closing with unread bytes resets the connection
 				}
 			})
 		}
@@ -160,7 +160,7 @@ func wire(t *testing.T, n *egresstest.Net, name string, answer func(conn net.Con
 	n.Add(name, &httptest.Server{Listener: l})
 }
 
-// TestWires are answers that no honest server gives.
+// TestWires sends responses that no honest server sends.
 func TestWires(t *testing.T) {
 	n := egresstest.New(t, nil)
 	c := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL,
@@ -212,7 +212,7 @@ func TestWires(t *testing.T) {
 	}
 }
 
-// TestSlowBody sends a byte at a time, for ever.
+// TestSlowBody sends a byte at a time, without end.
 func TestSlowBody(t *testing.T) {
 	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -233,8 +233,8 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestNothingStays: neither goroutines nor connections, of answers that were
-// read, dropped, or never closed.
+// TestNothingStays checks that no goroutines and connections remain after responses that
+// were read, dropped, or never closed.
 func TestNothingStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("requests", func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestNothingStays(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// its body is left open
+		// its body is not closed
 		if _, err := c.Do(t.Context(), outbound.Request{URL: "https://www.example.org/left"}); err != nil {
 			t.Error(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 const pageSize = 200 << 10
 
-// page returns a server with a page of 200 KB, and a client that may ask it.
+// page returns a server with a page of 200 KB, and a client that may reach it.
 func page(b *testing.B) (*httptest.Server, *Client) {
 	text := make([]byte, pageSize)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -36,7 +36,7 @@ func fetch(b *testing.B, c *Client, url string) {
 	_ = a.Body.Close()
 }
 
-// BenchmarkDo is one page; BenchmarkBareGet the same without us.
+// BenchmarkDo fetches a page; BenchmarkBareGet fetches it with net/http.
 func BenchmarkDo(b *testing.B) {
 	server, c := page(b)
 	b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkBareGet(b *testing.B) {
 	}
 }
 
-// BenchmarkDo64 is 64 pages at once.
+// BenchmarkDo64 fetches 64 pages concurrently.
 func BenchmarkDo64(b *testing.B) {
 	server, c := page(b)
 	b.ReportAllocs()

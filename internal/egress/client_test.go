@@ -51,7 +51,7 @@ func newClientConn(t testing.TB, o egress.ClientOptions) *egress.Client {
 	return c
 }
 
-// get asks, and reads the whole answer.
+// get sends a request and reads the response.
 func get(ctx context.Context, c *egress.Client, r outbound.Request) (*outbound.Answer, string, error) {
 	a, err := c.Do(ctx, r)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestBadRequests(t *testing.T) {
 		kind tool.Kind
 		says string
 	}{
-		{outbound.Request{URL: "http://me:secret@www.example.org/"}, tool.Invalid, "auth profile"},
+		{outbound.Request{URL: "http://me:secret@www.example.org/"}, tool.Invalid, "auth_profile"},
 		{outbound.Request{URL: "www.example.org"}, tool.Invalid, "https://"},
 		{outbound.Request{URL: "ftp://www.example.org"}, tool.Invalid, `"ftp"`},
 		{outbound.Request{URL: "http://www.example.org/" + strings.Repeat("x", 9000)}, tool.Invalid, "8192"},
@@ -207,8 +207,8 @@ func TestHTTP2(t *testing.T) {
 	plain := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL})
 	if _, _,
 		err := get(t.Context(), plain, outbound.Request{URL: "https://example.com/"}); kind(err) != tool.Unavailable ||
-		!strings.Contains(err.Error(), "nobody") {
-		t.Errorf("a certificate of nobody: %v", err)
+		!strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("an untrusted certificate: %v", err)
 	}
 	old := httptest.NewUnstartedServer(http.NotFoundHandler())
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
@@ -223,8 +223,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestProfiles: what one profile may reach is not reached by the connections of
-// another.
+// TestProfiles checks that a profile does not use the connections of another one.
 func TestProfiles(t *testing.T) {
 	allowed := "www.example.org"
 	rules := func(profile string) (egress.Rules, error) {
@@ -273,7 +272,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestClose ends what is running, and leaves nothing open.
+// TestClose checks that Close ends running requests and leaves no connection open.
 func TestClose(t *testing.T) {
 	started := make(chan bool)
 	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
@@ -345,7 +344,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestSlots: where no more connections may be open, those that wait are closed.
+// TestSlots checks that idle connections are closed if too many are open.
 func TestSlots(t *testing.T) {
 	var names []string
 	for i := range 20 {

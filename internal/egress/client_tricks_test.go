@@ -28,7 +28,7 @@ func asker(t testing.TB, o ClientOptions) *Client {
 	return c
 }
 
-// ruled are options for one set of rules, whoever asks.
+// ruled returns options with the same rules for all callers.
 func ruled(r Rules, resolver Resolver) ClientOptions {
 	return ClientOptions{Rules: func(string) (Rules, error) { return r, nil }, Resolver: resolver}
 }
@@ -59,7 +59,7 @@ func TestClientTricks(t *testing.T) {
 	t.Logf("%d URLs", len(all))
 }
 
-// TestRedirectTricks has a host that may be asked redirect to each trick.
+// TestRedirectTricks redirects from a public host to each trick.
 func TestRedirectTricks(t *testing.T) {
 	s := listen(t)
 	all, answers := tricktest.URLs(s.port)
@@ -79,7 +79,7 @@ func TestRedirectTricks(t *testing.T) {
 	c := asker(t, ruled(Rules{AllowPrivate: []string{host}}, &names{answers: answers}))
 	for _, text := range append(all, "//127.0.0.1:"+s.port+"/x", "//"+s.port, "http:"+s.port, "//localhost:"+s.port) {
 		if strings.ContainsAny(text, "\r\n\x00") || !strings.Contains(text, "/") {
-			continue // no header can hold it, or it is a path there
+			continue // invalid in a header, or a relative path
 		}
 		to = text
 		err := refusal(t, c, outbound.Request{URL: "http://" + host + "/", Redirects: 3})
@@ -97,8 +97,8 @@ func TestRedirectTricks(t *testing.T) {
 	}
 }
 
-// TestAllowedIsNotForRedirects: what the operator allows inside is for those who
-// ask for it, and not for hosts that lead there.
+// TestAllowedIsNotForRedirects checks that redirects do not reach private hosts that the
+// operator allows.
 func TestAllowedIsNotForRedirects(t *testing.T) {
 	s := listen(t)
 	front := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+s.port+"/", http.StatusFound))
@@ -107,7 +107,7 @@ func TestAllowedIsNotForRedirects(t *testing.T) {
 	c := asker(t, ruled(Rules{AllowPrivate: []string{at, "127.0.0.1:" + s.port}}, nil))
 	err := refusal(t, c, outbound.Request{URL: "http://" + at, Redirects: 3})
 	if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "redirects, and then: ") ||
-		!strings.Contains(err.Error(), "; ask for that address itself") {
+		!strings.Contains(err.Error(), "; request this URL itself") {
 		t.Error(err)
 	}
 	if s.reached.Load() > 0 {
@@ -119,7 +119,8 @@ func TestAllowedIsNotForRedirects(t *testing.T) {
 	}
 }
 
-// TestRebindingBetweenHops has a name move inside while it redirects.
+// TestRebindingBetweenHops changes the address of a name to a private one between the
+// requests of a redirect.
 func TestRebindingBetweenHops(t *testing.T) {
 	s := listen(t)
 	front := httptest.NewServer(http.RedirectHandler("http://rebind.example.com:"+s.port+"/", http.StatusFound))

@@ -15,8 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// names is a resolver. Each lookup of a name takes its next answer, and the last
-// one for ever.
+// names is a resolver. Each lookup of a name takes its next answer; the last one stays.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]string
@@ -44,14 +43,14 @@ func (n *names) LookupNetIP(_ context.Context, network, host string) ([]netip.Ad
 	return out, nil
 }
 
-// an insider is a server inside that must not be reached, or an honest one.
+// An insider is a server on loopback that counts its connections.
 type insider struct {
 	port    string
 	reached atomic.Int64
 }
 
-// listen serves on loopback, of IPv4 and IPv6 where there is one, on one port.
-// Each connection gets a greeting, then what it sent.
+// listen serves on one port of 127.0.0.1, and of ::1 if possible. It sends a greeting,
+// and then what it receives.
 func listen(t testing.TB) *insider {
 	t.Helper()
 	var s insider
@@ -136,8 +135,8 @@ func kindOf(err error) tool.Kind {
 	return tool.AsError(err).Kind
 }
 
-// through asks a proxy at address for a connection to host:port in one of the
-// ways it speaks, and returns what it said to that.
+// through requests a connection to host:port from the proxy at address, with the protocol
+// that way names, and returns an error if the proxy refuses.
 func through(t testing.TB, address, way, host, port string) (net.Conn, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

@@ -46,7 +46,7 @@ func TestNextLinks(t *testing.T) {
 	}
 }
 
-// checkLink holds what every link promises, however it was made.
+// checkLink checks what must be true for all links.
 func checkLink(t *testing.T, text string, l link) {
 	s := l.String()
 	u, err := url.Parse(s)

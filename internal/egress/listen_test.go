@@ -25,7 +25,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: %v, %v", filepath.Dir(socket), above.Mode(), err)
 		}
 		for range 2 {
-			_ = l.Close() // the second says that it is closed
+			_ = l.Close() // the second Close returns an error
 		}
 		if left, err := filepath.Glob(filepath.Join(filepath.Dir(socket), "*.sock")); len(left) > 0 || err != nil {
 			t.Errorf("left: %q, %v", left, err)

@@ -27,7 +27,7 @@ func readAll(ctx context.Context, c *Client, r outbound.Request) (string, error)
 	return string(text), err
 }
 
-// TestProfileOfTheCaller: without a word on profiles, callers have their own.
+// TestProfileOfTheCaller checks that the default profile is that of the caller.
 func TestProfileOfTheCaller(t *testing.T) {
 	c := asker(t, ClientOptions{Rules: func(profile string) (Rules,
 		error) {
@@ -42,8 +42,8 @@ func TestProfileOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestRenewWhileReading: a body that is being read goes on, and its connection
-// ends with it.
+// TestRenewWhileReading checks that Renew does not interrupt a body, and that its
+// connection is closed afterwards.
 func TestRenewWhileReading(t *testing.T) {
 	more := make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func TestRenewWhileReading(t *testing.T) {
 	}
 }
 
-// TestConnectionsEnd counts what is open when a client is closed.
+// TestConnectionsEnd counts the connections that are open after Close.
 func TestConnectionsEnd(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_,
@@ -84,7 +84,7 @@ func TestConnectionsEnd(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, err := c.Do(t.Context(), outbound.Request{URL: server.URL}); err != nil { // isForbidden closed
+			if _, err := c.Do(t.Context(), outbound.Request{URL: server.URL}); err != nil { // not closed
 				t.Error(err)
 			}
 		})
@@ -98,8 +98,8 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestAgain: what only reads is sent again when a connection was closed that was
-// kept for too long, and nothing else.
+// TestAgain checks that only requests that change nothing are sent again when an idle
+// connection turns out to be closed.
 func TestAgain(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestAgain(t *testing.T) {
 			all.Go(func() {
 				defer conn.Close()
 				in := bufio.NewReader(conn)
-				for i := range 2 { // the second request of a connection is read, and not answered
+				for i := range 2 { // the server reads the second request of a connection, and closes it
 					r, err := http.ReadRequest(in)
 					if err != nil {
 						return
@@ -152,8 +152,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestRequestsAreCheckedByTheirWords has nothing looked up: a name alone can
-// tell somebody something.
+// TestRequestsAreCheckedByTheirWords checks that Check looks up no name: a lookup could
+// reveal something.
 func TestRequestsAreCheckedByTheirWords(t *testing.T) {
 	resolver := &names{}
 	c, err := NewClient(ClientOptions{Resolver: resolver, Rules: func(profile string) (Rules, error) {
@@ -194,8 +194,7 @@ func TestRequestsAreCheckedByTheirWords(t *testing.T) {
 	}
 }
 
-// TestRefusalsWithoutWords has somebody else told why, before whoever asked is
-// answered.
+// TestRefusalsWithoutWords checks that OnRefused is called before the response is sent.
 func TestRefusalsWithoutWords(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -213,18 +212,18 @@ func TestRefusalsWithoutWords(t *testing.T) {
 		{"GET http://x.example/ HTTP/1.1\r\nHost: x.example\r\nX: " + strings.Repeat("x", maxHead) + "\r\n\r\n", "431",
 			":0", tool.TooLarge},
 	} {
-		var told atomic.Value
+		var reported atomic.Value
 		address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{gone}}, nil),
 			OnRefused: func(to Target, err error) {
-				told.Store(to.String() + " " + string(kindOf(err)))
+				reported.Store(to.String() + " " + string(kindOf(err)))
 			}})
 		answer := raw(t, address, test.request)
 		if !strings.HasPrefix(answer, "HTTP/1.1 "+test.status+" ") ||
 			!strings.HasSuffix(answer, "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") {
 			t.Errorf("%.40q is answered with %q", test.request, answer)
 		}
-		if want := test.to + " " + string(test.kind); told.Load() != want {
-			t.Errorf("%.40q: told is %v, want %s", test.request, told.Load(), want)
+		if want := test.to + " " + string(test.kind); reported.Load() != want {
+			t.Errorf("%.40q: reported is %v, want %s", test.request, reported.Load(), want)
 		}
 	}
 }

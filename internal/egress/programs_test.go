@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// run runs a program that knows nothing of this machine's settings.
+// run runs a program without the settings of this machine.
 func run(t *testing.T, dir string, argv ...string) (string, error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
@@ -52,7 +52,7 @@ func TestCurl(t *testing.T) {
 			{"http://169.254.169.254/latest/meta-data/", "", nil},
 		} {
 			if by == "socks5://" && strings.Contains(test.url, "example.com") {
-				continue // it looks the name up itself
+				continue // curl looks up the name itself
 			}
 			argv := append([]string{curl, "-sS", "-f", "--noproxy", "", "-m", "60", "-x", by + address}, test.args...)
 			out, err := run(t, t.TempDir(), append(argv, test.url)...)

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// operators returns a proxy of HTTP that answers by itself, and notes what for.
+// operators returns an HTTP proxy that responds itself, and records its requests.
 func operators(t *testing.T) (way *url.URL, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestOperatorsProxy(t *testing.T) {
 	}
 }
 
-// TestSocksIsAskedForAddresses, and for none that is inside.
+// TestSocksIsAskedForAddresses checks that the proxy gets only public addresses.
 func TestSocksIsAskedForAddresses(t *testing.T) {
 	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) {
 		_,
@@ -126,7 +126,7 @@ func TestBadWays(t *testing.T) {
 	}
 }
 
-// TestDialerServesAProxy returns how a browser gets the same internet.
+// TestDialerServesAProxy serves a browser's proxy with a dialer through a SOCKS5 proxy.
 func TestDialerServesAProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_,

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// site serves HTTP on loopback and tells what it was asked.
+// site serves HTTP on loopback and records its requests.
 func site(t *testing.T) (address string, asked chan *http.Request) {
 	t.Helper()
 	asked = make(chan *http.Request, 100)
@@ -105,7 +105,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// raw sends text and returns all that comes back.
+// raw sends text and returns the response.
 func raw(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -117,7 +117,7 @@ func raw(t *testing.T, address, text string) string {
 		t.Fatal(err)
 	}
 	_ = conn.(*net.TCPConn).CloseWrite()
-	out, _ := io.ReadAll(conn) // a reset says as much
+	out, _ := io.ReadAll(conn) // the connection may be reset
 	return string(out)
 }
 
@@ -225,7 +225,7 @@ func TestSlowHead(t *testing.T) {
 	c.expectHead(10 * time.Millisecond)
 	go func() {
 		for {
-			if _, err := io.WriteString(far, "x"); err != nil { // a byte at a time does not help
+			if _, err := io.WriteString(far, "x"); err != nil { // one byte at a time does not extend the time
 				return
 			}
 		}

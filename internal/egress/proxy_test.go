@@ -57,8 +57,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestConnectionsAtOnce: those that are too many wait, and are served when there
-// is room.
+// TestConnectionsAtOnce checks that connections above the maximum wait.
 func TestConnectionsAtOnce(t *testing.T) {
 	s := listen(t)
 	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil),

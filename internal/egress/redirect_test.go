@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A trail redirects as its tests say, and notes what it was asked.
+// A trail redirects as configured, and records its requests.
 type trail struct {
 	mu   sync.Mutex
 	hops map[string]http.HandlerFunc // by host and path
@@ -149,8 +149,8 @@ func TestRedirectErrors(t *testing.T) {
 		s.hops[fmt.Sprintf("a.example.org/n%d", i)] = to(302, fmt.Sprintf("/n%d", i+1))
 	}
 	c, _ := web(t, egress.ClientOptions{}, s.ServeHTTP, "a.example.org")
-	for path, want := range map[string]string{"loop": "circle", "l1": "circle", "nowhere": "does not say where",
-		"down": "read along", "long": "8192", "file": `"file"`, "inside": "169.254.169.254", "bad": "URL",
+	for path, want := range map[string]string{"loop": "loop", "l1": "loop", "nowhere": "without a Location",
+		"down": "not encrypted", "long": "8192", "file": `"file"`, "inside": "169.254.169.254", "bad": "URL",
 		"n0": "more than 5 times"} {
 		_, _, err := get(t.Context(), c, outbound.Request{URL: "https://a.example.org/" + path, Redirects: 5})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -170,7 +170,7 @@ func TestRedirectErrors(t *testing.T) {
 	}
 }
 
-// TestCookies live for one request and its redirects, at the hosts that set them.
+// TestCookies checks that cookies exist for one exchange, at the hosts that set them.
 func TestCookies(t *testing.T) {
 	s := &trail{}
 	s.hops = map[string]http.HandlerFunc{
@@ -212,7 +212,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// badSecret does what a credential must not.
+// badSecret changes a request in a way that is not allowed.
 type badSecret func(r *http.Request) error
 
 func (s badSecret) Attach(_ context.Context, r *http.Request) (bool, error) { return true, s(r) }

@@ -42,7 +42,7 @@ func TestRobotRules(t *testing.T) {
 	}
 }
 
-// TestRobotsAreBounded: a robots.txt that is made to be slow is not.
+// TestRobotsAreBounded checks that a malicious robots.txt is not slow.
 func TestRobotsAreBounded(t *testing.T) {
 	rule := "Disallow: /" + strings.Repeat("a*", 500) + "b$\n"
 	rules := parseRobots("User-agent: *\n" + strings.Repeat(rule, maxRobots/len(rule)))

@@ -108,8 +108,8 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-// TestPrivateNames: what the operator allows by name may be anywhere inside, but
-// not where clouds keep secrets, nor at our own ports.
+// TestPrivateNames checks that names in AllowPrivate may have any private address, but
+// not one of a metadata service or of our own ports.
 func TestPrivateNames(t *testing.T) {
 	r, err := Rules{AllowPrivate: []string{"m.example.com:80", "m.example.com:8080"}, Own: []uint16{8080}}.parse()
 	if err != nil {

@@ -91,7 +91,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("nothing was asked for: %s, %v", took, err)
 		}
 		turns.noteRetryAfter(t.Context(), a, answered(429, "4"))
-		turns.noteRetryAfter(t.Context(), a, answered(429, "1")) // says less, and means no less
+		turns.noteRetryAfter(t.Context(), a, answered(429, "1")) // a shorter time changes nothing
 		if took, err := wait(); took != 4*time.Second || err != nil {
 			t.Errorf("%s, %v", took, err)
 		}
@@ -136,7 +136,7 @@ func TestTurnsAreEachCallersOwn(t *testing.T) {
 		as := func(user string) context.Context {
 			return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: user}})
 		}
-		if _, err := turns.acquire(as("ann"), at); err != nil { // and keeps it
+		if _, err := turns.acquire(as("ann"), at); err != nil { // and does not leave
 			t.Fatal(err)
 		}
 		turns.noteRetryAfter(as("ann"), at, answered(429, "3600"))

@@ -51,8 +51,8 @@ func TestTricks(t *testing.T) {
 	t.Logf("%d hosts, %d requests", len(hosts), asked)
 }
 
-// TestHonest returns what makes the table above worth something: the same ways lead
-// there when they may.
+// TestHonest checks that the same protocols reach a server that is allowed. Otherwise the
+// test above would prove nothing.
 func TestHonest(t *testing.T) {
 	s := listen(t)
 	d := dialer(t, Rules{Allow: []string{"nothing.example"},
@@ -89,7 +89,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestRebinding has a name that is public when it is asked about first.
+// TestRebinding resolves a name to a public address first, then to a private one.
 func TestRebinding(t *testing.T) {
 	s := listen(t)
 	r := &names{answers: map[string][]string{"rebind.example.com": {"93.184.215.14 127.0.0.1", "127.0.0.1",
@@ -115,7 +115,7 @@ func TestRebinding(t *testing.T) {
 	if err := d.control(target)(t.Context(), "tcp4", "93.184.215.14:"+s.port, nil); err != nil {
 		t.Error(err)
 	}
-	// race is given an address that lookup would not have let through.
+	// race gets an address that lookup would have refused.
 	if conn, err := d.race(t.Context(), "tcp", target,
 		[]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}); kindOf(err) != tool.Refused {
 		t.Errorf("%v, %v", conn, err)

@@ -1,12 +1,11 @@
-// Package headstart puts off collecting garbage while the program starts.
+// Package headstart delays garbage collection while the program starts.
 //
-// Half of what a start allocates are the tables that libraries make before main:
-// enough for a first collection, which takes a tenth of the start and finds
-// little. So this package acts before main as well, which nothing else here
-// does. Packages are initialized in the order of their import paths, as soon as
-// what they import is: this one imports next to nothing, and comes before the
-// largest. It knows nothing of what the program does, and leaves everything as it
-// is when GOGC is set in the environment. Begin with [End].
+// Half of what a start allocates are tables that libraries build before main. That is
+// enough for a first collection, which takes a tenth of the start and frees little. So
+// this package also acts before main; no other package of this program does. Go
+// initializes packages in the order of their import paths, as soon as their imports are
+// initialized: this one imports almost nothing, and comes before the largest. It changes
+// nothing if the environment sets GOGC. Begin with [End].
 package headstart
 
 import (
@@ -14,29 +13,28 @@ import (
 	"runtime/debug"
 )
 
-// How far the heap may grow between collections, in percent. Ours is a few
-// megabytes, so that twice as much room costs little and saves a tenth of the
-// time of a call.
+// How much the heap may grow between collections, in percent. It has a few megabytes, so
+// twice the default costs little and saves a tenth of the time of a call.
 const (
-	roomAtStart = 400
-	roomLater   = 200
+	gcPercentAtStart = 400
+	gcPercentLater   = 200
 )
 
-// begun is set before main: that it is made is the head start.
-var begun = begin(os.Getenv("GOGC"))
+// delayed is initialized before main, which delays garbage collection.
+var delayed = delay(os.Getenv("GOGC"))
 
-// begin reports whether collecting is put off from now on.
-func begin(chosen string) bool {
-	if chosen != "" {
+// delay delays garbage collection and returns true, unless gogc is set.
+func delay(gogc string) bool {
+	if gogc != "" {
 		return false
 	}
-	debug.SetGCPercent(roomAtStart)
+	debug.SetGCPercent(gcPercentAtStart)
 	return true
 }
 
-// End has garbage collected as usual from now on.
+// End ends the delay.
 func End() {
-	if begun {
-		debug.SetGCPercent(roomLater)
+	if delayed {
+		debug.SetGCPercent(gcPercentLater)
 	}
 }

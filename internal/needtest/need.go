@@ -1,7 +1,6 @@
-// Package needtest is for tests that need something of the machine. Without it
-// they are skipped, so that anybody can run the tests; where everything has been
-// installed, as in CI, a skip would hide a failure, and MCP_TOOLS_REQUIRE=all
-// makes it one. Begin with [Program].
+// Package needtest skips tests that need a program or a feature that this machine does not
+// have. Where everything is installed, as in CI, a skipped test would hide a failure:
+// MCP_TOOLS_REQUIRE=all makes such tests fail instead. Begin with [Program].
 package needtest
 
 import (
@@ -12,8 +11,8 @@ import (
 	"testing"
 )
 
-// Lacking skips a test for want of something. When MCP_TOOLS_REQUIRE, a list,
-// names it, or all, the test fails.
+// Lacking skips a test, because what is missing. If the list MCP_TOOLS_REQUIRE contains
+// what, or all, the test fails.
 func Lacking(t testing.TB, what, why string) {
 	t.Helper()
 	required := strings.Split(os.Getenv("MCP_TOOLS_REQUIRE"), ",")
@@ -34,7 +33,7 @@ func GoRoot(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Program returns where a program is, by the first of its names that there is.
+// Program returns the path of a program, the first of its names that is installed.
 func Program(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {

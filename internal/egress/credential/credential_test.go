@@ -173,8 +173,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// TestItStaysWithItsHost sends a credential through the real client, and has
-// the host redirect to others.
+// TestItStaysWithItsHost sends a credential to a host that redirects to others.
 func TestItStaysWithItsHost(t *testing.T) {
 	got := make(chan string, 8)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +268,7 @@ func TestWithin(t *testing.T) {
 				got, err := c.Within(strings.NewReader(strings.Repeat("-", before) + text + "-"))
 				want := name != "nothing" && name != "only alike"
 				if name == "as a pair" && credential == "bearer" {
-					want = got // it may be seen in the pair, and need not
+					want = got // it may be found in the pair, but need not
 				}
 				if err != nil || got != want {
 					t.Errorf("%s, %s, behind %d: %t, %v", credential, name, before, got, err)

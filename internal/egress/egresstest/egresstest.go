@@ -1,10 +1,8 @@
-// Package egresstest gives tests a real egress client whose internet is made of
-// servers of the test. Names that the test gives are at addresses that look
-// public, at the ports that are usual, and lead to its servers; everything else
-// is as it is outside: what is inside is refused, and other names do not exist.
-// It knows nothing of what is asked.
+// Package egresstest gives tests a real egress client for an internet of test servers.
+// Their names have public addresses, and their usual ports lead to the servers. Private
+// addresses are refused and other names do not exist, as outside of tests.
 //
-// Begin with [Client], or with [New] where more is needed.
+// Begin with [Client], or with [New] for more control.
 package egresstest
 
 import (
@@ -45,7 +43,7 @@ func Client(t testing.TB, hosts map[string]*httptest.Server) outbound.Client {
 	return New(t, hosts).Client(t)
 }
 
-// Client returns one for this internet.
+// Client returns a client for this internet.
 func (n *Net) Client(t testing.TB) outbound.Client {
 	t.Helper()
 	c, err := egress.NewClient(egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL, Roots: n.Roots})
@@ -60,17 +58,15 @@ func (n *Net) Client(t testing.TB) outbound.Client {
 	return c
 }
 
-// Dialer returns a dialer into the same internet, for an [egress.Proxy].
+// Dialer returns a dialer into a new internet, for an [egress.Proxy].
 func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 	t.Helper()
 	return New(t, hosts).dialer(t)
 }
 
-// Proxy returns a real proxy into this internet, for programs that cannot connect
-// by themselves. It serves nothing yet. Note, which may be nil, is told which
-// host and port was asked for, when that has ended or was refused. Refused, which
-// may be nil, is told why something is not connected to, in the place of whoever
-// wanted it.
+// Proxy returns a real proxy into this internet, which serves nothing yet. It calls note
+// with the host and port of each request that has ended or was refused, and refused with
+// the reason of each refused one. Both may be nil. See [egress.ProxyOptions].OnRefused.
 func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, err error)) *egress.Proxy {
 	t.Helper()
 	o := egress.ProxyOptions{Dialer: n.dialer(t)}
@@ -95,27 +91,27 @@ func (n *Net) dialer(t testing.TB) *egress.Dialer {
 	return d
 }
 
-// A Net is an internet. It resolves names, and is what egress.ClientOptions want.
+// A Net is an internet for a test. It resolves names, and its proxy leads to its servers.
 type Net struct {
-	ProxyURL *url.URL       // a SOCKS5 proxy: the only way into it
-	Roots    *x509.CertPool // who signs for its hosts
+	ProxyURL *url.URL       // a SOCKS5 proxy, the only way into the internet
+	Roots    *x509.CertPool // the authority that signs for its hosts
 
 	mu          sync.Mutex
-	names       map[string][]string         // answers to lookups; each takes one, and the last for ever
+	names       map[string][]string         // answers to lookups: each lookup takes one, the last one stays
 	lookups     []string                    // names that were looked up
-	dialed      []string                    // addresses that were dialled
-	endpoints   map[netip.AddrPort]endpoint // what is at an address and a port
+	dialed      []string                    // addresses that were dialed
+	endpoints   map[netip.AddrPort]endpoint // by address and port
 	authority   *authority
 	nextAddress netip.Addr
 }
 
-// A endpoint is what is behind an address and a port.
+// An endpoint is the server behind an address and a port.
 type endpoint struct {
-	server string // where it listens
-	name   string // TLS ends here, with a certificate for this name; "": it does not
+	server string // its address
+	name   string // the proxy ends TLS, with a certificate for this name; "": it does not
 }
 
-// New makes an internet that lasts as long as the test.
+// New creates an internet that exists until the test ends.
 func New(t testing.TB, hosts map[string]*httptest.Server) *Net {
 	t.Helper()
 	n := &Net{Roots: x509.NewCertPool(), names: map[string][]string{}, endpoints: map[netip.AddrPort]endpoint{},
@@ -154,26 +150,26 @@ func (n *Net) Add(host string, server *httptest.Server) {
 	n.endpoints[netip.AddrPortFrom(at, 443)] = secure
 }
 
-// KeyPin returns the SHA-256 in base64 of the public key in all certificates of this
-// internet, as browsers and others want it who are to trust one key.
+// KeyPin returns the base64 SHA-256 of the public key of all certificates in this
+// internet, for programs that trust one key.
 func (n *Net) KeyPin() string {
 	der, err := x509.MarshalPKIXPublicKey(n.authority.key.Public())
 	if err != nil {
-		return "" // which nothing trusts
+		return "" // nothing trusts it
 	}
 	sum := sha256.Sum256(der)
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Resolve has lookups of a name answered by addresses, several in one answer
-// parted by spaces. Each lookup takes the next answer, the last one for ever.
+// Resolve sets the answers for a name. Each answer has one or more addresses, separated
+// by spaces. Each lookup takes the next answer; the last one stays.
 func (n *Net) Resolve(name string, answers ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.names[name] = answers
 }
 
-// Address returns what a name is at.
+// Address returns the address of a name.
 func (n *Net) Address(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -187,14 +183,14 @@ func (n *Net) Lookups() []string {
 	return append([]string(nil), n.lookups...)
 }
 
-// Dialed returns the addresses that were dialled, whether something is there or not.
+// Dialed returns the addresses that were dialed, including those without a server.
 func (n *Net) Dialed() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append([]string(nil), n.dialed...)
 }
 
-// LookupNetIP makes a Net an [egress.Resolver].
+// LookupNetIP implements [egress.Resolver].
 func (n *Net) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -216,7 +212,7 @@ func (n *Net) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr
 	return out, nil
 }
 
-// A authority makes certificates that only this test believes.
+// An authority signs certificates that only this test trusts.
 type authority struct {
 	key   *ecdsa.PrivateKey
 	cert  *x509.Certificate
@@ -250,7 +246,7 @@ func template(name string) *x509.Certificate {
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 }
 
-// certificate is one for a name.
+// certificate returns a certificate for a name.
 func (s *authority) certificate(name string) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +264,7 @@ func (s *authority) certificate(name string) (*tls.Certificate, error) {
 	return made, nil
 }
 
-// listen serves the way in until the test ends.
+// listen serves the proxy until the test ends.
 func (n *Net) listen(t testing.TB) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -298,7 +294,7 @@ func (n *Net) listen(t testing.TB) {
 	})
 }
 
-// connect serves one request of SOCKS5 for an address.
+// connect serves one SOCKS5 request for an address.
 func (n *Net) connect(ctx context.Context, conn net.Conn) {
 	to, err := readTarget(conn)
 	if err != nil {
@@ -331,7 +327,7 @@ func (n *Net) connect(ctx context.Context, conn net.Conn) {
 	copyBoth(conn, server)
 }
 
-// copyBoth takes bytes both ways until one side ends.
+// copyBoth copies in both directions until both sides end.
 func copyBoth(a, b net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
@@ -346,7 +342,7 @@ func copyBoth(a, b net.Conn) {
 	both.Wait()
 }
 
-// readTarget reads where a client of SOCKS5 wants to go.
+// readTarget reads a SOCKS5 request.
 func readTarget(conn io.ReadWriter) (netip.AddrPort, error) {
 	none := netip.AddrPort{}
 	var head [2]byte

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A proxy leads into the same internet, with a certificate for the pinned key.
+// TestProxy checks that the proxy leads into the internet, with the pinned key.
 func TestProxy(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_,

@@ -1,13 +1,12 @@
-// Package tricktest has the ways in which somebody may try to have this machine,
-// or what is near it, reached by a program that should only reach what is public:
-// odd addresses, names that lead inside, URLs that are read differently by
-// different readers. Whoever opens a way out tries them all. Begin with [URLs].
+// Package tricktest has hosts and URLs with which an attacker may try to reach this
+// machine or its network: addresses in unusual notations, names with private addresses,
+// URLs that programs parse in different ways. Everything that connects to untrusted hosts
+// is tested with all of them. Begin with [URLs].
 package tricktest
 
 import "strings"
 
-// tricks are hosts by which somebody may try to get inside. Names have the
-// address that they are at.
+// tricks are hosts for such attempts. Names are followed by their address.
 const tricks = `
 127.0.0.1 127.0.0.1. 127.1 127.0.1 127.0.0.01 127.0.0.001 127.000.000.001 127.0.0.2 127.255.255.255
 2130706433 02130706433 017700000001 0x7f000001 0X7F000001 0x7f.1 0x7f.0.0.1 0x7f.0x0.0x0.0x1 0177.0.0.1 0177.0.0.0x1 0177.0x0.1 00000177.0.0.1
@@ -39,8 +38,8 @@ func unquote(text string) string {
 		`\u202e`, "\u202e", `\u0131`, "\u0131", `\u2024`, "\u2024", `\\`, `\`).Replace(text)
 }
 
-// Hosts are hosts by which somebody may try to get inside, and the addresses
-// that a resolver is to give them. Most should never be looked up.
+// Hosts returns the hosts, and the addresses that a resolver should return for them. Most
+// should never be looked up.
 func Hosts() (hosts []string, answers map[string][]string) {
 	answers = map[string][]string{}
 	for _, text := range strings.Fields(tricks) {
@@ -48,7 +47,7 @@ func Hosts() (hosts []string, answers map[string][]string) {
 		host = unquote(host)
 		hosts = append(hosts, host)
 		if !named {
-			addr = "127.0.0.1" // if it should be looked up at all
+			addr = "127.0.0.1" // in case it is looked up
 		}
 		answers[strings.TrimSuffix(strings.ToLower(host), ".")] = []string{addr}
 	}
@@ -56,7 +55,7 @@ func Hosts() (hosts []string, answers map[string][]string) {
 		strings.Repeat("1.", 2000)+"1"), answers
 }
 
-// urls are whole URLs by which somebody may try to reach PORT of this machine.
+// urls are URLs that may reach PORT of this machine.
 const urls = `
 http://example.com@127.0.0.1:PORT/ http://example.com:80@127.0.0.1:PORT/ http://127.0.0.1:PORT@example.com/ http://user:pass@example.com/ http://@127.0.0.1:PORT/ http://:@example.com/
 http://example.com\@127.0.0.1:PORT/ http://127.0.0.1:PORT\@example.com/ http:\\127.0.0.1:PORT/ http:/\127.0.0.1:PORT/ \\127.0.0.1:PORT/ http://example.com\.127.0.0.1:PORT/
@@ -73,8 +72,8 @@ func replace(text, port string) string {
 	return strings.NewReplacer("PORT", port, "{TAB}", "\t", "{NUL}", "\x00", "{NL}", "\n", "{CR}", "\r").Replace(text)
 }
 
-// URLs are URLs that lead to a port of this machine in odd ways, those of Hosts
-// among them, and what a resolver is to say to their hosts.
+// URLs returns URLs for a port of this machine, also for all of Hosts, and the addresses
+// that a resolver should return for their hosts.
 func URLs(port string) (all []string, answers map[string][]string) {
 	hosts, answers := Hosts()
 	for _, host := range hosts {
