@@ -60,11 +60,11 @@ func TestGoldenSchemas(t *testing.T) {
 // Token budgets of the lists. Tools are paid for in every turn of every
 // conversation.
 const (
-	averageTool = 190
+	averageTool = 150
 	minimalSize = 1
 )
 
-func budgets() map[string]int { return map[string]int{"coding": 6000, "full": 8000, "lean": 1000} }
+func budgets() map[string]int { return map[string]int{"coding": 5200, "full": 8000, "lean": 1000} }
 
 // TestGoldenProfiles holds, for every built-in profile, its tools and
 // what their list costs.

@@ -16,17 +16,17 @@ type datetime struct {
 }
 
 type datetimeArgs struct {
-	At       string `json:"at,omitempty" jsonschema:"time to describe, default now: RFC 3339, a date, or Unix seconds or milliseconds" alias:"time,parse,datetime"`
-	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name of a time zone for local time, such as Europe/Berlin" alias:"tz,time_zone"`
-	Add      string `json:"add,omitempty" jsonschema:"duration to add, such as 3d, -2h30m or 1y2mo"`
-	Until    string `json:"until,omitempty" jsonschema:"another time: return how long it is from the first until this one" alias:"to"`
+	At       string `json:"at,omitempty" jsonschema:"RFC 3339 time, date or Unix time" alias:"time,parse,datetime"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone, such as Europe/Berlin" alias:"tz,time_zone"`
+	Add      string `json:"add,omitempty" jsonschema:"duration to add, such as 1y2mo or -2h30m"`
+	Until    string `json:"until,omitempty" jsonschema:"return how long until this time" alias:"to"`
 }
 
 func (datetime) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "datetime", Group: group, Title: "Date, time", Risk: tool.Reads,
-		Doc: `Returns a time as JSON: UTC, Unix milliseconds, weekday, ISO week, and with timezone local time and DST.
-Use it for all calculations with dates.`,
+		Doc: `Returns a time as JSON, with UTC, Unix and local time, and weekday.
+Use it for calculations with dates.`,
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
 	}

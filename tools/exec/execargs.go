@@ -13,15 +13,15 @@ import (
 )
 
 type execArgs struct {
-	Command    string            `json:"command,omitempty" jsonschema:"shell command to run, such as: go test ./... 2>&1 | tail -50" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
-	Argv       []string          `json:"argv,omitempty" jsonschema:"the command as a list of words, run without a shell; instead of command" alias:"args"`
-	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in, relative to the workspace; default the workspace" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
-	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"seconds after which the command is stopped" alias:"timeout_secs,timeout_sec"`
-	Background bool              `json:"background,omitempty" jsonschema:"return at once and let the command run; continue with the process tool" alias:"run_in_background,is_background"`
-	Keep       bool              `json:"keep,omitempty" jsonschema:"with background: keep the command running when the session ends" alias:"detach"`
-	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set for the command" alias:"environment"`
-	Stdin      string            `json:"stdin,omitempty" jsonschema:"text that the command reads from its standard input" alias:"input"`
-	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal, for programs that need one" alias:"pty"`
+	Command    string            `json:"command,omitempty" jsonschema:"shell command to run" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
+	Argv       []string          `json:"argv,omitempty" jsonschema:"command as words, run without a shell" alias:"args"`
+	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
+	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"timeout in seconds" alias:"timeout_secs,timeout_sec"`
+	Background bool              `json:"background,omitempty" jsonschema:"return at once and continue with the process tool" alias:"run_in_background,is_background"`
+	Keep       bool              `json:"keep,omitempty" jsonschema:"keep running when the session ends" alias:"detach"`
+	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set" alias:"environment"`
+	Stdin      string            `json:"stdin,omitempty" jsonschema:"text for standard input" alias:"input"`
+	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal" alias:"pty"`
 
 	Other   int  `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000 on" hidden:"true"`
 	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"milliseconds" hidden:"true"`

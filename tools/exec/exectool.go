@@ -26,8 +26,8 @@ func (t execTool) Spec() tool.Spec {
 	}
 	return tool.Spec{
 		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
-		Doc: `Runs a command in a shell, in the workspace. Returns its output, and its exit code unless that is 0.
-Starts long commands and servers with background: true. To read or change files the file tools are better.`,
+		Doc: `Runs a shell command in the workspace. Returns its output, and its exit code if not 0.
+For servers and long commands set background. To read or change files use the file tools.`,
 		Also:     also,
 		Keywords: "bash sh shell terminal run command script build test git install powershell",
 		// The timeout of the command itself ends before.

@@ -17,14 +17,14 @@ type processTool struct{ *runner }
 
 // Errors name the limits. The schema does not, since every conversation pays for it.
 type processArgs struct {
-	Action  string   `json:"action" jsonschema:"list all; poll (new output since the last look); wait (until it ends, see until); log (output from offset, or lines that match pattern); write (data to stdin); send_keys; kill; remove (kill and forget)" alias:"command,operation"`
-	ID      string   `json:"id,omitempty" jsonschema:"the command, as p_... from exec or list" alias:"session_id,handle,process_id,process,shell_id,bash_id,task_id,command_id"`
-	Data    string   `json:"data,omitempty" jsonschema:"text to write to its standard input" alias:"text,input,content,chars"`
-	Keys    []string `json:"keys,omitempty" jsonschema:"keys to press in its terminal, such as C-c, Up, Enter" alias:"key"`
-	Until   string   `json:"until,omitempty" jsonschema:"what wait waits for: exit (default), idle (no new output) or pattern"`
-	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2 expression for a line, for wait or log" alias:"regex,grep,filter"`
-	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 30"`
-	Offset  *int64   `json:"offset,omitempty" jsonschema:"byte of the output to read from"`
+	Action  string   `json:"action" jsonschema:"list, poll (new output), wait (see until), log (by offset or pattern), write (data), send_keys, kill, remove" alias:"command,operation"`
+	ID      string   `json:"id,omitempty" jsonschema:"command id from exec or list" alias:"session_id,handle,process_id,process,shell_id,bash_id,task_id,command_id"`
+	Data    string   `json:"data,omitempty" jsonschema:"text for standard input" alias:"text,input,content,chars"`
+	Keys    []string `json:"keys,omitempty" jsonschema:"keys to press, such as C-c or Up" alias:"key"`
+	Until   string   `json:"until,omitempty" jsonschema:"wait for exit (default), idle or pattern"`
+	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2 pattern for wait or log" alias:"regex,grep,filter"`
+	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait"`
+	Offset  *int64   `json:"offset,omitempty" jsonschema:"output byte to start at"`
 
 	End     bool     `json:"end,omitempty" jsonschema:"close stdin, as C-d does" hidden:"true" alias:"eof"`
 	Tail    int      `json:"tail,omitempty" jsonschema:"lines of log" hidden:"true" alias:"lines"`
@@ -41,8 +41,7 @@ type processArgs struct {
 func (processTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "process", Group: group, Title: "Background commands", Risk: tool.Runs,
-		Doc: `Manages background commands started by exec: lists them, reads their output, waits for them,
-writes to them, ends them. Returns the new output and the state of the command.`,
+		Doc: "Manages background commands of exec. Returns their state and new output.",
 		Also: []string{
 			"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output",
 		},

@@ -22,16 +22,16 @@ type applyPatch struct {
 }
 
 type applyPatchArgs struct {
-	Patch  string `json:"patch" jsonschema:"a patch from *** Begin Patch to *** End Patch, or a unified diff" alias:"input,diff,patch_text" maxlen:"2097152"`
-	Path   string `json:"path,omitempty" jsonschema:"file to patch, if the diff does not name it" alias:"file_path,file"`
-	DryRun bool   `json:"dry_run,omitempty" jsonschema:"check whether the patch applies without writing"`
+	Patch  string `json:"patch" jsonschema:"patch from *** Begin Patch to *** End Patch, or unified diff" alias:"input,diff,patch_text" maxlen:"2097152"`
+	Path   string `json:"path,omitempty" jsonschema:"file, if the diff names none" alias:"file_path,file"`
+	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only check whether the patch applies"`
 }
 
 func (applyPatch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tool.Writes,
-		Doc: `Adds, updates, deletes and renames files by a patch, all or none.
-Returns a line for each file and an id for undo. For a small change in one file use edit.`,
+		Doc: `Adds, updates, deletes and renames files by a patch, all or none. Returns a line for each file and an id for
+undo. For a small change use edit.`,
 		Also:     []string{"apply-patch", "ApplyPatch", "tool::apply_patch", "patch"},
 		Keywords: "diff hunk rename move delete several files",
 	}

@@ -25,24 +25,24 @@ type editFile struct {
 type editFileArgs struct {
 	Path string `json:"path" jsonschema:"file to edit" alias:"file_path,file,filename,absolute_path,target_file"`
 	Replacement
-	Edits     []Replacement `json:"edits,omitempty" jsonschema:"several replacements, made in order, all or none" maxitems:"100"`
-	IfVersion string        `json:"if_version,omitempty" jsonschema:"fail unless the file has this version (see read_file)" alias:"expected_version"`
-	DryRun    bool          `json:"dry_run,omitempty" jsonschema:"return the diff without writing"`
+	Edits     []Replacement `json:"edits,omitempty" jsonschema:"several replacements, all or none" maxitems:"100"`
+	IfVersion string        `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version"`
+	DryRun    bool          `json:"dry_run,omitempty" jsonschema:"only return the diff"`
 }
 
 // A Replacement is one edit as models write it.
 type Replacement struct {
-	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; must occur once, unless replace_all" alias:"oldText,old_str,old_text" maxlen:"1048576"`
-	New *string `json:"new_string,omitempty" jsonschema:"text to put in its place" alias:"newText,new_str,new_text" maxlen:"1048576"`
+	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; must occur once" alias:"oldText,old_str,old_text" maxlen:"1048576"`
+	New *string `json:"new_string,omitempty" jsonschema:"text to insert instead" alias:"newText,new_str,new_text" maxlen:"1048576"`
 	All bool    `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
-	At  string  `json:"at,omitempty" jsonschema:"lines to replace, by anchors of read_file, like 12#a3-15#f1"`
+	At  string  `json:"at,omitempty" jsonschema:"lines to replace, by anchors like 12#a3-15#f1"`
 }
 
 func (editFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, MaxText: 1 << 20,
 		Doc: `Replaces text in one file. Returns a diff, the new version and an id for undo.
-To write a whole file use write_file; to change several files use apply_patch.`,
+For whole files use write_file, for several files apply_patch.`,
 		Also:     []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit"},
 		Keywords: "change replace modify update file text",
 	}

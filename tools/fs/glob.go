@@ -13,10 +13,10 @@ import (
 type globFiles struct{ files workspace.Files }
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"glob for the path, such as src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
-	Path    string `json:"path,omitempty" jsonschema:"directory to search, default the workspace" alias:"dir,directory,dir_path"`
-	Sort    string `json:"sort,omitempty" jsonschema:"newest (default) or name"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"files to return, default 200" alias:"max_results,head_limit"`
+	Pattern string `json:"pattern" jsonschema:"glob such as src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search" alias:"dir,directory,dir_path"`
+	Sort    string `json:"sort,omitempty" jsonschema:"order: newest or name"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"files to return" alias:"max_results,head_limit"`
 	All     bool   `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
 }
 
@@ -26,8 +26,7 @@ func (globFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "glob", Group: group, Title: "Find files by name",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Finds files by name, the newest first. Leaves out files that .gitignore excludes.
-To find text in files use search.`,
+		Doc:  "Finds files by name, newest first. Leaves out ignored files. To find text in files use search.",
 		Also: []string{"Glob", "glob_search", "find", "find_files"}, Keywords: "find files names wildcard",
 	}
 }

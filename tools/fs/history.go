@@ -14,14 +14,14 @@ import (
 type fileHistory struct{ files workspace.Files }
 
 type fileHistoryArgs struct {
-	Path  string `json:"path" jsonschema:"file, which may have been removed" alias:"file_path,file"`
+	Path  string `json:"path" jsonschema:"file, present or removed" alias:"file_path,file"`
 	Limit int    `json:"limit,omitempty" jsonschema:"changes to return" min:"1" max:"500" default:"20"`
 }
 
 func (fileHistory) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:      "Lists the changes that tools made to a file, the newest first, with the ids for undo.",
+		Doc:      "Lists changes that tools made to a file, newest first, with ids for undo.",
 		Also:     []string{"file_history"},
 		Keywords: "changes versions log restore recover deleted",
 	}
@@ -111,13 +111,13 @@ type undoChange struct {
 }
 
 type undoChangeArgs struct {
-	Call string `json:"call" jsonschema:"id of the change, from its result or from history" alias:"id,change,change_id,call_id"`
+	Call string `json:"call" jsonschema:"change id from a result or history" alias:"id,change,change_id,call_id"`
 }
 
 func (undoChange) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
-		Doc:      "Reverts one change of files, if they have not changed since. To redo it undo the undo.",
+		Doc:      "Reverts a change of files unless they changed since. To redo it, undo the undo.",
 		Also:     []string{"undo_edit", "revert"},
 		Keywords: "restore revert redo recover",
 	}

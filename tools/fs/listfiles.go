@@ -15,11 +15,11 @@ import (
 type listFiles struct{ files workspace.Files }
 
 type listFilesArgs struct {
-	Path    string `json:"path,omitempty" jsonschema:"directory to list, default the workspace" alias:"dir,directory,dir_path"`
-	Depth   int    `json:"depth,omitempty" jsonschema:"levels of directories to list, default 1" alias:"max_depth"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"list only names that match this glob" alias:"glob"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"entries to return, default 300"`
-	Git     bool   `json:"gitignore,omitempty" jsonschema:"leave out files that .gitignore excludes" alias:"respect_gitignore"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to list" alias:"dir,directory,dir_path"`
+	Depth   int    `json:"depth,omitempty" jsonschema:"directory levels to list" alias:"max_depth"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"glob for names" alias:"glob"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"entries to return"`
+	Git     bool   `json:"gitignore,omitempty" jsonschema:"leave out ignored files" alias:"respect_gitignore"`
 
 	Recursive bool `json:"recursive,omitempty" jsonschema:"list all levels" hidden:"true"`
 }
@@ -29,8 +29,7 @@ const maxListDepth = 50
 func (listFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "list_files", Group: group, Title: "List files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Lists a directory with the sizes and times of its files, hidden ones included.
-To find files by name in all directories use glob.`,
+		Doc:      "Lists a directory with sizes and times, including hidden files. To find files by name use glob.",
 		Also:     []string{"ls", "LS", "list_dir", "list_directory", "tool::file_list"},
 		Keywords: "directory folder tree ls",
 	}

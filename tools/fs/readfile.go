@@ -34,23 +34,23 @@ func newReadFile(files workspace.Files, seen *Seen) readFile {
 // The limits are in errors and not in the schema, which every conversation pays for.
 type readFileArgs struct {
 	Path     string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,file,filename,absolute_path,target_file"`
-	Paths    []string `json:"paths,omitempty" jsonschema:"several files to read, at most 20" alias:"files,file_paths"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"first line to return, from 1; -50 returns the last 50" alias:"start_line,line"`
+	Paths    []string `json:"paths,omitempty" jsonschema:"several files to read" alias:"files,file_paths"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"first line; negative counts from the end" alias:"start_line,line"`
 	Limit    int      `json:"limit,omitempty" jsonschema:"lines to return, default 2000" alias:"lines,max_lines,head"`
 	End      int      `json:"end_line,omitempty" jsonschema:"last line to return" hidden:"true"`
 	Tail     int      `json:"tail,omitempty" jsonschema:"lines to return from the end" hidden:"true"`
-	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"bytes to return, default 16000" alias:"max_size"`
-	Encoding string   `json:"encoding,omitempty" jsonschema:"encoding, if it is detected wrongly; base64 returns bytes, with offset and limit in bytes"`
-	Numbers  bool     `json:"numbers,omitempty" jsonschema:"begin each line with its number" alias:"line_numbers"`
-	Anchors  bool     `json:"anchors,omitempty" jsonschema:"begin each line with an anchor for edit.at"`
+	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"bytes to return" alias:"max_size"`
+	Encoding string   `json:"encoding,omitempty" jsonschema:"text encoding, or base64 to return bytes"`
+	Numbers  bool     `json:"numbers,omitempty" jsonschema:"show line numbers" alias:"line_numbers"`
+	Anchors  bool     `json:"anchors,omitempty" jsonschema:"show line anchors for edit.at"`
 }
 
 func (readFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_file", Group: group, Title: "Read file", Core: true,
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Returns the text of a file or a range of its lines, or an image, with the file's version.
-Long files come in parts: the result says which offset is next. To find text in files use search.`,
+		Doc: `Returns the text of a file, or an image, and the file's version. A long text is cut and shows the next offset.
+To find text in files use search.`,
 		Also:     []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"},
 		Keywords: "open view cat head tail show image picture",
 	}

@@ -15,19 +15,19 @@ import (
 type searchFiles struct{ files workspace.Files }
 
 type searchArgs struct {
-	Pattern   string   `json:"pattern" jsonschema:"regular expression (RE2) to find" alias:"query,regex,search"`
-	Path      string   `json:"path,omitempty" jsonschema:"directory or file to search, default the workspace" alias:"dir,directory,dir_path,search_path"`
-	Glob      []string `json:"glob,omitempty" jsonschema:"search only paths that match one of these globs; !vendor/** excludes" alias:"include,includes,globs,include_pattern,file_pattern"`
-	Type      []string `json:"type,omitempty" jsonschema:"search only files of these types, such as go or py" alias:"types,file_type"`
-	Mode      string   `json:"mode,omitempty" jsonschema:"what to return: content (lines, default), files or count" alias:"output_mode"`
-	Context   int      `json:"context,omitempty" jsonschema:"lines to show before and after each match" alias:"context_lines,-C"`
-	Case      bool     `json:"case,omitempty" jsonschema:"set to false to ignore case" default:"true" alias:"case_sensitive"`
-	Word      bool     `json:"word,omitempty" jsonschema:"match whole words only" alias:"-w"`
+	Pattern   string   `json:"pattern" jsonschema:"regular expression (RE2)" alias:"query,regex,search"`
+	Path      string   `json:"path,omitempty" jsonschema:"directory or file to search" alias:"dir,directory,dir_path,search_path"`
+	Glob      []string `json:"glob,omitempty" jsonschema:"globs for paths; !vendor/** excludes" alias:"include,includes,globs,include_pattern,file_pattern"`
+	Type      []string `json:"type,omitempty" jsonschema:"file types, such as go" alias:"types,file_type"`
+	Mode      string   `json:"mode,omitempty" jsonschema:"return content (default), files or count" alias:"output_mode"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines to show around each match" alias:"context_lines,-C"`
+	Case      bool     `json:"case,omitempty" jsonschema:"whether case must match" default:"true" alias:"case_sensitive"`
+	Word      bool     `json:"word,omitempty" jsonschema:"match whole words" alias:"-w"`
 	Multiline bool     `json:"multiline,omitempty" jsonschema:"let matches span lines"`
-	Literal   bool     `json:"literal,omitempty" jsonschema:"pattern is plain text" alias:"fixed_strings,-F"`
+	Literal   bool     `json:"literal,omitempty" jsonschema:"treat pattern as plain text" alias:"fixed_strings,-F"`
 	All       bool     `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return, default 100" alias:"max_results,head_limit,max_count"`
-	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip, for the next page"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return" alias:"max_results,head_limit,max_count"`
+	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
 
 	After      int  `json:"after,omitempty" jsonschema:"lines after a match" hidden:"true" alias:"-A,context_after,after_context"`
 	Before     int  `json:"before,omitempty" jsonschema:"lines before a match" hidden:"true" alias:"-B,context_before,before_context"`
@@ -39,8 +39,8 @@ func (searchFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "search", Group: group, Title: "Search in files", Core: true,
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Finds lines in files by a regular expression, grouped by file with line numbers.
-Leaves out binary files and those that .gitignore excludes. To find files by name use glob.`,
+		Doc: `Searches file contents. Returns matching lines with numbers, grouped by file.
+Leaves out binary and ignored files. To find files by name use glob.`,
 		Also:     []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
 		Keywords: "grep ripgrep regex text code",
 	}

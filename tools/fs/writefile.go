@@ -23,11 +23,11 @@ type writeFile struct {
 
 type writeFileArgs struct {
 	Path       string `json:"path" jsonschema:"file to write" alias:"file_path,file,filename,absolute_path,target_file"`
-	Content    string `json:"content" jsonschema:"the whole new content" alias:"contents,text,file_text" maxlen:"4194304"`
-	Append     bool   `json:"append,omitempty" jsonschema:"add content at the end instead of replacing the file"`
+	Content    string `json:"content" jsonschema:"new content of the file" alias:"contents,text,file_text" maxlen:"4194304"`
+	Append     bool   `json:"append,omitempty" jsonschema:"add content at the end"`
 	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"fail if the file exists"`
-	IfVersion  string `json:"if_version,omitempty" jsonschema:"fail unless the file has this version (see read_file)" alias:"expected_version"`
-	Encoding   string `json:"encoding,omitempty" jsonschema:"encoding to write, default that of the file, else utf-8; base64 if content is base64"`
+	IfVersion  string `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version"`
+	Encoding   string `json:"encoding,omitempty" jsonschema:"encoding; base64 if content is base64"`
 
 	Mode string `json:"mode,omitempty" jsonschema:"how to write" hidden:"true" enum:"overwrite,append"`
 }
@@ -35,8 +35,8 @@ type writeFileArgs struct {
 func (writeFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "write_file", Group: group, Title: "Write file", Risk: tool.Writes,
-		Doc: `Creates or replaces a file, and creates its directories. Returns the new version and an id for undo.
-To change parts of a file use edit.`,
+		Doc: `Writes a whole file and creates missing directories. Returns the file's version and an id for undo.
+To change part of a file use edit.`,
 		Also:     []string{"Write", "write", "file_write", "tool::file_write", "create_file"},
 		Keywords: "create save append overwrite new",
 	}

@@ -19,16 +19,15 @@ type add struct{ graph *Graph }
 
 type addArgs struct {
 	Entities  []entityArgs   `json:"entities,omitempty" jsonschema:"entities to store" alias:"nodes" maxitems:"100"`
-	Relations []relationArgs `json:"relations,omitempty" jsonschema:"relations to store; both ends must exist or be among entities" alias:"edges" maxitems:"200"`
+	Relations []relationArgs `json:"relations,omitempty" jsonschema:"relations between stored or given entities" alias:"edges" maxitems:"200"`
 }
 
 func (add) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_add", Group: group, Title: "Add knowledge",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
-		Doc: `Stores entities and typed relations between them, all or none.
-Those already known are merged: the more certain value is kept.
-Returns what was created or updated, and a change number for undo. For free-text notes use memory_store.`,
+		Doc: `Stores entities and relations, all or none. Known ones are merged by certainty.
+Returns what changed and a number for undo. For notes use memory_store.`,
 		Also:     []string{"create_entities", "create_relations"},
 		Keywords: "graph entity relation remember fact learn store upsert",
 	}

@@ -24,16 +24,16 @@ const (
 // commonArgs are the parameters that entities and relations share.
 type commonArgs struct {
 	Properties map[string]any `json:"properties,omitempty" jsonschema:"facts by name; null removes one" alias:"attributes,metadata"`
-	Confidence float64        `json:"confidence,omitempty" jsonschema:"how certain, default 0.8" min:"0" max:"1" alias:"certainty"`
-	ValidFrom  string         `json:"valid_from,omitempty" jsonschema:"date since which it is true" alias:"validFrom,start,since" maxlen:"64"`
-	ValidTo    string         `json:"valid_to,omitempty" jsonschema:"last date on which it is true" alias:"validTo,end,until" maxlen:"64"`
+	Confidence float64        `json:"confidence,omitempty" jsonschema:"how certain it is" min:"0" max:"1" alias:"certainty"`
+	ValidFrom  string         `json:"valid_from,omitempty" jsonschema:"true since this date" alias:"validFrom,start,since" maxlen:"64"`
+	ValidTo    string         `json:"valid_to,omitempty" jsonschema:"true until this date" alias:"validTo,end,until" maxlen:"64"`
 }
 
 type entityArgs struct {
 	Name         string   `json:"name" jsonschema:"name of the entity" alias:"entity,title,label" maxlen:"200"`
-	Type         string   `json:"type,omitempty" jsonschema:"such as person, organization, project" alias:"entity_type,entityType,kind" maxlen:"200"`
+	Type         string   `json:"type,omitempty" jsonschema:"such as person or project" alias:"entity_type,entityType,kind" maxlen:"200"`
 	Aliases      []string `json:"aliases,omitempty" jsonschema:"other names of it" alias:"also,alias" maxlen:"200" maxitems:"50"`
-	Description  string   `json:"description,omitempty" jsonschema:"what is known about it" alias:"summary" maxlen:"4000"`
+	Description  string   `json:"description,omitempty" jsonschema:"what is known" alias:"summary" maxlen:"4000"`
 	Observations []string `json:"observations,omitempty" jsonschema:"more description" maxlen:"4000" maxitems:"50" hidden:"true"`
 	Origin       string   `json:"origin,omitempty" jsonschema:"source of this knowledge" alias:"source,provenance" maxlen:"400"`
 	commonArgs
@@ -47,9 +47,9 @@ type relationArgs struct {
 
 // keyArgs identify a relation.
 type keyArgs struct {
-	Source string `json:"source" jsonschema:"name of an entity" alias:"from,subject,source_entity,source_entity_id" maxlen:"200"`
-	Type   string `json:"type" jsonschema:"such as works_on, part_of, knows" alias:"relation_type,relationType,relation,predicate" maxlen:"200"`
-	Target string `json:"target" jsonschema:"name of an entity" alias:"to,object,target_entity,target_entity_id" maxlen:"200"`
+	Source string `json:"source" jsonschema:"an entity name" alias:"from,subject,source_entity,source_entity_id" maxlen:"200"`
+	Type   string `json:"type" jsonschema:"such as works_on" alias:"relation_type,relationType,relation,predicate" maxlen:"200"`
+	Target string `json:"target" jsonschema:"an entity name" alias:"to,object,target_entity,target_entity_id" maxlen:"200"`
 }
 
 // reports are the entities and relations that a call reports.

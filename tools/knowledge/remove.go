@@ -16,17 +16,17 @@ import (
 type remove struct{ graph *Graph }
 
 type removeArgs struct {
-	Entity    string   `json:"entity,omitempty" jsonschema:"name of the entity to remove with its relations" alias:"name,entity_id" maxlen:"400"`
-	MergeInto string   `json:"merge_into,omitempty" jsonschema:"with entity: the entity that gets everything known about it" alias:"into,mergeInto" maxlen:"400"`
+	Entity    string   `json:"entity,omitempty" jsonschema:"entity to remove with its relations" alias:"name,entity_id" maxlen:"400"`
+	MergeInto string   `json:"merge_into,omitempty" jsonschema:"entity to merge it into" alias:"into,mergeInto" maxlen:"400"`
 	Relation  *keyArgs `json:"relation,omitempty" jsonschema:"relation to remove"`
-	Undo      int64    `json:"undo,omitempty" jsonschema:"number of the change to undo" alias:"change"`
+	Undo      int64    `json:"undo,omitempty" jsonschema:"change number to undo" alias:"change"`
 }
 
 func (remove) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_remove", Group: group, Title: "Remove knowledge", Risk: tool.Writes,
-		Doc: `Removes one of your entities or relations, merges a duplicate entity into another, or undoes a change.
-Takes one of entity, relation and undo. Returns the number of the change, which can be undone too.`,
+		Doc: `Removes one of your entities or relations, merges two entities, or undoes a change.
+Returns a change number for undo.`,
 		Also:     []string{"knowledge_graph_merge"},
 		Keywords: "graph entity relation forget delete duplicate undo",
 	}

@@ -15,22 +15,21 @@ import (
 type search struct{ graph *Graph }
 
 type searchArgs struct {
-	Query  string `json:"query,omitempty" jsonschema:"name or words to look for; empty or * lists all entities" alias:"q,text" maxlen:"4096"`
-	Type   string `json:"entity_type,omitempty" jsonschema:"only entities of this type, such as person" alias:"type,entityType" maxlen:"200"`
-	From   string `json:"from,omitempty" jsonschema:"name of an entity: list what is connected to it" alias:"entity_id,entity,name,start" maxlen:"400"`
-	Depth  int    `json:"depth,omitempty" jsonschema:"with from: relations to follow, 1 to 5, default 2" alias:"max_depth,maxDepth"`
-	At     string `json:"at,omitempty" jsonschema:"date or time at which it must be true, default now" alias:"valid_at,time" maxlen:"64"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"entities to return, default 20, at most 100" alias:"max_results,maxResults,count"`
-	Offset int    `json:"offset,omitempty" jsonschema:"entities to skip, for the next page" alias:"skip"`
+	Query  string `json:"query,omitempty" jsonschema:"name or words; empty or * lists all" alias:"q,text" maxlen:"4096"`
+	Type   string `json:"entity_type,omitempty" jsonschema:"only entities of this type" alias:"type,entityType" maxlen:"200"`
+	From   string `json:"from,omitempty" jsonschema:"entity whose connections to list" alias:"entity_id,entity,name,start" maxlen:"400"`
+	Depth  int    `json:"depth,omitempty" jsonschema:"relations to follow, 1 to 5" alias:"max_depth,maxDepth"`
+	At     string `json:"at,omitempty" jsonschema:"time at which it must be true" alias:"valid_at,time" maxlen:"64"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"entities to return" alias:"max_results,maxResults,count"`
+	Offset int    `json:"offset,omitempty" jsonschema:"entities to skip" alias:"skip"`
 }
 
 func (search) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Finds entities by name or by words about them, each with its most certain relations.
-With from it lists what is connected to one entity, the strongest connection first.
-For free-text notes use memory_search.`,
+		Doc: `Finds entities by name or words, each with its most certain relations.
+With from, lists what is connected to an entity, strongest first. For notes use memory_search.`,
 		Also:     []string{"search_nodes", "read_graph"},
 		Keywords: "graph entity relation who knows works connected neighbours facts",
 	}

@@ -12,18 +12,18 @@ import (
 type memoryForget struct{ memories Memories }
 
 type memoryForgetArgs struct {
-	Key    string `json:"key,omitempty" jsonschema:"key of the memory to remove" alias:"name"`
-	Path   string `json:"path,omitempty" jsonschema:"its path, instead of key" alias:"file,file_path"`
-	Query  string `json:"query,omitempty" jsonschema:"remove all with these words, at most 20" alias:"q"`
+	Key    string `json:"key,omitempty" jsonschema:"key of the memory" alias:"name"`
+	Path   string `json:"path,omitempty" jsonschema:"path, instead of key" alias:"file,file_path"`
+	Query  string `json:"query,omitempty" jsonschema:"remove up to 20 with these words" alias:"q"`
 	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only list what would be removed"`
-	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the version before the last change"`
+	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the former version"`
 }
 
 func (memoryForget) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
-		Doc: "Removes memories, or reverts the last change of one with undo. Returns what was removed. Former " +
-			"versions are kept for 90 days. To correct a memory use memory_store.",
+		Doc: `Removes memories, or undoes the last change of one. Returns what was removed.
+To correct a memory use memory_store.`,
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
 		Keywords: "delete remove undo restore",
 	}

@@ -13,9 +13,9 @@ import (
 type memoryGet struct{ memories Memories }
 
 type memoryGetArgs struct {
-	Path  string `json:"path" jsonschema:"path from memory_search, or a key" alias:"key,file,file_path"`
-	From  int    `json:"from,omitempty" jsonschema:"first line to return, counting from 1" alias:"offset,start_line"`
-	Lines int    `json:"lines,omitempty" jsonschema:"lines to return, default all" alias:"limit"`
+	Path  string `json:"path" jsonschema:"path or key of the document" alias:"key,file,file_path"`
+	From  int    `json:"from,omitempty" jsonschema:"first line to return" alias:"offset,start_line"`
+	Lines int    `json:"lines,omitempty" jsonschema:"lines to return" alias:"limit"`
 }
 
 // maxShown is how much of a document is returned at once, in bytes.
@@ -24,8 +24,7 @@ const maxShown = 32 << 10
 func (memoryGet) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_get", Group: group, Title: "Read memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: "Returns a memory document, or lines of it, with version, date, author and tags. To find its path use " +
-			"memory_search.",
+		Doc:      "Returns a memory document, or lines of it, with its metadata. To find one use memory_search.",
 		Also:     []string{"tool::memory_recall", "memory_read"},
 		Keywords: "remember notes document lines",
 	}

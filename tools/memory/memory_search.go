@@ -20,12 +20,12 @@ type memorySearch struct {
 
 type memorySearchArgs struct {
 	Query    string  `json:"query" jsonschema:"words or a question" alias:"q,text"`
-	Limit    int     `json:"limit,omitempty" jsonschema:"hits to return, default 6" alias:"max_results,top_k,count"`
-	Kind     string  `json:"kind,omitempty" jsonschema:"only core, daily, conversation or custom" alias:"category"`
+	Limit    int     `json:"limit,omitempty" jsonschema:"hits to return" alias:"max_results,top_k,count"`
+	Kind     string  `json:"kind,omitempty" jsonschema:"core, daily, conversation or custom" alias:"category"`
 	Path     string  `json:"path,omitempty" jsonschema:"only under this path" alias:"path_prefix"`
-	Since    string  `json:"since,omitempty" jsonschema:"only changed since 2026-01-31, or 7d or 2mo ago"`
+	Since    string  `json:"since,omitempty" jsonschema:"changed since a date, 7d or 2mo"`
 	Until    string  `json:"until,omitempty" jsonschema:"only changed until" hidden:"true"`
-	MinScore float64 `json:"min_score,omitempty" jsonschema:"least score, 0 to 1"`
+	MinScore float64 `json:"min_score,omitempty" jsonschema:"minimum score, 0 to 1"`
 	Mode     string  `json:"search_mode,omitempty" jsonschema:"ignored" hidden:"true" alias:"mode"`
 }
 
@@ -35,8 +35,8 @@ func (memorySearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads,
 		Hints: tool.Hints{Idempotent: true},
-		Doc: "Searches what earlier conversations stored. Returns snippets with path, lines, score and date, the " +
-			"best first. Read a whole document with memory_get. For facts about entities use knowledge_graph_search.",
+		Doc: `Searches memories of earlier conversations. Returns snippets with path, lines and date.
+To read a whole document use memory_get; for facts use knowledge_graph_search.`,
 		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
 		Keywords: "remember recall notes earlier past knowledge",
 	}

@@ -16,8 +16,8 @@ type memoryStore struct {
 }
 
 type memoryStoreArgs struct {
-	Key      string   `json:"key" jsonschema:"short name; an existing document is replaced" alias:"path,name,title"`
-	Content  string   `json:"content" jsonschema:"text, in Markdown" alias:"text,value,memory"`
+	Key      string   `json:"key" jsonschema:"short name; replaces an existing document" alias:"path,name,title"`
+	Content  string   `json:"content" jsonschema:"text in Markdown" alias:"text,value,memory"`
 	Category string   `json:"category,omitempty" jsonschema:"core, daily, conversation or custom" alias:"kind,type"`
 	Tags     []string `json:"tags,omitempty" jsonschema:"words to find it by" maxitems:"20"`
 	Expires  string   `json:"expires,omitempty" jsonschema:"a date, 30d, 2mo or never" alias:"ttl,expires_at"`
@@ -27,8 +27,8 @@ func (memoryStore) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_store", Group: group, Title: "Remember", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		MaxText: maxText,
-		Doc: "Stores a text that later conversations can find. Returns path and version, and documents with nearly " +
-			"the same text. Call memory_search first, and extend a document rather than adding a similar one.",
+		Doc: `Stores a text for later conversations. Returns its path and version, and similar documents.
+Call memory_search first, and extend a similar document instead.`,
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
 		Keywords: "remember save note fact preference learn",
 	}

@@ -17,19 +17,18 @@ type readResult struct {
 }
 
 type readResultArgs struct {
-	ID     string `json:"id" jsonschema:"handle of the result, like r_..." alias:"handle,result_id"`
-	Offset int64  `json:"offset,omitempty" jsonschema:"byte to begin at, default 0"`
+	ID     string `json:"id" jsonschema:"handle in the shortened result" alias:"handle,result_id"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"first byte to return"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to return" min:"100" max:"60000" default:"16000"`
-	Tail   int    `json:"tail,omitempty" jsonschema:"return this many lines from the end instead"`
-	Grep   string `json:"grep,omitempty" jsonschema:"return only lines that match this RE2 pattern" alias:"pattern,query"`
-	Around int    `json:"around,omitempty" jsonschema:"with grep: lines to show before and after each match" alias:"context"`
+	Tail   int    `json:"tail,omitempty" jsonschema:"last lines to return"`
+	Grep   string `json:"grep,omitempty" jsonschema:"RE2 pattern that lines must match" alias:"pattern,query"`
+	Around int    `json:"around,omitempty" jsonschema:"lines to show around each match" alias:"context"`
 }
 
 func (readResult) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_result", Group: group, Title: "Read result", Risk: tool.Reads, Core: true,
-		Doc: `Reads more of a tool result that was too long to show whole.
-Returns a range of bytes, the last lines, or the lines that match a pattern. The shortened result shows the handle.`,
+		Doc:     "Reads more of a shortened tool result: bytes, last lines or matching lines.",
 		Repeats: true,
 	}
 }

@@ -17,7 +17,7 @@ type sessionStatusArgs struct{}
 func (sessionStatus) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
-		Doc:     "Who you are here, what you may do without asking, and how many calls you have left.",
+		Doc:     "Returns who you are here, what you may do without asking, and how many calls are left.",
 		Repeats: true,
 	}
 }

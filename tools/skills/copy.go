@@ -20,14 +20,14 @@ type copySkill struct{ library *Library }
 type copySkillArgs struct {
 	Name    string `json:"name" jsonschema:"name of the skill" alias:"skill,skill_name,slug"`
 	Path    string `json:"path,omitempty" jsonschema:"directory to write to, default skills/NAME" alias:"to,dir,directory,destination"`
-	Version int64  `json:"version,omitempty" jsonschema:"version of a published skill, default the latest"`
+	Version int64  `json:"version,omitempty" jsonschema:"published version number"`
 }
 
 func (copySkill) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "copy_skill", Group: group, Title: "Copy skill", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
-		Doc: `Copies all files of a skill to a workspace directory, to run its scripts or to change it.
-Fails if a file there differs. To read instructions only use use_skill.`,
+		Doc: `Copies a skill to the workspace, to run or change its files. Fails if a file there differs.
+To only read instructions use use_skill.`,
 		Also:     []string{"install_skill", "skill_install"},
 		Keywords: "install checkout unpack edit scripts",
 	}

@@ -18,16 +18,16 @@ import (
 type publishSkill struct{ library *Library }
 
 type publishSkillArgs struct {
-	Path   string `json:"path" jsonschema:"directory with a SKILL.md: front matter with name and description, then instructions" alias:"dir,directory,skill_path"`
-	Accept bool   `json:"accept_warnings,omitempty" jsonschema:"publish although the security check found something" alias:"acknowledge,force"`
+	Path   string `json:"path" jsonschema:"directory with SKILL.md: front matter with name and description, then instructions" alias:"dir,directory,skill_path"`
+	Accept bool   `json:"accept_warnings,omitempty" jsonschema:"publish despite warnings" alias:"acknowledge,force"`
 }
 
 func (publishSkill) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "publish_skill", Group: group, Title: "Publish skill",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
-		Doc: `Stores a workspace directory as a new version of a skill, which this user can use in any workspace.
-Checks its files for dangerous content, and returns the version, warnings, and programs its scripts need.`,
+		Doc: `Stores a workspace directory as a new version of a skill, for this user in all workspaces.
+Returns the version, warnings about dangerous content, and programs its scripts need.`,
 		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
 		Keywords: "save share version SKILL.md create",
 	}

@@ -15,8 +15,8 @@ import (
 type skillSearch struct{ library *Library }
 
 type skillSearchArgs struct {
-	Query string `json:"query,omitempty" jsonschema:"the task in a few words; empty or * lists all skills" alias:"q,text,name"`
-	Limit int    `json:"limit,omitempty" jsonschema:"skills to return, default 8, at most 100" alias:"max_results,count,top_k"`
+	Query string `json:"query,omitempty" jsonschema:"the task in a few words; empty or * lists all" alias:"q,text,name"`
+	Limit int    `json:"limit,omitempty" jsonschema:"skills to return" alias:"max_results,count,top_k"`
 }
 
 const (
@@ -30,8 +30,8 @@ func (skillSearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "skill_search", Group: group, Title: "Search skills",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Finds skills: instructions for kinds of tasks, with the files that these need.
-Returns names and descriptions. To get the instructions of one use use_skill.`,
+		Doc: `Finds skills: instructions for kinds of tasks. Returns names and descriptions.
+To get the instructions use use_skill.`,
 		Also: []string{
 			"skills_search", "find_skills", "list_skills", "skills_list", "search_skills", "tool::skill_search",
 		},

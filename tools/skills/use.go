@@ -20,9 +20,9 @@ import (
 type useSkill struct{ library *Library }
 
 type useSkillArgs struct {
-	Name    string `json:"name" jsonschema:"name of the skill, as skill_search returned it" alias:"skill,skill_name,slug,command,id"`
-	Args    any    `json:"args,omitempty" jsonschema:"what the skill is to work on: text or an object" alias:"params,arguments,input"`
-	Version int64  `json:"version,omitempty" jsonschema:"version of a published skill, default the latest"`
+	Name    string `json:"name" jsonschema:"name of the skill" alias:"skill,skill_name,slug,command,id"`
+	Args    any    `json:"args,omitempty" jsonschema:"text or object for the skill" alias:"params,arguments,input"`
+	Version int64  `json:"version,omitempty" jsonschema:"published version number"`
 }
 
 const (
@@ -35,8 +35,8 @@ const (
 func (useSkill) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "use_skill", Group: group, Title: "Use skill", Risk: tool.Reads, Repeats: true,
-		Doc: `Returns the instructions of a skill and the list of its files, which can be read with read_file.
-To run its scripts use copy_skill first if the result says so.`,
+		Doc: `Returns the instructions of a skill and the list of its files, for read_file.
+To run its scripts use copy_skill.`,
 		Also: []string{
 			"Skill", "skill", "read_skill", "load_skill", "skill_view", "activate_skill", "run_skill",
 			"tool::use_skill",

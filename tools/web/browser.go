@@ -28,12 +28,12 @@ type browserArgs struct {
 type actionArgs struct {
 	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
 	URL      string `json:"url,omitempty" jsonschema:"URL to open" maxlen:"8192" alias:"target_url"`
-	Ref      string `json:"ref,omitempty" jsonschema:"element: a ref such as e5, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; key to press (Control+a); direction to scroll (down, up, top, bottom); JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
+	Ref      string `json:"ref,omitempty" jsonschema:"ref such as e5, or CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
+	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; key to press; direction to scroll; JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
-	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new; default the current one" maxlen:"64" alias:"target_id,tab_id,page_id"`
-	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot of the whole page"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"characters of the snapshot to skip"`
+	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new" maxlen:"64" alias:"target_id,tab_id,page_id"`
+	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot the whole page"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"snapshot characters to skip"`
 
 	Key       string   `json:"key,omitempty" jsonschema:"key to press" maxlen:"40" hidden:"true" alias:"keys"`
 	Values    []string `json:"values,omitempty" jsonschema:"options to select" maxitems:"50" hidden:"true" alias:"options"`
@@ -53,8 +53,8 @@ type actionArgs struct {
 func (browserTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
-		Doc: `Controls a real browser. Each action returns a snapshot of the page, with refs such as e5 for the next.
-To only read a page web_fetch is faster.`,
+		Doc: `Controls a browser. Each action returns a snapshot of the page, with refs for its elements.
+To only read a page use web_fetch.`,
 		Hints:    tool.Hints{OpenWorld: true},
 		Keywords: "web page navigate click form login screenshot javascript chromium chrome playwright puppeteer",
 		Timeout:  2 * time.Minute,

@@ -20,12 +20,12 @@ import (
 type webFetch struct{ fetcher }
 
 type fetchArgs struct {
-	URL      string `json:"url" jsonschema:"http or https URL of the page" alias:"uri,link,href" maxlen:"8192"`
-	Format   string `json:"format,omitempty" jsonschema:"format of the returned text" alias:"extractMode,extract_mode,mode" default:"markdown" enum:"markdown,text,html"`
-	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to return, default 16000" alias:"maxChars,max_length,max_bytes,maxSize,max_size"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip, to continue a long page" alias:"start,start_index"`
+	URL      string `json:"url" jsonschema:"http or https URL" alias:"uri,link,href" maxlen:"8192"`
+	Format   string `json:"format,omitempty" jsonschema:"format of the text" alias:"extractMode,extract_mode,mode" default:"markdown" enum:"markdown,text,html"`
+	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to return" alias:"maxChars,max_length,max_bytes,maxSize,max_size"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip" alias:"start,start_index"`
 	Selector string `json:"selector,omitempty" jsonschema:"CSS selector of the parts to return" alias:"css,css_selector" maxlen:"1024"`
-	Links    bool   `json:"links,omitempty" jsonschema:"also list the links of the page" alias:"include_links"`
+	Links    bool   `json:"links,omitempty" jsonschema:"also list the links" alias:"include_links"`
 	Fresh    bool   `json:"fresh,omitempty" jsonschema:"do not use the cache" hidden:"true" alias:"no_cache"`
 }
 
@@ -43,8 +43,8 @@ func (webFetch) Spec() tool.Spec {
 		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads,
 		Timeout: fetchTimeout + 10*time.Second, Core: true,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Fetches a URL and returns the main content of the page as Markdown, JSON and feeds as text, images.
-To send data or save a file use http_request; for pages that need JavaScript or a login use browser.`,
+		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, or an image.
+To send data or save files use http_request; for JavaScript or logins use browser.`,
 		Also:     []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
 		Keywords: "http url page article read download website",
 	}

@@ -27,14 +27,14 @@ type httpRequest struct {
 
 type requestArgs struct {
 	URL      string            `json:"url" jsonschema:"http or https URL" alias:"uri,link,endpoint" maxlen:"8192"`
-	Method   string            `json:"method,omitempty" jsonschema:"HTTP method, default GET" alias:"verb,http_method"`
+	Method   string            `json:"method,omitempty" jsonschema:"method, default GET" alias:"verb,http_method"`
 	Headers  map[string]string `json:"headers,omitempty" jsonschema:"request headers, without credentials"`
-	Body     any               `json:"body,omitempty" jsonschema:"request body: a string, or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
-	Auth     string            `json:"auth_profile,omitempty" jsonschema:"name of a credential configured by the operator" alias:"auth_secret,auth"`
-	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in; continues an interrupted download" alias:"output_path,save_to,output"`
-	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds, default 30, for downloads 300" alias:"timeout" min:"0" max:"600"`
-	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum body size, default 1 MiB" alias:"max_size" min:"0"`
-	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML unchanged instead of as Markdown"`
+	Body     any               `json:"body,omitempty" jsonschema:"text or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
+	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential configured by the operator" alias:"auth_secret,auth"`
+	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in" alias:"output_path,save_to,output"`
+	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait" alias:"timeout" min:"0" max:"600"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum body size" alias:"max_size" min:"0"`
+	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML instead of Markdown"`
 }
 
 const (
@@ -49,8 +49,8 @@ func (httpRequest) Spec() tool.Spec {
 		Name: "http_request", Group: group, Title: "HTTP request", Risk: tool.Runs,
 		Timeout: maxTimeout + 15*time.Second, MaxText: 1 << 20, MaxShown: defaultChars,
 		Hints: tool.Hints{OpenWorld: true},
-		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file.
-Only GET and HEAD follow redirects. To read web pages use web_fetch.`,
+		Doc: `Sends an HTTP request. Returns status, headers and body, or saves the body as a file.
+To read web pages use web_fetch.`,
 		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
 		Keywords: "rest api post put patch delete webhook json download file",
 	}

@@ -17,12 +17,12 @@ type webSearch struct {
 }
 
 type webSearchArgs struct {
-	Query     string   `json:"query" jsonschema:"search query" alias:"q,search_query" maxlen:"1000"`
+	Query     string   `json:"query" jsonschema:"words to search for" alias:"q,search_query" maxlen:"1000"`
 	Count     int      `json:"count,omitempty" jsonschema:"number of results" alias:"max_results,num_results,limit" min:"1" max:"20" default:"5"`
-	Provider  string   `json:"provider,omitempty" jsonschema:"use only this search engine" alias:"engine" maxlen:"40"`
-	Freshness string   `json:"freshness,omitempty" jsonschema:"age of pages: day, week, month, year, or a range such as 2026-01-31..2026-02-28" alias:"time_range,recency" maxlen:"40"`
-	Country   string   `json:"country,omitempty" jsonschema:"country code, such as DE" maxlen:"20"`
-	Language  string   `json:"language,omitempty" jsonschema:"language code, such as de" alias:"search_lang,lang" maxlen:"20"`
+	Provider  string   `json:"provider,omitempty" jsonschema:"search engine to use" alias:"engine" maxlen:"40"`
+	Freshness string   `json:"freshness,omitempty" jsonschema:"day, week, month, year, or YYYY-MM-DD..YYYY-MM-DD" alias:"time_range,recency" maxlen:"40"`
+	Country   string   `json:"country,omitempty" jsonschema:"two-letter country code" maxlen:"20"`
+	Language  string   `json:"language,omitempty" jsonschema:"two-letter language code" alias:"search_lang,lang" maxlen:"20"`
 	UILang    string   `json:"ui_lang,omitempty" jsonschema:"language code, if language is missing" maxlen:"20" hidden:"true"`
 	After     string   `json:"date_after,omitempty" jsonschema:"only pages from this day on" alias:"start_date" maxlen:"20" hidden:"true"`
 	Before    string   `json:"date_before,omitempty" jsonschema:"only pages up to this day" alias:"end_date" maxlen:"20" hidden:"true"`
@@ -34,7 +34,7 @@ func (webSearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "web_search", Group: group, Title: "Search the web", Risk: tool.Reads,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc:   "Searches the web and returns titles, URLs and snippets of pages. To read a page use web_fetch.",
+		Doc:   "Searches the web. Returns titles, URLs and snippets. To read a page use web_fetch.",
 		Also: []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search",
 			"brave_web_search"},
 		Timeout:  45 * time.Second,

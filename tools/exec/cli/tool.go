@@ -14,10 +14,10 @@ type credentialed struct {
 }
 
 type credentialedArgs struct {
-	Command string   `json:"command,omitempty" jsonschema:"one program with its arguments, quoted as for a shell, such as: gh pr list -R owner/name" alias:"cmd,command_line" maxlen:"65536"`
-	Argv    []string `json:"argv,omitempty" jsonschema:"the program and its arguments as a list of words; instead of command"`
-	Dir     string   `json:"cwd,omitempty" jsonschema:"directory to run in, relative to the workspace; default the workspace" alias:"working_dir,workdir,working_directory,dir,directory"`
-	Seconds float64  `json:"timeout_seconds,omitempty" jsonschema:"seconds after which the program is stopped; the default depends on the program" min:"0" max:"1800" alias:"timeout"`
+	Command string   `json:"command,omitempty" jsonschema:"program with arguments, quoted as for a shell" alias:"cmd,command_line" maxlen:"65536"`
+	Argv    []string `json:"argv,omitempty" jsonschema:"program and arguments as a list"`
+	Dir     string   `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,dir,directory"`
+	Seconds float64  `json:"timeout_seconds,omitempty" jsonschema:"timeout in seconds" min:"0" max:"1800" alias:"timeout"`
 	Binary  string   `json:"binary,omitempty" jsonschema:"the program, with args" hidden:"yes" alias:"program,executable"`
 	Args    []string `json:"args,omitempty" jsonschema:"arguments of binary" hidden:"yes" alias:"arguments"`
 }
@@ -27,9 +27,8 @@ func (credentialed) Spec() tool.Spec {
 		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tool.Runs,
 		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
-		Doc: `Runs a program with the operator's credentials, if configured: gh, gcloud, aws, kubectl, terraform.
-There is no shell, so no pipes, variables or redirections; filter with the options of the program.
-Returns its output. For other commands use exec.`,
+		Doc: `Runs a configured program, such as gh or aws, with the operator's credentials. Returns its output.
+There is no shell: no pipes or variables. For other commands use exec.`,
 		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},
 		Keywords: "cli cloud github gh gcloud aws kubectl kubernetes terraform deploy",
 	}
