@@ -30,8 +30,8 @@ type applyPatchArgs struct {
 func (applyPatch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tool.Writes,
-		Doc: `Adds, updates, deletes and renames files by a patch, all or none. Returns a line for each file and an id for
-undo. For a small change use edit.`,
+		Doc: `Adds, updates, deletes and renames files by a patch, all or none.
+Returns a line for each file and an id for undo. For a small change use edit.`,
 		Also:     []string{"apply-patch", "ApplyPatch", "tool::apply_patch", "patch"},
 		Keywords: "diff hunk rename move delete several files",
 	}

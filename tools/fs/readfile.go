@@ -49,8 +49,8 @@ func (readFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_file", Group: group, Title: "Read file", Core: true,
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Returns the text of a file, or an image, and the file's version. A long text is cut and shows the next offset.
-To find text in files use search.`,
+		Doc: `Returns the text of a file, or an image, and the file's version.
+A long text is cut and shows the next offset. To find text in files use search.`,
 		Also:     []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"},
 		Keywords: "open view cat head tail show image picture",
 	}
