@@ -221,16 +221,16 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 	n.name, n.value = valueText(from.Name), valueText(from.Value)
 	focusable := false
 	for _, p := range from.Properties {
-		said := valueText(p.Value)
+		value := valueText(p.Value)
 		switch p.Name {
 		case accessibility.PropertyNameURL:
-			n.url = said
+			n.url = value
 		case accessibility.PropertyNameLevel:
-			n.level, _ = strconv.Atoi(said)
+			n.level, _ = strconv.Atoi(value)
 		case accessibility.PropertyNameFocusable:
-			focusable = said == "true"
+			focusable = value == "true"
 		default:
-			n.addState(p.Name, said)
+			n.addState(p.Name, value)
 		}
 	}
 	if n.role != "link" {
@@ -250,32 +250,32 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 }
 
 // addState adds a state unless it has the default value.
-func (n *node) addState(name accessibility.PropertyName, said string) {
+func (n *node) addState(name accessibility.PropertyName, value string) {
 	switch name {
 	case accessibility.PropertyNameDisabled, accessibility.PropertyNameRequired, accessibility.PropertyNameReadonly,
 		accessibility.PropertyNameSelected, accessibility.PropertyNameModal, accessibility.PropertyNameBusy:
-		if said == "true" {
+		if value == "true" {
 			n.states = append(n.states, string(name))
 		}
 	case accessibility.PropertyNameFocused:
-		if said == "true" && n.role != "RootWebArea" {
+		if value == "true" && n.role != "RootWebArea" {
 			n.states = append(n.states, "focused")
 		}
 	case accessibility.PropertyNameChecked, accessibility.PropertyNamePressed:
-		switch said {
+		switch value {
 		case "true":
 			n.states = append(n.states, string(name))
 		case "mixed":
 			n.states = append(n.states, "partly "+string(name))
 		}
 	case accessibility.PropertyNameExpanded:
-		if said == "true" {
+		if value == "true" {
 			n.states = append(n.states, "expanded")
 		} else {
 			n.states = append(n.states, "collapsed")
 		}
 	case accessibility.PropertyNameInvalid:
-		if said != "false" && said != "" {
+		if value != "false" && value != "" {
 			n.states = append(n.states, "invalid")
 		}
 	}

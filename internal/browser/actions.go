@@ -254,8 +254,8 @@ func (s *session) listTabs(ctx context.Context) (View, error) {
 // view returns a view with the notes and dialogs since the last one.
 func (s *session) view(ctx context.Context, t *tab) View {
 	s.saveDownloads(ctx)
-	notes, said := s.takeNotes()
-	v := View{Notes: notes, Page: strings.Join(said, "\n")}
+	notes, dialogs := s.takeNotes()
+	v := View{Notes: notes, Page: strings.Join(dialogs, "\n")}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.Tabs = len(s.tabs)
@@ -361,11 +361,11 @@ func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, e
 		v.Notes = append(v.Notes, "done; the page shows the same as before")
 		return v, nil
 	}
-	said := fmt.Sprintf("%d of %d lines are new or changed", len(changes), len(all))
+	note := fmt.Sprintf("%d of %d lines are new or changed", len(changes), len(all))
 	if gone > len(changes) {
-		said += fmt.Sprintf(", %d were removed", gone-len(changes))
+		note += fmt.Sprintf(", %d were removed", gone-len(changes))
 	}
-	v.Notes = append(v.Notes, said)
+	v.Notes = append(v.Notes, note)
 	shown, next := changes.window(0, changeChars)
 	if next > 0 {
 		v.Notes = append(v.Notes, "there are more changes; a snapshot shows all")

@@ -12,16 +12,16 @@ import (
 
 // A model calls the tool with the arguments of its schema, and keeps the last results.
 type model struct {
-	*bench
+	*fixture
 	t    *testing.T
 	tool tool.Tool
 	said map[string]bool // names of used arguments and actions
 	seen string
 }
 
-func newModel(t *testing.T, b *bench) *model {
+func newModel(t *testing.T, b *fixture) *model {
 	t.Helper()
-	return &model{bench: b, t: t, tool: browserTool(b.browsers), said: make(map[string]bool)}
+	return &model{fixture: b, t: t, tool: browserTool(b.browsers), said: make(map[string]bool)}
 }
 
 // browserTool makes the tool that the tests in this file call. tool_test.go sets it:
@@ -78,7 +78,7 @@ func TestEveryAction(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, atShop(t))
 	page := func(t *testing.T) {
-		m.t, m.bench = t, m.in(t, m.user)
+		m.t, m.fixture = t, m.in(t, m.user)
 		m.seen = ""
 		m.call(`{"action":"open","url":"`+shop+`/actions.html","max_chars":6000}`, `button "Pad"`)
 	}

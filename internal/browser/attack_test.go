@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The test checks that neither a page nor a model can reach internal hosts: by an
+// TestInternalHostsAreNotReached checks that neither a page nor a model can reach internal hosts: by an
 // address, a name, a redirect, a frame, a worker, a socket, or without HTTP.
-func TestTheInsideIsNotReached(t *testing.T) {
+func TestInternalHostsAreNotReached(t *testing.T) {
 	t.Parallel()
 	in := newInsider(t)
 	host, err := os.Hostname()
@@ -30,7 +30,7 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		"2130706433", "0x7f000001", "inside.localhost", "rebind.example", "169.254.169.254", host} {
 		s.names = append(s.names, name+":"+in.port())
 	}
-	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server},
+	b := newFixture(t, map[string]*httptest.Server{"shop.example": s.Server},
 		func(o *Options) { o.Path = chromiumWith(t, "--unsafely-treat-insecure-origin-as-secure="+shop) })
 	_, answers := tricktest.URLs(in.port())
 	for name, addresses := range answers {
@@ -39,7 +39,8 @@ func TestTheInsideIsNotReached(t *testing.T) {
 	b.net.Resolve("rebind.example", "127.0.0.1")
 
 	t.Run("with", func(t *testing.T) {
-		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts,
+		for name, attack := range map[string]func(*testing.T, *fixture, *site){"a page": evilPage,
+			"scripts":   evilScripts,
 			"addresses": evilAddresses, "tricks": evilTricks(in.port())} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -64,7 +65,7 @@ func TestTheInsideIsNotReached(t *testing.T) {
 }
 
 // evilPage runs the attacks of a page, also after clicks.
-func evilPage(t *testing.T, b *bench, _ *site) {
+func evilPage(t *testing.T, b *fixture, _ *site) {
 	b.do(Request{Action: Open, URL: shop + "/evil.html"})
 	b.do(Request{Action: Wait, Text: "done;", Millis: 30_000})
 	said := b.do(Request{Action: Snapshot})
@@ -73,7 +74,7 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 			t.Errorf("an attack succeeded, %q:\n%s", leak, said)
 		}
 	}
-	wants(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped")
+	wantContains(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped")
 
 	for _, id := range []string{"file", "chrome", "source", "tools", "data", "ping"} {
 		if _, err := b.try(Request{Action: Click, Ref: "#" + id}); err != nil {
@@ -88,8 +89,8 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 }
 
 // evilTricks requests all tricky URLs from a page, and opens those with unusual hosts.
-func evilTricks(port string) func(*testing.T, *bench, *site) {
-	return func(t *testing.T, b *bench, _ *site) {
+func evilTricks(port string) func(*testing.T, *fixture, *site) {
+	return func(t *testing.T, b *fixture, _ *site) {
 		all, _ := tricktest.URLs(port)
 		list, err := json.Marshal(all)
 		if err != nil {
@@ -100,7 +101,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 			const asked = await Promise.allSettled(` + string(list) + `.map(u => fetch(u, {mode: 'no-cors', signal: AbortSignal.timeout(8000)})));
 			return asked.filter(a => a.status === 'rejected').length + ' of ' + asked.length + ' stopped';
 		})()`})
-		wants(t, said, " stopped")
+		wantContains(t, said, " stopped")
 		t.Log(said)
 		hosts, _ := tricktest.Hosts()
 		for i, host := range hosts {
@@ -115,7 +116,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 }
 
 // evilScripts runs attacks as scripts of a model.
-func evilScripts(t *testing.T, b *bench, s *site) {
+func evilScripts(t *testing.T, b *fixture, s *site) {
 	name, err := os.ReadFile("/etc/hostname")
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 }
 
 // evilAddresses opens internal URLs, directly and after a redirect.
-func evilAddresses(t *testing.T, b *bench, s *site) {
+func evilAddresses(t *testing.T, b *fixture, s *site) {
 	for _, to := range s.names {
 		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" +
 			url.QueryEscape("http://"+to+"/")} {
@@ -179,7 +180,7 @@ func chromiumWith(t testing.TB, arg string) string {
 	return script
 }
 
-func TestAddressesThatAreNotOpened(t *testing.T) {
+func TestCheckURL(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://example.org/a?b#c": "https://example.org/a?b#c", "example.org": "https://example.org",
 		"example.org:8080/x": "https://example.org:8080/x",

@@ -114,9 +114,9 @@ func (s *session) saveDownloads(ctx context.Context) {
 	s.downloads = waiting
 	s.mu.Unlock()
 	for _, d := range done {
-		said := s.saveDownload(ctx, d)
+		text := s.saveDownload(ctx, d)
 		s.mu.Lock()
-		s.note("%s", said)
+		s.note("%s", text)
 		s.mu.Unlock()
 	}
 }
@@ -140,11 +140,11 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	if err != nil {
 		return fmt.Sprintf("%q was downloaded, but not saved: %v", d.name, tool.AsError(err))
 	}
-	said := fmt.Sprintf("downloaded %q, %d bytes", name, size)
+	text := fmt.Sprintf("downloaded %q, %d bytes", name, size)
 	if strings.EqualFold(filepath.Ext(d.name), ".pdf") {
-		said += "; the browser does not show PDF files: read it with a command, or look for an HTML version"
+		text += "; the browser does not show PDF files: read it with a command, or look for an HTML version"
 	}
-	return said
+	return text
 }
 
 // openDownloaded opens a file in the browser's directory. It checks that it is a regular

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func (b *bench) savedFile(name string) (string, bool) {
+func (b *fixture) savedFile(name string) (string, bool) {
 	b.saved.mu.Lock()
 	defer b.saved.mu.Unlock()
 	text, ok := b.saved.files["downloads/"+name]
 	return text, ok
 }
 
-// The test checks that the result of an action that starts a download contains the name
+// TestDownloads checks that the result of an action that starts a download contains the name
 // and the size of the file.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestDownloads(t *testing.T) {
 	} {
 		page := b.do(Request{Action: Open, URL: shop + "/files.html"})
 		said := b.do(Request{Action: Click, Ref: b.ref(page, `"`+c.do+`"`)})
-		if wants(t, said, c.says); strings.Contains(said, "current tab") {
+		if wantContains(t, said, c.says); strings.Contains(said, "current tab") {
 			t.Errorf("a closed tab is reported:\n%s", said)
 		}
 		if text, ok := b.savedFile(c.file); !ok || text != "%PDF late" {
@@ -41,15 +41,15 @@ func TestDownloads(t *testing.T) {
 		}
 	}
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
-	wants(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}),
+	wantContains(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}),
 		`downloaded "downloads/sent.txt", 4 bytes`)
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
+	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
 	// a link to another site is no download
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
-	wants(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
+	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
+	wantContains(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
 		`downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
 	page = b.do(Request{Action: Open, URL: shop + "/table.html"})
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`,
+	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`,
 		`report.pdf", 1005 bytes`)
 	for name := range b.saved.files {
 		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") {
@@ -59,23 +59,23 @@ func TestDownloads(t *testing.T) {
 	b.do(Request{Action: Close})
 }
 
-func TestADownloadThatTakesLong(t *testing.T) {
+func TestSlowDownload(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
+	b := newFixture(t, map[string]*httptest.Server{"shop.example": s.Server})
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
-	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `,
+	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `,
 		" of 3000000 bytes are here; wait to have it")
 	close(s.goOn)
-	wants(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
+	wantContains(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
 	b.do(Request{Action: Close})
 }
 
-func TestADownloadThatIsTooLarge(t *testing.T) {
+func TestDownloadOverLimit(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
 	page := b.do(Request{Action: Open, URL: shop + "/file/big.pdf"})
-	wants(t, page, `big.pdf" was not downloaded`)
+	wantContains(t, page, `big.pdf" was not downloaded`)
 	if len(b.saved.files) != 0 {
 		t.Error("the file was saved")
 	}

@@ -237,7 +237,7 @@ func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 		return
 	}
 	t := p.tab
-	t.url, t.crashed, t.loadErr, t.documents = f.URL+f.URLFragment, false, nil, t.documents+1
+	t.url, t.crashed, t.loadErr = f.URL+f.URLFragment, false, nil
 	clear(t.requests)
 	if f.UnreachableURL != "" {
 		t.url, t.loadErr = f.UnreachableURL, s.refusals.loadError(f.UnreachableURL, t.netError)

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case LauncherArg:
 			syscall.Exit(RunLauncher(os.Args[2:]))
-		case fewArg:
-			syscall.Exit(few(os.Args[2:]))
+		case limitNamespacesArg:
+			syscall.Exit(limitNamespaces(os.Args[2:]))
 		}
 	}
 	flag.Parse()
@@ -88,8 +88,8 @@ func (s *saved) Add(ctx context.Context, path string, content io.Reader) (string
 
 func (s *saved) Check(context.Context, string) error { return nil }
 
-// A bench is a browser with a network, files and a caller.
-type bench struct {
+// A fixture is a browser with a network, files and a caller.
+type fixture struct {
 	t        testing.TB
 	user     string // the default caller
 	browsers *Browsers
@@ -99,10 +99,10 @@ type bench struct {
 	home     string
 }
 
-func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*Options)) *bench {
+func newFixture(t testing.TB, hosts map[string]*httptest.Server, change ...func(*Options)) *fixture {
 	t.Helper()
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
-	b := &bench{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{},
+	b := &fixture{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{},
 		saved: &saved{files: map[string]string{}}}
 	o := Options{
 		Files: b.saved, Proxy: func(_ context.Context, refused func(string, error)) (Proxy, error) {
@@ -148,24 +148,24 @@ func openDir(t testing.TB) string {
 }
 
 // as returns a context for a call of a user.
-func (b *bench) as(user string) context.Context {
+func (b *fixture) as(user string) context.Context {
 	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 	b.t.Cleanup(cancel)
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "agent", User: user, Session: "session"}})
 }
 
-// in returns the same bench for a subtest with another caller.
-func (b *bench) in(t *testing.T, user string) *bench {
+// in returns the same fixture for a subtest with another caller.
+func (b *fixture) in(t *testing.T, user string) *fixture {
 	own := *b
 	own.t, own.user = t, user
 	return &own
 }
 
 // try executes a request of the default caller.
-func (b *bench) try(req Request) (View, error) { return b.browsers.Do(b.as(b.user), req) }
+func (b *fixture) try(req Request) (View, error) { return b.browsers.Do(b.as(b.user), req) }
 
 // do executes a request, which has to succeed, and returns all text.
-func (b *bench) do(req Request) string {
+func (b *fixture) do(req Request) string {
 	b.t.Helper()
 	v, err := b.try(req)
 	if err != nil {
@@ -179,7 +179,7 @@ func (b *bench) do(req Request) string {
 }
 
 // ref returns the ref in the first line that contains a text.
-func (b *bench) ref(page, what string) string {
+func (b *fixture) ref(page, what string) string {
 	b.t.Helper()
 	for line := range strings.Lines(page) {
 		at := strings.Index(line, what)
@@ -195,8 +195,8 @@ func (b *bench) ref(page, what string) string {
 	return ""
 }
 
-// wants checks that a text contains all others.
-func wants(t testing.TB, text string, all ...string) {
+// wantContains checks that a text contains all others.
+func wantContains(t testing.TB, text string, all ...string) {
 	t.Helper()
 	for _, want := range all {
 		if !strings.Contains(text, want) {

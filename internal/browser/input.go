@@ -170,8 +170,8 @@ const fileLinkScript = `function() {
 
 // linksToFile reports whether a click on an element should start a download.
 func (el element) linksToFile(ctx context.Context) bool {
-	said, _, err := el.call(ctx, fileLinkScript)
-	return err == nil && said == "file"
+	result, _, err := el.call(ctx, fileLinkScript)
+	return err == nil && result == "file"
 }
 
 // mouse moves the mouse and, for Click, clicks.
@@ -209,9 +209,8 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 func (s *session) center(ctx context.Context, el element) (x, y float64, err error) {
 	found, err := call(ctx, el.target.endpoint, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
 	if err != nil {
-		return 0, 0,
-			tool.Errorf(tool.Conflict,
-				"the element is not visible").Try("take a snapshot to see what is visible").Because(err)
+		return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").
+			Try("take a snapshot to see what is visible").Because(err)
 	}
 	for _, q := range found.Quads {
 		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
@@ -250,7 +249,9 @@ const prepareInputScript = `function(text) {
 	if (this.disabled) return 'disabled';
 	if (this.readOnly) return 'readonly';
 	if (this.tagName === 'INPUT') {
-		if (['checkbox', 'radio', 'file', 'button', 'submit', 'reset', 'image', 'hidden'].includes(kind)) return 'no ' + kind;
+		if (['checkbox', 'radio', 'file', 'button', 'submit', 'reset', 'image', 'hidden'].includes(kind)) {
+			return 'no ' + kind;
+		}
 		if (['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range'].includes(kind)) {
 			this.focus();
 			Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(this, text);
@@ -328,7 +329,8 @@ const selectScript = `function(values) {
 	const chosen = new Set();
 	for (const v of values) {
 		const all = [...this.options];
-		const o = all.find(o => o.value === v) || all.find(o => clean(o.label) === clean(v)) || all.find(o => clean(o.label).toLowerCase() === clean(v).toLowerCase());
+		const o = all.find(o => o.value === v) || all.find(o => clean(o.label) === clean(v)) ||
+			all.find(o => clean(o.label).toLowerCase() === clean(v).toLowerCase());
 		if (!o || o.disabled) return 'missing ' + v;
 		chosen.add(o);
 	}

@@ -2,7 +2,7 @@
 
 package browser
 
-const fewArg = "few"
+const limitNamespacesArg = "few"
 
-// few fails: only Linux has namespaces.
-func few([]string) int { return 1 }
+// limitNamespaces fails: only Linux has namespaces.
+func limitNamespaces([]string) int { return 1 }

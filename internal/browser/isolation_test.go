@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// fewArg makes the test binary execute another with few user namespaces.
-	fewArg = "few"
-	// fewEnv says how many there are, to the test that runs with them.
-	fewEnv = "BROWSER_TEST_NAMESPACES"
+	// limitNamespacesArg makes the test binary execute another program with few user namespaces.
+	limitNamespacesArg = "few"
+	// namespacesEnv tells a test how many user namespaces it may create.
+	namespacesEnv = "BROWSER_TEST_NAMESPACES"
 )
 
-// eachUser runs a test as whom we are and, if that is root, as an ordinary user.
+// eachUser runs a test as the current user and, if that is root, as an ordinary user.
 func eachUser(t *testing.T, test func(t *testing.T)) {
 	t.Run("self", test)
 	if os.Geteuid() != 0 {
@@ -40,7 +40,7 @@ func eachUser(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// again runs the test that calls it in another process, with other rights.
+// again runs the calling test in another process, as another user.
 func again(t *testing.T, attr *syscall.SysProcAttr, env []string, before ...string) {
 	t.Helper()
 	top, _, _ := strings.Cut(t.Name(), "/")
@@ -53,7 +53,7 @@ func again(t *testing.T, attr *syscall.SysProcAttr, env []string, before ...stri
 	}
 }
 
-// readable is a copy of the test binary that every user can execute.
+// readable returns a copy of the test binary that all users can execute.
 func readable(t testing.TB) string {
 	t.Helper()
 	from, err := os.Open(selfExe)
@@ -62,8 +62,8 @@ func readable(t testing.TB) string {
 	}
 	defer from.Close()
 	path := filepath.Join(openDir(t), "browser.test")
-	// A process that is started meanwhile would have the file open, to write, for
-	// a moment; and what is open to write cannot be executed.
+	// A process that is started at this moment would inherit the file, open for writing,
+	// and a file that is open for writing cannot be executed.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
@@ -76,9 +76,9 @@ func readable(t testing.TB) string {
 	return path
 }
 
-// few gives itself a user namespace in which there may be only so many more, and
-// executes the rest of its arguments.
-func few(args []string) int {
+// limitNamespaces enters a user namespace in which only so many others may be created, and executes
+// the rest of its arguments.
+func limitNamespaces(args []string) int {
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte(args[0]), 0); err != nil {
 		fmt.Println(err)
 		return 1
@@ -87,9 +87,9 @@ func few(args []string) int {
 	return 1
 }
 
-// A browser is in a network of its own, in which there is nothing but its proxy,
-// and its pages are in Chromium's own sandbox.
-func TestApart(t *testing.T) {
+// TestIsolation checks that a browser runs in a network namespace with nothing but its proxy,
+// and that its pages run in the sandbox of Chromium.
+func TestIsolation(t *testing.T) {
 	t.Parallel()
 	if err := CheckIsolation(t.Context()); err != nil {
 		needtest.Lacking(t, "namespaces", err.Error())
@@ -102,7 +102,7 @@ func TestApart(t *testing.T) {
 		b.do(Request{Action: Open, URL: shop + "/things.html"})
 		ours := [...]string{namespace(t, "self", "net"), namespace(t, "self", "user"), namespace(t, "self", "ipc")}
 		sealed := 0
-		for _, pid := range of(t, b.home) {
+		for _, pid := range processesWith(t, b.home) {
 			name := fmt.Sprint(pid)
 			for i, kind := range []string{"net", "user", "ipc"} {
 				if namespace(t, name, kind) == ours[i] {
@@ -135,8 +135,8 @@ func TestApart(t *testing.T) {
 	})
 }
 
-// theirs looks at the process that all others come from: what it inherited, and
-// that its network has one listener, which is the proxy's.
+// theirs checks the first process of a browser: what it inherited, and that the only
+// listener in its network is that of the proxy.
 func theirs(t *testing.T, pid, status string) {
 	t.Helper()
 	if field(status, "CapEff") != "0000000000000000" || field(status, "CapAmb") != "0000000000000000" {
@@ -160,7 +160,7 @@ func theirs(t *testing.T, pid, status string) {
 func namespace(t *testing.T, pid, kind string) string {
 	name, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
 	if err != nil {
-		return "" // it has ended, or is not ours to look at: it is not in ours
+		return "" // it has ended, or belongs to another user
 	}
 	return name
 }
@@ -173,18 +173,18 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// field is a line of /proc/PID/status.
+// field returns a line of /proc/PID/status.
 func field(status, name string) string {
 	_, rest, _ := strings.Cut(status, "\n"+name+":\t")
 	value, _, _ := strings.Cut(rest, "\n")
 	return value
 }
 
-// Where there are no user namespaces, or none for Chromium within ours, there is
-// no browser, unless it may be weak.
+// TestFewNamespaces checks that no browser is started if user namespaces or nested ones are
+// missing, unless Insecure is set.
 func TestFewNamespaces(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(fewEnv) != "" {
+	if os.Getenv(namespacesEnv) != "" {
 		withFew(t)
 		return
 	}
@@ -197,7 +197,7 @@ func TestFewNamespaces(t *testing.T) {
 			all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: nobodyUser + 1}}
 			attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: all, GidMappings: all,
 				GidMappingsEnableSetgroups: true}
-			again(t, attr, []string{fewEnv + "=" + count}, fewArg, count)
+			again(t, attr, []string{namespacesEnv + "=" + count}, limitNamespacesArg, count)
 		})
 	}
 }
@@ -213,12 +213,12 @@ func withFew(t *testing.T) {
 		t.Errorf("a browser that is not kept apart: %v", err)
 	}
 	weak := atShop(t, func(o *Options) { o.Insecure = true })
-	wants(t, weak.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wantContains(t, weak.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 	weak.do(Request{Action: Close})
 }
 
-// A browser that takes more memory than it may loses the page, and nothing else.
-func TestMemory(t *testing.T) {
+// TestMemoryLimit checks that a browser that uses too much memory loses only the page.
+func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	g := newCgroup(prefix+"test", 1<<20)
 	if g == nil {
@@ -235,11 +235,11 @@ func TestMemory(t *testing.T) {
 	if tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a page without end: %v", err)
 	}
-	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wantContains(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
-// A page of a host whose certificate nobodyUser vouches for is not shown, and the
-// reason is told; one that is vouched for is.
+// TestCertificates checks that a page with an untrusted certificate is not shown and that the
+// error contains the cause.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	const secure = "https://shop.example/frame.html"
@@ -250,12 +250,13 @@ func TestCertificates(t *testing.T) {
 	}
 	b.do(Request{Action: Close})
 	s := newSite(t)
-	known := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
+	known := newFixture(t, map[string]*httptest.Server{"shop.example": s.Server})
 	known.browsers.o.Path = chromiumWith(t, "--ignore-certificate-errors-spki-list="+known.net.KeyPin())
 	page := known.do(Request{Action: Open, URL: secure})
-	wants(t, page, `button "Inner"`)
-	wants(t, known.do(Request{Action: Evaluate, Text: "isSecureContext + ' ' + location.protocol"}), "true https:")
-	known.do(Request{Action: Close}) // which ends what the proxy tells of at its end
+	wantContains(t, page, `button "Inner"`)
+	wantContains(t, known.do(Request{Action: Evaluate, Text: "isSecureContext + ' ' + location.protocol"}),
+		"true https:")
+	known.do(Request{Action: Close}) // the proxy reports connections when they end
 	if asked := known.record.all(); !slices.Contains(asked, net.JoinHostPort("shop.example", "443")) {
 		t.Errorf("the proxy was asked for %q", asked)
 	}

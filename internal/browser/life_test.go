@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// lookup are the processes that have something in their command lines.
-func of(t testing.TB, what string) (pids []int) {
+// processesWith returns the processes whose command lines contain a text.
+func processesWith(t testing.TB, what string) (pids []int) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		needtest.Lacking(t, "proc", "there is no list of processes")
@@ -29,7 +29,7 @@ func of(t testing.TB, what string) (pids []int) {
 		t.Fatal(err)
 	}
 	for _, name := range all {
-		text, _ := os.ReadFile(name) // it may be gone
+		text, _ := os.ReadFile(name) // the process may have ended
 		pid := 0
 		if strings.Contains(string(text), what) {
 			fmt.Sscanf(name, "/proc/%d/", &pid)
@@ -39,11 +39,11 @@ func of(t testing.TB, what string) (pids []int) {
 	return pids
 }
 
-// none waits until no process has something in its command line.
-func none(t testing.TB, what string) {
+// waitForNoProcess waits until no command line of a process contains a text.
+func waitForNoProcess(t testing.TB, what string) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; {
-		left := of(t, what)
+		left := processesWith(t, what)
 		if len(left) == 0 {
 			return
 		}
@@ -63,8 +63,8 @@ func descriptors(t testing.TB) int {
 	return len(all)
 }
 
-// Browsers leave nothing: no process, no file, no descriptor, no goroutine.
-func TestNothingIsLeft(t *testing.T) {
+// TestCloseLeavesNothing checks that browsers leave no process, file, descriptor or goroutine.
+func TestCloseLeavesNothing(t *testing.T) {
 	b := atShop(t)
 	b.four()
 	files, routines := descriptors(t), runtime.NumGoroutine()
@@ -73,7 +73,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if left, err := os.ReadDir(b.home); len(left) > 0 || err != nil {
 			t.Fatalf("%d places are left, %v", len(left), err)
 		}
-		none(t, b.home)
+		waitForNoProcess(t, b.home)
 	}
 	for end := time.Now().Add(3 * time.Minute); ; runtime.Gosched() {
 		nowFiles, nowRoutines := descriptors(t), runtime.NumGoroutine()
@@ -88,7 +88,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 // four opens browsers of four callers at the same time, and closes them.
-func (b *bench) four() {
+func (b *fixture) four() {
 	b.t.Helper()
 	var all sync.WaitGroup
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
@@ -97,7 +97,7 @@ func (b *bench) four() {
 			if _, err := b.browsers.Do(ctx, Request{Action: Open, URL: shop + "/frame.html"}); err != nil {
 				b.t.Error(err)
 			}
-			if pids := of(b.t, b.home); len(pids) < 3 {
+			if pids := processesWith(b.t, b.home); len(pids) < 3 {
 				b.t.Errorf("there are only %d processes to be looked for", len(pids))
 			}
 			if _, err := b.browsers.Do(ctx, Request{Action: Close}); err != nil {
@@ -112,7 +112,7 @@ func TestIdleBrowsersAreClosed(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Idle = time.Second })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
-	none(t, b.home)
+	waitForNoProcess(t, b.home)
 	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.NotFound &&
 		tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("after it was closed: %v", err)
@@ -120,7 +120,7 @@ func TestIdleBrowsersAreClosed(t *testing.T) {
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 }
 
-func TestABrowserThatDies(t *testing.T) {
+func TestKilledBrowser(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
@@ -131,22 +131,22 @@ func TestABrowserThatDies(t *testing.T) {
 	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a browser that is dead: %v", err)
 	}
-	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wantContains(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
-func TestAPageThatHangs(t *testing.T) {
+func TestHangingPage(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
 	page := b.do(Request{Action: Open, URL: shop + "/rest.html"})
-	wants(t, page, "Here.")
+	wantContains(t, page, "Here.")
 	ctx, cancel := context.WithTimeout(b.as("ann"), 2*time.Second)
 	defer cancel()
 	if _, err := b.browsers.Do(ctx, Request{Action: Evaluate, Text: "for (;;);"}); err == nil {
 		t.Error("a script without end has ended")
 	}
-	wants(t, b.do(Request{Action: Snapshot}), "Here.")
+	wantContains(t, b.do(Request{Action: Snapshot}), "Here.")
 	b.do(Request{Action: Click, Ref: b.ref(page, `button "Hold"`)})
-	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wantContains(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 
 	ctx, cancel = context.WithCancel(b.as("ann"))
 	cancel()
@@ -154,10 +154,10 @@ func TestAPageThatHangs(t *testing.T) {
 		context.Canceled) {
 		t.Errorf("a call that was given up: %v", err)
 	}
-	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wantContains(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
-func TestHowManyBrowsers(t *testing.T) {
+func TestBrowserLimits(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Sessions = 1 })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
@@ -172,13 +172,13 @@ func TestHowManyBrowsers(t *testing.T) {
 	}
 }
 
-// However the server ends, its browsers end with it, and what they leave is
-// removed by the next one.
-func TestTheServerIsKilled(t *testing.T) {
+// TestKilledServer checks that browsers end with their server, even if it is killed, and that the
+// next server deletes their directories.
+func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
 	home := openDir(t)
-	server := exec.Command(os.Args[0], "-test.run=^TestAServer$")
+	server := exec.Command(os.Args[0], "-test.run=^TestServerProcess$")
 	server.Env = append(os.Environ(), "BROWSER_TEST_HOME="+home)
 	out, err := server.StdoutPipe()
 	if err == nil {
@@ -191,14 +191,14 @@ func TestTheServerIsKilled(t *testing.T) {
 	if _, err := out.Read(line); err != nil || string(line) != "runs\n" {
 		t.Fatalf("the server says %q, %v", line, err)
 	}
-	if len(of(t, home+"/")) < 3 {
+	if len(processesWith(t, home+"/")) < 3 {
 		t.Error("there are too few processes to be looked for")
 	}
 	if err := server.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	_ = server.Wait() // it was killed
-	none(t, home+"/")
+	waitForNoProcess(t, home+"/")
 	if left, _ := os.ReadDir(home); len(left) != 1 {
 		t.Errorf("%d places are left to be removed", len(left))
 	}
@@ -216,11 +216,11 @@ func TestTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// TestAServer is the server that is killed.
-func TestAServer(t *testing.T) {
+// TestServerProcess runs the server that TestKilledServer kills.
+func TestServerProcess(t *testing.T) {
 	home := os.Getenv("BROWSER_TEST_HOME")
 	if home == "" {
-		return // this is the test of the other one's
+		return // it runs only in a child process
 	}
 	b := atShop(t, func(o *Options) { o.Dir = home })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
@@ -228,8 +228,8 @@ func TestAServer(t *testing.T) {
 	select {}
 }
 
-// A browser that does not start is told of to everybody who waits for it.
-func TestNoChromium(t *testing.T) {
+// TestMissingChromium checks that all waiting calls get the error of a browser that does not start.
+func TestMissingChromium(t *testing.T) {
 	b := atShop(t, func(o *Options) { o.Path = "/nonexistent/chromium" })
 	errs := make(chan error)
 	for range 4 {

@@ -260,24 +260,24 @@ func (o *outline) label(n *node) string {
 
 // widget returns the line for an interactive element.
 func (o *outline) widget(n *node) string {
-	said := o.label(n)
+	line := o.label(n)
 	if n.url != "" {
-		said += " -> " + o.address(n.url)
+		line += " -> " + o.address(n.url)
 	}
 	if n.role != "combobox" && n.role != "listbox" && n.role != "PopUpButton" {
-		return said
+		return line
 	}
 	var all []string
 	options(n, &all, maxDepth)
 	if len(all) == 0 {
-		return said
+		return line
 	}
 	more := ""
 	if len(all) > maxOptions {
 		more = fmt.Sprintf(" | and %d more", len(all)-maxOptions)
 		all = all[:maxOptions]
 	}
-	return said + " of " + strings.Join(all, " | ") + more
+	return line + " of " + strings.Join(all, " | ") + more
 }
 
 // options appends the options in n.

@@ -98,7 +98,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Whoever reads window by window reads everything, once.
+// FuzzWindows checks that successive windows contain each character once.
 func FuzzWindows(f *testing.F) {
 	f.Add("one\ntwo\n\nthree", 4)
 	f.Add("漢字漢字\nå", 1)
@@ -187,8 +187,9 @@ func FuzzFileNames(f *testing.F) {
 	})
 }
 
-// A connection answers what was asked, whatever else comes.
-func TestLink(t *testing.T) {
+// TestConnection checks that responses reach their calls, also between events and damaged
+// messages.
+func TestConnection(t *testing.T) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -127,11 +127,11 @@ func handshake(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
 // receiveListener receives a listener, sends the reply, and reads error messages until
 // the launcher closes its socket.
 func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
-	said, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	n, size, _, _, err := conn.ReadMsgUnix(said, rights)
+	message, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	n, size, _, _, err := conn.ReadMsgUnix(message, rights)
 	if err != nil || size == 0 {
 		more, _ := io.ReadAll(io.LimitReader(conn, maxTail)) // an incomplete message is better than none
-		return nil, errors.Join(fmt.Errorf("the launcher sent no listener: %s", append(said[:n], more...)), err)
+		return nil, errors.Join(fmt.Errorf("the launcher sent no listener: %s", append(message[:n], more...)), err)
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(messages) != 1 {
@@ -219,13 +219,15 @@ func advice() string {
 	}
 	switch {
 	case is("kernel/apparmor_restrict_unprivileged_userns", "1"):
-		return "allow user namespaces for this program in an AppArmor profile, or set kernel.apparmor_restrict_unprivileged_userns=0"
+		return "allow user namespaces for this program in an AppArmor profile, or set " +
+			"kernel.apparmor_restrict_unprivileged_userns=0"
 	case is("user/max_user_namespaces", "0"):
 		return "set user.max_user_namespaces to more than 0"
 	case is("kernel/unprivileged_userns_clone", "0"):
 		return "set kernel.unprivileged_userns_clone=1"
 	}
-	return "permit user namespaces: in a container, allow clone and unshare with namespace flags; as root, let other users execute this program's file"
+	return "permit user namespaces: in a container, allow clone and unshare with namespace flags; " +
+		"as root, let other users execute this program's file"
 }
 
 // attributes returns the attributes of the first process of a browser.

@@ -85,12 +85,12 @@ func primitive(o *runtime.RemoteObject) string {
 // scriptError returns the error for an exception of a script. The message is quoted
 // because the page can choose it.
 func scriptError(e *runtime.ExceptionDetails) error {
-	said := e.Text
+	message := e.Text
 	if e.Exception != nil && e.Exception.Description != "" {
-		said, _, _ = strings.Cut(e.Exception.Description, "\n")
+		message, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
 	return tool.Errorf(tool.Invalid, "the script threw an exception: %q",
-		short(said, 300)).Try("correct the script; it has to be an expression or a function that returns a value")
+		short(message, 300)).Try("correct the script; it has to be an expression or a function that returns a value")
 }
 
 // evaluate runs the JavaScript of a request in a page.
@@ -108,7 +108,7 @@ func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, erro
 		}
 		p, arguments = el.target, []*runtime.CallArgument{{ObjectID: object}}
 	}
-	said, err := p.evaluate(ctx, req.Text, arguments)
+	value, err := p.evaluate(ctx, req.Text, arguments)
 	if ctx.Err() != nil {
 		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
@@ -122,10 +122,10 @@ func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, erro
 	}
 	v := s.view(ctx, t)
 	most := cmp.Or(req.MaxChars, defaultChars)
-	if runes := []rune(said); len(runes) > most {
-		said = string(runes[:most])
+	if runes := []rune(value); len(runes) > most {
+		value = string(runes[:most])
 		v.Notes = append(v.Notes, "the value is truncated; increase max_chars to see more")
 	}
-	add(&v, said)
+	add(&v, value)
 	return v, nil
 }

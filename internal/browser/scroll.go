@@ -32,10 +32,12 @@ var dispatchWheel = cdp.Command[wheel, cdp.Empty]{Method: input.DispatchMouseEve
 // scrollable ancestor, or the page. If the page does not scroll, the script looks at the
 // element in the middle of the window.
 const scrollableScript = `
-	const scrolls = e => e.scrollHeight > e.clientHeight + 1 && (e === document.scrollingElement || /auto|scroll/.test(getComputedStyle(e).overflowY));
+	const scrolls = e => e.scrollHeight > e.clientHeight + 1 &&
+		(e === document.scrollingElement || /auto|scroll/.test(getComputedStyle(e).overflowY));
 	const around = e => { for (; e && !scrolls(e); e = e.parentElement || e.getRootNode().host); return e; };
 	const from = this.nodeType === 1 ? this : this.parentElement;
-	const found = around(from) || from === document.documentElement && around(document.elementFromPoint(innerWidth / 2, innerHeight / 2)) || document.scrollingElement;`
+	const found = around(from) || from === document.documentElement &&
+		around(document.elementFromPoint(innerWidth / 2, innerHeight / 2)) || document.scrollingElement;`
 
 // scrollToEndScript scrolls to the top or the bottom.
 const scrollToEndScript = `function(way) {` + scrollableScript + `
@@ -48,7 +50,8 @@ const scrollToEndScript = `function(way) {` + scrollableScript + `
 const scrollPositionScript = `function() {` + scrollableScript + `
 	const most = found ? found.scrollHeight - found.clientHeight : 0;
 	if (most <= 1) return 'none 0';
-	const at = found.scrollTop < 1 ? 0 : found.scrollTop > most - 2 ? 100 : Math.min(99, Math.max(1, Math.round(100 * found.scrollTop / most)));
+	const at = found.scrollTop < 1 ? 0 : found.scrollTop > most - 2 ? 100 :
+		Math.min(99, Math.max(1, Math.round(100 * found.scrollTop / most)));
 	return (found === document.scrollingElement ? 'page ' : 'part ') + at;
 }`
 
@@ -113,11 +116,11 @@ func (s *session) scrollPosition(ctx context.Context, t *tab, req Request) strin
 	if err != nil {
 		return ""
 	}
-	said, _, err := el.call(ctx, scrollPositionScript)
+	position, _, err := el.call(ctx, scrollPositionScript)
 	if err != nil {
 		return ""
 	}
-	of, percent, _ := strings.Cut(said, " ")
+	of, percent, _ := strings.Cut(position, " ")
 	name, known := map[string]string{"page": "the page", "part": "the scrollable area"}[of]
 	at, err := strconv.ParseUint(percent, 10, 7)
 	switch {

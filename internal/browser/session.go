@@ -187,16 +187,16 @@ func (s *session) changed() {
 }
 
 // waitUntil waits until a condition is true. It calls the condition with s.mu held.
-func (s *session) waitUntil(ctx context.Context, so func() bool) error {
+func (s *session) waitUntil(ctx context.Context, condition func() bool) error {
 	for {
 		s.mu.Lock()
-		ok, news := so(), s.change
+		ok, change := condition(), s.change
 		s.mu.Unlock()
 		if ok {
 			return nil
 		}
 		select {
-		case <-news:
+		case <-change:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.conn.lost:
@@ -222,12 +222,12 @@ func (s *session) addNote(text string) {
 }
 
 // takeNotes returns the notes and the texts of dialogs, and removes them.
-func (s *session) takeNotes() (notes, said []string) {
+func (s *session) takeNotes() (notes, dialogs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	notes, said = s.notes, s.dialogs
+	notes, dialogs = s.notes, s.dialogs
 	s.notes, s.dialogs = nil, nil
-	return notes, said
+	return notes, dialogs
 }
 
 // find returns the tab with a name; "" is the current tab.
@@ -257,8 +257,8 @@ func (s *session) explain(ctx context.Context, req Request, err error) error {
 	case !s.alive(), errors.Is(err, errBrowserEnded):
 		return s.endedError()
 	case errors.Is(err, errCrashed):
-		return tool.Errorf(tool.Unavailable,
-			"the page has crashed, probably because it used too much memory").Try("open it again, or use another page").Because(err)
+		return tool.Errorf(tool.Unavailable, "the page has crashed, probably because it used too much memory").
+			Try("open it again, or use another page").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return tool.Errorf(tool.Timeout, "timeout: the page did not respond to the action %s", req.Action).
 			Try("take a snapshot to see its state, or close the tab").Because(err)

@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// A site is the pages of testdata/site, and what answers them.
+// A site serves the pages of testdata/site.
 type site struct {
 	*httptest.Server
-	inside string // what the evil page calls the inside
+	inside string // address of the internal host, in the evil page
 	names  []string
-	goOn   chan struct{} // what takes long ends when it is closed
+	goOn   chan struct{} // closed to end slow responses
 }
 
 func newSite(t testing.TB) *site {
@@ -99,7 +99,7 @@ func newSite(t testing.TB) *site {
 		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
 	})
 	mux.HandleFunc("GET /refresh", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html") // or it is shown as text, and leads nowhere
+		w.Header().Set("Content-Type", "text/html") // without it the response is shown as text
 		fmt.Fprintf(w, `<meta http-equiv=refresh content="0; url=%s"><p>Refreshing</p>`, r.FormValue("to"))
 	})
 	mux.HandleFunc("GET /socket", socket)
@@ -124,7 +124,7 @@ func (s *site) page(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, strings.NewReplacer("INSIDENAMES", string(names), "INSIDE", s.inside).Replace(string(text)))
 }
 
-// socket is a WebSocket that says hello.
+// socket is a WebSocket that sends hello.
 func socket(w http.ResponseWriter, r *http.Request) {
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	conn, _, err := w.(http.Hijacker).Hijack()
@@ -135,10 +135,10 @@ func socket(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(conn,
 		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81\x05hello", base64.StdEncoding.EncodeToString(sum[:]))
 	one := make([]byte, 1)
-	conn.Read(one) // waitUntil the browser has enough
+	conn.Read(one) // until the browser closes it
 }
 
-// An insider plays what is inside: it must never be reached.
+// An insider is an internal server, which must never be reached.
 type insider struct {
 	net.Listener
 	reached atomic.Int64

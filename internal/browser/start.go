@@ -112,7 +112,8 @@ func (p *program) explain(err error) error {
 	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") ||
 		strings.Contains(words, "Failed to move to new namespace") {
 		return tool.Errorf(tool.Unavailable, "Chromium is not started: the system does not permit its sandbox").
-			Try("use web_fetch; the operator can allow user namespaces, or a browser without a sandbox").Because(errors.New(words))
+			Try("use web_fetch; the operator can allow user namespaces, or a browser without a sandbox").
+			Because(errors.New(words))
 	}
 	return tool.Errorf(tool.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
 		Because(errors.Join(err, errors.New(words)))

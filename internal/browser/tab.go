@@ -22,14 +22,13 @@ type tab struct {
 	main   *pageTarget
 	url    string
 
-	ready     bool // its target is configured
-	crashed   bool
-	loadErr   error  // why the page was not loaded; nil if it was
-	netError  string // network error of the last document, such as net::ERR_TIMED_OUT
-	documents int    // number of documents loaded so far
-	loading   map[cdp.FrameID]bool
-	requests  map[network.RequestID]time.Time // requests without a response, with their start times
-	active    time.Time                       // time of the last event
+	ready    bool // its target is configured
+	crashed  bool
+	loadErr  error  // why the page was not loaded; nil if it was
+	netError string // network error of the last document, such as net::ERR_TIMED_OUT
+	loading  map[cdp.FrameID]bool
+	requests map[network.RequestID]time.Time // requests without a response, with their start times
+	active   time.Time                       // time of the last event
 
 	shown lines // lines that the model has seen
 }

@@ -76,34 +76,34 @@ func (r *refusals) loadError(address, why string) error {
 		}
 		host = u.Host
 	}
-	said := func(kind tool.Kind, what string) *tool.Error {
+	failure := func(kind tool.Kind, what string) *tool.Error {
 		return tool.Errorf(kind, "%.200q "+what, host).Because(errors.New(why))
 	}
 	switch {
 	case has("UNSAFE_PORT"):
-		return said(tool.Refused, "has a port that browsers refuse, because other services use it").
+		return failure(tool.Refused, "has a port that browsers refuse, because other services use it").
 			Try("use port 443 or 80; where the operator allows this host and port, web_fetch reads it")
 	case has("HTTP_RESPONSE_CODE_FAILURE"):
-		return said(tool.Unavailable,
+		return failure(tool.Unavailable,
 			"returned an error without content").Try("check the address; web_fetch shows the status")
 	case has("TUNNEL_CONNECTION_FAILED", "PROXY", "NAME_NOT_RESOLVED"):
-		return said(tool.Refused,
+		return failure(tool.Refused,
 			"cannot be reached: it does not exist, does not answer, or may not be reached from here").
 			Try("check the address; web_fetch reports which")
 	case has("CERT", "SSL"):
-		return said(tool.Unavailable, "has no trusted certificate").Try("check the address")
+		return failure(tool.Unavailable, "has no trusted certificate").Try("check the address")
 	case has("TIMED_OUT"):
-		return said(tool.Timeout, "did not answer in time").Try("try again later")
+		return failure(tool.Timeout, "did not answer in time").Try("try again later")
 	case has("TOO_MANY_REDIRECTS"):
-		return said(tool.Unavailable, "redirects too often").Try("open the target page directly")
+		return failure(tool.Unavailable, "redirects too often").Try("open the target page directly")
 	case has("BLOCKED", "ACCESS_DENIED"):
-		return said(tool.Refused,
+		return failure(tool.Refused,
 			"may not be opened from the page that led there").Try("open it directly if you need it")
 	case has("EMPTY_RESPONSE", "CONNECTION_"):
-		return said(tool.Unavailable,
+		return failure(tool.Unavailable,
 			"closed the connection without a response").Try("try again, or check whether the site uses https or http")
 	case has("ERR_ABORTED"):
-		return said(tool.Unavailable, "returned nothing to show").Try("take a snapshot to see what is there")
+		return failure(tool.Unavailable, "returned nothing to show").Try("take a snapshot to see what is there")
 	}
-	return said(tool.Unavailable, "could not be loaded").Try("check the address, or try again later")
+	return failure(tool.Unavailable, "could not be loaded").Try("check the address, or try again later")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -19,7 +20,7 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 	most := min(time.Duration(req.Millis)*time.Millisecond, maxWait)
 	if req.Text == "" && req.TextGone == "" && req.Ref == "" {
 		if most > 0 {
-			if err := pause(ctx, most); err != nil {
+			if err := clock.Sleep(ctx, most); err != nil {
 				return View{}, err
 			}
 		} else if err := s.waitIdle(ctx, t, defaultWait); err != nil {
@@ -42,7 +43,7 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 			return View{}, tool.Errorf(tool.Timeout, "the condition is not met after %s",
 				most).Try("take a snapshot to see its state, or wait again")
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := clock.Sleep(ctx, pollInterval); err != nil {
 			return View{}, err
 		}
 	}
@@ -73,15 +74,4 @@ func (s *session) conditionMet(ctx context.Context, t *tab, req Request) (bool, 
 		return false, nil // another page may be loading
 	}
 	return (req.Text == "" || all.contains(req.Text)) && (req.TextGone == "" || !all.contains(req.TextGone)), nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
