@@ -163,7 +163,7 @@ func TestBrowserLimits(t *testing.T) {
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	if _, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop +
 		"/frame.html"}); tool.AsError(err).Kind != tool.Busy {
-		t.Errorf("one more, of somebody else: %v", err)
+		t.Errorf("one more, of another user: %v", err)
 	}
 	b.do(Request{Action: Snapshot})
 	b.do(Request{Action: Close})

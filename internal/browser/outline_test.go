@@ -62,7 +62,7 @@ two
 [e6] link -> javascript:xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
 [e7] link "away" -> https://b.example/`
 	if got := strings.Join(outlineOf(root, "https://a.example/"), "\n"); got != want {
-		t.Errorf("it is told:\n%s\nwant:\n%s", got, want)
+		t.Errorf("the outline is:\n%s\nwant:\n%s", got, want)
 	}
 }
 
@@ -89,12 +89,12 @@ func TestDeepAndWidePages(t *testing.T) {
 func TestChanges(t *testing.T) {
 	added, gone := lines{"a", "b", "b", "c"}.changes(lines{"b", "a", "d", "e"})
 	if fmt.Sprint(added) != "[b c]" || gone != 2 {
-		t.Errorf("new are %q, %d are gone", added, gone)
+		t.Errorf("new lines are %q, %d were removed", added, gone)
 	}
 	before := lines{`[e1] textbox "A" (focused, required)`, `[e2] button "B"`, `[e3] link "C" (focused)`}
 	added, gone = lines{`[e1] textbox "A" (required)`, `[e2] button "B" (focused)`, `[e3] link "C"`}.changes(before)
 	if fmt.Sprint(added) != `[[e2] button "B" (focused)]` || gone != 1 {
-		t.Errorf("after the focus has moved new are %q, %d are gone", added, gone)
+		t.Errorf("after the focus has moved new lines are %q, %d were removed", added, gone)
 	}
 }
 
@@ -138,7 +138,7 @@ func FuzzText(f *testing.F) {
 		}
 		got := text(s, most)
 		if looksLikeRef.MatchString(got) || strings.ContainsAny(got, "\n\r\t\u202e") || len(got) > most+3 {
-			t.Errorf("%q of at most %d is told as %q", s, most, got)
+			t.Errorf("%q of at most %d is shown as %q", s, most, got)
 		}
 	})
 }
@@ -194,15 +194,15 @@ func TestConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hears, says, err := os.Pipe()
+	fromConn, toConn, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan string, 10)
-	l := newConnection(ours, says, func(_ target.SessionID, method string, _ jsonv2.Value) { heard <- method })
+	events := make(chan string, 10)
+	l := newConnection(ours, toConn, func(_ target.SessionID, method string, _ jsonv2.Value) { events <- method })
 	go l.listen()
 	go func() {
-		in := bufio.NewReader(hears)
+		in := bufio.NewReader(fromConn)
 		for range 3 {
 			if _, err := in.ReadBytes(0); err != nil {
 				return
@@ -214,7 +214,7 @@ func TestConnection(t *testing.T) {
 			theirs.Write(bytes.Repeat([]byte("x"), 1<<20))
 		}
 		fmt.Fprint(theirs, `"}}`, "\x00", `{"id":3,"error":{"code":-1,"message":"no"}}`, "\x00")
-		io.Copy(io.Discard, hears)
+		io.Copy(io.Discard, fromConn)
 	}()
 	whole := endpoint{l, ""}
 	var answers []func() (jsonv2.Value, error)
@@ -234,8 +234,8 @@ func TestConnection(t *testing.T) {
 	if _, err := answers[2](); err == nil || !strings.Contains(err.Error(), "no") {
 		t.Errorf("an error: %v", err)
 	}
-	if method := <-heard; method != "" && method != "A.b" {
-		t.Errorf("heard is %q", method)
+	if method := <-events; method != "" && method != "A.b" {
+		t.Errorf("the event is %q", method)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -250,5 +250,5 @@ func TestConnection(t *testing.T) {
 		t.Errorf("%d answers are waited for", len(l.pending))
 	}
 	_ = l.pipe.Close()
-	hears.Close()
+	fromConn.Close()
 }

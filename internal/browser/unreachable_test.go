@@ -65,7 +65,7 @@ func TestUnreachablePages(t *testing.T) {
 		}
 		for _, deed := range []Action{Tabs, Close} {
 			if site, err := b.browsers.Where(b.as(b.user), Request{Action: deed, Tab: "t1"}); err != nil || site != "" {
-				t.Errorf("nobody would be asked about %s where %s was not loaded: %q, %v", deed, c.address, site, err)
+				t.Errorf("there would be no question about %s where %s was not loaded: %q, %v", deed, c.address, site, err)
 			}
 		}
 		list := b.do(Request{Action: Tabs})

@@ -51,7 +51,7 @@ func logIn(t *testing.T, b *fixture) {
 	page = b.do(Request{Action: Type, Ref: password, Text: "opensesame", Submit: true})
 	wantContains(t, page, "# Welcome ann")
 	if strings.Contains(page, "opensesame") {
-		t.Errorf("the password is told:\n%s", page)
+		t.Errorf("the password is shown:\n%s", page)
 	}
 	if _, err := b.try(Request{Action: Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound ||
 		!strings.Contains(err.Error(), "snapshot") {
@@ -64,7 +64,7 @@ func logIn(t *testing.T, b *fixture) {
 
 	other, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/private"})
 	if err != nil || !strings.Contains(other.Page, "# Sign in") {
-		t.Errorf("somebody else is logged in: %q, %v", other.Page, err)
+		t.Errorf("another user is logged in: %q, %v", other.Page, err)
 	}
 }
 
@@ -173,7 +173,7 @@ func whatIsInTheWay(t *testing.T, b *fixture) {
 	b.do(Request{Action: Click, Ref: away})
 	if _, err := b.try(Request{Action: Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound &&
 		tool.AsError(err).Kind != tool.Conflict {
-		t.Errorf("an element that is gone: %v", err)
+		t.Errorf("a removed element: %v", err)
 	}
 	b.do(Request{Action: Click, Ref: b.ref(page, `link "Mail"`)})
 	b.do(Request{Action: Hover, Ref: b.ref(page, `button "Title"`)})
@@ -210,7 +210,7 @@ func anAppThatIsLate(t *testing.T, b *fixture) {
 	page = b.do(Request{Action: Scroll, Direction: "bottom"})
 	wantContains(t, page, "- item 39")
 	if strings.Contains(page, "- item 0\n") {
-		t.Errorf("what was there is told again:\n%s", page)
+		t.Errorf("unchanged lines are shown again:\n%s", page)
 	}
 	v, err := b.try(Request{Action: Snapshot, MaxChars: 200})
 	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 ||
@@ -250,7 +250,7 @@ func scripts(t *testing.T, b *fixture) {
 		}
 	}
 	if long := b.do(Request{Action: Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
-		t.Errorf("a long value is told in %d bytes", len(long))
+		t.Errorf("a long value is shown with %d bytes", len(long))
 	}
 	if _, err := b.try(Request{Action: Evaluate, Text: "'x'.repeat(4e7)"}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a value that is too long: %v", err)
@@ -309,7 +309,7 @@ func TestEvaluateWaits(t *testing.T) {
 	b.do(Request{Action: Close})
 }
 
-// Whoever reads on beyond the end is told so, not that there is nothing.
+// TestSnapshotBeyondTheEnd checks that an offset beyond the end is an error.
 func TestSnapshotBeyondTheEnd(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
