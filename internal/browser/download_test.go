@@ -28,7 +28,7 @@ func TestDownloads(t *testing.T) {
 		{"Blank", `downloaded "downloads/blank.bin", 9 bytes`, "blank.bin"},
 		{"Script", `downloaded "downloads/script.bin", 9 bytes`, "script.bin"},
 		{"Made", `downloaded "downloads/made.bin", 9 bytes`, "made.bin"},
-		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser shows no PDF: open the file with a command`,
+		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser does not show PDF files: read it with a command`,
 			"paper.pdf"},
 	} {
 		page := b.do(Request{Action: Open, URL: shop + "/files.html"})

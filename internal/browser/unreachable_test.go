@@ -37,14 +37,14 @@ func TestUnreachablePages(t *testing.T) {
 		{"http://nobody.example/", tool.NotFound, []string{`host "nobody.example" not found`, "check its name"}},
 		{"https://nobody.example/", tool.NotFound, []string{`host "nobody.example" not found`}},
 		{"http://shop.example:6000/", tool.Refused,
-			[]string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
+			[]string{`"shop.example:6000" has a port that browsers refuse`, "443 or 80"}},
 		{"http://silent.example/", tool.Unavailable, []string{"returned an error without content"}},
 		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tool.Refused,
 			[]string{`"10.0.0.2:80" is not on the public internet`}},
 		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused,
 			[]string{`"10.0.0.3:80" is not on the public internet`}},
 		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tool.Refused,
-			[]string{`has a port at which`}},
+			[]string{`has a port that`}},
 	} {
 		open := Request{Action: Open, URL: c.address}
 		b.do(Request{Action: Open, URL: shop + "/table.html"})

@@ -189,7 +189,7 @@ func tabs(t *testing.T, b *fixture) {
 	wantContains(t, b.do(Request{Action: Tabs}), "t1 "+shop+"/things.html", "t2 "+shop+"/frame.html?popup (current)")
 	wantContains(t, b.do(Request{Action: Close, Tab: "t2"}), "t1 "+shop+"/things.html (current)")
 	said := b.do(Request{Action: Click, Ref: many})
-	wantContains(t, said, "wanted another tab")
+	wantContains(t, said, "tried to open a tab")
 	if tabs := b.do(Request{Action: Tabs}); strings.Count(tabs, "http://") != maxTabs {
 		t.Errorf("there are other than %d tabs:\n%s", maxTabs, tabs)
 	}
