@@ -11,7 +11,8 @@ func TestVerdictAllocatesNothing(t *testing.T) {
 	p, exec := compile(t, rules), spec(t, "exec")
 	stranger := Subject{Profile: "coding", Agent: "stranger", Provider: "unheard-of", Group: "chat-77"}
 	var got Verdict
-	for _, s := range []Subject{{}, busy, stranger, {Narrow: Narrow{Toolsets: []string{"fs"}, Exclude: []string{"read_*"}, ReadOnly: true}}} {
+	for _, s := range []Subject{{}, busy, stranger,
+		{Narrow: Narrow{Toolsets: []string{"fs"}, Exclude: []string{"read_*"}, ReadOnly: true}}} {
 		p.Verdict(s, exec.Name)
 		if n := testing.AllocsPerRun(100, func() { got = p.Verdict(s, exec.Name) }); n != 0 {
 			t.Errorf("%+v: %v allocations for %s", s, n, got)
@@ -25,7 +26,8 @@ func TestStrangersShareOneClass(t *testing.T) {
 	p := compile(t, rules)
 	first := p.class(Subject{Agent: "stranger-0", Provider: "p-0", Group: "g-0", Depth: 1})
 	for i := range 1000 {
-		s := Subject{Agent: fmt.Sprint("stranger-", i), Provider: fmt.Sprint("p-", i), Group: fmt.Sprint("g-", i), Depth: 1 + i}
+		s := Subject{Agent: fmt.Sprint("stranger-", i), Provider: fmt.Sprint("p-", i), Group: fmt.Sprint("g-", i),
+			Depth: 1 + i}
 		if p.class(s) != first {
 			t.Fatalf("%+v is a class of its own", s)
 		}

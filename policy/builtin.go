@@ -40,7 +40,8 @@ var builtinProfiles = []builtinProfile{
 	{"coding", ProfileRules{
 		Doc: "work on code: files, commands, web, memory, skills, media",
 		Allow: List{"group:fs", "group:runtime", "group:sessions", "group:agents", "group:memory", "group:web",
-			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation", "group:results"},
+			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
+			"group:results"},
 	}},
 	{"messaging", ProfileRules{
 		Doc: "talk to people: messages, web, sessions, reading media",

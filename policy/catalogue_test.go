@@ -136,7 +136,8 @@ func TestANewToolIsInTheProfilesOfItsGroup(t *testing.T) {
 			}
 		}
 	}
-	if entries := builtinProfiles[1].rules.Allow; slices.ContainsFunc(entries, func(e string) bool { return !strings.HasPrefix(e, "group:") }) {
+	if entries := builtinProfiles[1].rules.Allow; slices.ContainsFunc(entries,
+		func(e string) bool { return !strings.HasPrefix(e, "group:") }) {
 		t.Errorf("the profile coding names single tools: %v", entries)
 	}
 }
@@ -178,7 +179,8 @@ func FuzzGlob(f *testing.F) {
 
 // Entries also come with requests, from strangers.
 func FuzzEntry(f *testing.F) {
-	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read", "read_*", "group:"} {
+	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read",
+		"read_*", "group:"} {
 		f.Add(entry)
 	}
 	c := NewCatalogue(suite())

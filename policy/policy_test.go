@@ -53,7 +53,8 @@ func TestSteps(t *testing.T) {
 		{"allow", Rules{Allow: List{"edit"}}, Subject{}, "read_file", Deny, "allow"},
 		{"allow holds", Rules{Allow: List{"edit"}}, Subject{}, "edit", Allow, ""},
 		{"empty allow allows nothing", Rules{Allow: List{}}, Subject{}, "read_file", Deny, "allow"},
-		{"allow cannot widen a profile", Rules{Allow: List{"exec"}}, Subject{Profile: "minimal"}, "exec", Deny, "profile"},
+		{"allow cannot widen a profile", Rules{Allow: List{"exec"}}, Subject{Profile: "minimal"}, "exec", Deny,
+			"profile"},
 		{"allow by another system's name", full(Rules{Allow: List{"bash"}}), Subject{}, "exec", Allow, ""},
 
 		{"provider allow", Rules{ByProvider: map[string]ProviderRules{"acme": {Allow: List{"edit"}}}},
@@ -66,9 +67,11 @@ func TestSteps(t *testing.T) {
 			Subject{Agent: "ada"}, "read_file", Deny, "agent allow"},
 		{"another agent", Rules{Agents: map[string]AgentRules{"ada": {Allow: List{"edit"}}}},
 			Subject{Agent: "bob"}, "read_file", Allow, ""},
-		{"agent allow for a provider", Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
+		{"agent allow for a provider",
+			Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
 			Subject{Agent: "ada", Provider: "acme"}, "read_file", Deny, "agent's provider allow"},
-		{"agent allow for another provider", Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
+		{"agent allow for another provider",
+			Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
 			Subject{Agent: "ada", Provider: "other"}, "read_file", Allow, ""},
 		{"group allow", Rules{Groups: map[string]ChatRules{"-100:7": {Allow: List{"edit"}}}},
 			Subject{Group: "-100:7"}, "read_file", Deny, "group allow"},
@@ -76,46 +79,66 @@ func TestSteps(t *testing.T) {
 			Subject{Group: "-100:8"}, "read_file", Allow, ""},
 
 		{"deny", Rules{Deny: List{"read_file"}}, Subject{}, "read_file", Deny, "deny"},
-		{"deny beats allow", Rules{Allow: List{"read_file"}, Deny: List{"read_*"}}, Subject{}, "read_file", Deny, "deny"},
+		{"deny beats allow", Rules{Allow: List{"read_file"}, Deny: List{"read_*"}}, Subject{}, "read_file", Deny,
+			"deny"},
 		{"agent deny", Rules{Agents: map[string]AgentRules{"ada": {Deny: List{"group:fs"}}}},
 			Subject{Agent: "ada"}, "read_file", Deny, "agent deny"},
-		{"also_allow adds to a profile", Rules{AlsoAllow: List{"read_file"}}, Subject{Profile: "minimal"}, "read_file", Allow, "also_allow"},
-		{"also_allow beats deny", Rules{Deny: List{"read_file"}, AlsoAllow: List{"read_file"}}, Subject{}, "read_file", Allow, "also_allow"},
-		{"agent also_allow beats everything soft", Rules{Allow: List{}, Deny: List{"*"}, Agents: map[string]AgentRules{"ada": {AlsoAllow: List{"read_file"}}}},
+		{"also_allow adds to a profile", Rules{AlsoAllow: List{"read_file"}}, Subject{Profile: "minimal"}, "read_file",
+			Allow, "also_allow"},
+		{"also_allow beats deny", Rules{Deny: List{"read_file"}, AlsoAllow: List{"read_file"}}, Subject{}, "read_file",
+			Allow, "also_allow"},
+		{"agent also_allow beats everything soft",
+			Rules{Allow: List{}, Deny: List{"*"}, Agents: map[string]AgentRules{"ada": {AlsoAllow: List{"read_file"}}}},
 			Subject{Agent: "ada"}, "read_file", Allow, "agent also_allow"},
-		{"hard deny beats also_allow", Rules{DenyHard: List{"read_file"}, AlsoAllow: List{"read_file"}}, Subject{}, "read_file", Deny, "deny_hard"},
-		{"hard deny beats the agent's also_allow", Rules{DenyHard: List{"exec"}, Agents: map[string]AgentRules{"ada": {AlsoAllow: List{"exec"}}}},
+		{"hard deny beats also_allow", Rules{DenyHard: List{"read_file"}, AlsoAllow: List{"read_file"}}, Subject{},
+			"read_file", Deny, "deny_hard"},
+		{"hard deny beats the agent's also_allow",
+			Rules{DenyHard: List{"exec"}, Agents: map[string]AgentRules{"ada": {AlsoAllow: List{"exec"}}}},
 			Subject{Agent: "ada"}, "exec", Deny, "deny_hard"},
-		{"agent's hard deny", Rules{AlsoAllow: List{"exec"}, Agents: map[string]AgentRules{"ada": {DenyHard: List{"exec"}}}},
+		{"agent's hard deny", Rules{AlsoAllow: List{"exec"},
+			Agents: map[string]AgentRules{"ada": {DenyHard: List{"exec"}}}},
 			Subject{Agent: "ada"}, "exec", Deny, "agent deny_hard"},
-		{"profile's hard deny", Rules{AlsoAllow: List{"exec"}, Profiles: map[string]ProfileRules{"calm": {Extends: "coding", DenyHard: List{"exec"}}}},
+		{"profile's hard deny", Rules{AlsoAllow: List{"exec"},
+			Profiles: map[string]ProfileRules{"calm": {Extends: "coding", DenyHard: List{"exec"}}}},
 			Subject{Profile: "calm"}, "exec", Deny, "profile deny_hard"},
 		{"hard deny of the profile it extends", Rules{AlsoAllow: List{"exec"}, Profiles: map[string]ProfileRules{
 			"calm": {Extends: "coding", DenyHard: List{"exec"}}, "calmer": {Extends: "calm", AlsoAllow: List{"exec"}}}},
 			Subject{Profile: "calmer"}, "exec", Deny, "profile deny_hard"},
-		{"also_allow does not reach around autonomy", Rules{AlsoAllow: List{"exec"}}, Subject{Profile: "readonly"}, "exec", Deny, "autonomy"},
+		{"also_allow does not reach around autonomy", Rules{AlsoAllow: List{"exec"}}, Subject{Profile: "readonly"},
+			"exec", Deny, "autonomy"},
 
 		{"subagent", Rules{}, Subject{Depth: 1}, "cron", Deny, "subagent deny"},
 		{"subagent, any way to run a command", Rules{}, Subject{Depth: 1}, "credentialed_exec", Deny, "subagent deny"},
-		{"subagent deny beats also_allow", Rules{AlsoAllow: List{"cron"}}, Subject{Depth: 2}, "cron", Deny, "subagent deny"},
+		{"subagent deny beats also_allow", Rules{AlsoAllow: List{"cron"}}, Subject{Depth: 2}, "cron", Deny,
+			"subagent deny"},
 		{"subagent may spawn", Rules{}, Subject{Depth: 1}, "spawn", Ask, ""},
 		{"leaf may not", Rules{}, Subject{Depth: 1, Leaf: true}, "spawn", Deny, "leaf deny"},
 		{"leaf is a subagent at any depth", Rules{}, Subject{Leaf: true}, "cron", Deny, "subagent deny"},
-		{"subagent list replaced", Rules{Subagents: SubagentRules{Deny: List{"edit"}}}, Subject{Depth: 1}, "cron", Ask, ""},
-		{"subagent list replaced, holds", Rules{Subagents: SubagentRules{Deny: List{"edit"}}}, Subject{Depth: 1}, "edit", Deny, "subagent deny"},
+		{"subagent list replaced", Rules{Subagents: SubagentRules{Deny: List{"edit"}}}, Subject{Depth: 1}, "cron", Ask,
+			""},
+		{"subagent list replaced, holds", Rules{Subagents: SubagentRules{Deny: List{"edit"}}}, Subject{Depth: 1},
+			"edit", Deny, "subagent deny"},
 		{"subagent list lifted", Rules{Subagents: SubagentRules{Deny: List{}}}, Subject{Depth: 1}, "exec", Ask, ""},
-		{"leaf list lifted", Rules{Subagents: SubagentRules{LeafDeny: List{}}}, Subject{Depth: 1, Leaf: true}, "spawn", Ask, ""},
+		{"leaf list lifted", Rules{Subagents: SubagentRules{LeafDeny: List{}}}, Subject{Depth: 1, Leaf: true}, "spawn",
+			Ask, ""},
 
-		{"request names tools", Rules{}, Subject{Narrow: Narrow{Tools: []string{"edit", "gone"}}}, "read_file", Deny, "request"},
+		{"request names tools", Rules{}, Subject{Narrow: Narrow{Tools: []string{"edit", "gone"}}}, "read_file", Deny,
+			"request"},
 		{"request names it", Rules{}, Subject{Narrow: Narrow{Tools: []string{"Read"}}}, "read_file", Allow, ""},
 		{"request names none", Rules{}, Subject{Narrow: Narrow{Tools: []string{}}}, "read_file", Deny, "request"},
-		{"request names a group", Rules{}, Subject{Narrow: Narrow{Toolsets: []string{"web"}}}, "read_file", Deny, "request"},
+		{"request names a group", Rules{}, Subject{Narrow: Narrow{Toolsets: []string{"web"}}}, "read_file", Deny,
+			"request"},
 		{"request names its group", Rules{}, Subject{Narrow: Narrow{Toolsets: []string{"fs"}}}, "read_file", Allow, ""},
-		{"request names its group in full", Rules{}, Subject{Narrow: Narrow{Toolsets: []string{"group:fs"}}}, "read_file", Allow, ""},
-		{"request names tools and groups", Rules{}, Subject{Narrow: Narrow{Tools: []string{"read_file"}, Toolsets: []string{"web"}}}, "read_file", Allow, ""},
-		{"request excludes", Rules{}, Subject{Narrow: Narrow{Exclude: []string{"read_*"}}}, "read_file", Deny, "request"},
-		{"request cannot widen", Rules{}, Subject{Profile: "minimal", Narrow: Narrow{Tools: []string{"read_file"}}}, "read_file", Deny, "profile"},
-		{"request beats also_allow", Rules{AlsoAllow: List{"exec"}}, Subject{Narrow: Narrow{Exclude: []string{"exec"}}}, "exec", Deny, "request"},
+		{"request names its group in full", Rules{}, Subject{Narrow: Narrow{Toolsets: []string{"group:fs"}}},
+			"read_file", Allow, ""},
+		{"request names tools and groups", Rules{},
+			Subject{Narrow: Narrow{Tools: []string{"read_file"}, Toolsets: []string{"web"}}}, "read_file", Allow, ""},
+		{"request excludes", Rules{}, Subject{Narrow: Narrow{Exclude: []string{"read_*"}}}, "read_file", Deny,
+			"request"},
+		{"request cannot widen", Rules{}, Subject{Profile: "minimal", Narrow: Narrow{Tools: []string{"read_file"}}},
+			"read_file", Deny, "profile"},
+		{"request beats also_allow", Rules{AlsoAllow: List{"exec"}}, Subject{Narrow: Narrow{Exclude: []string{"exec"}}},
+			"exec", Deny, "request"},
 		{"request reads only", full(Rules{}), Subject{Narrow: Narrow{ReadOnly: true}}, "edit", Deny, "autonomy"},
 		{"request reads only, reads", full(Rules{}), Subject{Narrow: Narrow{ReadOnly: true}}, "read_file", Allow, ""},
 	} {
@@ -176,7 +199,8 @@ func TestAutonomy(t *testing.T) {
 			}
 			for _, profile := range []string{"own", "child"} {
 				if got := p.Verdict(Subject{Profile: profile}, name); got != test.want[i] {
-					t.Errorf("autonomy %q, profile's %q: %s in %s is %s, want %s", test.rules, test.own, name, profile, got, test.want[i])
+					t.Errorf("autonomy %q, profile's %q: %s in %s is %s, want %s", test.rules, test.own, name, profile,
+						got, test.want[i])
 				}
 			}
 		}
@@ -237,7 +261,8 @@ func TestNothingIsAllowedByOmission(t *testing.T) {
 // TestProfileOf: a provider's profile stands in for the default, and for no
 // profile that was chosen.
 func TestProfileOf(t *testing.T) {
-	p := compile(t, Rules{Profile: "coding", ByProvider: map[string]ProviderRules{"local": {Profile: "lean"}, "other": {Allow: List{"*"}}}})
+	p := compile(t, Rules{Profile: "coding", ByProvider: map[string]ProviderRules{"local": {Profile: "lean"},
+		"other": {Allow: List{"*"}}}})
 	for want, subjects := range map[string][]Subject{
 		"coding":  {{}, {Provider: "other"}, {Provider: "nobody"}},
 		"lean":    {{Provider: "local"}},
@@ -276,21 +301,27 @@ func TestProfiles(t *testing.T) {
 		"zeta":  {Doc: "last", Allow: List{"edit", "exec"}, DenyHard: List{"exec"}},
 		"alpha": {Extends: "readonly", Allow: List{"group:fs"}},
 	}})
-	if got, want := p.Names(), []string{"full", "coding", "messaging", "minimal", "readonly", "lean", "alpha", "zeta"}; !slices.Equal(got, want) {
+	if got, want := p.Names(), []string{"full", "coding", "messaging", "minimal", "readonly", "lean", "alpha",
+		"zeta"}; !slices.Equal(got, want) {
 		t.Errorf("names: %q, want %q", got, want)
 	}
 	zeta, ok := p.Profile("zeta")
-	if !ok || zeta.BuiltIn || zeta.Doc != "last" || !slices.Equal(zeta.Tools, []string{"edit"}) || zeta.Autonomy != Supervised {
+	if !ok || zeta.BuiltIn || zeta.Doc != "last" || !slices.Equal(zeta.Tools, []string{"edit"}) ||
+		zeta.Autonomy != Supervised {
 		t.Errorf("zeta: %+v", zeta)
 	}
 	alpha, _ := p.Profile("alpha")
-	if alpha.Autonomy != ReadOnly || !slices.Equal(alpha.Tools, []string{"read_file", "list_files", "search", "glob", "history"}) {
+	if alpha.Autonomy != ReadOnly || !slices.Equal(alpha.Tools,
+		[]string{"read_file", "list_files", "search", "glob", "history"}) {
 		t.Errorf("alpha: %+v", alpha)
 	}
 	if _, ok := p.Profile("none"); ok {
 		t.Error("a profile that does not exist was found")
 	}
-	if got := slices.IndexFunc(p.Profiles(), func(p Profile) bool { return cmp.Or(p.Doc, "") == "" && p.BuiltIn }); got >= 0 {
+	if got := slices.IndexFunc(p.Profiles(), func(p Profile) bool {
+		return cmp.Or(p.Doc, "") == "" &&
+			p.BuiltIn
+	}); got >= 0 {
 		t.Errorf("a built-in profile has no doc: %s", p.Profiles()[got].Name)
 	}
 }

@@ -55,8 +55,10 @@ func (d dice) rules() Rules {
 		Profile: d.pick("", "full", "coding", "lean", "own", "child"), Autonomy: d.autonomy(),
 		Allow: d.list(), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(),
 		Profiles: map[string]ProfileRules{
-			"own":   {Allow: append(d.list(), d.entry()), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(), Autonomy: d.autonomy()},
-			"child": {Extends: d.pick("own", "coding", "full"), Allow: d.list(), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list()},
+			"own": {Allow: append(d.list(), d.entry()), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(),
+				Autonomy: d.autonomy()},
+			"child": {Extends: d.pick("own", "coding", "full"), Allow: d.list(), Deny: d.list(), DenyHard: d.list(),
+				AlsoAllow: d.list()},
 		},
 		ByProvider: map[string]ProviderRules{"acme": {Profile: d.pick("", "", "messaging", "own"), Allow: d.list()}},
 		Agents: map[string]AgentRules{"ada": {
@@ -177,7 +179,8 @@ func (m model) decide(sub Subject, s Tool) Verdict {
 		ok, hard, level = ok && ok2, hard || hard2, level2
 	}
 	agent := m.Agents[sub.Agent]
-	for _, list := range []List{m.Allow, m.ByProvider[sub.Provider].Allow, agent.Allow, agent.ByProvider[sub.Provider].Allow, m.Groups[sub.Group].Allow} {
+	for _, list := range []List{m.Allow, m.ByProvider[sub.Provider].Allow, agent.Allow,
+		agent.ByProvider[sub.Provider].Allow, m.Groups[sub.Group].Allow} {
 		ok = ok && (list == nil || in(list, s))
 	}
 	ok = ok && !in(m.Deny, s) && !in(agent.Deny, s)
@@ -263,7 +266,8 @@ func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject,
 		switch {
 		case step.Effect == Adds && !strings.Contains(step.Name, "also_allow"):
 			t.Errorf("seed %d: %q widens\n%s", seed, step.Name, decision)
-		case step.Effect == Removes && !isIn, step.Effect == Keeps && !isIn, step.Effect == Asks && !isIn, step.Effect == Adds && isIn, step.Effect == Out && isIn:
+		case step.Effect == Removes && !isIn, step.Effect == Keeps && !isIn, step.Effect == Asks && !isIn,
+			step.Effect == Adds && isIn, step.Effect == Out && isIn:
 			t.Errorf("seed %d: %q does not follow from what was before\n%s", seed, step.Name, decision)
 		}
 		if step.Effect != Silent {
@@ -300,7 +304,8 @@ func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems [
 		for _, s := range everybody() {
 			for _, one := range p.catalogue.tools {
 				if a, b := p.Verdict(s, one.Name), without.Verdict(s, one.Name); a != b {
-					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, one.Name, b, a, s)
+					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, one.Name, b, a,
+						s)
 				}
 			}
 		}
@@ -314,7 +319,8 @@ func everybody() []Subject {
 			for _, provider := range []string{"", "acme", "other"} {
 				for _, group := range []string{"", "chat"} {
 					for depth := range 2 {
-						all = append(all, Subject{Profile: profile, Agent: agent, Provider: provider, Group: group, Depth: depth, Leaf: depth > 0 && group != ""})
+						all = append(all, Subject{Profile: profile, Agent: agent, Provider: provider, Group: group,
+							Depth: depth, Leaf: depth > 0 && group != ""})
 					}
 				}
 			}

@@ -23,7 +23,8 @@ func remove(t *testing.T, r Rules, path string) Rules {
 	case "profiles":
 		r.Profiles = maps.Clone(r.Profiles)
 		rules := r.Profiles[words[1]]
-		cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard, "also_allow": &rules.AlsoAllow}[name])
+		cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard,
+			"also_allow": &rules.AlsoAllow}[name])
 		r.Profiles[words[1]] = rules
 	case "by_provider":
 		r.ByProvider = maps.Clone(r.ByProvider)
@@ -39,7 +40,8 @@ func remove(t *testing.T, r Rules, path string) Rules {
 			cut(&inner.Allow)
 			rules.ByProvider[words[3]] = inner
 		} else {
-			cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard, "also_allow": &rules.AlsoAllow}[name])
+			cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard,
+				"also_allow": &rules.AlsoAllow}[name])
 		}
 		r.Agents[words[1]] = rules
 	case "groups":

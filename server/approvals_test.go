@@ -151,8 +151,9 @@ type settles struct {
 func newSettles(once bool) settles {
 	fact, runs, prepared := "/bin/one", 0, 0
 	return settles{
-		act: act[none]{spec: tool.Spec{Name: "settles", Group: "test", Title: "settles", Doc: "It settles.", Risk: tool.Runs}},
-		mu:  new(sync.Mutex), fact: &fact, once: once, runs: &runs, prepared: &prepared,
+		act: act[none]{spec: tool.Spec{Name: "settles", Group: "test", Title: "settles", Doc: "It settles.",
+			Risk: tool.Runs}},
+		mu: new(sync.Mutex), fact: &fact, once: once, runs: &runs, prepared: &prepared,
 	}
 }
 
@@ -195,7 +196,7 @@ func withTool(t *testing.T, one tool.Tool) func(*Config) {
 }
 
 // enumOf is what a person can choose from.
-func enumOf(t *testing.T, ask *Ask) []string {
+func enumOf(t *testing.T, ask *InputRequest) []string {
 	t.Helper()
 	raw, err := json.Marshal(ask.Questions[approvalKey].Params)
 	if err != nil {

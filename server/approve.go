@@ -56,19 +56,20 @@ func (s *Server) mayWait(ctx context.Context, now *settings) bool {
 	return err == nil && attended // a store that cannot be read cannot take an answer either
 }
 
-// An Ask is a call that cannot continue without answers. It is made again with
-// them, and with State, which binds them to this call.
-type Ask struct {
+// An InputRequest lists the questions that must be answered before a call can
+// continue. The client sends the call again with the answers and with State,
+// which binds them to this call.
+type InputRequest struct {
 	Questions map[string]tool.Question // to the client
 	State     string
 	Waiting   string // ID of the question that can be answered elsewhere, or ""
 }
 
 // forClient reports whether there is anything to ask the client.
-func (a *Ask) forClient() bool { return len(a.Questions) > 0 }
+func (a *InputRequest) forClient() bool { return len(a.Questions) > 0 }
 
-// A Reply is what comes back with a call that is made again.
-type Reply struct {
+// An InputResponse holds the answers that a client sends when it repeats a call.
+type InputResponse struct {
 	State   string
 	Answers map[string]json.RawMessage
 }
@@ -105,35 +106,34 @@ type approval struct {
 	basis    string // digest of the facts that the approval depends on
 }
 
-// resume opens the state that a call brings with it when it is made again. A
-// state that was not made for exactly this call is the client's mistake, or an
-// attack.
-func (c *call) resume(a attempt) (ticket, error) {
-	if c.Reply == nil {
-		return ticket{}, nil
+// openState opens the sealed state of a call that is sent again. It returns a
+// protocol error for a state that was not made for exactly this call.
+func (c *call) openState(a attempt) (callState, error) {
+	if c.Input == nil {
+		return callState{}, nil
 	}
-	got, err := c.server.seal.open(c.Reply.State, c.start)
-	if err == nil && got.For != c.stub(a) {
+	got, err := c.server.seal.open(c.Input.State, c.start)
+	if err == nil && got.For != c.key(a) {
 		err = errors.New("the request state belongs to another call")
 	}
 	if err != nil {
 		refused := tool.Errorf(tool.Refused, "%w", err).Try("call %s again without it", a.tool.Spec.Name)
-		return ticket{}, &protocolError{shown: refused, code: mcp.INVALID_PARAMS}
+		return callState{}, &protocolError{shown: refused, code: mcp.INVALID_PARAMS}
 	}
 	return got, nil
 }
 
-// stub is what a ticket is good for: this caller, this call.
-func (c *call) stub(a attempt) stub {
-	return stub{
+// key returns the caller and the call for which a state is valid.
+func (c *call) key(a attempt) callKey {
+	return callKey{
 		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
 		Tool: a.tool.Spec.Name, Call: a.args,
 	}
 }
 
-// ask turns a need for answers into questions with a sealed state, unless the
-// client has declared that it cannot answer them.
-func (c *call) ask(need *tool.Asking, a attempt) (*Ask, error) {
+// requestInput returns the questions of a call with a sealed state. It fails if
+// the client has not declared that it can answer them.
+func (c *call) requestInput(need *tool.Asking, a attempt) (*InputRequest, error) {
 	questions := make(map[string]tool.Question, len(need.Questions)) // the tool may keep its own
 	for name, q := range need.Questions {
 		questions[name] = tool.Question{To: q.To, Params: c.server.scrub.Value(q.Params)}
@@ -145,21 +145,21 @@ func (c *call) ask(need *tool.Asking, a attempt) (*Ask, error) {
 		}
 	}
 	patience := time.Duration(max(len(questions), 1))*c.now.ApprovalTimeout + replyTime // they may be asked in turn
-	state, err := c.server.seal.close(ticket{
-		For: c.stub(a), Approval: a.approval.asking, Approved: a.approval.granted, How: a.approval.how,
+	state, err := c.server.seal.close(callState{
+		For: c.key(a), Approval: a.approval.asking, Approved: a.approval.granted, How: a.approval.how,
 		Question: a.approval.question, Basis: a.approval.basis, Risk: uint8(a.risk), State: need.State,
 		Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
 	}
-	return &Ask{Questions: questions, State: state, Waiting: a.approval.question}, nil
+	return &InputRequest{Questions: questions, State: state, Waiting: a.approval.question}, nil
 }
 
 // approve gets a person's approval for a call: from a rule that a person has
 // made, by a question now, or from the answer to one before. Nothing in the
 // arguments can approve it.
-func (c *call) approve(ctx context.Context, p proposal, sealed ticket) (approval, error) {
+func (c *call) approve(ctx context.Context, p proposal, sealed callState) (approval, error) {
 	question, err := c.questionAbout(ctx, p)
 	if err != nil { // no answer could make the call run
 		c.withdraw(ctx, sealed)
@@ -167,9 +167,9 @@ func (c *call) approve(ctx context.Context, p proposal, sealed ticket) (approval
 	}
 	a := approval{basis: question.Basis}
 	if sealed.Approved || sealed.Approval {
-		return c.resumed(ctx, p, question, sealed, a)
+		return c.resumeApproval(ctx, p, question, sealed, a)
 	}
-	if rule, ok := c.standing(ctx, question); ok {
+	if rule, ok := c.matchingRule(ctx, question); ok {
 		a.granted, a.how = true, "rule "+rule.ID
 		return a, nil
 	}
@@ -205,9 +205,10 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 	}, nil
 }
 
-// resumed continues a call about which a person was asked. The approval counts
+// resumeApproval continues a call about which a person was asked. The approval counts
 // for the facts that were shown and the risk at that time.
-func (c *call) resumed(ctx context.Context, p proposal, q approvals.Call, sealed ticket, a approval) (approval, error) {
+func (c *call) resumeApproval(ctx context.Context, p proposal, q approvals.Call, sealed callState,
+	a approval) (approval, error) {
 	if sealed.Basis != a.basis || uint8(p.plan.Risk) > sealed.Risk {
 		c.withdraw(ctx, sealed)
 		a.how = "changed"
@@ -223,15 +224,15 @@ func (c *call) resumed(ctx context.Context, p proposal, q approvals.Call, sealed
 
 // withdraw ends the question that a call brought back, if there is one. A
 // question that cannot be withdrawn expires.
-func (c *call) withdraw(ctx context.Context, sealed ticket) {
+func (c *call) withdraw(ctx context.Context, sealed callState) {
 	if sealed.Question != "" && c.server.Approvals != nil {
 		_ = c.server.Approvals.Withdraw(context.WithoutCancel(ctx), sealed.Question)
 	}
 }
 
-// standing returns the rule that allows the call. Rules that cannot be read
+// matchingRule returns the rule that allows the call. Rules that cannot be read
 // allow nothing.
-func (c *call) standing(ctx context.Context, q approvals.Call) (approvals.Rule, bool) {
+func (c *call) matchingRule(ctx context.Context, q approvals.Call) (approvals.Rule, bool) {
 	if c.server.Approvals == nil {
 		return approvals.Rule{}, false
 	}
@@ -250,7 +251,7 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 	waits := !c.atTerminal() && c.server.mayWait(ctx, c.now)
 	switch size := len(q.Shown); {
 	case !asks && !waits:
-		return a, c.nobodyToAsk(p)
+		return a, c.noApproverError(p)
 	case size > maxRead || size > maxShown && !waits:
 		return a, tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve",
 			q.Tool, size).
@@ -277,9 +278,9 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 // no other person is asked.
 func (c *call) atTerminal() bool { return c.Transport == "cli" }
 
-// nobodyToAsk refuses a call about which no person can be asked, and says how to
-// change that.
-func (c *call) nobodyToAsk(p proposal) error {
+// noApproverError returns the error for a call that needs an approval when no
+// person can be asked, with advice for the model.
+func (c *call) noApproverError(p proposal) error {
 	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
 		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String()))
 	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {
@@ -311,8 +312,8 @@ func (c *call) storeQuestion(ctx context.Context, q approvals.Call) (id string, 
 
 // readAnswer reads the decision: a person's at the client, or an earlier one
 // from elsewhere.
-func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed ticket, a approval) (approval, error) {
-	d, answered := decisionIn(c.Reply.Answers[approvalKey])
+func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callState, a approval) (approval, error) {
+	d, answered := decisionIn(c.Input.Answers[approvalKey])
 	if sealed.Question != "" {
 		d, answered = c.takeDecision(ctx, q, sealed.Question, d, answered)
 	} else if d.Allow && d.Scope != approvals.Once { // it was not offered
@@ -320,10 +321,10 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed ticket, 
 	}
 	switch {
 	case answered && d.Allow:
-		a.granted, a.how = true, recorded(d)
+		a.granted, a.how = true, decisionForAudit(d)
 		return a, nil
 	case answered:
-		a.how = recorded(d)
+		a.how = decisionForAudit(d)
 		refusal := tool.Errorf(tool.Refused, "a person denied this call of %s", q.Tool)
 		if d.Reason != "" {
 			refusal = tool.Errorf(tool.Refused, "a person denied this call of %s: %q", q.Tool, text.Clip(d.Reason, 500))
@@ -336,9 +337,9 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed ticket, 
 
 // unanswered refuses a call about which no person decided, and says how to get
 // a decision.
-func (c *call) unanswered(q approvals.Call, sealed ticket) error {
+func (c *call) unanswered(q approvals.Call, sealed callState) error {
 	switch {
-	case c.Reply.Answers[approvalKey] != nil:
+	case c.Input.Answers[approvalKey] != nil:
 		return tool.Errorf(tool.Refused, "the question whether to allow %s was closed without an answer", q.Tool).
 			Try("ask the user how to continue before you call it again")
 	case sealed.Question != "":
@@ -371,8 +372,8 @@ func (c *call) takeDecision(
 	return client, answered && !client.Allow // a denial counts in any case
 }
 
-// recorded is a decision as the audit log has it.
-func recorded(d approvals.Decision) string {
+// decisionForAudit returns a decision as it is written to the audit log.
+func decisionForAudit(d approvals.Decision) string {
 	by := d.Channel
 	if d.By != "" {
 		by += ":" + d.By

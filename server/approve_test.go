@@ -55,13 +55,13 @@ func answering(state string) func(*Request) {
 	return func(r *Request) {
 		r.Can = func(tool.Medium) bool { return true }
 		if state != "" {
-			r.Reply = &Reply{State: state, Answers: map[string]json.RawMessage{approvalKey: yes, "where": yes}}
+			r.Input = &InputResponse{State: state, Answers: map[string]json.RawMessage{approvalKey: yes, "where": yes}}
 		}
 	}
 }
 
 // forApproval reports whether a person is asked to allow the call.
-func forApproval(a *Ask) bool {
+func forApproval(a *InputRequest) bool {
 	_, ok := a.Questions[approvalKey]
 	return ok
 }
@@ -72,15 +72,15 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	b, m := newMoves(t)
 	where := callTool(t, b, "moves", `{}`, answering(""))
 	m.worse.Store(true)
-	approval := callTool(t, b, "moves", `{}`, answering(where.Ask.State))
-	if approval.Ask == nil || !forApproval(approval.Ask) {
+	approval := callTool(t, b, "moves", `{}`, answering(where.InputRequest.State))
+	if approval.InputRequest == nil || !forApproval(approval.InputRequest) {
 		t.Fatalf("an answer to another question approved it: %+v", approval)
 	}
-	again := callTool(t, b, "moves", `{}`, answering(approval.Ask.State))
-	if again.Ask == nil || forApproval(again.Ask) || m.done.Load() != 0 {
+	again := callTool(t, b, "moves", `{}`, answering(approval.InputRequest.State))
+	if again.InputRequest == nil || forApproval(again.InputRequest) || m.done.Load() != 0 {
 		t.Fatalf("the tool heard an answer that it had not asked for: %+v", again)
 	}
-	if last := callTool(t, b, "moves", `{}`, answering(again.Ask.State)); last.Result.Text() != "done" {
+	if last := callTool(t, b, "moves", `{}`, answering(again.InputRequest.State)); last.Result.Text() != "done" {
 		t.Errorf("approved and answered, and got %+v", last)
 	}
 }
@@ -105,9 +105,9 @@ func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tool.Destroys,
 			}}}}
 			b := newTestServer(t, withTool(t, tool.Prepared(g)))
-			ask := callTool(t, b, "grows", `{}`, answering("")).Ask
+			ask := callTool(t, b, "grows", `{}`, answering("")).InputRequest
 			if answered {
-				ask = callTool(t, b, "grows", `{}`, answering(ask.State)).Ask
+				ask = callTool(t, b, "grows", `{}`, answering(ask.State)).InputRequest
 			}
 			g.worse.Store(worse)
 			last := callTool(t, b, "grows", `{}`, answering(ask.State))
@@ -121,12 +121,12 @@ func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
 	for range 50 {
 		b := newTestServer(t)
-		state := callTool(t, b, "launch", `{}`, answering("")).Ask.State
+		state := callTool(t, b, "launch", `{}`, answering("")).InputRequest.State
 		var ran atomic.Int64
 		var all sync.WaitGroup
 		for range 4 { // more refusals than that count as a loop
 			all.Go(func() {
-				if a := callTool(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.Ask == nil {
+				if a := callTool(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.InputRequest == nil {
 					ran.Add(1)
 				}
 			})

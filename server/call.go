@@ -22,18 +22,18 @@ type Request struct {
 	Args   []byte                 // JSON
 	Report tool.Reporter          // receives progress; nil for none
 	Can    func(tool.Medium) bool // what the client can be asked for; nil for nothing
-	Reply  *Reply                 // the answers, when the call is made again
+	Input  *InputResponse         // the answers, when the call is made again
 	Parent string                 // the call that made this one
 	Trace  map[string]string      // traceparent, tracestate, baggage
 }
 
-// An Answer is what a call returns: a result, or questions that must be
+// A Response is what a call returns: a result, or questions that must be
 // answered before the same request is sent again.
-type Answer struct {
-	Result  tool.Result
-	Ask     *Ask
-	Code    int         // JSON-RPC error code, when the client's program made a mistake
-	Missing tool.Medium // capability that the client would need
+type Response struct {
+	Result       tool.Result
+	InputRequest *InputRequest
+	Code         int         // JSON-RPC error code, when the client's program made a mistake
+	Missing      tool.Medium // capability that the client would need
 }
 
 // A protocolError is a mistake of the client's program rather than of the model.
@@ -49,18 +49,18 @@ func (e *protocolError) Unwrap() error { return e.shown }
 // Call runs one tool for one caller. It is the only way to a tool: whatever the
 // transport, every call is limited, decided, checked, approved, scrubbed,
 // bounded and recorded here, and refusals take the same path as results.
-func (s *Server) Call(ctx context.Context, req Request) Answer {
+func (s *Server) Call(ctx context.Context, req Request) Response {
 	c := s.newCall(req, "")
 	ctx, observe := s.Observer.Start(ctx, c.begin(req.Tool))
 	a, res, err := c.try(ctx)
 	if need := (*tool.Asking)(nil); errors.As(err, &need) {
-		var ask *Ask
-		if ask, err = c.ask(need, a); err == nil {
-			failed := c.record(ctx, observe, outcome{attempt: a, word: "asked"})
-			return answerOr(failed, Answer{Ask: ask})
+		var ask *InputRequest
+		if ask, err = c.requestInput(need, a); err == nil {
+			failed := c.record(ctx, observe, outcome{attempt: a, name: "asked"})
+			return answerOr(failed, Response{InputRequest: ask})
 		}
 	}
-	answer := Answer{}
+	answer := Response{}
 	if wrong := (*protocolError)(nil); errors.As(err, &wrong) {
 		answer.Code, answer.Missing = wrong.code, wrong.missing
 	}
@@ -69,9 +69,9 @@ func (s *Server) Call(ctx context.Context, req Request) Answer {
 	}
 	res, removed := s.scrubResult(res)
 	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
-	end := outcome{attempt: a, word: wordOf(res), kind: res.Kind, removed: removed, err: err}
+	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, removed: removed, err: err}
 	if a.found && answer.Code == 0 && !a.repeated {
-		end.digest, end.repeats = c.note(a, res)
+		end.digest, end.repeats = c.addToHistory(a, res)
 		res = advise(res, end.repeats)
 	}
 	end.size = res.Size()
@@ -79,20 +79,19 @@ func (s *Server) Call(ctx context.Context, req Request) Answer {
 	return answerOr(c.record(ctx, observe, end), answer)
 }
 
-// answerOr returns a, unless the call could not be recorded: then it returns
-// nothing but that.
-func answerOr(failed *tool.Error, a Answer) Answer {
+// answerOr returns a, or only the error failed if the call could not be recorded.
+func answerOr(failed *tool.Error, a Response) Response {
 	if failed != nil {
-		return Answer{Result: tool.Failure(failed)}
+		return Response{Result: tool.Failure(failed)}
 	}
 	return a
 }
 
-// A Call is a request that is being processed. It does not change.
+// A call is a request that is being processed. It does not change.
 type call struct {
 	Request
 	server *Server
-	now    *settings // of the moment when it began
+	now    *settings // when the call began
 	id     string
 	start  time.Time
 	kind   string // for the audit log: "" for a call of a tool, or what is read from the library
@@ -102,8 +101,8 @@ func (s *Server) newCall(req Request, kind string) *call {
 	return &call{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now(), kind: kind}
 }
 
-// An attempt is what is known of a call when it ends. It is filled in from top
-// to bottom, as far as the call comes.
+// An attempt holds what is known about a call when it ends. The fields are set
+// from top to bottom; those after the step that failed stay zero.
 type attempt struct {
 	waited   time.Duration // for a slot
 	tool     tool.Tool
@@ -116,7 +115,7 @@ type attempt struct {
 	started  bool // the tool ran
 }
 
-// try takes a call from the transport to the tool.
+// try runs all steps of a call: limits, policy, arguments, approval, execution.
 func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) {
 	release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
@@ -142,7 +141,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	}
 	args := bound.JSON()
 	a.args = sum(a.tool.Spec.Name, args)
-	sealed, err := c.resume(a)
+	sealed, err := c.openState(a)
 	if err != nil {
 		return a, res, err
 	}
@@ -183,7 +182,7 @@ func (c *call) admit(ctx context.Context) (release func(), err error) {
 		return nil, tool.Errorf(tool.Busy, "more than %d calls a minute", c.now.Limits.PerMinute).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	return c.server.queue.enter(ctx, c.queueKey())
+	return c.server.queue.acquire(ctx, c.queueKey())
 }
 
 // find looks the tool up. It does not find a tool that the policy hides.
@@ -213,12 +212,12 @@ func (c *call) noSuchTool() error {
 	return &protocolError{shown: err, code: mcp.INVALID_PARAMS}
 }
 
-// toolName is what the client called the tool, fit to be repeated: scrubbed
-// before it is cut, because half a key matches no pattern.
+// toolName returns the name that the client sent, scrubbed and clipped. It is
+// scrubbed first, because half of a key matches no pattern.
 func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool), 80) }
 
-// decide is the policy's verdict on a call of t with this risk. usual is the
-// verdict on the tool.
+// decide returns the verdict of the policy on a call of t with this risk. usual
+// is the verdict on the tool.
 func (c *call) decide(usual policy.Verdict, t tool.Tool, risk tool.Risk) policy.Verdict {
 	if risk == t.Spec.Risk {
 		return usual
@@ -228,14 +227,14 @@ func (c *call) decide(usual policy.Verdict, t tool.Tool, risk tool.Risk) policy.
 
 // run executes the plan. The context of the tool ends with the call, and at the
 // latest after the timeout.
-func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed ticket) (tool.Result, error) {
+func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed callState) (tool.Result, error) {
 	limit := t.Spec.Timeout
 	if limit == 0 {
 		limit = c.now.Limits.Timeout
 	}
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status}
-	if c.Reply != nil && !sealed.Approval { // a tool gets the answers to its own questions only
-		running.Answers = tool.Answers{ByName: c.Reply.Answers, State: sealed.State}
+	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
+		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}
 	ctx = tool.With(ctx, running)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)

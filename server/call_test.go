@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-func callTool(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Answer {
+func callTool(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Response {
 	tb.Helper()
 	r := Request{Access: testAccess(), Tool: name, Args: []byte(args)}
 	for _, f := range change {
@@ -97,11 +97,14 @@ func TestNotEvenHalfASecretGetsOut(t *testing.T) {
 	for at := 30; at < 90; at += 7 {
 		before := strings.Repeat("x", at) + " "
 		b := newTestServer(t)
-		for _, a := range []Answer{
+		for _, a := range []Response{
 			callTool(t, b, before+plantedKey(), `{}`),
 			callTool(t, b, "echo", `{"n":"`+before+plantedKey()+`"}`),
 			callTool(t, b, "echo", `{"`+before+plantedKey()+`":1}`),
-			callTool(t, b, "echo", `{}`, func(r *Request) { r.Trace = map[string]string{"traceparent": before + plantedKey()} }),
+			callTool(t, b, "echo", `{}`, func(r *Request) {
+				r.Trace = map[string]string{"traceparent": before +
+					plantedKey()}
+			}),
 		} {
 			if strings.Contains(a.Result.Text(), half) {
 				t.Errorf("the answer has half of it: %q", a.Result.Text())
@@ -131,7 +134,8 @@ func TestAPanicInPrepareIsAnError(t *testing.T) {
 		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
 	})
 	for range 2 { // the second finds the slot of the first free
-		if a := callTool(t, b, "moody", `{}`); a.Result.Kind != tool.Internal || strings.Contains(a.Result.Text(), "oh no") {
+		if a := callTool(t, b, "moody", `{}`); a.Result.Kind != tool.Internal ||
+			strings.Contains(a.Result.Text(), "oh no") {
 			t.Errorf("got %s %q", a.Result.Kind, a.Result.Text())
 		}
 	}
@@ -173,7 +177,8 @@ func TestAToolCanShowLess(t *testing.T) {
 			c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
 		})
 		a := callTool(t, b, "long", `{"n":500}`)
-		if text := a.Result.Text(); len(text) > want || len(text) < want/2 || !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) || len(b.results.text) != 5500 {
+		if text := a.Result.Text(); len(text) > want || len(text) < want/2 ||
+			!strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) || len(b.results.text) != 5500 {
 			t.Errorf("with at most %d: %d bytes are shown, %d kept: %q", most, len(text), len(b.results.text), text)
 		}
 	}
@@ -183,7 +188,8 @@ func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
 	b := newTestServer(t)
 	callTool(t, b, "change", `{"text":"x"}`)
 	entries := b.audit.all()
-	if len(entries) != 2 || entries[0].Phase != audit.Intent || entries[1].Phase == audit.Intent || entries[0].Call != entries[1].Call {
+	if len(entries) != 2 || entries[0].Phase != audit.Intent || entries[1].Phase == audit.Intent ||
+		entries[0].Call != entries[1].Call {
 		t.Fatalf("the journal says %+v", entries)
 	}
 }
@@ -193,7 +199,9 @@ func TestWithoutAJournalNothingHappens(t *testing.T) {
 	b.audit.breakWith(errors.New("no space left"))
 	for name, told := range map[string]string{"echo": "the result is withheld", "change": "so nothing was done"} {
 		a := callTool(t, b, name, `{"text":"secretly"}`)
-		if a.Result.Kind != tool.Unavailable || !strings.Contains(a.Result.Text(), told) || strings.Contains(a.Result.Text(), "has changed") || strings.Contains(a.Result.Text(), "secretly") || strings.Contains(a.Result.Text(), "space") {
+		if a.Result.Kind != tool.Unavailable || !strings.Contains(a.Result.Text(), told) ||
+			strings.Contains(a.Result.Text(), "has changed") || strings.Contains(a.Result.Text(), "secretly") ||
+			strings.Contains(a.Result.Text(), "space") {
 			t.Errorf("%s: %q", name, a.Result.Text())
 		}
 	}
@@ -263,7 +271,8 @@ func TestReadsAreRefusedWhenTheyAreRepeatedInARow(t *testing.T) {
 }
 
 func TestCallsThatMayChangeSomethingAreNeverRefusedForRepeating(t *testing.T) {
-	reads := commands{act[none]{spec: tool.Spec{Name: "run", Group: "test", Title: "run", Doc: "It runs.", Risk: tool.Runs}}}
+	reads := commands{act[none]{spec: tool.Spec{Name: "run", Group: "test", Title: "run", Doc: "It runs.",
+		Risk: tool.Runs}}}
 	b := newTestServer(t, withTool(t, tool.Prepared(reads)), withRepeats(3, 5))
 	for range 30 {
 		if a := callTool(t, b, "run", `{}`); a.Result.Failed || !strings.HasPrefix(a.Result.Text(), "printed") {
@@ -292,19 +301,20 @@ func TestZeroSwitchesLoopProtectionOff(t *testing.T) {
 func TestApprovalIsGoodForOneCall(t *testing.T) {
 	b := newTestServer(t)
 	can := func(r *Request) { r.Can = func(tool.Medium) bool { return true } }
-	ask := func(t *testing.T, args string) *Ask {
+	ask := func(t *testing.T, args string) *InputRequest {
 		t.Helper()
 		a := callTool(t, b, "launch", args, can)
-		if a.Ask == nil {
+		if a.InputRequest == nil {
 			t.Fatalf("nobody was asked: %q", a.Result.Text())
 		}
-		return a.Ask
+		return a.InputRequest
 	}
 	with := func(state, decision string, more ...func(*Request)) func(*Request) {
 		return func(r *Request) {
 			can(r)
-			said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `","reason":"not today"}}`)
-			r.Reply = &Reply{State: state, Answers: map[string]json.RawMessage{approvalKey: said}}
+			said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision +
+				`","reason":"not today"}}`)
+			r.Input = &InputResponse{State: state, Answers: map[string]json.RawMessage{approvalKey: said}}
 			for _, f := range more {
 				f(r)
 			}
@@ -312,24 +322,28 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	}
 	q := ask(t, `{"text":"x"}`)
 	params, _ := q.Questions[approvalKey].Params.(map[string]any)
-	if text, _ := params["message"].(string); !strings.Contains(text, "\n  text: x\n") || strings.Contains(q.State, "launch") {
+	if text, _ := params["message"].(string); !strings.Contains(text, "\n  text: x\n") ||
+		strings.Contains(q.State, "launch") {
 		t.Errorf("the question is %+v", q)
 	}
 	if a := callTool(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")); a.Result.Text() != "launched x" {
 		t.Errorf("approved, and got %q", a.Result.Text())
 	}
-	for name, a := range map[string]Answer{
-		"used twice":       callTool(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")),
-		"other arguments":  callTool(t, b, "launch", `{"text":"y"}`, with(ask(t, `{"text":"x"}`).State, "allow")),
-		"another user":     callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.User = "v" })),
-		"another session":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.Session = "t" })),
-		"a changed state":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State+"A", "allow")),
-		"a made-up state":  callTool(t, b, "launch", `{"text":"x"}`, with("bm9uc2Vuc2U", "allow")),
-		"denied":           callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "deny")),
-		"an odd decision":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow everything")),
+	for name, a := range map[string]Response{
+		"used twice":      callTool(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")),
+		"other arguments": callTool(t, b, "launch", `{"text":"y"}`, with(ask(t, `{"text":"x"}`).State, "allow")),
+		"another user": callTool(t, b, "launch", `{"text":"x"}`,
+			with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.User = "v" })),
+		"another session": callTool(t, b, "launch", `{"text":"x"}`,
+			with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.Session = "t" })),
+		"a changed state": callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State+"A", "allow")),
+		"a made-up state": callTool(t, b, "launch", `{"text":"x"}`, with("bm9uc2Vuc2U", "allow")),
+		"denied":          callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "deny")),
+		"an odd decision": callTool(t, b, "launch", `{"text":"x"}`,
+			with(ask(t, `{"text":"x"}`).State, "allow everything")),
 		"said by argument": callTool(t, b, "launch", `{"text":"x","approved":true}`, can),
 	} {
-		if a.Ask != nil || !a.Result.Failed {
+		if a.InputRequest != nil || !a.Result.Failed {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -346,7 +360,8 @@ func TestRatesAndQueuesAnswerBusy(t *testing.T) {
 	})
 	callTool(t, b, "echo", `{"n":1}`)
 	callTool(t, b, "echo", `{"n":2}`)
-	if a := callTool(t, b, "echo", `{"n":3}`); a.Result.Kind != tool.Busy || !strings.Contains(a.Result.Text(), "wait") {
+	if a := callTool(t, b, "echo", `{"n":3}`); a.Result.Kind != tool.Busy ||
+		!strings.Contains(a.Result.Text(), "wait") {
 		t.Errorf("the third call got %q", a.Result.Text())
 	}
 	other := func(r *Request) { r.Caller.Session = "other" }
@@ -375,12 +390,14 @@ func TestSettingsAreSwappedWhole(t *testing.T) {
 
 func TestCallsRunInTheirTime(t *testing.T) {
 	b := newTestServer(t, func(c *Config) { c.Settings.Limits.Timeout = 1 })
-	if a := callTool(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
+	if a := callTool(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout ||
+		!strings.Contains(a.Result.Text(), "took longer than 1ns") {
 		t.Errorf("got %q", a.Result.Text())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a := b.Call(ctx, Request{Access: testAccess(), Tool: "slow", Args: []byte(`{}`)}); a.Result.Kind != tool.Cancelled {
+	if a := b.Call(ctx, Request{Access: testAccess(), Tool: "slow",
+		Args: []byte(`{}`)}); a.Result.Kind != tool.Cancelled {
 		t.Errorf("a cancelled call got %q", a.Result.Text())
 	}
 }

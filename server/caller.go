@@ -3,13 +3,14 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// Access is what a transport knows about a caller: its identity, and how it is
-// narrowed. Nothing that the caller sends later can widen it.
+// Access is what a transport knows about a caller: its identity, and the
+// restrictions that it asked for. Later requests cannot widen it.
 type Access struct {
 	Caller    tool.Caller
 	Narrow    policy.Narrow
@@ -26,9 +27,9 @@ func (a Access) subject() policy.Subject {
 	}
 }
 
-// within returns a, narrowed by more. Of two narrowings that both name tools it
-// makes a list of the tools that pass both.
-func (s *Server) within(a Access, more policy.Narrow) Access {
+// narrow returns a with the restrictions of more added. If both restrict the
+// tools, the result lists the tools that pass both.
+func (s *Server) narrow(a Access, more policy.Narrow) Access {
 	switch {
 	case more.Empty():
 		return a
@@ -64,8 +65,8 @@ func (i Identity) mayUse(profile string) bool {
 	return slices.Contains(i.Profiles, profile) || slices.Contains(i.Profiles, policy.AnyProfile)
 }
 
-// usual returns the profile for a request that names none; "" is the default.
-func (i Identity) usual() string {
+// defaultProfile returns the profile for a request that names none; "" is the default.
+func (i Identity) defaultProfile() string {
 	if len(i.Profiles) == 0 || i.Profiles[0] == policy.AnyProfile {
 		return ""
 	}
@@ -95,10 +96,30 @@ type Challenge struct {
 
 func (c *Challenge) Error() string { return c.Reason }
 
-// why returns the text for the log.
-func (c *Challenge) why() string {
+// logText returns the text for the log.
+func (c *Challenge) logText() string {
 	if c.Cause != nil {
 		return c.Cause.Error()
 	}
 	return c.Reason
 }
+
+// status returns the status of the session that the call belongs to. If the
+// call was narrowed, so is the status.
+func (c *call) status() tool.SessionStatus {
+	s := c.server
+	profile, _ := c.now.Policy.Profile(c.now.Policy.ProfileOf(c.subject()))
+	st := tool.SessionStatus{
+		Tools: len(s.Tools(c.Access)), Autonomy: string(profile.Autonomy), Profile: profile.Name,
+		Left: s.rates.left(c.Caller.Session, c.now.Limits, time.Now()), Version: s.Version,
+	}
+	s.loops.mu.Lock()
+	defer s.loops.mu.Unlock()
+	if h := s.loops.sessions[c.Caller.Session]; h != nil {
+		st.Since, st.Calls, st.Failed = h.since, h.calls, h.failed
+	}
+	return st
+}
+
+// SubjectOf returns the caller as the policy knows it.
+func SubjectOf(c tool.Caller) policy.Subject { return Access{Caller: c}.subject() }

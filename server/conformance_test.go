@@ -32,7 +32,8 @@ func TestConformance(t *testing.T) {
 	node, suite := installSuite(t)
 	runs, err := strconv.Atoi(cmp.Or(os.Getenv("MCP_TOOLS_CONFORMANCE_RUNS"), "1"))
 	if err != nil || runs < 1 {
-		t.Fatalf("MCP_TOOLS_CONFORMANCE_RUNS must be a positive number, not %q", os.Getenv("MCP_TOOLS_CONFORMANCE_RUNS"))
+		t.Fatalf("MCP_TOOLS_CONFORMANCE_RUNS must be a positive number, not %q",
+			os.Getenv("MCP_TOOLS_CONFORMANCE_RUNS"))
 	}
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
@@ -41,7 +42,8 @@ func TestConformance(t *testing.T) {
 				t.Run(strconv.Itoa(run+1), func(t *testing.T) {
 					found := runSuite(t, node, suite, newFixture(t), "--requirements", revision)
 					if _, asks := least[asksInPrompt]; asks {
-						again := runSuite(t, node, suite, newAskingFixture(t), "--scenario", asksInPrompt, "--spec-version", revision)
+						again := runSuite(t, node, suite, newAskingFixture(t), "--scenario", asksInPrompt,
+							"--spec-version", revision)
 						found[asksInPrompt] = again[asksInPrompt]
 					}
 					judge(t, found, least)

@@ -44,18 +44,18 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 		slots: make(chan struct{}, limits.Running+limits.Queued+maxWaiting),
 		jobs:  make(chan func()),
 	}
-	c.session.lasting = true
+	c.session.persistent = true
 	c.session.openPush(out)
-	s.hear(c.session)
-	s.count(1)
+	s.addSession(c.session)
+	s.countSessions(1)
 	return c
 }
 
-// take handles one message, which came with access a. Notifications and responses
+// receive handles one message, which came with access a. Notifications and responses
 // are handled at once and in order; requests run concurrently.
-func (c *conn) take(raw []byte, a Access) {
+func (c *conn) receive(raw []byte, a Access) {
 	if items, ok := jsonrpc.Batch(raw); ok {
-		c.spawn(&jsonrpc.Message{}, func() []byte { return c.session.batched(c.calls, items, a, c.out) })
+		c.spawn(&jsonrpc.Message{}, func() []byte { return c.session.handleBatch(c.calls, items, a, c.out) })
 		return
 	}
 	m, broken := jsonrpc.Parse(raw)
@@ -77,7 +77,7 @@ func (c *conn) begin(m *jsonrpc.Message, a Access) {
 		c.send(c.session.server.refusal(m.ID, refused))
 		return
 	}
-	carry := func() []byte { return c.session.carry(ctx, flight, m, a, c.out) }
+	carry := func() []byte { return c.session.respond(ctx, flight, m, a, c.out) }
 	if m.Method == string(mcp.MethodInitialize) { // the next message depends on it
 		if reply := carry(); reply != nil {
 			c.send(reply)
@@ -155,11 +155,11 @@ func (c *conn) drain(grace time.Duration) {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
-	defer c.counted.Do(func() { c.session.server.count(-1) })
+	defer c.counted.Do(func() { c.session.server.countSessions(-1) })
 	defer c.session.close()
-	defer c.session.server.unhear(c.session)
+	defer c.session.server.removeSession(c.session)
 	defer c.stop(errShutdown)
-	c.session.orphan()
+	c.session.cancelQuestions()
 
 	finished := make(chan struct{})
 	go func() {

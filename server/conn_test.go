@@ -11,7 +11,8 @@ import (
 func TestWhatFollowsInitializeCountsOnIt(t *testing.T) {
 	for i := range 50 {
 		w := dial(t, newTestServer(t))
-		lines := append(handshake("2025-11-25", `{"elicitation":{}}`), callLine("1", "launch", fmt.Sprintf(`{"n":%d}`, i)))
+		lines := append(handshake("2025-11-25", `{"elicitation":{}}`),
+			callLine("1", "launch", fmt.Sprintf(`{"n":%d}`, i)))
 		w.send(strings.Join(lines, "\n"))
 		if first := read(t, w.next()); string(first.ID) != `"init"` {
 			t.Fatalf("the first answer is %s", first.ID)

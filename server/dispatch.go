@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -21,14 +22,15 @@ func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out 
 	if refused != nil {
 		return s.server.refusal(m.ID, refused)
 	}
-	return s.carry(ctx, flight, m, a, out)
+	return s.respond(ctx, flight, m, a, out)
 }
 
-// carry answers a request that has begun.
-func (s *session) carry(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access,
+// respond runs a request that was registered and returns its response, or nil if
+// the client cancelled it.
+func (s *session) respond(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access,
 	out func([]byte) error) []byte {
-	x := &exchange{session: s, access: a, msg: m, flight: flight, out: out}
-	reply := x.protected(ctx)
+	x := &rpcRequest{session: s, access: a, msg: m, flight: flight, out: out}
+	reply := x.answerSafely(ctx)
 	x.finish()
 	if !s.end(m.ID, flight) {
 		return nil
@@ -36,10 +38,10 @@ func (s *session) carry(ctx context.Context, flight *flight, m *jsonrpc.Message,
 	return reply
 }
 
-// batched answers the messages of a batch together, as the revisions before
+// handleBatch answers the messages of a batch together, as the revisions before
 // 2025-06-18 allow.
-func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access, out func([]byte) error) []byte {
-	if v := s.facts().version; v != "" && v > mcp.ProtocolVersion20250326 {
+func (s *session) handleBatch(ctx context.Context, items []json.RawMessage, a Access, out func([]byte) error) []byte {
+	if v := s.clientInfo().version; v != "" && v > mcp.ProtocolVersion20250326 {
 		return jsonrpc.Failure(nil, noBatches(v))
 	}
 	if len(items) == 0 || len(items) > jsonrpc.MaxBatch {
@@ -73,9 +75,9 @@ func noBatches(version string) *jsonrpc.Error {
 		text.Clip(version, jsonrpc.MaxQuoted))
 }
 
-// protected is answer for the worst case: a mistake anywhere below costs one
-// answer and not the server.
-func (x *exchange) protected(ctx context.Context) (reply []byte) {
+// answerSafely calls answer and recovers from panics: a bug costs one response,
+// not the server.
+func (x *rpcRequest) answerSafely(ctx context.Context) (reply []byte) {
 	defer func() {
 		if r := recover(); r != nil {
 			x.session.server.log.Error("a request panicked", "method", x.msg.Method, "panic", fmt.Sprint(r), "stack",
@@ -87,7 +89,7 @@ func (x *exchange) protected(ctx context.Context) (reply []byte) {
 }
 
 // answer calls the handler of the request's method.
-func (x *exchange) answer(ctx context.Context) []byte {
+func (x *rpcRequest) answer(ctx context.Context) []byte {
 	if refused := x.checkEra(); refused != nil {
 		return x.failure(refused)
 	}
@@ -101,7 +103,7 @@ func (x *exchange) answer(ctx context.Context) []byte {
 		mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe,
 		mcp.MethodPromptsList, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		if s.Library != nil {
-			return x.consult(ctx)
+			return x.serveLibrary(ctx)
 		}
 	case mcp.MethodSubscriptionsListen:
 		return x.listen(ctx)
@@ -117,13 +119,74 @@ func (x *exchange) answer(ctx context.Context) []byte {
 			return reply
 		}
 	}
-	return x.failure(jsonrpc.Errorf(mcp.METHOD_NOT_FOUND, "there is no method %q here", text.Clip(x.msg.Method, jsonrpc.MaxQuoted)))
+	return x.failure(jsonrpc.Errorf(mcp.METHOD_NOT_FOUND, "there is no method %q here",
+		text.Clip(x.msg.Method, jsonrpc.MaxQuoted)))
 }
 
-// clean scrubs a message of ours that has no other way through the scrubber.
+// clean scrubs a message of the server that is not scrubbed elsewhere.
 func (s *Server) clean(msg []byte) []byte { return jsontext.Value(s.scrub.JSON(msg)) }
 
 // refusal writes an error that may quote the client.
 func (s *Server) refusal(id jsontext.Value, f *jsonrpc.Error) []byte {
 	return s.clean(jsonrpc.Failure(id, f))
+}
+
+// An rpcRequest is one JSON-RPC request that is being answered. Notifications and
+// questions that belong to the request are sent through it.
+type rpcRequest struct {
+	session *session
+	access  Access // of the session, narrowed for this request
+	msg     *jsonrpc.Message
+	flight  *flight
+	out     func(msg []byte) error // sends messages before the response
+
+	mu       sync.Mutex
+	answered bool
+}
+
+// send scrubs a message and sends it to the client. It drops messages after the
+// response, and those of a cancelled request.
+func (x *rpcRequest) send(msg []byte) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.answered || x.out == nil || x.session.wasCancelled(x.flight) {
+		return nil
+	}
+	return x.out(x.session.server.clean(msg))
+}
+
+// finish is called once, before the response is sent. Later messages are dropped.
+func (x *rpcRequest) finish() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answered = true
+}
+
+// Progress sends a progress notification if the client asked for progress.
+func (x *rpcRequest) Progress(done, total float64, message string) {
+	if x.msg.Meta.Progress == nil {
+		return
+	}
+	params := struct {
+		Token   any     `json:"progressToken"`
+		Done    float64 `json:"progress"`
+		Total   float64 `json:"total,omitempty"`
+		Message string  `json:"message,omitempty"`
+	}{x.msg.Meta.Progress, done, total, message}
+	if err := x.send(jsonrpc.Request(nil, "notifications/progress", params)); err != nil {
+		x.session.server.log.Debug("progress was not delivered", "err", err)
+	}
+}
+
+// clientInfo returns what the client declared: in this request in the stateless
+// era, else in the handshake.
+func (x *rpcRequest) clientInfo() client {
+	if !x.msg.Modern() {
+		return x.session.clientInfo()
+	}
+	var c client
+	if json.Unmarshal(x.msg.Meta.Capabilities, &c.capabilities) != nil {
+		c.capabilities = mcp.ClientCapabilities{} // invalid capabilities count as none
+	}
+	return c
 }

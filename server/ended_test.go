@@ -33,7 +33,8 @@ func TestNobodyAnswers(t *testing.T) {
 		w.next()
 		w.send(callLine("1", "launch", `{"text":"x"}`))
 		w.next() // the question
-		if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "no person approved this call of launch in time") {
+		if r := read(t, w.next()); r.Error != nil ||
+			!strings.Contains(r.text(), "no person approved this call of launch in time") {
 			t.Errorf("got %+v, %q", r, r.text())
 		}
 		w.in.Close()

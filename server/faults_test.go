@@ -125,7 +125,8 @@ func progressAfterAnswer(t *testing.T, g *target) error {
 func readingBlocked(t *testing.T, g *target) error {
 	go func() {
 		for i := range 120 {
-			if _, err := g.wire.in.Write([]byte(callLine(strconv.Itoa(i), "slow", fmt.Sprintf(`{"text":"%d"}`, i)) + "\n")); err != nil {
+			if _, err := g.wire.in.Write([]byte(callLine(strconv.Itoa(i), "slow", fmt.Sprintf(`{"text":"%d"}`, i)) +
+				"\n")); err != nil {
 				return
 			}
 		}

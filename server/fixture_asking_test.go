@@ -12,7 +12,8 @@ import (
 // function for all eras: it returns the questions as an error, and runs again
 // with the answers.
 func askingTools() []tool.Tool {
-	whatIsYourName := map[string]tool.Question{"user_name": form("What is your name?", `{"name":{"type":"string"}}`, "name")}
+	whatIsYourName := map[string]tool.Question{"user_name": form("What is your name?", `{"name":{"type":"string"}}`,
+		"name")}
 	confirm := map[string]tool.Question{"confirm": form("Please confirm", `{"ok":{"type":"boolean"}}`, "ok")}
 	three := map[string]tool.Question{
 		"user_name":    whatIsYourName["user_name"],
@@ -23,14 +24,16 @@ func askingTools() []tool.Tool {
 		newTool("test_elicitation", tool.Reads, func(ctx context.Context, a struct {
 			Message string `json:"message" jsonschema:"what to show the user"`
 		}) (tool.Result, error) {
-			return put(ctx, map[string]tool.Question{"contact": form(a.Message, contactFields, "username", "email")}, "")
+			return put(ctx, map[string]tool.Question{"contact": form(a.Message, contactFields, "username", "email")},
+				"")
 		}),
 		newTool("test_sampling", tool.Reads, func(ctx context.Context, a struct {
 			Prompt string `json:"prompt" jsonschema:"what to ask the model"`
 		}) (tool.Result, error) {
 			return put(ctx, map[string]tool.Question{"answer": completion(a.Prompt, 100)}, "")
 		}),
-		asks("test_elicitation_sep1034_defaults", map[string]tool.Question{"form": form("Please review", defaultFields)}),
+		asks("test_elicitation_sep1034_defaults", map[string]tool.Question{"form": form("Please review",
+			defaultFields)}),
 		asks("test_elicitation_sep1330_enums", map[string]tool.Question{"form": form("Please choose", choiceFields)}),
 		asks("test_streaming_elicitation", confirm),
 		asks("test_missing_capability", map[string]tool.Question{"answer": completion("Are you there?", 10)}),
@@ -43,15 +46,16 @@ func askingTools() []tool.Tool {
 		asks("test_input_required_result_tampered_state", confirm),
 		asks("test_input_required_result_multiple_inputs", three),
 		newTool("test_input_required_result_multi_round", tool.Reads, asksTwice),
-		newTool("test_input_required_result_capabilities", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
-			possible := map[string]tool.Question{}
-			for name, q := range three {
-				if exchangeOf(ctx).can(q.To) {
-					possible[name] = q
+		newTool("test_input_required_result_capabilities", tool.Reads,
+			func(ctx context.Context, _ none) (tool.Result, error) {
+				possible := map[string]tool.Question{}
+				for name, q := range three {
+					if exchangeOf(ctx).can(q.To) {
+						possible[name] = q
+					}
 				}
-			}
-			return put(ctx, possible, "")
-		}),
+				return put(ctx, possible, "")
+			}),
 	}
 }
 

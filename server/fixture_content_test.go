@@ -49,7 +49,8 @@ func contentTools() []tool.Tool {
 			"else": {"required": ["email"]},
 			"additionalProperties": false
 		}`),
-		foreign("test_param_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
+		foreign("test_param_header",
+			`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
 	}
 }
 
@@ -114,7 +115,7 @@ func talkingTools() []tool.Tool {
 }
 
 // exchangeOf is the request by which a tool of the fixture was called.
-func exchangeOf(ctx context.Context) *exchange { return tool.ReporterFrom(ctx).(*exchange) }
+func exchangeOf(ctx context.Context) *rpcRequest { return tool.ReporterFrom(ctx).(*rpcRequest) }
 
 // logs makes a tool that logs lines at level info, to clients that have set a
 // level: what modern clients ask for in a request, no tool offers yet.

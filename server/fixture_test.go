@@ -32,7 +32,7 @@ func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 		c.Library = fixtureLibrary()
 	}}, change...)...)
 	b.capabilities.Logging = &struct{}{}
-	b.fallback = func(_ context.Context, x *exchange) []byte {
+	b.fallback = func(_ context.Context, x *rpcRequest) []byte {
 		if x.msg.Method == string(mcp.MethodSetLogLevel) {
 			return setLevel(x)
 		}

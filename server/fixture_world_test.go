@@ -17,13 +17,15 @@ import (
 // fixtureLibrary has the resources and prompts that the suite asks for.
 func fixtureLibrary() *shelf {
 	s := &shelf{
-		tool:      map[string]string{"test": "test_simple_text", "": "test_simple_text"},
-		templates: []Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.", MIME: "application/json"}},
-		page:      100, items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
+		tool: map[string]string{"test": "test_simple_text", "": "test_simple_text"},
+		templates: []Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.",
+			MIME: "application/json"}},
+		page: 100, items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
 	}
 	add := func(name string, part tool.Part) {
 		s.items[""] = append(s.items[""], item{
-			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".", MIME: part.MIME}, []tool.Part{part},
+			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".",
+				MIME: part.MIME}, []tool.Part{part},
 		})
 	}
 	add("static-text", tool.Part{MIME: "text/plain", Text: "This is the content of the static text resource."})
@@ -49,7 +51,7 @@ func fixturePrompts() []script {
 		for _, argument := range arguments {
 			one.Arguments = append(one.Arguments, Argument{Name: argument, Description: "some text", Required: true})
 		}
-		one.fill = func(a map[string]string) (f Filled) {
+		one.fill = func(a map[string]string) (f FilledPrompt) {
 			for _, part := range fill(a) {
 				f.Messages = append(f.Messages, Message{Part: part})
 			}
@@ -81,7 +83,7 @@ func fixturePrompts() []script {
 const askingPrompt = "test_input_required_result_prompt"
 
 // askingPrompts answers prompts/list and prompts/get with askingPrompt alone.
-func askingPrompts(_ context.Context, x *exchange) []byte {
+func askingPrompts(_ context.Context, x *rpcRequest) []byte {
 	stamp := x.session.server.resultStamp
 	var result any
 	switch x.msg.Method {
@@ -129,7 +131,7 @@ func contextQuestion() any {
 var levels sync.Map
 
 // setLevel answers logging/setLevel.
-func setLevel(x *exchange) []byte {
+func setLevel(x *rpcRequest) []byte {
 	var params struct {
 		Level mcp.LoggingLevel `json:"level"`
 	}

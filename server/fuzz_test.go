@@ -15,14 +15,21 @@ import (
 // seedMessages is one of each kind, and what sits between the kinds.
 func seedMessages() []string {
 	return append(handshake("2025-03-26", `{"elicitation":{}}`),
-		ping("1"), callLine("1", "echo", `{"text":"x"}`), modernLine("1", "tools/list", ""), modernLine(`"x"`, "tools/call", `"name":"chatty"`),
+		ping("1"), callLine("1", "echo", `{"text":"x"}`), modernLine("1", "tools/list", ""),
+		modernLine(`"x"`, "tools/call", `"name":"chatty"`),
 		modernLine("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true}`),
-		`[`+ping("1")+`,`+ping("2")+`]`, `[]`, `[1,null]`, `{}`, `null`, `""`, ``, ` `, `{"jsonrpc":"2.0","id":1,"result":{}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","N\u0061me":"b"}}`,
-		`{"jsonrpc":"2.0","id":1e400,"method":"logging/setLevel","params":{"level":"debug"}}`, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///x"}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x","arguments":{"a":1}}}`, `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{},"argument":{}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":1,"method":"server/discover"}`,
-		strings.Repeat("[", 70), "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", `{"jsonrpc":"2.0","id":1,"method":"ping"}x`,
+		`[`+ping("1")+`,`+ping("2")+`]`, `[]`, `[1,null]`, `{}`, `null`, `""`, ``, ` `,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","N\u0061me":"b"}}`,
+		`{"jsonrpc":"2.0","id":1e400,"method":"logging/setLevel","params":{"level":"debug"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x","arguments":{"a":1}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{},"argument":{}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`,
+		strings.Repeat("[", 70), "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}",
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}x`,
 	)
 }
 
@@ -46,7 +53,9 @@ func FuzzPost(f *testing.F) {
 			}
 			r.Header = http.Header{
 				"Authorization": {"Bearer alice"}, "Content-Type": {"application/json"}, mcp.HeaderSessionID: {session},
-				http.CanonicalHeaderKey(mcp.HeaderProtocolVersion): {version}, http.CanonicalHeaderKey(mcp.HeaderMethod): {method}, http.CanonicalHeaderKey(mcp.HeaderName): {"echo"},
+				http.CanonicalHeaderKey(mcp.HeaderProtocolVersion): {version},
+				http.CanonicalHeaderKey(mcp.HeaderMethod):          {method},
+				http.CanonicalHeaderKey(mcp.HeaderName):            {"echo"},
 			}
 			w := &recorder{header: http.Header{}}
 			handler.ServeHTTP(w, r)
@@ -67,7 +76,8 @@ func FuzzPost(f *testing.F) {
 		} else if w.body.Len() > 0 {
 			documents = []string{w.body.String()}
 		}
-		if w.status != http.StatusAccepted && len(documents) != 1 || w.status == http.StatusAccepted && len(documents) != 0 {
+		if w.status != http.StatusAccepted && len(documents) != 1 || w.status == http.StatusAccepted &&
+			len(documents) != 0 {
 			t.Fatalf("status %d and %d documents: %q", w.status, len(documents), w.body.String())
 		}
 		for _, one := range documents {
@@ -99,7 +109,8 @@ func FuzzNarrowing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tools, toolsets, exclude, readOnly string) {
 		header := http.Header{}
 		for name, value := range map[string]string{
-			"X-Mcp-Tools": tools, "X-Mcp-Toolsets": toolsets, "X-Mcp-Exclude-Tools": exclude, "X-Mcp-Readonly": readOnly,
+			"X-Mcp-Tools": tools, "X-Mcp-Toolsets": toolsets, "X-Mcp-Exclude-Tools": exclude,
+			"X-Mcp-Readonly": readOnly,
 		} {
 			if value != "" {
 				header.Set(name, value)
@@ -124,7 +135,7 @@ func FuzzSeal(f *testing.F) {
 		f.Fatal(err)
 	}
 	now := time.Now()
-	made := ticket{For: stub{Principal: "a/u", Tool: "launch"}, Approved: true, Expires: now.Add(time.Hour)}
+	made := callState{For: callKey{Principal: "a/u", Tool: "launch"}, Approved: true, Expires: now.Add(time.Hour)}
 	f.Add("", 0, byte(1))
 	f.Add("AAAA", 10, byte(128))
 	f.Add(strings.Repeat("_", 200), 50, byte(0))
@@ -146,14 +157,14 @@ func FuzzSeal(f *testing.F) {
 		if got, err := s.open(state, now); err != nil || got.For != made.For {
 			t.Errorf("a true state: %+v, %v", got, err)
 		}
-		if _, err := s.open(state, now); !errors.Is(err, errUsedTicket) {
+		if _, err := s.open(state, now); !errors.Is(err, errUsedState) {
 			t.Errorf("used twice: %v", err)
 		}
-		old, err := s.close(ticket{Expires: now.Add(-time.Second)})
+		old, err := s.close(callState{Expires: now.Add(-time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.open(old, now); !errors.Is(err, errOldTicket) {
+		if _, err := s.open(old, now); !errors.Is(err, errExpiredState) {
 			t.Errorf("an old one: %v", err)
 		}
 	})
@@ -167,7 +178,7 @@ func TestAStateHasOneSpelling(t *testing.T) {
 		t.Fatal(err)
 	}
 	for length := range 3 { // with and without such bits
-		state, err := s.close(ticket{State: strings.Repeat("x", length), Expires: time.Now().Add(time.Hour)})
+		state, err := s.close(callState{State: strings.Repeat("x", length), Expires: time.Now().Add(time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,21 +22,22 @@ import (
 type Guard struct {
 	Hosts     []string // that requests may be addressed to, beside loopback names
 	Origins   []string // of pages that may call, beside loopback ones
-	Addresses bool     // every IP address will do for a host: no page can make one lead elsewhere
+	Addresses bool     // allow every IP address as a host: DNS rebinding needs a name
 }
 
-// Handler answers what the guard lets through. Pages may not read the answers.
+// Handler passes requests with an allowed Host and Origin to next. It sends no
+// CORS headers, so pages cannot read the responses.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := g.refusal(r); why != "" {
-			say(w, http.StatusForbidden, why)
+			writeText(w, http.StatusForbidden, why)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// refusal says why r is not answered; "" when it is.
+// refusal returns the reason to refuse r, or "".
 func (g Guard) refusal(r *http.Request) string {
 	if !g.hostAllowed(r.Host) {
 		return "this server does not answer to that host name; the operator can add it to server.allowed_hosts"
@@ -58,7 +59,7 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 			return
 		}
 		if why := g.refusal(r); why != "" {
-			say(w, http.StatusForbidden, why)
+			writeText(w, http.StatusForbidden, why)
 			return
 		}
 		for _, origin := range r.Header["Origin"] {
@@ -68,20 +69,20 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 	})
 }
 
-// probe answers those who ask whether we are well: kubelets and load balancers
-// do so by address, and learn nothing that a page in a browser may not know.
+// probe answers the health checks of kubelets and load balancers. It comes before
+// the check of the host, because they use addresses; it discloses nothing.
 func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	switch r.URL.Path {
 	case "/healthz":
-		say(w, http.StatusOK, "ok")
+		writeText(w, http.StatusOK, "ok")
 	case "/readyz":
 		if h.Server.closing.Err() != nil {
-			say(w, http.StatusServiceUnavailable, "shutting down")
+			writeText(w, http.StatusServiceUnavailable, "shutting down")
 		} else {
-			say(w, http.StatusOK, "ready")
+			writeText(w, http.StatusOK, "ready")
 		}
 	default:
 		return false
@@ -89,9 +90,9 @@ func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setDeadlines bounds a request from end to end, whoever answers it: a body
-// that is refused unread is waited for by net/http. What takes longer, or
-// stays open, lifts the deadlines when it begins: body and newStream.
+// setDeadlines limits the time of a request before any handler runs: net/http
+// reads the body even if a handler refuses it. body and newStream remove the
+// deadlines for calls and streams that take longer.
 func (h *HTTP) setDeadlines(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	err := control.SetWriteDeadline(time.Now().Add(bodyLimit + writeLimit))
@@ -141,42 +142,43 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// entered passes a request on if the owner of its token may use the profile of the
-// path.
-func (h *HTTP) entered(next func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
+// authenticated passes a request to next if the owner of its token may use the
+// profile of the path.
+func (h *HTTP) authenticated(next func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		access, refused := h.enter(r)
+		access, refused := h.authenticate(r)
 		if refused != nil {
-			h.turnAway(w, r, refused)
+			h.reject(w, r, refused)
 			return
 		}
 		next(w, r, access)
 	}
 }
 
-func (h *HTTP) turnAway(w http.ResponseWriter, r *http.Request, refused *Challenge) {
-	h.Server.log.Info("a request was not let in", "status", refused.Status, "why", refused.why(), "from", r.RemoteAddr)
+func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, refused *Challenge) {
+	h.Server.log.Info("a request was not let in", "status", refused.Status, "why", refused.logText(), "from",
+		r.RemoteAddr)
 	if refused.Header != "" {
 		w.Header().Set("WWW-Authenticate", refused.Header)
 	}
-	say(w, refused.Status, h.Server.scrub.Text(refused.Reason))
+	writeText(w, refused.Status, h.Server.scrub.Text(refused.Reason))
 }
 
-// approver lets a request in when its token may decide about others' calls.
+// approver serves a request if its token may decide approvals.
 func (h *HTTP) approver(w http.ResponseWriter, r *http.Request) {
 	who, refused := h.identify(r)
 	if refused == nil && !who.Approves {
 		refused = &Challenge{Status: http.StatusForbidden, Reason: "this token may not decide approvals"}
 	}
 	if refused != nil {
-		h.turnAway(w, r, refused)
+		h.reject(w, r, refused)
 		return
 	}
-	hurry(w)
+	setWriteDeadline(w)
 	h.Approvals(w, r, who)
 }
 
-func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
+func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	who, refused := h.identify(r)
 	if refused != nil {
 		return a, refused
@@ -188,15 +190,15 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	profile := r.PathValue("profile")
 	rules := h.Server.settings().Policy
 	if profile == "" {
-		profile = who.usual()
+		profile = who.defaultProfile()
 	}
-	// No profile at all leaves the choice to the rules, which may depend on
-	// the provider; what a token must open is their usual one.
+	// Without a profile the rules choose one, possibly by provider. The token
+	// must be valid for their default.
 	named, err := rules.ResolveProfile(profile)
 	switch {
 	case err != nil && who.mayUse(profile):
 		return a, &Challenge{Status: http.StatusNotFound, Reason: err.Error()}
-	case err != nil || !who.mayUse(named): // others need not learn which profiles there are
+	case err != nil || !who.mayUse(named): // do not disclose which profiles exist
 		return a, h.Identities.Forbidden(profile)
 	}
 	a = h.Base
@@ -208,21 +210,23 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	if who.Workspace != "" {
 		c.Workspace = who.Workspace
 	}
-	// Without a session of its own, a caller's calls are counted together.
+	// All requests of a caller without a session are counted together.
 	c.Session = "id-" + fingerprint(strings.Join([]string{who.ID, c.Agent, c.User, profile}, "\x00"))
 	a.Identity = c.Session
 	return a, nil
 }
 
-// admitted asks again, while r is being answered, whether its token counts.
-func (h *HTTP) admitted(r *http.Request) func() bool {
+// stillAuthorized returns a function that checks the token of r again while its
+// stream is open.
+func (h *HTTP) stillAuthorized(r *http.Request) func() bool {
 	return func() bool {
 		_, refused := h.identify(r)
 		return refused == nil || refused.Status != http.StatusUnauthorized
 	}
 }
 
-// identify proves who sends r. The answer to every bad token is the same.
+// identify returns the identity of the token of r. The challenge is the same for
+// every invalid token.
 func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
@@ -239,11 +243,12 @@ func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 		h.Server.log.Error("a token could not be checked", "err", err)
 	}
 	return Identity{}, &Challenge{
-		Status: http.StatusServiceUnavailable, Reason: "tokens cannot be checked at the moment; try again later", Cause: err,
+		Status: http.StatusServiceUnavailable, Reason: "tokens cannot be checked at the moment; try again later",
+		Cause: err,
 	}
 }
 
-// narrowing reads what a request does without, by its own wish.
+// narrowing reads the headers with which a request restricts its own tools.
 func narrowing(header http.Header) policy.Narrow {
 	return policy.Narrow{
 		Tools:    list(header, "X-MCP-Tools"),
@@ -253,7 +258,8 @@ func narrowing(header http.Header) policy.Narrow {
 	}
 }
 
-// list splits a header of names. Present and empty is a list of nothing.
+// list splits a header with names. It returns nil without the header, and an
+// empty list for an empty header.
 func list(header http.Header, name string) []string {
 	values, present := header[http.CanonicalHeaderKey(name)]
 	if !present {

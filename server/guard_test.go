@@ -20,7 +20,8 @@ func knock(t *testing.T, path string, change func(*http.Request)) *httptest.Resp
 }
 
 func TestOneGoodOriginDoesNotCoverForABadOne(t *testing.T) {
-	for _, origins := range [][]string{{"http://localhost", evil}, {evil, "http://localhost"}, {"http://localhost, " + evil}} {
+	for _, origins := range [][]string{{"http://localhost", evil}, {evil, "http://localhost"},
+		{"http://localhost, " + evil}} {
 		w := knock(t, "/mcp", func(r *http.Request) { r.Header["Origin"] = origins })
 		if allowed := w.Header().Get("Access-Control-Allow-Origin"); w.Code != http.StatusForbidden || allowed != "" {
 			t.Errorf("%q got %d, and %q may read it", origins, w.Code, allowed)

@@ -92,7 +92,10 @@ func testTools(b *testServer) []tool.Tool {
 		newTool("launch", tool.Runs, func(_ context.Context, a textArgs) (tool.Result, error) {
 			return tool.Text("launched " + a.Text), nil
 		}),
-		newTool(ReadResult, tool.Reads, func(context.Context, none) (tool.Result, error) { return tool.Text("page"), nil }),
+		newTool(ReadResult, tool.Reads, func(context.Context, none) (tool.Result, error) {
+			return tool.Text("page"),
+				nil
+		}),
 	}
 }
 
@@ -306,12 +309,14 @@ func (r reply) text() string {
 // handshake is what a client of an old era begins with.
 func handshake(version, capabilities string) []string {
 	return []string{
-		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":` + capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + version +
+			`","capabilities":` + capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	}
 }
 
 // callLine is a tools/call.
 func callLine(id, name, args string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + args + `}}`
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` +
+		args + `}}`
 }

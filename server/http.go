@@ -14,8 +14,8 @@ import (
 // HTTP serves remote clients: streamable HTTP in all its revisions at /mcp and
 // /mcp/{profile}, and when asked for the older HTTP+SSE at /sse.
 //
-// Every request proves who sends it; a session is no proof of anything. Who
-// may ask from where is guard.go's business, the streams are in stream.go.
+// Every request is authenticated; a session id is not a credential. guard.go
+// checks hosts, origins and tokens.
 type HTTP struct {
 	Server     *Server
 	Identities Identities
@@ -35,11 +35,11 @@ type HTTP struct {
 
 	sessions *sessionTable
 	conns    *connTable
-	idlers   idlers
+	unused   unusedConns
 }
 
-// Serve answers requests until ctx ends; then it accepts no more, lets calls
-// in flight finish within the grace time, stops the rest, and returns.
+// Serve answers requests until ctx ends. Then it closes the listener, waits for
+// running calls within the grace time, cancels the rest, and returns.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	return h.serve(ctx, l, h.Handler())
 }
@@ -55,7 +55,7 @@ func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(h.Server.log.Handler(), slog.LevelDebug),
 		TLSConfig:         h.TLS,
-		ConnState:         h.idlers.note,
+		ConnState:         h.unused.observe,
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -81,11 +81,11 @@ func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 
 const sweepEvery = time.Minute
 
-// shutdown ends the streams that would stay open for ever first, so that only
-// real work is waited for.
+// shutdown first ends the streams that have no end of their own, so that it waits
+// for calls only.
 func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 	h.Server.Close()
-	h.idlers.close()
+	h.unused.close()
 	patience, done := context.WithTimeout(context.Background(), h.Grace)
 	defer done()
 	h.conns.drain(h.Grace)
@@ -102,15 +102,15 @@ func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 	return errors.Join(srv.Close(), ignoreDeadline(err))
 }
 
-// idlers are the connections over which no request has come yet. Shutdown
-// would wait seconds for each, in case one is on its way.
-type idlers struct {
+// unusedConns holds the connections that have not sent a request yet. Without it,
+// http.Server.Shutdown would wait for several seconds for them.
+type unusedConns struct {
 	mu     sync.Mutex
 	fresh  map[net.Conn]struct{}
 	closed bool
 }
 
-func (i *idlers) note(c net.Conn, state http.ConnState) {
+func (i *unusedConns) observe(c net.Conn, state http.ConnState) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
@@ -126,7 +126,7 @@ func (i *idlers) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-func (i *idlers) close() {
+func (i *unusedConns) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
@@ -135,8 +135,8 @@ func (i *idlers) close() {
 	}
 }
 
-// ignoreDeadline keeps quiet about calls that used up the grace time: they
-// have been stopped, which is what it is for.
+// ignoreDeadline drops the error about calls that used up the grace time: those
+// calls have been stopped.
 func ignoreDeadline(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -144,23 +144,23 @@ func ignoreDeadline(err error) error {
 	return err
 }
 
-// Handler is the HTTP side without a listener.
+// Handler returns the HTTP handler of all endpoints.
 func (h *HTTP) Handler() http.Handler {
 	h.sessions = newSessionTable(h.Server, h.MaxSessions)
 	h.conns = newConnTable()
 	mux := http.NewServeMux()
 	for _, path := range []string{"/mcp", "/mcp/{profile}"} {
-		mux.HandleFunc("POST "+path, h.entered(h.post))
-		mux.HandleFunc("GET "+path, h.entered(h.get))
-		mux.HandleFunc("DELETE "+path, h.entered(h.delete))
+		mux.HandleFunc("POST "+path, h.authenticated(h.post))
+		mux.HandleFunc("GET "+path, h.authenticated(h.get))
+		mux.HandleFunc("DELETE "+path, h.authenticated(h.delete))
 		mux.HandleFunc("OPTIONS "+path, preflight)
 		mux.HandleFunc(path, notAllowed)
 	}
 	if h.SSE {
-		mux.HandleFunc("GET /sse", h.entered(h.openSSE))
-		mux.HandleFunc("GET /sse/{profile}", h.entered(h.openSSE))
-		mux.HandleFunc("POST /message", h.entered(h.postSSE))
-		mux.HandleFunc("POST /message/{profile}", h.entered(h.postSSE))
+		mux.HandleFunc("GET /sse", h.authenticated(h.openSSE))
+		mux.HandleFunc("GET /sse/{profile}", h.authenticated(h.openSSE))
+		mux.HandleFunc("POST /message", h.authenticated(h.postSSE))
+		mux.HandleFunc("POST /message/{profile}", h.authenticated(h.postSSE))
 		for _, path := range []string{"/sse", "/sse/{profile}", "/message", "/message/{profile}"} {
 			mux.HandleFunc("OPTIONS "+path, preflight)
 		}
@@ -181,7 +181,7 @@ func (h *HTTP) Handler() http.Handler {
 func (h *HTTP) metadata(w http.ResponseWriter, _ *http.Request) {
 	doc := h.Identities.Metadata()
 	if doc == nil {
-		say(w, http.StatusNotFound, "this server takes tokens of its own, not OAuth")
+		writeText(w, http.StatusNotFound, "this server takes tokens of its own, not OAuth")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -193,18 +193,18 @@ func (h *HTTP) metadata(w http.ResponseWriter, _ *http.Request) {
 
 func notAllowed(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Allow", "POST, GET, DELETE, OPTIONS")
-	say(w, http.StatusMethodNotAllowed, "use POST")
+	writeText(w, http.StatusMethodNotAllowed, "use POST")
 }
 
-// hurry bounds how long a client may leave a short answer unread.
-func hurry(w http.ResponseWriter) {
-	// Where it cannot be set, the answer is not longer than a buffer.
+// setWriteDeadline limits how long writing a short response may take.
+func setWriteDeadline(w http.ResponseWriter) {
+	// If it cannot be set, the response still fits into a buffer.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
 }
 
-// say answers with one line for a person.
-func say(w http.ResponseWriter, status int, text string) {
-	hurry(w)
+// writeText responds with one line of text.
+func writeText(w http.ResponseWriter, status int, text string) {
+	setWriteDeadline(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)

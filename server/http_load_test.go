@@ -36,7 +36,8 @@ func TestTwoHundredCallersOverHTTP(t *testing.T) {
 			v, body := old, callLine("1", "echo", fmt.Sprintf(`{"n":%d}`, i))
 			switch i % 4 {
 			case 0: // a request of the stateless era
-				v, body = s.visitor("bob").modern("tools/call", "echo"), modernLine("1", "tools/call", fmt.Sprintf(`"name":"echo","arguments":{"n":%d}`, i))
+				v, body = s.visitor("bob").modern("tools/call", "echo"),
+					modernLine("1", "tools/call", fmt.Sprintf(`"name":"echo","arguments":{"n":%d}`, i))
 			case 1: // the session of the others, an id of its own
 				body = strings.Replace(body, `"id":1`, fmt.Sprintf(`"id":"%d"`, i), 1)
 			default: // a session of its own
@@ -60,9 +61,11 @@ func TestProgressComesBeforeTheAnswerAndToTheRightCall(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			id := strconv.Itoa(i)
-			v, body := old, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"chatty","arguments":{"text":"m%s"},"_meta":{"progressToken":%s}}}`, id, id, id)
+			v, body := old,
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"chatty","arguments":{"text":"m%s"},"_meta":{"progressToken":%s}}}`, id, id, id)
 			if i%2 == 0 {
-				v, body = s.visitor("alice").modern("tools/call", "chatty"), modernLine(id, "tools/call", `"name":"chatty","arguments":{"text":"m`+id+`"}`)
+				v, body = s.visitor("alice").modern("tools/call", "chatty"),
+					modernLine(id, "tools/call", `"name":"chatty","arguments":{"text":"m`+id+`"}`)
 			}
 			a := v.post(body)
 			if len(a.messages) != 4 {
@@ -71,7 +74,8 @@ func TestProgressComesBeforeTheAnswerAndToTheRightCall(t *testing.T) {
 			}
 			for k, line := range a.messages {
 				r := read(t, line)
-				if last := k == 3; last != (string(r.ID) == id) || !last && !strings.Contains(string(r.Params), `"message":"m`+id+`"`) {
+				if last := k == 3; last != (string(r.ID) == id) || !last &&
+					!strings.Contains(string(r.Params), `"message":"m`+id+`"`) {
 					t.Errorf("call %d: message %d is %s", i, k, line)
 				}
 			}
@@ -84,7 +88,8 @@ func TestAnHTTPClientThatDisappears(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
 	for name, v := range map[string]*visitor{
-		"stateless": s.visitor("alice").modern("tools/call", "slow"), "session": s.visitor("alice").hello(t, "2025-11-25"),
+		"stateless": s.visitor("alice").modern("tools/call", "slow"),
+		"session":   s.visitor("alice").hello(t, "2025-11-25"),
 	} {
 		ctx, leave := context.WithCancel(t.Context())
 		done := make(chan answer, 1)
@@ -127,7 +132,8 @@ func TestRequestsInARowOnOneConnection(t *testing.T) {
 	s := openSite(t)
 	var row strings.Builder
 	for i := range 20 {
-		row.WriteString(s.raw("1.1", "", modernLine(strconv.Itoa(i), "tools/call", fmt.Sprintf(`"name":"echo","arguments":{"n":%d}`, i))))
+		row.WriteString(s.raw("1.1", "", modernLine(strconv.Itoa(i), "tools/call",
+			fmt.Sprintf(`"name":"echo","arguments":{"n":%d}`, i))))
 	}
 	from := s.dialogue(t, row.String())
 	for i := range 20 {
@@ -150,13 +156,15 @@ func TestOldAndOddHTTP(t *testing.T) {
 		raw    string
 		status int
 	}{
-		"HTTP/1.0":                 {s.raw("1.0", "", body), 200},
-		"HTTP/1.0 with progress":   {strings.ReplaceAll(s.raw("1.0", "", strings.ReplaceAll(body, `"echo"`, `"long"`)), ": echo", ": long"), 200},
-		"HTTP/1.0 without a host":  {strings.Replace(s.raw("1.0", "", body), "Host: "+s.addr+"\r\n", "", 1), 403},
-		"HTTP/1.1 without a host":  {strings.Replace(s.raw("1.1", "", body), "Host: "+s.addr+"\r\n", "", 1), 400},
-		"two hosts":                {s.raw("1.1", "Host: evil.example\r\n", body), 400},
-		"two lengths":              {s.raw("1.1", "Content-Length: 3\r\n", body), 400},
-		"a length and chunks":      {s.raw("1.1", "Transfer-Encoding: chunked\r\nConnection: close\r\n", "0\r\n\r\n"), 400},
+		"HTTP/1.0": {s.raw("1.0", "", body), 200},
+		"HTTP/1.0 with progress": {strings.ReplaceAll(s.raw("1.0", "", strings.ReplaceAll(body, `"echo"`, `"long"`)),
+			": echo", ": long"), 200},
+		"HTTP/1.0 without a host": {strings.Replace(s.raw("1.0", "", body), "Host: "+s.addr+"\r\n", "", 1), 403},
+		"HTTP/1.1 without a host": {strings.Replace(s.raw("1.1", "", body), "Host: "+s.addr+"\r\n", "", 1), 400},
+		"two hosts":               {s.raw("1.1", "Host: evil.example\r\n", body), 400},
+		"two lengths":             {s.raw("1.1", "Content-Length: 3\r\n", body), 400},
+		"a length and chunks": {s.raw("1.1", "Transfer-Encoding: chunked\r\nConnection: close\r\n", "0\r\n\r\n"),
+			400},
 		"another protocol":         {strings.Replace(s.raw("1.1", "", body), "HTTP/1.1", "HTTP/3.7", 1), 505},
 		"not HTTP at all":          {`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\r\n\r\n", 400},
 		"a header without a colon": {s.raw("1.1", "Nonsense\r\n", body), 400},
@@ -179,8 +187,10 @@ func TestSettingsChangeUnderHTTPClients(t *testing.T) {
 	s := openSite(t)
 	old := s.visitor("alice").hello(t, "2025-11-25")
 	get := old.listen(t, "")
-	listen := s.visitor("bob").modern("subscriptions/listen", "").listen(t, modernLine(`"sub"`, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))
-	other := s.visitor("bob").modern("subscriptions/listen", "").listen(t, modernLine(`"sub"`, "subscriptions/listen", `"notifications":{"promptsListChanged":true}`))
+	listen := s.visitor("bob").modern("subscriptions/listen", "").listen(t,
+		modernLine(`"sub"`, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))
+	other := s.visitor("bob").modern("subscriptions/listen", "").listen(t,
+		modernLine(`"sub"`, "subscriptions/listen", `"notifications":{"promptsListChanged":true}`))
 	for _, e := range []*events{listen, other} {
 		if got := expect(t, e.data, "the acknowledgement"); !strings.Contains(got, "acknowledged") {
 			t.Errorf("got %s", got)
@@ -193,7 +203,8 @@ func TestSettingsChangeUnderHTTPClients(t *testing.T) {
 	if got := expect(t, get.data, "the announcement on the session's stream"); !strings.Contains(got, "list_changed") {
 		t.Errorf("got %s", got)
 	}
-	if got := expect(t, listen.data, "the announcement to the subscriber"); !strings.Contains(got, "list_changed") || !strings.Contains(got, `"sub"`) {
+	if got := expect(t, listen.data, "the announcement to the subscriber"); !strings.Contains(got, "list_changed") ||
+		!strings.Contains(got, `"sub"`) {
 		t.Errorf("got %s", got)
 	}
 	s.stop()
@@ -211,7 +222,8 @@ func TestShuttingDown(t *testing.T) {
 			s := openSite(t, func(h *HTTP) { h.Grace = grace })
 			old := s.visitor("alice").hello(t, "2025-11-25")
 			streams := []*events{
-				old.listen(t, ""), s.visitor("bob").modern("subscriptions/listen", "").listen(t, modernLine("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true}`)),
+				old.listen(t, ""), s.visitor("bob").modern("subscriptions/listen", "").listen(t,
+					modernLine("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true}`)),
 			}
 			sse := s.visitor("bob")
 			sse.path = "/sse"
@@ -297,8 +309,10 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -320,7 +334,8 @@ func TestTLS(t *testing.T) {
 	for name, protocol := range map[string]string{"HTTP/1.1": "http/1.1", "HTTP/2": "h2"} {
 		t.Run(name, func(t *testing.T) {
 			transport := &http.Transport{
-				TLSClientConfig: &tls.Config{RootCAs: pool, NextProtos: []string{protocol}}, ForceAttemptHTTP2: protocol == "h2",
+				TLSClientConfig:   &tls.Config{RootCAs: pool, NextProtos: []string{protocol}},
+				ForceAttemptHTTP2: protocol == "h2",
 			}
 			defer transport.CloseIdleConnections()
 			v := s.visitor("alice")

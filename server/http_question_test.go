@@ -78,7 +78,8 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 	for i := range questions {
 		q := questions[calls-1-i]
 		for range 2 {
-			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"allow"}}}`, q.ID))
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"allow"}}}`,
+				q.ID))
 		}
 		if r := read(t, w.next()); !strings.HasPrefix(r.text(), "launched") {
 			t.Errorf("got %+v", r)

@@ -61,7 +61,8 @@ func stillSite(t *testing.T, change ...func(*HTTP)) (s *site, p *pipes, shut fun
 	t.Helper()
 	p = &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	b := newTestServer(t)
-	s = &site{testServer: b, door: newDoor(b, append(change, func(h *HTTP) { h.ReadHeaderTimeout = 5 * time.Second })...), addr: "localhost", ended: make(chan error, 1)}
+	s = &site{testServer: b, door: newDoor(b, append(change,
+		func(h *HTTP) { h.ReadHeaderTimeout = 5 * time.Second })...), addr: "localhost", ended: make(chan error, 1)}
 	transport := &http.Transport{DialContext: p.dial}
 	s.web = &http.Client{Transport: transport}
 	ctx, stop := context.WithCancel(t.Context())
@@ -84,14 +85,16 @@ func TestSlowClientsAreShownOut(t *testing.T) {
 		every       time.Duration
 		limit       time.Duration
 	}{
-		"headers":          {"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", time.Second, 5 * time.Second},
-		"nothing at all":   {"P", "", time.Hour, 5 * time.Second},
-		"a body":           {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"half a body":      {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
-		"a body in bits":   {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
-		"a body of nobody": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"a body for evil":  {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"after an answer":  {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", time.Hour, 2 * time.Minute},
+		"headers":        {"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", time.Second, 5 * time.Second},
+		"nothing at all": {"P", "", time.Hour, 5 * time.Second},
+		"a body":         {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
+		"half a body":    {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
+		"a body in bits": {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
+		"a body of nobody": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x",
+			time.Second, bodyLimit},
+		"a body for evil": {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x",
+			time.Second, bodyLimit},
+		"after an answer": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", time.Hour, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +142,7 @@ func TestAnswersLeftUnread(t *testing.T) {
 				c := deaf(t, p, request)
 				begun := time.Now()
 				var err error
-				for err == nil && time.Since(begun) < 2*(bodyLimit+writeLimit) { // ask on and on
+				for err == nil && time.Since(begun) < 2*(bodyLimit+writeLimit) { // again and again
 					<-time.After(time.Second)
 					if err = c.SetWriteDeadline(time.Now().Add(time.Second)); err == nil {
 						if _, err = io.WriteString(c, request); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -176,7 +179,8 @@ func TestClientsThatDoNotListenHoldNobodyUp(t *testing.T) {
 		bob := s.visitor("bob").hello(t, "2025-11-25")
 		hears := bob.listen(t, "")
 		alice := s.visitor("alice").hello(t, "2025-11-25")
-		c := deaf(t, p, fmt.Sprintf("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice\r\nMcp-Session-Id: %s\r\n\r\n", alice.session))
+		c := deaf(t, p,
+			fmt.Sprintf("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice\r\nMcp-Session-Id: %s\r\n\r\n", alice.session))
 		from := bufio.NewReaderSize(c, 16)
 		if line, err := from.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("the stream began with %q, %v", line, err)
@@ -219,8 +223,9 @@ func TestACallForAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p, shut := stillSite(t)
 		body := modernLine("1", "tools/call", `"name":"chatty","arguments":{"n":50}`)
-		c := deaf(t, p, fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\n"+
-			"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: chatty\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		c := deaf(t, p,
+			fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\n"+
+				"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: chatty\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 		begun := time.Now()
 		synctest.Wait()
 		for len(s.audit.all()) == 0 {
@@ -240,7 +245,8 @@ func TestShuttingDownOnClientsThatDoNotRead(t *testing.T) {
 		session := s.visitor("bob").hello(t, "2025-11-25").session
 		var deafened []net.Conn
 		for _, path := range []string{"/mcp", "/sse"} {
-			deafened = append(deafened, deaf(t, p, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer bob\r\nMcp-Session-Id: %s\r\n\r\n", path, session)))
+			deafened = append(deafened, deaf(t, p,
+				fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer bob\r\nMcp-Session-Id: %s\r\n\r\n", path, session)))
 		}
 		synctest.Wait()
 		begun := time.Now()
@@ -285,7 +291,8 @@ func TestTokensAreProvedEveryTime(t *testing.T) {
 	if a := v.post(ping("1")); a.status != 200 {
 		t.Fatalf("before, it got %d", a.status)
 	}
-	s.door.Identities = failing{list, &Challenge{Status: 401, Header: `Bearer error="invalid_token"`, Reason: "the token has expired"}}
+	s.door.Identities = failing{list, &Challenge{Status: 401, Header: `Bearer error="invalid_token"`,
+		Reason: "the token has expired"}}
 	for _, method := range []string{"POST", "GET", "DELETE"} {
 		if a := v.do(t.Context(), method, ping("1")); a.status != 401 || !strings.Contains(a.body, "expired") {
 			t.Errorf("%s with an expired token got %d %q", method, a.status, a.body)

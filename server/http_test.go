@@ -30,56 +30,86 @@ func TestTheDoorOfHTTP(t *testing.T) {
 		status int
 		says   string
 	}{
-		"a good request":                {"POST", list, nil, 200, `"tools"`},
-		"a token in another case":       {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "bEARER alice")}, 200, `"tools"`},
-		"no token":                      {"POST", list, []func(*visitor){as("")}, 401, "send a token"},
-		"another scheme":                {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "Basic alice")}, 401, "send a token"},
-		"a scheme without a token":      {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "Bearer")}, 401, "send a token"},
-		"a token of blanks":             {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "Bearer     ")}, 401, ""},
-		"a token without a scheme":      {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "alice")}, 401, "send a token"},
-		"a token in the address":        {"POST", list, []func(*visitor){as(""), at("/mcp?access_token=alice&token=alice")}, 401, "send a token"},
-		"a token in a cookie":           {"POST", list, []func(*visitor){as(""), inHeader("Cookie", "Authorization=Bearer alice")}, 401, "send a token"},
-		"a token nobody knows":          {"POST", list, []func(*visitor){as("alicE")}, 401, "not known"},
-		"two tokens in one":             {"POST", list, []func(*visitor){as("alice, bob")}, 401, "not known"},
-		"no profile of that name":       {"POST", list, []func(*visitor){at("/mcp/fulll")}, 404, "full"},
-		"a path that climbs":            {"POST", list, []func(*visitor){at("/mcp/..%2ffull")}, 404, ""},
-		"a profile of its own":          {"POST", list, []func(*visitor){as("reader"), at("/mcp/readonly")}, 200, `"tools"`},
-		"a profile of others":           {"POST", list, []func(*visitor){as("reader"), at("/mcp/full")}, 403, "not with this token"},
-		"others' profiles by guessing":  {"POST", list, []func(*visitor){as("reader"), at("/mcp/fulll")}, 403, "not with this token"},
-		"the usual profile":             {"POST", list, []func(*visitor){as("reader")}, 200, `"tools"`},
-		"a page from elsewhere":         {"POST", list, []func(*visitor){inHeader("Origin", evil)}, 403, "origin"},
-		"a page from nowhere":           {"POST", list, []func(*visitor){inHeader("Origin", "null")}, 403, "origin"},
-		"a page that looks local":       {"POST", list, []func(*visitor){inHeader("Origin", "http://localhost.evil.example")}, 403, "origin"},
-		"a page with our name as user":  {"POST", list, []func(*visitor){inHeader("Origin", "http://localhost@evil.example")}, 403, "origin"},
-		"a local page":                  {"POST", list, []func(*visitor){inHeader("Origin", "http://localhost:3000")}, 200, `"tools"`},
-		"another host":                  {"POST", list, []func(*visitor){inHeader("Host", "evil.example")}, 403, "host"},
-		"a host that looks local":       {"POST", list, []func(*visitor){inHeader("Host", "127.0.0.1.evil.example")}, 403, "host"},
-		"localhost":                     {"POST", list, []func(*visitor){inHeader("Host", "localhost:80")}, 200, `"tools"`},
-		"the other loopback":            {"POST", list, []func(*visitor){inHeader("Host", "[::1]:80")}, 200, `"tools"`},
-		"PUT":                           {"PUT", list, nil, 405, "use POST"},
-		"PATCH":                         {"PATCH", list, nil, 405, "use POST"},
-		"HEAD without a session":        {"HEAD", "", []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, ""},
-		"GET in the stateless era":      {"GET", "", nil, 405, "subscriptions/listen"},
-		"DELETE in the stateless era":   {"DELETE", "", nil, 405, "no sessions"},
-		"a form":                        {"POST", list, []func(*visitor){inHeader("Content-Type", "application/x-www-form-urlencoded")}, 415, "application/json"},
-		"plain text":                    {"POST", list, []func(*visitor){inHeader("Content-Type", "text/plain")}, 415, "application/json"},
-		"JSON in a parameter":           {"POST", list, []func(*visitor){inHeader("Content-Type", "text/plain; x=application/json")}, 415, "application/json"},
-		"JSON with a charset":           {"POST", list, []func(*visitor){inHeader("Content-Type", "Application/JSON; charset=utf-8")}, 200, `"tools"`},
-		"nothing":                       {"POST", "", nil, 400, "-32700"},
-		"too much":                      {"POST", strings.Repeat(" ", 1<<20) + list, nil, 413, "-32600"},
-		"headers without end":           {"POST", list, []func(*visitor){inHeader("X-Long", strings.Repeat("x", 100_000))}, 431, ""},
-		"a zipped body":                 {"POST", "\x1f\x8b\x08\x00\x00", []func(*visitor){inHeader("Content-Encoding", "gzip")}, 400, "-32700"},
-		"a version nobody knows":        {"POST", ping("1"), []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "1999-01-01")}, 400, "1999-01-01"},
-		"another version in the header": {"POST", list, []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, "says"},
-		"another method in the header":  {"POST", list, []func(*visitor){inHeader(mcp.HeaderMethod, "tools/call")}, 400, "tools/call"},
-		"no session":                    {"POST", ping("1"), []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, mcp.HeaderSessionID},
-		"a session from thin air":       {"POST", ping("1"), []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25"), inHeader(mcp.HeaderSessionID, "mcp-session-5f0ef3cb-6a4f-4c12-a0c0-5d6ac3aca4a5")}, 404, "no such session"},
-		"initialize without an id":      {"POST", strings.Replace(handshake("2025-11-25", "{}")[0], `"id":"init",`, "", 1), []func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, mcp.HeaderSessionID},
-		"health":                        {"GET", "", []func(*visitor){as(""), at("/healthz")}, 200, "ok"},
-		"readiness":                     {"GET", "", []func(*visitor){as(""), at("/readyz")}, 200, "ready"},
-		"health by any name":            {"GET", "", []func(*visitor){as(""), at("/healthz"), inHeader("Host", "10.1.2.3")}, 200, "ok"},
-		"OAuth, which is not in use":    {"GET", "", []func(*visitor){as(""), at("/.well-known/oauth-protected-resource")}, 404, "tokens of its own"},
-		"somewhere else":                {"GET", "", []func(*visitor){at("/")}, 404, ""},
+		"a good request": {"POST", list, nil, 200, `"tools"`},
+		"a token in another case": {"POST", list,
+			[]func(*visitor){as(""), inHeader("Authorization", "bEARER alice")}, 200, `"tools"`},
+		"no token": {"POST", list, []func(*visitor){as("")}, 401, "send a token"},
+		"another scheme": {"POST", list,
+			[]func(*visitor){as(""), inHeader("Authorization", "Basic alice")}, 401, "send a token"},
+		"a scheme without a token": {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "Bearer")}, 401,
+			"send a token"},
+		"a token of blanks": {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "Bearer     ")},
+			401, ""},
+		"a token without a scheme": {"POST", list, []func(*visitor){as(""), inHeader("Authorization", "alice")}, 401,
+			"send a token"},
+		"a token in the address": {"POST", list, []func(*visitor){as(""), at("/mcp?access_token=alice&token=alice")},
+			401, "send a token"},
+		"a token in a cookie": {"POST", list, []func(*visitor){as(""),
+			inHeader("Cookie", "Authorization=Bearer alice")}, 401, "send a token"},
+		"a token nobody knows":    {"POST", list, []func(*visitor){as("alicE")}, 401, "not known"},
+		"two tokens in one":       {"POST", list, []func(*visitor){as("alice, bob")}, 401, "not known"},
+		"no profile of that name": {"POST", list, []func(*visitor){at("/mcp/fulll")}, 404, "full"},
+		"a path that climbs":      {"POST", list, []func(*visitor){at("/mcp/..%2ffull")}, 404, ""},
+		"a profile of its own": {"POST", list, []func(*visitor){as("reader"), at("/mcp/readonly")}, 200,
+			`"tools"`},
+		"a profile of others": {"POST", list, []func(*visitor){as("reader"), at("/mcp/full")}, 403,
+			"not with this token"},
+		"others' profiles by guessing": {"POST", list, []func(*visitor){as("reader"), at("/mcp/fulll")}, 403,
+			"not with this token"},
+		"the usual profile":     {"POST", list, []func(*visitor){as("reader")}, 200, `"tools"`},
+		"a page from elsewhere": {"POST", list, []func(*visitor){inHeader("Origin", evil)}, 403, "origin"},
+		"a page from nowhere":   {"POST", list, []func(*visitor){inHeader("Origin", "null")}, 403, "origin"},
+		"a page that looks local": {"POST", list,
+			[]func(*visitor){inHeader("Origin", "http://localhost.evil.example")}, 403, "origin"},
+		"a page with our name as user": {"POST", list,
+			[]func(*visitor){inHeader("Origin", "http://localhost@evil.example")}, 403, "origin"},
+		"a local page": {"POST", list, []func(*visitor){inHeader("Origin", "http://localhost:3000")}, 200, `"tools"`},
+		"another host": {"POST", list, []func(*visitor){inHeader("Host", "evil.example")}, 403, "host"},
+		"a host that looks local": {"POST", list, []func(*visitor){inHeader("Host", "127.0.0.1.evil.example")},
+			403, "host"},
+		"localhost":          {"POST", list, []func(*visitor){inHeader("Host", "localhost:80")}, 200, `"tools"`},
+		"the other loopback": {"POST", list, []func(*visitor){inHeader("Host", "[::1]:80")}, 200, `"tools"`},
+		"PUT":                {"PUT", list, nil, 405, "use POST"},
+		"PATCH":              {"PATCH", list, nil, 405, "use POST"},
+		"HEAD without a session": {"HEAD", "",
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, ""},
+		"GET in the stateless era":    {"GET", "", nil, 405, "subscriptions/listen"},
+		"DELETE in the stateless era": {"DELETE", "", nil, 405, "no sessions"},
+		"a form": {"POST", list,
+			[]func(*visitor){inHeader("Content-Type", "application/x-www-form-urlencoded")}, 415, "application/json"},
+		"plain text": {"POST", list, []func(*visitor){inHeader("Content-Type", "text/plain")}, 415,
+			"application/json"},
+		"JSON in a parameter": {"POST", list, []func(*visitor){inHeader("Content-Type",
+			"text/plain; x=application/json")}, 415, "application/json"},
+		"JSON with a charset": {"POST", list, []func(*visitor){inHeader("Content-Type",
+			"Application/JSON; charset=utf-8")}, 200, `"tools"`},
+		"nothing":  {"POST", "", nil, 400, "-32700"},
+		"too much": {"POST", strings.Repeat(" ", 1<<20) + list, nil, 413, "-32600"},
+		"headers without end": {"POST", list,
+			[]func(*visitor){inHeader("X-Long", strings.Repeat("x", 100_000))}, 431, ""},
+		"a zipped body": {"POST", "\x1f\x8b\x08\x00\x00",
+			[]func(*visitor){inHeader("Content-Encoding", "gzip")}, 400, "-32700"},
+		"a version nobody knows": {"POST", ping("1"),
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "1999-01-01")}, 400, "1999-01-01"},
+		"another version in the header": {"POST", list,
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, "says"},
+		"another method in the header": {"POST", list, []func(*visitor){inHeader(mcp.HeaderMethod, "tools/call")}, 400,
+			"tools/call"},
+		"no session": {"POST", ping("1"),
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, mcp.HeaderSessionID},
+		"a session from thin air": {"POST", ping("1"),
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25"),
+				inHeader(mcp.HeaderSessionID, "mcp-session-5f0ef3cb-6a4f-4c12-a0c0-5d6ac3aca4a5")}, 404,
+			"no such session"},
+		"initialize without an id": {"POST", strings.Replace(handshake("2025-11-25", "{}")[0], `"id":"init",`, "", 1),
+			[]func(*visitor){inHeader(mcp.HeaderProtocolVersion, "2025-11-25")}, 400, mcp.HeaderSessionID},
+		"health":    {"GET", "", []func(*visitor){as(""), at("/healthz")}, 200, "ok"},
+		"readiness": {"GET", "", []func(*visitor){as(""), at("/readyz")}, 200, "ready"},
+		"health by any name": {"GET", "",
+			[]func(*visitor){as(""), at("/healthz"), inHeader("Host", "10.1.2.3")}, 200, "ok"},
+		"OAuth, which is not in use": {"GET", "", []func(*visitor){as(""), at("/.well-known/oauth-protected-resource")},
+			404, "tokens of its own"},
+		"somewhere else": {"GET", "", []func(*visitor){at("/")}, 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := s.visitor("alice").modern("tools/list", "")
@@ -88,9 +118,11 @@ func TestTheDoorOfHTTP(t *testing.T) {
 			}
 			a := v.do(t.Context(), test.method, test.body)
 			if a.err != nil || a.status != test.status || !strings.Contains(a.body, test.says) {
-				t.Fatalf("got %d %q %v, want %d with %q", a.status, text.Clip(a.body, 500), a.err, test.status, test.says)
+				t.Fatalf("got %d %q %v, want %d with %q", a.status, text.Clip(a.body, 500), a.err, test.status,
+					test.says)
 			}
-			if challenged := a.header.Get("WWW-Authenticate") != ""; challenged != (a.status == 401 || a.status == 403 && strings.Contains(a.body, "token")) {
+			if challenged := a.header.Get("WWW-Authenticate") != ""; challenged != (a.status == 401 ||
+				a.status == 403 && strings.Contains(a.body, "token")) {
 				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
 			}
 			if a.status == 405 && a.header.Get("Allow") == "" {
@@ -115,12 +147,14 @@ func TestPagesFromElsewhereAreNotEvenToldWhatTheyMaySend(t *testing.T) {
 			v := s.visitor("")
 			v.path = path
 			v.header = map[string]string{
-				"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type",
+				"Origin": origin, "Access-Control-Request-Method": "POST",
+				"Access-Control-Request-Headers": "authorization, content-type",
 			}
 			a := v.do(t.Context(), http.MethodOptions, "")
 			got := a.header.Get("Access-Control-Allow-Origin")
 			switch {
-			case allowed && (a.status != 204 || got != origin || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "authorization")):
+			case allowed && (a.status != 204 || got != origin ||
+				!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "authorization")):
 				t.Errorf("%s from %s: %d, %q", path, origin, a.status, got)
 			case !allowed && (a.status != 403 || got != ""):
 				t.Errorf("%s from %s: %d, %q", path, origin, a.status, got)
@@ -150,7 +184,8 @@ func TestSessionsBelongToOneCallerAndOnePath(t *testing.T) {
 			}
 		}
 	}
-	if a := alice.post(callLine("1", "echo", `{"text":"mine"}`)); a.status != 200 || !strings.Contains(a.body, "mine0") {
+	if a := alice.post(callLine("1", "echo", `{"text":"mine"}`)); a.status != 200 ||
+		!strings.Contains(a.body, "mine0") {
 		t.Errorf("the owner got %d %q", a.status, a.body)
 	}
 	if a := alice.do(t.Context(), "DELETE", ""); a.status != 200 {
@@ -258,10 +293,13 @@ func TestWishesNarrowAndNeverWiden(t *testing.T) {
 		"only unknown tools":            {map[string]string{"X-MCP-Tools": "nobody"}, "[]"},
 		"no tools":                      {map[string]string{"X-MCP-Tools": ""}, "[]"},
 		"a toolset that does not exist": {map[string]string{"X-MCP-Toolsets": "nobody"}, "[]"},
-		"a tool that is excluded":       {map[string]string{"X-MCP-Tools": "echo,slow", "X-MCP-Exclude-Tools": "slow,nobody"}, "[echo]"},
-		"an unknown word":               {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "please"}, "[echo]"},
-		"what reads, said second":       {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "false, true"}, "[echo]"},
-		"what reads":                    {map[string]string{"X-MCP-Tools": "echo,change,launch", "X-MCP-Readonly": "TRUE"}, "[echo]"},
+		"a tool that is excluded": {map[string]string{"X-MCP-Tools": "echo,slow",
+			"X-MCP-Exclude-Tools": "slow,nobody"}, "[echo]"},
+		"an unknown word": {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "please"},
+			"[echo]"},
+		"what reads, said second": {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "false, true"},
+			"[echo]"},
+		"what reads": {map[string]string{"X-MCP-Tools": "echo,change,launch", "X-MCP-Readonly": "TRUE"}, "[echo]"},
 	} {
 		for token := range all {
 			if got := fmt.Sprint(names(token, test.header)); got != test.want {
@@ -270,7 +308,8 @@ func TestWishesNarrowAndNeverWiden(t *testing.T) {
 		}
 	}
 	for _, header := range []map[string]string{
-		{"X-MCP-Tools": "launch,change,echo"}, {"X-MCP-Toolsets": "test"}, {"X-MCP-Readonly": "false"}, {"X-MCP-Readonly": "no"},
+		{"X-MCP-Tools": "launch,change,echo"}, {"X-MCP-Toolsets": "test"}, {"X-MCP-Readonly": "false"},
+		{"X-MCP-Readonly": "no"},
 		{"X-MCP-Exclude-Tools": ""}, {"X-MCP-Profile": "full"}, {"X-MCP-Tools": "*"}, {"X-MCP-Toolsets": "all"},
 	} {
 		for token, usual := range all {
@@ -302,7 +341,8 @@ func TestTheEndOfAConversationIsTold(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
 	v := s.visitor("alice").hello(t, "2025-11-25")
-	if a := s.visitor("bob").modern("tools/call", "echo").post(modernLine("1", "tools/call", `"name":"echo","arguments":{"text":"x"}`)); a.status != 200 {
+	if a := s.visitor("bob").modern("tools/call", "echo").post(modernLine("1", "tools/call",
+		`"name":"echo","arguments":{"text":"x"}`)); a.status != 200 {
 		t.Fatalf("a request of the stateless era got %d: %s", a.status, a.body)
 	}
 	if a := v.do(t.Context(), "DELETE", ""); a.status != 200 {

@@ -9,7 +9,7 @@ import (
 
 // A Library is what callers read without a tool: resources and prompts. It
 // answers for one caller and shows only what that caller owns. It does not decide
-// whether a caller may ask: [Server.Consult] decides that by the policy of the
+// whether a caller may ask: [Server.QueryLibrary] decides that by the policy of the
 // tool that Tool names.
 //
 // Its methods are called concurrently. Cursors, URIs, names and arguments come from
@@ -33,9 +33,9 @@ type Library interface {
 	// Prompts lists all that c can get, always in the same order.
 	Prompts(ctx context.Context, c tool.Caller) ([]Prompt, error)
 	// Prompt fills in a prompt.
-	Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (Filled, error)
+	Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (FilledPrompt, error)
 	// Complete proposes values for an argument, the best first.
-	Complete(ctx context.Context, c tool.Caller, about Blank) (values []string, more bool, err error)
+	Complete(ctx context.Context, c tool.Caller, about CompletionRequest) (values []string, more bool, err error)
 }
 
 // A Ref names one thing in a library: a resource by its URI, a template by its
@@ -45,27 +45,27 @@ type Ref struct{ URI, Prompt string }
 // A Resource is something that can be read.
 type Resource struct {
 	URI, Name, Title, Description, MIME string
-	Size                                int64     // in bytes; 0 is not said
-	Modified                            time.Time // the zero time is not said
+	Size                                int64     // in bytes; 0: unknown
+	Modified                            time.Time // zero: unknown
 }
 
 // A Template is the form of the URIs of resources that are alike.
 type Template struct{ URI, Name, Title, Description, MIME string }
 
-// A Prompt is a conversation's beginning that a person can choose.
+// A Prompt is a template for the first messages of a conversation.
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []Argument
 }
 
-// An Argument is a blank in a prompt.
+// An Argument is a parameter of a prompt.
 type Argument struct {
 	Name, Title, Description string
 	Required                 bool
 }
 
-// Filled is a prompt with its blanks filled in.
-type Filled struct {
+// A FilledPrompt is a prompt with its arguments inserted.
+type FilledPrompt struct {
 	Description string
 	Messages    []Message
 }
@@ -76,12 +76,12 @@ type Message struct {
 	Part      tool.Part
 }
 
-// A Blank is an argument of a prompt or a template that a user is filling in.
-type Blank struct {
+// A CompletionRequest asks for values of an argument of a prompt or a template.
+type CompletionRequest struct {
 	Of    Ref
 	Name  string
-	Value string            // as far as it is written
-	Given map[string]string // the other arguments, as far as they are known
+	Value string            // the part that the user has typed
+	Given map[string]string // the other arguments that are already set
 }
 
 const (
@@ -99,9 +99,9 @@ const (
 	maxCompletions = 100
 )
 
-// governor returns the tool whose policy decides about ref, if there is one. If the
+// governingTool returns the tool whose policy decides about ref, if there is one. If the
 // library panics there is none.
-func (s *Server) governor(ref Ref) (t tool.Tool, ok bool) {
+func (s *Server) governingTool(ref Ref) (t tool.Tool, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			_ = s.panicked("the library", r) // is in the log

@@ -94,13 +94,21 @@ func TestTheLibraryInAllEras(t *testing.T) {
 		}
 		modern := strings.HasSuffix(era, "2026-07-28")
 		for _, test := range []struct{ method, params, want, ttl string }{
-			{"resources/templates/list", ``, `{"resourceTemplates":[{"description":"What is remembered.","mimeType":"text/markdown","name":"memory","title":"Memory","uriTemplate":"memory:///{path}"},{"description":"Context files.","name":"file","uriTemplate":"file:///{name}"}]}`, "60000"},
-			{"resources/list", ``, `{"nextCursor":"cmVzb3VyY2VzL2xpc3QgMg","resources":[{"mimeType":"text/markdown","name":"AGENTS.md","size":7,"uri":"file:///AGENTS.md"}]}`, "60000"},
-			{"resources/read", `"uri":"memory:///ME/tea.md"`, `{"contents":[{"mimeType":"text/markdown","text":"what ME knows of tea.md","uri":"memory:///ME/tea.md"}]}`, "0"},
-			{"prompts/list", ``, `{"prompts":[{"arguments":[{"description":"a name","name":"whom","required":true},{"name":"how"}],"description":"Greets somebody.","name":"greet-ME","title":"Greet"}]}`, "60000"},
-			{"prompts/get", `"name":"greet-ME","arguments":{"whom":"bob"}`, `{"description":"A greeting.","messages":[{"content":{"text":"Greet bob!","type":"text"},"role":"user"},{"content":{"text":"Hello.","type":"text"},"role":"assistant"}]}`, ""},
-			{"completion/complete", `"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":"ME/t"}`, `{"completion":{"hasMore":false,"values":["ME/today.md","ME/tea.md"]}}`, ""},
-			{"completion/complete", `"ref":{"type":"ref/prompt","name":"greet-ME"},"argument":{"name":"how","value":"oh "},"context":{"arguments":{"whom":"bob"}}`, `{"completion":{"hasMore":false,"values":["oh bob!"]}}`, ""},
+			{"resources/templates/list", ``,
+				`{"resourceTemplates":[{"description":"What is remembered.","mimeType":"text/markdown","name":"memory","title":"Memory","uriTemplate":"memory:///{path}"},{"description":"Context files.","name":"file","uriTemplate":"file:///{name}"}]}`, "60000"},
+			{"resources/list", ``,
+				`{"nextCursor":"cmVzb3VyY2VzL2xpc3QgMg","resources":[{"mimeType":"text/markdown","name":"AGENTS.md","size":7,"uri":"file:///AGENTS.md"}]}`, "60000"},
+			{"resources/read", `"uri":"memory:///ME/tea.md"`,
+				`{"contents":[{"mimeType":"text/markdown","text":"what ME knows of tea.md","uri":"memory:///ME/tea.md"}]}`, "0"},
+			{"prompts/list", ``,
+				`{"prompts":[{"arguments":[{"description":"a name","name":"whom","required":true},{"name":"how"}],"description":"Greets somebody.","name":"greet-ME","title":"Greet"}]}`, "60000"},
+			{"prompts/get", `"name":"greet-ME","arguments":{"whom":"bob"}`,
+				`{"description":"A greeting.","messages":[{"content":{"text":"Greet bob!","type":"text"},"role":"user"},{"content":{"text":"Hello.","type":"text"},"role":"assistant"}]}`, ""},
+			{"completion/complete",
+				`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":"ME/t"}`,
+				`{"completion":{"hasMore":false,"values":["ME/today.md","ME/tea.md"]}}`, ""},
+			{"completion/complete",
+				`"ref":{"type":"ref/prompt","name":"greet-ME"},"argument":{"name":"how","value":"oh "},"context":{"arguments":{"whom":"bob"}}`, `{"completion":{"hasMore":false,"values":["oh bob!"]}}`, ""},
 		} {
 			fill := strings.NewReplacer("ME", me).Replace
 			got, failed := ask(test.method, fill(test.params))
@@ -113,7 +121,8 @@ func TestTheLibraryInAllEras(t *testing.T) {
 				if test.ttl != "" {
 					ttl, scope = plain(t, got["ttlMs"]), plain(t, got["cacheScope"])
 				}
-				if ttl != test.ttl || test.ttl != "" && scope != `"private"` || got["resultType"] != "complete" || got["_meta"] == nil {
+				if ttl != test.ttl || test.ttl != "" && scope != `"private"` || got["resultType"] != "complete" ||
+					got["_meta"] == nil {
 					t.Errorf("%s: %s is stamped %v", era, test.method, got)
 				}
 				for _, stamp := range []string{"ttlMs", "cacheScope", "resultType", "_meta"} {
@@ -189,9 +198,11 @@ func TestListsGoOn(t *testing.T) {
 			t.Errorf("%s: %d prompts on %d pages", era, len(names), pages)
 		}
 		for _, wrong := range []string{
-			"x", other, "cmVzb3VyY2VzL2xpc3Qg", "cmVzb3VyY2VzL2xpc3QgLTE", "cmVzb3VyY2VzL2xpc3QgOTk5OTk5", "cmVzb3VyY2VzL2xpc3Qg/w", strings.Repeat("A", 5000),
+			"x", other, "cmVzb3VyY2VzL2xpc3Qg", "cmVzb3VyY2VzL2xpc3QgLTE", "cmVzb3VyY2VzL2xpc3QgOTk5OTk5",
+			"cmVzb3VyY2VzL2xpc3Qg/w", strings.Repeat("A", 5000),
 		} {
-			if _, failed := ask("resources/list", fmt.Sprintf(`"cursor":%q`, wrong)); failed == nil || failed.Code != mcp.INVALID_PARAMS {
+			if _, failed := ask("resources/list", fmt.Sprintf(`"cursor":%q`, wrong)); failed == nil ||
+				failed.Code != mcp.INVALID_PARAMS {
 				t.Errorf("%s: the cursor %.50q got %v", era, wrong, failed)
 			}
 		}
@@ -215,12 +226,14 @@ func TestNobodySeesWhatIsAnothers(t *testing.T) {
 			_, theirs := ask(test.method, fmt.Sprintf(test.params, others))
 			_, none := ask(test.method, fmt.Sprintf(test.nothing, others))
 			if theirs == nil || none == nil || theirs.Code != none.Code ||
-				strings.ReplaceAll(theirs.Message, "tea", "xxx") != strings.ReplaceAll(none.Message, "gree-", "greet-") {
+				strings.ReplaceAll(theirs.Message, "tea", "xxx") != strings.ReplaceAll(none.Message, "gree-",
+					"greet-") {
 				t.Errorf("%s: %s of %s says %v, of nothing %v", token, test.method, others, theirs, none)
 			}
 		}
 		for _, value := range []string{"", others, others + "/t"} {
-			got, failed := ask("completion/complete", fmt.Sprintf(`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":%q}`, value))
+			got, failed := ask("completion/complete",
+				fmt.Sprintf(`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":%q}`, value))
 			if failed != nil || strings.Contains(plain(t, got["completion"]), others) {
 				t.Errorf("%s completes %q to %v, %v", token, value, got, failed)
 			}
@@ -251,12 +264,16 @@ func TestThePolicyHidesTheLibrary(t *testing.T) {
 			t.Errorf("%s: it offers %v", era, got)
 		}
 		for _, test := range []struct{ method, params, name string }{
-			{"resources/read", `"uri":%q`, "memory:///" + me + "/tea.md"}, {"resources/read", `"uri":%q`, "secret:///plan"},
+			{"resources/read", `"uri":%q`, "memory:///" + me + "/tea.md"},
+			{"resources/read", `"uri":%q`, "secret:///plan"},
 			{"resources/subscribe", `"uri":%q`, "memory:///" + me + "/tea.md"},
 			{"prompts/get", `"name":%q,"arguments":{"whom":"x"}`, "greet-" + me},
-			{"completion/complete", `"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"path","value":""}`, "memory:///{path}"},
-			{"completion/complete", `"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"path","value":""}`, "secret:///{path}"},
-			{"completion/complete", `"ref":{"type":"ref/prompt","name":%q},"argument":{"name":"how","value":""}`, "greet-" + me},
+			{"completion/complete", `"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"path","value":""}`,
+				"memory:///{path}"},
+			{"completion/complete", `"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"path","value":""}`,
+				"secret:///{path}"},
+			{"completion/complete", `"ref":{"type":"ref/prompt","name":%q},"argument":{"name":"how","value":""}`,
+				"greet-" + me},
 		} {
 			if test.method == "resources/subscribe" && strings.HasSuffix(era, "2026-07-28") {
 				continue
@@ -267,7 +284,8 @@ func TestThePolicyHidesTheLibrary(t *testing.T) {
 				odd = "nowhere"
 			}
 			_, none := ask(test.method, fmt.Sprintf(test.params, odd))
-			if hidden == nil || none == nil || hidden.Code != none.Code || strings.ReplaceAll(hidden.Message, test.name, odd) != none.Message {
+			if hidden == nil || none == nil || hidden.Code != none.Code ||
+				strings.ReplaceAll(hidden.Message, test.name, odd) != none.Message {
 				t.Errorf("%s: %s of %s says %v, of nothing %v", era, test.method, test.name, hidden, none)
 			}
 		}
@@ -305,15 +323,20 @@ func TestFailuresAreWorded(t *testing.T) {
 			code           int
 			says           string
 		}{
-			{"resources/read", `"uri":"memory:///no"`, notThere, `not_found: there is no resource "memory:///no" here; call resources/list`},
+			{"resources/read", `"uri":"memory:///no"`, notThere,
+				`not_found: there is no resource "memory:///no" here; call resources/list`},
 			{"resources/read", `"uri":"nothing"`, mcp.INVALID_PARAMS, "invalid: params.uri must be"},
 			{"prompts/get", `"name":"no"`, mcp.INVALID_PARAMS, `there is no prompt "no" here; call prompts/list`},
 			{"prompts/get", `"name":"greet-u"`, mcp.INVALID_PARAMS, ""},
 			{"prompts/get", `"name":"greet-u","arguments":{"whom":1}`, mcp.INVALID_PARAMS, "params.arguments"},
 			{"resources/templates/list", `"cursor":"x"`, mcp.INVALID_PARAMS, "begin again without a cursor"},
-			{"completion/complete", `"ref":{"type":"ref/tool","name":"x"},"argument":{"name":"a","value":""}`, mcp.INVALID_PARAMS, "ref/prompt"},
-			{"completion/complete", `"ref":{"type":"ref/resource","uri":"memory:///{other}"},"argument":{"name":"a","value":""}`, mcp.INVALID_PARAMS, "no resource template"},
-			{"completion/complete", `"ref":{"type":"ref/prompt","name":"x"},"argument":{"value":""}`, mcp.INVALID_PARAMS, "argument.name is missing"},
+			{"completion/complete", `"ref":{"type":"ref/tool","name":"x"},"argument":{"name":"a","value":""}`,
+				mcp.INVALID_PARAMS, "ref/prompt"},
+			{"completion/complete",
+				`"ref":{"type":"ref/resource","uri":"memory:///{other}"},"argument":{"name":"a","value":""}`,
+				mcp.INVALID_PARAMS, "no resource template"},
+			{"completion/complete", `"ref":{"type":"ref/prompt","name":"x"},"argument":{"value":""}`,
+				mcp.INVALID_PARAMS, "argument.name is missing"},
 		} {
 			_, failed := ask(test.method, test.params)
 			if failed == nil || failed.Code != test.code || !strings.Contains(failed.Message, test.says) {
@@ -333,7 +356,8 @@ func TestWithoutALibraryThereIsNone(t *testing.T) {
 	for era, ask := range readers(t, b) {
 		for _, method := range []string{"resources/list", "resources/read", "prompts/list", "completion/complete"} {
 			params := map[string]string{
-				"resources/read": `"uri":"memory:///x"`, "completion/complete": `"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}`,
+				"resources/read":      `"uri":"memory:///x"`,
+				"completion/complete": `"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}`,
 			}[method]
 			if _, failed := ask(method, params); failed == nil || failed.Code != mcp.METHOD_NOT_FOUND {
 				t.Errorf("%s: %s got %v", era, method, failed)
@@ -357,20 +381,24 @@ func TestWithoutALibraryThereIsNone(t *testing.T) {
 		}
 	}
 	b.Changed(Change{})
-	if _, err := b.Consult(t.Context(), Inquiry{Access: testAccess(), Method: mcp.MethodResourcesList}); tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := b.QueryLibrary(t.Context(), LibraryRequest{Access: testAccess(),
+		Method: mcp.MethodResourcesList}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("consulting nothing got %v", err)
 	}
 }
 
 func TestStatusesOfTheLibrary(t *testing.T) {
 	s := openSiteOf(t, withLibrary(t, testShelf()))
-	for uri, status := range map[string]int{"memory:///alice/tea.md": http.StatusOK, "memory:///no": http.StatusBadRequest} {
-		a := s.visitor("alice").modern("resources/read", uri).post(modernLine("1", "resources/read", `"uri":`+strconv.Quote(uri)))
+	for uri, status := range map[string]int{"memory:///alice/tea.md": http.StatusOK,
+		"memory:///no": http.StatusBadRequest} {
+		a := s.visitor("alice").modern("resources/read",
+			uri).post(modernLine("1", "resources/read", `"uri":`+strconv.Quote(uri)))
 		if a.status != status {
 			t.Errorf("%s got %d %s", uri, a.status, a.body)
 		}
 	}
-	a := s.visitor("alice").modern("resources/read", "memory:///alice/tea.md").post(modernLine("1", "resources/read", `"uri":"memory:///alice/work.md"`))
+	a := s.visitor("alice").modern("resources/read",
+		"memory:///alice/tea.md").post(modernLine("1", "resources/read", `"uri":"memory:///alice/work.md"`))
 	if a.status != http.StatusBadRequest || !strings.Contains(a.body, strconv.Itoa(mcp.HEADER_MISMATCH)) {
 		t.Errorf("another name in the header got %d %s", a.status, a.body)
 	}

@@ -17,22 +17,22 @@ import (
 // from tokens and flags, so in practice there are a handful.
 const maxListings = 256
 
-// listings keeps tools/list results as they go over the wire. They depend on
-// the settings and on who asks, and never on what was asked before.
-type listings struct {
+// listCache keeps the JSON of tools/list results. They depend on the settings and
+// on the caller, not on earlier requests.
+type listCache struct {
 	mu      sync.Mutex
-	written map[listing]*written
+	written map[listKey]*toolList
 }
 
-type listing struct {
+type listKey struct {
 	profile, agent, provider, group string
 	subagent, leaf                  bool
 }
 
-type written struct{ legacy, modern []byte }
+type toolList struct{ legacy, modern []byte }
 
 // listTools answers tools/list.
-func (x *exchange) listTools() []byte {
+func (x *rpcRequest) listTools() []byte {
 	m := x.msg
 	if m.Cursor != "" {
 		return jsonrpc.Failure(m.ID,
@@ -47,12 +47,12 @@ func (x *exchange) listTools() []byte {
 
 // listFor returns the list of a caller, from the cache unless it is narrowed
 // for this request.
-func (s *Server) listFor(a Access) *written {
+func (s *Server) listFor(a Access) *toolList {
 	c, now := a.Caller, s.settings()
 	if !a.Narrow.Empty() {
 		return s.writeList(now, a.subject())
 	}
-	key := listing{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf}
+	key := listKey{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]
@@ -65,7 +65,7 @@ func (s *Server) listFor(a Access) *written {
 	return w
 }
 
-func (s *Server) writeList(now *settings, subject policy.Subject) *written {
+func (s *Server) writeList(now *settings, subject policy.Subject) *toolList {
 	var b bytes.Buffer
 	b.WriteString(`{"tools":[`)
 	comma := ""
@@ -80,7 +80,7 @@ func (s *Server) writeList(now *settings, subject policy.Subject) *written {
 	b.WriteByte(']')
 	legacy := append(bytes.Clone(b.Bytes()), '}')
 	b.Write(s.listStamp)
-	return &written{legacy: legacy, modern: bytes.Clone(b.Bytes())}
+	return &toolList{legacy: legacy, modern: bytes.Clone(b.Bytes())}
 }
 
 // Tools lists what a caller may see, in order.
@@ -95,12 +95,12 @@ func (s *Server) Tools(a Access) []tool.Tool {
 	return visible
 }
 
-// ToolsList is the result of tools/list for a caller, as a legacy client gets
-// it: what a golden test holds and what the token budget is counted on.
+// ToolsList returns the result of tools/list for a caller, as a legacy client
+// gets it. Golden tests and the token budget use it.
 func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).legacy) }
 
-// cacheStamp is what the stateless era wants behind every list and resource:
-// how long it may be kept, for whom, and who says so.
+// cacheStamp returns the members that the stateless era requires in every list and
+// resource: how long clients may cache it, the scope, and the server's name.
 func cacheStamp(c Config, ttl time.Duration) []byte {
 	stamp, err := jsonrpc.Marshal(map[string]any{
 		"resultType": mcp.ResultTypeComplete, "ttlMs": ttl.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
@@ -143,8 +143,8 @@ func Describe(t tool.Tool) (json.RawMessage, error) {
 	})
 }
 
-// annotations are the four that the protocol knows; all are always said,
-// because their defaults assume the worst or the best at random.
+// annotations are the hints of the protocol about a tool. All are always written,
+// because their defaults differ.
 type annotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`

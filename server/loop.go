@@ -51,7 +51,7 @@ const loopAdvice = "change the arguments, use another tool, or tell the user wha
 // never refused for this: they may have changed something, or print something
 // else this time.
 func (c *call) checkRepeats(a attempt) error {
-	limit := patience(c.now.Limits.RepeatStop, a.tool)
+	limit := repeatLimit(c.now.Limits.RepeatStop, a.tool)
 	if limit == 0 || a.tool.Spec.Risk != tool.Reads {
 		return nil
 	}
@@ -65,13 +65,13 @@ func (c *call) checkRepeats(a attempt) error {
 		Try("%s", loopAdvice)
 }
 
-// note adds a call to the history of its session. It returns a digest of the
+// observe adds a call to the history of its session. It returns a digest of the
 // result, and how many equal results this call had in a row if they are enough
 // for advice, else 0.
-func (c *call) note(a attempt, res tool.Result) (result digest, repeats int) {
+func (c *call) addToHistory(a attempt, res tool.Result) (result digest, repeats int) {
 	result = sum(res.Text())
-	n := c.server.loops.note(c.Caller.Session, pastCall{a.args, result, c.start}, res.Failed)
-	if limit := patience(c.now.Limits.RepeatWarn, a.tool); limit == 0 || n < limit {
+	n := c.server.loops.add(c.Caller.Session, pastCall{a.args, result, c.start}, res.Failed)
+	if limit := repeatLimit(c.now.Limits.RepeatWarn, a.tool); limit == 0 || n < limit {
 		return result, 0
 	}
 	c.server.Observer.Limited("repeat_advised")
@@ -87,8 +87,8 @@ func advise(res tool.Result, repeats int) tool.Result {
 	return res.Add(tool.Part{Text: advice})
 }
 
-// patience is the limit for a tool, 0 for none.
-func patience(limit int, t tool.Tool) int {
+// repeatLimit returns the limit for a tool, or 0 for no limit.
+func repeatLimit(limit int, t tool.Tool) int {
 	if t.Spec.Repeats {
 		return limit * pollFactor
 	}
@@ -115,8 +115,8 @@ func (l *loops) inARow(session string, call digest, now time.Time) int {
 	return n
 }
 
-// note adds a call and counts how often it had this result in a row.
-func (l *loops) note(session string, one pastCall, failed bool) int {
+// observe adds a call and counts how often it had this result in a row.
+func (l *loops) add(session string, one pastCall, failed bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, ok := l.sessions[session]

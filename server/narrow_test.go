@@ -43,17 +43,25 @@ func TestSSEPostsAreNarrowedByBothRequests(t *testing.T) {
 		opening, posting headers
 		want, change     string
 	}{
-		"by the post":             {nil, headers{"X-MCP-Tools": "echo,long"}, "[echo long]", "no such tool"},
-		"by the opening":          {headers{"X-MCP-Tools": "echo,change"}, nil, "[echo change]", "changed it"},
-		"by two lists":            {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Tools": "long,echo"}, "[echo]", "no such tool"},
-		"by lists of two kinds":   {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Toolsets": "test"}, "[echo change]", "changed it"},
-		"by lists without a word": {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Tools": "long"}, "[]", "no such tool"},
-		"by an empty list":        {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Tools": ""}, "[]", "no such tool"},
-		"never widened":           {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Readonly": "false"}, "[echo]", "no such tool"},
-		"by exclusion":            {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Exclude-Tools": "change"}, "[echo]", "no such tool"},
-		"by exclusion, opening":   {headers{"X-MCP-Exclude-Tools": "change"}, headers{"X-MCP-Tools": "echo,change"}, "[echo]", "no such tool"},
-		"by reading only":         {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Readonly": "1"}, "[echo]", "no such tool"},
-		"by reading only, first":  {headers{"X-MCP-Readonly": "1"}, headers{"X-MCP-Tools": "echo,change"}, "[echo]", "no such tool"},
+		"by the post":    {nil, headers{"X-MCP-Tools": "echo,long"}, "[echo long]", "no such tool"},
+		"by the opening": {headers{"X-MCP-Tools": "echo,change"}, nil, "[echo change]", "changed it"},
+		"by two lists": {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Tools": "long,echo"},
+			"[echo]", "no such tool"},
+		"by lists of two kinds": {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Toolsets": "test"},
+			"[echo change]", "changed it"},
+		"by lists without a word": {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Tools": "long"}, "[]",
+			"no such tool"},
+		"by an empty list": {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Tools": ""}, "[]", "no such tool"},
+		"never widened": {headers{"X-MCP-Tools": "echo"}, headers{"X-MCP-Readonly": "false"}, "[echo]",
+			"no such tool"},
+		"by exclusion": {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Exclude-Tools": "change"},
+			"[echo]", "no such tool"},
+		"by exclusion, opening": {headers{"X-MCP-Exclude-Tools": "change"}, headers{"X-MCP-Tools": "echo,change"},
+			"[echo]", "no such tool"},
+		"by reading only": {headers{"X-MCP-Tools": "echo,change"}, headers{"X-MCP-Readonly": "1"}, "[echo]",
+			"no such tool"},
+		"by reading only, first": {headers{"X-MCP-Readonly": "1"}, headers{"X-MCP-Tools": "echo,change"}, "[echo]",
+			"no such tool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names, change := narrowedList(t, s, test.opening, test.posting)

@@ -29,44 +29,52 @@ func TestNonsenseGetsOneAnswer(t *testing.T) {
 		code int
 		id   string
 	}{
-		"letters":                       {strings.Repeat("x", 100_000), mcp.PARSE_ERROR, "null"},
-		"an open string":                {`"` + strings.Repeat("x", 100_000), mcp.PARSE_ERROR, "null"},
-		"bytes that are no text":        {strings.Repeat("\xff\xfe\x00\x01", 25_000), mcp.PARSE_ERROR, "null"},
-		"quotes":                        {strings.Repeat(`"`, 100_001), mcp.INVALID_REQUEST, "null"},
-		"numbers":                       {strings.Repeat("9", 100_000), mcp.INVALID_REQUEST, "null"},
-		"half a message":                {`{"jsonrpc":"2.0","id":7,"method":"pi`, mcp.PARSE_ERROR, "7"},
-		"no UTF-8 in a method":          {"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"pi\xffng\"}", mcp.PARSE_ERROR, "7"},
-		"a NUL":                         {"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\x00", mcp.PARSE_ERROR, "7"},
-		"two messages on a line":        {ping("7") + ping("8"), mcp.PARSE_ERROR, "7"},
-		"a line above the limit":        {`{"a":"` + strings.Repeat("x", 1<<20) + `"}`, mcp.INVALID_REQUEST, "null"},
-		"a string":                      {`"hello"`, mcp.INVALID_REQUEST, "null"},
-		"null":                          {`null`, mcp.INVALID_REQUEST, "null"},
-		"an empty object":               {`{}`, mcp.INVALID_REQUEST, "null"},
-		"another version":               {`{"jsonrpc":"1.0","id":7,"method":"ping"}`, mcp.INVALID_REQUEST, "7"},
-		"no version":                    {`{"id":7,"method":"ping"}`, mcp.INVALID_REQUEST, "7"},
-		"a method that is a number":     {`{"jsonrpc":"2.0","id":7,"method":1}`, mcp.INVALID_REQUEST, "7"},
-		"no method":                     {`{"jsonrpc":"2.0","id":7}`, mcp.INVALID_REQUEST, "7"},
-		"a method nobody knows":         {`{"jsonrpc":"2.0","id":7,"method":"tools/destroy"}`, mcp.METHOD_NOT_FOUND, "7"},
-		"question and answer at once":   {`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`, mcp.INVALID_REQUEST, "7"},
-		"params that are a list":        {call(`[1]`), mcp.INVALID_REQUEST, "7"},
-		"params that are a number":      {call(`3`), mcp.INVALID_REQUEST, "7"},
-		"a name that is a number":       {call(`{"name":5}`), mcp.INVALID_PARAMS, "7"},
-		"no name":                       {call(`{}`), mcp.INVALID_PARAMS, "7"},
-		"a tool nobody knows":           {call(`{"name":"ecko","arguments":{}}`), mcp.INVALID_PARAMS, "7"},
-		"a member twice":                {`{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}`, mcp.PARSE_ERROR, "7"},
-		"a member twice, escaped":       {`{"jsonrpc":"2.0","id":7,"method":"ping","m\u0065thod":"tools/list"}`, mcp.PARSE_ERROR, "7"},
-		"an argument twice":             {call(`{"name":"echo","arguments":{"n":1,"n":2}}`), mcp.PARSE_ERROR, "7"},
-		"a member in another case":      {`{"jsonrpc":"2.0","id":7,"Method":"ping"}`, mcp.INVALID_REQUEST, "7"},
-		"a member that folds to ours":   {`{"jsonrpc":"2.0","id":7,"method":"tools/call","param` + "\u017f" + `":{"name":"echo"}}`, mcp.INVALID_REQUEST, "7"},
-		"a param in two cases":          {call(`{"name":"echo","Name":"launch"}`), mcp.INVALID_REQUEST, "7"},
-		"a meta member in another case": {call(`{"name":"echo","_meta":{"ProgressToken":1}}`), mcp.INVALID_REQUEST, "7"},
-		"a very deep list":              {`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":` + nested(50_000) + `}}`, mcp.INVALID_REQUEST, "null"},
-		"a list that stays open":        {strings.Repeat("[", 100_000), mcp.PARSE_ERROR, "null"},
-		"objects that stay open":        {strings.Repeat(`{"a":`, 20_000), mcp.INVALID_REQUEST, "null"},
-		"an id that is null":            {ping("null"), mcp.INVALID_REQUEST, "null"},
-		"an id that is true":            {ping("true"), mcp.INVALID_REQUEST, "null"},
-		"an id that is an object":       {ping("{}"), mcp.INVALID_REQUEST, "null"},
-		"an id that is a list":          {ping("[1]"), mcp.INVALID_REQUEST, "null"},
+		"letters":                {strings.Repeat("x", 100_000), mcp.PARSE_ERROR, "null"},
+		"an open string":         {`"` + strings.Repeat("x", 100_000), mcp.PARSE_ERROR, "null"},
+		"bytes that are no text": {strings.Repeat("\xff\xfe\x00\x01", 25_000), mcp.PARSE_ERROR, "null"},
+		"quotes":                 {strings.Repeat(`"`, 100_001), mcp.INVALID_REQUEST, "null"},
+		"numbers":                {strings.Repeat("9", 100_000), mcp.INVALID_REQUEST, "null"},
+		"half a message":         {`{"jsonrpc":"2.0","id":7,"method":"pi`, mcp.PARSE_ERROR, "7"},
+		"no UTF-8 in a method": {"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"pi\xffng\"}", mcp.PARSE_ERROR,
+			"7"},
+		"a NUL":                     {"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\x00", mcp.PARSE_ERROR, "7"},
+		"two messages on a line":    {ping("7") + ping("8"), mcp.PARSE_ERROR, "7"},
+		"a line above the limit":    {`{"a":"` + strings.Repeat("x", 1<<20) + `"}`, mcp.INVALID_REQUEST, "null"},
+		"a string":                  {`"hello"`, mcp.INVALID_REQUEST, "null"},
+		"null":                      {`null`, mcp.INVALID_REQUEST, "null"},
+		"an empty object":           {`{}`, mcp.INVALID_REQUEST, "null"},
+		"another version":           {`{"jsonrpc":"1.0","id":7,"method":"ping"}`, mcp.INVALID_REQUEST, "7"},
+		"no version":                {`{"id":7,"method":"ping"}`, mcp.INVALID_REQUEST, "7"},
+		"a method that is a number": {`{"jsonrpc":"2.0","id":7,"method":1}`, mcp.INVALID_REQUEST, "7"},
+		"no method":                 {`{"jsonrpc":"2.0","id":7}`, mcp.INVALID_REQUEST, "7"},
+		"a method nobody knows": {`{"jsonrpc":"2.0","id":7,"method":"tools/destroy"}`, mcp.METHOD_NOT_FOUND,
+			"7"},
+		"question and answer at once": {`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`, mcp.INVALID_REQUEST,
+			"7"},
+		"params that are a list":   {call(`[1]`), mcp.INVALID_REQUEST, "7"},
+		"params that are a number": {call(`3`), mcp.INVALID_REQUEST, "7"},
+		"a name that is a number":  {call(`{"name":5}`), mcp.INVALID_PARAMS, "7"},
+		"no name":                  {call(`{}`), mcp.INVALID_PARAMS, "7"},
+		"a tool nobody knows":      {call(`{"name":"ecko","arguments":{}}`), mcp.INVALID_PARAMS, "7"},
+		"a member twice": {`{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}`,
+			mcp.PARSE_ERROR, "7"},
+		"a member twice, escaped": {`{"jsonrpc":"2.0","id":7,"method":"ping","m\u0065thod":"tools/list"}`,
+			mcp.PARSE_ERROR, "7"},
+		"an argument twice":        {call(`{"name":"echo","arguments":{"n":1,"n":2}}`), mcp.PARSE_ERROR, "7"},
+		"a member in another case": {`{"jsonrpc":"2.0","id":7,"Method":"ping"}`, mcp.INVALID_REQUEST, "7"},
+		"a member that folds to ours": {`{"jsonrpc":"2.0","id":7,"method":"tools/call","param` + "\u017f" +
+			`":{"name":"echo"}}`, mcp.INVALID_REQUEST, "7"},
+		"a param in two cases": {call(`{"name":"echo","Name":"launch"}`), mcp.INVALID_REQUEST, "7"},
+		"a meta member in another case": {call(`{"name":"echo","_meta":{"ProgressToken":1}}`), mcp.INVALID_REQUEST,
+			"7"},
+		"a very deep list": {`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":` + nested(50_000) + `}}`,
+			mcp.INVALID_REQUEST, "null"},
+		"a list that stays open":  {strings.Repeat("[", 100_000), mcp.PARSE_ERROR, "null"},
+		"objects that stay open":  {strings.Repeat(`{"a":`, 20_000), mcp.INVALID_REQUEST, "null"},
+		"an id that is null":      {ping("null"), mcp.INVALID_REQUEST, "null"},
+		"an id that is true":      {ping("true"), mcp.INVALID_REQUEST, "null"},
+		"an id that is an object": {ping("{}"), mcp.INVALID_REQUEST, "null"},
+		"an id that is a list":    {ping("[1]"), mcp.INVALID_REQUEST, "null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.tb = t
@@ -75,7 +83,8 @@ func TestNonsenseGetsOneAnswer(t *testing.T) {
 			if got.Error == nil || string(got.ID) != test.id {
 				t.Fatalf("got id %s and %+v, want an error for %s", got.ID, got.Error, test.id)
 			}
-			if got.Error.Code != test.code && !(strings.HasPrefix(test.line, "[") && got.Error.Code == mcp.INVALID_REQUEST) {
+			if got.Error.Code != test.code && !(strings.HasPrefix(test.line, "[") &&
+				got.Error.Code == mcp.INVALID_REQUEST) {
 				t.Errorf("got code %d (%s), want %d", got.Error.Code, got.Error.Message, test.code)
 			}
 			if len(got.Error.Message) > 1000 {
@@ -137,7 +146,8 @@ func TestIDsComeBackAsTheyWere(t *testing.T) {
 	} {
 		w.send(callLine(id, "echo", fmt.Sprintf(`{"n":%d}`, i)))
 		line := w.next()
-		if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":`+id+`,"result":`) || read(t, line).text() != strconv.Itoa(i) {
+		if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":`+id+`,"result":`) ||
+			read(t, line).text() != strconv.Itoa(i) {
 			t.Errorf("for id %.60s it wrote %.200s", id, line)
 		}
 	}
@@ -148,7 +158,8 @@ func TestAnIDIsUsedOnceAtATime(t *testing.T) {
 	b := newTestServer(t)
 	w := dial(t, b)
 	w.send(callLine("1", "slow", `{"text":"first"}`), callLine("1", "echo", `{"text":"second"}`))
-	if r := read(t, w.next()); string(r.ID) != "1" || r.Error == nil || !strings.Contains(r.Error.Message, "still running") {
+	if r := read(t, w.next()); string(r.ID) != "1" || r.Error == nil ||
+		!strings.Contains(r.Error.Message, "still running") {
 		t.Errorf("the second got %+v", r)
 	}
 	b.release <- struct{}{}
@@ -164,8 +175,10 @@ func TestAnIDIsUsedOnceAtATime(t *testing.T) {
 func TestBatchesBelongToTheirRevisions(t *testing.T) {
 	noLeaks(t)
 	list := func(items ...string) string { return "[" + strings.Join(items, ",") + "]" }
-	mixed := list(ping("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`, `5`, callLine(`"c"`, "echo", `{"text":"in a batch"}`))
-	for version, allowed := range map[string]bool{"2024-11-05": true, "2025-03-26": true, "2025-06-18": false, "2025-11-25": false} {
+	mixed := list(ping("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`, `5`,
+		callLine(`"c"`, "echo", `{"text":"in a batch"}`))
+	for version, allowed := range map[string]bool{"2024-11-05": true, "2025-03-26": true, "2025-06-18": false,
+		"2025-11-25": false} {
 		t.Run(version, func(t *testing.T) {
 			w := dial(t, newTestServer(t))
 			w.send(handshake(version, "{}")...)
@@ -186,7 +199,8 @@ func TestBatchesBelongToTheirRevisions(t *testing.T) {
 				t.Errorf("got %s", line)
 			}
 			for what, raw := range map[string]string{
-				"an empty batch": "[]", "a batch that is too long": list(strings.Split(strings.Repeat(ping("1")+"\n", 101), "\n")[:101]...),
+				"an empty batch": "[]", "a batch that is too long": list(strings.Split(strings.Repeat(ping("1")+"\n",
+					101), "\n")[:101]...),
 				"a batch of a million": "[" + strings.Repeat("1,", 500_000) + "1]",
 			} {
 				w.send(raw)

@@ -41,7 +41,7 @@ func removedMethods() []mcp.MCPMethod {
 
 // checkEra refuses requests whose revision is unknown, and methods that the
 // request's era does not have.
-func (x *exchange) checkEra() *jsonrpc.Error {
+func (x *rpcRequest) checkEra() *jsonrpc.Error {
 	m, method := x.msg, mcp.MCPMethod(x.msg.Method)
 	if !m.Modern() {
 		if method == mcp.MethodServerDiscover || method == mcp.MethodSubscriptionsListen {
@@ -66,7 +66,7 @@ func (x *exchange) checkEra() *jsonrpc.Error {
 }
 
 // initialize answers the handshake of the legacy revisions.
-func (x *exchange) initialize() []byte {
+func (x *rpcRequest) initialize() []byte {
 	var params mcp.InitializeParams
 	if len(x.msg.Params) > 0 && json.Unmarshal(x.msg.Params, &params) != nil {
 		return x.failure(jsonrpc.Errorf(mcp.INVALID_REQUEST,
@@ -85,7 +85,7 @@ func (x *exchange) initialize() []byte {
 
 // discover answers server/discover, the stateless era's way to learn about a
 // server.
-func (x *exchange) discover() []byte {
+func (x *rpcRequest) discover() []byte {
 	s := x.session.server
 	result, err := jsonrpc.Marshal(struct {
 		SupportedVersions []string               `json:"supportedVersions"`
@@ -106,7 +106,7 @@ func (s *Server) implementation() mcp.Implementation {
 // listen serves subscriptions/listen: it acknowledges what the client will be
 // notified of, and answers when the client, the server or the session ends the
 // stream. Notifications are sent by session.deliver.
-func (x *exchange) listen(ctx context.Context) []byte {
+func (x *rpcRequest) listen(ctx context.Context) []byte {
 	filter, refused := x.subscription()
 	if refused != nil {
 		return x.failure(refused)
@@ -116,7 +116,7 @@ func (x *exchange) listen(ctx context.Context) []byte {
 	if !ok {
 		s.Observer.Limited("connection")
 		return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(codeBusy,
-			"busy: %d subscriptions are already open; end one of them, then try again", maxListening))
+			"busy: %d subscriptions are already open; end one of them, then try again", maxSubscriptions))
 	}
 	defer leave()
 	x.session.setFilter(x, filter)
@@ -136,7 +136,7 @@ func (x *exchange) listen(ctx context.Context) []byte {
 
 // subscription returns what a subscriptions/listen may subscribe to: what the
 // server can announce, without resources that the caller may not see.
-func (x *exchange) subscription() (allowed mcp.SubscriptionFilter, refused *jsonrpc.Error) {
+func (x *rpcRequest) subscription() (allowed mcp.SubscriptionFilter, refused *jsonrpc.Error) {
 	var params struct {
 		Notifications mcp.SubscriptionFilter `json:"notifications"`
 	}
@@ -154,14 +154,14 @@ func (x *exchange) subscription() (allowed mcp.SubscriptionFilter, refused *json
 	}
 	allowed.PromptsListChanged, allowed.ResourcesListChanged = want.PromptsListChanged, want.ResourcesListChanged
 	now, subject := s.settings(), x.access.subject()
-	allowed.ResourceSubscriptions = among(want.ResourceSubscriptions, func(uri string) bool {
-		return soundURI(uri) && s.mayRead(now, subject, Ref{URI: uri})
+	allowed.ResourceSubscriptions = keepIf(want.ResourceSubscriptions, func(uri string) bool {
+		return validURI(uri) && s.mayRead(now, subject, Ref{URI: uri})
 	})
 	return allowed, nil
 }
 
 // setFilter sets what a stream subscribes to. An empty filter removes it.
-func (s *session) setFilter(x *exchange, filter mcp.SubscriptionFilter) {
+func (s *session) setFilter(x *rpcRequest, filter mcp.SubscriptionFilter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if filter.IsEmpty() {
@@ -169,15 +169,15 @@ func (s *session) setFilter(x *exchange, filter mcp.SubscriptionFilter) {
 		return
 	}
 	if s.streams == nil {
-		s.streams = make(map[*exchange]mcp.SubscriptionFilter)
+		s.streams = make(map[*rpcRequest]mcp.SubscriptionFilter)
 	}
 	s.streams[x] = filter
 }
 
 // success writes a result that has not been scrubbed.
-func (x *exchange) success(result any) []byte {
+func (x *rpcRequest) success(result any) []byte {
 	return x.session.server.clean(jsonrpc.Success(x.msg.ID, result))
 }
 
 // failure writes an error that may quote the client.
-func (x *exchange) failure(f *jsonrpc.Error) []byte { return x.session.server.refusal(x.msg.ID, f) }
+func (x *rpcRequest) failure(f *jsonrpc.Error) []byte { return x.session.server.refusal(x.msg.ID, f) }

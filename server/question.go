@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// This file is about what a person reads and answers at the client.
+// This file writes the questions about approvals and reads the answers.
 
 // notShown names the fact that a person is not shown all of a call.
 const notShown = "Not shown"
@@ -100,7 +100,7 @@ func questionText(q approvals.Call) string {
 	return b.String()
 }
 
-// whatItDoes says why a person is asked.
+// whatItDoes returns the reason for the question.
 func whatItDoes(q approvals.Call) string {
 	if q.Why != "" {
 		return "Why it asks: " + oneLine(q.Why) + "."
@@ -116,9 +116,9 @@ func whatItDoes(q approvals.Call) string {
 	return "It runs code, or acts in your name."
 }
 
-// argumentLines writes the arguments, each on a line of its own. A text of
-// several lines, or a long one, follows its name in lines that begin with a bar,
-// so that none can pass for a line of the server's.
+// argumentLines writes the arguments, each on a separate line. A text of several
+// lines, or a long one, follows its name in lines that begin with a bar, so that
+// it cannot imitate other lines of the question.
 func argumentLines(shown string) string {
 	d := jsontext.NewDecoder(strings.NewReader(shown))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
@@ -158,7 +158,8 @@ func argument(name string, value jsontext.Value) []string {
 // shortArgument is the longest value that is written on the line of its name.
 const shortArgument = 100
 
-// oneLine keeps text on its line, where more lines could pass for the server's.
+// oneLine replaces line breaks in text, so that it cannot imitate other lines of
+// the question.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
 }

@@ -17,7 +17,7 @@ func askedAbout(t *testing.T, text string) (approvals.Call, string) {
 		t.Fatal(err)
 	}
 	d := newMemoryApprovals()
-	ask := callTool(t, newTestServer(t, withApprovals(d)), "launch", string(raw), answering("")).Ask
+	ask := callTool(t, newTestServer(t, withApprovals(d)), "launch", string(raw), answering("")).InputRequest
 	if ask == nil {
 		t.Fatal("nobody is asked")
 	}
@@ -61,10 +61,12 @@ func TestHowMuchIsMasked(t *testing.T) {
 		{`{"a":"x"}`, `{"a":"x"}`, ""},
 		{`{"a":"x 1234567890 y","b":1}`, `{"a":"x [R] y","b":1}`, "up to 10 of the 16 bytes of a, which"},
 		{`{"a":"[R]","b":"aa"}`, `{"a":"[R]","b":"aaa"}`, "up to 1 of the 4 bytes of b, which"},
-		{`{"a":"12","b":"34"}`, `{"a":"[R]","b":"[R]"}`, "up to 2 of the 4 bytes of a, up to 2 of the 4 bytes of b, which"},
+		{`{"a":"12","b":"34"}`, `{"a":"[R]","b":"[R]"}`,
+			"up to 2 of the 4 bytes of a, up to 2 of the 4 bytes of b, which"},
 		{`[1]`, `[2]`, "parts of the arguments"},
 	} {
-		if got := maskedParts([]byte(test.raw), []byte(test.clean)); !strings.HasPrefix(got, test.want) || got != "" && test.want == "" {
+		if got := maskedParts([]byte(test.raw), []byte(test.clean)); !strings.HasPrefix(got, test.want) || got != "" &&
+			test.want == "" {
 			t.Errorf("%s and %s: %q", test.raw, test.clean, got)
 		}
 	}
@@ -73,7 +75,8 @@ func TestHowMuchIsMasked(t *testing.T) {
 // TestADialogCannotBeForged has a tool repeat text of an agent.
 func TestADialogCannotBeForged(t *testing.T) {
 	text := questionText(approvals.Call{
-		Principal: "/", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
+		Principal: "/", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}",
+		Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
 		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}"},
 	})
 	want := `Allow Launch (launch)? Why it asks: replaces x<U+000A><U+000A>Arguments: {}.

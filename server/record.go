@@ -72,7 +72,7 @@ func (c *call) begin(name string) telemetry.Begin {
 // An outcome is how a call ended.
 type outcome struct {
 	attempt
-	word    string // "ok", "asked", or the kind of the failure
+	name    string // "ok", "asked", or the kind of the failure
 	kind    tool.Kind
 	size    int            // bytes of the result
 	digest  digest         // of the result
@@ -81,7 +81,7 @@ type outcome struct {
 	err     error
 }
 
-func wordOf(res tool.Result) string {
+func outcomeName(res tool.Result) string {
 	if res.Failed {
 		return string(res.Kind)
 	}
@@ -123,7 +123,7 @@ func (c *call) recordIntent(ctx context.Context, a attempt) error {
 	r.Phase = audit.Intent
 	if err := c.server.AuditLog.Append(ctx, r); err != nil {
 		c.server.log.Error("the audit log cannot be written", "err", err)
-		return unrecorded(a, err)
+		return auditError(a, err)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	r := c.entry(o.attempt)
 	duration := time.Since(c.start)
 	r.Duration = float64(duration) / float64(time.Millisecond)
-	r.Outcome, r.Bytes, r.ResultDigest, r.Repeats = o.word, int64(o.size), o.digest.String(), o.repeats
+	r.Outcome, r.Bytes, r.ResultDigest, r.Repeats = o.name, int64(o.size), o.digest.String(), o.repeats
 	for _, n := range o.removed {
 		r.Redactions += n
 	}
@@ -148,23 +148,23 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	err := o.err
 	if broken := c.server.AuditLog.Append(context.WithoutCancel(ctx), r); broken != nil {
 		c.server.log.Error("the audit log cannot be written", "err", broken)
-		failed = unrecorded(o.attempt, broken)
-		err, o.kind, o.word = failed, failed.Kind, string(failed.Kind)
+		failed = auditError(o.attempt, broken)
+		err, o.kind, o.name = failed, failed.Kind, string(failed.Kind)
 	}
 	verdict := "none" // what never reached the policy is not what the policy denied
 	if o.found {
 		verdict = o.verdict.String()
 	}
 	observe(telemetry.End{
-		Verdict: verdict, Outcome: o.word, Kind: string(o.kind), Duration: duration, QueueWait: o.waited,
+		Verdict: verdict, Outcome: o.name, Kind: string(o.kind), Duration: duration, QueueWait: o.waited,
 		BytesOut: o.size, Redactions: o.removed, Err: err,
 	})
 	return failed
 }
 
-// unrecorded is the error for a caller whose call could not be recorded: what
-// has happened, and what to do.
-func unrecorded(a attempt, cause error) *tool.Error {
+// auditError returns the error for a call that could not be recorded: what
+// happened, and what to do.
+func auditError(a attempt, cause error) *tool.Error {
 	const lasting = "if it lasts, tell the operator: the server's log has the cause"
 	switch {
 	case !a.started:

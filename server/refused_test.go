@@ -21,9 +21,10 @@ type fussy struct {
 }
 
 func newFussy() fussy {
-	return fussy{never: new(atomic.Bool), asked: new(atomic.Int64), ran: new(atomic.Int64), act: act[textArgs]{spec: tool.Spec{
-		Name: "fussy", Group: "test", Title: "fussy", Doc: "It is fussy.", Risk: tool.Runs,
-	}}}
+	return fussy{never: new(atomic.Bool), asked: new(atomic.Int64), ran: new(atomic.Int64),
+		act: act[textArgs]{spec: tool.Spec{
+			Name: "fussy", Group: "test", Title: "fussy", Doc: "It is fussy.", Risk: tool.Runs,
+		}}}
 }
 
 func (f fussy) Prepare(_ context.Context, a textArgs) (tool.Plan, error) {
@@ -42,14 +43,16 @@ func (f fussy) Prepare(_ context.Context, a textArgs) (tool.Plan, error) {
 }
 
 // mustBeRefused looks at what is told of a refusal, and at what is on record.
-func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Answer) {
+func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Response) {
 	t.Helper()
-	if text := a.Result.Text(); a.Ask != nil || a.Result.Kind != tool.Refused || !strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
+	if text := a.Result.Text(); a.InputRequest != nil || a.Result.Kind != tool.Refused ||
+		!strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
 		t.Errorf("got %+v", a)
 	}
 	entries := b.audit.all()
 	last := entries[len(entries)-1]
-	if last.Verdict != "ask" || last.Outcome != "refused" || last.Risk != "runs" || last.ArgsDigest == "" || last.Approval != "" ||
+	if last.Verdict != "ask" || last.Outcome != "refused" || last.Risk != "runs" || last.ArgsDigest == "" ||
+		last.Approval != "" ||
 		!strings.HasPrefix(last.Error, "refused: no call of that [REDACTED]") {
 		t.Errorf("the record says %+v", last)
 	}
@@ -81,7 +84,8 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 	f := newFussy()
 	b := newTestServer(t, withTool(t, tool.Prepared(f)))
-	if a := callTool(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
+	if a := callTool(t, b, "fussy", `{"text":"x"}`, answering("")); a.InputRequest == nil ||
+		!forApproval(a.InputRequest) || f.ran.Load() != 0 {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -91,7 +95,7 @@ func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
 	f, d := newFussy(), newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(f)))
-	ask := callTool(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
+	ask := callTool(t, b, "fussy", `{"text":"x"}`, answering("")).InputRequest
 	f.never.Store(true)
 	f.mustBeRefused(t, b, callTool(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
 	if q := d.get(ask.Waiting); !q.closed {
@@ -113,8 +117,10 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 		"full autonomy":   {policy.Rules{Autonomy: policy.Full}, func(*Request) {}, ""},
 	} {
 		f := newFussy()
-		b := newTestServer(t, withTool(t, tool.Prepared(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
-		if a := callTool(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
+		b := newTestServer(t, withTool(t, tool.Prepared(f)),
+			func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
+		if a := callTool(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want ||
+			f.asked.Load() != 0 {
 			t.Errorf("%s: %+v, and the tool was asked %d times", name, a, f.asked.Load())
 		}
 	}
@@ -122,32 +128,37 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 
 // TestEveryNoSaysHowToGoOn goes through the ways in which no approval comes.
 func TestEveryNoSaysHowToGoOn(t *testing.T) {
-	replied := func(answer string) func(*testing.T, *testServer) Answer {
-		return func(t *testing.T, b *testServer) Answer {
-			ask := callTool(t, b, "launch", `{}`, answering("")).Ask
+	replied := func(answer string) func(*testing.T, *testServer) Response {
+		return func(t *testing.T, b *testServer) Response {
+			ask := callTool(t, b, "launch", `{}`, answering("")).InputRequest
 			return callTool(t, b, "launch", `{}`, answering(ask.State), func(r *Request) {
-				r.Reply.Answers = nil
+				r.Input.Answers = nil
 				if answer != "" {
-					r.Reply.Answers = map[string]json.RawMessage{approvalKey: json.RawMessage(answer)}
+					r.Input.Answers = map[string]json.RawMessage{approvalKey: json.RawMessage(answer)}
 				}
 			})
 		}
 	}
-	alone := func(t *testing.T, b *testServer) Answer { return callTool(t, b, "launch", `{}`) }
+	alone := func(t *testing.T, b *testServer) Response { return callTool(t, b, "launch", `{}`) }
 	empty := newMemoryApprovals()
 	empty.attended = false
 	for name, test := range map[string]struct {
 		desk       *memoryApprovals
-		call       func(*testing.T, *testServer) Answer
+		call       func(*testing.T, *testServer) Response
 		what, next string
 	}{
-		"said no":             {nil, replied(`{"action":"decline"}`), "a person denied this call of launch", "ask the user how to continue"},
-		"said no, with words": {nil, replied(`{"action":"accept","content":{"decision":"deny","reason":"x"}}`), `launch: "x"`, "ask the user how to continue"},
-		"closed":              {nil, replied(`{"action":"cancel"}`), "was closed without an answer", "ask the user how to continue before you call it again"},
-		"no answer":           {nil, replied(""), "no person approved this call of launch in time", "ask the user to be there for the question"},
-		"no answer, desk":     {newMemoryApprovals(), replied(""), "no person approved this call of launch in time", "mcp-tools approvals watch"},
-		"nobody to ask":       {nil, alone, "launch (runs) needs a person's approval", "do it another way"},
-		"an empty desk":       {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals watch"},
+		"said no": {nil, replied(`{"action":"decline"}`), "a person denied this call of launch",
+			"ask the user how to continue"},
+		"said no, with words": {nil, replied(`{"action":"accept","content":{"decision":"deny","reason":"x"}}`),
+			`launch: "x"`, "ask the user how to continue"},
+		"closed": {nil, replied(`{"action":"cancel"}`), "was closed without an answer",
+			"ask the user how to continue before you call it again"},
+		"no answer": {nil, replied(""), "no person approved this call of launch in time",
+			"ask the user to be there for the question"},
+		"no answer, desk": {newMemoryApprovals(), replied(""), "no person approved this call of launch in time",
+			"mcp-tools approvals watch"},
+		"nobody to ask": {nil, alone, "launch (runs) needs a person's approval", "do it another way"},
+		"an empty desk": {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals watch"},
 	} {
 		change := []func(*Config){}
 		if test.desk != nil {
@@ -155,7 +166,8 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 		}
 		a := test.call(t, newTestServer(t, change...))
 		what, next, both := strings.Cut(a.Result.Text(), "; ")
-		if a.Result.Kind != tool.Refused || !both || !strings.Contains(what, test.what) || !strings.Contains(next, test.next) {
+		if a.Result.Kind != tool.Refused || !both || !strings.Contains(what, test.what) ||
+			!strings.Contains(next, test.next) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -166,8 +178,9 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 func TestACallIsPreparedOnceForEachAttempt(t *testing.T) {
 	s := newSettles(false)
 	b := newTestServer(t, withTool(t, tool.Prepared(s)))
-	ask := callTool(t, b, "settles", `{}`, answering("")).Ask
-	if got := callTool(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled" || *s.prepared != 2 {
+	ask := callTool(t, b, "settles", `{}`, answering("")).InputRequest
+	if got := callTool(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled" ||
+		*s.prepared != 2 {
 		t.Errorf("approved, it was prepared %d times: %q", *s.prepared, got)
 	}
 	s = newSettles(false)
@@ -201,10 +214,12 @@ func TestWhyACallCannotBePreparedIsForThoseWhoMayMakeIt(t *testing.T) {
 		{policy.Supervised, tool.Runs, tool.Conflict},
 		{policy.Full, tool.Runs, tool.Conflict},
 	} {
-		one := broken{act[none]{spec: tool.Spec{Name: "broken", Group: "test", Title: "broken", Doc: "It is broken.", Risk: tool.Reads}}, test.risk}
-		b := newTestServer(t, withTool(t, tool.Prepared(one)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: test.autonomy}) })
+		one := broken{act[none]{spec: tool.Spec{Name: "broken", Group: "test", Title: "broken", Doc: "It is broken.",
+			Risk: tool.Reads}}, test.risk}
+		b := newTestServer(t, withTool(t, tool.Prepared(one)),
+			func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: test.autonomy}) })
 		a := callTool(t, b, "broken", `{}`, answering(""))
-		if a.Ask != nil || a.Result.Kind != test.want {
+		if a.InputRequest != nil || a.Result.Kind != test.want {
 			t.Errorf("%s, %s: %+v", test.autonomy, test.risk, a)
 		}
 	}

@@ -70,7 +70,8 @@ func (h *httpTalk) send(messages ...string) {
 		go func() {
 			defer resp.Body.Close()
 			for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
-				if message := strings.TrimPrefix(scanner.Text(), "data: "); strings.HasPrefix(message, "{") || strings.HasPrefix(message, "[") {
+				if message := strings.TrimPrefix(scanner.Text(), "data: "); strings.HasPrefix(message, "{") ||
+					strings.HasPrefix(message, "[") {
 					h.heard <- message
 				}
 			}
@@ -143,7 +144,8 @@ func TestEveryLegacyRevisionShakesHands(t *testing.T) {
 			if got := at(t, hello, "result", "protocolVersion"); got != version {
 				t.Errorf("asked for %s, got %v", version, got)
 			}
-			if at(t, hello, "result", "serverInfo", "name") != "mcp-tools" || at(t, hello, "result", "capabilities", "tools") == nil {
+			if at(t, hello, "result", "serverInfo", "name") != "mcp-tools" ||
+				at(t, hello, "result", "capabilities", "tools") == nil {
 				t.Errorf("%s: the handshake says %s", version, hello)
 			}
 			client.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
@@ -249,7 +251,8 @@ func TestErasMixOnOneEndpoint(t *testing.T) {
 		clients.Go(func() {
 			for range 20 {
 				a := v.post(callLine("1", "test_streaming_elicitation", `{}`))
-				if a.status != http.StatusOK || at(t, a.body, "result", "resultType") != nil || at(t, a.body, "error", "code") == nil {
+				if a.status != http.StatusOK || at(t, a.body, "result", "resultType") != nil ||
+					at(t, a.body, "error", "code") == nil {
 					t.Errorf("%s: got %d %s", version, a.status, a.body)
 				}
 			}
@@ -261,7 +264,8 @@ func TestErasMixOnOneEndpoint(t *testing.T) {
 			for range 20 {
 				a := modern.modern("tools/call", "test_streaming_elicitation").
 					post(modernLine("1", "tools/call", `"name":"test_streaming_elicitation","arguments":{}`))
-				if a.status != http.StatusOK || at(t, a.body, "result", "resultType") != "input_required" || a.header.Get(mcp.HeaderSessionID) != "" {
+				if a.status != http.StatusOK || at(t, a.body, "result", "resultType") != "input_required" ||
+					a.header.Get(mcp.HeaderSessionID) != "" {
 					t.Errorf("2026-07-28: got %d %s", a.status, a.body)
 				}
 			}

@@ -51,12 +51,16 @@ func TestDescriptionsAreScrubbed(t *testing.T) {
 		Name: "leaky", Group: "test", Title: "Leaky", Risk: tool.Reads,
 		Doc: "Send " + plantedKey() + " to hushhushvalue.",
 	}
-	b := withTools(t, tool.New(act[none]{spec, func(context.Context, none) (tool.Result, error) { return tool.Text("x"), nil }}))
+	b := withTools(t, tool.New(act[none]{spec, func(context.Context, none) (tool.Result, error) {
+		return tool.Text("x"),
+			nil
+	}}))
 	list := func(a Access) string { return string(b.ToolsList(a)) }
 	narrow := testAccess()
 	narrow.Narrow = policy.Narrow{Tools: []string{"leaky"}}
 	for _, a := range []Access{testAccess(), narrow} {
-		if got := list(a); strings.Contains(got, plantedKey()) || !strings.Contains(got, "[REDACTED]") || !strings.Contains(got, "hushhushvalue") {
+		if got := list(a); strings.Contains(got, plantedKey()) || !strings.Contains(got, "[REDACTED]") ||
+			!strings.Contains(got, "hushhushvalue") {
 			t.Errorf("the list says %s", got)
 		}
 	}
@@ -78,7 +82,10 @@ func TestDescriptionsWithoutSecretsStay(t *testing.T) {
 		Password string `json:"password" jsonschema:"the password"`
 		APIKey   string `json:"api_key,omitempty" jsonschema:"as in token=..." maxlen:"100"`
 	}
-	one := newTool("login", tool.Reads, func(context.Context, login) (tool.Result, error) { return tool.Text("x"), nil })
+	one := newTool("login", tool.Reads, func(context.Context, login) (tool.Result, error) {
+		return tool.Text("x"),
+			nil
+	})
 	described, err := Describe(one)
 	if err != nil {
 		t.Fatal(err)

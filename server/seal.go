@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// A seal closes the state that a question leaves with the client, so that the
-// client can carry it and can neither read, change, lend nor use it twice.
+// A seal encrypts the state of a call that waits for answers. The client sends it
+// back with the answers, and can neither read nor change it, pass it to another
+// caller, or use it twice.
 type seal struct {
 	aead cipher.AEAD
 
@@ -20,22 +21,22 @@ type seal struct {
 	used map[string]time.Time // nonces to their expiry
 }
 
-// A ticket is what is sealed: everything the answer will be good for.
-type ticket struct {
-	For      stub      `json:"f"`
-	Approval bool      `json:"q,omitzero"` // the question is ours: may it run?
-	Approved bool      `json:"a,omitzero"` // a person has said yes already
-	How      string    `json:"h,omitzero"` // and in which way
-	Question string    `json:"d,omitzero"` // the question's id on the desk
-	Basis    string    `json:"b,omitzero"` // what the word rests on
-	Risk     uint8     `json:"r,omitzero"` // the highest that the word is good for
-	State    string    `json:"s,omitzero"` // the tool's own
+// A callState is the content of a sealed state: the call that the answers are for.
+type callState struct {
+	For      callKey   `json:"f"`
+	Approval bool      `json:"q,omitzero"` // the server asked for an approval
+	Approved bool      `json:"a,omitzero"` // a person has approved the call already
+	How      string    `json:"h,omitzero"` // the approval for the audit log
+	Question string    `json:"d,omitzero"` // id of the stored question
+	Basis    string    `json:"b,omitzero"` // digest of the facts that were shown
+	Risk     uint8     `json:"r,omitzero"` // highest risk that the approval covers
+	State    string    `json:"s,omitzero"` // state of the tool
 	Nonce    string    `json:"n"`
 	Expires  time.Time `json:"e"`
 }
 
-// A stub identifies the caller and the call of a ticket.
-type stub struct {
+// A callKey identifies the caller and the call of a sealed state.
+type callKey struct {
 	Principal, Profile, Session, Tool string
 	Call                              digest // of the tool and its arguments
 }
@@ -57,7 +58,7 @@ func newSeal() (*seal, error) {
 }
 
 // close seals t.
-func (s *seal) close(t ticket) (string, error) {
+func (s *seal) close(t callState) (string, error) {
 	t.Nonce = rand.Text()
 	plain, err := json.Marshal(t)
 	if err != nil {
@@ -67,24 +68,24 @@ func (s *seal) close(t ticket) (string, error) {
 }
 
 var (
-	errForeignTicket = errors.New("the request state was not made here, or was changed")
-	errOldTicket     = errors.New("the request state has expired")
-	errUsedTicket    = errors.New("the request state was used before")
+	errForeignState = errors.New("the request state was not made here, or was changed")
+	errExpiredState = errors.New("the request state has expired")
+	errUsedState    = errors.New("the request state was used before")
 )
 
 // open unseals state and uses it up.
-func (s *seal) open(state string, now time.Time) (ticket, error) {
-	var t ticket
+func (s *seal) open(state string, now time.Time) (callState, error) {
+	var t callState
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
 	if err != nil {
-		return t, errForeignTicket
+		return t, errForeignState
 	}
 	plain, err := s.aead.Open(nil, nil, sealed, nil)
 	if err != nil || json.Unmarshal(plain, &t) != nil {
-		return t, errForeignTicket
+		return t, errForeignState
 	}
 	if now.After(t.Expires) {
-		return t, errOldTicket
+		return t, errExpiredState
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +95,7 @@ func (s *seal) open(state string, now time.Time) (ticket, error) {
 		}
 	}
 	if _, used := s.used[t.Nonce]; used {
-		return t, errUsedTicket
+		return t, errUsedState
 	}
 	s.used[t.Nonce] = t.Expires
 	return t, nil

@@ -82,7 +82,8 @@ type Limits struct {
 func (l Limits) check() error {
 	for name, n := range map[string]int{
 		"calls per minute": l.PerMinute, "burst": l.Burst, "running": l.Running, "queued": l.Queued,
-		"total running": l.TotalRunning, "timeout": int(l.Timeout), "params": l.Args.Params, "text": l.Args.Text, "items": l.Args.Items,
+		"total running": l.TotalRunning, "timeout": int(l.Timeout), "params": l.Args.Params, "text": l.Args.Text,
+		"items": l.Args.Items,
 		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard,
 	} {
 		if n <= 0 {
@@ -102,7 +103,7 @@ func (l Limits) check() error {
 type settings struct {
 	Settings
 	described []json.RawMessage // the tools in order, as tools/list shows them
-	lists     listings
+	lists     listCache
 }
 
 // A Server serves one set of tools to any number of clients.
@@ -119,7 +120,7 @@ type Server struct {
 	queue       *queue
 	rates       *rates
 	loops       *loops
-	listeners   *listeners
+	listeners   *subscriptionCounter
 	seal        *seal
 	closing     context.Context
 	shut        func()
@@ -127,7 +128,7 @@ type Server struct {
 	capabilities mcp.ServerCapabilities
 	// fallback answers methods that the server does not know, or returns nil.
 	// Conformance tests set it.
-	fallback func(context.Context, *exchange) []byte
+	fallback func(context.Context, *rpcRequest) []byte
 
 	open atomic.Int64
 
@@ -160,7 +161,7 @@ func New(c Config) (*Server, error) {
 		queue:        newQueue(c.Settings.Limits, c.Observer),
 		rates:        newRates(),
 		loops:        newLoops(),
-		listeners:    newListeners(),
+		listeners:    newSubscriptionCounter(),
 		capabilities: capabilitiesOf(c),
 		sessions:     make(map[*session]struct{}),
 	}
@@ -188,7 +189,7 @@ func (s *Server) settings() *settings { return s.current.Load() }
 // generation derives what depends on next, and on the secrets that the scrubber
 // knows: descriptions are scrubbed here, once, and not for every list.
 func (s *Server) generation(next Settings) *settings {
-	now := &settings{Settings: next, lists: listings{written: make(map[listing]*written)}}
+	now := &settings{Settings: next, lists: listCache{written: make(map[listKey]*toolList)}}
 	for _, text := range s.described {
 		now.described = append(now.described, s.scrub.JSON(text))
 	}
@@ -204,8 +205,8 @@ func (s *Server) Apply(next Settings) error {
 	if err := next.Limits.check(); err != nil {
 		return err
 	}
-	listening, before := s.listening(), s.settings()
-	lists := make([]*written, len(listening))
+	listening, before := s.notifiedSessions(), s.settings()
+	lists := make([]*toolList, len(listening))
 	for i, one := range listening {
 		lists[i] = s.listFor(one.access)
 	}
@@ -214,11 +215,11 @@ func (s *Server) Apply(next Settings) error {
 	s.queue.resize(next.Limits)
 	for i, one := range listening {
 		subject := one.access.subject()
-		changed := news{tools: !bytes.Equal(s.listFor(one.access).legacy, lists[i].legacy)}
-		if !slices.Equal(s.opened(before, subject), s.opened(now, subject)) {
+		changed := pendingChanges{tools: !bytes.Equal(s.listFor(one.access).legacy, lists[i].legacy)}
+		if !slices.Equal(s.allowedLibraryTools(before, subject), s.allowedLibraryTools(now, subject)) {
 			changed.resources, changed.prompts = true, true
 		}
-		one.hearOf(changed)
+		one.notify(changed)
 	}
 	return nil
 }
@@ -227,18 +228,18 @@ func (s *Server) Apply(next Settings) error {
 // own calls.
 func (s *Server) Close() { s.shut() }
 
-// hear adds a session to those that get notifications.
-func (s *Server) hear(one *session) {
+// addSession makes a session receive notifications.
+func (s *Server) addSession(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions[one] = struct{}{}
 }
 
-func (s *Server) unhear(one *session) {
+func (s *Server) removeSession(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, one)
 }
 
-// count reports how many sessions are open.
-func (s *Server) count(change int64) { s.Observer.Sessions(int(s.open.Add(change))) }
+// countSessions reports how many sessions are open.
+func (s *Server) countSessions(change int64) { s.Observer.Sessions(int(s.open.Add(change))) }

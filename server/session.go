@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A Session is one conversation with one client: the life of a stdio process,
+// A session is one conversation with one client: the life of a stdio process,
 // a legacy HTTP session, or, for the stateless era over HTTP, one request.
 // Its caller and profile never change.
 type session struct {
@@ -27,17 +27,17 @@ type session struct {
 
 	mu         sync.Mutex
 	client     client
-	inflight   map[string]*flight                   // by the request's id as written
-	asked      map[string]chan *jsonrpc.Message     // requests of the server, by id
-	nextID     int                                  // of requests of the server
-	push       func(msg []byte) error               // for messages that answer no request; may be nil
-	streams    map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
-	news       news                                 // notifications that the client has not got yet
-	telling    bool                                 // a goroutine is sending news
-	subscribed map[string]struct{}                  // resources that a client of an old era subscribed to
-	used       time.Time
+	inflight   map[string]*flight                     // by the request's id as written
+	asked      map[string]chan *jsonrpc.Message       // requests of the server, by id
+	nextID     int                                    // of requests of the server
+	push       func(msg []byte) error                 // for messages that answer no request; may be nil
+	streams    map[*rpcRequest]mcp.SubscriptionFilter // open subscriptions/listen
+	pending    pendingChanges                         // notifications that the client has not got yet
+	notifying  bool                                   // a goroutine is sending notifications
+	subscribed map[string]struct{}                    // resources that a client of an old era subscribed to
+	lastUsed   time.Time
 	closed     bool
-	lasting    bool          // it is a conversation, not one request of the stateless era
+	persistent bool          // false for one request of the stateless era
 	ended      chan struct{} // closed with the session
 }
 
@@ -62,7 +62,7 @@ var (
 func (s *Server) newSession(a Access) *session {
 	return &session{
 		id: rand.Text(), server: s, access: a,
-		inflight: make(map[string]*flight), used: time.Now(), ended: make(chan struct{}),
+		inflight: make(map[string]*flight), lastUsed: time.Now(), ended: make(chan struct{}),
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &flight{cancel: cancel}
 	s.inflight[string(id)] = f
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 	return ctx, f, nil
 }
 
@@ -91,7 +91,7 @@ func (s *session) end(id jsontext.Value, f *flight) (wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.inflight, string(id))
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 	return !f.cancelled
 }
 
@@ -108,8 +108,8 @@ func (s *session) cancel(id jsontext.Value) {
 	}
 }
 
-// gaveUp reports whether the client has cancelled a request.
-func (s *session) gaveUp(f *flight) bool {
+// wasCancelled reports whether the client has cancelled a request.
+func (s *session) wasCancelled(f *flight) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f != nil && f.cancelled
@@ -131,13 +131,13 @@ func (s *session) close() {
 	for _, f := range flights {
 		f.cancel(errSessionClosed)
 	}
-	if first && s.lasting && s.server.Ended != nil {
+	if first && s.persistent && s.server.Ended != nil {
 		s.server.Ended(s.access.Caller)
 	}
 }
 
-// orphan ends the open questions: the client can no longer answer.
-func (s *session) orphan() {
+// cancelQuestions ends the open questions: the client can no longer answer.
+func (s *session) cancelQuestions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, waiting := range s.asked {
@@ -154,7 +154,7 @@ func (s *session) idleSince() time.Time {
 	if len(s.inflight) > 0 || s.push != nil {
 		return time.Now()
 	}
-	return s.used
+	return s.lastUsed
 }
 
 // notice handles a notification or a response: messages that get no response.
@@ -212,7 +212,7 @@ func (s *session) ask(ctx context.Context, out func([]byte) error, method string
 	}
 }
 
-func (s *session) facts() client {
+func (s *session) clientInfo() client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client
@@ -233,5 +233,116 @@ func (s *session) closePush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.push = nil
-	s.used = time.Now()
+	s.lastUsed = time.Now()
+}
+
+// A sessionTable holds the HTTP sessions of the eras that have them. Only the
+// caller and the profile that opened a session may use it.
+type sessionTable struct {
+	server *Server
+	most   int
+
+	mu   sync.Mutex
+	byID map[string]*session
+}
+
+func newSessionTable(s *Server, most int) *sessionTable {
+	return &sessionTable{server: s, most: most, byID: make(map[string]*session)}
+}
+
+// open makes a session. If there are too many, it evicts the one that was idle for
+// longest: first among those of the same caller, so that no caller can evict the
+// sessions of others before its own.
+func (t *sessionTable) open(a Access) *session {
+	s := t.server.newSession(a)
+	s.access.Caller.Session, s.persistent = "http-"+fingerprint(s.id), true
+	t.mu.Lock()
+	var evicted *session
+	own := func(other *session) bool { return sameOwner(other.access, a) }
+	switch {
+	case t.count(own) >= max(t.most/10, 1):
+		evicted = t.idlest(own)
+	case len(t.byID) >= t.most:
+		evicted = t.idlest(func(*session) bool { return true })
+	}
+	if evicted != nil {
+		delete(t.byID, evicted.id)
+	}
+	t.byID[s.id] = s
+	t.mu.Unlock()
+	t.server.countSessions(1)
+	if evicted != nil {
+		evicted.close()
+		t.server.countSessions(-1)
+	}
+	return s
+}
+
+func (t *sessionTable) count(among func(*session) bool) int {
+	n := 0
+	for _, s := range t.byID {
+		if among(s) {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *sessionTable) idlest(among func(*session) bool) *session {
+	var found *session
+	var since time.Time
+	for _, s := range t.byID {
+		if !among(s) {
+			continue
+		}
+		if idle := s.idleSince(); found == nil || idle.Before(since) {
+			found, since = s, idle
+		}
+	}
+	return found
+}
+
+// find returns the session id of the caller a, or nil. The caller's narrowing
+// is that of the present request.
+func (t *sessionTable) find(id string, a Access) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.byID[id]
+	if s == nil || !sameOwner(s.access, a) {
+		return nil
+	}
+	return s
+}
+
+// sameOwner compares what a session is bound to: identity, profile and transport.
+func sameOwner(a, b Access) bool {
+	x, y := a.Caller, b.Caller
+	return x.Agent == y.Agent && x.User == y.User && x.Profile == y.Profile && x.Workspace == y.Workspace &&
+		a.Token == b.Token && a.Transport == b.Transport
+}
+
+func (t *sessionTable) drop(s *session) {
+	t.mu.Lock()
+	_, there := t.byID[s.id]
+	delete(t.byID, s.id)
+	t.mu.Unlock()
+	if there {
+		t.server.countSessions(-1)
+	}
+	s.close()
+}
+
+// sweep ends the sessions that were not used since then.
+func (t *sessionTable) sweep(since time.Time) {
+	t.mu.Lock()
+	var old []*session
+	for _, s := range t.byID {
+		if s.idleSince().Before(since) {
+			old = append(old, s)
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range old {
+		t.drop(s)
+	}
 }

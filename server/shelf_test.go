@@ -31,7 +31,7 @@ type item struct {
 
 type script struct {
 	Prompt
-	fill func(args map[string]string) Filled
+	fill func(args map[string]string) FilledPrompt
 }
 
 // testShelf has something of alice's, of bob's and of everybody's, under three
@@ -40,7 +40,8 @@ func testShelf() *shelf {
 	s := &shelf{
 		tool: map[string]string{"memory": "echo", "file": "chatty", "secret": "launch", "": "long"},
 		templates: []Template{
-			{URI: "memory:///{path}", Name: "memory", Title: "Memory", Description: "What is remembered.", MIME: "text/markdown"},
+			{URI: "memory:///{path}", Name: "memory", Title: "Memory", Description: "What is remembered.",
+				MIME: "text/markdown"},
 			{URI: "file:///{name}", Name: "file", Description: "Context files."},
 			{URI: "secret:///{name}", Name: "secret"},
 		},
@@ -60,10 +61,12 @@ func testShelf() *shelf {
 
 func greeting(name string) script {
 	return script{
-		Prompt{Name: name, Title: "Greet", Description: "Greets somebody.", Arguments: []Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
-		func(args map[string]string) Filled {
-			return Filled{Description: "A greeting.", Messages: []Message{
-				{Part: tool.Part{Text: "Greet " + args["whom"] + "!"}}, {Assistant: true, Part: tool.Part{Text: "Hello."}},
+		Prompt{Name: name, Title: "Greet", Description: "Greets somebody.",
+			Arguments: []Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
+		func(args map[string]string) FilledPrompt {
+			return FilledPrompt{Description: "A greeting.", Messages: []Message{
+				{Part: tool.Part{Text: "Greet " + args["whom"] + "!"}},
+				{Assistant: true, Part: tool.Part{Text: "Hello."}},
 			}}
 		},
 	}
@@ -78,7 +81,7 @@ func (s *shelf) put(who, uri, text string) {
 	})
 }
 
-// hear notes a question and returns what the asker has.
+// addSession notes a question and returns what the asker has.
 func (s *shelf) hear(c tool.Caller, what string) (mine []item, scripts []script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,22 +151,24 @@ func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err er
 	return list, nil
 }
 
-func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (Filled, error) {
+func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (FilledPrompt, error) {
 	_, scripts := s.hear(c, "prompt "+name)
 	for _, one := range scripts {
 		if one.Name == name {
 			for _, a := range one.Arguments {
 				if a.Required && args[a.Name] == "" {
-					return Filled{}, tool.Errorf(tool.Invalid, "the argument %q is missing", a.Name).Try("give it")
+					return FilledPrompt{}, tool.Errorf(tool.Invalid, "the argument %q is missing",
+						a.Name).Try("give it")
 				}
 			}
 			return one.fill(args), nil
 		}
 	}
-	return Filled{}, tool.Errorf(tool.NotFound, "the shelf has no %s", name)
+	return FilledPrompt{}, tool.Errorf(tool.NotFound, "the shelf has no %s", name)
 }
 
-func (s *shelf) Complete(_ context.Context, c tool.Caller, about Blank) (values []string, more bool, err error) {
+func (s *shelf) Complete(_ context.Context, c tool.Caller, about CompletionRequest) (values []string, more bool,
+	err error) {
 	mine, _ := s.hear(c, "complete "+about.Of.URI+about.Of.Prompt)
 	if about.Of.Prompt != "" {
 		return []string{about.Value + about.Given["whom"] + "!"}, false, nil

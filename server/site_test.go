@@ -25,7 +25,8 @@ type guestList map[string]Identity
 func (g guestList) Identify(_ context.Context, token string) (Identity, error) {
 	who, ok := g[token]
 	if !ok {
-		return who, &Challenge{Status: http.StatusUnauthorized, Header: `Bearer error="invalid_token"`, Reason: "the token is not known"}
+		return who, &Challenge{Status: http.StatusUnauthorized, Header: `Bearer error="invalid_token"`,
+			Reason: "the token is not known"}
 	}
 	return who, nil
 }
@@ -35,7 +36,8 @@ func (guestList) Challenge() *Challenge {
 }
 
 func (guestList) Forbidden(profile string) *Challenge {
-	return &Challenge{Status: http.StatusForbidden, Header: `Bearer error="insufficient_scope"`, Reason: "not with this token: " + profile}
+	return &Challenge{Status: http.StatusForbidden, Header: `Bearer error="insufficient_scope"`,
+		Reason: "not with this token: " + profile}
 }
 
 func (guestList) Metadata() []byte { return nil }

@@ -27,8 +27,8 @@ func (t *connTable) find(id string, a Access) *conn {
 	return c
 }
 
-// add takes a connection in, unless there are too many: in all, or of the same
-// caller, who must not be able to keep others out.
+// add adds a connection, unless there are too many in all or of the same caller:
+// one caller must not use up the connections of the others.
 func (t *connTable) add(id string, c *conn, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,12 +62,12 @@ func (t *connTable) drain(grace time.Duration) {
 	all.Wait()
 }
 
-// openSSE opens the stream over which everything goes to the client; what the
-// client has to say it posts to the address that the first event names.
+// openSSE opens the stream of events to the client. The first event names the
+// address to which the client posts its messages.
 func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	out := newStream(w, r)
 	if !out.accepted {
-		say(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
+		writeText(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
 		return
 	}
 	defer out.end()
@@ -77,7 +77,7 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	c := h.Server.newConn(r.Context(), a, func(msg []byte) error { return out.event("message", msg) })
 	if !h.conns.add(id, c, h.MaxSessions) {
 		c.drain(0)
-		say(w, http.StatusServiceUnavailable, "too many connections; try again later")
+		writeText(w, http.StatusServiceUnavailable, "too many connections; try again later")
 		return
 	}
 	defer h.conns.remove(id)
@@ -89,23 +89,22 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		c.drain(0)
 		return
 	}
-	out.stay(h.admitted(r), nil, c.session.ended)
+	out.hold(h.stillAuthorized(r), nil, c.session.ended)
 	c.stop(errSessionClosed) // the client can no longer get responses
 	c.drain(lastGrace)
 }
 
-// postSSE takes one message. Its answer goes over the stream. What the request
-// that opened the stream does without, this one does without too, and what it
-// gives up itself on top.
+// postSSE takes one message. Its response goes over the stream. The restrictions of
+// the request that opened the stream and those of this request both apply.
 func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	a.Transport = "sse"
 	c := h.conns.find(r.URL.Query().Get("sessionId"), a)
 	if c == nil {
-		say(w, http.StatusNotFound, "there is no such session, or it has ended; open /sse again")
+		writeText(w, http.StatusNotFound, "there is no such session, or it has ended; open /sse again")
 		return
 	}
 	if !isJSON(r) {
-		say(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+		writeText(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
 		return
 	}
 	raw, ok := h.body(w, r)
@@ -113,7 +112,7 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	c.take(raw, h.Server.within(c.session.access, a.Narrow))
+	c.receive(raw, h.Server.narrow(c.session.access, a.Narrow))
 }
 
 // isJSON reports whether the body is declared as JSON. A web page cannot send that

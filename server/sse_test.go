@@ -65,21 +65,27 @@ func TestSSEIsAsSafeAsTheRest(t *testing.T) {
 		method string
 		status int
 	}{
-		"another caller":            {func(v *visitor) { v.token = "bob" }, "POST", 404},
-		"another token":             {func(v *visitor) { v.token = "alice2" }, "POST", 404},
-		"no token":                  {func(v *visitor) { v.token = "" }, "POST", 401},
-		"another path":              {func(v *visitor) { v.path = strings.Replace(v.path, "/message", "/message/readonly", 1) }, "POST", 404},
-		"a session from thin air":   {func(v *visitor) { v.path = "/message?sessionId=AAAA" }, "POST", 404},
-		"no session":                {func(v *visitor) { v.path = "/message" }, "POST", 404},
-		"a session of another kind": {func(v *visitor) { v.path = "/message?sessionId=" + elsewhere.session }, "POST", 404},
-		"plain text":                {func(v *visitor) { v.header = map[string]string{"Content-Type": "text/plain"} }, "POST", 415},
-		"a page from elsewhere":     {func(v *visitor) { v.header = map[string]string{"Origin": evil} }, "POST", 403},
-		"a stream for evil":         {func(v *visitor) { v.path = "/sse"; v.header = map[string]string{"Origin": evil} }, "GET", 403},
-		"a stream without a token":  {func(v *visitor) { v.path, v.token = "/sse", "" }, "GET", 401},
-		"a stream that is JSON":     {func(v *visitor) { v.path = "/sse"; v.header = map[string]string{"Accept": "application/json"} }, "GET", 406},
-		"a profile of others":       {func(v *visitor) { v.path, v.token = "/sse/full", "reader" }, "GET", 403},
-		"a profile of nobody":       {func(v *visitor) { v.path = "/sse/nobody" }, "GET", 404},
-		"too long a message":        {func(v *visitor) { v.header = map[string]string{"X-Padded": "1"} }, "POST", 413},
+		"another caller": {func(v *visitor) { v.token = "bob" }, "POST", 404},
+		"another token":  {func(v *visitor) { v.token = "alice2" }, "POST", 404},
+		"no token":       {func(v *visitor) { v.token = "" }, "POST", 401},
+		"another path": {func(v *visitor) {
+			v.path = strings.Replace(v.path, "/message",
+				"/message/readonly", 1)
+		}, "POST", 404},
+		"a session from thin air": {func(v *visitor) { v.path = "/message?sessionId=AAAA" }, "POST", 404},
+		"no session":              {func(v *visitor) { v.path = "/message" }, "POST", 404},
+		"a session of another kind": {func(v *visitor) { v.path = "/message?sessionId=" + elsewhere.session }, "POST",
+			404},
+		"plain text": {func(v *visitor) { v.header = map[string]string{"Content-Type": "text/plain"} },
+			"POST", 415},
+		"a page from elsewhere": {func(v *visitor) { v.header = map[string]string{"Origin": evil} }, "POST", 403},
+		"a stream for evil": {func(v *visitor) { v.path = "/sse"; v.header = map[string]string{"Origin": evil} },
+			"GET", 403},
+		"a stream without a token": {func(v *visitor) { v.path, v.token = "/sse", "" }, "GET", 401},
+		"a stream that is JSON":    {func(v *visitor) { v.path = "/sse"; v.header = map[string]string{"Accept": "application/json"} }, "GET", 406},
+		"a profile of others":      {func(v *visitor) { v.path, v.token = "/sse/full", "reader" }, "GET", 403},
+		"a profile of nobody":      {func(v *visitor) { v.path = "/sse/nobody" }, "GET", 404},
+		"too long a message":       {func(v *visitor) { v.header = map[string]string{"X-Padded": "1"} }, "POST", 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := *alice
@@ -142,7 +148,8 @@ func TestAStreamThatIsOverIsNotWrittenTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.end()
-	if err := out.send([]byte(`{"n":2}`)); !errors.Is(err, errStreamOver) || strings.Contains(w.body.String(), `{"n":2}`) {
+	if err := out.send([]byte(`{"n":2}`)); !errors.Is(err, errStreamOver) ||
+		strings.Contains(w.body.String(), `{"n":2}`) {
 		t.Errorf("got %v, wrote %q", err, w.body.String())
 	}
 }
@@ -155,7 +162,7 @@ func TestSSEConnectionsAreBounded(t *testing.T) {
 	}
 	v := s.visitor("alice")
 	v.path = "/sse"
-	if e := v.listen(t, ""); e.status != http.StatusServiceUnavailable { // and not do: it would wait for the end
+	if e := v.listen(t, ""); e.status != http.StatusServiceUnavailable { // listen would wait for the end of the stream
 		t.Errorf("the fourth got %d", e.status)
 	}
 	if _, bob := s.openSSE(t, "bob", "/sse"); bob.post(ping("1")).status != http.StatusAccepted {

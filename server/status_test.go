@@ -88,20 +88,28 @@ func TestHeadersAndBodiesAgree(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":"x","method":"server/discover","params":{` + meta + `}}`
 	}
 	checkStatuses(t, map[string]statusCase{
-		"discover":                   {discover, bare(meta(newest, "{}")), 200, 0, nil},
-		"discover, nobody in person": {discover, bare(fmt.Sprintf("%q:{%q:%s,%q:{}}", "_meta", mcp.MetaKeyProtocolVersion, newest, mcp.MetaKeyClientCapabilities)), 200, 0, nil},
-		"no params":                  {discover, bare(""), 400, mcp.INVALID_PARAMS, nil},
-		"no version in the body":     {discover, bare(meta("", "{}")), 400, mcp.INVALID_PARAMS, nil},
-		"no capabilities":            {discover, bare(meta(newest, "")), 400, mcp.INVALID_PARAMS, nil},
-		"no version in the header":   {map[string]string{mcp.HeaderMethod: "server/discover"}, bare(meta(newest, "{}")), 400, mcp.HEADER_MISMATCH, nil},
-		"two versions":               {discover, bare(meta(`"v999.0.0"`, "{}")), 400, mcp.HEADER_MISMATCH, nil},
-		"a version of nobody":        {heading("server/discover", mcp.HeaderProtocolVersion, "v999.0.0"), bare(meta(`"v999.0.0"`, "{}")), 400, mcp.UNSUPPORTED_PROTOCOL_VERSION, map[string]any{"requested": "v999.0.0", "supported": allRevisions()}},
-		"no method in the header":    {noMethod, stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH, nil},
-		"another method":             {list, stateless("prompts/list", ""), 400, mcp.HEADER_MISMATCH, nil},
-		"a method in capitals":       {heading("TOOLS/LIST"), stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH, nil},
-		"no name in the header":      {heading("tools/call"), stateless("tools/call", `"name":"test_simple_text",`), 400, mcp.HEADER_MISMATCH, nil},
-		"another name":               {calling("test_image_content"), stateless("tools/call", `"name":"test_simple_text",`), 400, mcp.HEADER_MISMATCH, nil},
-		"resuming a stream":          {heading("tools/list", mcp.HeaderLastEventID, "7"), stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH, nil},
+		"discover": {discover, bare(meta(newest, "{}")), 200, 0, nil},
+		"discover, nobody in person": {discover, bare(fmt.Sprintf("%q:{%q:%s,%q:{}}", "_meta",
+			mcp.MetaKeyProtocolVersion, newest, mcp.MetaKeyClientCapabilities)), 200, 0, nil},
+		"no params":              {discover, bare(""), 400, mcp.INVALID_PARAMS, nil},
+		"no version in the body": {discover, bare(meta("", "{}")), 400, mcp.INVALID_PARAMS, nil},
+		"no capabilities":        {discover, bare(meta(newest, "")), 400, mcp.INVALID_PARAMS, nil},
+		"no version in the header": {map[string]string{mcp.HeaderMethod: "server/discover"}, bare(meta(newest, "{}")),
+			400, mcp.HEADER_MISMATCH, nil},
+		"two versions": {discover, bare(meta(`"v999.0.0"`, "{}")), 400, mcp.HEADER_MISMATCH, nil},
+		"a version of nobody": {heading("server/discover", mcp.HeaderProtocolVersion, "v999.0.0"),
+			bare(meta(`"v999.0.0"`, "{}")), 400, mcp.UNSUPPORTED_PROTOCOL_VERSION,
+			map[string]any{"requested": "v999.0.0", "supported": allRevisions()}},
+		"no method in the header": {noMethod, stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH, nil},
+		"another method":          {list, stateless("prompts/list", ""), 400, mcp.HEADER_MISMATCH, nil},
+		"a method in capitals": {heading("TOOLS/LIST"), stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH,
+			nil},
+		"no name in the header": {heading("tools/call"), stateless("tools/call", `"name":"test_simple_text",`), 400,
+			mcp.HEADER_MISMATCH, nil},
+		"another name": {calling("test_image_content"), stateless("tools/call", `"name":"test_simple_text",`), 400,
+			mcp.HEADER_MISMATCH, nil},
+		"resuming a stream": {heading("tools/list", mcp.HeaderLastEventID, "7"), stateless("tools/list", ""), 400,
+			mcp.HEADER_MISMATCH, nil},
 	})
 }
 
@@ -123,20 +131,30 @@ func TestStatelessNotificationsNeedNoMeta(t *testing.T) {
 
 func TestStatelessStatuses(t *testing.T) {
 	checkStatuses(t, map[string]statusCase{
-		"a method of nobody":  {heading("unknown/method"), stateless("unknown/method", ""), 404, mcp.METHOD_NOT_FOUND, nil},
-		"initialize":          {heading("initialize"), stateless("initialize", ""), 404, mcp.METHOD_NOT_FOUND, nil},
-		"ping":                {heading("ping"), stateless("ping", ""), 404, mcp.METHOD_NOT_FOUND, nil},
-		"logging/setLevel":    {heading("logging/setLevel"), stateless("logging/setLevel", `"level":"info",`), 404, mcp.METHOD_NOT_FOUND, nil},
-		"resources/subscribe": {heading("resources/subscribe"), stateless("resources/subscribe", `"uri":"test://static-text",`), 404, mcp.METHOD_NOT_FOUND, nil},
-		"a tool":              {calling("test_simple_text"), stateless("tools/call", `"name":"test_simple_text",`), 200, 0, nil},
-		"a tool that fails":   {calling("test_error_handling"), stateless("tools/call", `"name":"test_error_handling",`), 200, 0, nil},
-		"a tool of nobody":    {calling("nothing"), stateless("tools/call", `"name":"nothing",`), 400, mcp.INVALID_PARAMS, nil},
+		"a method of nobody": {heading("unknown/method"), stateless("unknown/method", ""), 404, mcp.METHOD_NOT_FOUND,
+			nil},
+		"initialize": {heading("initialize"), stateless("initialize", ""), 404, mcp.METHOD_NOT_FOUND, nil},
+		"ping":       {heading("ping"), stateless("ping", ""), 404, mcp.METHOD_NOT_FOUND, nil},
+		"logging/setLevel": {heading("logging/setLevel"), stateless("logging/setLevel", `"level":"info",`), 404,
+			mcp.METHOD_NOT_FOUND, nil},
+		"resources/subscribe": {heading("resources/subscribe"),
+			stateless("resources/subscribe", `"uri":"test://static-text",`), 404, mcp.METHOD_NOT_FOUND, nil},
+		"a tool": {calling("test_simple_text"), stateless("tools/call", `"name":"test_simple_text",`), 200,
+			0, nil},
+		"a tool that fails": {calling("test_error_handling"), stateless("tools/call", `"name":"test_error_handling",`),
+			200, 0, nil},
+		"a tool of nobody": {calling("nothing"), stateless("tools/call", `"name":"nothing",`), 400, mcp.INVALID_PARAMS,
+			nil},
 		"a capability that is missing": {calling("test_missing_capability"),
-			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"test_missing_capability",` + meta(newest, "{}") + `}}`,
-			400, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, map[string]any{"requiredCapabilities": map[string]any{"sampling": map[string]any{}}}},
+			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"test_missing_capability",` +
+				meta(newest, "{}") + `}}`,
+			400, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY,
+			map[string]any{"requiredCapabilities": map[string]any{"sampling": map[string]any{}}}},
 		"a resource of nobody": {heading("resources/read", mcp.HeaderName, "test://nothing"),
-			stateless("resources/read", `"uri":"test://nothing",`), 400, mcp.INVALID_PARAMS, map[string]any{"uri": "test://nothing"}},
-		"a made-up state": {calling("test_simple_text"), stateless("tools/call", `"name":"test_simple_text","requestState":"bm8",`), 400, mcp.INVALID_PARAMS, nil},
+			stateless("resources/read", `"uri":"test://nothing",`), 400, mcp.INVALID_PARAMS,
+			map[string]any{"uri": "test://nothing"}},
+		"a made-up state": {calling("test_simple_text"),
+			stateless("tools/call", `"name":"test_simple_text","requestState":"bm8",`), 400, mcp.INVALID_PARAMS, nil},
 	})
 }
 
@@ -144,12 +162,17 @@ func TestStatelessStatuses(t *testing.T) {
 func TestArgumentsAndTheirHeadersAgree(t *testing.T) {
 	region := stateless("tools/call", `"name":"test_param_header","arguments":{"region":"eu-west"},`)
 	checkStatuses(t, map[string]statusCase{
-		"an argument and its header":      {calling("test_param_header", "Mcp-Param-Region", "eu-west"), region, 200, 0, nil},
-		"an argument and its header, b64": {calling("test_param_header", "Mcp-Param-Region", "=?base64?ZXUtd2VzdA==?="), region, 200, 0, nil},
-		"an argument without its header":  {calling("test_param_header"), region, 400, mcp.HEADER_MISMATCH, nil},
-		"an argument with another header": {calling("test_param_header", "Mcp-Param-Region", "us"), region, 400, mcp.HEADER_MISMATCH, nil},
-		"an argument, bad base64":         {calling("test_param_header", "Mcp-Param-Region", "=?base64?!?="), region, 400, mcp.HEADER_MISMATCH, nil},
-		"a header without its argument":   {calling("test_param_header", "Mcp-Param-Region", "eu"), stateless("tools/call", `"name":"test_param_header","arguments":{},`), 400, mcp.HEADER_MISMATCH, nil},
+		"an argument and its header": {calling("test_param_header", "Mcp-Param-Region", "eu-west"), region, 200, 0,
+			nil},
+		"an argument and its header, b64": {calling("test_param_header", "Mcp-Param-Region", "=?base64?ZXUtd2VzdA==?="),
+			region, 200, 0, nil},
+		"an argument without its header": {calling("test_param_header"), region, 400, mcp.HEADER_MISMATCH, nil},
+		"an argument with another header": {calling("test_param_header", "Mcp-Param-Region", "us"), region, 400,
+			mcp.HEADER_MISMATCH, nil},
+		"an argument, bad base64": {calling("test_param_header", "Mcp-Param-Region", "=?base64?!?="), region, 400,
+			mcp.HEADER_MISMATCH, nil},
+		"a header without its argument": {calling("test_param_header", "Mcp-Param-Region", "eu"),
+			stateless("tools/call", `"name":"test_param_header","arguments":{},`), 400, mcp.HEADER_MISMATCH, nil},
 	})
 }
 
@@ -188,11 +211,17 @@ func TestOldStatuses(t *testing.T) {
 		"a session that has ended":  {gone, ping, 404, mcp.INVALID_REQUEST},
 		"a version of nobody":       {&odd, ping, 400, mcp.INVALID_REQUEST},
 		"no JSON":                   {open, `{"jsonrpc":`, 400, mcp.PARSE_ERROR},
-		"a method of nobody":        {open, `{"jsonrpc":"2.0","id":"x","method":"unknown/method"}`, 200, mcp.METHOD_NOT_FOUND},
-		"a tool of nobody":          {open, callLine(`"x"`, "nothing", "{}"), 200, mcp.INVALID_PARAMS},
-		"a resource of nobody":      {open, `{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{"uri":"test://no"}}`, 200, mcp.RESOURCE_NOT_FOUND},
-		"a level":                   {open, `{"jsonrpc":"2.0","id":"x","method":"logging/setLevel","params":{"level":"info"}}`, 200, 0},
-		"a subscription":            {open, `{"jsonrpc":"2.0","id":"x","method":"resources/subscribe","params":{"uri":"test://watched-resource"}}`, 200, 0},
+		"a method of nobody": {open, `{"jsonrpc":"2.0","id":"x","method":"unknown/method"}`, 200,
+			mcp.METHOD_NOT_FOUND},
+		"a tool of nobody": {open, callLine(`"x"`, "nothing", "{}"), 200, mcp.INVALID_PARAMS},
+		"a resource of nobody": {open,
+			`{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{"uri":"test://no"}}`, 200,
+			mcp.RESOURCE_NOT_FOUND},
+		"a level": {open, `{"jsonrpc":"2.0","id":"x","method":"logging/setLevel","params":{"level":"info"}}`,
+			200, 0},
+		"a subscription": {open,
+			`{"jsonrpc":"2.0","id":"x","method":"resources/subscribe","params":{"uri":"test://watched-resource"}}`, 200,
+			0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := test.from.post(test.body)
@@ -246,12 +275,14 @@ func TestRoundTrips(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	call := func(tool, more string) string {
 		t.Helper()
-		return v.modern("tools/call", tool).post(stateless("tools/call", fmt.Sprintf(`"name":%q,"arguments":{},%s`, tool, more))).body
+		return v.modern("tools/call", tool).post(stateless("tools/call",
+			fmt.Sprintf(`"name":%q,"arguments":{},%s`, tool, more))).body
 	}
 	ask := func(tool, more string) (state string) {
 		t.Helper()
 		answer := call(tool, more)
-		if state, _ = at(t, answer, "result", "requestState").(string); state == "" || at(t, answer, "result", "resultType") != "input_required" {
+		if state, _ = at(t, answer, "result", "requestState").(string); state == "" ||
+			at(t, answer, "result", "resultType") != "input_required" {
 			t.Fatalf("%s asked nothing: %s", tool, answer)
 		}
 		return state
@@ -275,7 +306,8 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%s: got %s", what, got)
 		}
 	}
-	ask(name, `"inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}},`) // Answers without a state are to no question
+	// Answers without a state are to no question
+	ask(name, `"inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}},`)
 	ask(name, `"inputResponses":{"user_name":12345},`)
 	ask(name, reply("wrong_key", `{}`, ask(name, "")))
 
@@ -294,7 +326,8 @@ func TestTheStatelessEraHasOnlyPost(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	v.version = "2026-07-28"
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		if a := v.do(t.Context(), method, ""); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != http.MethodPost {
+		if a := v.do(t.Context(), method, ""); a.status != http.StatusMethodNotAllowed ||
+			a.header.Get("Allow") != http.MethodPost {
 			t.Errorf("%s got %d, Allow %q", method, a.status, a.header.Get("Allow"))
 		}
 	}
@@ -314,7 +347,8 @@ func TestListenersHearWhatTheyAskedFor(t *testing.T) {
 	}
 	hear("notifications/subscriptions/acknowledged")
 	for _, tool := range []string{"test_trigger_tool_change", "test_trigger_prompt_change"} {
-		if a := v.modern("tools/call", tool).post(modernLine("5", "tools/call", fmt.Sprintf(`"name":%q`, tool))); a.status != http.StatusOK {
+		if a := v.modern("tools/call", tool).post(modernLine("5", "tools/call",
+			fmt.Sprintf(`"name":%q`, tool))); a.status != http.StatusOK {
 			t.Fatalf("%s got %d %s", tool, a.status, a.body)
 		}
 	}

@@ -21,7 +21,7 @@ type Stdio struct {
 }
 
 // Serve reads until the end of input or of ctx, or until a write fails, and
-// returns when all calls have ended or the grace time is over. It closes in.
+// returns when all calls have ended or the grace time has passed. It closes in.
 func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ended := make(chan error, 2)
 	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
@@ -45,7 +45,7 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 		long := (*jsonrpc.LongLine)(nil)
 		switch {
 		case err == nil:
-			c.take(line, t.Access)
+			c.receive(line, t.Access)
 		case errors.As(err, &long):
 			c.send(jsonrpc.Failure(long.ID(),
 				jsonrpc.Errorf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
@@ -57,8 +57,8 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 	}
 }
 
-// An outlet is an output that says when it is broken. A write that fails is
-// the last: see jsonrpc.LineWriter.
+// An outlet is a writer that reports its first error on a channel. jsonrpc.LineWriter
+// does not write again after an error.
 type outlet struct {
 	io.Writer
 	broken chan<- error // has room for one

@@ -54,7 +54,8 @@ func ours(t *testing.T, kind string) *target {
 }
 
 func (b *testServer) target(t *testing.T, more func(*target)) *target {
-	g := &target{patience: hang, silence: 200 * time.Millisecond, started: b.started, stopped: b.stopped, release: b.release}
+	g := &target{patience: hang, silence: 200 * time.Millisecond, started: b.started, stopped: b.stopped,
+		release: b.release}
 	g.change = func() {
 		if err := b.Apply(testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})); err != nil {
 			t.Error(err)
@@ -67,7 +68,8 @@ func (b *testServer) target(t *testing.T, more func(*target)) *target {
 // stock starts a transport as mcp-go comes with it.
 func stock(t *testing.T, kind string) *target {
 	t.Helper()
-	g := &target{patience: time.Second, silence: hang, started: make(chan string, 1000), stopped: make(chan string, 1000), release: make(chan struct{})}
+	g := &target{patience: time.Second, silence: hang, started: make(chan string, 1000),
+		stopped: make(chan string, 1000), release: make(chan struct{})}
 	m := g.stockServer()
 	g.change = func() { m.DeleteTools("echo") }
 	if kind == "stdio" {
@@ -109,7 +111,8 @@ func stock(t *testing.T, kind string) *target {
 // stockServer has the tools of testTools that the probes use, written the way
 // mcp-go's documentation shows.
 func (g *target) stockServer() *mcpserver.MCPServer {
-	m := mcpserver.NewMCPServer("stock", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithPromptCapabilities(true), mcpserver.WithElicitation())
+	m := mcpserver.NewMCPServer("stock", "1", mcpserver.WithToolCapabilities(true),
+		mcpserver.WithPromptCapabilities(true), mcpserver.WithElicitation())
 	add := func(name string, do func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
 		m.AddTool(mcp.NewTool(name, mcp.WithString("text"), mcp.WithNumber("n")), do)
 	}
@@ -130,7 +133,8 @@ func (g *target) stockServer() *mcpserver.MCPServer {
 	add("chatty", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range 3 {
 			err := mcpserver.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/progress",
-				map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i + 1, "message": r.GetString("text", "")})
+				map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i + 1,
+					"message": r.GetString("text", "")})
 			if err != nil {
 				return nil, err
 			}
@@ -141,9 +145,11 @@ func (g *target) stockServer() *mcpserver.MCPServer {
 		return nil, fmt.Errorf("opening /srv/private/x: %w", errors.New("denied"))
 	})
 	add("launch", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if said := mcpserver.ElicitationResponse(r.Params.InputResponses, approvalKey); said == nil || said.Action != mcp.ElicitationResponseActionAccept {
+		if said := mcpserver.ElicitationResponse(r.Params.InputResponses, approvalKey); said == nil ||
+			said.Action != mcp.ElicitationResponseActionAccept {
 			return mcpserver.NewInputRequestBuilder("asked").Elicit(approvalKey, mcp.ElicitationParams{
-				Message: "Launch?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"decision": map[string]any{"type": "string"}}},
+				Message: "Launch?", RequestedSchema: map[string]any{"type": "object",
+					"properties": map[string]any{"decision": map[string]any{"type": "string"}}},
 			}).ToolResult(), nil
 		}
 		return mcp.NewToolResultText("launched " + r.GetString("text", "")), nil

@@ -108,7 +108,8 @@ func TestCancelStorm(t *testing.T) {
 	for i := range calls {
 		w.send(callLine(strconv.Itoa(i), "slow", fmt.Sprintf(`{"text":"%d"}`, i)))
 		if i%2 == 1 { // at once, or when others have come in between
-			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i-2*rand.IntN(min(i/2+1, 20))))
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`,
+				i-2*rand.IntN(min(i/2+1, 20))))
 		}
 	}
 	for i := 1; i < calls; i += 2 {
@@ -147,7 +148,8 @@ func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := b.Call(ctx, Request{Access: testAccess(), Tool: "change", Args: []byte(`{}`)})
-	if entries := b.audit.all(); !a.Result.Failed || len(entries) != 1 || entries[0].Phase == audit.Intent || entries[0].Outcome != "cancelled" {
+	if entries := b.audit.all(); !a.Result.Failed || len(entries) != 1 || entries[0].Phase == audit.Intent ||
+		entries[0].Outcome != "cancelled" {
 		t.Errorf("got %q, the journal says %+v", a.Result.Text(), entries)
 	}
 }
@@ -160,7 +162,8 @@ func TestReloadStorm(t *testing.T) {
 	w := dial(t, b)
 	w.send(handshake("2025-11-25", "{}")...)
 	w.next()
-	with, without := testSettings(t, b.Config.Tools, policy.Rules{}), testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})
+	with, without := testSettings(t, b.Config.Tools, policy.Rules{}),
+		testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})
 	with.Limits.Queued, without.Limits.Queued = 500, 500
 	ctx, stop := context.WithCancel(t.Context())
 	var storm sync.WaitGroup
@@ -195,7 +198,8 @@ func TestReloadStorm(t *testing.T) {
 	}
 	stop()
 	storm.Wait()
-	if counts["done"] == 0 || counts["refused"] == 0 || counts[mcp.MethodNotificationToolsListChanged] == 0 || counts["done"]+counts["refused"] != calls {
+	if counts["done"] == 0 || counts["refused"] == 0 || counts[mcp.MethodNotificationToolsListChanged] == 0 ||
+		counts["done"]+counts["refused"] != calls {
 		t.Errorf("counted %v", counts)
 	}
 	for _, line := range w.rest() {
@@ -215,14 +219,16 @@ func TestAClientThatNeverReads(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20, Grace: 5 * time.Second}.Serve(ctx, inR, outW)
+			ended <- Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20,
+				Grace: 5 * time.Second}.Serve(ctx, inR, outW)
 		}()
 		const most = 3000
 		sent := make(chan int, 1)
 		go func() {
 			n := 0
 			for ; n < most; n++ {
-				if _, err := io.WriteString(inW, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, n)+"\n"); err != nil {
+				if _, err := io.WriteString(inW, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, n)+
+					"\n"); err != nil {
 					break
 				}
 			}
@@ -234,7 +240,8 @@ func TestAClientThatNeverReads(t *testing.T) {
 			t.Errorf("it took all %d requests of a client that reads no answers", most)
 		default:
 		}
-		if a := callTool(t, b, "echo", `{"text":"others"}`, func(r *Request) { r.Caller.Session = "other" }); a.Result.Text() != "others0" {
+		if a := callTool(t, b, "echo", `{"text":"others"}`,
+			func(r *Request) { r.Caller.Session = "other" }); a.Result.Text() != "others0" {
 			t.Errorf("another client got %+v", a)
 		}
 		begun := time.Now()

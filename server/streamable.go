@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -20,7 +21,7 @@ import (
 // post takes one message, or a batch, of either era.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	if !isJSON(r) {
-		say(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+		writeText(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
 		return
 	}
 	raw, ok := h.body(w, r)
@@ -28,8 +29,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	if items, ok := jsonrpc.Batch(raw); ok {
-		h.old(w, r, a, &jsonrpc.Message{}, func(ctx context.Context, s *session, out *stream) []byte {
-			return s.batched(ctx, items, narrowed(s, a), out.sender())
+		h.serveSession(w, r, a, &jsonrpc.Message{}, func(ctx context.Context, s *session, out *stream) []byte {
+			return s.handleBatch(ctx, items, narrowed(s, a), out.sender())
 		})
 		return
 	}
@@ -38,20 +39,20 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	case broken != nil:
 		h.refuse(w, http.StatusBadRequest, m, broken)
 	case m.Modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
-		h.modern(w, r, a, m)
+		h.serveStateless(w, r, a, m)
 	default:
-		h.old(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
+		h.serveSession(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
 			return s.handle(ctx, m, narrowed(s, a), out.sender())
 		})
 	}
 }
 
-// body reads the whole body, in bounded memory and in the time that it was
-// given at the door.
+// body reads the whole body, up to MaxMessage bytes and within the deadline that
+// setDeadlines set.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxMessage))
 	if err == nil {
-		// Without this the end of the time would look like the client's going.
+		// Otherwise net/http would take the deadline for a disconnected client.
 		if err = http.NewResponseController(w).SetReadDeadline(time.Time{}); err == nil {
 			return raw, true
 		}
@@ -68,15 +69,15 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 
 const bodyLimit = 30 * time.Second
 
-// narrowed is the access of a session, with the wishes of this one request.
+// narrowed returns the access of a session with the restrictions of this request.
 func narrowed(s *session, a Access) Access {
 	own := s.access
 	own.Narrow = a.Narrow
 	return own
 }
 
-// Modern serves the stateless era: the request says everything itself.
-func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) {
+// serveStateless serves the stateless era: a request needs no session.
+func (h *HTTP) serveStateless(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) {
 	broken := checkModernHeaders(r.Header, m)
 	if broken == nil {
 		broken = h.Server.checkMirrored(r.Header, m, a)
@@ -94,37 +95,39 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *jsonr
 	}
 	s, out := h.Server.newSession(a), newStream(w, r)
 	if m.Method == string(mcp.MethodSubscriptionsListen) {
-		out.finish(h.listening(r, s, m, a, out), true)
+		out.finish(h.serveSubscription(r, s, m, a, out), true)
 		return
 	}
 	out.finish(s.handle(r.Context(), m, a, out.sender()), true)
 }
 
-// listening carries a subscription, which may last for days.
-func (h *HTTP) listening(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) []byte {
-	h.Server.hear(s)
+// serveSubscription serves a subscriptions/listen request, which may stay open for
+// days.
+func (h *HTTP) serveSubscription(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) []byte {
+	h.Server.addSession(s)
 	defer s.close()
-	defer h.Server.unhear(s)
+	defer h.Server.removeSession(s)
 	ctx, stop := context.WithCancel(r.Context())
 	over := make(chan struct{})
 	var tending sync.WaitGroup
 	tending.Go(func() {
 		defer stop()
-		out.tend(h.admitted(r), over, nil)
+		out.watch(h.stillAuthorized(r), over, nil)
 	})
 	defer tending.Wait()
 	defer close(over)
 	return s.handle(ctx, m, a, out.sender())
 }
 
-// checkModernHeaders holds the headers of a request against its body: what
-// stands between us and the client decides by the headers.
+// checkModernHeaders checks that the headers of a request match its body, because
+// proxies decide by the headers.
 func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	version := header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case header.Get(mcp.HeaderLastEventID) != "":
 		return jsonrpc.Errorf(mcp.HEADER_MISMATCH,
-			"streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
+			"streams cannot be resumed in protocol %s; send the request again with a new id",
+			mcp.ProtocolVersion20260728)
 	case version == "":
 		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
 	case m.Meta.Version == "" && m.ID == nil:
@@ -147,8 +150,8 @@ func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// checkMirrored holds the headers against the arguments that a tool wants in
-// both. A tool that the caller does not see is left to the pipeline.
+// checkMirrored checks that headers match the arguments that a tool wants in both.
+// It ignores tools that the caller may not see: Call refuses them.
 func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access) *jsonrpc.Error {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return nil
@@ -169,9 +172,9 @@ func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access)
 	return nil
 }
 
-// old serves the eras with sessions: initialize opens one, everything else
-// names it.
-func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message,
+// serveSession serves the eras with sessions: initialize opens a session, all other
+// requests name it.
+func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message,
 	handle func(context.Context, *session, *stream) []byte) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
 		h.refuse(w, http.StatusBadRequest, m,
@@ -193,15 +196,15 @@ func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.
 	}
 	out := newStream(w, r)
 	reply := handle(r.Context(), s, out)
-	if opened && s.facts().version == "" {
+	if opened && s.clientInfo().version == "" {
 		h.sessions.drop(s) // the handshake failed
 		w.Header().Del(mcp.HeaderSessionID)
 	}
 	out.finish(reply, false)
 }
 
-// Session finds the session that r names. One that belongs to another caller
-// or another path does not exist for this one.
+// session returns the session that r names, or writes an error and returns nil. It
+// does not find sessions of other callers or other paths.
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) *session {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
@@ -217,11 +220,11 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *json
 	return s
 }
 
-// get opens the stream for what answers no request.
+// get opens the stream for messages that are not responses.
 func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		w.Header().Set("Allow", http.MethodPost)
-		say(w, http.StatusMethodNotAllowed, "this protocol revision has no GET; use subscriptions/listen")
+		writeText(w, http.StatusMethodNotAllowed, "this protocol revision has no GET; use subscriptions/listen")
 		return
 	}
 	s := h.session(w, r, a, nil)
@@ -230,25 +233,25 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 	out := newStream(w, r)
 	if !out.accepted {
-		say(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
+		writeText(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
 		return
 	}
 	if !s.openPush(out.send) {
-		say(w, http.StatusConflict, "this session has such a stream already")
+		writeText(w, http.StatusConflict, "this session has such a stream already")
 		return
 	}
 	defer out.end()
 	defer s.closePush()
-	h.Server.hear(s)
-	defer h.Server.unhear(s)
-	out.stay(h.admitted(r), h.Server.closing.Done(), s.ended)
+	h.Server.addSession(s)
+	defer h.Server.removeSession(s)
+	out.hold(h.stillAuthorized(r), h.Server.closing.Done(), s.ended)
 }
 
 // delete ends a session.
 func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		w.Header().Set("Allow", http.MethodPost)
-		say(w, http.StatusMethodNotAllowed, "this protocol revision has no sessions to end")
+		writeText(w, http.StatusMethodNotAllowed, "this protocol revision has no sessions to end")
 		return
 	}
 	if s := h.session(w, r, a, nil); s != nil {
@@ -257,13 +260,12 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 }
 
-// refuse answers on the level of the protocol, with the status that says the
-// same to everything in between.
+// refuse writes a JSON-RPC error with an HTTP status.
 func (h *HTTP) refuse(w http.ResponseWriter, status int, m *jsonrpc.Message, f *jsonrpc.Error) {
 	if m == nil {
 		m = &jsonrpc.Message{}
 	}
-	hurry(w)
+	setWriteDeadline(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if _, err := w.Write(h.Server.refusal(m.ID, f)); err != nil {
@@ -271,7 +273,7 @@ func (h *HTTP) refuse(w http.ResponseWriter, status int, m *jsonrpc.Message, f *
 	}
 }
 
-// statusOf is the HTTP status that the stateless era prescribes for a reply.
+// statusOf returns the HTTP status that the stateless era requires for an error code.
 func statusOf(code int) int {
 	switch code {
 	case mcp.METHOD_NOT_FOUND:
@@ -281,4 +283,188 @@ func statusOf(code int) int {
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
+}
+
+// A stream writes the response to one HTTP request: a single JSON document, or an
+// event stream if a message has to be sent before the result.
+type stream struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	gone     <-chan struct{}
+	accepted bool // the client takes event streams
+
+	mu     sync.Mutex
+	events bool // it has become a stream of events
+	ended  bool // the request has been dealt with, and w is no longer ours
+}
+
+var errStreamOver = errors.New("the stream has ended")
+
+// end must be called before the handler of the request returns, if another
+// goroutine may still hold the stream.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	setWriteDeadline(s.w)
+}
+
+const (
+	// writeLimit is how long a client may leave a message unread.
+	writeLimit = 30 * time.Second
+	// keepAlive is the interval of keep-alive comments on an idle stream, so that
+	// proxies do not close it.
+	keepAlive = 20 * time.Second
+)
+
+func newStream(w http.ResponseWriter, r *http.Request) *stream {
+	accept := r.Header.Get("Accept")
+	control := http.NewResponseController(w)
+	if r.ProtoMajor > 1 {
+		// The time before the first message may be long, and HTTP/2 ends a stream
+		// at its deadline even if nothing is being written. An error means that
+		// there is no deadline.
+		_ = control.SetWriteDeadline(time.Time{})
+	}
+	return &stream{
+		w: w, control: control, gone: r.Context().Done(),
+		accepted: accept == "" || strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "*/*"),
+	}
+}
+
+// sender returns the function that sends messages before the response. It is nil
+// for a client that does not accept event streams: it gets no progress and no
+// questions.
+func (s *stream) sender() func(msg []byte) error {
+	if !s.accepted {
+		return nil
+	}
+	return s.send
+}
+
+func (s *stream) send(msg []byte) error { return s.event("", msg) }
+
+func (s *stream) event(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errStreamOver
+	}
+	s.open()
+	var b bytes.Buffer
+	if name != "" {
+		b.WriteString("event: " + name + "\n")
+	}
+	b.WriteString("data: ")
+	b.Write(data) // JSON as we write it has no line breaks
+	b.WriteString("\n\n")
+	return s.write(b.Bytes())
+}
+
+// open turns the response into a stream of events.
+func (s *stream) open() {
+	if s.events {
+		return
+	}
+	s.events = true
+	header := s.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	s.w.WriteHeader(http.StatusOK)
+}
+
+func (s *stream) write(b []byte) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write(b); err != nil {
+		return err
+	}
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	// HTTP/2 ends a stream when its deadline passes, written to or not.
+	return s.control.SetWriteDeadline(time.Time{})
+}
+
+// finish sends the response. It is nil if the request was cancelled or held only
+// notifications.
+func (s *stream) finish(reply []byte, modern bool) {
+	s.mu.Lock()
+	events := s.events
+	s.mu.Unlock()
+	setWriteDeadline(s.w)
+	switch {
+	case reply == nil && events:
+	case reply == nil:
+		s.w.WriteHeader(http.StatusAccepted)
+	case events:
+		_ = s.event("", reply) // if this fails, the client has gone
+		setWriteDeadline(s.w)
+	default:
+		s.w.Header().Set("Content-Type", "application/json")
+		if modern {
+			s.w.WriteHeader(statusOf(errorCode(reply)))
+		}
+		_, _ = s.w.Write(reply) // likewise
+	}
+}
+
+// errorCode returns the code of an error response, or 0 for a result.
+func errorCode(reply []byte) int {
+	if !bytes.Contains(reply[:min(len(reply), 300)], []byte(`,"error":`)) {
+		return 0
+	}
+	var answer struct{ Error struct{ Code int } }
+	if json.Unmarshal(reply, &answer) != nil {
+		return 0
+	}
+	return answer.Error.Code
+}
+
+// hold opens an event stream and keeps it open until the client disconnects, end
+// or other is closed, or the token is no longer valid.
+func (s *stream) hold(admitted func() bool, end, other <-chan struct{}) {
+	s.mu.Lock()
+	s.open()
+	err := s.write([]byte(": hello\n\n"))
+	s.mu.Unlock()
+	if err == nil {
+		s.watch(admitted, end, other)
+	}
+}
+
+// watch sends keep-alives on an open stream and checks its token at the same
+// interval. It returns when the stream has to end.
+func (s *stream) watch(admitted func() bool, end, other <-chan struct{}) {
+	tick := time.NewTicker(keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.gone:
+			return
+		case <-end:
+			return
+		case <-other:
+			return
+		case <-tick.C:
+			if !admitted() || s.sendKeepAlive() != nil {
+				return
+			}
+		}
+	}
+}
+
+// sendKeepAlive sends a keep-alive on a stream of events, unless another goroutine is
+// writing to it.
+func (s *stream) sendKeepAlive() error {
+	if !s.mu.TryLock() {
+		return nil
+	}
+	defer s.mu.Unlock()
+	if !s.events || s.ended {
+		return nil
+	}
+	return s.write([]byte(": still here\n\n"))
 }

@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,7 +24,7 @@ import (
 const maxRounds = 10
 
 // callTool answers tools/call.
-func (x *exchange) callTool(ctx context.Context) []byte {
+func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	m := x.msg
 	if m.Name == "" {
 		return jsonrpc.Failure(m.ID,
@@ -28,26 +32,26 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
-		Can: x.can, Reply: replyOf(m.Call),
+		Can: x.can, Input: replyOf(m.Call),
 	}
 	if m.Meta.Progress != nil {
 		request.Report = x
 	}
 	answer := x.session.server.Call(ctx, request)
-	for round := 0; answer.Ask != nil && (!m.Modern() || !answer.Ask.forClient()); round++ {
+	for round := 0; answer.InputRequest != nil && (!m.Modern() || !answer.InputRequest.forClient()); round++ {
 		if round == maxRounds {
 			return jsonrpc.Failure(m.ID,
 				jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
 		}
-		request.Reply = &Reply{State: answer.Ask.State, Answers: x.collect(ctx, answer.Ask)}
+		request.Input = &InputResponse{State: answer.InputRequest.State, Answers: x.collect(ctx, answer.InputRequest)}
 		answer = x.session.server.Call(ctx, request)
 	}
 	return x.session.server.writeAnswer(m, answer)
 }
 
-// put asks a client of the old era one question after the other. A question
-// without an answer in time has none; the caller decides what that means.
-func (x *exchange) put(ctx context.Context, questions map[string]tool.Question) map[string]json.RawMessage {
+// put asks a client of the legacy era one question after the other. The result
+// lacks the questions that were not answered in time.
+func (x *rpcRequest) put(ctx context.Context, questions map[string]tool.Question) map[string]json.RawMessage {
 	answers := make(map[string]json.RawMessage, len(questions))
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[name]
@@ -75,11 +79,11 @@ func methodFor(to tool.Medium) string {
 
 // can reports whether the client said that questions to m can be answered.
 // The first revision with elicitation declares it with an empty object.
-func (x *exchange) can(m tool.Medium) bool {
+func (x *rpcRequest) can(m tool.Medium) bool {
 	if x.out == nil && !x.msg.Modern() {
 		return false // there is no way to put the question
 	}
-	c := x.facts().capabilities
+	c := x.clientInfo().capabilities
 	switch m {
 	case tool.Person:
 		return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
@@ -91,20 +95,20 @@ func (x *exchange) can(m tool.Medium) bool {
 	return false
 }
 
-// replyOf reads the answers that a call came with, if it was made again.
-func replyOf(c jsonrpc.CallParams) *Reply {
+// replyOf returns the answers that a call was sent with, or nil.
+func replyOf(c jsonrpc.CallParams) *InputResponse {
 	if c.State == "" {
 		return nil
 	}
-	reply := &Reply{State: c.State}
+	reply := &InputResponse{State: c.State}
 	if json.Unmarshal(c.Answers, &reply.Answers) != nil {
 		reply.Answers = nil
 	}
 	return reply
 }
 
-// writeAnswer writes what came of a call, for the era of m.
-func (s *Server) writeAnswer(m *jsonrpc.Message, a Answer) []byte {
+// writeAnswer writes the response to a call, for the era of m.
+func (s *Server) writeAnswer(m *jsonrpc.Message, a Response) []byte {
 	if a.Code != 0 {
 		f := jsonrpc.Errorf(a.Code, "%s", a.Result.Text())
 		if a.Missing != "" {
@@ -112,8 +116,8 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Answer) []byte {
 		}
 		return jsonrpc.Failure(m.ID, f)
 	}
-	if a.Ask != nil {
-		return jsonrpc.Success(m.ID, inputRequired(a.Ask))
+	if a.InputRequest != nil {
+		return jsonrpc.Success(m.ID, inputRequired(a.InputRequest))
 	}
 	b := make([]byte, 0, a.Result.Size()+256)
 	b = append(b, `{"content":[`...)
@@ -135,8 +139,8 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Answer) []byte {
 	return jsonrpc.Respond(m.ID, `,"result":`, b)
 }
 
-// inputRequired is the result that asks a client of the stateless era.
-func inputRequired(ask *Ask) any {
+// inputRequired returns the result that asks a client of the stateless era.
+func inputRequired(ask *InputRequest) any {
 	requests := make(map[string]any, len(ask.Questions))
 	for name, q := range ask.Questions {
 		request := map[string]any{"method": methodFor(q.To)}
@@ -149,8 +153,8 @@ func inputRequired(ask *Ask) any {
 		"requestState": ask.State}
 }
 
-// appendParts writes parts as MCP content. There is always some: a result
-// without content is silence to a model.
+// appendParts writes parts as MCP content. It writes "(no output)" if there are
+// none, because a model cannot interpret an empty result.
 func appendParts(b []byte, parts []tool.Part) []byte {
 	from := len(b)
 	for _, p := range parts {
@@ -163,7 +167,7 @@ func appendParts(b []byte, parts []tool.Part) []byte {
 		b = appendPart(b, p)
 	}
 	if len(b) == from {
-		b = append(b, `{"type":"text","text":"done, with nothing to show"}`...)
+		b = append(b, `{"type":"text","text":"(no output)"}`...)
 	}
 	return b
 }
@@ -219,7 +223,7 @@ func appendText(b []byte, text string) []byte {
 	return quoted
 }
 
-// resultStamp is what the stateless era wants in every result.
+// resultStamp returns the members that the stateless era requires in every result.
 func resultStamp(c Config) []byte {
 	info, err := jsonrpc.Marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
 	if err != nil { // strings
@@ -227,4 +231,75 @@ func resultStamp(c Config) []byte {
 	}
 	return bytes.Join([][]byte{[]byte(`,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info,
 		[]byte(`}}`)}, nil)
+}
+
+// errAnsweredElsewhere ends a question to the client that was answered elsewhere.
+var errAnsweredElsewhere = errors.New("it was answered elsewhere")
+
+// noticeEvery is how often a client that waits for an approval is notified.
+const noticeEvery = 10 * time.Second
+
+// collect gets the answers for a call from the client or from elsewhere. It ends
+// with the first answer to a question that was stored.
+func (x *rpcRequest) collect(ctx context.Context, ask *InputRequest) map[string]json.RawMessage {
+	if ask.Waiting == "" {
+		return x.put(ctx, ask.Questions)
+	}
+	s := x.session.server
+	ctx, cancel := context.WithTimeout(ctx, s.settings().ApprovalTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	var answers map[string]json.RawMessage
+	if ask.forClient() {
+		answers = x.race(ctx, ask)
+	}
+	if answers[approvalKey] == nil && (!ask.forClient() || s.mayWait(ctx, s.settings())) {
+		x.await(ctx, ask.Waiting)
+	}
+	if ctx.Err() != nil && answers[approvalKey] == nil {
+		// An answer that arrives now is too late. A question that cannot be withdrawn expires.
+		_ = s.Approvals.Withdraw(context.WithoutCancel(ctx), ask.Waiting)
+	}
+	return answers
+}
+
+// race asks the client until the question was answered elsewhere.
+func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) map[string]json.RawMessage {
+	asking, answered := context.WithCancelCause(ctx)
+	defer answered(nil)
+	watching, done := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		if x.session.server.Approvals.Await(watching, ask.Waiting) == nil {
+			answered(errAnsweredElsewhere)
+		}
+	})
+	defer watcher.Wait()
+	defer done()
+	return x.put(asking, ask.Questions)
+}
+
+// await waits for an answer from elsewhere, and sends progress to the client.
+func (x *rpcRequest) await(ctx context.Context, id string) {
+	var notices sync.WaitGroup
+	done := make(chan struct{})
+	notices.Go(func() {
+		tick := time.NewTicker(noticeEvery)
+		defer tick.Stop()
+		for n := 1; ; n++ {
+			// In thousandths, so that what the tool reports later is always more.
+			x.Progress(float64(n)/1000, 0, fmt.Sprintf(
+				"not started: waiting for a person's approval %s; on the server's machine: mcp-tools approvals allow %s", id, id))
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
+		x.session.server.log.Info("a question was not answered", "id", id, "err", err)
+	}
+	close(done)
+	notices.Wait()
 }

@@ -66,7 +66,8 @@ func TestDifferentFactsHaveDifferentBases(t *testing.T) {
 	}
 	seen := map[string]Facts{}
 	for _, facts := range []Facts{
-		{"a": "b"}, {"a": "c"}, {"b": "a"}, {"a": ""}, {"": "a"}, {"ab": ""}, {"a": "b", "c": "d"}, {"a": "bc", "": "d"}, {"a": "b\x00c", "d": ""},
+		{"a": "b"}, {"a": "c"}, {"b": "a"}, {"a": ""}, {"": "a"}, {"ab": ""}, {"a": "b", "c": "d"},
+		{"a": "bc", "": "d"}, {"a": "b\x00c", "d": ""},
 	} {
 		basis := facts.Basis()
 		if other, taken := seen[basis]; taken {

@@ -24,14 +24,16 @@ func TestQuote(t *testing.T) {
 	if strings.Count(forged, "<<<") != 2 || strings.Count(forged, ">>>") != 3 || strings.Count(forged, "<<<end") != 1 {
 		t.Errorf("marks can be forged:\n%s", forged)
 	}
-	for _, text := range []string{"<<<<<end x>>>", "<<< end", "<<<END 1", "<<<\nend 1", "\uff1c\uff1c\uff1cend", "<<outside", "<<<Outside x"} {
+	for _, text := range []string{"<<<<<end x>>>", "<<< end", "<<<END 1", "<<<\nend 1", "\uff1c\uff1c\uff1cend",
+		"<<outside", "<<<Outside x"} {
 		quoted := m.Quote("page", text)
 		body := strings.TrimSuffix(quoted[strings.Index(quoted, "\n")+1:], quoted[strings.LastIndex(quoted, "\n"):])
 		if !strings.HasPrefix(body, "< ") || strings.ContainsAny(body[2:], "<\uff1c") {
 			t.Errorf("%q looks like a mark still: %q", text, body)
 		}
 	}
-	for _, text := range []string{"cat <<EOF\nx\nEOF", "a << 2", "cout << endl;", "x <<end_of", "<<<<<<< HEAD", "<b>", "< end"} {
+	for _, text := range []string{"cat <<EOF\nx\nEOF", "a << 2", "cout << endl;", "x <<end_of", "<<<<<<< HEAD", "<b>",
+		"< end"} {
 		if !strings.Contains(m.Quote("page", text), "\n"+text+"\n") {
 			t.Errorf("%q is changed", text)
 		}

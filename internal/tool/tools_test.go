@@ -62,21 +62,24 @@ func run(t *testing.T, tool Tool, args string) (string, error) {
 func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 	const bare = `{"path":"a","limit":20}`
 	for name, test := range map[string]struct{ args, want string }{
-		"as it should be":           {`{"path":"a"}`, bare},
-		"a number as a string":      {`{"path":"a","limit":"42"}`, `{"path":"a","limit":42}`},
-		"a whole float":             {`{"path":"a","limit":42.0}`, `{"path":"a","limit":42}`},
-		"a boolean as a string":     {`{"path":"a","deep":"True"}`, `{"path":"a","limit":20,"deep":true}`},
-		"a string as a number":      {`{"path":42}`, `{"path":"42","limit":20}`},
-		"one value for a list":      {`{"path":"a","names":"x"}`, `{"path":"a","limit":20,"names":["x"]}`},
-		"a list as JSON text":       {`{"path":"a","names":"[\"x\",\"y\"]"}`, `{"path":"a","limit":20,"names":["x","y"]}`},
-		"an object as JSON text":    {`{"path":"a","env":"{\"K\":\"v\"}"}`, `{"path":"a","limit":20,"env":{"K":"v"}}`},
-		"one object for a list":     {`{"path":"a","edits":{"oldText":"x","new_string":"y"}}`, `{"path":"a","limit":20,"edits":[{"old_string":"x","new_string":"y"}]}`},
+		"as it should be":       {`{"path":"a"}`, bare},
+		"a number as a string":  {`{"path":"a","limit":"42"}`, `{"path":"a","limit":42}`},
+		"a whole float":         {`{"path":"a","limit":42.0}`, `{"path":"a","limit":42}`},
+		"a boolean as a string": {`{"path":"a","deep":"True"}`, `{"path":"a","limit":20,"deep":true}`},
+		"a string as a number":  {`{"path":42}`, `{"path":"42","limit":20}`},
+		"one value for a list":  {`{"path":"a","names":"x"}`, `{"path":"a","limit":20,"names":["x"]}`},
+		"a list as JSON text": {`{"path":"a","names":"[\"x\",\"y\"]"}`,
+			`{"path":"a","limit":20,"names":["x","y"]}`},
+		"an object as JSON text": {`{"path":"a","env":"{\"K\":\"v\"}"}`, `{"path":"a","limit":20,"env":{"K":"v"}}`},
+		"one object for a list": {`{"path":"a","edits":{"oldText":"x","new_string":"y"}}`,
+			`{"path":"a","limit":20,"edits":[{"old_string":"x","new_string":"y"}]}`},
 		"all arguments as a string": {`"{\"path\":\"a\"}"`, bare},
 		"an alias":                  {`{"file_path":"a"}`, bare},
 		"another case":              {`{"Path":"a","timeoutSeconds":5}`, `{"path":"a","limit":20,"timeout_seconds":5}`},
 		"null for nothing":          {`{"path":"a","limit":null,"mode":null}`, bare},
 		"an enum in another case":   {`{"path":"a","mode":"FAST"}`, `{"path":"a","limit":20,"mode":"fast"}`},
-		"anything":                  {`{"path":"a","body":{"n":12345678901234567890}}`, `{"path":"a","limit":20,"body":{"n":12345678901234567890}}`},
+		"anything": {`{"path":"a","body":{"n":12345678901234567890}}`,
+			`{"path":"a","limit":20,"body":{"n":12345678901234567890}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := run(t, Prepared(probe{}), test.args)
@@ -92,24 +95,42 @@ func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 
 func TestBindExplainsEverythingElse(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
-		"nothing":               {`{}`, `invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
-		"no arguments at all":   {``, `invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
-		"too much":              {`{"path":"a","limit":900}`, `invalid: probe: "limit" is 900, the maximum is 600; send at least {"path":"..."}`},
-		"too little":            {`{"path":"a","limit":0}`, `invalid: probe: "limit" is 0, the minimum is 1; send at least {"path":"..."}`},
-		"a fraction":            {`{"path":"a","limit":1.5}`, `invalid: probe: "limit" must be a whole number, not the number 1.5; send at least {"path":"..."}`},
-		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: there is no argument "limt" (did you mean "limit"?); send at least {"path":"..."}`},
-		"an unknown enum":       {`{"path":"a","mode":"carful"}`, `invalid: probe: "mode" is "carful", it must be one of fast, careful (did you mean "careful"?); send at least {"path":"..."}`},
-		"twice":                 {`{"path":"a","file_path":"b"}`, `invalid: probe: "file_path" and "path" are the same argument; send one; send at least {"path":"..."}`},
-		"the wrong kind":        {`{"path":["a"]}`, `invalid: probe: "path" must be a string, not an array of 1; send at least {"path":"..."}`},
-		"too many entries":      {`{"path":"a","names":["1","2","3","4"]}`, `invalid: probe: "names" has 4 entries, the maximum is 3; send at least {"path":"..."}`},
-		"too long":              {`{"path":"a","short":"12345"}`, `invalid: probe: "short" is 5 bytes long, the maximum is 4; send at least {"path":"..."}`},
-		"deep inside":           {`{"path":"a","edits":[{"old_string":"x"}]}`, `invalid: probe: "edits[0].new_string" is missing; send at least {"path":"..."}`},
-		"too deep":              {`{"path":"a","body":[[[[[[1]]]]]]}`, `invalid: probe: "body" is nested more than 5 levels deep; send at least {"path":"..."}`},
-		"an array":              {`[1]`, `invalid: probe: the arguments must be an object, not an array of 1; send at least {"path":"..."}`},
-		"not JSON":              {`{"path":`, `invalid: the arguments of probe are not JSON: unexpected EOF; send one JSON object`},
-		"two values":            {`{"path":"a"}{"path":"b"}`, `invalid: the arguments of probe are not JSON: text follows the first value; send one JSON object`},
-		"several mistakes":      {`{"limit":0,"mode":"x"}`, `invalid: probe: "limit" is 0, the minimum is 1; "mode" is "x", it must be one of fast, careful; "path" is missing; send at least {"path":"..."}`},
-		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`, `invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; send at least {"path":"..."}`},
+		"nothing": {`{}`,
+			`invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
+		"no arguments at all": {``,
+			`invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
+		"too much": {`{"path":"a","limit":900}`,
+			`invalid: probe: "limit" is 900, the maximum is 600; send at least {"path":"..."}`},
+		"too little": {`{"path":"a","limit":0}`,
+			`invalid: probe: "limit" is 0, the minimum is 1; send at least {"path":"..."}`},
+		"a fraction": {`{"path":"a","limit":1.5}`,
+			`invalid: probe: "limit" must be a whole number, not the number 1.5; send at least {"path":"..."}`},
+		"an unknown name": {`{"path":"a","limt":1}`,
+			`invalid: probe: there is no argument "limt" (did you mean "limit"?); send at least {"path":"..."}`},
+		"an unknown enum": {`{"path":"a","mode":"carful"}`,
+			`invalid: probe: "mode" is "carful", it must be one of fast, careful (did you mean "careful"?); send at least {"path":"..."}`},
+		"twice": {`{"path":"a","file_path":"b"}`,
+			`invalid: probe: "file_path" and "path" are the same argument; send one; send at least {"path":"..."}`},
+		"the wrong kind": {`{"path":["a"]}`,
+			`invalid: probe: "path" must be a string, not an array of 1; send at least {"path":"..."}`},
+		"too many entries": {`{"path":"a","names":["1","2","3","4"]}`,
+			`invalid: probe: "names" has 4 entries, the maximum is 3; send at least {"path":"..."}`},
+		"too long": {`{"path":"a","short":"12345"}`,
+			`invalid: probe: "short" is 5 bytes long, the maximum is 4; send at least {"path":"..."}`},
+		"deep inside": {`{"path":"a","edits":[{"old_string":"x"}]}`,
+			`invalid: probe: "edits[0].new_string" is missing; send at least {"path":"..."}`},
+		"too deep": {`{"path":"a","body":[[[[[[1]]]]]]}`,
+			`invalid: probe: "body" is nested more than 5 levels deep; send at least {"path":"..."}`},
+		"an array": {`[1]`,
+			`invalid: probe: the arguments must be an object, not an array of 1; send at least {"path":"..."}`},
+		"not JSON": {`{"path":`,
+			`invalid: the arguments of probe are not JSON: unexpected EOF; send one JSON object`},
+		"two values": {`{"path":"a"}{"path":"b"}`,
+			`invalid: the arguments of probe are not JSON: text follows the first value; send one JSON object`},
+		"several mistakes": {`{"limit":0,"mode":"x"}`,
+			`invalid: probe: "limit" is 0, the minimum is 1; "mode" is "x", it must be one of fast, careful; "path" is missing; send at least {"path":"..."}`},
+		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`,
+			`invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; send at least {"path":"..."}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(t, Prepared(probe{}), test.args)
@@ -191,7 +212,8 @@ func TestSetRefusesWhatIsMissing(t *testing.T) {
 	}
 	for _, want := range []string{
 		"not lower_snake_case", "no group", "no title", "no description", "no risk",
-		"has no JSON Schema", "needs a jsonschema tag", "needs a json tag", `two tools have the name "probe"`, `both accept the name "Probe"`,
+		"has no JSON Schema", "needs a jsonschema tag", "needs a json tag", `two tools have the name "probe"`,
+		`both accept the name "Probe"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
@@ -262,7 +284,8 @@ func TestAListForAText(t *testing.T) {
 	if text, err := run(t, tool, `{"do":["a","b"]}`); err == nil {
 		t.Errorf("%q without what is required", text)
 	}
-	if text, err := run(t, tool, `{"do":["a"],"words":["b"]}`); err == nil || !strings.Contains(err.Error(), "same argument") {
+	if text, err := run(t, tool, `{"do":["a"],"words":["b"]}`); err == nil ||
+		!strings.Contains(err.Error(), "same argument") {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -270,14 +293,16 @@ func TestAListForAText(t *testing.T) {
 func TestForeignToolsAreCheckedAsTheyAre(t *testing.T) {
 	spec := Spec{Name: "other", Group: "test", Title: "Other", Doc: "Others.", Risk: Reads}
 	echo := func(_ context.Context, args json.RawMessage) (Result, error) { return Text(string(args)), nil }
-	tool := NewForeign(spec, json.RawMessage(`{"type":"object","$defs":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"]}`), echo)
+	tool := NewForeign(spec,
+		json.RawMessage(`{"type":"object","$defs":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"]}`), echo)
 	if got, err := run(t, tool, `{"n":1}`); err != nil || got != `{"n":1}` {
 		t.Errorf("got %s, %v", got, err)
 	}
 	if _, err := run(t, tool, `{"n":"1"}`); AsError(err).Kind != Invalid || !strings.Contains(err.Error(), "/n") {
 		t.Errorf("a wrong argument gave %v", err)
 	}
-	for _, broken := range []string{`{"type":"object","properties":{"a":{"type":5}}}`, `{"type":"object","$ref":"http://localhost/x"}`, `[]`, `{`} {
+	for _, broken := range []string{`{"type":"object","properties":{"a":{"type":5}}}`,
+		`{"type":"object","$ref":"http://localhost/x"}`, `[]`, `{`} {
 		if _, err := NewSet(NewForeign(spec, json.RawMessage(broken), echo)); err == nil {
 			t.Errorf("the schema %s was accepted", broken)
 		}
@@ -322,7 +347,8 @@ func TestNearest(t *testing.T) {
 
 func FuzzBind(f *testing.F) {
 	tool := Prepared(probe{})
-	for _, seed := range []string{`{}`, `{"path":"a"}`, `"{}"`, `{"edits":"[{}]"}`, `{"body":[[1]],"limit":"9"}`, `{"path":1e999}`} {
+	for _, seed := range []string{`{}`, `{"path":"a"}`, `"{}"`, `{"edits":"[{}]"}`, `{"body":[[1]],"limit":"9"}`,
+		`{"path":1e999}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -379,7 +405,8 @@ func TestHiddenParametersAreTakenAndNotShown(t *testing.T) {
 	if _, err := c.Run(t.Context()); err != nil || !h.got.Other {
 		t.Errorf("%+v, %v", h.got, err)
 	}
-	if _, err := tool.Bind(json.RawMessage(`{"nonsense":1}`), DefaultLimits()); err == nil || strings.Contains(err.Error(), "other") {
+	if _, err := tool.Bind(json.RawMessage(`{"nonsense":1}`), DefaultLimits()); err == nil ||
+		strings.Contains(err.Error(), "other") {
 		t.Error(err)
 	}
 }

@@ -56,7 +56,8 @@ func FuzzParse(f *testing.F) {
 		if err := json.Unmarshal(raw, &other); err != nil {
 			t.Fatalf("it is no JSON: %v", err)
 		}
-		if other.Method != m.Method || other.JSONRPC != "2.0" || !bytes.Equal(other.ID, m.ID) || !m.IsResponse && len(m.Method) == 0 {
+		if other.Method != m.Method || other.JSONRPC != "2.0" || !bytes.Equal(other.ID, m.ID) || !m.IsResponse &&
+			len(m.Method) == 0 {
 			t.Errorf("they read %+v, we %q %q", other, m.Method, m.ID)
 		}
 		if !m.IsResponse && other.Params != nil && !bytes.Equal(other.Params, m.Params) {
@@ -98,7 +99,8 @@ func FuzzBatch(f *testing.F) {
 }
 
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"", "\n", "a\nb", "a\r\n\r\nb\n", strings.Repeat("x", 70) + "\ny\n", strings.Repeat("x", 33), " \t\n{}\n"} {
+	for _, seed := range []string{"", "\n", "a\nb", "a\r\n\r\nb\n", strings.Repeat("x", 70) + "\ny\n",
+		strings.Repeat("x", 33), " \t\n{}\n"} {
 		f.Add([]byte(seed))
 	}
 	const most = 32

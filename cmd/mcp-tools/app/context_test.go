@@ -153,7 +153,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), all, err)
 		}
 		values, _, err := lib.Complete(c.ctx, caller,
-			server.Blank{Of: server.Ref{URI: contextfiles.URI("{name}")}, Name: "name", Value: "S"})
+			server.CompletionRequest{Of: server.Ref{URI: contextfiles.URI("{name}")}, Name: "name", Value: "S"})
 		if err != nil || len(values) != c.uris {
 			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
 		}

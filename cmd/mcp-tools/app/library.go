@@ -155,16 +155,16 @@ func (l library) Prompts(ctx context.Context, c tool.Caller) (all []server.Promp
 
 func (l library) Prompt(
 	ctx context.Context, c tool.Caller, name string, args map[string]string,
-) (server.Filled, error) {
+) (server.FilledPrompt, error) {
 	if name == contextPrompt {
 		return l.fillContext(ctx, c)
 	}
 	text, description, err := l.skills.Prompt(ctx, name, args)
-	return server.Filled{Description: description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
+	return server.FilledPrompt{Description: description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
 }
 
 // Complete proposes names of context files, paths of memories and names of skills.
-func (l library) Complete(ctx context.Context, _ tool.Caller, b server.Blank) (values []string, more bool, err error) {
+func (l library) Complete(ctx context.Context, _ tool.Caller, b server.CompletionRequest) (values []string, more bool, err error) {
 	switch {
 	case b.Of.URI == contextfiles.URI("{name}") && b.Name == "name":
 		values, err = l.context.Complete(ctx, b.Value)
@@ -190,15 +190,15 @@ func contextPrompts(c tool.Caller) []server.Prompt {
 	}
 }
 
-func (l library) fillContext(ctx context.Context, c tool.Caller) (server.Filled, error) {
+func (l library) fillContext(ctx context.Context, c tool.Caller) (server.FilledPrompt, error) {
 	if c.Agent == "" {
-		return server.Filled{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
+		return server.FilledPrompt{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
 	}
 	text, err := l.context.Combined(ctx)
 	if text == "" {
 		text = "There are no context files for you and your user yet."
 	}
-	return server.Filled{
+	return server.FilledPrompt{
 		Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tool.Part{Text: text}}},
 	}, err
 }

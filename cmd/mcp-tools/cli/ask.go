@@ -28,11 +28,11 @@ const mostRounds = 10
 // converse makes a call, and repeats it with a person's answers while it asks for
 // some. who is nil if there is no one to ask.
 func converse(
-	ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker,
+	ctx context.Context, call func(context.Context, server.Request) server.Response, req server.Request, who asker,
 ) (tool.Result, error) {
 	answer := call(ctx, req)
 	for range mostRounds {
-		if answer.Ask == nil {
+		if answer.InputRequest == nil {
 			return answer.Result, nil
 		}
 		if who == nil {
@@ -41,14 +41,14 @@ func converse(
 				req.Tool,
 			)
 		}
-		answers, err := who(ctx, answer.Ask.Questions)
+		answers, err := who(ctx, answer.InputRequest.Questions)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		req.Reply = &server.Reply{State: answer.Ask.State, Answers: answers}
+		req.Input = &server.InputResponse{State: answer.InputRequest.State, Answers: answers}
 		answer = call(ctx, req)
 	}
-	if answer.Ask == nil {
+	if answer.InputRequest == nil {
 		return answer.Result, nil
 	}
 	return tool.Result{}, fmt.Errorf("%s asked more than %d times", req.Tool, mostRounds)

@@ -67,13 +67,13 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 }
 
 // asking is a server that wants an approval so many times.
-func asking(times int, seen *[]server.Request) func(context.Context, server.Request) server.Answer {
-	return func(_ context.Context, req server.Request) server.Answer {
+func asking(times int, seen *[]server.Request) func(context.Context, server.Request) server.Response {
+	return func(_ context.Context, req server.Request) server.Response {
 		*seen = append(*seen, req)
 		if len(*seen) > times {
-			return server.Answer{Result: tool.Text("done")}
+			return server.Response{Result: tool.Text("done")}
 		}
-		return server.Answer{Ask: &server.Ask{State: "sealed", Questions: map[string]tool.Question{"approval": approval("well?")}}}
+		return server.Response{InputRequest: &server.InputRequest{State: "sealed", Questions: map[string]tool.Question{"approval": approval("well?")}}}
 	}
 }
 
@@ -104,8 +104,8 @@ func TestConverse(t *testing.T) {
 			if c.err == "" && (err != nil || res.Text() != "done") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%q and %v, want the error %q", res.Text(), err, c.err)
 			}
-			if c.calls > 1 && (seen[1].Reply == nil || seen[1].Reply.State != "sealed") {
-				t.Errorf("the second call has the reply %+v", seen[1].Reply)
+			if c.calls > 1 && (seen[1].Input == nil || seen[1].Input.State != "sealed") {
+				t.Errorf("the second call has the reply %+v", seen[1].Input)
 			}
 		})
 	}

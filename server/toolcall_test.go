@@ -32,7 +32,8 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 		approval string
 	}{
 		"allowed": {cli(true, ""), "launched x", "cli:ann"},
-		"denied":  {cli(false, "use staging"), `refused: a person denied this call of launch: "use staging"`, "denied cli:ann"},
+		"denied": {cli(false, "use staging"), `refused: a person denied this call of launch: "use staging"`,
+			"denied cli:ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noLeaks(t)
@@ -40,7 +41,8 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 			b, w := silent(t, d)
 			w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launch","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`)
 			id := d.next(t)
-			if note := w.next(); !strings.Contains(note, "notifications/progress") || !strings.Contains(note, "mcp-tools approvals allow "+id) {
+			if note := w.next(); !strings.Contains(note, "notifications/progress") ||
+				!strings.Contains(note, "mcp-tools approvals allow "+id) {
 				t.Errorf("while it waits the client hears %s", note)
 			}
 			if err := d.decide(t.Context(), id, test.word); err != nil {
@@ -134,7 +136,8 @@ func TestTheDeskIsFaster(t *testing.T) {
 	}
 	cancelled := read(t, w.next())
 	var params struct{ RequestID json.RawMessage }
-	if err := json.Unmarshal(cancelled.Params, &params); err != nil || cancelled.Method != "notifications/cancelled" || string(params.RequestID) != string(question.ID) {
+	if err := json.Unmarshal(cancelled.Params, &params); err != nil || cancelled.Method != "notifications/cancelled" ||
+		string(params.RequestID) != string(question.ID) {
 		t.Errorf("the client was told %+v, %v", cancelled, err)
 	}
 	if got := read(t, w.next()); got.text() != "launched x" {
@@ -166,7 +169,8 @@ func TestTheClientIsFaster(t *testing.T) {
 		if decision == "deny" {
 			reason = `,"reason":"why"`
 		}
-		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":%q%s}}}`, question.ID, decision, reason))
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":%q%s}}}`,
+			question.ID, decision, reason))
 		if got := read(t, w.next()); got.Result.IsError == want.Allow {
 			t.Errorf("%s: got %+v", decision, got)
 		}
@@ -185,7 +189,7 @@ func TestANoAfterAYesCounts(t *testing.T) {
 	b := newTestServer(t, withApprovals(d))
 	for decision, runs := range map[string]bool{"allow": true, "deny": false} {
 		args := `{"text":"` + decision + `"}`
-		ask := callTool(t, b, "launch", args, answering("")).Ask
+		ask := callTool(t, b, "launch", args, answering("")).InputRequest
 		if ask == nil || ask.Waiting == "" {
 			t.Fatalf("nothing was asked: %+v", ask)
 		}
@@ -195,7 +199,7 @@ func TestANoAfterAYesCounts(t *testing.T) {
 		said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `"}}`)
 		back := func(r *Request) {
 			answering("")(r)
-			r.Reply = &Reply{State: ask.State, Answers: map[string]json.RawMessage{approvalKey: said}}
+			r.Input = &InputResponse{State: ask.State, Answers: map[string]json.RawMessage{approvalKey: said}}
 		}
 		if got := callTool(t, b, "launch", args, back); got.Result.Failed == runs {
 			t.Errorf("%s: %+v", decision, got)
@@ -211,7 +215,7 @@ func TestWhatWasApprovedMustNotChange(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		d, s := newMemoryApprovals(), newSettles(false)
 		b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(s)))
-		ask := callTool(t, b, "settles", `{}`, answering("")).Ask
+		ask := callTool(t, b, "settles", `{}`, answering("")).InputRequest
 		if got := d.get(ask.Waiting).call.Facts["Binary"]; got != "/bin/one" {
 			t.Errorf("the person sees %q", got)
 		}
@@ -229,21 +233,23 @@ func TestWhatWasApprovedMustNotChange(t *testing.T) {
 }
 
 func TestWhatMayOnlyBeAllowedOnce(t *testing.T) {
-	for once, want := range map[bool][]string{true: {"allow", "deny"}, false: {"allow", "allow_session", "allow_always", "deny"}} {
+	for once, want := range map[bool][]string{true: {"allow", "deny"},
+		false: {"allow", "allow_session", "allow_always", "deny"}} {
 		d := newMemoryApprovals()
 		b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(newSettles(once))))
-		ask := callTool(t, b, "settles", `{}`, answering("")).Ask
+		ask := callTool(t, b, "settles", `{}`, answering("")).InputRequest
 		if got := enumOf(t, ask); !slices.Equal(got, want) || d.get(ask.Waiting).call.Once != once {
 			t.Errorf("a person can choose from %v", got)
 		}
 	}
 	plain := newTestServer(t) // without a desk there is nothing that could last
-	ask := callTool(t, plain, "launch", `{}`, answering("")).Ask
+	ask := callTool(t, plain, "launch", `{}`, answering("")).InputRequest
 	if got := enumOf(t, ask); !slices.Equal(got, []string{"allow", "deny"}) {
 		t.Errorf("a person can choose from %v", got)
 	}
 	said := json.RawMessage(`{"action":"accept","content":{"decision":"allow_always"}}`)
-	got := callTool(t, plain, "launch", `{}`, answering(ask.State), func(r *Request) { r.Reply.Answers[approvalKey] = said })
+	got := callTool(t, plain, "launch", `{}`, answering(ask.State),
+		func(r *Request) { r.Input.Answers[approvalKey] = said })
 	if !got.Result.Failed {
 		t.Error("what was not offered was taken")
 	}
@@ -266,12 +272,13 @@ func TestLongArgumentsGoToTheDeskOnly(t *testing.T) {
 	d := newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d))
 	args := func(n int) string { return `{"text":"` + strings.Repeat("x", n) + `"}` }
-	ask := callTool(t, b, "launch", args(maxShown+1), answering("")).Ask
+	ask := callTool(t, b, "launch", args(maxShown+1), answering("")).InputRequest
 	if ask == nil || ask.forClient() || len(d.get(ask.Waiting).call.Shown) < maxShown {
 		t.Fatalf("asked %+v", ask)
 	}
 	d.attended = false
-	if got := callTool(t, b, "launch", args(maxShown+2), answering("")); !strings.Contains(got.Result.Text(), "too long for a person") {
+	if got := callTool(t, b, "launch", args(maxShown+2), answering("")); !strings.Contains(got.Result.Text(),
+		"too long for a person") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -283,7 +290,7 @@ func TestWhatIsShownIsVisibleAndScrubbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := d.get(callTool(t, b, "launch", string(raw), answering("")).Ask.Waiting).call.Shown
+	shown := d.get(callTool(t, b, "launch", string(raw), answering("")).InputRequest.Waiting).call.Shown
 	if strings.Contains(shown, plantedKey()) || !strings.Contains(shown, "<U+202E><U+200B>") {
 		t.Errorf("a person is shown %q", shown)
 	}
@@ -292,7 +299,8 @@ func TestWhatIsShownIsVisibleAndScrubbed(t *testing.T) {
 func TestModernClientsWaitToo(t *testing.T) {
 	d := newMemoryApprovals()
 	w := dial(t, newTestServer(t, withApprovals(d)))
-	line := strings.Replace(modernLine("1", "tools/call", `"name":"launch","arguments":{"text":"x"}`), `{"elicitation":{}}`, `{}`, 1)
+	line := strings.Replace(modernLine("1", "tools/call", `"name":"launch","arguments":{"text":"x"}`),
+		`{"elicitation":{}}`, `{}`, 1)
 	w.send(line)
 	id := d.next(t)
 	if note := w.next(); !strings.Contains(note, id) {
@@ -312,7 +320,9 @@ func TestApproversMakeNoCalls(t *testing.T) {
 		list := guests()
 		list["console"] = Identity{ID: "t9", Approves: true, Profiles: []string{policy.AnyProfile}}
 		h.Identities = list
-		h.Approvals = func(w http.ResponseWriter, _ *http.Request, who Identity) { say(w, http.StatusOK, "hello "+who.ID) }
+		h.Approvals = func(w http.ResponseWriter, _ *http.Request, who Identity) {
+			writeText(w, http.StatusOK, "hello "+who.ID)
+		}
 	})
 	at := func(token, path string) *visitor {
 		v := s.visitor(token)

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,7 +29,8 @@ func listenersOf(t *testing.T, s *site, token string, uris ...string) map[string
 	all := map[string]*listener{}
 	list := plain(t, uris)
 	params := fmt.Sprintf(`"notifications":{%s,"resourceSubscriptions":%s}`, wantsAll, list)
-	stream := s.visitor(token).modern("subscriptions/listen", "").listen(t, modernLine(`"sub"`, "subscriptions/listen", params))
+	stream := s.visitor(token).modern("subscriptions/listen", "").listen(t,
+		modernLine(`"sub"`, "subscriptions/listen", params))
 	next := func() string { t.Helper(); return expect(t, stream.data, "an announcement") }
 	if got := next(); !strings.Contains(got, "acknowledged") {
 		t.Fatalf("listening got %s", got)
@@ -51,7 +54,8 @@ func listenersOf(t *testing.T, s *site, token string, uris ...string) map[string
 	}) {
 		t.Fatal("nobody listens")
 	}
-	all["legacy"] = &listener{next: func() string { t.Helper(); return expect(t, get.data, "an announcement") }, also: ask}
+	all["legacy"] = &listener{next: func() string { t.Helper(); return expect(t, get.data, "an announcement") },
+		also: ask}
 	return all
 }
 
@@ -79,10 +83,13 @@ func TestChangesReachWhomTheyConcern(t *testing.T) {
 			}
 		}
 	}
-	updated, resources, prompts := mcp.MethodNotificationResourceUpdated, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged
+	updated, resources, prompts := mcp.MethodNotificationResourceUpdated, mcp.MethodNotificationResourcesListChanged,
+		mcp.MethodNotificationPromptsListChanged
 	for _, c := range []Change{ // none of them concerns bob, or none that he watches
-		{Agent: "a", User: "alice", Ref: Ref{URI: tea}, Listed: true}, {Agent: "b", User: "bert", Ref: Ref{URI: tea}, Listed: true},
-		{Agent: "a", Ref: Ref{URI: tea}, Listed: true}, {Ref: Ref{URI: secret}, Listed: true}, {Ref: Ref{URI: "nowhere:///x"}, Listed: true},
+		{Agent: "a", User: "alice", Ref: Ref{URI: tea}, Listed: true},
+		{Agent: "b", User: "bert", Ref: Ref{URI: tea}, Listed: true},
+		{Agent: "a", Ref: Ref{URI: tea}, Listed: true}, {Ref: Ref{URI: secret}, Listed: true},
+		{Ref: Ref{URI: "nowhere:///x"}, Listed: true},
 		{Agent: "b", User: "bob", Ref: Ref{URI: "memory:///bob/other.md"}}, {Agent: "a", User: "alice"}, {Agent: "a"},
 	} {
 		s.Changed(c)
@@ -157,7 +164,8 @@ func TestWhatIsAcknowledgedIsWhatMayBeSeen(t *testing.T) {
 		many = append(many, fmt.Sprintf("memory:///%d", i))
 	}
 	v := s.visitor("bob")
-	a := v.modern("subscriptions/listen", "").post(modernLine("1", "subscriptions/listen", `"notifications":{"resourceSubscriptions":`+plain(t, many)+`}`))
+	a := v.modern("subscriptions/listen", "").post(modernLine("1", "subscriptions/listen",
+		`"notifications":{"resourceSubscriptions":`+plain(t, many)+`}`))
 	if a.status != http.StatusBadRequest || !strings.Contains(a.body, "at most 100 resources") {
 		t.Errorf("too many on one stream got %d %s", a.status, a.body)
 	}
@@ -167,7 +175,8 @@ func TestWhatIsAcknowledgedIsWhatMayBeSeen(t *testing.T) {
 	for i, uri := range append(many, many[0]) {
 		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":%q}}`, uri))
 		_, failed := unpack(t, w.next())
-		if full := i == maxSubscribed; (failed != nil) != full || full && (failed.Code != codeBusy || !strings.Contains(failed.Message, "unsubscribe")) {
+		if full := i == maxSubscribed; (failed != nil) != full || full &&
+			(failed.Code != codeBusy || !strings.Contains(failed.Message, "unsubscribe")) {
 			t.Errorf("number %d got %v", i, failed)
 		}
 	}
@@ -217,5 +226,66 @@ func TestAnnouncementsAreScrubbed(t *testing.T) {
 		if got := bob.next(); strings.Contains(got, plantedKey()) || !strings.Contains(got, "REDACTED") {
 			t.Errorf("%s heard %s", era, got)
 		}
+	}
+}
+
+const listenParams = `"notifications":{"toolsListChanged":true}`
+
+func TestSubscriptionsAreCappedByIdentity(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	subscribe := func(token string, n int) *events {
+		return s.visitor(token).modern("subscriptions/listen", "").listen(t,
+			modernLine(strconv.Itoa(n), "subscriptions/listen", listenParams))
+	}
+	var open []*events
+	for i := range maxSubscriptions {
+		e := subscribe("alice", i)
+		if got := expect(t, e.data, "an acknowledgement"); !strings.Contains(got, "acknowledged") {
+			t.Fatalf("number %d got %s", i, got)
+		}
+		open = append(open, e)
+	}
+	ask := s.visitor("alice").modern("subscriptions/listen", "")
+	line := modernLine("99", "subscriptions/listen", listenParams)
+	ctx, cancel := context.WithTimeout(t.Context(), hang) // it would stay open if it were let in
+	defer cancel()
+	r := read(t, ask.do(ctx, http.MethodPost, line).body)
+	if r.Error == nil || r.Error.Code != codeBusy || !strings.Contains(r.Error.Message, "end one of them") {
+		t.Errorf("one too many got %+v", r)
+	}
+	bob := subscribe("bob", 1)
+	if got := expect(t, bob.data, "an acknowledgement"); !strings.Contains(got, "acknowledged") {
+		t.Errorf("somebody else got %s", got)
+	}
+	for _, e := range append(open, bob) {
+		e.close()
+	}
+}
+
+func TestListenersForgetWhoHasLeft(t *testing.T) {
+	l := newSubscriptionCounter()
+	var leave []func()
+	for range maxSubscriptions {
+		one, ok := l.enter("me")
+		if !ok {
+			t.Fatal("refused too early")
+		}
+		leave = append(leave, one)
+	}
+	if _, ok := l.enter("me"); ok {
+		t.Error("one too many was let in")
+	}
+	leave[0]()
+	again, ok := l.enter("me")
+	if !ok {
+		t.Fatal("a place that is free again was not given")
+	}
+	again()
+	for _, one := range leave[1:] {
+		one()
+	}
+	if len(l.open) != 0 {
+		t.Errorf("it remembers %v", l.open)
 	}
 }

@@ -21,12 +21,13 @@ func BenchmarkConsult(b *testing.B) {
 	if err := s.Apply(next); err != nil {
 		b.Fatal(err)
 	}
-	for name, q := range map[string]Inquiry{
-		"read": inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///0.md"}), "list of 200": inquiry(mcp.MethodResourcesList, Ref{}),
+	for name, q := range map[string]LibraryRequest{
+		"read":        inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///0.md"}),
+		"list of 200": inquiry(mcp.MethodResourcesList, Ref{}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Consult(b.Context(), q); err != nil {
+				if _, err := s.QueryLibrary(b.Context(), q); err != nil {
 					b.Fatal(err)
 				}
 				s.audit.entries, lib.heard = s.audit.entries[:0], lib.heard[:0]
@@ -44,8 +45,8 @@ func BenchmarkConsult(b *testing.B) {
 			a := testAccess()
 			a.Caller.User = fmt.Sprint(i)
 			one := s.newSession(a)
-			s.hear(one)
-			defer s.unhear(one)
+			s.addSession(one)
+			defer s.removeSession(one)
 		}
 		for b.Loop() {
 			s.Changed(Change{Agent: "a", User: "7", Ref: Ref{URI: "memory:///0.md"}, Listed: true})

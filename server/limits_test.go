@@ -40,10 +40,10 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 func TestReplaysAreNoLaps(t *testing.T) {
 	b := newTestServer(t)
 	for range 10 {
-		callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Reply = &Reply{State: "made-up"} })
+		callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Input = &InputResponse{State: "made-up"} })
 	}
 	q := callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tool.Medium) bool { return true } })
-	if q.Ask == nil {
+	if q.InputRequest == nil {
 		t.Errorf("the honest call got %q", q.Result.Text())
 	}
 }

@@ -16,22 +16,24 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-func inquiry(method mcp.MCPMethod, ref Ref) Inquiry {
-	return Inquiry{Access: testAccess(), Method: method, Ref: ref}
+func inquiry(method mcp.MCPMethod, ref Ref) LibraryRequest {
+	return LibraryRequest{Access: testAccess(), Method: method, Ref: ref}
 }
 
 // questions are one of each kind about testShelf.
-func questions() map[mcp.MCPMethod]Inquiry {
+func questions() map[mcp.MCPMethod]LibraryRequest {
 	read := Ref{URI: "memory:///u/tea.md"}
-	all := map[mcp.MCPMethod]Inquiry{}
-	for _, q := range []Inquiry{
-		inquiry(mcp.MethodResourcesList, Ref{}), inquiry(mcp.MethodResourcesTemplatesList, Ref{}), inquiry(mcp.MethodPromptsList, Ref{}),
+	all := map[mcp.MCPMethod]LibraryRequest{}
+	for _, q := range []LibraryRequest{
+		inquiry(mcp.MethodResourcesList, Ref{}), inquiry(mcp.MethodResourcesTemplatesList, Ref{}),
+		inquiry(mcp.MethodPromptsList, Ref{}),
 		inquiry(mcp.MethodResourcesRead, read), inquiry(mcp.MethodPromptsGet, Ref{Prompt: "greet-u"}),
-		inquiry(mcp.MethodCompletionComplete, Ref{URI: "memory:///{path}"}), inquiry(mcp.MethodResourcesSubscribe, read),
+		inquiry(mcp.MethodCompletionComplete, Ref{URI: "memory:///{path}"}),
+		inquiry(mcp.MethodResourcesSubscribe, read),
 	} {
 		q.Args = map[string]string{"whom": "you"}
-		q.Blank = Blank{Of: q.Ref, Name: "path", Value: "u"}
-		q.Keep = func() error { return nil }
+		q.Completion = CompletionRequest{Of: q.Ref, Name: "path", Value: "u"}
+		q.Subscribe = func() error { return nil }
 		all[q.Method] = q
 	}
 	return all
@@ -40,7 +42,7 @@ func questions() map[mcp.MCPMethod]Inquiry {
 func TestEveryInquiryIsWrittenDown(t *testing.T) {
 	b := withLibrary(t, testShelf(), func(c *Config) { c.Settings.AuditArgs = true })
 	for method, q := range questions() {
-		found, err := b.Consult(t.Context(), q)
+		found, err := b.QueryLibrary(t.Context(), q)
 		if err != nil {
 			t.Errorf("%s: %v", method, err)
 			continue
@@ -59,8 +61,10 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 		} else if method == mcp.MethodCompletionComplete {
 			kind = "completion"
 		}
-		if e.Kind != kind || e.Tool != tool || tool == "echo" && e.Alias != string(method) || e.Verdict != "allow" || e.Outcome != "ok" ||
-			e.User != "u" || e.Transport != "test" || e.ArgsDigest == "" || e.ResultDigest == "" || e.Phase == audit.Intent || !strings.Contains(e.ArgsShape, q.Ref.URI) {
+		if e.Kind != kind || e.Tool != tool || tool == "echo" && e.Alias != string(method) || e.Verdict != "allow" ||
+			e.Outcome != "ok" ||
+			e.User != "u" || e.Transport != "test" || e.ArgsDigest == "" || e.ResultDigest == "" ||
+			e.Phase == audit.Intent || !strings.Contains(e.ArgsShape, q.Ref.URI) {
 			t.Errorf("%s is written down as %+v", method, e)
 		}
 		if want := found.size(); e.Bytes != int64(want) || want == 0 {
@@ -68,17 +72,19 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 		}
 	}
 	refused := inquiry(mcp.MethodResourcesRead, Ref{URI: "secret:///plan"})
-	if _, err := b.Consult(t.Context(), refused); tool.AsError(err).Kind != tool.NotFound {
+	if _, err := b.QueryLibrary(t.Context(), refused); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a secret: %v", err)
 	}
 	all := b.audit.all()
-	if e := all[len(all)-1]; e.Outcome != "not_found" || e.Verdict != "ask" || !strings.Contains(e.Error, "secret:///plan") || e.Kind != "resource" {
+	if e := all[len(all)-1]; e.Outcome != "not_found" || e.Verdict != "ask" ||
+		!strings.Contains(e.Error, "secret:///plan") || e.Kind != "resource" {
 		t.Errorf("what was refused is written down as %+v", e)
 	}
 	b.audit.breakWith(errors.New("the disk is full"))
 	for method, q := range questions() {
-		found, err := b.Consult(t.Context(), q)
-		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable || len(found.Parts)+len(found.Values)+len(found.Resources) > 0 {
+		found, err := b.QueryLibrary(t.Context(), q)
+		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable || len(found.Parts)+len(found.Values)+
+			len(found.Resources) > 0 {
 			t.Errorf("%s: nobody could write it down, and yet: %v, %v", method, found, err)
 		}
 	}
@@ -90,23 +96,29 @@ func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
 	lib := testShelf()
 	lib.items = map[string][]item{"": {{
 		Resource{URI: "memory:///" + key, Name: key, Title: key, Description: key, MIME: "text/" + key},
-		[]tool.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key}, {Data: []byte(key), MIME: "text/plain"}},
+		[]tool.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key},
+			{Data: []byte(key), MIME: "text/plain"}},
 	}}}
 	lib.templates = []Template{{URI: "memory:///{path}", Name: key, Title: key, Description: key, MIME: key}}
 	one := greeting(key)
 	one.Title, one.Description, one.Arguments = key, key, []Argument{{Name: key, Title: key, Description: key}}
-	one.fill = func(map[string]string) Filled {
-		return Filled{Description: key, Messages: []Message{{Part: tool.Part{Text: key}}, {Part: tool.Part{URI: "x:" + key, Name: key}}}}
+	one.fill = func(map[string]string) FilledPrompt {
+		return FilledPrompt{Description: key, Messages: []Message{{Part: tool.Part{Text: key}},
+			{Part: tool.Part{URI: "x:" + key, Name: key}}}}
 	}
 	lib.scripts = map[string][]script{"": {one}}
 	b := withLibrary(t, lib, func(c *Config) { c.Settings.AuditArgs = true })
 	for era, ask := range readers(t, b) {
 		for _, test := range []struct{ method, params string }{
 			{"resources/list", ""}, {"resources/templates/list", ""}, {"prompts/list", ""},
-			{"resources/read", `"uri":"memory:///` + key + `"`}, {"resources/read", `"uri":"nobody:///` + key + `"`}, {"resources/read", `"uri":"` + key + `"`},
-			{"prompts/get", `"name":"` + key + `"`}, {"prompts/get", `"name":"no-` + key + `"`}, {"prompts/get", `"name":"x","arguments":{"` + key + `":1}`},
-			{"completion/complete", `"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":""}`},
-			{"completion/complete", `"ref":{"type":"ref/prompt","name":"` + key + `"},"argument":{"name":"path","value":"` + key + `"}`},
+			{"resources/read", `"uri":"memory:///` + key + `"`}, {"resources/read", `"uri":"nobody:///` + key + `"`},
+			{"resources/read", `"uri":"` + key + `"`},
+			{"prompts/get", `"name":"` + key + `"`}, {"prompts/get", `"name":"no-` + key + `"`},
+			{"prompts/get", `"name":"x","arguments":{"` + key + `":1}`},
+			{"completion/complete",
+				`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":""}`},
+			{"completion/complete", `"ref":{"type":"ref/prompt","name":"` + key +
+				`"},"argument":{"name":"path","value":"` + key + `"}`},
 			{"resources/list", `"cursor":"` + key + `"`},
 		} {
 			result, failed := ask(test.method, test.params)
@@ -142,31 +154,35 @@ func TestTheLibraryIsBounded(t *testing.T) {
 	most := b.settings().Limits.ResultHard
 	lib.dynamic = func(context.Context, string) ([]tool.Part, error) {
 		return []tool.Part{
-			{Text: strings.Repeat("ä", most/4)}, {Text: strings.Repeat("ü", most), MIME: "text/plain"}, {Data: make([]byte, most), MIME: "image/png"}, {Text: "x"},
+			{Text: strings.Repeat("ä", most/4)}, {Text: strings.Repeat("ü", most), MIME: "text/plain"},
+			{Data: make([]byte, most), MIME: "image/png"}, {Text: "x"},
 		}, nil
 	}
-	found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///long"}))
-	if err != nil || found.size() > most+500 || !strings.Contains(found.Parts[1].Text, "bytes left out") || strings.Contains(found.Parts[1].Text, "\uFFFD") ||
+	found, err := b.QueryLibrary(t.Context(), inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///long"}))
+	if err != nil || found.size() > most+500 || !strings.Contains(found.Parts[1].Text, "bytes left out") ||
+		strings.Contains(found.Parts[1].Text, "\uFFFD") ||
 		found.Parts[2].Data != nil || !strings.Contains(found.Parts[2].Text, "image/png of") {
 		t.Errorf("%d bytes of %d: %v", found.size(), most, err)
 	}
 	lib.page = 10_000
 	long := strings.Repeat("n", 5000)
-	lib.items = map[string][]item{"": {{Resource: Resource{URI: "memory:///x", Name: long, Title: long, Description: long}}, {Resource: Resource{URI: "memory:" + long}}}}
+	lib.items = map[string][]item{"": {{Resource: Resource{URI: "memory:///x", Name: long, Title: long,
+		Description: long}}, {Resource: Resource{URI: "memory:" + long}}}}
 	for i := range 1000 {
 		lib.put("", fmt.Sprintf("memory:///%d", i), long)
 	}
-	found, err = b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{}))
-	if err != nil || found.size() > most+500 || len(found.Resources) < 10 || len(found.Resources[0].Description) > maxDocShown+3 || len(found.Resources[0].Name) > maxNameShown+3 {
+	found, err = b.QueryLibrary(t.Context(), inquiry(mcp.MethodResourcesList, Ref{}))
+	if err != nil || found.size() > most+500 || len(found.Resources) < 10 ||
+		len(found.Resources[0].Description) > maxDocShown+3 || len(found.Resources[0].Name) > maxNameShown+3 {
 		t.Errorf("a list of %d things in %d bytes: %v", len(found.Resources), found.size(), err)
 	}
-	found, err = b.Consult(t.Context(), questions()[mcp.MethodCompletionComplete])
+	found, err = b.QueryLibrary(t.Context(), questions()[mcp.MethodCompletionComplete])
 	if err != nil || len(found.Values) > 0 { // nothing of u's is there any more
 		t.Errorf("it completes to %d, %v", len(found.Values), err)
 	}
 	q := questions()[mcp.MethodCompletionComplete]
-	q.Blank.Value = ""
-	if found, err = b.Consult(t.Context(), q); err != nil || len(found.Values) != maxCompletions || !found.More {
+	q.Completion.Value = ""
+	if found, err = b.QueryLibrary(t.Context(), q); err != nil || len(found.Values) != maxCompletions || !found.More {
 		t.Errorf("it completes to %d, %v", len(found.Values), err)
 	}
 }
@@ -198,7 +214,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 		}
 	}
 	read := func(ctx context.Context, name string) *tool.Error {
-		_, err := b.Consult(ctx, inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///" + name}))
+		_, err := b.QueryLibrary(ctx, inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///" + name}))
 		if strings.Contains(fmt.Sprint(err), "private") || strings.Contains(fmt.Sprint(err), "oh no") {
 			t.Errorf("%s tells of the inside: %v", name, err)
 		}
@@ -226,10 +242,10 @@ func TestInquiriesAreLimited(t *testing.T) {
 	limit(func(l *Limits) { l.PerMinute, l.Burst = 1, 1 })
 	q := questions()[mcp.MethodPromptsList]
 	q.Caller.Session = "another"
-	if _, err := b.Consult(t.Context(), q); err != nil {
+	if _, err := b.QueryLibrary(t.Context(), q); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Consult(t.Context(), q); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Busy {
+	if _, err := b.QueryLibrary(t.Context(), q); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one too many got %v", err)
 	}
 	many := questions()[mcp.MethodPromptsGet]
@@ -237,7 +253,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 		many.Args[fmt.Sprint(i)] = ""
 	}
 	many.Caller.Session = "third"
-	if _, err := b.Consult(t.Context(), many); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Invalid {
+	if _, err := b.QueryLibrary(t.Context(), many); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Invalid {
 		t.Errorf("a hundred arguments got %v", err)
 	}
 }
@@ -259,7 +275,8 @@ func TestABrokenLibraryBreaksNothingElse(t *testing.T) {
 		t.Error(err)
 	}
 	for method, q := range questions() {
-		if found, err := b.Consult(t.Context(), q); err == nil && len(found.Resources)+len(found.Templates)+len(found.Prompts) > 0 {
+		if found, err := b.QueryLibrary(t.Context(), q); err == nil && len(found.Resources)+len(found.Templates)+
+			len(found.Prompts) > 0 {
 			t.Errorf("%s found %v", method, found)
 		}
 	}
@@ -273,7 +290,9 @@ func TestCursorsHoldNoSecrets(t *testing.T) {
 	for _, place := range []string{plantedKey(), strings.Repeat("x", MaxCursor+1)} {
 		lib := placed{testShelf(), place}
 		b := withLibrary(t, lib)
-		if found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{})); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Internal {
+		if found, err := b.QueryLibrary(t.Context(),
+			inquiry(mcp.MethodResourcesList, Ref{})); tool.AsError(err) == nil ||
+			tool.AsError(err).Kind != tool.Internal {
 			t.Errorf("the cursor %.10s got out as %q, %v", place, found.Next, err)
 		}
 	}
@@ -293,8 +312,10 @@ func (p placed) Resources(context.Context, tool.Caller, string) ([]Resource, str
 // is none, and whatever comes back is one JSON document without the key.
 func FuzzConsult(f *testing.F) {
 	for _, seed := range []string{
-		"memory:///u/tea.md", "memory:", ":", "", "a b:c", "memory:///\x00", "memory:///\xff", "memory:///../../etc/passwd", "memory:///%2e%2e/%00", "file:///AGENTS.md",
-		"memory:///{path}", "greet-u", "cmVzb3VyY2VzL2xpc3QgMg", "cHJvbXB0cy9saXN0IDE", "cmVzb3VyY2VzL2xpc3QgLTE", "cmVzb3VyY2VzL2xpc3Qg/w==", "MEMORY:///x", strings.Repeat("x:", 2000),
+		"memory:///u/tea.md", "memory:", ":", "", "a b:c", "memory:///\x00", "memory:///\xff",
+		"memory:///../../etc/passwd", "memory:///%2e%2e/%00", "file:///AGENTS.md",
+		"memory:///{path}", "greet-u", "cmVzb3VyY2VzL2xpc3QgMg", "cHJvbXB0cy9saXN0IDE", "cmVzb3VyY2VzL2xpc3QgLTE",
+		"cmVzb3VyY2VzL2xpc3Qg/w==", "MEMORY:///x", strings.Repeat("x:", 2000),
 	} {
 		f.Add(seed, seed, "x")
 	}
@@ -308,15 +329,16 @@ func FuzzConsult(f *testing.F) {
 			if q.Ref.Prompt != "" {
 				q.Ref.Prompt = name
 			}
-			q.Cursor, q.Blank, q.Args = cursor, Blank{Of: q.Ref, Name: "path", Value: value}, map[string]string{"whom": value}
-			found, err := b.Consult(t.Context(), q)
+			q.Cursor, q.Completion, q.Args = cursor, CompletionRequest{Of: q.Ref, Name: "path", Value: value},
+				map[string]string{"whom": value}
+			found, err := b.QueryLibrary(t.Context(), q)
 			if err != nil {
 				if known := tool.AsError(err); known.Kind == tool.Internal || known.Next == "" {
 					t.Errorf("%s of %q failed: %v", q.Method, name, err)
 				}
 				continue
 			}
-			if written := b.writeFinding(q, found, len(value)%2 == 0); !isObject(written) {
+			if written := b.writeLibraryResult(q, found, len(value)%2 == 0); !isObject(written) {
 				t.Errorf("%s of %q wrote %q", q.Method, name, written)
 			}
 		}
@@ -342,7 +364,7 @@ func (w *wary) Resources(ctx context.Context, c tool.Caller, cursor string) ([]R
 }
 
 func (w *wary) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {
-	if !soundURI(uri) || w.Tool(Ref{URI: uri}) == "" {
+	if !validURI(uri) || w.Tool(Ref{URI: uri}) == "" {
 		w.tb.Errorf("the library got the URI %q", uri)
 	}
 	return w.shelf.Read(ctx, c, uri)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,39 +29,39 @@ func (s *Server) Changed(c Change) {
 		return
 	}
 	now := s.settings()
-	for _, one := range s.listening() {
-		if c.concerns(one.access.Caller) {
-			one.hearOf(s.sift(now, one, c))
+	for _, one := range s.notifiedSessions() {
+		if c.affects(one.access.Caller) {
+			one.notify(s.visibleChanges(now, one, c))
 		}
 	}
 }
 
-func (c Change) concerns(who tool.Caller) bool {
+func (c Change) affects(who tool.Caller) bool {
 	return (c.Agent == "" || c.Agent == who.Agent) && (c.User == "" || c.User == who.User)
 }
 
-// sift returns what a session may know of c and asked for.
-func (s *Server) sift(now *settings, one *session, c Change) (n news) {
+// visibleChanges returns the part of c that a session may see and asked for.
+func (s *Server) visibleChanges(now *settings, one *session, c Change) (n pendingChanges) {
 	subject := one.access.subject()
 	switch {
 	case c.Ref == (Ref{}):
-		n.resources = slices.Contains(s.opened(now, subject), true)
+		n.resources = slices.Contains(s.allowedLibraryTools(now, subject), true)
 		n.prompts = n.resources
-		n.uris = one.wanted()
+		n.uris = one.watchedURIs()
 		maps.DeleteFunc(n.uris, func(uri string, _ struct{}) bool { return !s.mayRead(now, subject, Ref{URI: uri}) })
 	case !s.mayRead(now, subject, c.Ref):
 	case c.Ref.Prompt != "":
 		n.prompts = true
 	default:
 		n.resources = c.Listed
-		n.uris = one.wanted()
+		n.uris = one.watchedURIs()
 		maps.DeleteFunc(n.uris, func(uri string, _ struct{}) bool { return uri != c.Ref.URI })
 	}
 	return n
 }
 
-// opened returns, for each tool of the library, whether a caller may use it.
-func (s *Server) opened(now *settings, subject policy.Subject) (may []bool) {
+// allowedLibraryTools returns, for each tool of the library, whether a caller may use it.
+func (s *Server) allowedLibraryTools(now *settings, subject policy.Subject) (may []bool) {
 	if s.Library == nil {
 		return nil
 	}
@@ -77,24 +78,26 @@ func (s *Server) opened(now *settings, subject policy.Subject) (may []bool) {
 	return may
 }
 
-// listening returns the sessions that get notifications.
-func (s *Server) listening() []*session {
+// serveSubscription returns the sessions that get notifications.
+func (s *Server) notifiedSessions() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.sessions))
 }
 
-// news are the notifications that a client has not got yet. Its uris are among
+// pending are the notifications that a client has not got yet. Its uris are among
 // those that the client subscribed to, so their number is bounded.
-type news struct {
+type pendingChanges struct {
 	tools, resources, prompts bool
 	uris                      map[string]struct{}
 }
 
-func (n news) none() bool { return !n.tools && !n.resources && !n.prompts && len(n.uris) == 0 }
+func (n pendingChanges) empty() bool {
+	return !n.tools && !n.resources && !n.prompts && len(n.uris) == 0
+}
 
-// and adds more news.
-func (n *news) and(more news) {
+// merge adds more changes.
+func (n *pendingChanges) merge(more pendingChanges) {
 	n.tools, n.resources, n.prompts = n.tools || more.tools, n.resources || more.resources, n.prompts || more.prompts
 	if n.uris == nil {
 		n.uris = more.uris
@@ -106,31 +109,31 @@ func (n *news) and(more news) {
 const (
 	// maxSubscribed is how many resources one session, or one stream, may watch.
 	maxSubscribed = 100
-	// newsPause is the least time between one round of announcements and the next.
-	newsPause = 50 * time.Millisecond
+	// notifyPause is the minimum time between two rounds of notifications.
+	notifyPause = 50 * time.Millisecond
 )
 
-// hearOf notifies a client without waiting for it.
-func (s *session) hearOf(n news) {
+// notify notifies a client without waiting for it.
+func (s *session) notify(n pendingChanges) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news.and(n)
-	if !s.telling && !s.closed && !s.news.none() {
-		s.telling = true
-		go s.tell() // ends with the client's stream at the latest
+	s.pending.merge(n)
+	if !s.notifying && !s.closed && !s.pending.empty() {
+		s.notifying = true
+		go s.sendPending() // ends with the client's stream at the latest
 	}
 }
 
-func (s *session) tell() {
+func (s *session) sendPending() {
 	for {
-		n := s.takeNews()
-		if n.none() {
+		n := s.takePending()
+		if n.empty() {
 			return
 		}
-		if err := s.announceAll(n); err != nil {
+		if err := s.sendChanges(n); err != nil {
 			s.server.log.Debug("a client could not be notified of a change", "err", err)
 		}
-		pause := time.NewTimer(newsPause)
+		pause := time.NewTimer(notifyPause)
 		select {
 		case <-pause.C:
 		case <-s.ended:
@@ -140,19 +143,19 @@ func (s *session) tell() {
 	}
 }
 
-// takeNews returns the pending notifications, and notes whether there are any.
-func (s *session) takeNews() (n news) {
+// takePending returns the pending notifications, and notes whether there are any.
+func (s *session) takePending() (n pendingChanges) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		n = s.news
+		n = s.pending
 	}
-	s.news = news{}
-	s.telling = !n.none()
+	s.pending = pendingChanges{}
+	s.notifying = !n.empty()
 	return n
 }
 
-func (s *session) announceAll(n news) error {
+func (s *session) sendChanges(n pendingChanges) error {
 	var problems []error
 	say := func(news bool, method string, wanted func(mcp.SubscriptionFilter) bool) {
 		if news {
@@ -178,14 +181,15 @@ func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bo
 	return s.deliver(method, "", wanted)
 }
 
-// deliver is announce for lists and, with a URI, for one resource.
+// deliver sends a notification to a client over the streams whose filter wants it.
+// uri is that of the resource, or "" for a list.
 func (s *session) deliver(method, uri string, wanted func(mcp.SubscriptionFilter) bool) error {
 	s.mu.Lock()
 	push, legacy := s.push, s.client.initialized
 	if uri != "" {
 		_, legacy = s.subscribed[uri]
 	}
-	var listeners []*exchange
+	var listeners []*rpcRequest
 	for x, filter := range s.streams {
 		if wanted(filter) {
 			listeners = append(listeners, x)
@@ -212,8 +216,8 @@ func (s *session) deliver(method, uri string, wanted func(mcp.SubscriptionFilter
 	return errors.Join(problems...)
 }
 
-// wanted are the resources that a session watches in one way or another.
-func (s *session) wanted() map[string]struct{} {
+// watchedURIs returns the resources that a session or one of its streams watches.
+func (s *session) watchedURIs() map[string]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make(map[string]struct{}, len(s.subscribed))
@@ -226,8 +230,8 @@ func (s *session) wanted() map[string]struct{} {
 	return all
 }
 
-// subscribe begins or ends to watch a resource, be it there or not: that is
-// for resources/read to tell.
+// subscribe starts or ends a subscription to a resource. It does not check whether
+// the resource exists.
 func (s *session) subscribe(uri string, begin bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,4 +248,48 @@ func (s *session) subscribe(uri string, begin bool) error {
 	}
 	s.subscribed[uri] = struct{}{}
 	return nil
+}
+
+// subscriptionCounter counts the open subscriptions of each caller. A subscription holds a
+// connection and its goroutines for as long as its client wants, and rate limits do
+// not apply to it.
+type subscriptionCounter struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+// maxSubscriptions is how many subscriptions one caller may have open. A client
+// needs one; a token may be used by several.
+const maxSubscriptions = 32
+
+func newSubscriptionCounter() *subscriptionCounter {
+	return &subscriptionCounter{open: make(map[string]int)}
+}
+
+// acquire counts one more, or refuses it.
+func (l *subscriptionCounter) enter(who string) (leave func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[who] >= maxSubscriptions {
+		return nil, false
+	}
+	l.open[who]++
+	return func() { l.leave(who) }, true
+}
+
+func (l *subscriptionCounter) leave(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[who]--; l.open[who] == 0 {
+		delete(l.open, who)
+	}
+}
+
+// owner returns the key by which subscriptions are counted: the identity, or else
+// the one session.
+func (a Access) owner() string {
+	if a.Identity != "" {
+		return a.Identity
+	}
+	return a.Caller.Session
 }
