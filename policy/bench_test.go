@@ -20,7 +20,7 @@ func TestVerdictAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Names come from strangers; what is kept of them must not grow.
+// Names come from untrusted requests; caches of them must not grow.
 func TestStrangersShareOneClass(t *testing.T) {
 	rules, _ := explained()
 	p := compile(t, rules)
@@ -29,7 +29,7 @@ func TestStrangersShareOneClass(t *testing.T) {
 		s := Subject{Agent: fmt.Sprint("stranger-", i), Provider: fmt.Sprint("p-", i), Group: fmt.Sprint("g-", i),
 			Depth: 1 + i}
 		if p.class(s) != first {
-			t.Fatalf("%+v is a class of its own", s)
+			t.Fatalf("%+v is cached separately", s)
 		}
 	}
 }

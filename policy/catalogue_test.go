@@ -177,7 +177,7 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// Entries also come with requests, from strangers.
+// Entries also come from untrusted requests.
 func FuzzEntry(f *testing.F) {
 	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read",
 		"read_*", "group:"} {
@@ -200,7 +200,7 @@ func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
 }
 
-// Patterns come from strangers' requests.
+// Patterns come from untrusted requests.
 func TestGlobStaysFast(t *testing.T) {
 	pattern, name := strings.Repeat("*a", 200)+"b", strings.Repeat("a", 4000)
 	if glob(pattern, name) {

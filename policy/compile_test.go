@@ -133,10 +133,10 @@ func TestDeadRules(t *testing.T) {
 			`nothing allows it anyway`},
 		{"hard deny of what an agent has", ada(Rules{Allow: List{"edit"}, DenyHard: List{"group:runtime"}},
 			AgentRules{AlsoAllow: List{"powershell", "exec", "message"}}),
-			`agents.ada.also_allow[0]: "powershell"` + dead + "deny_hard takes it away for good\n" +
-				`warning agents.ada.also_allow[1]: "exec"` + dead + `deny_hard takes it away for good`},
+			`agents.ada.also_allow[0]: "powershell"` + dead + "deny_hard removes it permanently\n" +
+				`warning agents.ada.also_allow[1]: "exec"` + dead + `deny_hard removes it permanently`},
 		{"also_allow of what all have", Rules{AlsoAllow: List{"exec"}}, `also_allow[0]: "exec"` + dead +
-			`everybody has it already in the profiles that these rules use`},
+			`all callers already have it in the profiles that these rules use`},
 		{"also_allow for a provider", Rules{AlsoAllow: List{"exec"},
 			ByProvider: map[string]ProviderRules{"acme": {Profile: "minimal"}}}, ""},
 		{"also_allow in spite of a provider's list",
@@ -147,7 +147,7 @@ func TestDeadRules(t *testing.T) {
 			Groups: map[string]ChatRules{"1": {Allow: List{"edit"}}}}, ""},
 		{"also_allow of what is gone for good", Rules{Profile: "minimal", AlsoAllow: List{"exec"},
 			DenyHard: List{"exec"}},
-			`also_allow[0]: "exec"` + dead + `deny_hard takes it away for good`},
+			`also_allow[0]: "exec"` + dead + `deny_hard removes it permanently`},
 		{"provider's allow", Rules{Allow: List{"edit"},
 			ByProvider: map[string]ProviderRules{"acme": {Allow: List{"edit", "exec"}}}},
 			`by_provider.acme.allow[1]: "exec"` + dead + `allow does not name it, and lists only narrow each other`},
@@ -176,7 +176,7 @@ func TestDeadRules(t *testing.T) {
 			`profiles.own.also_allow[0]: "edit"` + dead + `the profile holds it already`},
 		{"profile adds what it denies", own(ProfileRules{Allow: List{"edit"}, AlsoAllow: List{"exec"},
 			DenyHard: List{"exec"}}),
-			`profiles.own.also_allow[0]: "exec"` + dead + `profiles.own.deny_hard takes it away for good`},
+			`profiles.own.also_allow[0]: "exec"` + dead + `profiles.own.deny_hard removes it permanently`},
 		{"profile beyond the rules", own(ProfileRules{Extends: "coding", Autonomy: Full}),
 			`profiles.own.autonomy: "full"` + dead + `autonomy is supervised for all profiles`},
 	} {

@@ -58,7 +58,7 @@ func (k *compiler) deadInProfile(p *profile) {
 	k.dead(p.deny, "has no effect: also_allow adds it back; use deny_hard", inside(p.also.tools()))
 	k.dead(p.also, "has no effect: the profile holds it already", inside(p.deny.drop(start)))
 	for _, hard := range p.hard {
-		k.dead(p.also, "has no effect: "+hard.path+" takes it away for good", inside(hard.holds))
+		k.dead(p.also, "has no effect: "+hard.path+" removes it permanently", inside(hard.holds))
 	}
 	if own := k.rules.Profiles[p.name].Autonomy; own.rank() > k.policy.limit.level.rank() {
 		k.report(Warning, under("profiles", p.name)+".autonomy",
@@ -72,8 +72,8 @@ func (k *compiler) deadGlobally() {
 	k.dead(p.deny, "has no effect: allow does not name it anyway", outside(reach.or(p.also.tools())))
 	k.dead(p.deny, "has no effect: also_allow adds it back; use deny_hard", inside(p.also.tools()))
 	k.dead(p.hard, "has no effect: nothing allows it anyway", outside(reach.or(k.added())))
-	k.dead(p.also, "has no effect: deny_hard takes it away for good", inside(p.hard.tools()))
-	k.dead(p.also, "has no effect: everybody has it already in the profiles that these rules use", inside(k.floor()))
+	k.dead(p.also, "has no effect: deny_hard removes it permanently", inside(p.hard.tools()))
+	k.dead(p.also, "has no effect: all callers already have it in the profiles that these rules use", inside(k.floor()))
 }
 
 func (k *compiler) deadForAgent(a *agent, rules AgentRules) {
@@ -87,7 +87,7 @@ func (k *compiler) deadForAgent(a *agent, rules AgentRules) {
 	k.dead(a.deny, "has no effect: the agent is not allowed it anyway", outside(reach.or(added)))
 	k.dead(a.deny, "has no effect: also_allow adds it back; use deny_hard", inside(added))
 	k.dead(a.hard, "has no effect: nothing allows it anyway", outside(reach.or(added)))
-	k.dead(a.also, "has no effect: deny_hard takes it away for good", inside(p.hard.tools().or(a.hard.tools())))
+	k.dead(a.also, "has no effect: deny_hard removes it permanently", inside(p.hard.tools().or(a.hard.tools())))
 	k.dead(a.also, "has no effect: the agent has it already", inside(k.floor().or(p.also.tools())))
 }
 

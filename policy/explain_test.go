@@ -58,7 +58,7 @@ func TestGoldenExplain(t *testing.T) {
 		}
 	}
 	show("every list speaks", busy, "read_file", "exec", "message", "glob", "undo", "history", "search", "edit")
-	show("nobody in particular", Subject{}, "read_file", "exec", "credentialed_exec")
+	show("a caller without attributes", Subject{}, "read_file", "exec", "credentialed_exec")
 	show("the provider's profile instead of the default", Subject{Provider: "acme"}, "read_file")
 	show("reads only", Subject{Narrow: Narrow{ReadOnly: true}}, "read_file", "edit")
 	show("capped by the profile", Subject{Profile: "readonly"}, "exec")

@@ -47,8 +47,8 @@ func (k *compiler) report(s Severity, path, text, nearest string) {
 
 var plainKey = regexp.MustCompile(`^[^\s."\[\]]+$`)
 
-// under extends a path by the key of a map; a key that would not be told from
-// the rest of the path is quoted.
+// under extends a path by the key of a map. It quotes a key that could be read as
+// a longer path.
 func under(path, key string) string {
 	if !plainKey.MatchString(key) {
 		key = strconv.Quote(key)

@@ -293,7 +293,7 @@ func checkNarrowing(t *testing.T, seed uint64, p *Policy, s Subject, n Narrow, o
 	}
 }
 
-// checkWarnings takes each entry out that was called dead: nobody may notice,
+// checkWarnings removes each entry that was reported as dead: no verdict may change,
 // in the profiles that these rules use.
 func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems []Problem) {
 	for _, problem := range problems {
@@ -301,7 +301,7 @@ func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems [
 			continue
 		}
 		without, _ := Compile(remove(t, rules, problem.Path), p.catalogue)
-		for _, s := range everybody() {
+		for _, s := range allSubjects() {
 			for _, one := range p.catalogue.tools {
 				if a, b := p.Verdict(s, one.Name), without.Verdict(s, one.Name); a != b {
 					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, one.Name, b, a,
@@ -312,7 +312,7 @@ func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems [
 	}
 }
 
-func everybody() []Subject {
+func allSubjects() []Subject {
 	var all []Subject
 	for _, profile := range []string{"", "own", "child"} {
 		for _, agent := range []string{"", "ada"} {

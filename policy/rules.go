@@ -3,7 +3,7 @@ package policy
 // Rules is the policy section of the configuration. The zero Rules give the
 // profile full under supervision.
 type Rules struct {
-	Profile  string   `yaml:"profile" default:"full" doc:"profile of callers for whom none was chosen"`
+	Profile  string   `yaml:"profile" default:"full" doc:"profile of callers without a chosen profile"`
 	Autonomy Autonomy `yaml:"autonomy" default:"supervised" enum:"readonly,supervised,full" doc:"how much happens without asking a person; no profile goes beyond it"`
 
 	Allow     List `yaml:"allow" doc:"only these tools, whatever the profile; an empty list allows none"`

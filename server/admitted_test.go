@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fickle lets everybody in until it has changed its mind.
+// fickle accepts every token until it is switched to refuse all.
 type fickle struct {
 	guestList
 	changed *atomic.Bool
@@ -45,7 +45,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 				case _, open := <-e.data:
 					ended = !open
 				default:
-					t.Errorf("the %s stream goes on without a token", name)
+					t.Errorf("the %s stream stays open without a valid token", name)
 					ended = true
 				}
 			}

@@ -66,8 +66,8 @@ func forApproval(a *InputRequest) bool {
 	return ok
 }
 
-// An IsResponse counts for the question that was put. That nobody was asked is not
-// made up for by an answer.
+// An answer counts only for the question that was asked. Without a question, an
+// answer approves nothing.
 func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	b, m := newMoves(t)
 	where := callTool(t, b, "moves", `{}`, answering(""))

@@ -28,12 +28,12 @@ func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
 		want       string
 		verdict    string
 	}{
-		"success":            {"echo", `{"text":"hi"}`, "", "hi0", "allow"},
-		"a wrong argument":   {"echo", `{"txt":"hi"}`, tool.Invalid, `did you mean "text"?`, "allow"},
-		"an unknown tool":    {"ehco", `{}`, tool.NotFound, `did you mean "echo"?`, "deny"},
-		"a failure of ours":  {"broken", `{}`, tool.Internal, "the tool failed", "allow"},
-		"a panic":            {"panics", `{}`, tool.Internal, "panics failed unexpectedly", "allow"},
-		"a call nobody asks": {"launch", `{}`, tool.Refused, "needs a person's approval", "ask"},
+		"success":                    {"echo", `{"text":"hi"}`, "", "hi0", "allow"},
+		"a wrong argument":           {"echo", `{"txt":"hi"}`, tool.Invalid, `did you mean "text"?`, "allow"},
+		"an unknown tool":            {"ehco", `{}`, tool.NotFound, `did you mean "echo"?`, "deny"},
+		"a failure of ours":          {"broken", `{}`, tool.Internal, "the tool failed", "allow"},
+		"a panic":                    {"panics", `{}`, tool.Internal, "panics failed unexpectedly", "allow"},
+		"a call without an approver": {"launch", `{}`, tool.Refused, "needs a person's approval", "ask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newTestServer(t)
@@ -90,8 +90,8 @@ func TestErrorsAndNamesAreScrubbedToo(t *testing.T) {
 	}
 }
 
-// Whatever is cut may be cut in the middle of a credential, and then nobody
-// recognises the rest of it.
+// Whatever is cut may be cut in the middle of a credential, and then no
+// pattern matches the rest of it.
 func TestNotEvenHalfASecretGetsOut(t *testing.T) {
 	half := plantedKey()[:12]
 	for at := 30; at < 90; at += 7 {
@@ -305,7 +305,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 		t.Helper()
 		a := callTool(t, b, "launch", args, can)
 		if a.InputRequest == nil {
-			t.Fatalf("nobody was asked: %q", a.Result.Text())
+			t.Fatalf("no question was asked: %q", a.Result.Text())
 		}
 		return a.InputRequest
 	}

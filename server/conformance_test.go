@@ -131,7 +131,7 @@ func runSuite(t *testing.T, node, suite string, b *testServer, which ...string) 
 	for _, folder := range folders {
 		name := runFolder.FindStringSubmatch(folder.Name())
 		if name == nil {
-			t.Fatalf("the suite wrote %q, which tells of no scenario", folder.Name())
+			t.Fatalf("the suite wrote %q, which belongs to no scenario", folder.Name())
 		}
 		raw, err := os.ReadFile(filepath.Join(dir, folder.Name(), "checks.json"))
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A client need not wait for the answer to initialize before it goes on: what
+// A client need not wait for the answer to initialize before it sends more: what
 // comes right behind it knows what the client can do.
 func TestWhatFollowsInitializeCountsOnIt(t *testing.T) {
 	for i := range 50 {

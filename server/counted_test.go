@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// What a call was narrowed to is what its caller is told of.
+// The status that a caller gets is narrowed like its call.
 func TestStatusCountsWhatTheCallSees(t *testing.T) {
 	status := newTool("status", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		return tool.Textf("%d", tool.RunningFrom(ctx).Status().Tools), nil

@@ -52,14 +52,14 @@ func TestTooMuchStructuredContent(t *testing.T) {
 	}
 }
 
-// TestStopping: whoever runs things for calls hears that the end has begun
-// while the calls still have their grace time.
+// TestStopping checks that Config.Stopping is called when the shutdown begins,
+// while calls still have their grace time.
 func TestStopping(t *testing.T) {
 	var b *testServer
-	told := 0
+	calls := 0
 	b = newTestServer(t, func(c *Config) {
 		c.Stopping = func() {
-			told++
+			calls++
 			close(b.release) // so that the call can end
 		}
 	})
@@ -71,7 +71,7 @@ func TestStopping(t *testing.T) {
 		t.Errorf("the answer is %+v", r)
 	}
 	<-w.ended
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	if calls != 1 {
+		t.Errorf("Stopping was called %d times", calls)
 	}
 }

@@ -51,7 +51,7 @@ func TestWhyThereAreTransportsOfOurs(t *testing.T) {
 		"sse: every page may read":                       {"sse", 0, everyPageReads},
 		"sse: a page may post plain text":                {"sse", 0, plainTextTaken},
 		"sse: calls outlive their client":                {"sse", 0, callOutlivesClient},
-		"sse: nobody can be asked":                       {"sse", 0, cannotAsk},
+		"sse: no person can be asked":                    {"sse", 0, cannotAsk},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("ours", func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestWhyThereAreTransportsOfOurs(t *testing.T) {
 				case err == nil && p.often > 0:
 					t.Log("a race of theirs did not happen this time")
 				case err == nil:
-					t.Error("the fault does not show any more")
+					t.Error("the fault no longer shows")
 				}
 			})
 		})
@@ -176,7 +176,7 @@ func filterIgnored(t *testing.T, g *target) error {
 		select {
 		case line := <-g.wire.lines:
 			if read(t, line).Method == mcp.MethodNotificationToolsListChanged {
-				return fmt.Errorf("who wants to hear of prompts got %s", line)
+				return fmt.Errorf("a client that subscribed to prompts got %s", line)
 			}
 		case <-time.After(g.silence):
 			return nil
@@ -201,7 +201,7 @@ func internalsTold(_ *testing.T, g *target) error {
 	g.wire.send(callLine("1", "broken", "{}"))
 	line, err := await(g.patience, g.wire.lines)
 	if err == nil && strings.Contains(line, "/srv/private") {
-		return fmt.Errorf("it told %s", line)
+		return fmt.Errorf("it got %s", line)
 	}
 	return err
 }
@@ -223,7 +223,7 @@ func approvalReused(t *testing.T, g *target) error {
 	}
 	var asked struct{ Result struct{ RequestState string } }
 	if err := json.Unmarshal([]byte(line), &asked); err != nil || asked.Result.RequestState == "" {
-		t.Fatalf("nobody was asked: %s", line)
+		t.Fatalf("no question was asked: %s", line)
 	}
 	for _, state := range []string{asked.Result.RequestState, "made up"} {
 		g.wire.send(modernLine("2", "tools/call", fmt.Sprintf(

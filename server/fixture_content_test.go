@@ -100,7 +100,7 @@ func le32(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 func talkingTools() []tool.Tool {
 	return []tool.Tool{
 		logs("test_tool_with_logging", "Tool execution started", "Tool processing data", "Tool execution completed"),
-		logs("test_logging_tool", "A line that nobody sees without asking"),
+		logs("test_logging_tool", "A line that no client gets without asking"),
 		newTool("test_tool_with_progress", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 			for _, done := range []float64{0, 50, 100} {
 				tool.Progress(ctx, done, 100, "")
@@ -136,7 +136,7 @@ func logs(name string, lines ...string) tool.Tool {
 	})
 }
 
-// changes makes a tool that tells everybody who listens that a list changed.
+// changes returns a tool that notifies all subscribers that a list changed.
 func changes(name, method string, wanted func(mcp.SubscriptionFilter) bool) tool.Tool {
 	return newTool(name, tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		s := exchangeOf(ctx).session.server

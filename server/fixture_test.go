@@ -65,7 +65,7 @@ func shippedLimits() Limits {
 func serveFixture(tb testing.TB, b *testServer) string {
 	tb.Helper()
 	h := &HTTP{
-		Server: b.Server, Identities: everybody{}, SSE: true, MaxMessage: 5 << 20, MaxSessions: 1000,
+		Server: b.Server, Identities: acceptAll{}, SSE: true, MaxMessage: 5 << 20, MaxSessions: 1000,
 		SessionIdle: 30 * time.Minute, ReadHeaderTimeout: 10 * time.Second, Grace: 5 * time.Second,
 	}
 	l := loopbackListener(tb)
@@ -134,19 +134,19 @@ func reachingTools() []string {
 	}
 }
 
-// everybody is Identities for which every token is good.
-type everybody struct{}
+// acceptAll implements Identities and accepts every token.
+type acceptAll struct{}
 
-func (everybody) Identify(_ context.Context, token string) (Identity, error) {
+func (acceptAll) Identify(_ context.Context, token string) (Identity, error) {
 	return Identity{ID: fingerprint(token), Agent: "suite", User: "tester", Profiles: []string{policy.AnyProfile}}, nil
 }
 
-func (everybody) Challenge() *Challenge {
+func (acceptAll) Challenge() *Challenge {
 	return &Challenge{Status: http.StatusUnauthorized, Header: "Bearer", Reason: "a token is missing"}
 }
 
-func (everybody) Forbidden(string) *Challenge {
+func (acceptAll) Forbidden(string) *Challenge {
 	return &Challenge{Status: http.StatusForbidden, Reason: "not with that token"}
 }
 
-func (everybody) Metadata() []byte { return nil }
+func (acceptAll) Metadata() []byte { return nil }

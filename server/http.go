@@ -181,7 +181,7 @@ func (h *HTTP) Handler() http.Handler {
 func (h *HTTP) metadata(w http.ResponseWriter, _ *http.Request) {
 	doc := h.Identities.Metadata()
 	if doc == nil {
-		writeText(w, http.StatusNotFound, "this server takes tokens of its own, not OAuth")
+		writeText(w, http.StatusNotFound, "this server issues its tokens itself and does not use OAuth")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

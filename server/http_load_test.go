@@ -38,9 +38,9 @@ func TestTwoHundredCallersOverHTTP(t *testing.T) {
 			case 0: // a request of the stateless era
 				v, body = s.visitor("bob").modern("tools/call", "echo"),
 					modernLine("1", "tools/call", fmt.Sprintf(`"name":"echo","arguments":{"n":%d}`, i))
-			case 1: // the session of the others, an id of its own
+			case 1: // the shared session with a new request id
 				body = strings.Replace(body, `"id":1`, fmt.Sprintf(`"id":"%d"`, i), 1)
-			default: // a session of its own
+			default: // a new session
 				own := *s.visitor([]string{"alice2", "reader"}[i%2])
 				a := own.post(handshake("2025-06-18", "{}")[0])
 				own.session, own.version, v = a.header.Get(mcp.HeaderSessionID), "2025-06-18", &own
@@ -210,7 +210,7 @@ func TestSettingsChangeUnderHTTPClients(t *testing.T) {
 	s.stop()
 	for line := range other.data {
 		if strings.Contains(line, "tools/list_changed") {
-			t.Errorf("who did not ask was told %s", line)
+			t.Errorf("a client without a subscription got %s", line)
 		}
 	}
 }

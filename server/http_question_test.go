@@ -40,7 +40,7 @@ func TestAPersonMayTakeTime(t *testing.T) {
 				call := v.listen(t, callLine("1", "launch", `{"text":"x"}`))
 				question := read(t, <-call.data)
 				if question.Method != string(mcp.MethodElicitationCreate) {
-					t.Fatalf("nobody was asked: %+v", question)
+					t.Fatalf("no question was asked: %+v", question)
 				}
 				<-time.After(writeLimit + bodyLimit/2)
 				v.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"allow"}}}`, question.ID))
@@ -56,8 +56,8 @@ func TestAPersonMayTakeTime(t *testing.T) {
 }
 
 // TestManyQuestionsAtOnce asks more than may run at a time, and answers the
-// last question first. Nothing stands in the way meanwhile, and a reply that
-// comes twice or to nothing changes nothing.
+// last question first. Other messages are not delayed, and a response that comes
+// twice, or without a request, has no effect.
 func TestManyQuestionsAtOnce(t *testing.T) {
 	noLeaks(t)
 	w := dial(t, newTestServer(t))

@@ -90,7 +90,7 @@ func TestSlowClientsAreShownOut(t *testing.T) {
 		"a body":         {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
 		"half a body":    {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
 		"a body in bits": {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
-		"a body of nobody": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x",
+		"a body without a token": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x",
 			time.Second, bodyLimit},
 		"a body for evil": {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x",
 			time.Second, bodyLimit},
@@ -276,7 +276,7 @@ func TestQuietStreamsStayOpen(t *testing.T) {
 			t.Errorf("after an hour it said %q", got)
 		}
 		if a := idle.post(ping("1")); a.status != http.StatusNotFound {
-			t.Errorf("a session that nobody used for an hour got %d", a.status)
+			t.Errorf("a session that was idle for an hour got %d", a.status)
 		}
 		e.close()
 		shut()
@@ -304,7 +304,7 @@ func TestTokensAreProvedEveryTime(t *testing.T) {
 	}
 }
 
-// failing proves nobody.
+// failing identifies no token.
 type failing struct {
 	Identities
 	err error

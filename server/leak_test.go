@@ -32,7 +32,7 @@ func noLeaks(tb testing.TB) {
 }
 
 // hang is when a test gives up on what must happen. It measures nothing, so
-// that a busy machine fails nobody.
+// that a busy machine fails no test.
 const hang = 2 * time.Minute
 
 var goroutineHead = regexp.MustCompile(`^goroutine (\d+) `)
@@ -51,7 +51,7 @@ func goroutines() map[string]string {
 	return found
 }
 
-// soon waits for what no channel tells: that the state of the process has
+// soon waits for a condition that no channel reports: that the state of the process has
 // become so. It gives up after a while.
 func soon(so func() bool) bool {
 	tick := time.NewTicker(time.Millisecond)

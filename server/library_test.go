@@ -163,7 +163,7 @@ func everything(tb testing.TB, ask reader) (uris []string) {
 func TestListsGoOn(t *testing.T) {
 	lib := testShelf()
 	lib.items["a/u"], lib.items["a/alice"] = nil, nil
-	for i := range 100 { // page after page of what nobody may see, and then something
+	for i := range 100 { // many pages of items that no caller may see, then one that a caller may see
 		for _, who := range []string{"a/u", "a/alice"} {
 			lib.put(who, fmt.Sprintf("secret:///%d", i), "")
 		}
@@ -246,7 +246,7 @@ func TestNobodySeesWhatIsAnothers(t *testing.T) {
 }
 
 // TestThePolicyHidesTheLibrary denies a tool, or lets it ask. Either way what
-// it governs is as if it were not there, and the library does not hear of it.
+// it governs looks missing, and the library gets no request for it.
 func TestThePolicyHidesTheLibrary(t *testing.T) {
 	lib := testShelf()
 	b := withLibrary(t, lib, func(c *Config) {

@@ -520,7 +520,7 @@ func (f LibraryResult) size() int {
 	return len(f.marshal())
 }
 
-func (f LibraryResult) digest() digest { return sum("finding", f.marshal()) }
+func (f LibraryResult) digest() digest { return sum("library", f.marshal()) }
 
 func (f LibraryResult) marshal() []byte {
 	written, err := json.Marshal(f)

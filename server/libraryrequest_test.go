@@ -85,7 +85,7 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 		found, err := b.QueryLibrary(t.Context(), q)
 		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable || len(found.Parts)+len(found.Values)+
 			len(found.Resources) > 0 {
-			t.Errorf("%s: nobody could write it down, and yet: %v, %v", method, found, err)
+			t.Errorf("%s: it could not be recorded, and yet: %v, %v", method, found, err)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestTheLibraryIsBounded(t *testing.T) {
 		t.Errorf("a list of %d things in %d bytes: %v", len(found.Resources), found.size(), err)
 	}
 	found, err = b.QueryLibrary(t.Context(), questions()[mcp.MethodCompletionComplete])
-	if err != nil || len(found.Values) > 0 { // nothing of u's is there any more
+	if err != nil || len(found.Values) > 0 { // nothing of u is left
 		t.Errorf("it completes to %d, %v", len(found.Values), err)
 	}
 	q := questions()[mcp.MethodCompletionComplete]
@@ -216,7 +216,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 	read := func(ctx context.Context, name string) *tool.Error {
 		_, err := b.QueryLibrary(ctx, inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///" + name}))
 		if strings.Contains(fmt.Sprint(err), "private") || strings.Contains(fmt.Sprint(err), "oh no") {
-			t.Errorf("%s tells of the inside: %v", name, err)
+			t.Errorf("%s discloses internals: %v", name, err)
 		}
 		return tool.AsError(err)
 	}
@@ -298,7 +298,7 @@ func TestCursorsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// placed always goes on at the same place.
+// placed always returns the same cursor.
 type placed struct {
 	*shelf
 	next string

@@ -94,11 +94,11 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	// A Call from the command line has no identity.
 	callTool(t, b, "echo", `{}`)
 	if n := len(asked) - before; n != 1 {
-		t.Errorf("asked about nobody")
+		t.Errorf("asked about an empty identity")
 	}
 }
 
-// A caller without sessions of its own has one bucket for its calls and another
+// A caller without sessions has one bucket for its calls and another
 // for those of all its sessions, though both go by the same name.
 func TestSessionAndIdentityOfOneName(t *testing.T) {
 	s := &Server{rates: newRates()}

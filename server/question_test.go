@@ -19,7 +19,7 @@ func askedAbout(t *testing.T, text string) (approvals.Call, string) {
 	d := newMemoryApprovals()
 	ask := callTool(t, newTestServer(t, withApprovals(d)), "launch", string(raw), answering("")).InputRequest
 	if ask == nil {
-		t.Fatal("nobody is asked")
+		t.Fatal("no question is asked")
 	}
 	dialog, err := json.Marshal(ask.Questions[approvalKey].Params)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // fussy is a tool that knows of some calls beforehand that it will not make.
 type fussy struct {
 	act[textArgs]
-	never *atomic.Bool // it makes none any more
+	never *atomic.Bool // it no longer makes any
 	asked *atomic.Int64
 	ran   *atomic.Int64
 }
@@ -42,7 +42,7 @@ func (f fussy) Prepare(_ context.Context, a textArgs) (tool.Plan, error) {
 	return tool.Plan{Facts: facts, Run: run}, nil
 }
 
-// mustBeRefused looks at what is told of a refusal, and at what is on record.
+// mustBeRefused checks the error that the caller gets, and the audit record.
 func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Response) {
 	t.Helper()
 	if text := a.Result.Text(); a.InputRequest != nil || a.Result.Kind != tool.Refused ||

@@ -18,7 +18,7 @@ import (
 var legacyRevisions = map[string]bool{"2024-11-05": true, "2025-03-26": true, "2025-06-18": false, "2025-11-25": false}
 
 // A talker is a client on some transport: it says one message after the other
-// and hears whatever comes back, in order. *wire is the one on stdio.
+// and receives all messages, in order. *wire is the one on stdio.
 type talker interface {
 	send(messages ...string)
 	next() string
@@ -241,7 +241,7 @@ func TestTheStatelessEraNeedsNoHandshake(t *testing.T) {
 	}
 }
 
-// All revisions at once on one endpoint, with the same ids: everybody gets
+// All revisions at once on one endpoint, with the same ids: every client gets
 // answers in the words of their own revision.
 func TestErasMixOnOneEndpoint(t *testing.T) {
 	base := serveFixture(t, newFixture(t))

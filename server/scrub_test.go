@@ -71,7 +71,7 @@ func TestDescriptionsAreScrubbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := list(testAccess()); strings.Contains(got, "hushhushvalue") {
-		t.Errorf("what is secret since the last reload is still told: %s", got)
+		t.Errorf("a secret of the last reload is not masked: %s", got)
 	}
 }
 

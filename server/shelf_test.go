@@ -11,7 +11,7 @@ import (
 )
 
 // shelf is a Library in memory. What it has belongs to a principal, or to
-// everybody when that is "".
+// all callers when that is "".
 type shelf struct {
 	tool      map[string]string // that governs, by the scheme of a URI; "" is that of prompts
 	templates []Template
@@ -34,7 +34,7 @@ type script struct {
 	fill func(args map[string]string) FilledPrompt
 }
 
-// testShelf has something of alice's, of bob's and of everybody's, under three
+// testShelf has items of alice, of bob and of all callers, under three
 // tools, of which launch is not used without asking.
 func testShelf() *shelf {
 	s := &shelf{
@@ -81,8 +81,8 @@ func (s *shelf) put(who, uri, text string) {
 	})
 }
 
-// addSession notes a question and returns what the asker has.
-func (s *shelf) hear(c tool.Caller, what string) (mine []item, scripts []script) {
+// ask records a request and returns the items of its caller.
+func (s *shelf) ask(c tool.Caller, what string) (mine []item, scripts []script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := c.Principal()
@@ -113,7 +113,7 @@ func (s *shelf) Tool(ref Ref) string {
 func (s *shelf) Templates() []Template { return s.templates }
 
 func (s *shelf) Resources(_ context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error) {
-	mine, _ := s.hear(c, "list")
+	mine, _ := s.ask(c, "list")
 	from := 0
 	if cursor != "" {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > len(mine) {
@@ -131,7 +131,7 @@ func (s *shelf) Resources(_ context.Context, c tool.Caller, cursor string) (page
 }
 
 func (s *shelf) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {
-	mine, _ := s.hear(c, "read "+uri)
+	mine, _ := s.ask(c, "read "+uri)
 	for _, one := range mine {
 		if one.URI == uri {
 			return one.parts, nil
@@ -144,7 +144,7 @@ func (s *shelf) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Par
 }
 
 func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err error) {
-	_, scripts := s.hear(c, "prompts")
+	_, scripts := s.ask(c, "prompts")
 	for _, one := range scripts {
 		list = append(list, one.Prompt)
 	}
@@ -152,7 +152,7 @@ func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err er
 }
 
 func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (FilledPrompt, error) {
-	_, scripts := s.hear(c, "prompt "+name)
+	_, scripts := s.ask(c, "prompt "+name)
 	for _, one := range scripts {
 		if one.Name == name {
 			for _, a := range one.Arguments {
@@ -169,7 +169,7 @@ func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[s
 
 func (s *shelf) Complete(_ context.Context, c tool.Caller, about CompletionRequest) (values []string, more bool,
 	err error) {
-	mine, _ := s.hear(c, "complete "+about.Of.URI+about.Of.Prompt)
+	mine, _ := s.ask(c, "complete "+about.Of.URI+about.Of.Prompt)
 	if about.Of.Prompt != "" {
 		return []string{about.Value + about.Given["whom"] + "!"}, false, nil
 	}

@@ -84,7 +84,7 @@ func TestSSEIsAsSafeAsTheRest(t *testing.T) {
 		"a stream without a token": {func(v *visitor) { v.path, v.token = "/sse", "" }, "GET", 401},
 		"a stream that is JSON":    {func(v *visitor) { v.path = "/sse"; v.header = map[string]string{"Accept": "application/json"} }, "GET", 406},
 		"a profile of others":      {func(v *visitor) { v.path, v.token = "/sse/full", "reader" }, "GET", 403},
-		"a profile of nobody":      {func(v *visitor) { v.path = "/sse/nobody" }, "GET", 404},
+		"an unknown profile":       {func(v *visitor) { v.path = "/sse/nobody" }, "GET", 404},
 		"too long a message":       {func(v *visitor) { v.header = map[string]string{"X-Padded": "1"} }, "POST", 413},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSSEIsAsSafeAsTheRest(t *testing.T) {
 				t.Errorf("got %d %q, want %d", a.status, a.body, test.status)
 			}
 			if got := a.header.Get("Access-Control-Allow-Origin"); got != "" {
-				t.Errorf("everybody may read it: %q", got)
+				t.Errorf("every origin may read it: %q", got)
 			}
 		})
 	}
@@ -135,8 +135,8 @@ func TestAnSSEClientThatDisappears(t *testing.T) {
 	}
 }
 
-// A response belongs to its handler: whoever still holds the stream must not
-// write to it any more.
+// A response belongs to its handler: after the handler has returned, no goroutine
+// may write to the stream.
 func TestAStreamThatIsOverIsNotWrittenTo(t *testing.T) {
 	w := &recorder{header: http.Header{}}
 	r, err := http.NewRequest("GET", "http://localhost/sse", nil)

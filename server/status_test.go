@@ -89,7 +89,7 @@ func TestHeadersAndBodiesAgree(t *testing.T) {
 	}
 	checkStatuses(t, map[string]statusCase{
 		"discover": {discover, bare(meta(newest, "{}")), 200, 0, nil},
-		"discover, nobody in person": {discover, bare(fmt.Sprintf("%q:{%q:%s,%q:{}}", "_meta",
+		"discover without client info": {discover, bare(fmt.Sprintf("%q:{%q:%s,%q:{}}", "_meta",
 			mcp.MetaKeyProtocolVersion, newest, mcp.MetaKeyClientCapabilities)), 200, 0, nil},
 		"no params":              {discover, bare(""), 400, mcp.INVALID_PARAMS, nil},
 		"no version in the body": {discover, bare(meta("", "{}")), 400, mcp.INVALID_PARAMS, nil},
@@ -97,7 +97,7 @@ func TestHeadersAndBodiesAgree(t *testing.T) {
 		"no version in the header": {map[string]string{mcp.HeaderMethod: "server/discover"}, bare(meta(newest, "{}")),
 			400, mcp.HEADER_MISMATCH, nil},
 		"two versions": {discover, bare(meta(`"v999.0.0"`, "{}")), 400, mcp.HEADER_MISMATCH, nil},
-		"a version of nobody": {heading("server/discover", mcp.HeaderProtocolVersion, "v999.0.0"),
+		"an unknown version": {heading("server/discover", mcp.HeaderProtocolVersion, "v999.0.0"),
 			bare(meta(`"v999.0.0"`, "{}")), 400, mcp.UNSUPPORTED_PROTOCOL_VERSION,
 			map[string]any{"requested": "v999.0.0", "supported": allRevisions()}},
 		"no method in the header": {noMethod, stateless("tools/list", ""), 400, mcp.HEADER_MISMATCH, nil},
@@ -131,7 +131,7 @@ func TestStatelessNotificationsNeedNoMeta(t *testing.T) {
 
 func TestStatelessStatuses(t *testing.T) {
 	checkStatuses(t, map[string]statusCase{
-		"a method of nobody": {heading("unknown/method"), stateless("unknown/method", ""), 404, mcp.METHOD_NOT_FOUND,
+		"an unknown method": {heading("unknown/method"), stateless("unknown/method", ""), 404, mcp.METHOD_NOT_FOUND,
 			nil},
 		"initialize": {heading("initialize"), stateless("initialize", ""), 404, mcp.METHOD_NOT_FOUND, nil},
 		"ping":       {heading("ping"), stateless("ping", ""), 404, mcp.METHOD_NOT_FOUND, nil},
@@ -143,14 +143,14 @@ func TestStatelessStatuses(t *testing.T) {
 			0, nil},
 		"a tool that fails": {calling("test_error_handling"), stateless("tools/call", `"name":"test_error_handling",`),
 			200, 0, nil},
-		"a tool of nobody": {calling("nothing"), stateless("tools/call", `"name":"nothing",`), 400, mcp.INVALID_PARAMS,
+		"an unknown tool": {calling("nothing"), stateless("tools/call", `"name":"nothing",`), 400, mcp.INVALID_PARAMS,
 			nil},
 		"a capability that is missing": {calling("test_missing_capability"),
 			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"test_missing_capability",` +
 				meta(newest, "{}") + `}}`,
 			400, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY,
 			map[string]any{"requiredCapabilities": map[string]any{"sampling": map[string]any{}}}},
-		"a resource of nobody": {heading("resources/read", mcp.HeaderName, "test://nothing"),
+		"an unknown resource": {heading("resources/read", mcp.HeaderName, "test://nothing"),
 			stateless("resources/read", `"uri":"test://nothing",`), 400, mcp.INVALID_PARAMS,
 			map[string]any{"uri": "test://nothing"}},
 		"a made-up state": {calling("test_simple_text"),
@@ -203,18 +203,18 @@ func TestOldStatuses(t *testing.T) {
 		status int
 		code   int // 0: a result, or nothing
 	}{
-		"a request":                 {open, ping, 200, 0},
-		"a notification":            {open, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, 202, 0},
-		"a reply that nobody wants": {open, `{"jsonrpc":"2.0","id":77,"result":{}}`, 202, 0},
-		"no session":                {&none, ping, 400, mcp.INVALID_REQUEST},
-		"a made-up session":         {&made, ping, 404, mcp.INVALID_REQUEST},
-		"a session that has ended":  {gone, ping, 404, mcp.INVALID_REQUEST},
-		"a version of nobody":       {&odd, ping, 400, mcp.INVALID_REQUEST},
-		"no JSON":                   {open, `{"jsonrpc":`, 400, mcp.PARSE_ERROR},
-		"a method of nobody": {open, `{"jsonrpc":"2.0","id":"x","method":"unknown/method"}`, 200,
+		"a request":                {open, ping, 200, 0},
+		"a notification":           {open, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, 202, 0},
+		"an unexpected response":   {open, `{"jsonrpc":"2.0","id":77,"result":{}}`, 202, 0},
+		"no session":               {&none, ping, 400, mcp.INVALID_REQUEST},
+		"a made-up session":        {&made, ping, 404, mcp.INVALID_REQUEST},
+		"a session that has ended": {gone, ping, 404, mcp.INVALID_REQUEST},
+		"an unknown version":       {&odd, ping, 400, mcp.INVALID_REQUEST},
+		"no JSON":                  {open, `{"jsonrpc":`, 400, mcp.PARSE_ERROR},
+		"an unknown method": {open, `{"jsonrpc":"2.0","id":"x","method":"unknown/method"}`, 200,
 			mcp.METHOD_NOT_FOUND},
-		"a tool of nobody": {open, callLine(`"x"`, "nothing", "{}"), 200, mcp.INVALID_PARAMS},
-		"a resource of nobody": {open,
+		"an unknown tool": {open, callLine(`"x"`, "nothing", "{}"), 200, mcp.INVALID_PARAMS},
+		"an unknown resource": {open,
 			`{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{"uri":"test://no"}}`, 200,
 			mcp.RESOURCE_NOT_FOUND},
 		"a level": {open, `{"jsonrpc":"2.0","id":"x","method":"logging/setLevel","params":{"level":"info"}}`,
@@ -333,24 +333,24 @@ func TestTheStatelessEraHasOnlyPost(t *testing.T) {
 	}
 }
 
-// A listener is told first what it will hear, and hears that and nothing else.
+// A subscriber first gets the acknowledged filter, then only what the filter names.
 func TestListenersHearWhatTheyAskedFor(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	stream := v.modern("subscriptions/listen", "").
 		listen(t, modernLine("5", "subscriptions/listen", `"notifications":{"promptsListChanged":true}`))
-	hear := func(method string) {
+	expect := func(method string) {
 		t.Helper()
 		got := expect(t, stream.data, method)
 		if at(t, got, "method") != method || at(t, got, "params", "_meta", mcp.MetaKeySubscriptionID) != 5.0 {
 			t.Errorf("wanted %s, heard %s", method, got)
 		}
 	}
-	hear("notifications/subscriptions/acknowledged")
+	expect("notifications/subscriptions/acknowledged")
 	for _, tool := range []string{"test_trigger_tool_change", "test_trigger_prompt_change"} {
 		if a := v.modern("tools/call", tool).post(modernLine("5", "tools/call",
 			fmt.Sprintf(`"name":%q`, tool))); a.status != http.StatusOK {
 			t.Fatalf("%s got %d %s", tool, a.status, a.body)
 		}
 	}
-	hear("notifications/prompts/list_changed")
+	expect("notifications/prompts/list_changed")
 }

@@ -96,7 +96,7 @@ func TestTooManyCallersAreToldSo(t *testing.T) {
 		}
 	}
 	if busy != calls-110 || done != 110 {
-		t.Errorf("%d were told to wait, %d were done", busy, done)
+		t.Errorf("%d were refused as busy, %d were done", busy, done)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
 }
 
 // TestReloadStorm changes the rules as fast as it can while calls run. Every
-// call is answered once, by the old rules or the new, and clients are told.
+// call is answered once, by the old rules or the new, and clients are notified.
 func TestReloadStorm(t *testing.T) {
 	noLeaks(t)
 	b := newTestServer(t, roomy)

@@ -157,16 +157,16 @@ func (s *session) takePending() (n pendingChanges) {
 
 func (s *session) sendChanges(n pendingChanges) error {
 	var problems []error
-	say := func(news bool, method string, wanted func(mcp.SubscriptionFilter) bool) {
-		if news {
+	announce := func(changed bool, method string, wanted func(mcp.SubscriptionFilter) bool) {
+		if changed {
 			problems = append(problems, s.announce(method, wanted))
 		}
 	}
-	say(n.tools, mcp.MethodNotificationToolsListChanged,
+	announce(n.tools, mcp.MethodNotificationToolsListChanged,
 		func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
-	say(n.resources, mcp.MethodNotificationResourcesListChanged,
+	announce(n.resources, mcp.MethodNotificationResourcesListChanged,
 		func(f mcp.SubscriptionFilter) bool { return f.ResourcesListChanged })
-	say(n.prompts, mcp.MethodNotificationPromptsListChanged,
+	announce(n.prompts, mcp.MethodNotificationPromptsListChanged,
 		func(f mcp.SubscriptionFilter) bool { return f.PromptsListChanged })
 	for _, uri := range slices.Sorted(maps.Keys(n.uris)) {
 		problems = append(problems, s.deliver(mcp.MethodNotificationResourceUpdated, uri,

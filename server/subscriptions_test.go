@@ -52,7 +52,7 @@ func listenersOf(t *testing.T, s *site, token string, uris ...string) map[string
 		defer s.mu.Unlock()
 		return len(s.sessions) > 1
 	}) {
-		t.Fatal("nobody listens")
+		t.Fatal("there is no listener")
 	}
 	all["legacy"] = &listener{next: func() string { t.Helper(); return expect(t, get.data, "an announcement") },
 		also: ask}
@@ -182,7 +182,7 @@ func TestWhatIsAcknowledgedIsWhatMayBeSeen(t *testing.T) {
 	}
 }
 
-// TestAStormOfChanges makes far more than anybody could be told of. What comes
+// TestAStormOfChanges makes far more changes than clients can be notified of. What comes
 // is bounded, and the last of it comes.
 func TestAStormOfChanges(t *testing.T) {
 	noLeaks(t)

@@ -43,7 +43,7 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 			id := d.next(t)
 			if note := w.next(); !strings.Contains(note, "notifications/progress") ||
 				!strings.Contains(note, "mcp-tools approvals allow "+id) {
-				t.Errorf("while it waits the client hears %s", note)
+				t.Errorf("while it waits the client gets %s", note)
 			}
 			if err := d.decide(t.Context(), id, test.word); err != nil {
 				t.Fatal(err)
@@ -138,7 +138,7 @@ func TestTheDeskIsFaster(t *testing.T) {
 	var params struct{ RequestID json.RawMessage }
 	if err := json.Unmarshal(cancelled.Params, &params); err != nil || cancelled.Method != "notifications/cancelled" ||
 		string(params.RequestID) != string(question.ID) {
-		t.Errorf("the client was told %+v, %v", cancelled, err)
+		t.Errorf("the client got %+v, %v", cancelled, err)
 	}
 	if got := read(t, w.next()); got.text() != "launched x" {
 		t.Errorf("the call got %+v", got)
@@ -304,7 +304,7 @@ func TestModernClientsWaitToo(t *testing.T) {
 	w.send(line)
 	id := d.next(t)
 	if note := w.next(); !strings.Contains(note, id) {
-		t.Errorf("while it waits the client hears %s", note)
+		t.Errorf("while it waits the client gets %s", note)
 	}
 	if err := d.decide(t.Context(), id, cli(true, "")); err != nil {
 		t.Fatal(err)
@@ -340,7 +340,7 @@ func TestApproversMakeNoCalls(t *testing.T) {
 		"an approver by SSE":  {at("console", "/sse"), http.MethodGet, http.StatusForbidden},
 		"an agent looks":      {at("alice", "/approvals"), http.MethodGet, http.StatusForbidden},
 		"an agent decides":    {at("alice", "/approvals/abc"), http.MethodPost, http.StatusForbidden},
-		"a stranger":          {at("nobody", "/approvals"), http.MethodGet, http.StatusUnauthorized},
+		"an unknown token":    {at("nobody", "/approvals"), http.MethodGet, http.StatusUnauthorized},
 	} {
 		if got := test.who.do(t.Context(), test.method, "{}"); got.status != test.want {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
