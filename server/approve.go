@@ -37,7 +37,7 @@ type Approvals interface {
 	Withdraw(ctx context.Context, id string) error
 }
 
-// A Wait says whether calls wait for an answer from elsewhere when the client
+// A Wait sets whether calls wait for an answer from elsewhere when the client
 // cannot ask a person.
 type Wait string
 
@@ -335,7 +335,7 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callStat
 	return a, c.unanswered(q, sealed)
 }
 
-// unanswered refuses a call about which no person decided, and says how to get
+// unanswered refuses a call about which no person decided, with advice how to get
 // a decision.
 func (c *call) unanswered(q approvals.Call, sealed callState) error {
 	switch {

@@ -86,7 +86,7 @@ type Identities interface {
 	Metadata() []byte
 }
 
-// A Challenge is a refusal that says how the client can authenticate.
+// A Challenge is a refusal with the way in which the client can authenticate.
 type Challenge struct {
 	Status int    // 401 or 403; 503 if the token could not be checked
 	Header string // of WWW-Authenticate

@@ -183,7 +183,7 @@ func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	if refused != nil {
 		return a, refused
 	}
-	if who.Approves { // or an agent that has it could approve its own calls
+	if who.Approves { // otherwise an agent with this token could approve its own calls
 		return a, &Challenge{Status: http.StatusForbidden,
 			Reason: "this token decides approvals, and may not call tools"}
 	}

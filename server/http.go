@@ -19,7 +19,7 @@ import (
 type HTTP struct {
 	Server     *Server
 	Identities Identities
-	Base       Access // what a token does not say: workspace, provider
+	Base       Access // defaults for what a token does not set: workspace, provider
 	SSE        bool
 	TLS        *tls.Config // nil serves plain HTTP
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.

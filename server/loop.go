@@ -65,7 +65,7 @@ func (c *call) checkRepeats(a attempt) error {
 		Try("%s", loopAdvice)
 }
 
-// observe adds a call to the history of its session. It returns a digest of the
+// addToHistory adds a call to the history of its session. It returns a digest of the
 // result, and how many equal results this call had in a row if they are enough
 // for advice, else 0.
 func (c *call) addToHistory(a attempt, res tool.Result) (result digest, repeats int) {
@@ -115,7 +115,7 @@ func (l *loops) inARow(session string, call digest, now time.Time) int {
 	return n
 }
 
-// observe adds a call and counts how often it had this result in a row.
+// add adds a call and counts how often it had this result in a row.
 func (l *loops) add(session string, one pastCall, failed bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -83,8 +83,8 @@ func (x *rpcRequest) initialize() []byte {
 	})
 }
 
-// discover answers server/discover, the stateless era's way to learn about a
-// server.
+// discover answers server/discover, which replaces the handshake in the stateless
+// era.
 func (x *rpcRequest) discover() []byte {
 	s := x.session.server
 	result, err := jsonrpc.Marshal(struct {

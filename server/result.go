@@ -30,8 +30,8 @@ func (r *redactor) text(text string) string {
 	return clean
 }
 
-// Result removes credentials from everything that a reader could see. Data is
-// left alone, unless its type says that it is text.
+// result removes credentials from all texts of a result, and from data with a
+// MIME type of text.
 func (r *redactor) result(res tool.Result) tool.Result {
 	res = res.Map(r.text, r.scrub.Value)
 	for i, part := range res.Parts {
@@ -141,7 +141,7 @@ func (c *call) shorten(text string, limits Limits, name string) string {
 	return fmt.Sprintf("%s\n[%d bytes left out here: %s]\n%s", text[:head], tail-head, note, text[tail:])
 }
 
-// store stores text and says how to read on at next. A caller that may not read
+// store stores text and returns the advice how to read on at next. A caller that may not read
 // it back gets advice instead of a handle.
 func (c *call) store(text string, next int, name string) string {
 	reader, ok := c.server.Config.Tools.Lookup(ReadResult)

@@ -36,7 +36,7 @@ type Config struct {
 	AuditLog             AuditLog
 	Results              ResultStore
 	Approvals            Approvals         // nil: only the client can be asked
-	PastCalls            PastCalls         // nil: a question does not say how often its call was made before
+	PastCalls            PastCalls         // nil: questions do not show how often the call was made before
 	Library              Library           // nil: there are only tools
 	Observer             Observer          // nil measures nothing
 	Meter                Meter             // nil: identities are counted by this process alone

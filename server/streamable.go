@@ -131,7 +131,7 @@ func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	case version == "":
 		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
 	case m.Meta.Version == "" && m.ID == nil:
-		return nil // only requests must say it twice; the Go SDK's cancellations do not
+		return nil // only requests need the version in both; the Go SDK's cancellations do not
 	case m.Meta.Version == "":
 		return jsonrpc.Errorf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
 	case version != m.Meta.Version:

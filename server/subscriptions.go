@@ -78,14 +78,14 @@ func (s *Server) allowedLibraryTools(now *settings, subject policy.Subject) (may
 	return may
 }
 
-// serveSubscription returns the sessions that get notifications.
+// notifiedSessions returns the sessions that get notifications.
 func (s *Server) notifiedSessions() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.sessions))
 }
 
-// pending are the notifications that a client has not got yet. Its uris are among
+// pendingChanges are the notifications that a client has not got yet. Its uris are among
 // those that the client subscribed to, so their number is bounded.
 type pendingChanges struct {
 	tools, resources, prompts bool
@@ -266,7 +266,7 @@ func newSubscriptionCounter() *subscriptionCounter {
 	return &subscriptionCounter{open: make(map[string]int)}
 }
 
-// acquire counts one more, or refuses it.
+// enter counts one more subscription. ok is false if there are too many.
 func (l *subscriptionCounter) enter(who string) (leave func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

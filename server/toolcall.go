@@ -77,7 +77,7 @@ func methodFor(to tool.Medium) string {
 	return string(mcp.MethodListRoots)
 }
 
-// can reports whether the client said that questions to m can be answered.
+// can reports whether the client declared that it can answer questions to m.
 // The first revision with elicitation declares it with an empty object.
 func (x *rpcRequest) can(m tool.Medium) bool {
 	if x.out == nil && !x.msg.Modern() {
