@@ -25,7 +25,7 @@ type probe struct {
 }
 
 // TestWhyThereAreTransportsOfOurs probes ours, which must have no fault, and
-// the stock ones, which must still have theirs: one that is mended upstream is
+// the stock ones, which must still have theirs: one that is fixed upstream is
 // one reason less.
 func TestWhyThereAreTransportsOfOurs(t *testing.T) {
 	for name, p := range map[string]probe{
@@ -130,7 +130,7 @@ func readingBlocked(t *testing.T, g *target) error {
 				return
 			}
 		}
-		_, _ = g.wire.in.Write([]byte(ping(`"alive"`) + "\n")) // no answer tells it as well
+		_, _ = g.wire.in.Write([]byte(ping(`"alive"`) + "\n")) // an error shows in the missing response
 	}()
 	for {
 		line, err := await(g.patience, g.wire.lines)
