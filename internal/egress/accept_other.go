@@ -3,4 +3,4 @@
 package egress
 
 // isTemporary reports whether an error of Accept may go away soon.
-func passing(error) bool { return false }
+func isTemporary(error) bool { return false }

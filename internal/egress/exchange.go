@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -136,7 +137,7 @@ func (x *exchange) release() {
 	x.releases = nil
 }
 
-// forwardedRequest is the request as the host gets it.
+// newRequest returns the next request with the headers, cookies and credential for its host.
 func (x *exchange) newRequest(ctx context.Context) (*http.Request, error) {
 	u := *x.at.url
 	out := (&http.Request{Method: x.method, URL: &u, Host: u.Host, Header: x.header.Clone()}).WithContext(ctx)
@@ -307,8 +308,13 @@ func (x *exchange) adapt(status int, to link) error {
 
 // redirectError adds to an error the URL that redirected.
 func redirectError(from link, err error) error {
+	return within(err, fmt.Sprintf("%q redirects, and then", from.site()))
+}
+
+// within returns an error with a prefix, which describes the step that failed.
+func within(err error, step string) error {
 	e := tool.AsError(err)
-	out := tool.Errorf(e.Kind, "%q redirects, and then: %s", from.site(), e.What).Because(err)
+	out := tool.Errorf(e.Kind, "%s: %s", step, e.What).Because(err)
 	out.Next = e.Next
 	return out
 }

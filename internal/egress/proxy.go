@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -121,12 +125,8 @@ func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 		if err == nil || errors.Is(err, net.ErrClosed) || !isTemporary(err) {
 			return conn, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
+		if err := clock.Sleep(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -219,3 +219,60 @@ func (p *Proxy) connect(ctx context.Context, t Target, began time.Time) (net.Con
 	}
 	return conn, nil
 }
+
+// A relay copies bytes in both directions until both sides have ended, or nothing was
+// copied for too long.
+type relay struct {
+	client     *clientConn
+	upstream   net.Conn
+	lastActive atomic.Int64 // in nanoseconds
+}
+
+// relayConns relays, and returns how many bytes it copied in each direction.
+func relayConns(ctx context.Context, c *clientConn, upstream net.Conn) (sent, received int64) {
+	defer upstream.Close()
+	stop := context.AfterFunc(ctx, func() { _ = upstream.Close() })
+	defer stop()
+	c.endHead()
+	r := &relay{client: c, upstream: upstream}
+	r.touch()
+	var both sync.WaitGroup
+	both.Go(func() { sent = r.copy(upstream, c.Conn, c.in) })
+	both.Go(func() { received = r.copy(c.Conn, upstream, upstream) })
+	both.Wait()
+	return sent, received
+}
+
+func (r *relay) touch() { r.lastActive.Store(time.Now().UnixNano()) }
+
+// copy copies one direction. in reads from the connection from. At the end of the input
+// it closes the write side of to, and the other direction continues; an error ends both.
+func (r *relay) copy(to, from net.Conn, in io.Reader) (n int64) {
+	buf := make([]byte, bufferSize)
+	for {
+		_ = from.SetReadDeadline(time.Now().Add(r.client.idle))
+		got, err := in.Read(buf)
+		if got > 0 {
+			r.touch()
+			_ = to.SetWriteDeadline(time.Now().Add(r.client.idle))
+			if _, err := to.Write(buf[:got]); err != nil {
+				break
+			}
+			n += int64(got)
+			r.touch()
+		}
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && r.active() {
+			continue
+		}
+		if half, ok := to.(interface{ CloseWrite() error }); ok && errors.Is(err, io.EOF) && half.CloseWrite() == nil {
+			return n
+		}
+		break
+	}
+	_ = to.Close()
+	_ = from.Close()
+	return n
+}
+
+// active reports whether something was copied recently in any direction.
+func (r *relay) active() bool { return time.Since(time.Unix(0, r.lastActive.Load())) < r.client.idle }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -109,10 +110,7 @@ func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age
 
 // robotsError adds to an error that it is about robots.txt.
 func robotsError(at link, err error) error {
-	e := tool.AsError(err)
-	out := tool.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
-	out.Next = e.Next
-	return out
+	return within(err, fmt.Sprintf("the robots.txt of %q cannot be read", at.site()))
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -44,8 +45,8 @@ type hostState struct {
 	retryAt time.Time // from a Retry-After
 }
 
-func newThrottle(most int) *throttle {
-	return &throttle{max: most, hosts: map[hostKey]*hostState{}}
+func newThrottle(max int) *throttle {
+	return &throttle{max: max, hosts: map[hostKey]*hostState{}}
 }
 
 // acquire waits until a request to a host may be sent. leave ends the request.
@@ -54,7 +55,7 @@ func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err erro
 	h := t.state(hostKeyFor(ctx, at))
 	h.users++
 	t.mu.Unlock()
-	gone := func() {
+	done := func() {
 		t.mu.Lock()
 		h.users--
 		t.mu.Unlock()
@@ -62,7 +63,7 @@ func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err erro
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
-		gone()
+		done()
 		var late *timeoutError
 		if errors.As(context.Cause(ctx), &late) {
 			return nil, tool.Errorf(tool.Busy, "%d requests to %q are running already", t.max,
@@ -72,7 +73,7 @@ func (t *throttle) acquire(ctx context.Context, at link) (leave func(), err erro
 	}
 	leave = sync.OnceFunc(func() {
 		<-h.slots
-		gone()
+		done()
 	})
 	if err := t.waitRetryAfter(ctx, at, h); err != nil {
 		leave()
@@ -95,12 +96,8 @@ func (t *throttle) waitRetryAfter(ctx context.Context, at link, h *hostState) er
 			return tool.Errorf(tool.Busy, "%q requests a pause of %s", at.site(),
 				wait.Round(time.Second)).Try("wait, or use another host")
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := clock.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
