@@ -3,7 +3,7 @@
 // network nor the metadata services of clouds.
 //
 // It knows host names, addresses, and what the operator allows. It checks the address of
-// every connection just before it is made, so that a name whose address changes gains
+// every connection just before it is made, so that a name that changes its address gains
 // nothing. It does not interpret responses, reads no settings from the environment, and
 // knows nothing of sandboxes.
 //

@@ -51,9 +51,8 @@ func parseURL(text string, how func(string) (*url.URL, error)) (*url.URL, error)
 	}
 	u, err := how(text)
 	if err != nil {
-		return nil,
-			tool.Errorf(tool.Invalid,
-				"the URL is invalid").Try("use a URL such as https://example.org/path, with %%25 for a percent sign").Because(err)
+		return nil, tool.Errorf(tool.Invalid, "the URL is invalid").
+			Try("use a URL such as https://example.org/path, with %%25 for a percent sign").Because(err)
 	}
 	return u, nil
 }
@@ -137,8 +136,8 @@ func (l link) String() string { return l.url.String() }
 // site returns a link without path and query, which may contain secrets, for errors.
 func (l link) site() string { return l.url.Scheme + "://" + l.url.Host }
 
-// isNonHTTPPort reports whether a port is usual for another protocol, whose server may
-// interpret an HTTP request as its own commands.
+// isNonHTTPPort reports whether a port is usual for another protocol. Its server may
+// interpret an HTTP request as commands.
 func isNonHTTPPort(port uint16) bool {
 	_, is := slices.BinarySearch([]uint16{1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79,
 		87, 95, 101, 102, 103, 104, 109, 110, 111,

@@ -74,7 +74,8 @@ func TestOperatorsProxy(t *testing.T) {
 		}
 	}
 	got := strings.Join(asked(), ", ")
-	if want := "GET www.example.org Basic bWU6cGFzcw==, CONNECT www.example.org:443 Basic bWU6cGFzcw=="; len(asked()) != 2 || !strings.Contains(got, strings.Split(want, ", ")[0]) || !strings.Contains(got, strings.Split(want, ", ")[1]) {
+	if len(asked()) != 2 || !strings.Contains(got, "GET www.example.org Basic bWU6cGFzcw==") ||
+		!strings.Contains(got, "CONNECT www.example.org:443 Basic bWU6cGFzcw==") {
 		t.Errorf("the proxy was asked %s", got)
 	}
 	if len(n.Lookups()) > 0 {

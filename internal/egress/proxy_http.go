@@ -234,9 +234,8 @@ func (p *Proxy) writeError(c *clientConn, t Target, err error) {
 		text = ""
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(headTimeout))
-	_,
-		_ = fmt.Fprintf(c,
-		"HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+		"Content-Length: %d\r\nConnection: close\r\n\r\n%s",
 		status, http.StatusText(status), len(text), text) // the client may have disconnected
 }
 

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxRobots     = 500 << 10 // bytes of a robots.txt that are read
-	maxOrigins    = 128       // whose robots.txt is cached
+	maxOrigins    = 128       // with a cached robots.txt
 	maxKeptRobots = 64 << 10  // bytes of rules that are cached
 	robotsTimeout = 10 * time.Second
 	robotsAge     = time.Hour
