@@ -141,8 +141,8 @@ func (b *body) readError(err error) error {
 	e := tool.Errorf(tool.Unavailable, "the response of %q ended after %d bytes", b.at.site(),
 		b.read).Try("try again")
 	if b.compressed != nil && !b.compressed.failed {
-		e = tool.Errorf(tool.Unavailable, "the compressed body of %q is invalid",
-			b.at.site()).Try("try again, or use another URL")
+		e = tool.Errorf(tool.Unavailable, "the compressed body of %q is invalid", b.at.site()).
+			Try("try again, or use another URL")
 	}
 	return e.Because(err)
 }

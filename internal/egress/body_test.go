@@ -239,8 +239,7 @@ func TestNothingStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("requests", func(t *testing.T) {
 		c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
-			_,
-				_ = w.Write(make([]byte, 200<<10))
+			_, _ = w.Write(make([]byte, 200<<10))
 		}, "www.example.org")
 		var all sync.WaitGroup
 		for i := range 60 {

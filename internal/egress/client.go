@@ -233,7 +233,8 @@ func (c *Client) acquireSlot(ctx context.Context) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return tool.Errorf(tool.Busy, "too many connections are open").Try("try again soon").Because(ctx.Err())
+		return tool.Errorf(tool.Busy, "too many connections are open").
+			Try("try again soon").Because(ctx.Err())
 	}
 }
 

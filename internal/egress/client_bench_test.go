@@ -17,8 +17,7 @@ const pageSize = 200 << 10
 func page(b *testing.B) (*httptest.Server, *Client) {
 	text := make([]byte, pageSize)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write(text)
+		_, _ = w.Write(text)
 	}))
 	b.Cleanup(server.Close)
 	return server, asker(b, ruled(Rules{AllowPrivate: []string{server.Listener.Addr().String()}}, nil))

@@ -157,8 +157,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestConnectionsAreKept(t *testing.T) {
 	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
-		_,
-			_ = io.WriteString(w, "x")
+		_, _ = io.WriteString(w, "x")
 	}, "www.example.org")
 	for range 5 {
 		if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.org/"}); err != nil {

@@ -215,16 +215,17 @@ func dialError(t Target, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &name) && name.IsNotFound:
-		return tool.Errorf(tool.NotFound, "host %q not found", t.Host).Try("check its name").Because(err)
+		return tool.Errorf(tool.NotFound, "host %q not found", t.Host).
+			Try("check its name").Because(err)
 	case errors.As(err, &name):
-		return tool.Errorf(tool.Unavailable, "%q could not be looked up",
-			t.Host).Try("try again soon").Because(err)
+		return tool.Errorf(tool.Unavailable, "%q could not be looked up", t.Host).
+			Try("try again soon").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tool.Errorf(tool.Timeout, "%q did not answer in time",
-			t.String()).Try("try again later, or another host").Because(err)
+		return tool.Errorf(tool.Timeout, "%q did not answer in time", t.String()).
+			Try("try again later, or another host").Because(err)
 	}
-	return tool.Errorf(tool.Unavailable, "%q cannot be reached",
-		t.String()).Try("check host and port, or try again later").Because(err)
+	return tool.Errorf(tool.Unavailable, "%q cannot be reached", t.String()).
+		Try("check host and port, or try again later").Because(err)
 }
 
 // ThroughProxy returns a Dialer with the same rules that connects through the operator's

@@ -93,8 +93,7 @@ func (r Rules) parse() (*rules, error) {
 			return nil, fmt.Errorf("private hosts: %q: %s", text, tool.AsError(err).What)
 		}
 		if t.Addr.IsValid() && isForbidden(t.Addr) {
-			return nil,
-				fmt.Errorf("private hosts: %q is a metadata service or not the address of a host", text)
+			return nil, fmt.Errorf("private hosts: %q is a metadata service or not the address of a host", text)
 		}
 		out.private = append(out.private, t)
 	}

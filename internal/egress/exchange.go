@@ -96,11 +96,9 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	if x.crossedHosts && p.rules.isPrivate(x.at.target) {
-		return nil,
-			tool.Errorf(tool.Refused,
-				"%q is not on the public internet, and redirects from other hosts may not lead to it",
-				x.at.site()).
-				Try("request this URL itself: the operator allows it")
+		return nil, tool.Errorf(tool.Refused,
+			"%q is not on the public internet, and redirects from other hosts may not lead to it", x.at.site()).
+			Try("request this URL itself: the operator allows it")
 	}
 	if x.r.Robots {
 		if err := p.robots.allow(ctx, x.client, x.at); err != nil {
@@ -159,7 +157,8 @@ func (x *exchange) newRequest(ctx context.Context) (*http.Request, error) {
 	x.addCookies(out)
 	key := x.method + " " + x.at.String() + " " + out.Header.Get("Cookie")
 	if x.requested[key] {
-		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a loop", x.at.site()).Try("use another URL")
+		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a loop", x.at.site()).
+			Try("use another URL")
 	}
 	x.requested[key] = true
 	if x.r.Secret == nil {
@@ -259,8 +258,8 @@ func (x *exchange) redirect(res *http.Response) error {
 	}
 	location := res.Header.Get("Location")
 	if location == "" {
-		return tool.Errorf(tool.Unavailable, "%q redirects without a Location",
-			from.site()).Try("use another URL")
+		return tool.Errorf(tool.Unavailable, "%q redirects without a Location", from.site()).
+			Try("use another URL")
 	}
 	to, err := from.resolve(location)
 	if err != nil {
@@ -332,11 +331,12 @@ func parseMethod(text string) (string, error) {
 	case "":
 		return http.MethodGet, nil
 	case http.MethodConnect, http.MethodTrace, "TRACK":
-		return "", tool.Errorf(tool.Refused, "the method %s is not allowed", method).Try("use GET or POST")
+		return "", tool.Errorf(tool.Refused, "the method %s is not allowed", method).
+			Try("use GET or POST")
 	}
 	if len(method) > maxMethod || !httpguts.ValidHeaderFieldName(method) {
-		return "", tool.Errorf(tool.Invalid, "%q is not a method",
-			short(text)).Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
+		return "", tool.Errorf(tool.Invalid, "%q is not a method", short(text)).
+			Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
 	return method, nil
 }
@@ -348,16 +348,18 @@ func checkHeader(from http.Header) (http.Header, error) {
 	count, size := 0, 0
 	for name, values := range from {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, tool.Errorf(tool.Invalid, "%q is not a name of a header",
-				short(name)).Try("use letters, digits and dashes")
+			return nil, tool.Errorf(tool.Invalid, "%q is not a name of a header", short(name)).
+				Try("use letters, digits and dashes")
 		}
 		if why := reservedHeader(name); why != "" {
-			return nil, tool.Errorf(tool.Refused, "the header %s cannot be set", short(name)).Try("%s", why)
+			return nil, tool.Errorf(tool.Refused, "the header %s cannot be set", short(name)).
+				Try("%s", why)
 		}
 		for _, value := range values {
 			if !httpguts.ValidHeaderFieldValue(value) {
 				return nil, tool.Errorf(tool.Invalid, "the value of the header %s contains a control character",
-					short(name)).Try("remove it")
+					short(name)).
+					Try("remove it")
 			}
 			count, size = count+1, size+len(name)+len(value)
 			out.Add(name, strings.TrimSpace(value))
@@ -365,7 +367,8 @@ func checkHeader(from http.Header) (http.Header, error) {
 	}
 	if count > maxHeaders || size > maxHeaderBytes {
 		return nil, tool.Errorf(tool.TooLarge, "the request has %d headers with %d bytes, the maximum is %d with %d",
-			count, size, maxHeaders, maxHeaderBytes).Try("send fewer")
+			count, size, maxHeaders, maxHeaderBytes).
+			Try("send fewer")
 	}
 	return out, nil
 }

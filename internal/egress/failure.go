@@ -34,15 +34,15 @@ func failure(ctx context.Context, at link, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errClosed) || errors.Is(err, errClosed):
-		return tool.Errorf(tool.Unavailable,
-			"the server is stopping").Because(err)
+		return tool.Errorf(tool.Unavailable, "the server is stopping").Because(err)
 	case errors.As(err, &known):
 		return known
 	case errors.As(cause, &late):
 		return tool.Errorf(tool.Timeout, "%q did not complete within %s", at.site(),
 			late.within).Try("request less, increase the timeout, or try again later").Because(err)
 	case errors.Is(cause, errStalled):
-		return tool.Errorf(tool.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q stopped sending", at.site()).
+			Try("try again later").Because(err)
 	case cause != nil:
 		return tool.AsError(cause)
 	case errors.As(err, &wire):
@@ -62,10 +62,11 @@ func transportFailure(at link, err error) error {
 	case secure:
 		what, next = "%q has no secure connection: "+reason, "use another host, or http if nothing secret is in it"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).Try("try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).
+			Try("try again later").Because(err)
 	case has("headers exceeded"), has("header list larger"), has("1xx"):
-		return tool.Errorf(tool.TooLarge, "the response header of %q is too large",
-			site).Try("use another URL").Because(err)
+		return tool.Errorf(tool.TooLarge, "the response header of %q is too large", site).
+			Try("use another URL").Because(err)
 	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"),
 		has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"),
 		has("too many transfer encodings"):

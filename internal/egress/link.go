@@ -44,9 +44,8 @@ func parseURL(text string, how func(string) (*url.URL, error)) (*url.URL, error)
 	}
 	for i := range len(text) {
 		if b := text[i]; b < ' ' || b == 0x7f || b == '\\' {
-			return nil,
-				tool.Errorf(tool.Invalid,
-					"the URL contains a control character or a backslash").Try("remove it, or escape it, such as %%5C")
+			return nil, tool.Errorf(tool.Invalid, "the URL contains a control character or a backslash").
+				Try("remove it, or escape it, such as %%5C")
 		}
 	}
 	u, err := how(text)
@@ -60,19 +59,17 @@ func parseURL(text string, how func(string) (*url.URL, error)) (*url.URL, error)
 func newLink(u *url.URL) (link, error) {
 	switch {
 	case u.Scheme == "" && u.Host == "":
-		return link{},
-			tool.Errorf(tool.Invalid,
-				"the URL does not begin with https://").Try("use a complete URL, such as https://example.org/path")
+		return link{}, tool.Errorf(tool.Invalid, "the URL does not begin with https://").
+			Try("use a complete URL, such as https://example.org/path")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return link{}, tool.Errorf(tool.Invalid, "the scheme %q is not supported",
-			short(u.Scheme)).Try("use https or http")
+		return link{}, tool.Errorf(tool.Invalid, "the scheme %q is not supported", short(u.Scheme)).
+			Try("use https or http")
 	case u.User != nil:
-		return link{},
-			tool.Errorf(tool.Invalid,
-				"the URL contains a user").Try("remove it, and set auth_profile to use a credential")
+		return link{}, tool.Errorf(tool.Invalid, "the URL contains a user").
+			Try("remove it, and set auth_profile to use a credential")
 	case u.Opaque != "" || u.Host == "":
-		return link{},
-			tool.Errorf(tool.Invalid, "the URL has no host").Try("use a URL such as https://example.org/path")
+		return link{}, tool.Errorf(tool.Invalid, "the URL has no host").
+			Try("use a URL such as https://example.org/path")
 	}
 	port, usual := u.Port(), defaultPort(u.Scheme)
 	if port == "" {
@@ -155,8 +152,8 @@ func (r *rules) checkLink(l link) error {
 	}
 	named := func(p pattern) bool { return p.port != 0 && p.matches(l.target) }
 	if isNonHTTPPort(l.target.Port) && !r.isPrivate(l.target) && !slices.ContainsFunc(r.allow, named) {
-		return tool.Errorf(tool.Refused, "port %d is for another protocol",
-			l.target.Port).Try("use port 443 or 80; the operator can allow a host with this port")
+		return tool.Errorf(tool.Refused, "port %d is for another protocol", l.target.Port).
+			Try("use port 443 or 80; the operator can allow a host with this port")
 	}
 	return nil
 }

@@ -76,8 +76,7 @@ func TestRenewWhileReading(t *testing.T) {
 // TestConnectionsEnd counts the connections that are open after Close.
 func TestConnectionsEnd(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write(make([]byte, 100<<10))
+		_, _ = w.Write(make([]byte, 100<<10))
 	}))
 	defer server.Close()
 	c := asker(t, ruled(Rules{AllowPrivate: []string{server.Listener.Addr().String()}}, nil))

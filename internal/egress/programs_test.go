@@ -26,13 +26,11 @@ func run(t *testing.T, dir string, argv ...string) (string, error) {
 func TestCurl(t *testing.T) {
 	curl := needtest.Program(t, "curl")
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_,
-			_ = w.Write([]byte("plain"))
+		_, _ = w.Write([]byte("plain"))
 	}))
 	defer plain.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_,
-			_ = w.Write([]byte("secure"))
+		_, _ = w.Write([]byte("secure"))
 	}))
 	defer secure.Close()
 	inside := listen(t)

@@ -49,8 +49,7 @@ func TestOperatorsProxy(t *testing.T) {
 	way, asked := operators(t)
 	n := egresstest.New(t, nil)
 	local := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w, "directly")
+		_, _ = io.WriteString(w, "directly")
 	}))
 	defer local.Close()
 	rules := egress.Rules{AllowPrivate: []string{local.Listener.Addr().String()}, Deny: []string{"denied.example.org"}}
@@ -86,8 +85,7 @@ func TestOperatorsProxy(t *testing.T) {
 // TestSocksIsAskedForAddresses checks that the proxy gets only public addresses.
 func TestSocksIsAskedForAddresses(t *testing.T) {
 	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w, "x")
+		_, _ = io.WriteString(w, "x")
 	}, "www.example.org")
 	n.Resolve("inside.example.org", "10.0.0.1 127.0.0.1 ::1")
 	n.Resolve("mixed.example.org", "10.0.0.1 "+n.Address("www.example.org"))
@@ -119,8 +117,7 @@ func TestBadWays(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("ALL_PROXY", "http://127.0.0.1:1")
 	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w, "x")
+		_, _ = io.WriteString(w, "x")
 	}, "www.example.org")
 	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/"}); err != nil {
 		t.Errorf("a proxy of the environment: %v", err)
@@ -130,8 +127,7 @@ func TestBadWays(t *testing.T) {
 // TestDialerServesAProxy serves a browser's proxy with a dialer through a SOCKS5 proxy.
 func TestDialerServesAProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w, "page")
+		_, _ = io.WriteString(w, "page")
 	}))
 	defer server.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -52,13 +52,14 @@ func requestTarget(r *http.Request) (Target, error) {
 	}
 	switch {
 	case r.URL.Scheme == "" || r.URL.Host == "":
-		return Target{}, tool.Errorf(tool.Invalid,
-			"a request to a proxy needs a complete URL").Try("set http_proxy, and do not use it as a server")
+		return Target{}, tool.Errorf(tool.Invalid, "a request to a proxy needs a complete URL").
+			Try("set http_proxy, and do not use it as a server")
 	case r.URL.Scheme != "http":
-		return Target{}, tool.Errorf(tool.Refused, "the scheme %q is not supported",
-			r.URL.Scheme).Try("use http, or CONNECT for https")
+		return Target{}, tool.Errorf(tool.Refused, "the scheme %q is not supported", r.URL.Scheme).
+			Try("use http, or CONNECT for https")
 	case r.URL.User != nil:
-		return Target{}, tool.Errorf(tool.Refused, "the URL contains a user").Try("send credentials in a header")
+		return Target{}, tool.Errorf(tool.Refused, "the URL contains a user").
+			Try("send credentials in a header")
 	}
 	port := r.URL.Port()
 	if port == "" {
