@@ -30,7 +30,7 @@ func TestWhichWalls(t *testing.T) {
 		{"the strongest", Policy{}, works, works, "docker", "", ""},
 		{"the next", Policy{Mode: Auto}, broken, works, "kernel", "docker: no engine answers", ""},
 		{"what is required", Policy{Require: memory}, works, strong, "kernel",
-			`docker: it cannot keep the promise "memory" that this profile requires`, ""},
+			`docker: it cannot guarantee "memory", which this profile requires`, ""},
 		{"never the host", Policy{Mode: Auto}, broken, broken, "", "", "doctor"},
 		{"nobody keeps it", Policy{Require: memory}, works, works, "", "", "memory"},
 		{"fixed", Policy{Mode: Kernel}, works, works, "kernel", "", ""},

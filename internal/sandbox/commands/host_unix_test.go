@@ -105,7 +105,7 @@ func TestRefusesWhatCannotBeStarted(t *testing.T) {
 		t.Errorf("%d commands count as running", len(c.running))
 	}
 	_, err := c.Start(t.Context(), sh("true"))
-	refused(t, err, tool.Refused, "nobody")
+	refused(t, err, tool.Refused, "no caller")
 }
 
 func TestTimeAndKills(t *testing.T) {

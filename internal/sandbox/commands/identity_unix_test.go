@@ -52,5 +52,5 @@ func TestACommandStaysWhereItWasJudged(t *testing.T) {
 	}
 	cmd.At.Inode = "another"
 	_, err = c.Start(ctx, cmd)
-	refused(t, err, tool.Conflict, "has changed")
+	refused(t, err, tool.Conflict, "changed after")
 }

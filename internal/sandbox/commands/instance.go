@@ -107,8 +107,8 @@ func (p *target) digest() (string, error) {
 	return digestOf([]any{p.dirs.digest, p.extra, p.policy.Require, p.site.Network})
 }
 
-// acquire returns an open instance and counts the caller as one of its commands,
-// until release. If several callers wait for an instance, it is opened once.
+// take returns an open instance and counts the caller as one of its commands,
+// until leave. If several callers wait for an instance, it is opened once.
 func (c *Commands) take(ctx context.Context, p *target) (*instance, error) {
 	digest, err := p.digest()
 	if err != nil {
