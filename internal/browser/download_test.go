@@ -47,7 +47,7 @@ func TestDownloads(t *testing.T) {
 	// a link to another site is no download
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
 	wantContains(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
-		`downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
+		`downloaded "downloads/opened.pdf", 9 bytes; the browser does not show PDF`)
 	page = b.do(Request{Action: Open, URL: shop + "/table.html"})
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`,
 		`report.pdf", 1005 bytes`)
@@ -65,7 +65,7 @@ func TestSlowDownload(t *testing.T) {
 	b := newFixture(t, map[string]*httptest.Server{"shop.example": s.Server})
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `,
-		" of 3000000 bytes are here; wait to have it")
+		" of 3000000 bytes so far; use the action wait")
 	close(s.goOn)
 	wantContains(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
 	b.do(Request{Action: Close})
