@@ -160,8 +160,8 @@ func wire(t *testing.T, n *egresstest.Net, name string, answer func(conn net.Con
 	n.Add(name, &httptest.Server{Listener: l})
 }
 
-// TestWires sends responses that no honest server sends.
-func TestWires(t *testing.T) {
+// TestInvalidResponses sends responses that no honest server sends.
+func TestInvalidResponses(t *testing.T) {
 	n := egresstest.New(t, nil)
 	c := newClientConn(t, egress.ClientOptions{Resolver: n, Proxy: n.ProxyURL,
 		Limits: egress.Limits{Head: 20 * time.Second}})
@@ -233,9 +233,9 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestNothingStays checks that no goroutines and connections remain after responses that
+// TestNoGoroutinesOrConnectionsRemain checks that no goroutines and connections remain after responses that
 // were read, dropped, or never closed.
-func TestNothingStays(t *testing.T) {
+func TestNoGoroutinesOrConnectionsRemain(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("requests", func(t *testing.T) {
 		c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {

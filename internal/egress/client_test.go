@@ -303,7 +303,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestTimeouts(t *testing.T) {
 	release := make(chan bool)
 	defer close(release)
 	silent := func(w http.ResponseWriter, r *http.Request) {
@@ -343,8 +343,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestSlots checks that idle connections are closed if too many are open.
-func TestSlots(t *testing.T) {
+// TestIdleConnectionsAreClosedForNewOnes checks that idle connections are closed if too many are open.
+func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("h%d.example.org", i))

@@ -97,9 +97,9 @@ func TestRedirectTricks(t *testing.T) {
 	}
 }
 
-// TestAllowedIsNotForRedirects checks that redirects do not reach private hosts that the
+// TestRedirectsDoNotReachPrivateHosts checks that redirects do not reach private hosts that the
 // operator allows.
-func TestAllowedIsNotForRedirects(t *testing.T) {
+func TestRedirectsDoNotReachPrivateHosts(t *testing.T) {
 	s := listen(t)
 	front := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+s.port+"/", http.StatusFound))
 	defer front.Close()

@@ -73,8 +73,8 @@ func TestRenewWhileReading(t *testing.T) {
 	}
 }
 
-// TestConnectionsEnd counts the connections that are open after Close.
-func TestConnectionsEnd(t *testing.T) {
+// TestCloseClosesConnections counts the connections that are open after Close.
+func TestCloseClosesConnections(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 100<<10))
 	}))
@@ -97,9 +97,9 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestAgain checks that only requests that change nothing are sent again when an idle
+// TestRetryOnClosedIdleConnection checks that only requests that change nothing are sent again when an idle
 // connection turns out to be closed.
-func TestAgain(t *testing.T) {
+func TestRetryOnClosedIdleConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +151,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestRequestsAreCheckedByTheirWords checks that Check looks up no name: a lookup could
+// TestCheckLooksUpNoNames checks that Check looks up no name: a lookup could
 // reveal something.
-func TestRequestsAreCheckedByTheirWords(t *testing.T) {
+func TestCheckLooksUpNoNames(t *testing.T) {
 	resolver := &names{}
 	c, err := NewClient(ClientOptions{Resolver: resolver, Rules: func(profile string) (Rules, error) {
 		return Rules{Deny: []string{"*.denied.example"}, AllowPrivate: []string{"10.0.0.1:8080"}}, nil
@@ -193,8 +193,8 @@ func TestRequestsAreCheckedByTheirWords(t *testing.T) {
 	}
 }
 
-// TestRefusalsWithoutWords checks that OnRefused is called before the response is sent.
-func TestRefusalsWithoutWords(t *testing.T) {
+// TestOnRefusedReplacesTheBody checks that OnRefused is called before the response is sent.
+func TestOnRefusedReplacesTheBody(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func TestSocksIsAskedForAddresses(t *testing.T) {
 	}
 }
 
-func TestBadWays(t *testing.T) {
+func TestInvalidProxies(t *testing.T) {
 	for _, text := range []string{"ftp://proxy:1", "//proxy:1", "http:///", "socks5://", "socks4://x:1"} {
 		way, err := url.Parse(text)
 		if err != nil {

@@ -25,7 +25,7 @@ func answered(status int, after string) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {after}}}
 }
 
-func TestTurns(t *testing.T) {
+func TestPoliteRequestsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newThrottle(2)
 		a, b := mustLink(t, "http://a.example.org/"), mustLink(t, "http://b.example.org/")
@@ -70,7 +70,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-func TestPause(t *testing.T) {
+func TestRetryAfterIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newThrottle(2)
 		a := mustLink(t, "http://a.example.org/")
@@ -112,7 +112,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-func TestTurnsAreBounded(t *testing.T) {
+func TestThrottleStateIsBounded(t *testing.T) {
 	turns := newThrottle(2)
 	held := mustLink(t, "http://held.example.org/")
 	leave, err := turns.acquire(t.Context(), held)
@@ -129,7 +129,7 @@ func TestTurnsAreBounded(t *testing.T) {
 	leave()
 }
 
-func TestTurnsAreEachCallersOwn(t *testing.T) {
+func TestCallersAreThrottledSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newThrottle(1)
 		at := link{target: Target{Host: "example.com", Port: 443}}

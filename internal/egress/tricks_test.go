@@ -51,9 +51,9 @@ func TestTricks(t *testing.T) {
 	t.Logf("%d hosts, %d requests", len(hosts), asked)
 }
 
-// TestHonest checks that the same protocols reach a server that is allowed. Otherwise the
+// TestTrickProtocolsReachAllowedServers checks that the same protocols reach a server that is allowed. Otherwise the
 // test above would prove nothing.
-func TestHonest(t *testing.T) {
+func TestTrickProtocolsReachAllowedServers(t *testing.T) {
 	s := listen(t)
 	d := dialer(t, Rules{Allow: []string{"nothing.example"},
 		AllowPrivate: []string{"127.0.0.1:" + s.port, "Model.Lan.:" + s.port, "models:" + s.port, "[::1]:" + s.port}},
@@ -135,7 +135,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-func TestInsideIsOneAnswer(t *testing.T) {
+func TestPrivateAddressesHaveOneError(t *testing.T) {
 	d := dialer(t, Rules{}, map[string][]string{"a.example.com": {"10.0.0.1"}, "b.example.com": {"127.0.0.1"}})
 	want := ""
 	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[fd00:ec2::254]", "localhost",

@@ -93,7 +93,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestHowItIsSent(t *testing.T) {
+func TestAttachedHeaders(t *testing.T) {
 	for _, c := range []struct {
 		credential    config.WebCredential
 		header, value string
@@ -123,7 +123,7 @@ func TestHowItIsSent(t *testing.T) {
 	}
 }
 
-func TestWhatCannotGoOut(t *testing.T) {
+func TestUnusableSecretsAreNotSent(t *testing.T) {
 	request := httptest.NewRequest("GET", "https://api.example.com/", nil)
 	for name, secret := range map[string]config.Secret{
 		"missing":    "",
@@ -173,8 +173,8 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// TestItStaysWithItsHost sends a credential to a host that redirects to others.
-func TestItStaysWithItsHost(t *testing.T) {
+// TestCredentialIsSentOnlyToItsHosts sends a credential to a host that redirects to others.
+func TestCredentialIsSentOnlyToItsHosts(t *testing.T) {
 	got := make(chan string, 8)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got <- r.Host + " " + r.Header.Get("Authorization")
