@@ -47,7 +47,9 @@ func TestErrorsStopTheStart(t *testing.T) {
 		{"agent's list", Rules{Agents: map[string]AgentRules{"ada": {Deny: List{"edit", "editt"}}}},
 			`agents.ada.deny[1]: there is no tool "editt"; did you mean "edit"?`},
 		{"agent's list for a provider",
-			Rules{Agents: map[string]AgentRules{"a b": {ByProvider: map[string]AgentProviderRules{"x.ai": {Allow: List{"editt"}}}}}},
+			Rules{Agents: map[string]AgentRules{"a b": {
+				ByProvider: map[string]AgentProviderRules{"x.ai": {Allow: List{"editt"}}},
+			}}},
 			`agents."a b".by_provider."x.ai".allow[0]: there is no tool "editt"; did you mean "edit"?`},
 		{"chat's list", Rules{Groups: map[string]ChatRules{"-100:7": {Allow: List{"editt"}}}},
 			`groups.-100:7.allow[0]: there is no tool "editt"; did you mean "edit"?`},

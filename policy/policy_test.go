@@ -68,10 +68,14 @@ func TestSteps(t *testing.T) {
 		{"another agent", Rules{Agents: map[string]AgentRules{"ada": {Allow: List{"edit"}}}},
 			Subject{Agent: "bob"}, "read_file", Allow, ""},
 		{"agent allow for a provider",
-			Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
+			Rules{Agents: map[string]AgentRules{"ada": {
+				ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}},
+			}}},
 			Subject{Agent: "ada", Provider: "acme"}, "read_file", Deny, "agent's provider allow"},
 		{"agent allow for another provider",
-			Rules{Agents: map[string]AgentRules{"ada": {ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}}}}},
+			Rules{Agents: map[string]AgentRules{"ada": {
+				ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"edit"}}},
+			}}},
 			Subject{Agent: "ada", Provider: "other"}, "read_file", Allow, ""},
 		{"group allow", Rules{Groups: map[string]ChatRules{"-100:7": {Allow: List{"edit"}}}},
 			Subject{Group: "-100:7"}, "read_file", Deny, "group allow"},

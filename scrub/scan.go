@@ -191,8 +191,9 @@ func load(b string, i int) uint64 {
 // isRun examines every other byte: a run of 58 is found in one block or the next.
 func isRun(b string) bool {
 	_ = b[sample]
-	return inRunTable[b[0]]&inRunTable[b[2]]&inRunTable[b[4]]&inRunTable[b[6]]&inRunTable[b[8]]&inRunTable[b[10]]&inRunTable[b[12]]&
-		inRunTable[b[14]]&inRunTable[b[16]]&inRunTable[b[18]]&inRunTable[b[20]]&inRunTable[b[22]]&inRunTable[b[24]]&inRunTable[b[26]] != 0
+	return inRunTable[b[0]]&inRunTable[b[2]]&inRunTable[b[4]]&inRunTable[b[6]]&inRunTable[b[8]]&
+		inRunTable[b[10]]&inRunTable[b[12]]&inRunTable[b[14]]&inRunTable[b[16]]&inRunTable[b[18]]&
+		inRunTable[b[20]]&inRunTable[b[22]]&inRunTable[b[24]]&inRunTable[b[26]] != 0
 }
 
 // inRunTable is 1 for the bytes of long runs.

@@ -284,10 +284,12 @@ func (c *call) noApproverError(p proposal) error {
 	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
 		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String()))
 	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {
-		return refusal.Try("do it another way, or ask the user for help: a client that supports elicitation can ask them, " +
+		return refusal.Try("do it another way, or ask the user for help: " +
+			"a client that supports elicitation can ask them, " +
 			"and the operator can allow it in the policy")
 	}
-	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine and to leave it running, " +
+	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine " +
+		"and to leave it running, " +
 		"then call it again: it will wait there for an answer; or use a client that supports elicitation")
 }
 
@@ -344,7 +346,8 @@ func (c *call) unanswered(q approvals.Call, sealed callState) error {
 			Try("ask the user how to continue before you call it again")
 	case sealed.Question != "":
 		return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
-			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; or continue without it")
+			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, " +
+				"then call it again; or continue without it")
 	}
 	return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
 		Try("ask the user to be there for the question, then call it again; or continue without it")

@@ -289,7 +289,8 @@ func (x *rpcRequest) await(ctx context.Context, id string) {
 		for n := 1; ; n++ {
 			// In thousandths, so that what the tool reports later is always more.
 			x.Progress(float64(n)/1000, 0, fmt.Sprintf(
-				"not started: waiting for a person's approval %s; on the server's machine: mcp-tools approvals allow %s", id, id))
+				"not started: waiting for a person's approval %s; "+
+					"on the server's machine: mcp-tools approvals allow %s", id, id))
 			select {
 			case <-done:
 				return

@@ -43,7 +43,8 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 	}
 	c := l.Config
 	if c.Limits.Timeout != Duration(30*time.Second) || c.Limits.Result != 100<<10 || c.Limits.Running != 10 ||
-		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" || c.Telemetry.Sample != 1 || len(c.Web.Methods) != 7 {
+		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" || c.Telemetry.Sample != 1 ||
+		len(c.Web.Methods) != 7 {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
 	if c.Policy.Allow != nil {
@@ -55,7 +56,8 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 }
 
 func TestEmptyFilesSayNothing(t *testing.T) {
-	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n", "server:\npolicy:\n  # allow: []\n", "~\n", "\ufeff# marked\n"} {
+	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n", "server:\npolicy:\n  # allow: []\n", "~\n",
+		"\ufeff# marked\n"} {
 		l, err := Load(LoadOptions{Path: write(t, text)})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -72,76 +74,129 @@ func TestProblems(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"unknown section", "sever: {}", "1: sever: no such setting; did you mean server?"},
 		{"unknown name", "limits:\n  brst: 3", "2: limits.brst: no such setting; did you mean burst?"},
-		{"name of another section", "telemetry:\n  tls_cert: x", "2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
-		{"far from everything", "approvals:\n  qqqqqqqq: 1", "2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
-		{"unknown name in a list", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], agnt: b}", "3: connections.tokens[0].agnt: no such setting; did you mean agent?"},
+		{"name of another section", "telemetry:\n  tls_cert: x",
+			"2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
+		{"far from everything", "approvals:\n  qqqqqqqq: 1",
+			"2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
+		{"unknown name in a list", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], agnt: b}",
+			"3: connections.tokens[0].agnt: no such setting; did you mean agent?"},
 		{"set twice", "limits:\n  burst: 1\n  burst: 2", "3: limits.burst: set twice, first in line 2; keep one"},
 		{"section twice", "limits: {}\nlimits: {}", "2: limits: set twice, first in line 1; keep one"},
-		{"text for a number", "limits:\n  burst: many", "2: limits.burst: this is text; accepted: a whole number from 1 to 1000000"},
-		{"fraction", "limits:\n  burst: 1.5", "2: limits.burst: this is a number; accepted: a whole number from 1 to 1000000"},
-		{"octal", "limits:\n  burst: 0o17", `2: limits.burst: "0o17" is not a whole number; accepted: a whole number from 1 to 1000000`},
-		{"too small", "limits:\n  burst: 0", "2: limits.burst: 0 is out of bounds; accepted: a whole number from 1 to 1000000"},
-		{"too large", "limits:\n  timeout: 2d", "2: limits.timeout: 2d is out of bounds; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d"},
-		{"negative", "limits:\n  result: -1", `2: limits.result: "-1": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
-		{"decimal unit", "limits:\n  result: 5MB", `2: limits.result: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
-		{"no unit", "limits:\n  timeout: 30", `2: limits.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d`},
-		{"share above one", "telemetry:\n  sample: 1.5", "2: telemetry.sample: 1.5 is out of bounds; accepted: a number from 0 to 1"},
-		{"not a number", "telemetry:\n  sample: .nan", `2: telemetry.sample: ".nan" is not a number; accepted: a number from 0 to 1`},
+		{"text for a number", "limits:\n  burst: many",
+			"2: limits.burst: this is text; accepted: a whole number from 1 to 1000000"},
+		{"fraction", "limits:\n  burst: 1.5",
+			"2: limits.burst: this is a number; accepted: a whole number from 1 to 1000000"},
+		{"octal", "limits:\n  burst: 0o17",
+			`2: limits.burst: "0o17" is not a whole number; accepted: a whole number from 1 to 1000000`},
+		{"too small", "limits:\n  burst: 0",
+			"2: limits.burst: 0 is out of bounds; accepted: a whole number from 1 to 1000000"},
+		{"too large", "limits:\n  timeout: 2d",
+			"2: limits.timeout: 2d is out of bounds; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d"},
+		{"negative", "limits:\n  result: -1",
+			`2: limits.result: "-1": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
+		{"decimal unit", "limits:\n  result: 5MB",
+			`2: limits.result: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
+		{"no unit", "limits:\n  timeout: 30",
+			`2: limits.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d`},
+		{"share above one", "telemetry:\n  sample: 1.5",
+			"2: telemetry.sample: 1.5 is out of bounds; accepted: a number from 0 to 1"},
+		{"not a number", "telemetry:\n  sample: .nan",
+			`2: telemetry.sample: ".nan" is not a number; accepted: a number from 0 to 1`},
 		{"yes", "server:\n  sse: yes", "2: server.sse: this is text; accepted: true or false"},
-		{"unknown word", "telemetry:\n  log_level: wrn", `2: telemetry.log_level: "wrn" is unknown (did you mean warn?); accepted: one of debug, info, warn, error`},
-		{"far word", "scrub:\n  hex: perhaps", `2: scrub.hex: "perhaps" is unknown; accepted: one of lines, strict, off`},
-		{"word of the policy", "policy:\n  autonomy: fulll", `2: policy.autonomy: "fulll" is unknown (did you mean full?); accepted: one of readonly, supervised, full`},
+		{"unknown word", "telemetry:\n  log_level: wrn",
+			`2: telemetry.log_level: "wrn" is unknown (did you mean warn?); accepted: one of debug, info, warn, error`},
+		{"far word", "scrub:\n  hex: perhaps",
+			`2: scrub.hex: "perhaps" is unknown; accepted: one of lines, strict, off`},
+		{"word of the policy", "policy:\n  autonomy: fulll",
+			`2: policy.autonomy: "fulll" is unknown (did you mean full?); accepted: one of readonly, supervised, full`},
 		{"one for a list", "policy:\n  allow: read_file", "2: policy.allow: this is text; accepted: a list, each text"},
 		{"nothing for a list", "policy:\n  allow:", "2: policy.allow: this is nothing; accepted: a list, each text"},
-		{"nothing in a list", "policy:\n  allow: [a, ]\n  deny: [~]", "3: policy.deny[0]: this is nothing; accepted: text"},
-		{"false in a list", "policy:\n  deny: [exec, false]", "2: policy.deny[1]: this is true or false; accepted: text"},
+		{"nothing in a list", "policy:\n  allow: [a, ]\n  deny: [~]",
+			"3: policy.deny[0]: this is nothing; accepted: text"},
+		{"false in a list", "policy:\n  deny: [exec, false]",
+			"2: policy.deny[1]: this is true or false; accepted: text"},
 		{"number in a list", "policy:\n  deny: [1]", "2: policy.deny[0]: this is a number; accepted: text"},
 		{"empty in a list", "policy:\n  deny: ['']", "2: policy.deny[0]: this is empty; accepted: text"},
 		{"list for a section", "policy: [x]", "1: policy: this is a list; accepted: a map"},
 		{"text for the file", "hello", "1: this is text; accepted: a map"},
 		{"list for a map", "policy:\n  agents: [x]", "2: policy.agents: this is a list; accepted: a map"},
 		{"map for a name", "? {a: b}\n: c", "1: a name in a map is one word, here it is a map"},
-		{"literal secret", "scrub:\n  values: [hunter2hunter2]", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
-		{"vault", "scrub:\n  values: ['secret:de ploy']", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
-		{"token for a hash", "connections:\n  tokens:\n  - name: ci\n    hash: hunter2hunter2\n    profiles: [x]", "4: connections.tokens[0].hash: this is something else; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
-		{"missing", "connections:\n  tokens:\n  - name: ci\n    hash: " + hash, "3: connections.tokens[0]: profiles is missing; accepted: a list, each up to 256 characters on one line"},
-		{"empty and required", "connections:\n  tokens:\n  - {name: ci, hash: " + hash + ", profiles: []}", "3: connections.tokens[0].profiles: this is empty; accepted: a list, each up to 256 characters on one line"},
-		{"two agents", "agents:\n- {name: a}\n- {name: a, kind: predefined}", `3: agents[1].name: two agents are called "a"; only one of these can be meant`},
-		{"open and evolving", "agents:\n- {name: a, evolve: true}", "2: agents[0].evolve: this is about predefined agents; an open one writes its SOUL.md anyway"},
-		{"another kind", "agents:\n- {name: a, kind: closed}", `2: agents[0].kind: "closed" is unknown; accepted: one of open, predefined`},
-		{"two of a name", "connections:\n  tokens:\n  - {name: ci, hash: " + hash + ", profiles: [x]}\n  - {name: ci, hash: " + strings.Repeat("b", 64) + ", profiles: [x]}", `4: connections.tokens[1].name: two tokens are called "ci"; logs could not tell them apart`},
-		{"two of a hash", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x]}\n  - {name: b, hash: " + strings.ToUpper(hash) + ", profiles: [x]}", "4: connections.tokens[1].hash: an earlier entry has the same token"},
-		{"no date", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], expires: 2027-02-30}", `3: connections.tokens[0].expires: "2027-02-30": not a date; accepted: a date such as 2027-01-31 or 2027-01-31T18:00:00Z`},
-		{"address without a port", "server:\n  http: localhost", `2: server.http: "localhost": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"port alone", "server:\n  http: 8080", "2: server.http: this is a number; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces"},
-		{"port too large", "server:\n  http: ':70000'", `2: server.http: ":70000": the port is not below 65536; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"origin with a path", "server:\n  allowed_origins: [https://a.example/]", `2: server.allowed_origins[0]: "https://a.example/": not of the right form; accepted: an origin such as https://app.example.com, without a path`},
-		{"URL for a host", "server:\n  allowed_hosts: [https://a.example]", `2: server.allowed_hosts[0]: "https://a.example": not of the right form; accepted: a host name such as mcp.example.com, with or without a port`},
-		{"URL with a password", "telemetry:\n  otlp_endpoint: https://me:hunter2@host/", "2: telemetry.otlp_endpoint: this is something else; accepted: a URL such as https://host/path, without a password"},
-		{"another proxy", "web:\n  proxy: ftp://host:21", "2: web.proxy: this is something else; accepted: a URL such as http://host:3128 or socks5://host:1080, without a password"},
-		{"proxy with a password", "web:\n  proxy: socks5://me:hunter2@host:1080", "2: web.proxy: this is something else; accepted: a URL such as http://host:3128 or socks5://host:1080, without a password"},
-		{"inside without a port", "web:\n  private: [wiki.corp]", `2: web.private[0]: "wiki.corp": not of the right form; accepted: a host with its port, such as wiki.corp:8080`},
-		{"bad pattern", "scrub:\n  rules:\n  - {name: a, pattern: '('}", "3: scrub.rules[0].pattern: \"(\": error parsing regexp: missing closing ): `(`; accepted: a regular expression (RE2)"},
-		{"bad exception", "scrub:\n  allow: ['re:(']", "2: scrub.allow[0]: \"re:(\": error parsing regexp: missing closing ): `(`; accepted: text, or a regular expression (RE2) after re:"},
-		{"bad header", "telemetry:\n  otlp_headers: {'a b': 'env:X'}", `2: telemetry.otlp_headers: "a b" is not the name of a header`},
-		{"certificate alone", "server:\n  tls_cert: a.pem", "2: server.tls_cert: a certificate and its key go together; set both tls_cert and tls_key, or neither"},
-		{"one address for two", "server:\n  http: :80\n  metrics: :80", "3: server.metrics: this is the address of server.http; metrics need one of their own"},
-		{"stop before advice", "limits:\n  repeat_stop: 2", "2: limits.repeat_stop: 2 is less than repeat_warn: 3; the advice comes first"},
-		{"scopes without an issuer", "connections:\n  oauth:\n    scopes: {a: [b]}", "2: connections.oauth: without an issuer the rest has no meaning; set issuer, or remove the section"},
-		{"issuer without an audience", "connections:\n  oauth: {issuer: https://a.example, scopes: {a: [b]}}", "2: connections.oauth.audience: set audience or server.public_url; without one, tokens meant for others would count here"},
-		{"issuer without scopes", "connections:\n  oauth: {issuer: https://a.example, audience: x}", "2: connections.oauth.scopes: set scopes; without any, no token opens anything"},
+		{"literal secret", "scrub:\n  values: [hunter2hunter2]",
+			"2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
+		{"vault", "scrub:\n  values: ['secret:de ploy']",
+			"2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
+		{"token for a hash", "connections:\n  tokens:\n  - name: ci\n    hash: hunter2hunter2\n    profiles: [x]",
+			"4: connections.tokens[0].hash: this is something else; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
+		{"missing", "connections:\n  tokens:\n  - name: ci\n    hash: " + hash,
+			"3: connections.tokens[0]: profiles is missing; accepted: a list, each up to 256 characters on one line"},
+		{"empty and required", "connections:\n  tokens:\n  - {name: ci, hash: " + hash + ", profiles: []}",
+			"3: connections.tokens[0].profiles: this is empty; accepted: a list, each up to 256 characters on one line"},
+		{"two agents", "agents:\n- {name: a}\n- {name: a, kind: predefined}",
+			`3: agents[1].name: two agents are called "a"; only one of these can be meant`},
+		{"open and evolving", "agents:\n- {name: a, evolve: true}",
+			"2: agents[0].evolve: this is about predefined agents; an open one writes its SOUL.md anyway"},
+		{"another kind", "agents:\n- {name: a, kind: closed}",
+			`2: agents[0].kind: "closed" is unknown; accepted: one of open, predefined`},
+		{"two of a name", "connections:\n  tokens:\n  - {name: ci, hash: " + hash +
+			", profiles: [x]}\n  - {name: ci, hash: " + strings.Repeat("b", 64) + ", profiles: [x]}",
+			`4: connections.tokens[1].name: two tokens are called "ci"; logs could not tell them apart`},
+		{"two of a hash", "connections:\n  tokens:\n  - {name: a, hash: " + hash +
+			", profiles: [x]}\n  - {name: b, hash: " + strings.ToUpper(hash) + ", profiles: [x]}",
+			"4: connections.tokens[1].hash: an earlier entry has the same token"},
+		{"no date", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], expires: 2027-02-30}",
+			`3: connections.tokens[0].expires: "2027-02-30": not a date; accepted: a date such as 2027-01-31 or 2027-01-31T18:00:00Z`},
+		{"address without a port", "server:\n  http: localhost",
+			`2: server.http: "localhost": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
+		{"port alone", "server:\n  http: 8080",
+			"2: server.http: this is a number; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces"},
+		{"port too large", "server:\n  http: ':70000'",
+			`2: server.http: ":70000": the port is not below 65536; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
+		{"origin with a path", "server:\n  allowed_origins: [https://a.example/]",
+			`2: server.allowed_origins[0]: "https://a.example/": not of the right form; accepted: an origin such as https://app.example.com, without a path`},
+		{"URL for a host", "server:\n  allowed_hosts: [https://a.example]",
+			`2: server.allowed_hosts[0]: "https://a.example": not of the right form; accepted: a host name such as mcp.example.com, with or without a port`},
+		{"URL with a password", "telemetry:\n  otlp_endpoint: https://me:hunter2@host/",
+			"2: telemetry.otlp_endpoint: this is something else; accepted: a URL such as https://host/path, without a password"},
+		{"another proxy", "web:\n  proxy: ftp://host:21",
+			"2: web.proxy: this is something else; accepted: a URL such as http://host:3128 or socks5://host:1080, without a password"},
+		{"proxy with a password", "web:\n  proxy: socks5://me:hunter2@host:1080",
+			"2: web.proxy: this is something else; accepted: a URL such as http://host:3128 or socks5://host:1080, without a password"},
+		{"inside without a port", "web:\n  private: [wiki.corp]",
+			`2: web.private[0]: "wiki.corp": not of the right form; accepted: a host with its port, such as wiki.corp:8080`},
+		{"bad pattern", "scrub:\n  rules:\n  - {name: a, pattern: '('}",
+			"3: scrub.rules[0].pattern: \"(\": error parsing regexp: missing closing ): `(`; accepted: a regular expression (RE2)"},
+		{"bad exception", "scrub:\n  allow: ['re:(']",
+			"2: scrub.allow[0]: \"re:(\": error parsing regexp: missing closing ): `(`; accepted: text, or a regular expression (RE2) after re:"},
+		{"bad header", "telemetry:\n  otlp_headers: {'a b': 'env:X'}",
+			`2: telemetry.otlp_headers: "a b" is not the name of a header`},
+		{"certificate alone", "server:\n  tls_cert: a.pem",
+			"2: server.tls_cert: a certificate and its key go together; set both tls_cert and tls_key, or neither"},
+		{"one address for two", "server:\n  http: :80\n  metrics: :80",
+			"3: server.metrics: this is the address of server.http; metrics need one of their own"},
+		{"stop before advice", "limits:\n  repeat_stop: 2",
+			"2: limits.repeat_stop: 2 is less than repeat_warn: 3; the advice comes first"},
+		{"scopes without an issuer", "connections:\n  oauth:\n    scopes: {a: [b]}",
+			"2: connections.oauth: without an issuer the rest has no meaning; set issuer, or remove the section"},
+		{"issuer without an audience", "connections:\n  oauth: {issuer: https://a.example, scopes: {a: [b]}}",
+			"2: connections.oauth.audience: set audience or server.public_url; without one, tokens meant for others would count here"},
+		{"issuer without scopes", "connections:\n  oauth: {issuer: https://a.example, audience: x}",
+			"2: connections.oauth.scopes: set scopes; without any, no token opens anything"},
 		{"tab", "limits:\n\tburst: 3", "2: a tab indents this line; YAML wants spaces"},
 		{"open bracket", "limits:\n  burst: [", "2: not YAML, here or below: did not find expected node content"},
 		{"unknown anchor", "\nlimits: *x", `2: nothing above is marked with "&x"`},
 		{"not UTF-8", "server:\n  instructions: \xff", "2: not UTF-8; save the file in that encoding"},
 		{"escape", "server: {instructions: \"\\q\"}", "1: not YAML, here or below: found unknown escape character"},
 		{"two documents", "limits: {}\n---\nlimits: {}", "2: a second document begins here; remove the line with ---"},
-		{"tag", "limits:\n  burst: !big 3", `2: limits.burst: this is a value tagged "!big"; accepted: a whole number from 1 to 1000000`},
-		{"merge", "limits: &l {burst: 3}\nresults:\n  <<: *l", "3: results.<<: maps cannot be merged here; repeat the entries"},
-		{"bad alias", "server:\n  http: &p x\n  metrics: *p", `2: server.http: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces` + "\n" +
-			`3: server.metrics: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"all at once", "limits:\n  burst: x\n  running: y\nserve: {}", "2: limits.burst: this is text; accepted: a whole number from 1 to 1000000\n" +
-			"3: limits.running: this is text; accepted: a whole number from 1 to 10000\n4: serve: no such setting; did you mean server?"},
+		{"tag", "limits:\n  burst: !big 3",
+			`2: limits.burst: this is a value tagged "!big"; accepted: a whole number from 1 to 1000000`},
+		{"merge", "limits: &l {burst: 3}\nresults:\n  <<: *l",
+			"3: results.<<: maps cannot be merged here; repeat the entries"},
+		{"bad alias", "server:\n  http: &p x\n  metrics: *p",
+			`2: server.http: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces` + "\n" +
+				`3: server.metrics: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
+		{"all at once", "limits:\n  burst: x\n  running: y\nserve: {}",
+			"2: limits.burst: this is text; accepted: a whole number from 1 to 1000000\n" +
+				"3: limits.running: this is text; accepted: a whole number from 1 to 10000\n4: serve: no such setting; did you mean server?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, test.text)
@@ -200,12 +255,14 @@ func TestPrecedence(t *testing.T) {
 			overrides["limits.burst"] = test.from.flag
 		}
 		path := write(t, text)
-		l, err := Load(LoadOptions{Path: path, Getenv: environment("MCP_TOOLS_LIMITS_BURST", test.from.env), Overrides: overrides})
+		l, err := Load(LoadOptions{Path: path, Getenv: environment("MCP_TOOLS_LIMITS_BURST", test.from.env),
+			Overrides: overrides})
 		if err != nil {
 			t.Errorf("%+v: %v", test.from, err)
 			continue
 		}
-		if by := strings.ReplaceAll(l.Source["limits.burst"], path, "FILE"); l.Config.Limits.Burst != test.want || by != test.by {
+		if by := strings.ReplaceAll(l.Source["limits.burst"], path, "FILE"); l.Config.Limits.Burst != test.want ||
+			by != test.by {
 			t.Errorf("%+v: %d by %s, want %d by %s", test.from, l.Config.Limits.Burst, by, test.want, test.by)
 		}
 	}
@@ -217,9 +274,12 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := Load(LoadOptions{
-		Path: write(t, "server:\n  tls_cert: here.pem\n  tls_key: ~/key.pem\nscrub:\n  values: ['file:s', 'env:X']\npolicy:\n  allow: [exec]\n"),
-		Getenv: environment("HOME", "/home/ann", "MCP_TOOLS_SSE", "1", "MCP_TOOLS_POLICY_ALLOW", "read_file, edit", "MCP_TOOLS_POLICY_DENY", "[]",
-			"MCP_TOOLS_AUTONOMY", "readonly", "MCP_TOOLS_TELEMETRY_SAMPLE", "0.5", "MCP_TOOLS_APPROVALS_TIMEOUT", "1m30s",
+		Path: write(t,
+			"server:\n  tls_cert: here.pem\n  tls_key: ~/key.pem\nscrub:\n  values: ['file:s', 'env:X']\npolicy:\n  allow: [exec]\n"),
+		Getenv: environment("HOME", "/home/ann", "MCP_TOOLS_SSE", "1", "MCP_TOOLS_POLICY_ALLOW", "read_file, edit",
+			"MCP_TOOLS_POLICY_DENY", "[]",
+			"MCP_TOOLS_AUTONOMY", "readonly", "MCP_TOOLS_TELEMETRY_SAMPLE", "0.5", "MCP_TOOLS_APPROVALS_TIMEOUT",
+			"1m30s",
 			"MCP_TOOLS_POLICY_AGENTS", "{ann: {deny: [exec]}}", "MCP_TOOLS_WORKSPACE", "sub"),
 		Overrides: map[string]string{"server.http": ":0", "server.sse": "false"},
 	})
@@ -247,7 +307,8 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 
 func TestProblemsOutsideTheFile(t *testing.T) {
 	_, err := Load(LoadOptions{
-		Getenv:    environment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_BURST", "x", "MCP_TOOLS_POLICY_AGENTS", "{", "MCP_TOOLS_TELEMETRY_OTLP_HEADERS", "# none"),
+		Getenv: environment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_BURST", "x", "MCP_TOOLS_POLICY_AGENTS",
+			"{", "MCP_TOOLS_TELEMETRY_OTLP_HEADERS", "# none"),
 		Overrides: map[string]string{"policy.autonomy": "never", "nonsense": "1"},
 	})
 	if err == nil {
@@ -298,14 +359,16 @@ func TestFilesDoNotGrowWithoutBounds(t *testing.T) {
 		bomb += to + ": &" + to + " [" + strings.TrimSuffix(strings.Repeat("*"+from+", ", 10), ", ") + "]\n"
 	}
 	for name, text := range map[string]string{
-		"long":      "# " + strings.Repeat("x", MaxFile),
-		"bomb":      "policy:\n  agents:\n    x: {allow: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}",
-		"deep":      strings.Repeat("[", 20_000),
-		"loop":      "policy:\n  agents: &a\n    x: *a",
-		"self":      "policy: &p\n  agents: {a: {by_provider: {b: *p}}}\n",
-		"many":      "policy:\n  allow: [" + strings.Repeat("a,", maxNodes+1) + "]",
-		"unknown":   strings.Repeat("x", 100) + ": 1\n" + bomb,
-		"expanding": "policy:\n  agents:\n    a: &a {allow: &l [" + strings.Repeat("x,", 5000) + "]}\n" + agentsLike("a", 30),
+		"long": "# " + strings.Repeat("x", MaxFile),
+		"bomb": "policy:\n  agents:\n    x: {allow: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) +
+			"}",
+		"deep":    strings.Repeat("[", 20_000),
+		"loop":    "policy:\n  agents: &a\n    x: *a",
+		"self":    "policy: &p\n  agents: {a: {by_provider: {b: *p}}}\n",
+		"many":    "policy:\n  allow: [" + strings.Repeat("a,", maxNodes+1) + "]",
+		"unknown": strings.Repeat("x", 100) + ": 1\n" + bomb,
+		"expanding": "policy:\n  agents:\n    a: &a {allow: &l [" + strings.Repeat("x,", 5000) + "]}\n" +
+			agentsLike("a", 30),
 	} {
 		start := time.Now()
 		_, err := Load(LoadOptions{Path: write(t, text)})
@@ -329,7 +392,9 @@ func agentsLike(anchor string, n int) string {
 }
 
 func TestAliasesWork(t *testing.T) {
-	l, err := Load(LoadOptions{Path: write(t, "policy:\n  agents:\n    ann: {allow: &l [a, b]}\n    bob: {allow: *l}\n")})
+	l,
+		err := Load(LoadOptions{Path: write(t,
+		"policy:\n  agents:\n    ann: {allow: &l [a, b]}\n    bob: {allow: *l}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +407,8 @@ func TestAliasesWork(t *testing.T) {
 
 func TestLocate(t *testing.T) {
 	l, err := Load(LoadOptions{
-		Path:   write(t, "policy:\n  allow:\n  - a\n  - b\n  agents:\n    ann:\n      deny:\n      - x\n    a.b c:\n      deny: [y]\nlimits:\n  burst: 3\n"),
+		Path: write(t,
+			"policy:\n  allow:\n  - a\n  - b\n  agents:\n    ann:\n      deny:\n      - x\n    a.b c:\n      deny: [y]\nlimits:\n  burst: 3\n"),
 		Getenv: environment("MCP_TOOLS_LIMITS_BURST", "4"),
 	})
 	if err != nil {

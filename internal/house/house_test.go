@@ -128,7 +128,8 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		for _, spec := range s.ast.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			for library, allowed := range doors {
-				if strings.HasPrefix(imported, library) && !slices.Contains(allowed, room(s.dir)) && !slices.Contains(allowed, s.dir) {
+				if strings.HasPrefix(imported, library) && !slices.Contains(allowed, room(s.dir)) &&
+					!slices.Contains(allowed, s.dir) {
 					t.Errorf("%s: %s belongs behind %s", s.line(spec.Pos()), library, strings.Join(allowed, " or "))
 				}
 			}
@@ -179,7 +180,8 @@ func TestGlobalsDoNotChange(t *testing.T) {
 					globals[s.dir][name.Name] = true
 				}
 				if v.Values == nil && !embedded(g) {
-					t.Errorf("%s: %s is a package-level variable without a value: keep state in a type", s.line(v.Pos()), v.Names[0].Name)
+					t.Errorf("%s: %s is a package-level variable without a value: keep state in a type",
+						s.line(v.Pos()), v.Names[0].Name)
 				}
 			}
 		}
@@ -201,7 +203,8 @@ func TestGlobalsDoNotChange(t *testing.T) {
 
 // embedded reports whether a variable gets its value from go:embed.
 func embedded(g *ast.GenDecl) bool {
-	return g.Doc != nil && slices.ContainsFunc(g.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+	return g.Doc != nil && slices.ContainsFunc(g.Doc.List,
+		func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
 // changes returns the variables that a statement changes or takes the address of.

@@ -164,7 +164,8 @@ func (l library) Prompt(
 }
 
 // Complete proposes names of context files, paths of memories and names of skills.
-func (l library) Complete(ctx context.Context, _ tool.Caller, b server.CompletionRequest) (values []string, more bool, err error) {
+func (l library) Complete(ctx context.Context, _ tool.Caller, b server.CompletionRequest) (values []string, more bool,
+	err error) {
 	switch {
 	case b.Of.URI == contextfiles.URI("{name}") && b.Name == "name":
 		values, err = l.context.Complete(ctx, b.Value)

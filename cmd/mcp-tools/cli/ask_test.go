@@ -73,7 +73,8 @@ func asking(times int, seen *[]server.Request) func(context.Context, server.Requ
 		if len(*seen) > times {
 			return server.Response{Result: tool.Text("done")}
 		}
-		return server.Response{InputRequest: &server.InputRequest{State: "sealed", Questions: map[string]tool.Question{"approval": approval("well?")}}}
+		return server.Response{InputRequest: &server.InputRequest{State: "sealed",
+			Questions: map[string]tool.Question{"approval": approval("well?")}}}
 	}
 }
 
@@ -101,7 +102,8 @@ func TestConverse(t *testing.T) {
 			if len(seen) != c.calls {
 				t.Errorf("%d calls, want %d", len(seen), c.calls)
 			}
-			if c.err == "" && (err != nil || res.Text() != "done") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			if c.err == "" && (err != nil || res.Text() != "done") || c.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%q and %v, want the error %q", res.Text(), err, c.err)
 			}
 			if c.calls > 1 && (seen[1].Input == nil || seen[1].Input.State != "sealed") {

@@ -93,7 +93,8 @@ func (l *Launcher) source(e *engine, p *plan, i int) (string, error) {
 		at, err := l.mounts.shifted(b.Host, p.user, b.NoLinks, p.ID, name)
 		if err != nil && b.Write {
 			return "",
-				unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
+				unavailable("the directory of %s belongs to root; commands do not run as root, "+
+					"and it cannot be mapped to another user here", b.Inside).
 					Try("ask the operator to give it to another user").Because(err)
 		}
 		if err == nil {

@@ -80,7 +80,9 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 			return nil, tool.Errorf(tool.Unavailable,
 				"the kernel sandbox cannot guarantee %v here, which this profile requires", missing).
 				Because(errors.New(s.found.public().Text)).
-				Try("do it without commands; without namespaces nothing in the workspace, such as .git/hooks or .env, can be locked or hidden: the operator can allow namespaces, use docker, or take it out of sandbox.require")
+				Try("do it without commands; without namespaces, files of the workspace such as .git/hooks or .env " +
+					"cannot be locked or hidden: the operator can allow namespaces, use docker, " +
+					"or remove files from sandbox.require")
 		}
 	}
 	text, err := json.Marshal(s.plan)

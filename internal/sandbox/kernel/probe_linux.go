@@ -100,7 +100,8 @@ func (f finding) public() sandbox.Finding {
 		out.Holds = append(out.Holds, sandbox.Processes)
 	} else {
 		lacks = append(lacks, "namespaces ("+f.noJail.Error()+
-			"): other processes are seen, some may survive, nothing within the workspace can be hidden or locked, and there is no proxy")
+			"): other processes are visible, some may survive, files of the workspace cannot be hidden or locked, "+
+			"and there is no proxy")
 	}
 	if f.landlock > 0 {
 		has = append(has, fmt.Sprintf("Landlock %d", f.landlock))
@@ -132,13 +133,15 @@ func (f finding) advice() string {
 	case errors.Is(f.noJail, errOwner):
 		return ownerAdvice
 	case f.noJail != nil && setTo("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"):
-		return "AppArmor keeps ordinary users from namespaces: allow them to this program in a profile, or set kernel.apparmor_restrict_unprivileged_userns=0"
+		return "AppArmor denies namespaces to ordinary users: allow them for this program in a profile, " +
+			"or set kernel.apparmor_restrict_unprivileged_userns=0"
 	case f.noJail != nil && setTo("/proc/sys/user/max_user_namespaces", "0"):
 		return "set user.max_user_namespaces to more than 0"
 	case f.noJail != nil && setTo("/proc/sys/kernel/unprivileged_userns_clone", "0"):
 		return "set kernel.unprivileged_userns_clone=1"
 	case errors.Is(f.noJail, unix.ENOSYS):
-		return "the kernel is older than 5.12, or somebody refuses its calls: in a container, allow mount and clone with namespaces"
+		return "the kernel is older than 5.12, or a filter refuses its calls: in a container, " +
+			"allow mount and clone with namespaces"
 	case f.noJail != nil:
 		return "in a container, allow namespaces in its seccomp and AppArmor profiles, or use sandbox docker"
 	case f.landlock == 0:

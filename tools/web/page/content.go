@@ -333,7 +333,8 @@ var namingWords = func() map[string]naming {
 			"adslot sponsor sponsored promo promoted promotion outbrain taboola popup modal lightbox share shares " +
 			"sharing sharebar social sharethis addthis socials related recommended recommendations recirculation " +
 			"navbar navbox navigation skiplink skiplinks editsection printfooter catlinks toolbar paywall " +
-			"pagination pager interstitial colophon copyright masthead morelikethis trending mostread jumplinks noprint": clutter,
+			"pagination pager interstitial colophon copyright masthead morelikethis trending mostread jumplinks " +
+			"noprint": clutter,
 		"sidebar sidenav aside rail widget widgets menu nav footer toc topbar submenu dropdown signature tagcloud " +
 			"tags blogroll banner search searchform": sidebar,
 		"comments commentlist disqus respond": comments,
