@@ -4,14 +4,14 @@ package policy
 // the choice to the level above.
 type Autonomy string
 
-// The levels, from the most careful to the least.
+// The levels, the strictest first.
 const (
 	ReadOnly   Autonomy = "readonly"   // reads; everything else is denied
-	Supervised Autonomy = "supervised" // reads and writes; a person is asked about the rest
+	Supervised Autonomy = "supervised" // reads and writes; other calls need an approval
 	Full       Autonomy = "full"       // everything
 )
 
-// rank orders the levels; 0 is no level.
+// rank returns the order of the level, 0 for an unknown one.
 func (a Autonomy) rank() int {
 	switch a {
 	case ReadOnly:
@@ -24,8 +24,8 @@ func (a Autonomy) rank() int {
 	return 0
 }
 
-// verdict is what the level makes of a risk. What was not rated, and a level
-// that does not exist, end in Deny.
+// verdict returns the verdict of the level on a risk. It is Deny for an invalid
+// risk and for an unknown level.
 func (a Autonomy) verdict(risk Risk) Verdict {
 	if !risk.Valid() {
 		return Deny
@@ -46,13 +46,13 @@ func (a Autonomy) verdict(risk Risk) Verdict {
 	return Deny
 }
 
-// A limit is an autonomy and who set it.
+// A limit is an autonomy and the path of the rule that sets it.
 type limit struct {
 	level Autonomy
 	by    string
 }
 
-// lower returns the more careful of l and the level a that by has set.
+// lower returns the stricter of l and the level a, which the rule by sets.
 func (l limit) lower(a Autonomy, by string) limit {
 	if a.rank() != 0 && (l.level.rank() == 0 || a.rank() < l.level.rank()) {
 		return limit{a, by}

@@ -34,7 +34,7 @@ func TestStrangersShareOneClass(t *testing.T) {
 	}
 }
 
-// Slots are shared, also by classes in use at the same time.
+// TestSharedSlots uses classes at the same time that share slots.
 func TestSharedSlots(t *testing.T) {
 	rules := Rules{Agents: make(map[string]AgentRules)}
 	for i := range 3 << recentBits {

@@ -1,14 +1,14 @@
 package policy
 
-// DefaultProfile applies where neither the caller nor the rules name one.
+// DefaultProfile applies if neither the caller nor the rules name a profile.
 const DefaultProfile = "full"
 
-// The groups whose members follow from the catalogue, and a second name of the
-// group teams.
+// The groups with members derived from the catalogue, and an alias of the group
+// teams.
 const (
 	groupNative  = "goclaw" // every tool of this program
 	groupBridged = "mcp"    // every tool of connected MCP servers
-	groupTeam    = "team"   // means teams
+	groupTeam    = "team"   // alias of teams
 )
 
 // builtinGroups are the groups that rules may name although no registered tool
@@ -18,11 +18,11 @@ var builtinGroups = []string{
 	"results", "runtime", "script", "sessions", "skills", "teams", "web",
 }
 
-// optionalTools are registered only if the configuration wants them. Rules may
+// optionalTools are registered only if the configuration enables them. Rules may
 // name them in any case.
 var optionalTools = []string{"browser"}
 
-// A builtinProfile has a name that operators cannot give to another.
+// A builtinProfile is a profile that operators cannot redefine.
 type builtinProfile struct {
 	name  string
 	rules ProfileRules
@@ -30,8 +30,8 @@ type builtinProfile struct {
 
 // builtinProfiles are the built-in profiles, in the order in which they are
 // shown. They name groups, so that a new tool of a group is in the profile;
-// single names are for profiles that are meant to be short, and for one tool of
-// a group that the profile does not have.
+// tools are named only in short profiles, and if the profile has one tool of a
+// group but not the group.
 var builtinProfiles = []builtinProfile{
 	{"full", ProfileRules{
 		Doc:   "every tool",
@@ -64,9 +64,9 @@ var builtinProfiles = []builtinProfile{
 	}},
 }
 
-// subagentDeny and leafDeny hold what belongs to the agent that answers to a
+// subagentDeny and leafDeny name the tools for the agent that works with a
 // person: its sessions, schedules and memory. Commands are denied as a group,
-// since the other ways to run one would be the same power.
+// since each tool of the group can run any command.
 var (
 	subagentDeny = List{"group:runtime", "group:automation", "group:sessions", "memory_search", "memory_get"}
 	leafDeny     = List{"group:agents"}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Catalogue holds the registered tools, by all the ways in which rules can
-// name them. The zero Catalogue is empty.
+// A Catalogue holds the registered tools, by all names that rules can have for
+// them. The zero Catalogue is empty.
 type Catalogue struct {
 	tools   []Tool
 	names   map[string]int
@@ -16,8 +16,8 @@ type Catalogue struct {
 	servers map[string]set
 }
 
-// NewCatalogue catalogues tools. Names are unique; of two tools with the same
-// name the first counts. A tool of another server is one of the group "mcp",
+// NewCatalogue returns a catalogue of tools. Names are unique; of two tools with
+// the same name the second is ignored. A tool of another server is one of the group "mcp",
 // called mcp_SERVER__TOOL.
 func NewCatalogue(tools []Tool) Catalogue {
 	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int)}
@@ -60,7 +60,7 @@ func (c *Catalogue) fillGroups() {
 	}
 }
 
-// serverOf takes the server's name out of that of a bridged tool.
+// serverOf returns the name of the server in the name of a bridged tool.
 func serverOf(tool string) (string, bool) {
 	rest, bridged := strings.CutPrefix(tool, "mcp_")
 	server, _, ok := strings.Cut(rest, "__")
@@ -77,7 +77,7 @@ func (c *Catalogue) all() set {
 	return all
 }
 
-// selected returns every tool that entry names.
+// selected returns every tool that entry matches.
 func (c *Catalogue) selected(entry string) set {
 	out := c.none()
 	for i := range c.tools {
@@ -88,8 +88,8 @@ func (c *Catalogue) selected(entry string) set {
 	return out
 }
 
-// matches reports whether entry, one item of a List, names tool i. An entry
-// that means nothing names nothing.
+// matches reports whether entry, one item of a List, matches tool i. An unknown
+// entry matches no tool.
 func (c *Catalogue) matches(entry string, i int) bool {
 	switch kind, name := split(entry); kind {
 	case "group":
@@ -98,7 +98,7 @@ func (c *Catalogue) matches(entry string, i int) bool {
 		if name == "*" {
 			return c.groups[groupBridged].has(i)
 		}
-		// Tool names cannot hold the hyphens of server names.
+		// Tool names cannot contain the hyphens of server names.
 		return c.servers[strings.ReplaceAll(name, "-", "_")].has(i)
 	case "risk":
 		return c.tools[i].Risk.Valid() && c.tools[i].Risk.String() == name
@@ -125,9 +125,9 @@ func (c *Catalogue) inGroup(name string, i int) bool {
 	return c.groups[name].has(i)
 }
 
-// unknown says what is wrong with an entry that can never mean anything, and
-// what was probably meant. What may come to mean something, such as a tool of
-// a server that is not connected, is not unknown.
+// unknown returns the problem of an entry that can never match a tool, and the
+// most similar valid entry. An entry that may match later, such as a tool of a
+// server that is not connected, is no problem.
 func (c *Catalogue) unknown(entry string) (text, nearest string) {
 	switch kind, name := split(entry); kind {
 	case "group":
@@ -171,8 +171,8 @@ func prefixed(prefix, name string) string {
 	return prefix + name
 }
 
-// split takes an entry apart. The kind of a plain name or pattern is "", even
-// if it holds a colon, as the names of some systems do.
+// split returns the parts of an entry. The kind of a plain name or pattern is "", even
+// if it has a colon, as names of some systems do.
 func split(entry string) (kind, name string) {
 	kind, name, found := strings.Cut(entry, ":")
 	if found && (kind == "group" || kind == "mcp" || kind == "risk") {
@@ -184,8 +184,8 @@ func split(entry string) (kind, name string) {
 func isPattern(entry string) bool { return strings.ContainsAny(entry, "*?") }
 
 // glob matches name against a pattern in which * stands for any characters
-// and ? for one byte. It remembers only the last star, so that no pattern
-// takes longer than the product of the two lengths.
+// and ? for one byte. It backtracks only to the last star, so that its time
+// is at most the product of the two lengths.
 func glob(pattern, name string) bool {
 	star, resume := -1, 0
 	p, n := 0, 0

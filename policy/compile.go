@@ -32,8 +32,8 @@ type compiler struct {
 	problems  []Problem
 }
 
-// Compile makes rules ready for the tools of a catalogue. With an Error among
-// the problems there is no Policy. The same input gives the same output.
+// Compile compiles rules for the tools of a catalogue. If the problems have an
+// Error, the Policy is nil. The same input gives the same output.
 func Compile(rules Rules, catalogue Catalogue) (*Policy, []Problem) {
 	p := &Policy{
 		catalogue: catalogue,
@@ -90,7 +90,7 @@ func (k *compiler) compileProviders() {
 	}
 }
 
-// provider finds a provider, or makes one for which there are no rules yet.
+// provider returns the provider of this name, and creates it if necessary.
 func (k *compiler) provider(name string) *provider {
 	made := k.policy.providers[name]
 	if made == nil {

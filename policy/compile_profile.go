@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A profile is made ready from ProfileRules. Its hard denies are kept apart:
-// they also hold against what rules outside the profile add.
+// A profile is compiled ProfileRules. Its hard denies are separate, because they
+// also remove tools that rules outside the profile add.
 type profile struct {
 	id      uint32
 	name    string
@@ -21,12 +21,12 @@ type profile struct {
 	limit             limit
 }
 
-// clause makes the profile a list among others.
+// clause returns the profile as a clause of a decision.
 func (p *profile) clause() *clause {
 	return &clause{holds: p.holds, profile: p}
 }
 
-// cite names the profile, and the line of it that decides about tool i.
+// cite returns the name of the profile, and its entry that decides about tool i.
 func (p *profile) cite(i int) string {
 	name := "profile " + quote(p.name)
 	if line := p.line(i); line != "" {
@@ -49,7 +49,7 @@ func (p *profile) line(i int) string {
 	return ""
 }
 
-// start is what the profile's own denies and additions begin with.
+// start returns the tools to which the profile's denies and additions apply.
 func (p *profile) start(all set) set {
 	if p.parent != nil {
 		all = p.parent.holds
@@ -65,7 +65,7 @@ func (p *profile) fill(all set) {
 	}
 }
 
-// compileProfiles makes every profile ready, parents before children.
+// compileProfiles compiles every profile, parents before children.
 func (k *compiler) compileProfiles() {
 	for _, b := range builtinProfiles {
 		k.addProfile(&profile{
@@ -91,8 +91,8 @@ func (k *compiler) addProfile(p *profile) {
 	k.policy.profiles[p.name] = p
 }
 
-// ownProfile makes the operator's profile name ready, once. It returns nil
-// for a profile that does not exist, or that extends itself by way of trail.
+// ownProfile compiles the operator's profile of this name, once. It returns nil
+// if the profile does not exist, or if it extends itself through trail.
 func (k *compiler) ownProfile(name string, trail []string) *profile {
 	if done, ok := k.policy.profiles[name]; ok {
 		return done
@@ -116,8 +116,8 @@ func (k *compiler) ownProfile(name string, trail []string) *profile {
 	return p
 }
 
-// parent finds the profile that another one extends. Circles are reported by
-// ownProfile, names that do not exist here.
+// parent returns the profile that another one extends, and reports an unknown
+// name. ownProfile reports circles.
 func (k *compiler) parent(name, path string, trail []string) *profile {
 	if _, ok := k.rules.Profiles[name]; !ok && k.policy.profiles[name] == nil {
 		k.noProfile(path, name)
@@ -126,7 +126,7 @@ func (k *compiler) parent(name, path string, trail []string) *profile {
 	return k.ownProfile(name, trail)
 }
 
-// profileName keeps names fit for a URL, where profiles are chosen.
+// profileName matches valid names. They are part of URLs that choose a profile.
 var profileName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 func (k *compiler) readProfile(p *profile, path string, rules ProfileRules) {

@@ -92,7 +92,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 }
 
-// Groups without tools are known; so are tools of servers that are not connected.
+// TestNamesWithoutToolsAreNotErrors checks groups without tools and tools of servers that are not connected.
 func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
 	rules := Rules{Deny: List{"browser", "group:agents", "group:goclaw", "group:mcp", "mcp:hub", "mcp_hub__x", "x_*"}}
 	if p, _ := Compile(rules, Catalogue{}); p != nil {

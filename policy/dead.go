@@ -19,7 +19,8 @@ func (k *compiler) findDeadRules() {
 	}
 }
 
-// dead warns of every entry of c that fits, and names something at all.
+// dead warns of every entry of c that matches a tool and has a set for which fits
+// returns true.
 func (k *compiler) dead(c *clause, why string, fits func(set) bool) {
 	if c == nil {
 		return
@@ -31,12 +32,12 @@ func (k *compiler) dead(c *clause, why string, fits func(set) bool) {
 	}
 }
 
-// outside fits sets of which nothing is in reach.
+// outside returns a function that matches sets without a tool of reach.
 func outside(reach set) func(set) bool {
 	return func(s set) bool { return s.and(reach).empty() }
 }
 
-// inside fits sets of which all is in floor already.
+// inside returns a function that matches sets within floor.
 func inside(floor set) func(set) bool {
 	return func(s set) bool { return s.within(floor) }
 }
@@ -91,7 +92,7 @@ func (k *compiler) deadForAgent(a *agent, rules AgentRules) {
 	k.dead(a.also, "has no effect: the agent has it already", inside(k.floor().or(p.also.tools())))
 }
 
-// added is everything that some also_allow adds.
+// added returns the tools that any also_allow adds.
 func (k *compiler) added() set {
 	added := k.policy.also.tools()
 	for _, a := range k.policy.agents {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// An Effect is what a step did to the tool in question.
+// An Effect is the effect of a step on the tool.
 type Effect string
 
 // The effects of steps.
 const (
-	Silent  Effect = "-"       // no rule here
-	Keeps   Effect = "keeps"   // in before and after
-	Removes Effect = "removes" // in before, out after
-	Adds    Effect = "adds"    // out before, in after
-	Out     Effect = "out"     // out before and after
-	Asks    Effect = "asks"    // in, once a person approves
+	Silent  Effect = "-"       // the step has no rule
+	Keeps   Effect = "keeps"   // allowed before and after
+	Removes Effect = "removes" // allowed before, denied after
+	Adds    Effect = "adds"    // denied before, allowed after
+	Out     Effect = "out"     // denied before and after
+	Asks    Effect = "asks"    // allowed if a person approves
 )
 
 // A Step is one part of a decision.
@@ -25,7 +25,7 @@ type Step struct {
 	Why    string `json:"why"`
 }
 
-// A Decision is a verdict and how it came about.
+// A Decision is a verdict with its steps.
 type Decision struct {
 	Tool    string  `json:"tool"`
 	Verdict Verdict `json:"verdict"`
@@ -42,7 +42,7 @@ func (d Decision) String() string {
 	return b.String()
 }
 
-// Explain decides like Verdict and records every step.
+// Explain returns the decision of Verdict with every step.
 func (p *Policy) Explain(s Subject, name string) Decision {
 	d := Decision{Tool: name}
 	i, ok := p.catalogue.names[name]
@@ -77,7 +77,8 @@ func (d *Decision) addList(s step, i int, before, after bool) {
 	d.add(s.name, effectOf(before, after), s.list.cite(i)+" "+s.verb(s.list.holds.has(i)))
 }
 
-// verb says what the list does to a tool that it holds, or does not.
+// verb returns the verb for the effect of the list on a tool that it holds, or
+// does not hold.
 func (s step) verb(holds bool) string {
 	switch {
 	case s.list.profile != nil && holds:
@@ -117,7 +118,8 @@ func (d *Decision) addRequest(in bool, n Narrow, refusal string) {
 	}
 }
 
-// addAutonomy ends the steps of a tool that is still in, or is not.
+// addAutonomy adds the last step, which depends on whether the tool is still
+// allowed.
 func (d *Decision) addAutonomy(in bool, l limit, risk Risk) {
 	effect := Out
 	if in {

@@ -3,8 +3,8 @@
 // rules can say about tools. It reads no files, runs no tools, asks no person, and
 // does not know how a caller was authenticated.
 //
-// Begin with [Compile], which makes a [Policy] out of [Rules] and a
-// [Catalogue]; then read steps.go, where the order of a decision stands.
+// Begin with [Compile], which makes a [Policy] from [Rules] and a [Catalogue];
+// then read steps.go, which has the order of the steps.
 package policy
 
 import (
@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// A Verdict is the end of a decision. The zero Verdict is Deny.
+// A Verdict is the result of a decision. The zero Verdict is Deny.
 type Verdict uint8
 
 // The verdicts, from the least to the most permissive.
@@ -54,7 +54,7 @@ type Narrow struct {
 	Tools    []string // only these and those of Toolsets; nil for no such limit
 	Toolsets []string // only these groups and Tools; nil for no such limit
 	Exclude  []string // not these
-	ReadOnly bool     // only what reads
+	ReadOnly bool     // only tools that read
 }
 
 // Empty reports whether n restricts nothing.
@@ -79,14 +79,14 @@ type Policy struct {
 	subagents, leaves       *clause
 	limit                   limit
 
-	// What was worked out lately. Many classes may share a slot; the last
-	// one has it, so that callers cannot make the policy grow.
+	// A cache of rights. Classes that share a slot replace each other, so that
+	// callers cannot make the policy grow.
 	recent [1 << recentBits]atomic.Pointer[rights]
 }
 
 const recentBits = 9
 
-// Verdict decides about the tool of this name, by its worst call. A tool that is
+// Verdict returns the decision about the riskiest call of a tool. A tool that is
 // not in the catalogue is denied.
 func (p *Policy) Verdict(s Subject, name string) Verdict {
 	i, ok := p.catalogue.names[name]
@@ -96,9 +96,9 @@ func (p *Policy) Verdict(s Subject, name string) Verdict {
 	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, p.catalogue.tools[i].Risk)
 }
 
-// For decides about one call that the tool itself has rated. A rating can turn
-// allow into ask and ask into allow, but never frees a tool that its own risk or
-// any rule denies.
+// For returns the decision about one call with the risk rated, as the tool rated
+// it. A rating can turn allow into ask and ask into allow, but never allows a
+// tool that its own risk or any rule denies.
 func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 	i, ok := p.catalogue.names[name]
 	if !ok {
@@ -121,7 +121,7 @@ func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 // A class holds all subjects to which the same rules apply. Subjects that the rules
 // do not name share a class, so the number of classes is bounded.
 type class struct {
-	profile  *profile // nil for one that does not exist
+	profile  *profile // nil if it does not exist
 	provider *provider
 	agent    *agent
 	chat     *chat
@@ -145,7 +145,7 @@ func (p *Policy) class(s Subject) class {
 	return c
 }
 
-// slot spreads the classes over the cache.
+// slot returns the slot of the class in the cache.
 func (c class) slot() uint64 {
 	h := uint64(1)
 	mix := func(id uint32) { h = (h ^ uint64(id)) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
@@ -169,7 +169,8 @@ func (c class) slot() uint64 {
 	return h >> (64 - recentBits)
 }
 
-// rights are what a class may use before a request narrows it.
+// rights are the tools and the autonomy of a class, before a request narrows
+// them.
 type rights struct {
 	class class
 	tools set

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Severity says what a Problem means for the start.
+// Severity is the severity of a Problem.
 type Severity uint8
 
 // An Error makes the rules unusable. A Warning is about a rule that has no
-// effect, which its author can hardly have wanted.
+// effect, which is probably a mistake.
 const (
 	Error Severity = iota
 	Warning
@@ -29,7 +29,7 @@ func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 type Problem struct {
 	Path     string   `json:"path"` // within the policy section: agents.researcher.allow[2]
 	Text     string   `json:"text"`
-	Nearest  string   `json:"nearest,omitempty"` // what was probably meant
+	Nearest  string   `json:"nearest,omitempty"` // the most similar valid name
 	Severity Severity `json:"severity"`
 }
 
@@ -61,7 +61,8 @@ func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]"
 // quote quotes text from the rules or from a request.
 func quote(s string) string { return strconv.Quote(s) }
 
-// unknownProfile says that a profile does not exist, and which may be meant.
+// unknownProfile returns the text of the problem that a profile does not exist,
+// and the nearest name.
 func unknownProfile(name string, names []string) (text, nearest string) {
 	return "there is no profile " + quote(name), Nearest(name, names)
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A Profile is a named selection of tools, as operators get to see it.
+// A Profile is a named selection of tools, as operators see it.
 type Profile struct {
 	Name     string   `json:"name"`
 	Doc      string   `json:"doc"`
 	BuiltIn  bool     `json:"built_in"`
-	Autonomy Autonomy `json:"autonomy"` // with the rules' own taken into account
+	Autonomy Autonomy `json:"autonomy"` // at most the autonomy of the rules
 	Tools    []string `json:"tools"`    // the registered ones, in order
 }
 

@@ -20,11 +20,11 @@ type Rules struct {
 
 // A List names tools: "exec", another system's name for it, "group:fs",
 // "mcp:SERVER", "mcp:*", "risk:reads", or a pattern such as "read_*".
-// A nil List was not written and restricts nothing. A List that was written
-// and is empty names nothing, so that allowing it allows nothing.
+// A nil List is absent from the rules and restricts nothing. An empty List names
+// no tools, so an empty allow allows nothing.
 type List []string
 
-// ProfileRules describe a profile of the operator's own.
+// ProfileRules describe a profile that the operator defines.
 type ProfileRules struct {
 	Doc       string   `yaml:"doc" doc:"what the profile is for"`
 	Extends   string   `yaml:"extends" doc:"the profile to start from; without it the profile starts from allow"`
@@ -35,7 +35,7 @@ type ProfileRules struct {
 	Autonomy  Autonomy `yaml:"autonomy" enum:"readonly,supervised,full" doc:"lowers the autonomy for this profile"`
 }
 
-// ProviderRules apply to callers whose model comes from one provider.
+// ProviderRules apply to callers with a model of one provider.
 type ProviderRules struct {
 	Profile string `yaml:"profile" doc:"instead of the default profile; a profile that was chosen is narrowed by it"`
 	Allow   List   `yaml:"allow" doc:"only these tools"`
@@ -60,7 +60,8 @@ type ChatRules struct {
 	Allow List `yaml:"allow" doc:"only these tools"`
 }
 
-// SubagentRules replace the built-in lists; an empty list lifts them.
+// SubagentRules replace the built-in lists; an empty list removes the
+// restriction.
 type SubagentRules struct {
 	Deny     List `yaml:"deny" doc:"never for a subagent; replaces the built-in list"`
 	LeafDeny List `yaml:"leaf_deny" doc:"never for a subagent that may not start others; replaces the built-in list"`

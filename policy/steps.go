@@ -7,16 +7,16 @@ type action uint8
 
 const (
 	narrows action = iota // only these stay
-	removes               // these go
-	adds                  // these come back
+	removes               // these are removed
+	adds                  // these are added
 )
 
-// A step is one list in its place in the order.
+// A step is one list at its position in the order.
 type step struct {
 	name   string
 	action action
-	list   *clause // nil: nothing was said
-	absent string  // why nothing was said
+	list   *clause // nil: absent
+	absent string  // why list is nil
 }
 
 func (s step) apply(in set) set {
@@ -29,8 +29,8 @@ func (s step) apply(in set) set {
 	return s.list.keep(in)
 }
 
-// steps is the order of every decision. Until also_allow each step can only
-// take away, and after it again.
+// steps is the order of every decision. Only also_allow can add tools; the steps
+// before and after it can only remove.
 func (p *Policy) steps(c class) []step {
 	first, second := p.profileSteps(c)
 	var forProvider, forChat *clause
@@ -63,9 +63,8 @@ func (p *Policy) steps(c class) []step {
 	return append(all, p.subagentSteps(c)...)
 }
 
-// profileSteps start the decision. The profile of a provider stands in for
-// the default, but a profile that was chosen for the caller stays, so that a
-// provider's profile can only narrow it.
+// profileSteps returns the first steps. The profile of a provider replaces the
+// default, but can only narrow a profile that was chosen for the caller.
 func (p *Policy) profileSteps(c class) (first, second step) {
 	first = step{"profile", narrows, c.profile.clause(), ""}
 	second = step{"provider profile", narrows, nil, "not set for this provider"}
@@ -112,8 +111,8 @@ func (p *Policy) subagentSteps(c class) []step {
 	return []step{deny, leaf}
 }
 
-// work takes the registered tools through the steps. see, unless nil, is
-// shown each step with the tools before and after it.
+// work applies the steps to the registered tools. It calls see, unless nil, for
+// each step with the tools before and after it.
 func (p *Policy) work(c class, see func(s step, before, after set)) *rights {
 	r := &rights{class: c}
 	if c.profile == nil {
@@ -133,7 +132,7 @@ func (p *Policy) work(c class, see func(s step, before, after set)) *rights {
 	return r
 }
 
-// narrow is the limit for a request that narrows itself.
+// narrow returns the limit for a request that narrows itself.
 func (l limit) narrow(n Narrow) limit {
 	if n.ReadOnly {
 		return l.lower(ReadOnly, "this request")
@@ -141,7 +140,7 @@ func (l limit) narrow(n Narrow) limit {
 	return l
 }
 
-// refusal says why a request keeps tool i from itself, or "".
+// refusal returns the reason why a request excludes tool i, or "".
 func (c *Catalogue) refusal(n Narrow, i int) string {
 	if n.Tools != nil || n.Toolsets != nil {
 		if !c.anyMatches(n.Tools, i) && !c.anyToolset(n.Toolsets, i) {
@@ -163,7 +162,7 @@ func (c *Catalogue) anyMatches(entries []string, i int) bool {
 	return false
 }
 
-// anyToolset also takes groups by their bare names.
+// anyToolset reports a match also for the plain names of groups.
 func (c *Catalogue) anyToolset(groups []string, i int) bool {
 	for _, name := range groups {
 		if kind, _ := split(name); kind == "" && c.inGroup(name, i) || kind != "" && c.matches(name, i) {

@@ -2,18 +2,18 @@ package policy
 
 import "fmt"
 
-// A Tool is what rules can say about a tool.
+// A Tool has the properties of a tool that rules can match.
 type Tool struct {
 	Name  string
-	Also  []string // names that other systems gave it
+	Also  []string // its names in other systems
 	Group string   // "fs" for group:fs
-	Risk  Risk     // of its worst call
+	Risk  Risk     // of its riskiest call
 }
 
 // A Risk is how much harm one call can do. The zero Risk is denied.
 type Risk uint8
 
-// The risks, from harmless to open-ended. They are ordered: a later one
+// The risks, the lowest first. They are ordered: a later one
 // includes everything that an earlier one can do.
 const (
 	unrated  Risk = iota
