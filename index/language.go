@@ -100,7 +100,7 @@ func languageOfScript(s script, text string, scripts map[script]int) string {
 	case southeastAsian:
 		return "th"
 	}
-	return "el" // and all languages whose words are not changed
+	return "el" // and all languages without a stemmer
 }
 
 // isStopWord reports whether a word is a stop word in a language.

@@ -2,14 +2,14 @@ package policy
 
 import "strings"
 
-// A clause is one list of the rules, made ready: the registered tools that it
-// names. The nil clause stands for a list that was not written.
+// A clause is one compiled list of the rules: the registered tools that it
+// names. The nil clause is an absent list.
 type clause struct {
 	path    string
 	entries []entry
 	holds   set
-	builtIn bool     // not the operator's, so its entries have no line
-	profile *profile // instead of entries, where the list is a whole profile
+	builtIn bool     // not in the settings, so its entries have no line
+	profile *profile // instead of entries, if the list is a whole profile
 }
 
 type entry struct {
@@ -17,7 +17,7 @@ type entry struct {
 	holds set
 }
 
-// tools returns what the clause names; a list that was not written names none.
+// tools returns the tools of the clause; an absent list has none.
 func (c *clause) tools() set {
 	if c == nil {
 		return nil
@@ -25,7 +25,7 @@ func (c *clause) tools() set {
 	return c.holds
 }
 
-// keep narrows s to the clause, if it was written.
+// keep returns the tools of s that the clause names, or s if the list is absent.
 func (c *clause) keep(s set) set {
 	if c == nil {
 		return s
@@ -33,10 +33,10 @@ func (c *clause) keep(s set) set {
 	return s.and(c.holds)
 }
 
-// drop takes the clause's tools out of s.
+// drop returns s without the tools of the clause.
 func (c *clause) drop(s set) set { return s.minus(c.tools()) }
 
-// cite names the entry that decides about tool i, or the list when none does.
+// cite returns the entry that decides about tool i, or the list if no entry does.
 func (c *clause) cite(i int) string {
 	if c.profile != nil {
 		return c.profile.cite(i)
@@ -53,7 +53,7 @@ func (c *clause) cite(i int) string {
 	return c.path
 }
 
-// clause makes the list at path ready and reports what is wrong with it.
+// clause compiles the list at path and reports its problems.
 func (k *compiler) clause(path string, list List) *clause {
 	c := k.read(path, list)
 	if c == nil {
@@ -69,7 +69,7 @@ func (k *compiler) clause(path string, list List) *clause {
 	return c
 }
 
-// builtin is clause for our own lists, which may name what is not registered.
+// builtin compiles a built-in list, which may name tools that are not registered.
 func (k *compiler) builtin(path string, list List) *clause {
 	c := k.read(path, list)
 	c.builtIn = true

@@ -92,7 +92,8 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 }
 
-// TestNamesWithoutToolsAreNotErrors checks groups without tools and tools of servers that are not connected.
+// TestNamesWithoutToolsAreNotErrors checks groups without tools, and tools of
+// servers that are not connected.
 func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
 	rules := Rules{Deny: List{"browser", "group:agents", "group:goclaw", "group:mcp", "mcp:hub", "mcp_hub__x", "x_*"}}
 	if p, _ := Compile(rules, Catalogue{}); p != nil {

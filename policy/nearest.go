@@ -2,8 +2,8 @@ package policy
 
 import "strings"
 
-// Nearest returns the name in from that was most likely meant by name, or ""
-// when none is close enough to suggest.
+// Nearest returns the name in from that is most similar to name, or "" if none
+// is similar enough.
 func Nearest(name string, from []string) string {
 	want := fold(name)
 	best, distance := "", 1+max(len(want)/3, 1)
@@ -27,7 +27,7 @@ func Nearest(name string, from []string) string {
 	return ""
 }
 
-// fold ignores what people and models mix up: case and word separators.
+// fold removes differences that are easily confused: case and word separators.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name))
 }

@@ -12,7 +12,7 @@ type Rules struct {
 	AlsoAllow List `yaml:"also_allow" doc:"these tools too, in every profile and in spite of allow and deny"`
 
 	Profiles   map[string]ProfileRules  `yaml:"profiles" doc:"profiles of your own, by name"`
-	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider, by its name"`
+	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider"`
 	Agents     map[string]AgentRules    `yaml:"agents" doc:"rules for an agent, by its name"`
 	Groups     map[string]ChatRules     `yaml:"groups" doc:"rules for a group chat, by its id"`
 	Subagents  SubagentRules            `yaml:"subagents" doc:"what agents that were started by agents never get"`
@@ -47,7 +47,7 @@ type AgentRules struct {
 	Deny       List                          `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
 	DenyHard   List                          `yaml:"deny_hard" doc:"never these tools"`
 	AlsoAllow  List                          `yaml:"also_allow" doc:"these tools too"`
-	ByProvider map[string]AgentProviderRules `yaml:"by_provider" doc:"further rules while the agent's model comes from a provider, by its name"`
+	ByProvider map[string]AgentProviderRules `yaml:"by_provider" doc:"rules for a provider of the agent's model"`
 }
 
 // AgentProviderRules apply to one agent with a model of one provider.

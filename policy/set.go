@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// A set holds registered tools by their number in the catalogue. Operations
-// make new sets; the nil set is empty.
+// A set holds registered tools by their index in the catalogue. Operations
+// return new sets; the nil set is empty.
 type set []uint64
 
 func newSet(size int) set { return make(set, (size+63)/64) }
@@ -50,5 +50,5 @@ func (s set) empty() bool {
 	return true
 }
 
-// within reports whether o holds all of s.
+// within reports whether o has all tools of s.
 func (s set) within(o set) bool { return s.minus(o).empty() }

@@ -24,7 +24,7 @@ func assignTriggers() []trigger {
 	return all
 }
 
-// afterWord finds names whose trigger is the word w: key_id, but not donkey or
+// afterWord finds names with the word w as trigger: key_id, but not donkey or
 // keyboard.
 func afterWord(w string) finder {
 	return func(t *text, at int) (span, bool) {
@@ -35,7 +35,7 @@ func afterWord(w string) finder {
 	}
 }
 
-// afterLetter finds names whose trigger begins at their second letter.
+// afterLetter finds names with a trigger that begins at their second letter.
 func afterLetter(first byte) finder {
 	return func(t *text, at int) (span, bool) {
 		if at == 0 || fold(t.s[at-1]) != first {

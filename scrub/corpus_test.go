@@ -188,5 +188,5 @@ func drawPEM(r *rand.Rand, label string, lines int) string {
 	return b.String()
 }
 
-// random source for tests: the same in every run.
+// dice returns a source of random numbers with a fixed seed.
 func dice(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 42)) }

@@ -8,7 +8,7 @@ import (
 // The functions in this file are for callers that return an excerpt of a text.
 // Patterns find only whole credentials, and half of one is still a secret. So
 // an excerpt begins and ends between words, and its caller masks the lines of a
-// private key whose first line is not part of the excerpt.
+// private key if the first line of the key is not part of the excerpt.
 
 // longestWord is the longest run of bytes that counts as a word, in bytes.
 const longestWord = 256

@@ -275,8 +275,8 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 
 func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 
-// forward returns the end of the form whose byte k is at i. A line break may be
-// part of the form or not; breaks says which to try first.
+// forward returns the end of the form with byte k at i. A line break may be part
+// of the form or not; breaks selects which to try first.
 func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k < len(f.text); k++ {
 		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
@@ -296,7 +296,7 @@ func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 	return i, true
 }
 
-// backward returns the beginning of the form whose byte k is at i.
+// backward returns the beginning of the form with byte k at i.
 func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k > 0; k-- {
 		if j := t.wrapBefore(i); j < i && j > 0 && (breaks || !f.same(t.s[i-1], f.text[k-1])) {

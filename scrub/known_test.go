@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// writings are ways to write a value, each in a text of its own.
+// writings returns ways to write a value, each in a separate text.
 func writings(t testing.TB, v string) map[string]string {
 	t.Helper()
 	code, err := json.Marshal(v)

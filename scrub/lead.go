@@ -91,7 +91,7 @@ func (t *text) startsLine(i int) bool {
 	return i >= 2 && t.s[i-1] == 'n' && t.s[i-2] == '\\' && t.backslashes(i-1)%2 == 1
 }
 
-// skipLineNumber moves the start of a name after a line number, whose dash could
+// skipLineNumber moves the start of a name after a line number. Its dash could
 // be part of the name: 12-name.
 func (t *text) skipLineNumber(from, at int) int {
 	i := from

@@ -167,8 +167,8 @@ func TestRandomLeads(t *testing.T) {
 	}
 }
 
-// TestGOROOTBehindLeads holds that numbers before the lines of much code make
-// no more of it a secret.
+// TestGOROOTBehindLeads checks that numbers before the lines of much code do not
+// add findings.
 func TestGOROOTBehindLeads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads the sources of Go")

@@ -79,8 +79,8 @@ func (t *text) hold(reach int) int {
 	return max(t.floor, t.done, min(i, len(t.s)-reach))
 }
 
-// look calls the finders whose trigger is at i. A long run with a secret may be
-// part of a longer secret, whose trigger comes first.
+// look calls the finders with a trigger at i. A long run with a secret may be
+// part of a longer secret with an earlier trigger.
 func (p *program) look(t *text, i int, long bool) (span, bool) {
 	if found, ok := p.triggered(t, i); ok || !long {
 		return found, ok

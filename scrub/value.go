@@ -198,7 +198,7 @@ func (t *text) afterBlank(v valueSite, i int) (valueSite, bool) {
 	return v, false
 }
 
-// isDirective reports whether s begins with a Redis setting, whose value follows a
+// isDirective reports whether s begins with a Redis setting. Its value follows a
 // blank.
 func isDirective(s string) bool { return hasFold(s, "requirepass") || hasFold(s, "masterauth") }
 
@@ -219,7 +219,7 @@ func (v valueSite) end(t *text, loud bool) int {
 }
 
 // endQuoted returns the end of a value in quotes: the next quote of the same kind
-// with no more backslashes before it than the first one had. A " that closes
+// with at most as many backslashes before it as the first one had. A " that closes
 // a string of JSON ends every value, so that JSON stays JSON.
 func (v valueSite) endQuoted(t *text) int {
 	for i := v.from; i < t.end(); i++ {

@@ -39,7 +39,7 @@ func commander(b *testing.B, tier string, flags ...string) *peer {
 	return dialUp(b, program{path: build(b, dir, "mcp-tools", "."), stdio: append(serve, flags...)})
 }
 
-// Command makes one call of exec and returns the answer.
+// command makes one call of exec and returns the response.
 func (c *peer) command(line string) []byte {
 	c.say(line)
 	if err := c.in.Flush(); err != nil {

@@ -75,7 +75,8 @@ type peer struct {
 	last  int // id
 }
 
-// talk starts p and gets as far as its list of tools.
+// dialUp starts p and connects to it, up to the response with the list of
+// tools.
 func dialUp(b *testing.B, p program) *peer {
 	b.Helper()
 	cmd := exec.Command(p.path, p.stdio...)
@@ -95,10 +96,10 @@ func dialUp(b *testing.B, p program) *peer {
 	}
 	b.Cleanup(c.end)
 	c.say(initializeLine)
-	c.hear(`"protocolVersion":"2025-11-25"`)
+	c.receive(`"protocolVersion":"2025-11-25"`)
 	c.say(initializedLine)
 	c.say(listLine)
-	c.hear(`"name":"datetime"`)
+	c.receive(`"name":"datetime"`)
 	return c
 }
 
@@ -119,8 +120,8 @@ func (c *peer) say(line string) {
 	}
 }
 
-// hear reads the next message, which must contain want.
-func (c *peer) hear(want string) {
+// receive reads the next message, which must contain want.
+func (c *peer) receive(want string) {
 	if err := c.in.Flush(); err != nil {
 		c.b.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func (c *peer) calls(n, callers int) {
 			}
 		}
 		line, err := c.out.ReadSlice('\n')
-		if i := idOf(line) - first; err != nil || i < 0 || i >= n || answered[i] || !told(line) {
+		if i := idOf(line) - first; err != nil || i < 0 || i >= n || answered[i] || !hasTime(line) {
 			c.b.Fatalf("%s answered %q (%v)", c.cmd.Path, line, err)
 		} else {
 			answered[i] = true
@@ -162,8 +163,8 @@ func (c *peer) calls(n, callers int) {
 	}
 }
 
-// told reports whether a message is the time, and not a refusal.
-func told(message []byte) bool { return bytes.Contains(message, []byte(`unix_ms`)) }
+// hasTime reports whether a message has the time, and is not a refusal.
+func hasTime(message []byte) bool { return bytes.Contains(message, []byte(`unix_ms`)) }
 
 // idOf is the id of a response, which both programs write first.
 func idOf(line []byte) int {
@@ -239,7 +240,7 @@ func (s *site) calls(n int) {
 	for i, c := range s.callers {
 		all.Go(func() {
 			for k := range n / len(s.callers) {
-				if got := c.post(fmt.Sprintf(callLine, i*n+k+1)); !told(got.body) {
+				if got := c.post(fmt.Sprintf(callLine, i*n+k+1)); !hasTime(got.body) {
 					s.b.Errorf("the answer was %s", got.body)
 					return
 				}

@@ -148,9 +148,10 @@ func tiers(t *testing.T, test func(t *testing.T, tier string)) {
 	})
 }
 
-// However the server ends, nothing of its commands is left, not even processes that
-// ignore signals and have left their session, and the next start removes what the
-// last one could not.
+// TestNothingIsLeft checks that no process of a command survives the server,
+// however the server ends, not even a process that ignores signals and has left
+// its session. The next start removes files that the last server could not
+// remove.
 func TestNothingIsLeft(t *testing.T) {
 	ends := map[string]func(r *runner) error{
 		"end of input": func(r *runner) error { return r.in.Close() },
@@ -222,8 +223,8 @@ func leftGroups(pid int) (left []string) {
 	return left
 }
 
-// What a call wrote by the end of input is in its answer, and the answer explains why
-// that is all.
+// TestTheLastAnswers checks that a call that is ended by the end of input
+// responds with its output so far and with the reason.
 func TestTheLastAnswers(t *testing.T) {
 	tiers(t, func(t *testing.T, tier string) {
 		r := startRunner(t, tier, t.TempDir(), t.TempDir())

@@ -83,7 +83,7 @@ func ourselves(t *testing.T) string {
 	return path
 }
 
-// apart returns a command with settings and a home of its own.
+// apart returns a command with separate settings and a separate home directory.
 func apart(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	home := filepath.Join(filepath.Dir(path), "home")

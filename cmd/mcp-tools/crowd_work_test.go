@@ -21,10 +21,10 @@ type crowd struct {
 	t       *testing.T
 	each    int // documents that every member stores, at least
 	members []*member
-	buried  time.Duration  // processor time of those who lived before
-	calm    chan struct{}  // closed when no more harm is done
-	acks    chan struct{}  // one for each acknowledgement, as far as there is room
-	writing sync.WaitGroup // those who store
+	buried  time.Duration  // processor time of earlier processes of the members
+	calm    chan struct{}  // closed when no more faults are injected
+	acks    chan struct{}  // one for each acknowledgement, dropped when full
+	writing sync.WaitGroup // the members that store
 
 	mu    sync.Mutex
 	docs  []doc           // that were acknowledged

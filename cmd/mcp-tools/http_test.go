@@ -50,7 +50,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Find waits until the log has a match and returns its first group.
+// find waits until the log has a match and returns its first group.
 func (l *logbook) find(t *testing.T, pattern string) string {
 	t.Helper()
 	deadline := time.After(hang)

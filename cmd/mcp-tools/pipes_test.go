@@ -45,7 +45,8 @@ const (
 	unknownLine = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"nobody"}}` + "\n"
 )
 
-// Some clients close the log unread. That must not end the server.
+// TestAClosedLogIsNoReasonToDie checks that the server continues after a client
+// has closed its stderr unread, as some clients do.
 func TestAClosedLogIsNoReasonToDie(t *testing.T) {
 	cmd, in, out, log := piped(t)
 	log.Close()

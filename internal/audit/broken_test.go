@@ -12,7 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// While the store takes nothing, records wait in the journal.
+// TestRecordsWaitForStore checks that records wait in the journal while the
+// store refuses writes.
 func TestRecordsWaitForStore(t *testing.T) {
 	for name, before := range map[string][]string{"at the beginning": nil, "later": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,8 @@ func TestCommitWithLostReply(t *testing.T) {
 	})
 }
 
-// What was given up comes through after all, behind our back.
+// TestLateCommit checks a commit that the log believes to have failed, and that
+// succeeds later.
 func TestLateCommit(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &lateRows{rowStore: w.rows}
@@ -120,7 +122,8 @@ func (r *lateRows) Append(ctx context.Context, from, to chainRow, records []reco
 	return r.rowStore.Append(ctx, from, to, records)
 }
 
-// Another process removes the chain that is being written.
+// TestChangedChainRefusesRecords checks the log after another process removed
+// the chain that it writes.
 func TestChangedChainRefusesRecords(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for name, text := range map[string]string{
@@ -157,7 +160,9 @@ func TestChangedChainRefusesRecords(t *testing.T) {
 	})
 }
 
-// What was acknowledged until it was noticed cannot be carried, and is named.
+// TestChangedChainReportsMissingRecords checks that the log names the records
+// that were acknowledged before it detected the removal, and that cannot be
+// uploaded.
 func TestChangedChainReportsMissingRecords(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})

@@ -131,7 +131,7 @@ func eventually(t testing.TB, is func() bool) {
 	}
 }
 
-// stored is how far the store has the chain.
+// reached returns the last record of the chain that the store has.
 func reached(l *Log) point {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +207,8 @@ func (w *world) calls(t testing.TB) []string {
 	return names
 }
 
-// readCheckpoint is a line that says how far the store has a chain.
+// mark returns a checkpoint line: it records that the store has the chain up to
+// at.
 func (w *world) mark(t testing.TB, at point) string {
 	t.Helper()
 	k, err := loadKey(w.dir)

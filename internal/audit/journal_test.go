@@ -87,7 +87,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// Users who may write to the directory could remove what waits there.
+// TestJournalDirectoryPermissions checks that a directory that other users may
+// write to is refused, because they could remove waiting records.
 func TestJournalDirectoryPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing here")
@@ -108,7 +109,8 @@ func TestJournalDirectoryPermissions(t *testing.T) {
 	w.green(t, 2)
 }
 
-// What may be in a directory that cannot be read is not "nothing".
+// TestUnreadableJournalDirectory checks that a directory that cannot be read
+// does not count as empty.
 func TestUnreadableJournalDirectory(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")
@@ -165,7 +167,8 @@ func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
 	return ctx.Err()
 }
 
-// No record is refused because the store is slower than the writers: they wait.
+// TestSlowStoreThrottlesWriters checks that writers wait for a slow store, and
+// that no record is refused.
 func TestSlowStoreThrottlesWriters(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})

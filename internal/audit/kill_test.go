@@ -80,7 +80,8 @@ func killAfter(t *testing.T, n int, cmd *exec.Cmd, out *bufio.Scanner, acknowled
 	}
 }
 
-// Several processes at once, all of them killed in the middle of it.
+// TestKilledProcessesLoseNothingAcknowledged runs several processes at once and
+// kills all of them while they write.
 func TestKilledProcessesLoseNothingAcknowledged(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const rounds, processes = 5, 3

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Other processes change the log during Verify: chains begin, also the first one, and
-// end, and retention removes chains and what heads say of them.
+// TestVerifyDuringChanges changes the log from other processes during Verify:
+// chains begin, also the first one, and end, and retention removes chains and
+// their entries in heads.
 func TestVerifyDuringChanges(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before    []string // chains

@@ -237,8 +237,9 @@ func TestRecoverUnknownChain(t *testing.T) {
 	})
 }
 
-// Retention removes chains that were not seen for days. If the journal of one
-// is found later, the chain continues where it was cut off.
+// TestRecoverPrunedChain checks a journal that is found after retention removed
+// its chain, because the chain was not seen for days. The chain continues where
+// it was cut off.
 func TestRecoverPrunedChain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for stored := 1; stored < 4; stored++ {

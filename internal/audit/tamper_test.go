@@ -241,7 +241,8 @@ func TestVerifyFindsRenamedChain(t *testing.T) {
 	}
 }
 
-// What a machine can check of the chains of another one without its key.
+// TestVerifyWithOtherKey checks how far a machine can verify the chains of
+// another machine without the key of that machine.
 func TestVerifyWithOtherKey(t *testing.T) {
 	each(t, func(t *testing.T, here *world) {
 		there := here.elsewhere(t)

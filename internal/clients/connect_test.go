@@ -73,8 +73,9 @@ func filesFor(c Client) map[string]string {
 	return out
 }
 
-// Every client, every kind of file: connecting changes only our entry,
-// connecting again changes nothing, disconnecting restores every byte.
+// TestRoundTrip checks, for every client and kind of file, that connecting
+// changes only our entry, that connecting again changes nothing, and that
+// disconnecting restores every byte.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range All() {
 		for name, text := range filesFor(c) {
@@ -118,7 +119,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Without the backups the entry is cut out, and the rest says the same.
+// TestDisconnectWithoutBackup checks that without backups the entry is cut out,
+// and that the rest keeps its meaning.
 func TestDisconnectWithoutBackup(t *testing.T) {
 	for _, c := range All() {
 		for name, text := range filesFor(c) {
@@ -251,7 +253,8 @@ func untouched(t *testing.T, path, text string) {
 	}
 }
 
-// Two servers of ours and a change in between: only the named one goes.
+// TestDisconnectAfterOtherChanges connects two of our servers with a change of
+// the file in between, and checks that only the named one is removed.
 func TestDisconnectAfterOtherChanges(t *testing.T) {
 	for _, client := range []string{"zed", "codex"} {
 		c, env := mustFind(t, client), testEnv(t)

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Dotfile managers link settings to files elsewhere: the link stays a link,
-// the file behind it changes, and the copy lies where the client looks.
+// TestLinkedFile checks settings that are a link to a file elsewhere, as
+// dotfile managers create them: the link stays, its target changes, and the
+// backup is in the directory of the link.
 func TestLinkedFile(t *testing.T) {
 	c, env := mustFind(t, "zed"), testEnv(t)
 	path, target := c.Path(env), filepath.Join(env.WorkDir, "dotfiles", "zed.json")
@@ -98,7 +99,8 @@ func TestProjectFile(t *testing.T) {
 	}
 }
 
-// Several changes within one second each keep their own copy.
+// TestBackupsAreNeverOverwritten checks that each of several changes within one
+// second has its own backup.
 func TestBackupsAreNeverOverwritten(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
 	write(t, c.Path(env), "{}")
@@ -162,7 +164,8 @@ func TestUnusablePlaces(t *testing.T) {
 	}
 }
 
-// Where nothing can be written, nothing changes and nothing is left behind.
+// TestReadOnlyDirectory checks that a directory without write permission stays
+// unchanged, without temporary files.
 func TestReadOnlyDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

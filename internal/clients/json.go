@@ -85,7 +85,7 @@ func parseJSON(src []byte) (*jsonDoc, error) {
 
 var hujsonError = rule(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
 
-// complain converts an error of the parser in text, whose columns are bytes.
+// complain converts an error of the parser in text. Its columns count bytes.
 func complain(src, text []byte, err error) error {
 	found := hujsonError().FindStringSubmatch(err.Error())
 	if found == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Env describes the machine and the user whose files are edited.
+// Env describes the machine and the user.
 type Env struct {
 	Home    string                   // the user's home directory, absolute
 	WorkDir string                   // the workspace for project files, absolute

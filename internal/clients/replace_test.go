@@ -70,7 +70,8 @@ args = ["--profile", "coding"]
 `},
 }
 
-// What a person or a client adds to our entry stays when we connect again.
+// TestReplace checks that additions of a person or a client to our entry
+// survive connecting again.
 func TestReplace(t *testing.T) {
 	for _, tc := range replaced {
 		c, env := mustFind(t, tc.client), testEnv(t)
@@ -122,7 +123,8 @@ func TestLastLook(t *testing.T) {
 	untouched(t, c.Path(env), `{"a": 1}`)
 }
 
-// After an update of the entry, the file of before the first one comes back.
+// TestDisconnectAfterReplace checks that after an update of the entry,
+// disconnecting restores the file as it was before the first connection.
 func TestDisconnectAfterReplace(t *testing.T) {
 	for _, client := range []string{"zed", "codex"} {
 		c, env := mustFind(t, client), testEnv(t)

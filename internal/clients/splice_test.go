@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// How an added entry looks in a person's own style.
+// TestAddedEntry checks that an added entry follows the style of the file.
 func TestAddedEntry(t *testing.T) {
 	want := fields{{"command", "x"}, {"args", []string{"a"}}}
 	for _, tc := range []struct{ name, before, after string }{
@@ -45,7 +45,7 @@ func TestAddedEntry(t *testing.T) {
 	}
 }
 
-// How a file looks when our entry was cut out of it.
+// TestCutEntry checks files after our entry was removed from them.
 func TestCutEntry(t *testing.T) {
 	for _, tc := range []struct{ name, before, after string }{
 		{"first", "{\"s\": {\n  \"m\": {},\n  \"a\": 1\n}}", "{\"s\": {\n  \"a\": 1\n}}"},

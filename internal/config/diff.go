@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Diff returns the keys of the settings whose values differ, in the order of
+// Diff returns the keys of the settings with different values, in the order of
 // Settings. A list that is absent differs from one that is empty.
 func Diff(before, after Config) []string {
 	var changed []string

@@ -317,7 +317,8 @@ func TestProblemsOutsideTheFile(t *testing.T) {
 	want := `MCP_TOOLS_SSE: server.sse: "perhaps" is neither; accepted: true or false
 MCP_TOOLS_POLICY_AGENTS: policy.agents: not YAML, here or below: did not find expected node content
 MCP_TOOLS_LIMITS_BURST: limits.burst: "x" is not a whole number; accepted: a whole number from 1 to 1000000
-MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME or file:PATH
+MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; ` +
+		`accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME or file:PATH
 --autonomy: policy.autonomy: "never" is unknown; accepted: one of readonly, supervised, full
 command line: nonsense: no such setting`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {

@@ -15,23 +15,25 @@ mcp-tools runs without any configuration. Each setting has its value from the fi
 3. one YAML file,
 4. its default.
 
-The file is the one that ` + "`--config`" + ` or ` + "`MCP_TOOLS_CONFIG`" + ` names, and has to be there then. Otherwise it is
+` + "`--config`" + ` or ` + "`MCP_TOOLS_CONFIG`" + ` names the file, which must exist then. Otherwise it is
 ` + "`$XDG_CONFIG_HOME/mcp-tools/config.yaml`" + ` (` + "`~/.config/mcp-tools/config.yaml`" + `; on macOS in
-` + "`~/Library/Application Support/mcp-tools`" + `, on Windows in ` + "`%AppData%\\mcp-tools`" + `), if there is one.
-Data is kept where ` + "`--data`" + ` or ` + "`MCP_TOOLS_DATA`" + ` says, otherwise in ` + "`$XDG_DATA_HOME/mcp-tools`" + `
-(` + "`~/.local/share/mcp-tools`" + `; macOS ` + "`~/Library/Application Support/mcp-tools`" + `, Windows ` + "`%LocalAppData%\\mcp-tools`" + `).
+` + "`~/Library/Application Support/mcp-tools`" + `, on Windows in ` + "`%AppData%\\mcp-tools`" + `), if it exists.
+` + "`--data`" + ` or ` + "`MCP_TOOLS_DATA`" + ` names the data directory, otherwise it is
+` + "`$XDG_DATA_HOME/mcp-tools`" + ` (` + "`~/.local/share/mcp-tools`" + `;
+macOS ` + "`~/Library/Application Support/mcp-tools`" + `, Windows ` + "`%LocalAppData%\\mcp-tools`" + `).
 
-` + "`mcp-tools config check`" + ` finds everything that is wrong at once, with file and line. An unknown name is an error.
-` + "`mcp-tools config path`" + ` prints which file is used.
+` + "`mcp-tools config check`" + ` reports all mistakes at once, with file and line. An unknown name is an error.
+` + "`mcp-tools config path`" + ` prints the path of the file.
 
 ## How to write values
 
 - Durations: ` + "`250ms`, `30s`, `5m`, `1d12h`" + `. Sizes: ` + "`512B`, `100KiB`, `5MiB`, `1GiB`" + `, or a number of bytes.
-- Secrets never stand in the file. Write where they are: ` + "`secret:NAME`" + ` in the [vault](secrets.md),
-  ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file that holds nothing else.
-- Relative paths begin at the directory of the file; those of flags and variables at the working directory. ` + "`~/`" + ` is the home directory.
-- A list that is there and empty (` + "`[]`" + `) is empty; leave the line out to have the default.
-- Text that YAML takes for something else has to be quoted: ` + "`\"123\"`, `\"true\"`" + `.
+- The file cannot contain secrets. Write references: ` + "`secret:NAME`" + ` in the [vault](secrets.md),
+  ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file with only the secret.
+- Paths in the file are relative to its directory; paths in flags and variables to the working directory. ` + "`~/`" + ` is
+  the home directory.
+- ` + "`[]`" + ` is an empty list; leave the line out for the default.
+- Quote text that YAML reads as another type: ` + "`\"123\"`, `\"true\"`" + `.
 - Anchors and aliases work; merge keys (` + "`<<`" + `), tags and second documents are refused. The file has at most 1 MiB.
 
 In the environment a list of words is written with commas (` + "`a,b`" + `), any other list or map as YAML on one line
@@ -120,7 +122,8 @@ func writeRow(text *strings.Builder, f field, key string, s Setting) {
 	text.WriteString("| " + strings.Join(row, " | ") + " |\n")
 }
 
-// summary is what f accepts, without what the manual tells elsewhere.
+// summary returns the values that f accepts, without facts of other columns of
+// the manual.
 func (f field) summary() string {
 	switch kindOf(f.typ) {
 	case isBool, isSection:

@@ -153,7 +153,7 @@ func TestNoInit(t *testing.T) {
 	}
 }
 
-// TestNothingGlobalChanges looks for assignments to package-level variables.
+// TestGlobalsDoNotChange looks for assignments to package-level variables.
 func TestGlobalsDoNotChange(t *testing.T) {
 	globals := map[string]map[string]bool{} // by directory
 	declared := map[*ast.ValueSpec]bool{}   // those of globals

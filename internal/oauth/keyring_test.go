@@ -172,7 +172,8 @@ func TestIssuerOutage(t *testing.T) {
 	}
 }
 
-// While the issuer hangs, a caller with a cached key waits for it at most once.
+// TestHangingIssuer checks that a caller with a cached key waits at most once
+// for an issuer that does not respond.
 func TestHangingIssuer(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEC(t, "k")

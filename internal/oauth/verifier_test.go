@@ -288,7 +288,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// Claims are signed, so only an issuer can send odd ones; but issuers differ.
+// FuzzClaims checks unusual claims. Claims are signed, so only an issuer can
+// send them; but issuers differ.
 func FuzzClaims(f *testing.F) {
 	is, now := newIssuer(f), newClock()
 	v := verifier(f, is.config(now))

@@ -58,7 +58,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// Reading a pipe without a writer would block forever.
+// TestReadRefusesPipes checks that a pipe is refused, because reading a pipe
+// without a writer would block forever.
 func TestReadRefusesPipes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

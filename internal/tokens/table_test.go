@@ -99,7 +99,8 @@ func TestErrorsDoNotRepeatTheToken(t *testing.T) {
 	}
 }
 
-// Replicas are separate connections to one table.
+// TestRevokeInOtherProcess revokes a token through a separate connection, as
+// another replica does.
 func TestRevokeInOtherProcess(t *testing.T) {
 	dir := t.TempDir()
 	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Database(t)} {

@@ -196,7 +196,7 @@ func (b *binder) array(dst reflect.Value, s *schema, value any, path string, dep
 	dst.Set(list)
 }
 
-// free fills a map, whose keys the model chooses.
+// free fills a map with keys that the model chooses.
 func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
 	if len(object) > b.limits.Items {
 		b.problem("%q has %d entries, the maximum is %d", path, len(object), b.limits.Items)
@@ -245,7 +245,7 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 	}
 }
 
-// anything stores a value whose shape is free, within the limits.
+// anything stores a value of any shape, within the limits.
 func (b *binder) anything(dst reflect.Value, value any, path string, depth int) {
 	if why := b.excess(value, depth); why != "" {
 		b.problem("%q %s", path, why)

@@ -19,7 +19,7 @@ type Caller struct {
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
 	Profile   string // the policy profile that was chosen; "" is the operator's default
-	Workspace string // the directory whose files it sees
+	Workspace string // the directory that it works in
 }
 
 // Principal returns the name of the owner of what a call stores. Two callers never

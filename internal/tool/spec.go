@@ -1,5 +1,5 @@
 // Package tool defines tools: a Spec that describes one to models and to the
-// policy, typed arguments whose schema is derived from a struct, a Plan of a call,
+// policy, typed arguments with a schema derived from a struct, a Plan of a call,
 // a Result, and an Error. It does not know any tool, protocol or policy rule.
 //
 // To add a tool, read tools/automation/datetime.go, the smallest one. To follow a
@@ -61,8 +61,8 @@ type Spec struct {
 	// server; a field may say otherwise with a maxlen tag.
 	MaxText int
 	// MaxShown bounds the text of a result that a model gets at once, in bytes; the
-	// rest is stored for read_result. Zero leaves it to the server, whose own limit
-	// applies in any case.
+	// rest is stored for read_result. Zero leaves it to the server. The limit of
+	// the server applies in any case.
 	MaxShown int
 	// Keywords help a client that searches tools instead of listing them.
 	Keywords string

@@ -18,8 +18,8 @@ type Doer[A any] interface {
 	Do(ctx context.Context, args A) (Result, error)
 }
 
-// A Preparer is a tool whose calls differ in risk, or depend on more than their
-// arguments. [Prepared] makes a Tool of it.
+// A Preparer is a tool with calls that differ in risk, or depend on more than
+// their arguments. [Prepared] makes a Tool of it.
 //
 // Prepare examines the arguments and the world once and returns what the call
 // is going to do. It has no side effects and nothing that others notice: it

@@ -191,7 +191,7 @@ func TestEqualCallsHaveEqualJSON(t *testing.T) {
 	}
 }
 
-// careless is a tool whose author forgot nearly everything.
+// careless is a tool without nearly everything that is required.
 type careless struct{}
 
 func (careless) Spec() Spec { return Spec{Name: "Bad-Name"} }
@@ -233,7 +233,7 @@ func TestLookupKnowsOtherNames(t *testing.T) {
 	}
 }
 
-// spoken is a tool whose other names say what is to be done.
+// spoken is a tool with aliases that select an action.
 type spoken struct{ Doer[spokenArgs] }
 
 type spokenArgs struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// Many goroutines change and read one vault, each with its own Vault, as
-// processes do. Nothing is lost, and a reader never sees anything but a value
-// that was set.
+// TestManyAtOnce changes and reads one vault from many goroutines, each with
+// its own Vault, as processes do. No change is lost, and a reader sees only
+// values that were set.
 func TestManyAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	set(t, at(dir, File), "shared", "value of 0")
@@ -64,7 +64,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Of those who set the first secret at once, one makes the key.
+// TestConcurrentCreate checks that exactly one of the goroutines that set the
+// first secret creates the key.
 func TestConcurrentCreate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	var all sync.WaitGroup

@@ -106,8 +106,8 @@ func TestKilledRotation(t *testing.T) {
 	}
 }
 
-// Every state that a rotation goes through, as a process that dies there would
-// leave it.
+// TestRotationSteps checks every state of a rotation in which a process can
+// die.
 func TestRotationSteps(t *testing.T) {
 	before := fresh(t)
 	set(t, before, "a", "one", "b", "two")

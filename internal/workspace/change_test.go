@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// writeSource writes a file as a tool does.
+// put writes a file as a tool does.
 func put(ctx context.Context, w *workspace.Workspace, path, content string) (workspace.Receipt, error) {
 	return w.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) {
 		return []workspace.Change{{Path: path, Content: strings.NewReader(content)}}, nil

@@ -227,7 +227,7 @@ func readText(dir fs.FS, name string) (string, error) {
 	return string(text), nil
 }
 
-// Properties are what a document has beside its text. An export writes them as front matter:
+// properties are the fields of a document without its text. An export writes them as front matter:
 //
 //	---
 //	memory:
@@ -235,7 +235,7 @@ func readText(dir fs.FS, name string) (string, error) {
 //	  tags: [...]
 //	---
 //
-// What follows is the text, which may begin with other front matter. In a file without these properties the same
+// The text follows, and may begin with other front matter. In a file without these properties the same
 // keys of its front matter are used, and the text is the whole file.
 type properties struct {
 	exported bool // by [Memory.Export]

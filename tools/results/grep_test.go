@@ -130,7 +130,8 @@ func TestInvalidPatterns(t *testing.T) {
 	}
 }
 
-// Patterns that need exponential time in other engines need time linear in the text.
+// TestPatternsNeedLinearTime checks patterns that need exponential time in
+// other engines.
 func TestPatternsNeedLinearTime(t *testing.T) {
 	s := open(t, t.TempDir(), Limits{})
 	id := put(t, s, "me", strings.Repeat("a", 200_000)+"!\n"+numbers(1000))

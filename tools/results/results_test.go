@@ -273,7 +273,8 @@ func TestInvalidLimits(t *testing.T) {
 	}
 }
 
-// Several stores on one directory behave like several processes.
+// TestStoresShareADirectory uses several stores on one directory, as several
+// processes do.
 func TestStoresShareADirectory(t *testing.T) {
 	const stores, each, count = 4, 30, 50
 	dir := t.TempDir()

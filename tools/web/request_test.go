@@ -169,7 +169,8 @@ func TestHeadersOfCredentials(t *testing.T) {
 	}
 }
 
-// What is shown of HTML is what there is to read, unless it is wanted raw.
+// TestRequestShowsHTML checks that HTML is returned as readable text, unless
+// raw is set.
 func TestRequestShowsHTML(t *testing.T) {
 	body := strings.Replace(article(3), "<p>", "<p>in\u200bvisible ", 1)
 	for _, raw := range []bool{false, true} {
@@ -238,7 +239,8 @@ func TestRisks(t *testing.T) {
 	}
 }
 
-// content is a file that has every byte, so that a part in the wrong place shows.
+// fileContent returns content with every byte value. A part at a wrong offset
+// makes the content differ.
 func fileContent() []byte {
 	text := make([]byte, 300_000)
 	for i := range text {

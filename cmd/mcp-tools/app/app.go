@@ -184,8 +184,8 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	return nil
 }
 
-// openAudit opens the audit log, whose records go to a journal first and from
-// there to the store. If no other part has opened the store, the first record
+// openAudit opens the audit log. Records go to a journal first and from there to
+// the store. If no other part has opened the store, the first record
 // opens it in the background.
 func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
@@ -275,8 +275,8 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	}}, nil
 }
 
-// Owner returns the agent and the user of the settings, whose memories and skills
-// a command works on.
+// Owner returns the agent and the user of the settings. A command works on their
+// memories and skills.
 func Owner(c config.Stdio) tool.Caller {
 	return tool.Caller{Agent: c.Agent, User: userNamed(c.User), Channel: "cli"}
 }

@@ -207,7 +207,7 @@ func (a *App) execOptions() exec.Options {
 	}
 }
 
-// private returns the directories whose files no program may send.
+// private returns the directories with files that no program may send.
 func (a *App) private() []string {
 	dirs := []string{a.data}
 	if real, err := filepath.EvalSymlinks(a.data); err == nil && real != a.data {

@@ -36,7 +36,7 @@ func (i *Identities) Identify(ctx context.Context, token string) (server.Identit
 		row, err := i.Table.Authenticate(ctx, token)
 		if err == nil {
 			g := row.Grant()
-			if g.Approve { // agent and user limit whose calls it decides about; empty means all
+			if g.Approve { // it approves calls of this agent and user; empty means all
 				return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Approves: true}, nil
 			}
 			return named(server.Identity{

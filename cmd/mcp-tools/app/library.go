@@ -27,7 +27,7 @@ func (a *App) library() library {
 // pageSize is the number of memories or skills in a page.
 const pageSize = 100
 
-// The tools whose policy applies.
+// The tools with the policy that applies to the resources.
 const (
 	readsMemory  = "memory_get"
 	usesSkill    = "use_skill"

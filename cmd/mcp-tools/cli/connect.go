@@ -38,7 +38,7 @@ func (e *entry) allFlags(flags *pflag.FlagSet) {
 		"environment variable from which the client takes the token for --url")
 }
 
-// client returns the client and the machine whose files are edited.
+// client returns the client, and the environment with its files.
 func (e *entry) client(name string) (clients.Client, clients.Env, error) {
 	env, err := clients.HostEnv()
 	if err != nil {

@@ -69,8 +69,8 @@ type explained struct {
 	Calls map[string]policy.Verdict `json:"calls,omitempty"` // by what they do: reads, writes, ...
 }
 
-// explain adds the verdict for each risk to that of a tool whose calls have
-// different risks.
+// explain returns the verdict on a tool, and the verdict for each risk if calls of
+// the tool have different risks.
 func explain(v *app.View, who policy.Subject, t tool.Tool) explained {
 	e := explained{Decision: v.Policy.Explain(who, t.Spec.Name)}
 	if !t.Rates {

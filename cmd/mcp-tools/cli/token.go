@@ -59,7 +59,7 @@ for them. * stands for all profiles.`,
 	flags.StringArrayVar(&req.Profiles, "profile", nil,
 		"profile that the token may use; can be repeated, * for all (default: that of the settings)")
 	flags.BoolVar(&req.Approve, "approve", false,
-		"the token approves calls, and cannot make calls; --agent and --user limit which")
+		"the token approves calls, and cannot make calls; --agent and --user limit the calls")
 	flags.StringVar(&req.Agent, "agent", "", "agent that makes the calls")
 	flags.StringVar(&req.User, "user", "", "user on whose behalf the calls are made")
 	flags.StringVar(&req.Workspace, "workspace", "", "working directory (default: that of the server)")

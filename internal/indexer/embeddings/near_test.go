@@ -38,7 +38,8 @@ type noRows struct{ embeddings.Rows }
 
 func (noRows) Topics() (documents, vectors string) { return "d", "v" }
 
-// TestACancelledSearchDoesNotWait has one search wait for a feed that blocks, and another whose caller gives up.
+// TestACancelledSearchDoesNotWait checks a search that waits for a feed that
+// blocks, and one that its caller cancels.
 func TestACancelledSearchDoesNotWait(t *testing.T) {
 	feed := &stuckFeed{read: make(chan struct{}), may: make(chan struct{})}
 	f := indexer.NewFollower(feed, nil)

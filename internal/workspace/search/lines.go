@@ -252,7 +252,7 @@ func newExact(pattern string, q Query, insts int) (e exact, err error) {
 	return e, err
 }
 
-// addMatch reports whether a line has a match.
+// matchesLine reports whether a line has a match.
 func (e *exact) matchesLine(line []byte) bool {
 	return e.first.Match(line[:min(len(line), e.maxBytes)])
 }

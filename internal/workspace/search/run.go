@@ -185,7 +185,7 @@ func (s *run) done(c *chunk) {
 	}
 }
 
-// fileSource searches one file.
+// file searches one file.
 func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *page) (textResult, error) {
 	if s.src.Virtual != nil {
 		if content, ok := s.src.Virtual(name); ok {
