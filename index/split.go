@@ -13,7 +13,7 @@ type piece struct {
 	word     bool // has an ending that stem may remove
 }
 
-// A splitMode says what a text is split for.
+// A splitMode is the purpose for which a text is split.
 type splitMode int
 
 const (
@@ -155,7 +155,7 @@ func (s *splitter) run() {
 }
 
 // number yields a number, a version or a date, and its beginnings; it returns
-// false if the run is none of these.
+// false if the run is something else.
 func (s *splitter) number() bool {
 	from := 0
 	if c := s.text[0]; (c == 'v' || c == 'V') && len(s.text) > 1 && isDigit(s.text[1]) {

@@ -54,7 +54,7 @@ type manifestSegment struct {
 	Deleted []byte `json:"deleted,omitempty"` // a roaring bitmap
 }
 
-// A add is what one call of apply does: Deletes and the IDs of Documents
+// An add is the change of one call of apply: Deletes and the IDs of Documents
 // are removed first, then Documents are added. A nil value removes its key.
 type change struct {
 	documents map[string]*entry

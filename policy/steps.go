@@ -2,7 +2,7 @@ package policy
 
 import "slices"
 
-// An action is what a step does with the tools that its list names.
+// An action is the effect of a step on the tools that its list names.
 type action uint8
 
 const (

@@ -10,7 +10,7 @@ type Tool struct {
 	Risk  Risk     // of its riskiest call
 }
 
-// A Risk is how much harm one call can do. The zero Risk is denied.
+// A Risk is the worst harm that one call can do. The zero Risk is denied.
 type Risk uint8
 
 // The risks, the lowest first. They are ordered: a later one

@@ -187,7 +187,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// BenchmarkNew is what a scrubber costs at the start of the program.
+// BenchmarkNew measures the creation of a scrubber at the start of the program.
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

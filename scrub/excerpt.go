@@ -45,7 +45,8 @@ func inWord(c byte) bool {
 	return c > ' '
 }
 
-// LongestKey is how far before an excerpt a private key may begin, in bytes.
+// LongestKey is the max distance in bytes between the beginning of a private
+// key and an excerpt with a part of it.
 const LongestKey = 16 << 10
 
 // OpenKey reports whether a private key begins in before and does not end

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// leads are what tools put before the lines that they show; each gets the
-// number of the line.
+// leads are the prefixes of the lines that tools show; each gets the number of
+// the line.
 var leads = map[string]func(n int) string{
 	"removed":    func(int) string { return "-" },
 	"added":      func(int) string { return "+" },

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A weight says how likely the value of a name is a secret.
+// A weight is the likelihood that the value of a name is a secret.
 type weight byte
 
 const (

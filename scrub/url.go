@@ -29,7 +29,7 @@ func userinfo(t *text, at int) (span, bool) {
 			!placeholder(user) && random(user)
 	}
 	v := user[i+1:]
-	// user:password is how one explains it
+	// user:password is typical for documentation
 	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) {
 		return span{}, false
 	}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// stream is what a Writer makes of s when it comes in pieces of at most most
-// bytes.
+// stream returns the output of a Writer for s in pieces of at most most bytes.
 func stream(t testing.TB, sc *Scrubber, s string, r *rand.Rand, most int) string {
 	t.Helper()
 	var out strings.Builder

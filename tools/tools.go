@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-// A World is what the tools work with. Its zero value is enough to list and
-// describe them.
+// A World has the dependencies of the tools. Its zero value is enough to list
+// and describe them.
 type World struct {
 	Files   workspace.Files
 	Exec    exec.Options

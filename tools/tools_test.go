@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// property is what a schema says about one argument.
+// property is the schema of one argument.
 type property struct {
 	Type        any                 `json:"type"`
 	Description string              `json:"description"`

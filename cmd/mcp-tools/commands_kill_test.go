@@ -196,7 +196,7 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// spools are where servers keep the output of commands.
+// spools returns the directories in which servers keep the output of commands.
 func (r *runner) spools() []string {
 	found, err := filepath.Glob(filepath.Join(r.data, "commands", "run-*"))
 	if err != nil {

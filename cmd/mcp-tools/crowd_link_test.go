@@ -53,7 +53,7 @@ func (p *process) kill() {
 	<-p.gone
 }
 
-// rss is how much memory it has, in bytes.
+// rss returns its resident memory in bytes.
 func (p *process) rss(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -102,7 +102,7 @@ func finish(t *testing.T, cmd *exec.Cmd) string {
 	return out.String()
 }
 
-// An answered is what comes back from a call.
+// An answered is the response to a call.
 type answered struct {
 	ID     int `json:"id"`
 	Result struct {
@@ -247,7 +247,7 @@ func dialWire(cmd *exec.Cmd, token string) (*wire, error) {
 	}
 }
 
-// errNotNow is what a server says that cannot tell who calls.
+// errNotNow is the error of a server that cannot authenticate the caller.
 var errNotNow = errors.New("the server does not let anybody in at present")
 
 func (w *wire) call(ctx context.Context, tool string, args map[string]any) (string, bool, error) {

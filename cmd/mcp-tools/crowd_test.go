@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// crowdSize is how many servers there are, and how many documents each stores.
+// crowdSize is the number of servers, and of documents that each stores.
 // MCP_TOOLS_CROWD=20x1000 makes a crowd of another size, for those who have
 // minutes.
 func crowdSize(t *testing.T, members, each int) (int, int) {

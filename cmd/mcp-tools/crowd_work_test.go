@@ -72,10 +72,11 @@ func (d doc) word() string { return spell("x", d.member, d.n, d.version) }
 // group is a word that documents of a key of their own share with some others.
 func (d doc) group() string { return spell("y", d.member, d.n/together, min(d.version, 1)) }
 
-// shared is what the member writes where others write too.
+// shared is a document that several members write.
 func (d doc) shared() doc { return doc{d.member, d.n, 0} }
 
-// text is what a document says: different from all others in each line.
+// text returns the text of a document, which differs from all others in each
+// line.
 func (d doc) text() string {
 	random := rand.New(rand.NewPCG(uint64(d.member), uint64(d.n*4+d.version)))
 	var b strings.Builder

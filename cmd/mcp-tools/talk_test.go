@@ -138,7 +138,7 @@ func idIn(line []byte) string {
 	return string(message.ID)
 }
 
-// volatile is what differs from run to run.
+// volatile matches text that differs from run to run.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	word    string

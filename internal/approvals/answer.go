@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// A Scope is what an approval applies to.
+// A Scope is the set of calls that an approval allows.
 type Scope string
 
 // The scopes.
@@ -43,8 +43,8 @@ type Decision struct {
 // maxReason is the maximum length of a reason in bytes.
 const maxReason = 1000
 
-// maxTries is how often a change is tried when other processes change the
-// question. A question never returns to an earlier state.
+// maxTries is the max number of attempts at a change when other processes
+// change the question. A question never returns to an earlier state.
 const maxTries = 5
 
 var errContended = errors.New("the question was changed by other processes at the same time; try again")
@@ -206,7 +206,8 @@ func (s *Store) whyNotTaken(ctx context.Context, id string) error {
 	return err
 }
 
-// takeGrace is how long after its end an approval of a question can be taken.
+// takeGrace is the time after the end of a question in which its approval can
+// be taken.
 const takeGrace = 10 * time.Second
 
 // about reports whether the question is about exactly this call.
@@ -228,7 +229,8 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	return err
 }
 
-// attendedFor is how long an approver counts as present after a look.
+// attendedFor is the time that an approver counts as present after reading the
+// questions.
 const attendedFor = 30 * time.Second
 
 // MarkAttended records that an approver has looked at the questions.

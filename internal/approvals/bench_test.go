@@ -28,8 +28,8 @@ func BenchmarkQuestion(b *testing.B) {
 	})
 }
 
-// BenchmarkAnswer is how long an answer takes from one who has connections of
-// its own to one who waits.
+// BenchmarkAnswer measures the time of an answer from one who has connections
+// of its own to one who waits.
 func BenchmarkAnswer(b *testing.B) {
 	each := func(b *testing.B, dsn string) {
 		server, person := placeIn(b, dsn).server(b), placeIn(b, dsn).server(b)

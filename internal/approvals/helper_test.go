@@ -36,7 +36,7 @@ func mustAsk(t testing.TB, s *Store, c Call) string {
 	return id
 }
 
-// place is where a test's questions are: an engine of a store.
+// place is the engine of the store with a test's questions.
 type place struct {
 	dsn string
 	db  *store.Store

@@ -40,7 +40,7 @@ var (
 const (
 	// rowsTimeout limits each operation on the store.
 	rowsTimeout = 15 * time.Second
-	// keepClosed is how long closed questions can be shown, so that a late
+	// keepClosed is the time that closed questions can be shown, so that a late
 	// approver sees who answered.
 	keepClosed = 10 * time.Minute
 	// maxOpen and maxOpenEach limit the open questions, in all and of one caller.

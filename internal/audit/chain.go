@@ -167,7 +167,7 @@ func (s *sealer) authentic(f sealedLine) bool {
 	return hmac.Equal(m[:], f.hash[:])
 }
 
-// A sealedLine is what a line says about its place.
+// A sealedLine is the position of a line in its chain.
 type sealedLine struct {
 	counter string // rowLine, firstLine or headLine
 	number  uint64

@@ -16,7 +16,7 @@ const (
 	pageSize       = 500  // rows of one read
 )
 
-// A headKind is what a head reports.
+// A headKind is the kind of event that a head records.
 type headKind string
 
 const (
@@ -67,7 +67,7 @@ func sealHeads(k key, heads ...head) headsFunc {
 	}
 }
 
-// A headIndex is what the heads of a key say about chains.
+// A headIndex has the state of chains according to the heads of a key.
 type headIndex struct {
 	reached map[string]point
 	pruned  map[string]point

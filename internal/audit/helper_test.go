@@ -277,14 +277,14 @@ func (f *frail) fail(before, after error) {
 	f.before, f.after = before, after
 }
 
-// failures are how many transactions have failed.
+// failures returns the number of failed transactions.
 func (f *frail) failures() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.failed
 }
 
-// transactions are how many went through.
+// transactions returns the number of committed transactions.
 func (f *frail) transactions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

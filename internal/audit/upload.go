@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// uploadDelay is how long the uploader waits for more records.
+	// uploadDelay is the time that the uploader waits for more records.
 	uploadDelay = 20 * time.Millisecond
 	// retryDelay is the delay after a failed upload.
 	retryDelay = time.Second
@@ -21,7 +21,7 @@ const (
 	// waits for the store, at most throttleMax.
 	throttleBytes = 16 << 20
 	throttleMax   = time.Second
-	// seenEvery is how often the column seen of a chain is updated.
+	// seenEvery is the interval at which the column seen of a chain is updated.
 	seenEvery = 10 * time.Second
 )
 

@@ -24,7 +24,7 @@ type syntax interface {
 	rest(src []byte, name string) ([]string, error)
 }
 
-// A Change is what [Client.Connect] or [Client.Disconnect] did.
+// A Change is the result of [Client.Connect] or [Client.Disconnect].
 type Change struct {
 	Client string // name of the client
 	Path   string // the settings file, as the client reads it

@@ -16,7 +16,7 @@ import (
 const (
 	// maxFile is more than any settings file; Claude Code's holds histories.
 	maxFile = 64 << 20
-	// maxBackups is how many old copies Disconnect looks at.
+	// maxBackups is the max number of old copies that Disconnect checks.
 	maxBackups = 32
 
 	backupMark = ".mcp-tools-backup-"

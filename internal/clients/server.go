@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Server is what a client needs to reach this server: either a command to start or
-// the URL of a running server.
+// A Server has the data that a client needs to reach this server: either a
+// command to start or the URL of a running server.
 type Server struct {
 	Name    string   // the entry's name: letters, digits, "-" and "_"
 	Command string   // a program to start; best absolute, as clients have their own PATH

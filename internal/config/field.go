@@ -120,7 +120,7 @@ func (f field) item() field {
 	return f
 }
 
-// A kind is how values of a type are written in YAML.
+// A kind is the form of the values of a type in YAML.
 type kind int
 
 const (

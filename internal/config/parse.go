@@ -52,8 +52,8 @@ var (
 	yamlMissing = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// syntaxProblem converts the parser's error to a Problem. Its line is where the
-// element begins that could not be parsed.
+// syntaxProblem converts the parser's error to a Problem. Its line is the line
+// where the element begins that could not be parsed.
 func syntaxProblem(err error, text []byte, source string) *Problem {
 	found := yamlLine.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(found[1]) // no number means the first line

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// budget is how many lines of Go, without tests, each area should have. An
-// area is a list of directories with all below them.
+// budget is the max number of lines of Go, without tests, of each area. An area
+// is a list of directories with all below them.
 var budget = []struct {
 	lines int
 	dirs  []string

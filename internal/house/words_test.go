@@ -18,7 +18,7 @@ var mannered = regexp.MustCompile(`(?i)\b(nobody|somebody|everybody|whoever|whom
 	`tells|told|hears?|of its own|for good|is over|are over|is gone|are gone|goes on|no more|any more|` +
 	`come to its turn|gives? way|heed|mend(s|ed)?|bears?|behind walls|takes leave)\b`)
 
-// maxMannered is how many such words are accepted in 1,000.
+// maxMannered is the max number of such words in 1,000.
 const maxMannered = 1.0
 
 // TestPlainWords counts mannered words in comments, string literals and

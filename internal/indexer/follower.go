@@ -22,7 +22,7 @@ type Feed interface {
 // A Key names a row that can change: the topic of the change feed, and the key under it.
 type Key struct{ Topic, Name string }
 
-// Changes is what a Subscriber takes in at once.
+// Changes is one batch for a Subscriber.
 type Changes struct {
 	Keys []Key  // what has changed, each key once, the oldest first
 	Lost bool   // earlier changes are unknown: everything may have changed

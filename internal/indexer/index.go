@@ -170,7 +170,7 @@ func (s *searchIndex) saveCursor(ctx context.Context, now bool) {
 	s.saved(s.cursor)
 }
 
-// prefix is what the IDs of all documents of a key begin with.
+// prefix returns the common beginning of the IDs of all documents of a key.
 func (k Key) prefix() string { return k.Topic + separator + k.Name + separator }
 
 // sourceID returns the ID that the source gave a document.

@@ -36,14 +36,15 @@ type Source interface {
 	Keys(ctx context.Context, after string, limit int) ([]string, error)
 }
 
-// Options are what an Indexer works on.
+// Options are the dependencies of an Indexer.
 type Options struct {
 	Dir      string // for indexes; on this machine
 	Follower *Follower
 	Sources  []Source
 	Log      *slog.Logger // nil: discard
-	// Patience is how long a search waits until what was committed before it is indexed, once the index is
-	// open; default 200 ms. A command that searches once and exits waits longer.
+	// Patience is the max time that a search waits until what was committed
+	// before it is indexed, once the index is open; default 200 ms. A command
+	// that searches once and exits waits longer.
 	Patience time.Duration
 }
 

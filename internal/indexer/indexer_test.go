@@ -28,7 +28,7 @@ type world struct {
 	open    int                 // changes at the end that are not settled
 	failing error
 	loads   int
-	// failAfter is how many loads work; 0 is all.
+	// failAfter is the number of loads that succeed; 0 is all.
 	failAfter int
 	wait      chan struct{}
 }

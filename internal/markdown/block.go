@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// kind is what a block is.
+// kind is the kind of a block.
 type kind uint8
 
 const (

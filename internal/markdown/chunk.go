@@ -13,13 +13,13 @@ type Chunk struct {
 	Meta     bool     // it is front matter
 }
 
-// Options are how large chunks are, in bytes. Bytes and not characters: a
+// Options are the sizes of chunks, in bytes. Bytes and not characters: a
 // Chinese character says more than a Latin letter, and takes more bytes.
 type Options struct {
-	// Target is what chunks are filled up to; 0 means [DefaultTarget], and
-	// less than 64 means 64.
+	// Target is the size up to which chunks are filled; 0 means
+	// [DefaultTarget], and less than 64 means 64.
 	Target int
-	// Limit is what no chunk is larger than; what belongs together may fill it.
+	// Limit is the max size of a chunk; text that belongs together may fill it.
 	// 0 means twice the target, and less than the target the target.
 	Limit int
 }

@@ -64,7 +64,7 @@ func cutRunes(text string, most int) string {
 	return text[:most]
 }
 
-// path is where in the outline a text is.
+// path is the position of a text in the outline.
 type path struct {
 	titles [7]string // by level
 	title  string    // the innermost

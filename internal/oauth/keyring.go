@@ -15,9 +15,10 @@ import (
 
 // The age of keys, and how often they are fetched.
 const (
-	// maxAge is how long a key that the issuer has withdrawn is still used.
+	// maxAge is the time that a key is used after the issuer has withdrawn it.
 	maxAge = 10 * time.Minute
-	// maxStaleAge is how long keys are used while the issuer cannot be reached.
+	// maxStaleAge is the time that keys are used while the issuer cannot be
+	// reached.
 	maxStaleAge = 6 * time.Hour
 	// fetchInterval is the minimum time between fetches, because anybody can
 	// send tokens with invented key ids. A new key may have to wait that long.

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestCopyingChild is what the processes do that TestCopyKilled kills.
+// TestCopyingChild runs in the processes that TestCopyKilled kills.
 func TestCopyingChild(t *testing.T) {
 	what, dsn, other := os.Getenv("STORE_CHILD"), os.Getenv("STORE_CHILD_DSN"), os.Getenv("STORE_CHILD_OTHER")
 	if what == "" {

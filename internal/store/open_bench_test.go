@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// BenchmarkOpen is what the start of a server pays.
+// BenchmarkOpen measures the part of the start of a server.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {

@@ -61,7 +61,7 @@ type Meter struct {
 	buckets map[string]*bucket
 }
 
-// A bucket is what was taken from the rate of a key but not used yet.
+// A bucket has the tokens of a key that are reserved but not used yet.
 type bucket struct {
 	turn  chan struct{} // a lock that can be waited for
 	left  int

@@ -116,7 +116,8 @@ const (
 	// retryFor limits the retries of a transaction that was blocked by others.
 	// One of them always succeeds, so that all make progress.
 	retryFor = 30 * time.Second
-	// maxReconnects is how often a transaction is retried if there is no server.
+	// maxReconnects is the max number of retries of a transaction without a
+	// connection to the server.
 	maxReconnects = 6
 )
 

@@ -22,8 +22,8 @@ import (
 
 const (
 	serviceName = "mcp-tools"
-	// exportTimeout is how long the delivery of one batch may take. New spans wait in a queue of
-	// fixed size, and are dropped when it is full.
+	// exportTimeout is the max time for the delivery of one batch. New spans
+	// wait in a queue of fixed size, and are dropped when it is full.
 	exportTimeout = 30 * time.Second
 	// maxMessage is the maximum size of an error message in a span, in bytes.
 	maxMessage = 256

@@ -110,8 +110,8 @@ func observe(t *testing.T, traces Traces, b Begin, e End) {
 	}
 }
 
-// wireForm is what a collector receives for one failed call. Values that differ between runs are
-// masked.
+// wireForm is the request that a collector receives for one failed call. Values
+// that differ between runs are masked.
 const wireForm = `{
   "resourceSpans": [{
     "resource": {"attributes": [

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// cacheAge is how long a token is cached: a read of the table takes longer than
-// the rest of a check. Revoke waits a little longer than that after the change of
-// the table. So when it returns no process on any machine accepts the token. The
-// clocks of machines need not agree, but must have the same speed.
+// cacheAge is the time that a token is cached: a read of the table takes longer
+// than the rest of a check. Revoke waits a little longer than that after the
+// change of the table. So when it returns no process on any machine accepts the
+// token. The clocks of machines need not agree, but must have the same speed.
 const (
 	cacheAge   = 20 * time.Millisecond
 	revokeWait = cacheAge + 5*time.Millisecond

@@ -27,7 +27,7 @@ const (
 	plainLen = len(prefix) + bodyLen + sumLen
 )
 
-// mask is what a Secret prints.
+// mask replaces the text of a Secret when it is printed.
 const mask = "[REDACTED]"
 
 // A Secret is a token in plain text. It prints, logs and encodes as a mask; only

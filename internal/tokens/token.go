@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Token is what the table has of one token: not the secret itself. Times are
-// in UTC; the zero time means never.
+// A Token is the row of one token, without the secret itself. Times are in UTC;
+// the zero time means never.
 type Token struct {
 	Hash      string    `json:"-"` // of the secret, in hexadecimal
 	ID        string    `json:"id"`

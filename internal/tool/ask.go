@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Medium is what a Question is put to.
+// A Medium shows a Question to a person.
 type Medium string
 
 // The media that a client may have.

@@ -22,7 +22,7 @@ type Limits struct {
 // DefaultLimits are far above what models send, and bound what an attack costs.
 func DefaultLimits() Limits { return Limits{Params: 20, Text: 100 << 10, Items: 1000, Depth: 5} }
 
-// maxProblems is how many mistakes one error lists.
+// maxProblems is the max number of mistakes that one error lists.
 const maxProblems = 5
 
 // fill decodes raw into args and corrects common mistakes of models.

@@ -49,7 +49,7 @@ type Running struct {
 	Status func() SessionStatus
 }
 
-// A SessionStatus is what the server knows of a caller's session.
+// A SessionStatus is the state of a caller's session.
 type SessionStatus struct {
 	Since         time.Time // of its first call
 	Calls, Failed int

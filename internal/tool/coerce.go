@@ -194,7 +194,7 @@ func suggest(name string, accepted []string) string {
 	return ""
 }
 
-// example shows the minimal arguments of a call, and says when none were sent:
+// example shows the minimal arguments of a call, and reports if none were sent:
 // models that send {} again and again need to see both.
 func (t Tool) example(value any) string {
 	required := make(map[string]any)

@@ -26,7 +26,7 @@ func Extent(raw []byte) (depth, values int) {
 	return depth, values
 }
 
-// MaxValues is how many values a message may hold, and so a text that is sent in
-// place of an object or a list. It bounds memory, and is far above the limits of
-// arguments.
+// MaxValues is the max number of values in a message, and so in a text that is
+// sent in place of an object or a list. It bounds memory, and is far above the
+// limits of arguments.
 const MaxValues = 50_000

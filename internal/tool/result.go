@@ -13,8 +13,8 @@ type Part struct {
 	Name string // of a link
 }
 
-// A Result is what a tool returns. Text is for the model; Data goes to programs as
-// structured content and is never a second copy of the text.
+// A Result is the result of a call. Text is for the model; Data goes to
+// programs as structured content and is never a second copy of the text.
 type Result struct {
 	Parts []Part
 	Data  map[string]any

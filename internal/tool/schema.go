@@ -12,8 +12,8 @@ import (
 // maxFields bounds the parameters of a tool. A tool that needs more should be two.
 const maxFields = 20
 
-// A schema is what the arguments of a tool may look like. It is derived from
-// a struct once, printed for the model, and walked to check and fill.
+// A schema describes the valid arguments of a tool. It is derived from a struct
+// once, printed for the model, and walked to check and fill.
 //
 // Struct tags: json names a field and makes it optional with omitempty;
 // jsonschema describes it; enum ("a,b"), min, max, maxlen (bytes), maxitems

@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// A Risk is how much harm one call can do. The zero Risk is refused, so that no
-// tool is harmless by omission.
+// A Risk is the worst harm that one call can do. The zero Risk is refused, so
+// that no tool is harmless by omission.
 type Risk = policy.Risk
 
 // The risks, from harmless to open-ended.

@@ -11,8 +11,9 @@ import (
 	"slices"
 )
 
-// A Doer is what the author of a tool writes: a Spec, and a method that does
-// the work. A is the struct of the arguments; [New] derives the schema from it.
+// A Doer is the part of a tool that its author writes: a Spec, and a method
+// that does the work. A is the struct of the arguments; [New] derives the
+// schema from it.
 type Doer[A any] interface {
 	Spec() Spec
 	Do(ctx context.Context, args A) (Result, error)
@@ -47,9 +48,9 @@ type Plan struct {
 	Run func(ctx context.Context) (Result, error)
 }
 
-// Facts are what an approval depends on beside the arguments, by name, such as
-// which file a program name stands for today. They are shown to the person who
-// approves.
+// Facts are the facts that an approval covers in addition to the arguments, by
+// name, such as which file a program name stands for today. They are shown to
+// the person who approves.
 type Facts map[string]string
 
 // Basis returns a digest of the facts, "" if there are none.

@@ -31,8 +31,8 @@ const (
 	keyName  = "key"
 	lockName = "lock"
 
-	// lockTimeout is how long a change waits for other processes. Each of their
-	// changes takes milliseconds.
+	// lockTimeout is the max time that a change waits for other processes. Each
+	// of their changes takes milliseconds.
 	lockTimeout = 30 * time.Second
 )
 
@@ -74,7 +74,8 @@ type Entry struct {
 	Changed time.Time `json:"changed"`
 }
 
-// maxTries is how often Get reads the vault while rotations replace the key.
+// maxTries is the max number of reads of the vault by Get while rotations
+// replace the key.
 const maxTries = 5
 
 // Get returns the value of a secret, which the caller should clear after use.

@@ -27,7 +27,7 @@ const (
 	containerRoots = "/roots"
 )
 
-// A callerView is what one caller can reach, during one call.
+// A callerView has the files that one caller can reach, during one call.
 type callerView struct {
 	w            *Workspace
 	caller       tool.Caller

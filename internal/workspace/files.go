@@ -10,9 +10,9 @@ import (
 )
 
 // Files are the files of the caller of the running call; the caller is in the
-// context. [Workspace] implements it. A path is what a model writes: relative
-// to the workspace, absolute, or beginning with ~ or an alias. Errors can be
-// returned to the model as they are.
+// context. [Workspace] implements it. A path has the form that a model writes:
+// relative to the workspace, absolute, or beginning with ~ or an alias. Errors
+// can be returned to the model as they are.
 type Files interface {
 	// Open opens one regular file for reading.
 	Open(ctx context.Context, path string) (*File, error)

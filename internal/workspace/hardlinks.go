@@ -18,7 +18,7 @@ const (
 	dirChunk   = 512
 )
 
-// settleTime is how old the last change of a file must be for its change time to
+// settleTime is the min age of the last change of a file for its change time to
 // show the next change: file systems record times in steps of some milliseconds.
 const settleTime = 50 * time.Millisecond
 

@@ -73,7 +73,7 @@ type Change struct {
 	Created, Updated time.Time
 }
 
-// A Query is what to search for.
+// A Query is a search query.
 type Query struct {
 	Text     string
 	Limit    int
@@ -88,7 +88,7 @@ type Query struct {
 type Found struct {
 	Hits        []Hit
 	More        bool     // there are more hits than the limit
-	Duplicates  int      // hits left out because a better one says nearly the same
+	Duplicates  int      // hits left out because a better one has nearly the same text
 	Behind      bool     // the latest changes may be missing
 	WordsOnly   bool     // embeddings were not available in time, so only words were compared
 	Unembedded  bool     // some documents are found by words only, until their embeddings are made
@@ -108,7 +108,7 @@ type Hit struct {
 	Updated  time.Time
 }
 
-// A Write is what memory_store changes. What is nil or "" stays as it is.
+// A Write is a change by memory_store. Fields that are nil or "" do not change.
 type Write struct {
 	Key      string
 	Text     string
@@ -121,7 +121,7 @@ type Write struct {
 type Stored struct {
 	Document
 	Unchanged bool     // it was already so
-	Similar   []string // paths of documents that say nearly the same
+	Similar   []string // paths of documents with nearly the same text
 }
 
 // A Forget names documents to remove, by one of Path and Query.

@@ -69,7 +69,8 @@ func headings(c markdown.Chunk) []string {
 	return append(c.Headings[:len(c.Headings):len(c.Headings)], c.Title)
 }
 
-// stem returns what a path says about its content: the name without directory memory/ and extension.
+// stem returns the part of a path that describes its content: the name without
+// directory memory/ and extension.
 func stem(name string) string {
 	if !strings.HasPrefix(name, dir) {
 		return "" // MEMORY.md

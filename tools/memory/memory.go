@@ -1,5 +1,6 @@
-// Package memory is what agents remember: documents that outlive the conversation, with the tools that search, read,
-// store and forget them, their rows in the store, their files in the workspace, and their import and export.
+// Package memory keeps the memories of agents: documents that outlive the conversation, with the tools that
+// search, read, store and forget them, their rows in the store, their files in the workspace, and their
+// import and export.
 //
 // A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller
 // comes from the context. The package knows which paths are memories, how a document is cut into parts that can
@@ -8,8 +9,9 @@
 //
 // What the tools return was written by agents and people. It is data: nothing in it is an instruction.
 //
-// Begin with [Tools] and [New]. search.go is the search, rows.go and change.go are the SQL, documents.go is what the
-// indexer gets, files.go is what the file tools see, transfer.go is import and export.
+// Begin with [Tools] and [New]. search.go is the search, rows.go and change.go are the
+// SQL, documents.go has the documents for the indexer, files.go has the files for the
+// file tools, transfer.go is import and export.
 package memory
 
 import (
@@ -37,7 +39,8 @@ func Tools(m Memories) []tool.Tool {
 	}
 }
 
-// Memories is what the tools call: a [Memory], or a fake in tests.
+// Memories is the interface that the tools call: a [Memory], or a fake in
+// tests.
 type Memories interface {
 	// Search returns the parts of documents that match a text, the best first.
 	Search(ctx context.Context, q Query) (Found, error)
@@ -51,7 +54,7 @@ type Memories interface {
 	Undo(ctx context.Context, path string) (Document, error)
 }
 
-// Options are what a Memory works on.
+// Options are the dependencies of a Memory.
 type Options struct {
 	Rows       *Rows
 	Index      *indexer.Indexer
@@ -109,7 +112,7 @@ func (m *Memory) Get(ctx context.Context, path string) (Document, error) {
 	return d, err
 }
 
-// maxNames is how many names are compared with a misspelled one.
+// maxNames is the max number of names that are compared with a misspelled one.
 const maxNames = 500
 
 // missing returns the error for a path without a document, with what may have been meant.
@@ -156,8 +159,9 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 	return Stored{Document: d, Unchanged: unchanged, Similar: m.similar(ctx, o, d)}, nil
 }
 
-// similar returns paths of documents that say nearly the same: those with the same digest, and those that the index
-// finds without waiting and that share most of their words. It is advice: errors only leave it out.
+// similar returns paths of documents with nearly the same text: those with the same digest, and
+// those that the index finds without waiting and that share most of their words. It is advice:
+// errors only leave it out.
 func (m *Memory) similar(ctx context.Context, o tool.Owner, d Document) []string {
 	paths, err := m.o.Rows.Duplicates(ctx, o, d.Digest, d.Path)
 	if err != nil {
@@ -233,7 +237,7 @@ func (m *Memory) own(ctx context.Context, o tool.Owner, path string) ([]Document
 	return []Document{d}, nil
 }
 
-// maxForgotten is how many documents one query removes.
+// maxForgotten is the max number of documents that one query removes.
 const maxForgotten = 20
 
 // containing returns the caller's own documents that contain every word of a text.

@@ -18,7 +18,7 @@ type memoryGetArgs struct {
 	Lines int    `json:"lines,omitempty" jsonschema:"lines to return" alias:"limit"`
 }
 
-// maxShown is how much of a document is returned at once, in bytes.
+// maxShown is the max size of one part of a document, in bytes.
 const maxShown = 32 << 10
 
 func (memoryGet) Spec() tool.Spec {

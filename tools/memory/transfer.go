@@ -29,7 +29,7 @@ type Report struct {
 	Skipped   []string // files, each with the reason
 }
 
-// maxFiles is how many files an import reads.
+// maxFiles is the max number of files in an import.
 const maxFiles = 100_000
 
 // A Listed is one line of the list for people.

@@ -10,10 +10,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/index"
 )
 
-// similarity is the share of common words from which two texts say nearly the same.
+// similarity is the min share of common words of two texts that count as nearly
+// the same.
 const similarity = 0.8
 
-// maxCompared is how much of a text is compared with others, in bytes.
+// maxCompared is the size of the part of a text that is compared with others,
+// in bytes.
 const maxCompared = 64 << 10
 
 // wordsOf returns the words of a text without their endings, each once.

@@ -64,7 +64,8 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, erro
 	return tool.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, next, quote(page.Text)), nil
 }
 
-// quotedHead is how many bytes at the beginning of a result are searched for a mark of quoted text.
+// quotedHead is the number of bytes at the beginning of a result are searched
+// for a mark of quoted text.
 const quotedHead = 8 << 10
 
 // quote returns a function that puts untrusted text between marks. It does so if the whole result had such marks: the

@@ -19,8 +19,9 @@ type semaphores struct {
 	readers, images chan struct{}
 	large           chan struct{} // large bodies in memory
 	largeReader     chan struct{} // the large body that is converted
-	// patience is how long a request that can be repeated waits; 0 is until its context
-	// ends. Large bodies wait half of that each time, because the host waits too.
+	// patience is the max time that a request that can be repeated waits; 0 is
+	// until its context ends. Large bodies wait half of that each time, because
+	// the host waits too.
 	patience time.Duration
 }
 
@@ -41,7 +42,8 @@ func newSemaphores() semaphores {
 	}
 }
 
-// An admission is what one call has acquired. It must be released in the end.
+// An admission has the slots that one call has acquired. It must be released in
+// the end.
 type admission struct {
 	semaphores
 	acquired []chan struct{}

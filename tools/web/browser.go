@@ -18,8 +18,8 @@ type browserTool struct {
 	marks   tool.Marks
 }
 
-// browserArgs are the arguments of all actions. The hidden ones are what similar tools
-// use for the same.
+// browserArgs are the arguments of all actions. The hidden ones are arguments
+// of similar tools use for the same.
 type browserArgs struct {
 	actionArgs
 	Request *actionArgs `json:"request,omitempty" jsonschema:"an action with its arguments" hidden:"true"`

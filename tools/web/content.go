@@ -131,7 +131,8 @@ func readHTML(ctx context.Context, got cache.Entry, a fetchArgs) (content, error
 	return c, nil
 }
 
-// removedNote says how much hidden content was removed; "" for nothing.
+// removedNote returns a note about the amount of removed hidden content; "" for
+// nothing.
 func removedNote(h page.Hidden) string {
 	var what []string
 	if h.Elements > 0 {

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// maxResumes is how often an interrupted download is continued within one call.
+// maxResumes is the max number of times that an interrupted download is
+// continued within one call.
 const maxResumes = 4
 
 // A download fetches a file.

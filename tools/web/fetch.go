@@ -33,7 +33,8 @@ const (
 	defaultChars = 16_000
 	minChars     = 100
 	maxFetch     = 80_000
-	// errorChars is how much of the text of an error page is returned.
+	// errorChars is the max number of characters of an error page that are
+	// returned.
 	errorChars = 2_000
 	maxLinks   = 200
 )
@@ -231,7 +232,8 @@ func newFetcher(o Options) fetcher {
 const (
 	fetchTimeout = 30 * time.Second
 	maxRedirects = 5
-	// continueTime is how long a page stays the same for a caller who continues reading.
+	// continueTime is the time that a page stays the same for a caller who
+	// continues reading.
 	continueTime = 15 * time.Minute
 	acceptText   = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, " +
 		"text/plain;q=0.8, */*;q=0.5"

@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// ours is what of a result is not between marks.
+// ours returns the text of a result that is not between marks.
 func ours(text string) string {
 	return regexp.MustCompile(`(?s)<<<outside ([0-9a-f]+): .*?\n<<<end [0-9a-f]+>>>`).ReplaceAllString(text, "")
 }
@@ -77,7 +77,7 @@ func TestEqualAnswersLookEqual(t *testing.T) {
 	}
 }
 
-// allocated is how much memory f takes, all in all.
+// allocated returns the memory that f allocates in total.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -21,7 +21,8 @@ import (
 
 const group = "web"
 
-// Options are what the tools need to run. Without them the tools can only be listed.
+// Options are the dependencies of the tools. Without them the tools can only be
+// listed.
 type Options struct {
 	Client   outbound.Client
 	Marks    tool.Marks

@@ -4,7 +4,7 @@
 // refers to a part that does not exist yet.
 //
 // It knows the settings and every part, and nothing of the command line. Begin
-// with Env, which is what a run of the program starts from, and Env.Open.
+// with Env, which has the inputs of a run of the program, and Env.Open.
 package app
 
 import (
@@ -132,7 +132,7 @@ func checkPrivate(dir string) error {
 		dir)
 }
 
-// UnixModes reports whether the permissions of files say who may use them.
+// UnixModes reports whether the system has Unix permissions for files.
 func UnixModes() bool { return runtime.GOOS != "windows" }
 
 func (a *App) openScrub(context.Context) (err error) {
@@ -281,7 +281,7 @@ func Owner(c config.Stdio) tool.Caller {
 	return tool.Caller{Agent: c.Agent, User: userNamed(c.User), Channel: "cli"}
 }
 
-// NoUser is how a setting says that there is no user.
+// NoUser is the value of a setting for calls without a user.
 const NoUser = "-"
 
 // userNamed returns the user that a setting names; empty is the user of the

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
-// pastCallsTime is how long a question waits for the audit log.
+// pastCallsTime is the max time that a question waits for the audit log.
 const pastCallsTime = 300 * time.Millisecond
 
 // pastCalls counts calls in the audit log for the server's questions.

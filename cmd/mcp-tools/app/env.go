@@ -12,7 +12,7 @@ import (
 )
 
 // An Env is the environment of one run of the program: its streams, its
-// variables, and what the command line says to every command.
+// variables, and the options of every command.
 type Env struct {
 	In      *os.File
 	Out     io.Writer
@@ -24,8 +24,8 @@ type Env struct {
 	Data       string            // "" for the usual directory
 	Overrides  map[string]string // settings given as flags, by key
 
-	// IndexPatience is how long a search waits for an index that is behind. 0 is
-	// the indexer's default.
+	// IndexPatience is the max time that a search waits for an index that is
+	// behind. 0 is the indexer's default.
 	IndexPatience time.Duration
 }
 

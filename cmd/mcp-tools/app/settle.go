@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/headstart"
 )
 
-// startFirst is how long work that can wait is put off, so that the client that
+// startFirst is the delay of work that can wait, so that the client that
 // started the program gets its first response sooner.
 const startFirst = time.Second
 

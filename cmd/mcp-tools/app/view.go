@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// A View is what can be found out without starting a server: the settings, the
-// tools, and who may use them.
+// A View has the state that is known without starting a server: the settings,
+// the tools, and who may use them.
 type View struct {
 	Loaded   *config.Loaded
 	Tools    *tool.Set

@@ -23,7 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
-// A webAccess is how the web tools reach the web, under the rules in force.
+// A webAccess connects the web tools to the web, under the rules in force.
 type webAccess struct {
 	rules   *liveRules
 	own     []uint16 // ports of this server, which must not be reached

@@ -106,8 +106,8 @@ func splitPair(pair string) (key string, value json.RawMessage, err error) {
 	return key, json.RawMessage(text), nil
 }
 
-// patienceOfPeople is how long a search on the command line waits for the index,
-// since a person does not repeat it.
+// patienceOfPeople is the max time that a search on the command line waits for
+// the index, since a person does not repeat it.
 const patienceOfPeople = 20 * time.Second
 
 // call makes the call and prints its result.

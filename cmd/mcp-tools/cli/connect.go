@@ -157,7 +157,7 @@ func clientNames() string {
 	return strings.Join(names, ", ")
 }
 
-// entryServer returns what the client's settings say about this server.
+// entryServer returns the entry of this server in the client's settings.
 func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error) {
 	s := clients.Server{Name: e.name, URL: e.url, TokenEnv: e.tokenEnv}
 	passed, err := a.passedOn(flags)

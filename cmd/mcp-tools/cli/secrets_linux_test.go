@@ -38,7 +38,7 @@ func pseudoTerminal(t *testing.T) (terminal, person *os.File) {
 	return terminal, person
 }
 
-// typed is what a person sees who types a line.
+// typed returns the output of a terminal while a person types a line.
 func typed(t *testing.T, person *os.File, line string) string {
 	t.Helper()
 	if _, err := person.WriteString(line + "\n"); err != nil {

@@ -73,7 +73,7 @@ func (s *Server) Texts() map[string]int {
 	return texts
 }
 
-// Requests is how many there were.
+// Requests returns the number of requests.
 func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

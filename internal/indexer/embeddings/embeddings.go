@@ -63,7 +63,8 @@ type Rows interface {
 
 	// Cursor returns how far in the feed the documents have vectors.
 	Cursor(ctx context.Context) (string, error)
-	// Hold leases the space to a worker. While another holds it, wait is how long.
+	// Hold leases the space to a worker. While another holds it, wait is the
+	// time until it expires.
 	Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration, err error)
 	// Keep renews the lease, Reach stores the cursor, and Release ends the lease. They fail if the worker has
 	// lost it.
@@ -85,7 +86,7 @@ type Rows interface {
 	OfDocuments(ctx context.Context, ids, scopes []string) ([]Part, error)
 }
 
-// Options are what Embeddings work on.
+// Options are the dependencies of Embeddings.
 type Options struct {
 	Encoder  Encoder
 	Space    string // the name of the encoder's vectors

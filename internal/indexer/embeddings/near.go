@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// patience is how long a search waits for the vector of its query and for the vectors of its scopes.
+	// patience is the max time that a search waits for the vector of its query
+	// and for the vectors of its scopes.
 	patience = 800 * time.Millisecond
 
 	maxSize      = 192 << 20 // bytes of vectors in memory, and of one scope

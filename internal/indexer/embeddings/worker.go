@@ -89,7 +89,8 @@ func (w *worker) Apply(_ context.Context, c indexer.Changes) (more bool, err err
 	return false, nil
 }
 
-// hold takes the lease, makes the vectors that are missing, and releases it. Wait is how long another worker has it.
+// hold takes the lease, makes the vectors that are missing, and releases it.
+// Wait is the time until the lease of another worker expires.
 func (w *worker) hold(ctx context.Context) (wait time.Duration, err error) {
 	cursor, wait, err := w.o.Rows.Hold(ctx, w.name, lease)
 	if err != nil || wait > 0 {

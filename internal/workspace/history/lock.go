@@ -97,8 +97,8 @@ func (s *Store) lockFile(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// catalogueTimeout is how long to wait for the catalogue. Its lock is held only for a
-// short time, unless the process is stopped.
+// catalogueTimeout is the max time to wait for the catalogue. Its lock is held
+// only for a short time, unless the process is stopped.
 const catalogueTimeout = 30 * time.Second
 
 // lockCatalogue locks the catalogue and the directory of copies. It ignores the end of

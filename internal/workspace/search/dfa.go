@@ -44,7 +44,7 @@ type state struct {
 	prev  prevContext
 }
 
-// prevContext is what a state knows about the bytes before it.
+// prevContext has the properties of the bytes before a state.
 type prevContext struct {
 	word      bool
 	lineStart bool
@@ -187,7 +187,7 @@ func (d *dfa) transition(at state, c int) uint32 {
 	return d.intern(prev)
 }
 
-// nextContext is what is known about the next byte.
+// nextContext has the known properties of the next byte.
 type nextContext struct {
 	word    bool
 	lineEnd bool

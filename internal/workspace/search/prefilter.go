@@ -25,7 +25,7 @@ type textSet struct {
 	fold bool // they match in any case
 }
 
-// A patternInfo is what is known about the matches of a part of a pattern.
+// A patternInfo has the known properties of the matches of a part of a pattern.
 type patternInfo struct {
 	all     *textSet // all matches, if they are few
 	certain bool     // all is exact: no conditions, no mix of cases
@@ -436,8 +436,9 @@ func (f *finder) next(from int) (start, end int, ok bool) {
 	return start, end, start < len(f.buf)
 }
 
-// byteShares is how often each byte occurs in source code and documents, of 10,000. A
-// wrong estimate makes a search slower but does not change its result.
+// byteShares is the frequency of each byte in source code and documents, of
+// 10,000. A wrong estimate makes a search slower but does not change its
+// result.
 var byteShares = [128]uint16{
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 211, 279, 1, 1, 20, 1, 1,
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,

@@ -19,8 +19,8 @@ import (
 const (
 	maxFile  = 16 << 20 // larger files are not indexed; they always count as candidates
 	headSize = 8 << 10  // a file with a NUL in its head is binary
-	// racyAge is how old the last change of a file must be for its stamp to show the
-	// next change, because file systems record times in coarse steps.
+	// racyAge is the min age of the last change of a file for its stamp to show
+	// the next change, because file systems record times in coarse steps.
 	racyAge     = 2 * time.Second
 	buildMemory = 24 << 20
 )

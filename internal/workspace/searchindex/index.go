@@ -343,7 +343,7 @@ func (d *requestQueue) waitServed(ctx context.Context, done <-chan struct{}) boo
 	}
 }
 
-// trust is how changes on a file system can be detected.
+// trust is the way in which changes on a file system can be detected.
 type trust byte
 
 const (

@@ -431,8 +431,8 @@ func (v *view) refresh(ctx context.Context) error {
 	return failed
 }
 
-// maxRounds is how often a directory is listed again because it changed during the
-// listing.
+// maxRounds is the max number of times that a directory is listed again because
+// it changed during the listing.
 const maxRounds = 16
 
 // update reads the directories that have changed.

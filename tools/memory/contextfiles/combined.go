@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// noteRoom is how many characters are reserved for the note about what was left out.
+// noteRoom is the number of characters reserved for the note about what was
+// left out.
 const noteRoom = 300
 
 // Combined returns the context files that the caller reads as one text for the beginning of a conversation, in their

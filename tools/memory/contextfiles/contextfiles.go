@@ -8,8 +8,9 @@
 // an agent may rewrite depends on whether it is predefined. The caller comes from the context; a caller without
 // an agent has no context files. If something cannot be determined, nothing is read and nothing changed.
 //
-// Begin with [New]. levels.go is who reads and changes which copy, files.go is what the file tools see,
-// combined.go what is handed out at once, and operator.go is for the command line.
+// Begin with [New]. levels.go decides which copy a caller reads and changes,
+// files.go has the files for the file tools, combined.go what is handed out at
+// once, and operator.go is for the command line.
 package contextfiles
 
 import (
@@ -47,7 +48,8 @@ const (
 	MaxCombined = 24_000 // of all that are handed out at once
 )
 
-// An Agent is what the settings say about an agent. Other agents are open: users rewrite all their files.
+// An Agent has the settings of an agent. Other agents are open: users rewrite
+// all their files.
 type Agent struct {
 	Name       string
 	Predefined bool   // its files are the operator's; users have their own USER.md and BOOTSTRAP.md
@@ -64,7 +66,7 @@ type Files struct {
 // New returns the context files of a store and of agents. Agents that are not listed are open.
 func New(rows *memory.Rows, agents []Agent) *Files { return &Files{rows, agents} }
 
-// agent returns what the settings say about an agent.
+// agent returns the settings of an agent.
 func (f *Files) agent(name string) Agent {
 	for _, a := range f.agents {
 		if a.Name == name {

@@ -45,7 +45,7 @@ func set(t testing.TB, b *contextfiles.Files, agent, user, name, text string) {
 	}
 }
 
-// read is what a caller reads, or why not.
+// read returns the text that a caller reads, or the error.
 func read(ctx context.Context, b *contextfiles.Files, name string) string {
 	text, _, err := b.Read(ctx, name)
 	switch {

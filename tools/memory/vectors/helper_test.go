@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 
-// synonyms are what the encoder of the tests knows.
+// synonyms are the words that the encoder of the tests knows.
 var synonyms = []string{"car automobile vehicle", "doctor physician medic", "money cash funds", "dog hound puppy"}
 
 // A world is a server: a store, an endpoint, and a memory on both.

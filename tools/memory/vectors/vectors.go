@@ -56,7 +56,8 @@ func (v Vectors) Cursor(ctx context.Context) (cursor string, err error) {
 	})
 }
 
-// Hold leases the space to a worker, and returns the cursor. While another worker holds it, wait is how long.
+// Hold leases the space to a worker, and returns the cursor. While another
+// worker holds it, wait is the time until it expires.
 func (v Vectors) Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration,
 	err error) {
 	err = v.store.Update(ctx, func(t *store.Tx) error {

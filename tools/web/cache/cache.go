@@ -35,7 +35,8 @@ const (
 	maxMemory = 32 << 20
 	maxEntry  = 12 << 20
 	maxAge    = 24 * time.Hour // even if the server allows more
-	// sweepShare is how much is written between two sweeps, as a share of the limit.
+	// sweepShare is the amount written between two sweeps, as a share of the
+	// limit.
 	sweepShare    = 16
 	fileExtension = ".page"
 	tempPrefix    = ".new-"

@@ -174,7 +174,8 @@ func guessCharset(body []byte) string {
 	return best
 }
 
-// sampleSize is how many bytes of a page its charset is guessed from.
+// sampleSize is the number of bytes of a page from which its charset is
+// guessed.
 const sampleSize = 32 << 10
 
 // nonASCIISample returns the non-ASCII parts of a text, separated by spaces. A byte

@@ -29,7 +29,7 @@ func mainContent(body *html.Node, sizeHint int) (*html.Node, nodeSet) {
 	return m[main].node, c.found
 }
 
-// amount is how much content an element has.
+// amount is the amount of content of an element.
 type amount struct {
 	text       int // characters outside of links
 	linked     int // characters in links
@@ -313,7 +313,8 @@ func hasCopyright(n *html.Node) bool {
 	return strings.Contains(text, "©") || strings.Contains(text, "all rights reserved")
 }
 
-// naming is what class and id of an element say about its content, as bits.
+// naming has the hints in class and id about the content of an element, as
+// bits.
 type naming uint8
 
 const (

@@ -395,7 +395,7 @@ func (s *sheet) resolve(value string, own map[string]string) string {
 	return value
 }
 
-// style is what the declarations for an element say about its visibility.
+// style is the visibility of an element by the declarations for it.
 type style struct {
 	none                            bool // display: none
 	visibility                      string

@@ -31,7 +31,7 @@ const maxChecks = 15_000_000
 var neverContent = setOf("script style noscript template svg canvas object applet track datalist colgroup col map " +
 	"area link base noembed param rp dialog-backdrop")
 
-// inherited is what an element passes on to its content.
+// inherited has the properties that an element passes on to its content.
 type inherited struct {
 	invisible, tiny, sameColor bool // by visibility, font size and colour
 	color, background          string

@@ -177,7 +177,7 @@ func (r *renderer) text(text string) {
 	r.out.text(text[from:])
 }
 
-// texDelimiters enclose TeX in a text; sign is how it is written.
+// texDelimiters enclose TeX in a text; sign is the text between them.
 var texDelimiters = []struct{ open, close, sign string }{
 	{`\(`, `\)`, "$"}, {`\[`, `\]`, "$$"}, {"$$", "$$", "$$"},
 }

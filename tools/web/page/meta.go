@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Meta is what a page declares about itself. Missing fields are "".
+// Meta has the metadata that a page declares. Missing fields are "".
 type Meta struct {
 	Title       string
 	Author      string

@@ -33,7 +33,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Format is what a page is converted to.
+// A Format is the format to which a page is converted.
 type Format string
 
 // The formats; "" is Markdown.

@@ -27,7 +27,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Query is what to search for. Empty fields mean the default of the engine.
+// A Query is a search query. Empty fields mean the default of the engine.
 type Query struct {
 	Text      string
 	Count     int    // results, 1 to 20
@@ -37,7 +37,7 @@ type Query struct {
 	Language  string // two letters
 }
 
-// A Response is what an engine found.
+// A Response is the response of an engine.
 type Response struct {
 	Provider string // the engine
 	Results  []Result
@@ -60,7 +60,7 @@ type Options struct {
 	Trusted outbound.Client
 	// Engines are queried in this order.
 	Engines []Engine
-	// Age is how long responses are cached; 0 disables the cache.
+	// Age is the time that responses are cached; 0 disables the cache.
 	Age time.Duration
 }
 

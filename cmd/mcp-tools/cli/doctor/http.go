@@ -18,7 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
-// soon is how long before the expiry of a token or certificate there is a warning.
+// soon is the time before the expiry of a token or certificate from which
+// doctor warns.
 const soon = 14 * 24 * time.Hour
 
 func (c *checkup) checkTokens() {

@@ -50,7 +50,7 @@ func (c *checkup) checkStart() {
 	}
 }
 
-// hello is what a client sends to get the list of tools.
+// hello has the messages of a client that requests the list of tools.
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 	`"capabilities":{},"clientInfo":{"name":"mcp-tools doctor","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Op is how the parts of a query are combined.
+// Op is the operator that combines the parts of a query.
 type Op byte
 
 // The operations. The zero query matches every text.
