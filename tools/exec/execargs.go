@@ -18,7 +18,7 @@ type execArgs struct {
 	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
 	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"timeout in seconds" alias:"timeout_secs,timeout_sec"`
 	Background bool              `json:"background,omitempty" jsonschema:"return at once and continue with the process tool" alias:"run_in_background,is_background"`
-	Keep       bool              `json:"keep,omitempty" jsonschema:"keep running when the session ends" alias:"detach"`
+	Keep       bool              `json:"keep,omitempty" jsonschema:"keep it after the session ends" alias:"detach"`
 	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set" alias:"environment"`
 	Stdin      string            `json:"stdin,omitempty" jsonschema:"text for standard input" alias:"input"`
 	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal" alias:"pty"`

@@ -32,16 +32,16 @@ type editFileArgs struct {
 
 // A Replacement is one edit as models write it.
 type Replacement struct {
-	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; must occur once" alias:"oldText,old_str,old_text" maxlen:"1048576"`
+	Old string  `json:"old_string,omitempty" jsonschema:"text to replace; unique unless replace_all" alias:"oldText,old_str,old_text" maxlen:"1048576"`
 	New *string `json:"new_string,omitempty" jsonschema:"text to insert instead" alias:"newText,new_str,new_text" maxlen:"1048576"`
 	All bool    `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
-	At  string  `json:"at,omitempty" jsonschema:"lines to replace, by anchors like 12#a3-15#f1"`
+	At  string  `json:"at,omitempty" jsonschema:"lines to replace, by anchors of read_file, 12#a3-15#f1"`
 }
 
 func (editFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, MaxText: 1 << 20,
-		Doc: `Replaces text in one file. Returns a diff, the new version and an id for undo.
+		Doc: `Replaces text in one file. Returns a diff, the new version and an undo id.
 For whole files use write_file, for several files apply_patch.`,
 		Also:     []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit"},
 		Keywords: "change replace modify update file text",
