@@ -267,7 +267,7 @@ func (c *crowd) acknowledged(d doc) {
 // that it may be missing.
 func (m *member) findOwn(d doc) error {
 	text, _, err := m.ask("memory_search", map[string]any{"query": d.word()})
-	if err == nil && !strings.Contains(text, "memory/"+d.key()+".md#") && !strings.Contains(text, "catching up") {
+	if err == nil && !strings.Contains(text, "memory/"+d.key()+".md#") && !strings.Contains(text, "not indexed yet") {
 		err = fmt.Errorf("a search for %s after it was stored says %q", d.word(), text)
 	}
 	return err
