@@ -119,7 +119,10 @@ func withProgress(next http.Handler) http.Handler {
 		if params["_meta"], err = json.Marshal(meta); err == nil {
 			body["params"], err = json.Marshal(params)
 		}
-		if raw, err = json.Marshal(body); err == nil {
+		if err == nil {
+			raw, err = json.Marshal(body)
+		}
+		if err == nil {
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 		}
 		next.ServeHTTP(w, r)
