@@ -185,14 +185,6 @@ func cat(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	return out
 }
 
-// filterInput returns what a filter reads: stdin, or its only file.
-func filterInput(j *judge, s *scope, in arguments) stream {
-	if len(in.operands) == 1 && in.operands[0].static() {
-		return j.input(s, in.operands[0])
-	}
-	return s.in
-}
-
 // filter judges programs that encode, decode or turn around what they read.
 func filter(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	from := s.in
