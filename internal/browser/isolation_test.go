@@ -24,7 +24,7 @@ import (
 const (
 	// limitNamespacesArg makes the test binary execute another program with few user namespaces.
 	limitNamespacesArg = "few"
-	// namespacesEnv tells a test how many user namespaces it may create.
+	// namespacesEnv is the variable with how many user namespaces it may create.
 	namespacesEnv = "BROWSER_TEST_NAMESPACES"
 )
 

@@ -160,7 +160,7 @@ type ending struct {
 	memory int64
 }
 
-// ended is told by the processTable that the process itself has ended. It does not
+// ended is called by the processTable when the process itself has ended. It does not
 // wait for anything: settle is next.
 func (c *command) ended(e ending) {
 	c.mu.Lock()
@@ -298,7 +298,7 @@ func (c *command) slay() {
 	})
 }
 
-// observe is told by the processTable what the command and all that it has started
+// observe is called by the processTable with what the command and all that it has started
 // take, and kills it when that is too much.
 func (c *command) observe(memory int64, processes int) {
 	c.mu.Lock()
