@@ -71,7 +71,7 @@ func TestProtect(t *testing.T) {
 	for path, want := range map[string]tool.Kind{
 		".git/config": tool.Refused, ".git/hooks/pre-commit": tool.Refused, "sub/.git": tool.Refused, ".GIT/config": tool.Refused,
 		"config": tool.Refused, ".vscode/settings.json": tool.Refused, ".bashrc": tool.Refused, ".mcp.json": tool.Refused, ".zshrc": tool.Refused,
-		"other/settings.json": "", ".github/workflows/ci.yml": "", ".gitignore": "",
+		".github/workflows/ci.yml": tool.Refused, "other/settings.json": "", ".github/ISSUE.md": "", ".gitignore": "",
 	} {
 		_, err := w.resolve(ctx, path, toWrite)
 		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "does not allow tools to change") {
