@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
@@ -35,15 +33,18 @@ func (s *Store) Backup(ctx context.Context, path string) (m Manifest, err error)
 	if err := checkReplaceable(path); err != nil {
 		return m, err
 	}
-	out, err := newTempFile(path)
+	file, err := createPart(path)
 	if err != nil {
 		return m, err
 	}
-	defer out.discard()
-	if m, err = s.writeBackup(ctx, out.file); err != nil {
-		return m, err
+	if m, err = s.writeBackup(ctx, file); err == nil {
+		err = commit(file, path)
 	}
-	return m, out.commit()
+	if err != nil {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+	}
+	return m, err
 }
 
 func (s *Store) writeBackup(ctx context.Context, w io.Writer) (m Manifest, err error) {
@@ -60,14 +61,13 @@ func (s *Store) writeBackup(ctx context.Context, w io.Writer) (m Manifest, err e
 				return err
 			}
 		}
-		text, err := json.MarshalIndent(m, "", "  ")
+		w, err := z.Create(manifestName)
 		if err != nil {
 			return err
 		}
-		if err := writeEntry(z, manifestName, text); err != nil {
-			return err
-		}
-		return z.Close()
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return errors.Join(out.Encode(m), z.Close())
 	})
 	return m, err
 }
@@ -87,17 +87,6 @@ func (t *Tx) writeTable(z *zip.Writer, table *Table) error {
 	return err
 }
 
-func writeEntry(z *zip.Writer, name string, text []byte) error {
-	w, err := z.Create(name)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(text); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
-}
-
 // checkReplaceable returns an error if path exists and is not a backup.
 func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
@@ -115,89 +104,35 @@ func checkReplaceable(path string) error {
 	return fmt.Errorf("%s exists and is not a backup; choose another name, or move it away", path)
 }
 
-// A tempFile is renamed to its path when it is complete. It is locked while it is
-// written, which distinguishes it from a file that a crash left.
-type tempFile struct {
-	file      *os.File
-	path      string
-	committed bool
-}
+// staleAfter is the age at which the temporary file of a killed backup is removed.
+const staleAfter = time.Hour
 
-const (
-	partSuffix = ".part"
-	// staleAfter is the minimum age of a file that is removed.
-	staleAfter = time.Minute
-)
-
-func newTempFile(path string) (*tempFile, error) {
+// createPart creates the temporary file of a backup, with mode 0600, and removes
+// those that killed backups have left.
+func createPart(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
 	}
-	removeStale(dir, "."+base+".")
-	file, err := os.CreateTemp(dir, "."+base+".*"+partSuffix) // with mode 0600
-	if err != nil {
-		return nil, err
-	}
-	p := &tempFile{file: file, path: path}
-	if taken, err := private.TryLock(file); err != nil || !taken {
-		p.discard()
-		return nil, fmt.Errorf("%s cannot be locked: %w", file.Name(), err)
-	}
-	return p, nil
-}
-
-// removeStale removes the files that killed backups have left. It ignores errors.
-func removeStale(dir, prefix string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
+	pattern := "." + base + ".*.part"
+	entries, _ := os.ReadDir(dir) // CreateTemp reports the error
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter ||
-			!strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), partSuffix) {
-			continue
+		matches, err := filepath.Match(pattern, e.Name())
+		info, gone := e.Info()
+		if err == nil && gone == nil && matches && time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
-		file, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		taken, err := private.TryLock(file)
-		if runtime.GOOS == "windows" { // open files cannot be removed there
-			_ = file.Close()
-		}
-		if taken && err == nil {
-			_ = os.Remove(file.Name())
-		}
-		_ = file.Close()
 	}
+	return os.CreateTemp(dir, pattern)
 }
 
-// commit renames the file to its path and syncs it to the disk.
-func (p *tempFile) commit() error {
-	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
+// commit syncs a temporary file to the disk and renames it to path.
+func commit(file *os.File, path string) error {
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(p.file.Name(), p.path); err != nil {
+	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	p.committed = true
-	if runtime.GOOS == "windows" { // renames are journalled there
-		return nil
-	}
-	dir, err := os.Open(filepath.Dir(p.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// discard removes the file unless it was committed.
-func (p *tempFile) discard() {
-	if p.committed {
-		return
-	}
-	_ = p.file.Close()
-	_ = os.Remove(p.file.Name())
+	return private.SyncDir(filepath.Dir(path))
 }

@@ -20,12 +20,8 @@ import (
 // twice writes two rows with the same mark in one transaction.
 func twice(ctx context.Context, s *store.Store, mark string) error {
 	return s.Update(ctx, func(tx *store.Tx) error {
-		for range 2 {
-			if _, _, err := tx.Enqueue(store.NewJob{Kind: "k", Payload: mark}); err != nil {
-				return err
-			}
-		}
-		return nil
+		rows := [][]any{{mark + "/a", 1}, {mark + "/b", 1}}
+		return errors.Join(tx.Insert("rate (key, tat)", rows), tx.Changed("pair", mark))
 	})
 }
 
@@ -70,8 +66,8 @@ func TestBackupIsASnapshot(t *testing.T) {
 			}
 			var pairs, odd int64
 			err = copied.View(t.Context(), func(tx *store.Tx) error {
-				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM job "+
-					"GROUP BY payload)", nil, &pairs, &odd)
+				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM rate "+
+					"GROUP BY replace(replace(key, '/a', ''), '/b', ''))", nil, &pairs, &odd)
 			})
 			if err != nil || odd != 0 || pairs < least {
 				t.Fatalf("of %d pairs that were written, the backup has %d, and %d that are none: %v", least, pairs,
@@ -108,7 +104,7 @@ func TestBackupKeepsOtherFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := time.Now().Add(-time.Hour)
+	before := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(old, before, before); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +125,9 @@ func TestStatus(t *testing.T) {
 		t.Error("what is missing is there, or the other way round")
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if err := twice(t.Context(), s, "a"); err != nil {
+		if err := errors.Join(twice(t.Context(), s, "a"), s.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.Changed("pair", "b")
+		})); err != nil {
 			t.Fatal(err)
 		}
 		st, err := s.Status(t.Context())
@@ -140,7 +138,7 @@ func TestStatus(t *testing.T) {
 		for _, table := range st.Tables {
 			rows[table.Name] = table.Rows
 		}
-		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 ||
+		if rows["rate"] != 2 || rows["change"] != 2 || st.Bytes == 0 || st.Step < 4 ||
 			st.Location != s.Location() {
 			t.Errorf("the status is %+v", st)
 		}

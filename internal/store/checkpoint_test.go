@@ -23,7 +23,7 @@ func TestCheckpointRestartsLogUnderLoad(t *testing.T) {
 			for ctx.Err() == nil {
 				err := s.View(ctx, func(tx *store.Tx) error {
 					var n int
-					err := tx.Row("SELECT count(*) FROM job", nil, &n)
+					err := tx.Row("SELECT count(*) FROM rate", nil, &n)
 					select {
 					case baton <- struct{}{}:
 					case <-baton:

@@ -115,10 +115,7 @@ func (t *Tx) fillFrom(m *Manifest, force bool, give rowSource) error {
 	if err := t.applySteps(m.Step, now); err != nil {
 		return err
 	}
-	if err := t.resetFeed(last); err != nil {
-		return err
-	}
-	return t.sequences(tables)
+	return t.resetFeed(last)
 }
 
 // lockAndEmpty locks all tables, deletes their rows, and returns the last number
@@ -193,15 +190,32 @@ func (t *Tx) rebuildTables(step, now int, tables []Table) error {
 	return t.applySteps(0, step)
 }
 
+// Rows are written when there are so many in memory.
+const (
+	flushRows  = 128
+	flushBytes = 4 << 20
+)
+
 // fillTable writes the rows of a table and verifies them by reading them.
 func (t *Tx) fillTable(table *Table, give rowSource) error {
-	in, given := t.inserter(*table), newRowDigest()
+	given, into := newRowDigest(), quoted(table.Name)+" ("+table.columnList()+")"
+	var rows [][]any
+	bytes := 0
+	flush := func() error {
+		err := t.Insert(into, rows)
+		rows, bytes = rows[:0], 0
+		return err
+	}
 	err := give(*table, func(line []byte, values []any) error {
 		given.add(line)
-		return in.add(values, len(line))
+		rows, bytes = append(rows, values), bytes+len(line)
+		if len(rows) < flushRows && bytes < flushBytes {
+			return nil
+		}
+		return flush()
 	})
 	if err == nil {
-		err = in.flush()
+		err = flush()
 	}
 	if err != nil {
 		return err
@@ -237,38 +251,12 @@ func (t *Tx) resetFeed(last int64) error {
 	if _, err := t.Exec("INSERT INTO store_identity (one, id) VALUES (1, $1)", NewID()); err != nil {
 		return err
 	}
-	_, err := t.Exec("INSERT INTO change (seq, topic, key, at) VALUES ($1, 'store', 'restored', {{now}})", last+feedGap)
+	last += feedGap
+	_, err := t.Exec("INSERT INTO change (seq, topic, key, at) VALUES ($1, 'store', 'restored', {{now}})", last)
+	if err == nil && t.store.dialect.name == "postgres" { // SQLite continues after the largest number
+		_, err = t.Exec("SELECT setval(pg_get_serial_sequence('change', 'seq'), $1)", last)
+	}
 	return err
-}
-
-// sequences sets the sequences of PostgreSQL to the largest values. SQLite does
-// that itself.
-func (t *Tx) sequences(tables []Table) error {
-	if t.store.dialect.name != "postgres" {
-		return nil
-	}
-	for _, table := range tables {
-		for _, c := range table.Columns {
-			if c.Kind != Int {
-				continue
-			}
-			var name string
-			err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name},
-				&name)
-			if err != nil {
-				return err
-			}
-			if name == "" {
-				continue
-			}
-			_, err = t.Exec("SELECT setval($1::text::regclass, greatest((SELECT last_value FROM "+name+"), "+
-				"(SELECT max("+quoted(c.Name)+") FROM "+quoted(table.Name)+")))", name)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // A stamp changes when a store changes: the end of the change feed, and the time
@@ -311,79 +299,4 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, 
 	to.notifier.wake()
 	err = s.View(ctx, func(t *Tx) (err error) { after, err = t.stamp(); return err })
 	return m, before != after, err
-}
-
-const (
-	rowsOverNet = 100     // of one INSERT to PostgreSQL
-	rowsInside  = 8       // to SQLite, which looks parameters up one by one
-	maxParams   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
-	flushBytes  = 4 << 20 // of rows in memory
-)
-
-// An inserter inserts rows of a table, several with one statement.
-type inserter struct {
-	t     *Tx
-	table Table
-	size  int // rows of one statement
-	one   string
-	many  string
-
-	rows  int
-	bytes int
-	args  []any
-}
-
-func (t *Tx) inserter(table Table) *inserter {
-	size := rowsInside
-	if t.store.dialect.name == "postgres" {
-		size = rowsOverNet
-	}
-	n := &inserter{t: t, table: table, size: max(1, min(size, maxParams/len(table.Columns)))}
-	n.one, n.many = table.insert(1), table.insert(n.size)
-	return n
-}
-
-// insert returns a statement that inserts some rows. If it fails the transaction
-// must be rolled back.
-func (t Table) insert(rows int) string {
-	var b strings.Builder
-	b.WriteString("INSERT {{fail}}INTO " + quoted(t.Name) + " (" + t.columnList() + ") VALUES ")
-	for row := range rows {
-		marks := make([]string, len(t.Columns))
-		for i := range marks {
-			marks[i] = fmt.Sprintf("$%d", row*len(marks)+i+1)
-		}
-		if row > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("(" + strings.Join(marks, ", ") + ")")
-	}
-	return b.String()
-}
-
-func (n *inserter) add(values []any, bytes int) error {
-	n.args = append(n.args, values...)
-	n.rows++
-	n.bytes += bytes
-	switch {
-	case n.rows == n.size:
-		_, err := n.t.Exec(n.many, n.args...)
-		n.rows, n.bytes, n.args = 0, 0, n.args[:0]
-		return err
-	case n.bytes > flushBytes:
-		return n.flush()
-	}
-	return nil
-}
-
-// flush inserts the rows in memory.
-func (n *inserter) flush() error {
-	width := len(n.table.Columns)
-	for row := range n.rows {
-		if _, err := n.t.Exec(n.one, n.args[row*width:(row+1)*width]...); err != nil {
-			return err
-		}
-	}
-	n.rows, n.bytes, n.args = 0, 0, n.args[:0]
-	return nil
 }

@@ -1,103 +1,65 @@
 package store
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A row of a copy is a line with a JSON array. Equal rows of both engines have
-// equal lines: no spaces, the fewest possible escapes, blobs in base64. Values
-// that JSON cannot represent are objects: see rawText and specialFloat.
+// equal lines: no spaces, the fewest possible escapes, blobs in base64.
 
 // maxRow is the maximum size of a row in bytes.
 const maxRow = 256 << 20
 
-// rawText is a text that is not valid UTF-8, which SQLite allows.
-type rawText struct {
-	Base64 *string `json:"base64"`
-}
-
-// specialFloat is NaN, +Inf or -Inf.
-type specialFloat struct {
-	Float *string `json:"float"`
-}
-
-// appendRow appends a row as a line.
-func appendRow(line []byte, columns []Column, values []any) ([]byte, error) {
-	line = append(line, '[')
-	for i, c := range columns {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		var err error
-		if line, err = appendValue(line, c.Kind, values[i]); err != nil {
-			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
-		}
-	}
-	line = append(line, ']', '\n')
-	if len(line) > maxRow {
-		return nil, fmt.Errorf("a row has %d bytes, the maximum is %d", len(line), maxRow)
-	}
-	return line, nil
-}
-
-func appendValue(line []byte, kind Kind, value any) ([]byte, error) {
+// normalize returns the value that a column has in both engines. SQLite stores
+// booleans as integers, accepts text that is not UTF-8, and has no negative zero.
+func normalize(kind Kind, value any) (any, error) {
 	switch v := value.(type) {
 	case nil:
-		return append(line, "null"...), nil
+		return nil, nil
 	case string:
-		if kind == Text && utf8.ValidString(v) {
-			return jsontext.AppendQuote(line, v)
-		}
 		if kind == Text {
-			line = append(append(line, `{"base64":"`...), base64.StdEncoding.EncodeToString([]byte(v))...)
-			return append(line, `"}`...), nil
+			return strings.ToValidUTF8(v, "\ufffd"), nil
 		}
 	case int64:
 		if kind == Int {
-			return strconv.AppendInt(line, v, 10), nil
+			return v, nil
 		}
-		if kind == Bool && (v == 0 || v == 1) { // SQLite stores booleans as integers
-			return strconv.AppendBool(line, v == 1), nil
+		if kind == Bool && (v == 0 || v == 1) {
+			return v == 1, nil
 		}
 	case bool:
 		if kind == Bool {
-			return strconv.AppendBool(line, v), nil
+			return v, nil
 		}
 	case float64:
 		if kind == Float {
-			return appendFloat(line, v), nil
+			return v + 0, nil
 		}
 	case []byte:
 		if kind == Blob {
-			return append(base64.StdEncoding.AppendEncode(append(line, '"'), v), '"'), nil
+			return v, nil
 		}
 	}
 	return nil, fmt.Errorf("a %T is not a %s", value, kind)
 }
 
-func appendFloat(line []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		line = strconv.AppendFloat(append(line, `{"float":"`...), v, 'g', -1, 64)
-		return append(line, `"}`...)
+// formatRow returns normalized values as a line.
+func formatRow(values []any) ([]byte, error) {
+	line, err := json.Marshal(values)
+	if err == nil && len(line) >= maxRow {
+		err = fmt.Errorf("a row has %d bytes, the maximum is %d", len(line), maxRow)
 	}
-	if v == 0 {
-		v = 0 // SQLite has no negative zero
-	}
-	return strconv.AppendFloat(line, v, 'g', -1, 64)
+	return append(line, '\n'), err
 }
 
-// parseRow parses the result of appendRow.
+// parseRow parses the result of formatRow.
 func parseRow(line []byte, columns []Column) ([]any, error) {
-	var cells []json.RawMessage
+	var cells []jsontext.Value
 	if err := json.Unmarshal(line, &cells); err != nil {
 		return nil, err
 	}
@@ -114,71 +76,33 @@ func parseRow(line []byte, columns []Column) ([]any, error) {
 	return values, nil
 }
 
-func parseValue(cell json.RawMessage, kind Kind) (any, error) {
-	if bytes.Equal(cell, []byte("null")) {
+func parseValue(cell jsontext.Value, kind Kind) (any, error) {
+	if cell.Kind() == 'n' {
 		return nil, nil
 	}
-	odd := len(cell) > 0 && cell[0] == '{'
 	switch kind {
 	case Text:
-		if odd {
-			return parseOddText(cell)
-		}
 		return parsed[string](cell)
 	case Int:
 		return parsed[int64](cell)
 	case Bool:
 		return parsed[bool](cell)
 	case Float:
-		if odd {
-			return parseOddFloat(cell)
-		}
 		return parsed[float64](cell)
 	case Blob:
-		text, err := parsed[string](cell)
-		if err != nil {
-			return nil, err
-		}
-		blob, err := base64.StdEncoding.Strict().DecodeString(text.(string))
-		if err != nil {
-			return nil, err
-		}
-		return append([]byte{}, blob...), nil // not nil, which is NULL
+		return parsed[[]byte](cell)
 	}
 	return nil, fmt.Errorf("the kind %.40q is unknown", kind)
 }
 
-func parsed[T any](cell json.RawMessage) (any, error) {
+func parsed[T any](cell jsontext.Value) (any, error) {
 	var v T
 	err := json.Unmarshal(cell, &v)
 	return v, err
 }
 
-func parseOddText(cell json.RawMessage) (any, error) {
-	var odd rawText
-	if err := json.Unmarshal(cell, &odd); err != nil {
-		return nil, err
-	}
-	if odd.Base64 == nil {
-		return nil, fmt.Errorf("%.40s is not a text", cell)
-	}
-	text, err := base64.StdEncoding.Strict().DecodeString(*odd.Base64)
-	return string(text), err
-}
-
-func parseOddFloat(cell json.RawMessage) (any, error) {
-	var odd specialFloat
-	if err := json.Unmarshal(cell, &odd); err != nil {
-		return nil, err
-	}
-	if odd.Float == nil {
-		return nil, fmt.Errorf("%.40s is not a number", cell)
-	}
-	return strconv.ParseFloat(*odd.Float, 64)
-}
-
-// rows calls each with every row of a table in the order of its key, as values
-// and as a line, which is valid until each returns.
+// rows calls each with every row of a table in the order of its key, as a line
+// and as values.
 func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error {
 	key := make([]string, len(table.Key))
 	for i, name := range table.Key {
@@ -193,20 +117,21 @@ func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error
 	for i := range values {
 		into[i] = &values[i]
 	}
-	var line []byte
-	return t.Each(text, nil, func(scan func(...any) error) (err error) {
-		if err := scan(into...); err != nil {
-			return fmt.Errorf("the table %s: %w", table.Name, err)
-		}
+	return t.Each(text, nil, func(scan Scan) error {
+		err := scan(into...)
 		for i, c := range table.Columns {
-			if n, is := values[i].(int64); is && c.Kind == Bool && (n == 0 || n == 1) {
-				values[i] = n == 1 // SQLite has integers instead of booleans
+			if err == nil {
+				values[i], err = normalize(c.Kind, values[i])
 			}
 		}
-		if line, err = appendRow(line[:0], table.Columns, values); err != nil {
-			return fmt.Errorf("the table %s: %w", table.Name, err)
+		if err != nil {
+			return err
 		}
-		return each(line, values)
+		line, err := formatRow(values)
+		if err != nil {
+			return err
+		}
+		return each(line, slices.Clone(values))
 	})
 }
 

@@ -16,8 +16,6 @@ type Table struct {
 	Key     []string `json:"key"` // the primary key, which orders the rows
 	Rows    int64    `json:"rows"`
 	SHA256  string   `json:"sha256"` // of the rows as lines
-
-	needs []string // tables with foreign keys of its rows
 }
 
 // A Column is one column of a table.
@@ -76,8 +74,9 @@ func latestStep() (int, error) {
 	return len(list), err
 }
 
-// tablesAt returns the tables after a migration, ordered by foreign keys. It runs
-// the migrations in an SQLite database in memory, because the schema of a
+// tablesAt returns the tables after a migration in the order of their creation,
+// so that foreign keys refer to earlier tables: PostgreSQL accepts no others. It
+// runs the migrations in an SQLite database in memory, because the schema of a
 // PostgreSQL database may have tables of other programs.
 func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 	list, err := steps()
@@ -103,18 +102,14 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 		tables, err = t.declared()
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return inOrder(tables)
+	return tables, err
 }
 
 // declared reads the tables of an SQLite database.
 func (t *Tx) declared() (tables []Table, err error) {
-	keys := map[string]map[int]string{}
 	err = t.Each(`SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite^_%' ESCAPE '^' 
-		ORDER BY m.name, c.cid`, nil, func(scan Scan) error {
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite^_%' ESCAPE '^'
+		ORDER BY m.rowid, c.cid`, nil, func(scan Scan) error {
 		var name, column, declared string
 		var part int
 		if err := scan(&name, &column, &declared, &part); err != nil {
@@ -126,62 +121,21 @@ func (t *Tx) declared() (tables []Table, err error) {
 		}
 		if len(tables) == 0 || tables[len(tables)-1].Name != name {
 			tables = append(tables, Table{Name: name})
-			keys[name] = map[int]string{}
 		}
 		last := &tables[len(tables)-1]
 		last.Columns = append(last.Columns, Column{column, kind})
-		if part > 0 {
-			keys[name][part] = column
+		if part > 0 { // the place of the column in the primary key, from 1
+			last.Key = append(last.Key, make([]string, max(0, part-len(last.Key)))...)
+			last.Key[part-1] = column
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range tables {
-		if err := t.complete(&tables[i], keys[tables[i].Name]); err != nil {
-			return nil, err
+	for _, table := range tables {
+		if err == nil && len(table.Key) == 0 {
+			err = fmt.Errorf("the table %s has no primary key", table.Name)
 		}
 	}
-	return tables, nil
-}
-
-// complete sets the primary key and the foreign keys of a table.
-func (t *Tx) complete(table *Table, key map[int]string) error {
-	if len(key) == 0 {
-		return fmt.Errorf("the table %s has no primary key", table.Name)
-	}
-	for part := range len(key) {
-		table.Key = append(table.Key, key[part+1])
-	}
-	return t.Each(`SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`, []any{table.Name},
-		func(scan func(...any) error) error {
-			var needed string
-			if err := scan(&needed); err != nil {
-				return err
-			}
-			table.needs = append(table.needs, needed)
-			return nil
-		})
-}
-
-// inOrder sorts tables by their foreign keys.
-func inOrder(tables []Table) (ordered []Table, err error) {
-	there := map[string]bool{}
-	for len(ordered) < len(tables) {
-		before := len(ordered)
-		for _, t := range tables {
-			if there[t.Name] || slices.ContainsFunc(t.needs, func(name string) bool { return !there[name] }) {
-				continue
-			}
-			there[t.Name] = true
-			ordered = append(ordered, t)
-		}
-		if len(ordered) == before {
-			return nil, errors.New("the foreign keys of the store's tables form a circle")
-		}
-	}
-	return ordered, nil
+	return tables, err
 }
 
 // sameShape returns an error if the tables of a copy are not the wanted ones.

@@ -1,7 +1,7 @@
 // Package store is the database engine that the rest of the program keeps its
 // rows in: SQLite in a directory, or PostgreSQL.
 //
-// It has connections, transactions with retries, the change feed, jobs, rate
+// It has connections, transactions with retries, the change feed, rate
 // limits, migrations, backup and restore. It does not know what a memory, a
 // token or an audit record is: the package that owns a noun owns its SQL too.
 //

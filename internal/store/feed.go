@@ -71,22 +71,6 @@ func (s *Store) Changes(ctx context.Context, since Cursor, limit int, topics ...
 	return list, err
 }
 
-// FeedEnds returns the positions of the first and the last change. A reader with
-// a cursor before the first one has missed changes.
-func (s *Store) FeedEnds(ctx context.Context) (first, last Cursor, err error) {
-	err = s.View(ctx, func(t *Tx) error {
-		for order, c := range map[string]*Cursor{"": &first, " DESC": &last} {
-			text := "SELECT xid, seq FROM change WHERE {{settled}} ORDER BY xid" + order + ", seq" + order + " LIMIT 1"
-			err := t.Row(text, nil, &c.XID, &c.Seq)
-			if err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
-		}
-		return nil
-	})
-	return first, last, err
-}
-
 // Before reports whether c is before other.
 func (c Cursor) Before(other Cursor) bool {
 	return c.XID < other.XID || c.XID == other.XID && c.Seq < other.Seq

@@ -65,3 +65,40 @@ func BenchmarkMeter(b *testing.B) {
 		})
 	}
 }
+
+func TestRate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := store.Rate{Times: 1, Period: time.Hour, Burst: 5}
+		var mu sync.Mutex
+		allowed := 0
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				wait, err := s.Take(t.Context(), "k", r)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err != nil:
+					t.Error(err)
+				case wait == 0:
+					allowed++
+				case wait < 50*time.Minute || wait > time.Hour:
+					t.Errorf("wait %s", wait)
+				}
+			})
+		}
+		all.Wait()
+		if allowed != 5 {
+			t.Errorf("%d of 5 were allowed", allowed)
+		}
+		if wait, err := s.Take(t.Context(), "other", r); err != nil || wait != 0 {
+			t.Errorf("%s, %v", wait, err)
+		}
+		if err := s.PruneRates(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if wait, err := s.Take(t.Context(), "k", r); err != nil || wait == 0 {
+			t.Errorf("what is not earned yet was forgotten: %v", err)
+		}
+	})
+}

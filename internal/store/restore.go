@@ -3,6 +3,7 @@ package store
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,14 +24,10 @@ func (s *Store) Restore(ctx context.Context, path string, force bool) (m Manifes
 		return m, err
 	}
 	defer a.file.Close()
-	if err := a.verify(ctx); err != nil { // before the store is locked
-		return m, err
-	}
 	err = s.Update(ctx, func(t *Tx) error {
 		m = a.manifest
 		return t.fillFrom(&m, force, func(table Table, add func([]byte, []any) error) error {
-			return a.rows(ctx,
-				table, add)
+			return a.rows(ctx, table, add)
 		})
 	})
 	if err != nil {
@@ -86,6 +83,11 @@ func (a *archive) open(size int64) error {
 	if a.manifest.Format != format {
 		return fmt.Errorf("its format is %d, this mcp-tools supports %d", a.manifest.Format, format)
 	}
+	for _, table := range a.manifest.Tables {
+		if table.SHA256 == "" {
+			return fmt.Errorf("the table %.80q has no digest", table.Name)
+		}
+	}
 	latest, err := latestStep()
 	if err != nil {
 		return err
@@ -121,71 +123,39 @@ func (a *archive) entry(name string) (io.ReadCloser, error) {
 	return f.Open()
 }
 
-// lines calls each with every line of a table, which is valid until each returns.
-func (a *archive) lines(ctx context.Context, table Table, each func(line []byte) error) error {
+// rows calls add with the rows of a table. A line is valid until add returns.
+func (a *archive) rows(ctx context.Context, table Table, add func(line []byte, values []any) error) error {
 	file, err := a.entry(entryName(table.Name))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, 64<<10)
-	var line []byte
-	for {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxRow)
+	lines.Split(wholeLines)
+	for lines.Scan() {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		line, err = readLine(r, line[:0])
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = each(line)
-		}
+		values, err := parseRow(lines.Bytes(), table.Columns)
 		if err != nil {
 			return err
 		}
-	}
-}
-
-// readLine appends the next line to line.
-func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
-	for {
-		piece, err := r.ReadSlice('\n')
-		line = append(line, piece...)
-		switch {
-		case len(line) > maxRow:
-			return nil, fmt.Errorf("a row has more than %d bytes", maxRow)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return nil, io.ErrUnexpectedEOF
-		default:
-			return line, err
-		}
-	}
-}
-
-// rows calls add with the rows of a table.
-func (a *archive) rows(ctx context.Context, table Table, add func(line []byte, values []any) error) error {
-	return a.lines(ctx, table, func(line []byte) error {
-		values, err := parseRow(line, table.Columns)
-		if err != nil {
+		if err := add(lines.Bytes(), values); err != nil {
 			return err
 		}
-		return add(line, values)
-	})
+	}
+	return lines.Err()
 }
 
-// verify reads all rows once and compares them with the manifest.
-func (a *archive) verify(ctx context.Context) error {
-	for _, table := range a.manifest.Tables {
-		sum := newRowDigest()
-		err := a.lines(ctx, table, func(line []byte) error { sum.add(line); return nil })
-		if err == nil && (sum.rows != table.Rows || sum.sum() != table.SHA256) {
-			err = errDamaged
-		}
-		if err != nil {
-			return fmt.Errorf("%s: the table %.80s: %w", a.path, table.Name, err)
-		}
+// wholeLines is a bufio.SplitFunc for lines with their line break, which the last
+// one must have too.
+func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
 	}
-	return nil
+	if atEOF && len(data) > 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, nil, nil
 }

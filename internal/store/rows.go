@@ -70,6 +70,52 @@ func (t *Tx) Lock(name string) error {
 // store leave it out.
 const latchTable = "latch"
 
+// Insert inserts rows, several with one statement, into a table and its columns,
+// for example "thing (id, name)". If it fails the transaction must be rolled back.
+func (t *Tx) Insert(into string, rows [][]any) error {
+	most := 8 // SQLite looks parameters up by name, one after the other
+	if t.store.dialect.name == "postgres" {
+		most = 128
+	}
+	var args []any
+	for len(rows) > 0 {
+		n := 1 // powers of two, so that the engines cache few statements
+		for n < most && 2*n <= len(rows) {
+			n *= 2
+		}
+		args = args[:0]
+		for _, row := range rows[:n] {
+			args = append(args, row...)
+		}
+		if _, err := t.Exec(t.store.insertText(into, n, len(rows[0])), args...); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// An insertKey identifies a statement of [Tx.Insert].
+type insertKey struct {
+	into string
+	rows int
+}
+
+// insertText returns the statement that inserts some rows of width columns.
+func (s *Store) insertText(into string, rows, width int) string {
+	if text, ok := s.inserts.Load(insertKey{into, rows}); ok {
+		return text.(string)
+	}
+	var args []any
+	list := make([]string, rows)
+	for i := range list {
+		list[i] = "(" + Params(&args, make([]any, width)...) + ")"
+	}
+	text := "INSERT {{fail}}INTO " + into + " VALUES " + strings.Join(list, ", ")
+	s.inserts.Store(insertKey{into, rows}, text)
+	return text
+}
+
 // Params appends values to the arguments of a statement and returns the
 // parameters that stand for them, for example "$3, $4".
 func Params[T any](args *[]any, values ...T) string {

@@ -10,15 +10,14 @@ import (
 
 // A Status describes a store.
 type Status struct {
-	Engine   string           `json:"engine"`
-	Location string           `json:"place"`
-	Bytes    int64            `json:"bytes"`               // of the tables and indexes
-	WAL      *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has none for a single database
-	Step     int              `json:"step"`
-	Tables   []TableStatus    `json:"tables"`
-	Feed     FeedStatus       `json:"feed"`
-	Jobs     map[string]int64 `json:"jobs"`             // by state
-	Others   *int64           `json:"others,omitempty"` // other connections to PostgreSQL; unknown for SQLite
+	Engine   string        `json:"engine"`
+	Location string        `json:"place"`
+	Bytes    int64         `json:"bytes"`               // of the tables and indexes
+	WAL      *int64        `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has none for a single database
+	Step     int           `json:"step"`
+	Tables   []TableStatus `json:"tables"`
+	Feed     FeedStatus    `json:"feed"`
+	Others   *int64        `json:"others,omitempty"` // other connections to PostgreSQL; unknown for SQLite
 }
 
 // A TableStatus is the size of a table.
@@ -45,7 +44,7 @@ func Missing(dsn string) bool {
 
 // Status returns the status of the store in one snapshot.
 func (s *Store) Status(ctx context.Context) (st Status, err error) {
-	st = Status{Engine: s.Engine(), Location: s.location, Jobs: map[string]int64{}}
+	st = Status{Engine: s.Engine(), Location: s.location}
 	err = s.View(ctx, func(t *Tx) error {
 		m, err := t.manifest()
 		if err != nil {
@@ -63,7 +62,7 @@ func (s *Store) Status(ctx context.Context) (st Status, err error) {
 			}
 			st.Tables = append(st.Tables, row)
 		}
-		return errors.Join(t.feedStatus(&st.Feed), t.jobStatus(st.Jobs), t.sizes(&st, tables))
+		return errors.Join(t.feedStatus(&st.Feed), t.sizes(&st, tables))
 	})
 	return st, err
 }
@@ -75,18 +74,6 @@ func (t *Tx) feedStatus(f *FeedStatus) error {
 	}
 	f.First, f.Last = first.String(), last.String()
 	return t.Row("SELECT coalesce(min(at), 0) FROM change", nil, &f.Oldest)
-}
-
-func (t *Tx) jobStatus(jobs map[string]int64) error {
-	return t.Each("SELECT state, count(*) FROM job GROUP BY state", nil, func(scan func(...any) error) error {
-		var state string
-		var n int64
-		if err := scan(&state, &n); err != nil {
-			return err
-		}
-		jobs[state] = n
-		return nil
-	})
 }
 
 // sizes reads the sizes that the engine reports.

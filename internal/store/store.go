@@ -31,6 +31,7 @@ type Store struct {
 	notifier    *notifier
 	checkpoints *checkpointer // only with SQLite
 	written     sync.Map      // statements of the engine, by text
+	inserts     sync.Map      // statements of Insert, by insertKey
 	log         *slog.Logger
 
 	id      atomic.Pointer[string] // of the feed; see identity

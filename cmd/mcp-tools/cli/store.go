@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
@@ -25,7 +22,7 @@ func (a *CLI) storeCommand() *cobra.Command {
 		Use:   "store",
 		Short: "Inspect, back up, restore and move the store",
 		Long: `store manages the store, with memories, knowledge, skills, tokens, rules for
-approvals, jobs and the audit log. It is SQLite in the data directory, or the
+approvals and the audit log. It is SQLite in the data directory, or the
 database of store.dsn. See docs/store.md.`,
 	}, a.storeStatusCommand(), a.storeBackupCommand(), a.storeRestoreCommand(), a.storeMigrateCommand())
 }
@@ -34,7 +31,7 @@ func (a *CLI) storeStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the location and the content of the store",
-		Long:  `status shows the location of the store, its size, tables, change feed and jobs.`,
+		Long:  `status shows the location of the store, its size, tables, and change feed.`,
 		Example: `  mcp-tools store status
   mcp-tools store status --output json`,
 		Args: takes(),
@@ -69,14 +66,6 @@ func (a *CLI) printStore(w io.Writer, st store.Status) error {
 			terminal.Date(time.UnixMilli(st.Feed.Oldest)))
 	}
 	rows = append(rows, []string{"feed", feed})
-	jobs := []string{}
-	for _, state := range slices.Sorted(maps.Keys(st.Jobs)) {
-		jobs = append(jobs, fmt.Sprintf("%d %s", st.Jobs[state], state))
-	}
-	if len(jobs) == 0 {
-		jobs = []string{"none"}
-	}
-	rows = append(rows, []string{"jobs", strings.Join(jobs, ", ")})
 	if st.Others != nil {
 		rows = append(rows, []string{"connected", text.Plural(int(*st.Others), "other connection")})
 	}

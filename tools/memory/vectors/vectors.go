@@ -78,7 +78,10 @@ func (v Vectors) Hold(ctx context.Context, worker string, lease time.Duration) (
 	return cursor, wait, err
 }
 
-// Keep renews the lease. It fails with [store.ErrLost] if another worker has it.
+// ErrLost means that another worker has the lease.
+var ErrLost = errors.New("the lease has expired")
+
+// Keep renews the lease. It fails with [ErrLost] if another worker has it.
 func (v Vectors) Keep(ctx context.Context, worker string, lease time.Duration) error {
 	return v.held(ctx, "UPDATE vector_space SET until = {{now}} + $3 WHERE space = $1 AND holder = $2 AND until > 0",
 		v.space, worker, lease.Milliseconds())
@@ -100,7 +103,7 @@ func (v Vectors) held(ctx context.Context, text string, args ...any) error {
 	return v.store.Update(ctx, func(t *store.Tx) error {
 		n, err := t.Exec(text, args...)
 		if err == nil && n == 0 {
-			err = store.ErrLost
+			err = ErrLost
 		}
 		return err
 	})

@@ -52,7 +52,7 @@ func TestLeaseOfASpace(t *testing.T) {
 		if _, wait, err := v.Hold(ctx, "b", time.Hour); err != nil || wait < 59*time.Minute {
 			t.Errorf("the second waits %v, %v", wait, err)
 		}
-		if err := v.Reach(ctx, "b", "x"); !errors.Is(err, store.ErrLost) {
+		if err := v.Reach(ctx, "b", "x"); !errors.Is(err, vectors.ErrLost) {
 			t.Errorf("one who does not hold it: %v", err)
 		}
 		if err := errors.Join(v.Reach(ctx, "a", "there"), v.Keep(ctx, "a", time.Millisecond)); err != nil {
@@ -70,7 +70,7 @@ func TestLeaseOfASpace(t *testing.T) {
 				break
 			}
 		}
-		if err := v.Keep(ctx, "a", time.Hour); !errors.Is(err, store.ErrLost) {
+		if err := v.Keep(ctx, "a", time.Hour); !errors.Is(err, vectors.ErrLost) {
 			t.Errorf("one whose lease was over: %v", err)
 		}
 		if err := v.Release(ctx, "b"); err != nil {

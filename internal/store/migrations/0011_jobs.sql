@@ -1,0 +1,2 @@
+-- Nothing uses the queue of jobs.
+DROP TABLE job;
