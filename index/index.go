@@ -13,7 +13,6 @@
 package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -165,32 +164,6 @@ func (x *Index) Close() error {
 	err := errors.Join(x.unload(), x.slot.release())
 	x.slot = nil
 	return err
-}
-
-// Stats describes the content of an index.
-type Stats struct {
-	Documents int
-	Bytes     int64  // on disk
-	Slot      string // the directory
-}
-
-// Stats returns the size of the index.
-func (x *Index) Stats(ctx context.Context) (Stats, error) {
-	x.open.RLock()
-	defer x.open.RUnlock()
-	view, err := x.view()
-	if err != nil {
-		return Stats{}, err
-	}
-	defer view.Close()
-	s := Stats{Documents: view.count(), Slot: x.slot.dir}
-	files, err := os.ReadDir(x.slot.store())
-	for _, f := range files {
-		if info, err := f.Info(); err == nil { // else merged and removed since ReadDir
-			s.Bytes += info.Size()
-		}
-	}
-	return s, errors.Join(err, ctx.Err())
 }
 
 // Count returns the number of documents in a scope.

@@ -5,23 +5,18 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// mergeOptions returns the rules for which segments are merged. Sizes are in documents.
-// Segments smaller than the floor count as that large: it bounds how often the
-// same few documents are written again when documents come one by one.
-func mergeOptions() *mergeplan.MergePlanOptions {
-	return &mergeplan.MergePlanOptions{
-		MaxSegmentsPerTier:   10,
-		MaxSegmentSize:       1_000_000,
-		TierGrowth:           10,
-		SegmentsPerMergeTask: 10,
-		FloorSegmentSize:     200,
-		ReclaimDeletesWeight: 2,
-	}
-}
+const (
+	// mergeSize is how many segments of about the same size are merged, and by
+	// how much these sizes differ.
+	mergeSize = 10
+	// smallSegment is the size in documents up to which segments count as equal.
+	smallSegment = 200
+	// largeSegment is the size from which segments are not merged with others.
+	largeSegment = 500_000
+)
 
 // mergeAll merges segments until the store is closed. A merge that fails, as
 // on a full disk, is tried again after the next change.
@@ -41,8 +36,7 @@ func (s *store) mergeAll() {
 	}
 }
 
-// mergeSome merges the segments of one task of the plan, and reports whether
-// there was one.
+// mergeSome merges some segments, and reports whether there was something to merge.
 func (s *store) mergeSome() (merged bool, err error) {
 	defer catchFaults(&err)()
 	view, err := s.view()
@@ -50,9 +44,9 @@ func (s *store) mergeSome() (merged bool, err error) {
 		return false, err
 	}
 	defer view.Close()
-	parts, err := planMerge(view)
-	if err != nil || len(parts) == 0 {
-		return false, err
+	parts := planMerge(view)
+	if len(parts) == 0 {
+		return false, nil
 	}
 	var segments []segment.Segment
 	var drops []*roaring.Bitmap
@@ -72,26 +66,27 @@ func (s *store) mergeSome() (merged bool, err error) {
 	return true, s.replace(parts, made, numbers)
 }
 
-// planMerge returns the parts of the first task of the plan, or none.
-func planMerge(view *snapshot) ([]*part, error) {
-	var sizes []mergeplan.Segment
-	for i, p := range view.parts {
-		sizes = append(sizes, partSize{i, p})
-	}
-	plan, err := mergeplan.Plan(sizes, mergeOptions())
-	if err != nil || plan == nil {
-		return nil, err
-	}
-	for _, task := range plan.Tasks {
-		var parts []*part
-		for _, one := range task.Segments {
-			parts = append(parts, one.(partSize).part)
+// planMerge returns the segments to merge next: some of about the same size, or
+// one of which most documents are deleted. It returns none if search is fast.
+func planMerge(view *snapshot) []*part {
+	levels := map[int][]*part{}
+	for _, p := range view.parts {
+		live, level := p.live(), 0
+		if all := int(p.file.Count()); all > smallSegment && all > 2*live {
+			return []*part{p}
 		}
-		if len(parts) > 1 || len(parts) == 1 && parts[0].deleted != nil {
-			return parts, nil
+		if live > largeSegment {
+			continue
+		}
+		for size := smallSegment; size < live; size *= mergeSize {
+			level++
+		}
+		levels[level] = append(levels[level], p)
+		if len(levels[level]) == mergeSize {
+			return levels[level]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // replace puts the merged segment in the place of the old ones. Documents that
@@ -135,17 +130,3 @@ func deletedSince(before, now *part, number uint32) bool {
 	}
 	return now == nil || now.deleted != nil && now.deleted.Contains(number)
 }
-
-// partSize describes a part to the planner.
-type partSize struct {
-	index int
-	part  *part
-}
-
-// Id is named by the planner's interface.
-func (p partSize) Id() uint64          { return uint64(p.index) }
-func (p partSize) FullSize() int64     { return int64(p.part.file.Count()) }
-func (p partSize) LiveSize() int64     { return int64(p.part.live()) }
-func (p partSize) HasVector() bool     { return false }
-func (p partSize) FileSize() int64     { return p.FullSize() }
-func (p partSize) LiveFileSize() int64 { return p.LiveSize() }

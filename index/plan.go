@@ -30,9 +30,7 @@ type plan struct {
 	words  []word
 	filter filter
 
-	// A word adds weight * f / (f + base + perTerm*l) to the score of a document
-	// of length l that has it f times.
-	base, perTerm float64
+	base, perTerm float64 // of score
 }
 
 // A word is one word of a query.
@@ -69,16 +67,23 @@ func prepare(view *snapshot, q Query) (*plan, error) {
 			all.Languages[lang] += n
 		}
 	}
-	p := &plan{filter: newFilter(q, scopes)}
-	if all.Length == 0 {
-		return p, nil
-	}
-	p.base = bm25K1 * (1 - bm25B)
-	p.perTerm = bm25K1 * bm25B * float64(all.Documents) / float64(all.Length)
 	words := queryWords(q.Text, all.Languages)
 	if err := lookUp(view, words, scopes); err != nil {
 		return nil, err
 	}
+	p := newPlan(words, all)
+	p.filter = newFilter(q, scopes)
+	return p, nil
+}
+
+// newPlan returns a plan of the words that some documents have, the heaviest first.
+func newPlan(words []word, all counts) *plan {
+	p := &plan{}
+	if all.Length == 0 {
+		return p
+	}
+	p.base = bm25K1 * (1 - bm25B)
+	p.perTerm = bm25K1 * bm25B * float64(all.Documents) / float64(all.Length)
 	for _, w := range words {
 		if w.documents > 0 {
 			w.documents = min(w.documents, all.Documents)
@@ -88,7 +93,12 @@ func prepare(view *snapshot, q Query) (*plan, error) {
 	}
 	slices.SortStableFunc(p.words, heavierFirst)
 	p.words = p.words[:min(len(p.words), maxWords)]
-	return p, nil
+	return p
+}
+
+// score returns what a word adds to the score of a document of a length that has it freq times.
+func (p *plan) score(weight, freq, length float64) float64 {
+	return weight * freq / (freq + p.base + p.perTerm*length)
 }
 
 // heavierFirst orders words by weight, stop words last.

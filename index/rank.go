@@ -108,7 +108,7 @@ func (p *plan) scoreWord(s *stream) float64 {
 			length = part.length
 		}
 	}
-	return s.maxScore * freq / (freq + p.base + p.perTerm*length)
+	return p.score(s.maxScore, freq, length)
 }
 
 // A ranking iterates over all streams of a segment, document by document. Once
@@ -222,9 +222,7 @@ type best struct {
 	kept      []candidate
 }
 
-func newBest(limit int, threshold float64) *best {
-	return &best{limit: limit, threshold: threshold}
-}
+func newBest(limit int) *best { return &best{limit: limit} }
 
 // reaches reports whether a document of this score can be a candidate.
 func (b *best) reaches(score float64) bool {

@@ -47,16 +47,31 @@ type record struct {
 
 // record makes the record of a document.
 func (a *analyzer) record(d Document) record {
-	r := record{id: d.ID, scope: keyOf(d.Scope), lang: d.Lang, time: d.Time}
-	if r.lang == "" {
-		r.lang = Language(d.Title + "\n" + d.Headings + "\n" + cut(d.Body, maxText))
-	}
-	r.lang = cut(r.lang, 8)
+	r := record{id: d.ID, scope: keyOf(d.Scope), time: d.Time}
 	words := terms{}
+	r.lang, r.length = a.count(d, func(term string, weight int) {
+		words.add(r.scope.term(traitAny, term), weight)
+	})
+	r.fields = []api.Field{
+		&field{name: fieldWords, options: api.IndexField, length: r.length, terms: words.all()},
+		&field{name: fieldTraits, options: api.IndexField | api.SkipFreqNorm, terms: traits(r.scope, d).all()},
+		&field{name: fieldRecord, options: api.StoreField, value: r.bytes()},
+	}
+	return r
+}
+
+// count calls add with each term of a document and its weight, and returns the
+// language of the document and its length.
+func (a *analyzer) count(d Document, add func(term string, weight int)) (lang string, length int) {
+	lang = d.Lang
+	if lang == "" {
+		lang = Language(d.Title + "\n" + d.Headings + "\n" + cut(d.Body, maxText))
+	}
+	lang = cut(lang, 8)
 	count := func(text string, weight int) {
-		a.tokens(text, r.lang, func(t Token) {
-			words.add(r.scope.term(traitAny, t.Term), weight)
-			r.length += weight
+		a.tokens(text, lang, func(t Token) {
+			add(t.Term, weight)
+			length += weight
 		})
 	}
 	count(d.Title, weightTitle)
@@ -65,12 +80,7 @@ func (a *analyzer) record(d Document) record {
 	for _, tag := range d.Tags {
 		count(tag, weightTags)
 	}
-	r.fields = []api.Field{
-		&field{name: fieldWords, options: api.IndexField, length: r.length, terms: words.all()},
-		&field{name: fieldTraits, options: api.IndexField | api.SkipFreqNorm, terms: traits(r.scope, d).all()},
-		&field{name: fieldRecord, options: api.StoreField, value: r.bytes()},
-	}
-	return r
+	return lang, length
 }
 
 func traits(scope scopeKey, d Document) terms {

@@ -9,7 +9,7 @@ import (
 const (
 	maxQueryBytes = 16 << 10 // bytes of its text that are used
 	maxWords      = 64       // words that are searched for: the rarest
-	maxHits       = 1000     // Offset and Limit together
+	maxHits       = 1000
 	maxScopes     = 64
 	defaultLimit  = 10
 )
@@ -26,8 +26,6 @@ type Query struct {
 	Tags         []string
 	Since, Until int64
 	Limit        int // 0 means 10
-	Offset       int
-	MinScore     float64 // compared with Hit.Score
 }
 
 // A Hit is a document that was found.
@@ -58,10 +56,10 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	defer view.Close()
 	q = q.bounded()
 	p, err := prepare(view, q)
-	if err != nil || len(p.words) == 0 || q.Offset >= maxHits {
+	if err != nil || len(p.words) == 0 {
 		return Result{}, err
 	}
-	wanted := newBest(q.Offset+q.Limit+1, q.MinScore)
+	wanted := newBest(q.Limit + 1)
 	for i, part := range view.parts {
 		if err := context.Cause(ctx); err != nil {
 			return Result{}, err
@@ -70,7 +68,7 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 			return Result{}, err
 		}
 	}
-	return p.result(wanted.sorted(), q), nil
+	return p.result(wanted.sorted(), q.Limit), nil
 }
 
 func (q Query) bounded() Query {
@@ -78,8 +76,7 @@ func (q Query) bounded() Query {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
-	q.Offset = max(q.Offset, 0)
-	q.Limit = min(q.Limit, max(maxHits-q.Offset, 0))
+	q.Limit = min(q.Limit, maxHits)
 	if len(q.Scopes) > maxScopes {
 		q.Scopes = q.Scopes[:maxScopes]
 	}
@@ -92,16 +89,13 @@ func (q Query) bounded() Query {
 	return q
 }
 
-func (p *plan) result(found []candidate, q Query) Result {
+func (p *plan) result(found []candidate, limit int) Result {
 	r := Result{}
 	for _, w := range p.words {
 		r.MaxScore += w.weight
 	}
-	if len(found) > q.Offset+q.Limit {
-		r.More = true
-		found = found[:q.Offset+q.Limit]
-	}
-	for _, c := range found[min(q.Offset, len(found)):] {
+	r.More = len(found) > limit
+	for _, c := range found[:min(len(found), limit)] {
 		hit := Hit{ID: c.id, Score: c.score}
 		for i, w := range p.words {
 			if c.words&(1<<i) != 0 {

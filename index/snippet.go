@@ -6,23 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// A Mark is the place of a query's term in a snippet: the bytes from From up to To.
-type Mark struct{ From, To int }
-
 // cutMark replaces omitted text.
-const cutMark = "… "
+const cutMark = "…"
 
-// Snippet returns the part of text with the most of the terms, at most max bytes
-// and the marks of omitted text, and the places of the terms in it. terms are
-// those of a Hit. lang is the document's language, guessed if empty. White space
-// becomes single blanks. Without any of the terms the beginning is returned.
-func Snippet(text, lang string, terms []string, limit int) (string, []Mark) {
+// Snippet returns the part of text with the most of the terms, at most limit bytes
+// and the marks of omitted text. terms are those of a Hit. White space becomes
+// single blanks. Without any of the terms the beginning is returned.
+func Snippet(text string, terms []string, limit int) string {
 	text = strings.ToValidUTF8(cut(text, maxText), "\uFFFD")
 	limit = max(limit, 16)
-	places := findTerms(text, lang, terms)
-	w := bestWindow(places, limit)
-	from, to := expand(text, w, limit)
-	return render(text, from, to, places)
+	from, to := expand(text, bestWindow(findTerms(text, terms), limit), limit)
+	words := strings.Fields(text[from:to])
+	if strings.TrimSpace(text[:from]) != "" {
+		words = append([]string{cutMark}, words...)
+	}
+	if strings.TrimSpace(text[to:]) != "" {
+		words = append(words, cutMark)
+	}
+	return strings.Join(words, " ")
 }
 
 // An occurrence is a place where a term stands in a text.
@@ -32,14 +33,12 @@ type occurrence struct {
 }
 
 // findTerms finds all places of the terms in a text.
-func findTerms(text, lang string, terms []string) []occurrence {
+func findTerms(text string, terms []string) []occurrence {
 	wanted := map[string]bool{}
 	for _, t := range terms {
 		wanted[t] = true
 	}
-	if lang == "" {
-		lang = Language(text)
-	}
+	lang := Language(text)
 	a := newAnalyzer()
 	var places []occurrence
 	split(text, forIndex, func(p piece) bool {
@@ -110,47 +109,4 @@ func expand(text string, w span, limit int) (from, to int) {
 func blankBefore(text string, at int) bool {
 	r, _ := utf8.DecodeLastRuneInString(text[:at])
 	return unicode.IsSpace(r)
-}
-
-// render copies a range of text with single blanks and adjusts the marks.
-func render(text string, from, to int, places []occurrence) (string, []Mark) {
-	var out strings.Builder
-	var marks []Mark
-	if strings.TrimSpace(text[:from]) != "" {
-		out.WriteString(cutMark)
-	}
-	start := out.Len()
-	next := 0
-	for next < len(places) && places[next].from < from {
-		next++
-	}
-	open, blank := -1, false
-	for i, r := range text[from:to] {
-		at := from + i
-		if open >= 0 && at >= places[open].to {
-			marks[len(marks)-1].To = out.Len()
-			open = -1
-		}
-		if unicode.IsSpace(r) {
-			blank = out.Len() > start
-			continue
-		}
-		if blank {
-			out.WriteByte(' ')
-			blank = false
-		}
-		if next < len(places) && at == places[next].from {
-			marks = append(marks, Mark{From: out.Len()})
-			open = next
-			next++
-		}
-		out.WriteRune(r)
-	}
-	if open >= 0 {
-		marks[len(marks)-1].To = out.Len()
-	}
-	if strings.TrimSpace(text[to:]) != "" {
-		out.WriteString(" …")
-	}
-	return out.String(), marks
 }

@@ -315,15 +315,6 @@ func (v *snapshot) Close() error {
 
 func (v *snapshot) value(key string) []byte { return v.values[key] }
 
-// count returns the number of documents.
-func (v *snapshot) count() int {
-	n := 0
-	for _, p := range v.parts {
-		n += p.live()
-	}
-	return n
-}
-
 func (v *snapshot) find(file *segmentFile) *part {
 	for _, p := range v.parts {
 		if p.file == file {

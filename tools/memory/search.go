@@ -293,10 +293,10 @@ func (c candidate) hit() Hit {
 			text = plain
 		}
 	}
-	snippet, _ := index.Snippet(text, "", c.Terms, snippetSize)
 	return Hit{
 		Path: c.doc.Path, From: c.chunk.From, To: c.chunk.To, Shared: c.doc.Owner.User == "", Category: c.doc.Category,
-		Score: c.score, Headings: headings(c.chunk), Snippet: snippet, Updated: c.doc.Updated,
+		Score: c.score, Headings: headings(c.chunk), Snippet: index.Snippet(text, c.Terms, snippetSize),
+		Updated: c.doc.Updated,
 	}
 }
 

@@ -23,14 +23,12 @@ type bench struct {
 	served Served
 	db     *store.Store
 	dirs   []string // the operator's
-	index  string
 }
 
 func newBench(t testing.TB, dsn string) bench {
 	t.Helper()
 	b := bench{
 		dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, db: storetest.Open(t, dsn),
-		index: filepath.Join(workspacetest.Dir(t), "index"),
 	}
 	b.served = NewServed(b.db)
 	b.files, b.ctx, b.ws = workspacetest.New(t, func(o *workspace.Options) {
@@ -38,13 +36,8 @@ func newBench(t testing.TB, dsn string) bench {
 		o.Routes = append(o.Routes, workspace.Route{Serves: b.served.Serves, Source: b.served})
 	})
 	b.Library = New(Options{
-		Store: b.db, Files: b.files, Index: b.index,
+		Store: b.db, Files: b.files,
 		Dirs: []Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
-	})
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	return b
 }

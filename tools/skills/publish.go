@@ -27,7 +27,7 @@ func (publishSkill) Spec() tool.Spec {
 		Name: "publish_skill", Group: group, Title: "Publish skill",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		Doc: `Stores a workspace directory as a new version of a skill, for this user in all workspaces.
-Returns the version, warnings about dangerous content, and programs its scripts need.`,
+Returns the version, and warnings about dangerous content.`,
 		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
 		Keywords: "save share version SKILL.md create",
 	}
@@ -52,7 +52,6 @@ type Published struct {
 	Preceding string // source of a skill of this name with higher precedence, "" for none
 	Findings  []skill.Finding
 	LeftOut   []string // paths that were not published
-	Needs     []string // what its scripts need
 }
 
 func (p Published) format() string {
@@ -68,10 +67,6 @@ func (p Published) format() string {
 	}
 	if len(p.LeftOut) > 0 {
 		fmt.Fprintf(&b, "\n[left out: %s]", text.Clip(oneLine(strings.Join(p.LeftOut, ", ")), 400))
-	}
-	if len(p.Needs) > 0 {
-		fmt.Fprintf(&b, "\n[its scripts need these where they run: %s]",
-			text.Clip(oneLine(strings.Join(p.Needs, ", ")), 600))
 	}
 	if p.Preceding != "" {
 		fmt.Fprintf(&b, "\n[the skill of this name in %s has precedence; to use this one send version %d]",
@@ -116,7 +111,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p Publi
 	}
 	p = Published{
 		Name: v.Slug, Title: v.Meta.Name, Version: v.Number, Files: len(v.Files), Bytes: v.Size, Same: !isNew,
-		Findings: v.Findings, LeftOut: leftOut, Needs: skill.Dependencies(d.Files),
+		Findings: v.Findings, LeftOut: leftOut,
 	}
 	if i, err := l.find(ctx, v.Slug, 0); err == nil && i.directory != nil {
 		p.Preceding = i.directory.label()

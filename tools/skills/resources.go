@@ -96,7 +96,7 @@ func (l *Library) Resources(ctx context.Context, after string, limit int) (list 
 // maxResource is the size of the largest file that is sent as a resource. The file tools read larger ones.
 const maxResource = 1 << 20
 
-// Resource returns a file of a skill by its URI, and whether it is text. Reading a file does not count as a use.
+// Resource returns a file of a skill by its URI, and whether it is text.
 func (l *Library) Resource(ctx context.Context, uri string) (data []byte, isText bool, err error) {
 	rest, ok := strings.CutPrefix(uri, Scheme)
 	name, file, hasFile := strings.Cut(rest, "/")

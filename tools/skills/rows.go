@@ -285,46 +285,6 @@ func (r rows) blob(ctx context.Context, o tool.Owner, digest string) (data []byt
 	return data, err
 }
 
-// A use is one use of a skill.
-type use struct {
-	owner   tool.Owner // who used it
-	slug    string
-	source  string
-	number  int64 // of the version; 0 for a skill in a directory
-	session string
-}
-
-func (r rows) countUse(ctx context.Context, u use) error {
-	return r.store.Update(ctx, func(t *store.Tx) error {
-		_, err := t.Exec(`INSERT INTO skill_use (agent, usr, slug, source, number, uses, first, latest, session)
-			VALUES ($1, $2, $3, $4, $5, 1, {{now}}, {{now}}, $6)
-			ON CONFLICT (agent, usr, slug, source, number) DO UPDATE
-			SET uses = skill_use.uses + 1, latest = {{now}}, session = $6`,
-			u.owner.Agent, u.owner.User, u.slug, u.source, u.number, u.session)
-		return err
-	})
-}
-
-// uses returns how often an owner has used each skill, by slug.
-func (r rows) uses(ctx context.Context, o tool.Owner) (uses map[string]int64, err error) {
-	if r.unused() {
-		return nil, nil
-	}
-	err = r.store.View(ctx, func(t *store.Tx) error {
-		uses = map[string]int64{}
-		return t.Each(`SELECT slug, CAST(sum(uses) AS BIGINT) FROM skill_use
-			WHERE agent = $1 AND usr = $2 GROUP BY slug`,
-			[]any{o.Agent, o.User}, func(scan store.Scan) error {
-				var slug string
-				var count int64
-				err := scan(&slug, &count)
-				uses[slug] = count
-				return err
-			})
-	})
-	return uses, err
-}
-
 // Owner returns the owner and the slug of a skill by the key of a change in the feed.
 func (l *Library) Owner(ctx context.Context, id string) (o tool.Owner, slug string, err error) {
 	err = l.rows.store.Row(ctx, "SELECT agent, usr, slug FROM skill WHERE id = $1", []any{id}, &o.Agent, &o.User, &slug)

@@ -1,10 +1,8 @@
 package skills
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -70,7 +68,6 @@ type Hit struct {
 	Source      string
 	Version     int64  // 0 for a skill in a directory
 	Problem     string // why it cannot be used; "" if it can
-	Uses        int64  // by the caller
 }
 
 func formatFound(found Found, query string) string {
@@ -83,11 +80,7 @@ func formatFound(found Found, query string) string {
 	}
 	var b strings.Builder
 	for _, h := range found.Hits {
-		fmt.Fprintf(&b, "%s (%s", h.Name, withVersion(h.Source, h.Version))
-		if h.Uses > 0 {
-			fmt.Fprintf(&b, ", used %s", text.Plural(int(h.Uses), "time"))
-		}
-		b.WriteString("): ")
+		fmt.Fprintf(&b, "%s (%s): ", h.Name, withVersion(h.Source, h.Version))
 		if h.Problem != "" {
 			b.WriteString("cannot be used: " + oneLine(h.Problem) + "\n")
 			continue
@@ -106,32 +99,22 @@ func formatFound(found Found, query string) string {
 	return b.String()
 }
 
-// Search finds skills by their words. The queries "" and "*" list them, those that the caller has used most first.
+// Search finds skills by their words. The queries "" and "*" list all.
 func (l *Library) Search(ctx context.Context, query string, limit int) (found Found, err error) {
-	err = l.withView(ctx, func(v *view, o tool.Owner) error {
-		uses, err := l.rows.uses(ctx, o)
-		if err != nil {
-			return unavailable(err)
-		}
+	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
 		found.Total = len(v.items)
 		if q := strings.TrimSpace(query); q == "" || q == "*" {
 			list := v.sorted()
-			slices.SortStableFunc(list, func(a, b item) int { return cmp.Compare(uses[b.slug], uses[a.slug]) })
 			found.More = len(list) > limit
 			for _, i := range list[:min(limit, len(list))] {
-				found.Hits = append(found.Hits, i.hit(uses))
+				found.Hits = append(found.Hits, i.hit())
 			}
 			return nil
 		}
-		result, err := l.searchIndex(ctx, v, query, limit)
-		if err != nil {
-			return err
-		}
+		result := v.search(query, limit)
 		found.More = result.More
 		for _, h := range result.Hits {
-			if i, ok := v.items[strings.TrimPrefix(h.ID, v.scope+"/")]; ok {
-				found.Hits = append(found.Hits, i.hit(uses))
-			}
+			found.Hits = append(found.Hits, v.items[h.ID].hit())
 		}
 		if len(found.Hits) == 0 {
 			for _, i := range v.sorted()[:min(maxExamples, len(v.items))] {
@@ -143,9 +126,9 @@ func (l *Library) Search(ctx context.Context, query string, limit int) (found Fo
 	return found, err
 }
 
-func (i item) hit(uses map[string]int64) Hit {
+func (i item) hit() Hit {
 	return Hit{
 		Name: i.slug, Description: i.meta.Description, Tags: i.meta.Tags, Source: i.source(), Version: i.version.Number,
-		Problem: i.problem, Uses: uses[i.slug],
+		Problem: i.problem,
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -49,8 +49,6 @@ type Options struct {
 	Unused func() bool
 	Files  workspace.Files // of the callers; nil if they have none
 	Dirs   []Dir           // searched after the workspace, in this order
-	Index  string          // directory for the search index; it is created by the first search
-	Log    *slog.Logger    // nil: discard
 }
 
 // A Library has all skills. Its methods may be called concurrently.
@@ -58,30 +56,19 @@ type Library struct {
 	o     Options
 	rows  rows
 	guard func() *skill.Guard // compiled at the first use
-	index searchIndex
-
-	mu     sync.Mutex
-	views  map[viewer]*view
-	clock  int64 // counts uses of views
-	scopes int64 // counts views that were made
+	views *lru.Cache[viewer, *view]
 }
 
-// New returns a library that has opened nothing yet.
+// New returns a library that has read nothing yet.
 func New(o Options) *Library {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	if o.Unused == nil {
 		o.Unused = func() bool { return false }
 	}
 	return &Library{
 		o: o, rows: rows{o.Store, o.Unused}, guard: sync.OnceValue(skill.NewGuard),
-		index: searchIndex{dir: o.Index, log: o.Log}, views: map[viewer]*view{},
+		views: lru.New[viewer, *view](maxViews, func(*view) int64 { return 1 }),
 	}
 }
-
-// Close closes the index. No call may be running.
-func (l *Library) Close() error { return l.index.close() }
 
 // unavailable makes an error of the store readable for models.
 func unavailable(err error) error {

@@ -114,11 +114,11 @@ func TestFormatFound(t *testing.T) {
 	}
 	found.Hits = []Hit{
 		{Name: "a-b", Description: "one\n[two] " + strings.Repeat("x", 400), Source: "workspace", Tags: []string{"t"}},
-		{Name: "c-d", Source: "shared", Version: 2, Uses: 1, Problem: "SKILL.md: line 3"},
+		{Name: "c-d", Source: "shared", Version: 2, Problem: "SKILL.md: line 3"},
 	}
 	found.More = true
 	want := "a-b (workspace): one [two] " + strings.Repeat("x", 287) + "… [t]\n" +
-		"c-d (shared, version 2, used 1 time): cannot be used: SKILL.md: line 3\n" +
+		"c-d (shared, version 2): cannot be used: SKILL.md: line 3\n" +
 		"[more results of 2 skills; use a narrower query or a higher limit]"
 	if got := formatFound(found, "x"); got != want {
 		t.Errorf("%s", got)
@@ -128,11 +128,10 @@ func TestFormatFound(t *testing.T) {
 func TestFormatPublishedAndCopied(t *testing.T) {
 	p := Published{
 		Name: "forms", Version: 2, Files: 1, Bytes: 10, Preceding: "workspace", LeftOut: []string{"x~"},
-		Needs: []string{"program jq", "python module yaml"}, Findings: []skill.Finding{{Path: "a", Line: 1, What: "x"}},
+		Findings: []skill.Finding{{Path: "a", Line: 1, What: "x"}},
 	}
 	want := `published forms, version 2: 1 file, 10 bytes
 [left out: x~]
-[its scripts need these where they run: program jq, python module yaml]
 [the skill of this name in workspace has precedence; to use this one send version 2]
 [published with these warnings, which are shown to its users]
 - a:1 x`

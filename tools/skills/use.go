@@ -189,28 +189,14 @@ func formatArguments(list []skill.Argument) string {
 	return b.String()
 }
 
-// Use returns a skill and counts the use. Version 0 is the skill with the highest precedence; other versions are those
-// of published skills.
+// Use returns a skill. Version 0 is the skill with the highest precedence; other versions are those of published
+// skills.
 func (l *Library) Use(ctx context.Context, name string, version int64) (Skill, error) {
 	i, err := l.find(ctx, name, version)
 	if err != nil {
 		return Skill{}, err
 	}
-	s, err := l.load(ctx, i)
-	if err != nil {
-		return Skill{}, err
-	}
-	o, err := tool.OwnerFrom(ctx)
-	if err != nil {
-		return Skill{}, err
-	}
-	err = l.rows.countUse(ctx, use{
-		owner: o, slug: i.slug, source: i.source(), number: i.version.Number, session: tool.CallerFrom(ctx).Session,
-	})
-	if err != nil { // return the instructions all the same
-		l.o.Log.Warn("could not count the use of a skill", "err", err)
-	}
-	return s, nil
+	return l.load(ctx, i)
 }
 
 // maxVersion is the upper limit of version numbers in arguments and paths.

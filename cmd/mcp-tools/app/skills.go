@@ -51,8 +51,6 @@ func (a *App) skillRoute() workspace.Route {
 func (a *App) openSkills(context.Context) error {
 	a.skills = skills.New(skills.Options{
 		Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs,
-		Index: filepath.Join(a.data, "index", "skills"), Log: a.log,
 	})
-	a.onClose(a.skills.Close)
 	return nil
 }

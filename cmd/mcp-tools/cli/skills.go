@@ -104,7 +104,6 @@ func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.
 	}
 	defer s.Close()
 	l := skills.New(skills.Options{Store: s})
-	defer l.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
 	return use(ctx, l, tool.Owner{Agent: caller.Agent, User: caller.User})
 }

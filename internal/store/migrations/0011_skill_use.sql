@@ -1,0 +1,2 @@
+-- Uses of skills are no longer counted.
+DROP TABLE skill_use;
