@@ -237,16 +237,27 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}
 	ctx = tool.With(ctx, running)
+	var res tool.Result
+	err := limited(ctx, limit, t.Spec.Name, func(ctx context.Context) (err error) {
+		res, err = plan.Run(ctx)
+		return err
+	})
+	return res, err
+}
+
+// limited calls run with a context that ends with ctx, and at the latest after the
+// limit. It returns the reason why run was stopped, if it was.
+func limited(ctx context.Context, limit time.Duration, what string, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
-	res, err := plan.Run(ctx)
+	err := run(ctx)
 	if err == nil || ctx.Err() == nil {
-		return res, err
+		return err
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errOvertime) {
-		return res, cause
+		return cause
 	}
-	return res, tool.Errorf(tool.Timeout, "%s took longer than %s and was stopped", t.Spec.Name, limit).
+	return tool.Errorf(tool.Timeout, "%s took longer than %s and was stopped", what, limit).
 		Try("ask for less, or for part of it")
 }
 

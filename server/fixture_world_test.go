@@ -18,13 +18,13 @@ import (
 func fixtureLibrary() *shelf {
 	s := &shelf{
 		tool: map[string]string{"test": "test_simple_text", "": "test_simple_text"},
-		templates: []Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.",
+		templates: []tool.Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.",
 			MIME: "application/json"}},
-		page: 100, items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
+		items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
 	}
 	add := func(name string, part tool.Part) {
 		s.items[""] = append(s.items[""], item{
-			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".",
+			tool.Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".",
 				MIME: part.MIME}, []tool.Part{part},
 		})
 	}
@@ -47,13 +47,13 @@ func readFixtureTemplate(_ context.Context, uri string) ([]tool.Part, error) {
 
 func fixturePrompts() []script {
 	prompt := func(name string, fill func(a map[string]string) []tool.Part, arguments ...string) script {
-		one := script{Prompt: Prompt{Name: name, Description: "The test prompt " + name + "."}}
+		one := script{Prompt: tool.Prompt{Name: name, Description: "The test prompt " + name + "."}}
 		for _, argument := range arguments {
-			one.Arguments = append(one.Arguments, Argument{Name: argument, Description: "some text", Required: true})
+			one.Arguments = append(one.Arguments, tool.Argument{Name: argument, Description: "some text", Required: true})
 		}
-		one.fill = func(a map[string]string) (f FilledPrompt) {
+		one.fill = func(a map[string]string) (f tool.FilledPrompt) {
 			for _, part := range fill(a) {
-				f.Messages = append(f.Messages, Message{Part: part})
+				f.Messages = append(f.Messages, tool.Message{Part: part})
 			}
 			return f
 		}

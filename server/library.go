@@ -2,9 +2,19 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A Library is what callers read without a tool: resources and prompts. It
@@ -12,9 +22,9 @@ import (
 // whether a caller may ask: [Server.QueryLibrary] decides that by the policy of the
 // tool that Tool names.
 //
-// Its methods are called concurrently. Cursors, URIs, names and arguments come from
-// clients and are not trusted. Errors are made with [tool.Errorf]; what does not
-// exist and what belongs to another caller are both [tool.NotFound].
+// Its methods are called concurrently. URIs, names and arguments come from clients
+// and are not trusted. Errors are made with [tool.Errorf]; what does not exist and
+// what belongs to another caller are both [tool.NotFound].
 type Library interface {
 	// Tools lists the names of all tools that Tool may return.
 	Tools() []string
@@ -22,18 +32,15 @@ type Library interface {
 	// ref does not exist; "" if it cannot exist. It depends on nothing but ref.
 	Tool(ref Ref) string
 	// Templates lists the forms that URIs of resources have.
-	Templates() []Template
-	// Resources lists a page of what c can read, from cursor on, which is ""
-	// or a next that was returned before, to any caller at any time. The client
-	// can decode next, so next may not name what c may not see;
-	// "" ends the list. It has at most [MaxCursor] bytes.
-	Resources(ctx context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error)
+	Templates() []tool.Template
+	// Resources lists what c can read.
+	Resources(ctx context.Context, c tool.Caller) ([]tool.Resource, error)
 	// Read returns what a resource holds: text, or data with its type.
 	Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error)
 	// Prompts lists all that c can get, always in the same order.
-	Prompts(ctx context.Context, c tool.Caller) ([]Prompt, error)
+	Prompts(ctx context.Context, c tool.Caller) ([]tool.Prompt, error)
 	// Prompt fills in a prompt.
-	Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (FilledPrompt, error)
+	Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (tool.FilledPrompt, error)
 	// Complete proposes values for an argument, the best first.
 	Complete(ctx context.Context, c tool.Caller, about CompletionRequest) (values []string, more bool, err error)
 }
@@ -41,40 +48,6 @@ type Library interface {
 // A Ref names one thing in a library: a resource by its URI, a template by its
 // own, or a prompt by its name.
 type Ref struct{ URI, Prompt string }
-
-// A Resource is something that can be read.
-type Resource struct {
-	URI, Name, Title, Description, MIME string
-	Size                                int64     // in bytes; 0: unknown
-	Modified                            time.Time // zero: unknown
-}
-
-// A Template is the form of the URIs of resources that are alike.
-type Template struct{ URI, Name, Title, Description, MIME string }
-
-// A Prompt is a template for the first messages of a conversation.
-type Prompt struct {
-	Name, Title, Description string
-	Arguments                []Argument
-}
-
-// An Argument is a parameter of a prompt.
-type Argument struct {
-	Name, Title, Description string
-	Required                 bool
-}
-
-// A FilledPrompt is a prompt with its arguments inserted.
-type FilledPrompt struct {
-	Description string
-	Messages    []Message
-}
-
-// A Message is one turn of a conversation.
-type Message struct {
-	Assistant bool // the model's; otherwise it is the user's
-	Part      tool.Part
-}
 
 // A CompletionRequest asks for values of an argument of a prompt or a template.
 type CompletionRequest struct {
@@ -85,34 +58,448 @@ type CompletionRequest struct {
 }
 
 const (
-	// MaxCursor bounds the cursor that a Library returns, in bytes.
-	MaxCursor = 1024
 	// maxURI bounds the URI of a resource; longer ones do not exist.
 	maxURI = 2048
-	// maxPage is how many prompts are listed at once, and how many resources a
-	// Library should.
-	maxPage = 200
-	// maxSkipped is how many pages without anything that the caller may see are
-	// skipped in one request.
-	maxSkipped = 20
 	// maxCompletions is how many values a completion may have, by the protocol.
 	maxCompletions = 100
 )
 
-// governingTool returns the tool whose policy decides about ref, if there is one. If the
-// library panics there is none.
-func (s *Server) governingTool(ref Ref) (t tool.Tool, ok bool) {
+// A LibraryRequest is one request about resources, prompts or completions, from
+// any transport.
+type LibraryRequest struct {
+	Access
+	Method     mcp.MCPMethod // what is asked: resources/read, prompts/list, ...
+	Ref        Ref           // about what; lists are about nothing
+	Args       map[string]string
+	Completion CompletionRequest // to be completed
+	// Subscribe remembers or forgets a subscription to Ref.
+	Subscribe func() error
+	Trace     map[string]string
+}
+
+// A LibraryResult is the result of a LibraryRequest, scrubbed and bounded.
+type LibraryResult struct {
+	Resources []tool.Resource
+	Templates []tool.Template
+	Prompts   []tool.Prompt
+	Parts     []tool.Part
+	Filled    tool.FilledPrompt
+	Values    []string
+	More      bool // there are more values than these
+}
+
+// QueryLibrary runs one request about the library. Every such request is rate
+// limited, checked against the policy, scrubbed, bounded and recorded here. An
+// item that the policy does not allow, or allows only with an approval, is not
+// found.
+//
+// The error is a *[tool.Error], scrubbed.
+func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryResult, error) {
+	c := s.newCall(Request{Access: q.Access, Tool: string(q.Method), Args: q.arguments(), Trace: q.Trace}, q.kind())
+	governor, _ := s.governingTool(q.Ref)
+	ctx, observe := s.Observer.Start(ctx, c.begin(governor.Spec.Name))
+	a, found, err := c.queryLibrary(ctx, q)
+	var removed map[string]int
+	if err == nil {
+		found, removed = s.scrubLibraryResult(found)
+		written, _ := jsonrpc.Marshal(found) // strings, numbers and times
+		end := outcome{attempt: a, name: "ok", size: len(written), digest: sum("library", written), removed: removed}
+		if most := c.now.Limits.ResultHard; len(written) > most {
+			err = tool.Errorf(tool.TooLarge, "the result has %d bytes, the maximum is %d", len(written), most).
+				Try("use tools to read a part of it")
+		} else if failed := c.record(ctx, observe, end); failed != nil {
+			return LibraryResult{}, failed
+		} else {
+			return found, nil
+		}
+	}
+	known := tool.AsError(err)
+	if failed := c.record(ctx, observe,
+		outcome{attempt: a, name: string(known.Kind), kind: known.Kind, err: known}); failed != nil {
+		known = failed
+	}
+	shown := *known
+	shown.What, shown.Next = s.scrub.Text(known.What), s.scrub.Text(known.Next)
+	return LibraryResult{}, &shown
+}
+
+// queryLibrary runs all steps of a library request: limits, policy, the library.
+func (c *call) queryLibrary(ctx context.Context, q LibraryRequest) (a attempt, found LibraryResult, err error) {
+	release, err := c.admit(ctx)
+	a.waited = time.Since(c.start)
+	if err != nil {
+		return a, found, err
+	}
+	defer release()
 	defer func() {
 		if r := recover(); r != nil {
-			_ = s.panicked("the library", r) // is in the log
-			t, ok = tool.Tool{}, false
+			found, err = LibraryResult{}, c.server.panicked("the library", r)
 		}
 	}()
+	if ctx.Err() != nil { // cancelled while it waited
+		return a, found, context.Cause(ctx)
+	}
+	a.args = sum(c.Tool, c.Args)
+	if err := q.check(c.now.Limits.Args); err != nil {
+		return a, found, err
+	}
+	if a.tool, a.verdict, a.found, err = c.permit(q); err != nil {
+		return a, found, err
+	}
+	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
+	err = limited(ctx, c.now.Limits.Timeout, "it", func(ctx context.Context) (err error) {
+		found, err = c.callLibrary(ctx, q)
+		return err
+	})
+	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.NotFound {
+		err = c.notFoundError(q) // in the same words as for what is forbidden
+	}
+	return a, found, err
+}
+
+// permit checks the policy of the tool that governs the item. Every caller may
+// list: a list holds only the items that the caller may read.
+func (c *call) permit(q LibraryRequest) (governor tool.Tool, verdict policy.Verdict, found bool, err error) {
+	if c.server.Library == nil {
+		return governor, policy.Deny, false,
+			tool.Errorf(tool.Unavailable, "there are no resources and no prompts here").Try("use tools")
+	}
+	if q.Ref == (Ref{}) {
+		return governor, policy.Allow, false, nil
+	}
+	if t, ok := c.server.governingTool(q.Ref); ok {
+		governor, verdict = t, c.now.Policy.Verdict(c.subject(), t.Spec.Name)
+	}
+	if verdict != policy.Allow {
+		return governor, verdict, false, c.notFoundError(q)
+	}
+	return governor, verdict, true, nil
+}
+
+// governingTool returns the tool whose policy decides about ref, if there is one.
+func (s *Server) governingTool(ref Ref) (t tool.Tool, ok bool) {
 	if s.Library == nil {
 		return t, false
 	}
-	if name := s.Library.Tool(ref); name != "" {
-		return s.Config.Tools.Lookup(name)
+	return s.Config.Tools.Lookup(s.Library.Tool(ref))
+}
+
+// mayRead reports whether a caller may see what ref names.
+func (s *Server) mayRead(now *settings, subject policy.Subject, ref Ref) bool {
+	t, ok := s.governingTool(ref)
+	return ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow
+}
+
+// notFoundError returns the error for an item that does not exist or that this
+// caller may not see.
+func (c *call) notFoundError(q LibraryRequest) error {
+	what, name, lists := "resource", q.Ref.URI, "resources/list and resources/templates/list"
+	switch {
+	case q.Ref.Prompt != "":
+		what, name, lists = "prompt", q.Ref.Prompt, "prompts/list"
+	case q.Method == mcp.MethodCompletionComplete:
+		what, lists = "resource template", "resources/templates/list"
 	}
-	return t, false
+	return tool.Errorf(tool.NotFound, "there is no %s %q here", what,
+		text.Clip(c.server.scrub.Text(name), jsonrpc.MaxQuoted)).Try("call %s to see what there is", lists)
+}
+
+// kind returns the kind of the request for the audit log.
+func (q LibraryRequest) kind() string {
+	if q.Method == mcp.MethodCompletionComplete {
+		return "completion"
+	}
+	if strings.HasPrefix(string(q.Method), "prompts/") {
+		return "prompt"
+	}
+	return "resource"
+}
+
+// arguments returns the parameters as JSON, for the audit log.
+func (q LibraryRequest) arguments() []byte {
+	written, _ := jsonrpc.Marshal(map[string]any{ // strings
+		"about": q.Ref, "arguments": q.Args, "complete": q.Completion.Name, "value": q.Completion.Value,
+	})
+	return written
+}
+
+// check returns an error for parameters that are invalid for every library.
+func (q LibraryRequest) check(l tool.Limits) error {
+	switch q.Method {
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+		if !validURI(q.Ref.URI) {
+			return tool.Errorf(tool.Invalid,
+				"params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
+				Try("call resources/list to see some")
+		}
+	case mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
+		if name := q.Ref.URI + q.Ref.Prompt; name == "" || len(name) > maxURI || !utf8.ValidString(name) {
+			return tool.Errorf(tool.Invalid,
+				"the name of the prompt, or the URI of the template, is missing or has more than %d bytes", maxURI).
+				Try("call prompts/list or resources/templates/list to see what there is")
+		}
+	}
+	if q.Method == mcp.MethodCompletionComplete && q.Completion.Name == "" {
+		return tool.Errorf(tool.Invalid, "params.argument.name is missing").
+			Try("name the argument that is to be completed")
+	}
+	for _, given := range []map[string]string{q.Args, q.Completion.Given, {q.Completion.Name: q.Completion.Value}} {
+		if len(given) > l.Params {
+			return tool.Errorf(tool.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).
+				Try("give fewer")
+		}
+		for name, value := range given {
+			if len(name) > jsonrpc.MaxQuoted || len(value) > l.Text {
+				return tool.Errorf(tool.Invalid, "the argument %q is too long", text.Clip(name, jsonrpc.MaxQuoted)).
+					Try("its name may have %d bytes and its value %d", jsonrpc.MaxQuoted, l.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// validURI reports whether uri can be the URI of a resource: a scheme and a path
+// without hidden characters.
+func validURI(uri string) bool {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	return ok && rest != "" && len(uri) <= maxURI && utf8.ValidString(uri) && !strings.ContainsFunc(uri, tool.Hidden) &&
+		scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// callLibrary calls the library, and removes the items that the caller may not see.
+func (c *call) callLibrary(ctx context.Context, q LibraryRequest) (found LibraryResult, err error) {
+	lib := c.server.Library
+	may := func(ref Ref) bool { return c.server.mayRead(c.now, c.subject(), ref) }
+	switch q.Method {
+	case mcp.MethodResourcesList:
+		found.Resources, err = lib.Resources(ctx, c.Caller)
+		found.Resources = keepIf(found.Resources, func(r tool.Resource) bool { return may(Ref{URI: r.URI}) })
+	case mcp.MethodResourcesTemplatesList:
+		found.Templates = keepIf(lib.Templates(), func(t tool.Template) bool { return may(Ref{URI: t.URI}) })
+	case mcp.MethodResourcesRead:
+		found.Parts, err = lib.Read(ctx, c.Caller, q.Ref.URI)
+	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+		err = q.Subscribe()
+	case mcp.MethodPromptsList:
+		found.Prompts, err = lib.Prompts(ctx, c.Caller)
+		found.Prompts = keepIf(found.Prompts, func(p tool.Prompt) bool { return may(Ref{Prompt: p.Name}) })
+	case mcp.MethodPromptsGet:
+		found.Filled, err = lib.Prompt(ctx, c.Caller, q.Ref.Prompt, q.Args)
+	case mcp.MethodCompletionComplete:
+		if q.Ref.Prompt == "" &&
+			!slices.ContainsFunc(lib.Templates(), func(t tool.Template) bool { return t.URI == q.Ref.URI }) {
+			return found, c.notFoundError(q)
+		}
+		found.Values, found.More, err = lib.Complete(ctx, c.Caller, q.Completion)
+		if len(found.Values) > maxCompletions {
+			found.Values, found.More = found.Values[:maxCompletions], true
+		}
+	}
+	return found, err
+}
+
+// keepIf returns a new list of the elements for which ok returns true.
+func keepIf[T any](list []T, ok func(T) bool) []T {
+	kept := make([]T, 0, len(list))
+	for _, one := range list {
+		if ok(one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// scrubLibraryResult returns f without credentials, and how many were removed from
+// what was read.
+func (s *Server) scrubLibraryResult(f LibraryResult) (clean LibraryResult, removed map[string]int) {
+	r := redactor{scrub: s.scrub}
+	clean = LibraryResult{
+		Resources: scrubList(s, f.Resources), Templates: scrubList(s, f.Templates), Prompts: scrubList(s, f.Prompts),
+		Values: scrubList(s, f.Values), More: f.More, Parts: r.parts(f.Parts),
+	}
+	clean.Filled.Description = r.text(f.Filled.Description)
+	for _, m := range f.Filled.Messages {
+		clean.Filled.Messages = append(clean.Filled.Messages,
+			tool.Message{Assistant: m.Assistant, Part: r.parts([]tool.Part{m.Part})[0]})
+	}
+	return clean, r.removed
+}
+
+// scrubList returns a list without credentials in any of its texts.
+func scrubList[T any](s *Server, list []T) (clean []T) {
+	written, err := json.Marshal(list)
+	if err != nil || json.Unmarshal(s.scrub.JSON(written), &clean) != nil { // strings, numbers and times
+		return nil
+	}
+	return clean
+}
+
+func (r *redactor) parts(parts []tool.Part) []tool.Part {
+	parts = r.result(tool.Result{Parts: parts}).Parts
+	for i := range parts {
+		parts[i].MIME = r.text(parts[i].MIME)
+	}
+	return parts
+}
+
+// libraryParams are the params of all requests about the library.
+type libraryParams struct {
+	URI       string            `json:"uri"`
+	Name      string            `json:"name"`
+	Cursor    string            `json:"cursor"`
+	Arguments map[string]string `json:"arguments"`
+	Ref       struct {
+		Type string `json:"type"`
+		URI  string `json:"uri"`
+		Name string `json:"name"`
+	} `json:"ref"`
+	Argument struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"argument"`
+	Context struct {
+		Arguments map[string]string `json:"arguments"`
+	} `json:"context"`
+}
+
+// serveLibrary answers requests about resources, prompts and completions.
+func (x *rpcRequest) serveLibrary(ctx context.Context) []byte {
+	m, s := x.msg, x.session.server
+	q := LibraryRequest{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
+	if wrong := q.parseParams(m.Params); wrong != nil {
+		return s.refusal(m.ID, wrong)
+	}
+	q.Subscribe = func() error {
+		return x.session.subscribe(q.Ref.URI, q.Method == mcp.MethodResourcesSubscribe)
+	}
+	found, err := s.QueryLibrary(ctx, q)
+	if err != nil {
+		return s.refusal(m.ID, q.rpcError(tool.AsError(err), m.Modern()))
+	}
+	return jsonrpc.Respond(m.ID, `,"result":`, s.writeLibraryResult(q, found, m.Modern()))
+}
+
+// parseParams reads the params of a request.
+func (q *LibraryRequest) parseParams(params []byte) *jsonrpc.Error {
+	var given libraryParams
+	if len(params) > 0 {
+		if err := json.Unmarshal(params, &given); err != nil {
+			field := "params"
+			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+				field += "." + wrong.Field
+			}
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has the wrong type for %s",
+				text.Clip(field, jsonrpc.MaxQuoted), q.Method)
+		}
+	}
+	switch q.Method {
+	case mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList, mcp.MethodPromptsList:
+		if given.Cursor != "" {
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has one page; call it without a cursor", q.Method)
+		}
+	case mcp.MethodPromptsGet:
+		q.Ref.Prompt, q.Args = given.Name, given.Arguments
+	case mcp.MethodCompletionComplete:
+		switch given.Ref.Type {
+		case "ref/prompt":
+			q.Ref.Prompt = given.Ref.Name
+		case "ref/resource":
+			q.Ref.URI = given.Ref.URI
+		default:
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.ref.type must be "ref/prompt" or "ref/resource"`)
+		}
+		q.Completion = CompletionRequest{Of: q.Ref, Name: given.Argument.Name, Value: given.Argument.Value,
+			Given: given.Context.Arguments}
+	default:
+		q.Ref.URI = given.URI
+	}
+	return nil
+}
+
+// rpcError returns err as a JSON-RPC error.
+func (q LibraryRequest) rpcError(err *tool.Error, modern bool) *jsonrpc.Error {
+	f := jsonrpc.Errorf(mcp.INTERNAL_ERROR, "%s", err.Error())
+	switch err.Kind {
+	case tool.NotFound:
+		f.Code = mcp.INVALID_PARAMS
+		if q.Ref.URI == "" || q.Method == mcp.MethodCompletionComplete {
+			break
+		}
+		f.Data = map[string]string{"uri": text.Clip(q.Ref.URI, maxURI)} // which one, for clients that read several
+		if !modern {
+			f.Code = mcp.RESOURCE_NOT_FOUND
+		}
+	case tool.Invalid, tool.Refused, tool.Conflict, tool.TooLarge:
+		f.Code = mcp.INVALID_PARAMS
+	case tool.Busy:
+		f.Code = codeBusy
+	}
+	return f
+}
+
+// writeLibraryResult writes a result as JSON, for a client of either era.
+func (s *Server) writeLibraryResult(q LibraryRequest, f LibraryResult, modern bool) []byte {
+	body, stamp := map[string]any{}, s.resultStamp
+	switch q.Method {
+	case mcp.MethodResourcesList:
+		body["resources"], stamp = f.Resources, s.listStamp
+	case mcp.MethodResourcesTemplatesList:
+		body["resourceTemplates"], stamp = f.Templates, s.listStamp
+	case mcp.MethodPromptsList:
+		body["prompts"], stamp = f.Prompts, s.listStamp
+	case mcp.MethodResourcesRead:
+		uri := s.scrub.Text(q.Ref.URI)
+		all := make([]any, len(f.Parts)) // [] and not null
+		for i, p := range f.Parts {
+			all[i] = resourceContents(p, uri)
+		}
+		body["contents"], stamp = all, s.readStamp
+	case mcp.MethodPromptsGet:
+		all := make([]any, len(f.Filled.Messages))
+		for i, m := range f.Filled.Messages {
+			all[i] = map[string]any{"role": role(m), "content": json.RawMessage(appendPart(nil, m.Part))}
+		}
+		body["messages"] = all
+		if f.Filled.Description != "" {
+			body["description"] = f.Filled.Description
+		}
+	case mcp.MethodCompletionComplete:
+		body["completion"] = map[string]any{"values": append([]string{}, f.Values...), "hasMore": f.More}
+	}
+	written, err := jsonrpc.Marshal(body)
+	if err != nil { // strings, numbers and what appendPart has written
+		return []byte("{}")
+	}
+	if !modern {
+		return written
+	}
+	if written = written[:len(written)-1]; len(written) == 1 { // nothing but the brace
+		stamp = stamp[1:]
+	}
+	return append(written, stamp...)
+}
+
+func role(m tool.Message) string {
+	if m.Assistant {
+		return "assistant"
+	}
+	return "user"
+}
+
+// resourceContents returns a part of a resource as the protocol shows it. An empty
+// text has a text member too.
+func resourceContents(p tool.Part, uri string) map[string]any {
+	contents := map[string]any{"uri": uri}
+	if p.URI != "" {
+		contents["uri"] = p.URI
+	}
+	if p.MIME != "" {
+		contents["mimeType"] = p.MIME
+	}
+	if p.Data != nil {
+		contents["blob"] = p.Data
+	} else {
+		contents["text"] = p.Text
+	}
+	return contents
 }

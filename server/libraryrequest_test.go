@@ -42,8 +42,7 @@ func questions() map[mcp.MCPMethod]LibraryRequest {
 func TestEveryInquiryIsWrittenDown(t *testing.T) {
 	b := withLibrary(t, testShelf(), func(c *Config) { c.Settings.AuditArgs = true })
 	for method, q := range questions() {
-		found, err := b.QueryLibrary(t.Context(), q)
-		if err != nil {
+		if _, err := b.QueryLibrary(t.Context(), q); err != nil {
 			t.Errorf("%s: %v", method, err)
 			continue
 		}
@@ -67,8 +66,8 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 			e.Phase == audit.Intent || !strings.Contains(e.ArgsShape, q.Ref.URI) {
 			t.Errorf("%s is written down as %+v", method, e)
 		}
-		if want := found.size(); e.Bytes != int64(want) || want == 0 {
-			t.Errorf("%s: %d bytes are written down, there are %d", method, e.Bytes, want)
+		if e.Bytes == 0 {
+			t.Errorf("%s: no bytes are recorded", method)
 		}
 	}
 	refused := inquiry(mcp.MethodResourcesRead, Ref{URI: "secret:///plan"})
@@ -95,15 +94,15 @@ func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
 	key := plantedKey()
 	lib := testShelf()
 	lib.items = map[string][]item{"": {{
-		Resource{URI: "memory:///" + key, Name: key, Title: key, Description: key, MIME: "text/" + key},
+		tool.Resource{URI: "memory:///" + key, Name: key, Title: key, Description: key, MIME: "text/" + key},
 		[]tool.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key},
 			{Data: []byte(key), MIME: "text/plain"}},
 	}}}
-	lib.templates = []Template{{URI: "memory:///{path}", Name: key, Title: key, Description: key, MIME: key}}
+	lib.templates = []tool.Template{{URI: "memory:///{path}", Name: key, Title: key, Description: key, MIME: key}}
 	one := greeting(key)
-	one.Title, one.Description, one.Arguments = key, key, []Argument{{Name: key, Title: key, Description: key}}
-	one.fill = func(map[string]string) FilledPrompt {
-		return FilledPrompt{Description: key, Messages: []Message{{Part: tool.Part{Text: key}},
+	one.Title, one.Description, one.Arguments = key, key, []tool.Argument{{Name: key, Description: key}}
+	one.fill = func(map[string]string) tool.FilledPrompt {
+		return tool.FilledPrompt{Description: key, Messages: []tool.Message{{Part: tool.Part{Text: key}},
 			{Part: tool.Part{URI: "x:" + key, Name: key}}}}
 	}
 	lib.scripts = map[string][]script{"": {one}}
@@ -119,7 +118,6 @@ func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
 				`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":""}`},
 			{"completion/complete", `"ref":{"type":"ref/prompt","name":"` + key +
 				`"},"argument":{"name":"path","value":"` + key + `"}`},
-			{"resources/list", `"cursor":"` + key + `"`},
 		} {
 			result, failed := ask(test.method, test.params)
 			whole := plain(t, result) + plain(t, failed)
@@ -153,36 +151,22 @@ func TestTheLibraryIsBounded(t *testing.T) {
 	b := withLibrary(t, lib)
 	most := b.settings().Limits.ResultHard
 	lib.dynamic = func(context.Context, string) ([]tool.Part, error) {
-		return []tool.Part{
-			{Text: strings.Repeat("ä", most/4)}, {Text: strings.Repeat("ü", most), MIME: "text/plain"},
-			{Data: make([]byte, most), MIME: "image/png"}, {Text: "x"},
-		}, nil
+		return []tool.Part{{Data: make([]byte, most), MIME: "image/png"}}, nil
 	}
-	found, err := b.QueryLibrary(t.Context(), inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///long"}))
-	if err != nil || found.size() > most+500 || !strings.Contains(found.Parts[1].Text, "bytes left out") ||
-		strings.Contains(found.Parts[1].Text, "\uFFFD") ||
-		found.Parts[2].Data != nil || !strings.Contains(found.Parts[2].Text, "image/png of") {
-		t.Errorf("%d bytes of %d: %v", found.size(), most, err)
-	}
-	lib.page = 10_000
-	long := strings.Repeat("n", 5000)
-	lib.items = map[string][]item{"": {{Resource: Resource{URI: "memory:///x", Name: long, Title: long,
-		Description: long}}, {Resource: Resource{URI: "memory:" + long}}}}
 	for i := range 1000 {
-		lib.put("", fmt.Sprintf("memory:///%d", i), long)
+		lib.put("", fmt.Sprintf("memory:///%d", i), "text")
 	}
-	found, err = b.QueryLibrary(t.Context(), inquiry(mcp.MethodResourcesList, Ref{}))
-	if err != nil || found.size() > most+500 || len(found.Resources) < 10 ||
-		len(found.Resources[0].Description) > maxDocShown+3 || len(found.Resources[0].Name) > maxNameShown+3 {
-		t.Errorf("a list of %d things in %d bytes: %v", len(found.Resources), found.size(), err)
-	}
-	found, err = b.QueryLibrary(t.Context(), questions()[mcp.MethodCompletionComplete])
-	if err != nil || len(found.Values) > 0 { // nothing of u is left
-		t.Errorf("it completes to %d, %v", len(found.Values), err)
+	for _, q := range []LibraryRequest{
+		inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///long"}), inquiry(mcp.MethodResourcesList, Ref{}),
+	} {
+		found, err := b.QueryLibrary(t.Context(), q)
+		if e := tool.AsError(err); e == nil || e.Kind != tool.TooLarge || len(found.Parts)+len(found.Resources) > 0 {
+			t.Errorf("%s: %v, %v", q.Method, found, err)
+		}
 	}
 	q := questions()[mcp.MethodCompletionComplete]
 	q.Completion.Value = ""
-	if found, err = b.QueryLibrary(t.Context(), q); err != nil || len(found.Values) != maxCompletions || !found.More {
+	if found, err := b.QueryLibrary(t.Context(), q); err != nil || len(found.Values) != maxCompletions || !found.More {
 		t.Errorf("it completes to %d, %v", len(found.Values), err)
 	}
 }
@@ -258,70 +242,19 @@ func TestInquiriesAreLimited(t *testing.T) {
 	}
 }
 
-// fragile breaks wherever it can.
-type fragile struct{ *shelf }
-
-func (fragile) Tool(Ref) string { panic("not today") }
-func (fragile) Tools() []string { panic("not today") }
-
-func TestABrokenLibraryBreaksNothingElse(t *testing.T) {
-	b := withLibrary(t, fragile{testShelf()})
-	w := dial(t, b)
-	w.send(handshake("2025-11-25", "{}")...)
-	w.next()
-	b.Changed(Change{})
-	b.Changed(Change{Ref: Ref{URI: "memory:///x"}})
-	if err := b.Apply(b.settings().Settings); err != nil {
-		t.Error(err)
-	}
-	for method, q := range questions() {
-		if found, err := b.QueryLibrary(t.Context(), q); err == nil && len(found.Resources)+len(found.Templates)+
-			len(found.Prompts) > 0 {
-			t.Errorf("%s found %v", method, found)
-		}
-	}
-	w.send(callLine("1", "echo", `{"text":"x"}`))
-	if r := read(t, w.next()); r.text() != "x0" {
-		t.Errorf("the next call got %+v", r)
-	}
-}
-
-func TestCursorsHoldNoSecrets(t *testing.T) {
-	for _, place := range []string{plantedKey(), strings.Repeat("x", MaxCursor+1)} {
-		lib := placed{testShelf(), place}
-		b := withLibrary(t, lib)
-		if found, err := b.QueryLibrary(t.Context(),
-			inquiry(mcp.MethodResourcesList, Ref{})); tool.AsError(err) == nil ||
-			tool.AsError(err).Kind != tool.Internal {
-			t.Errorf("the cursor %.10s got out as %q, %v", place, found.Next, err)
-		}
-	}
-}
-
-// placed always returns the same cursor.
-type placed struct {
-	*shelf
-	next string
-}
-
-func (p placed) Resources(context.Context, tool.Caller, string) ([]Resource, string, error) {
-	return []Resource{{URI: "memory:///x"}}, p.next, nil
-}
-
-// FuzzConsult asks for whatever: the library never sees a URI or a place that
-// is none, and whatever comes back is one JSON document without the key.
+// FuzzConsult asks for anything: the library never sees a URI that is none, and
+// whatever comes back is one JSON document without the key.
 func FuzzConsult(f *testing.F) {
 	for _, seed := range []string{
 		"memory:///u/tea.md", "memory:", ":", "", "a b:c", "memory:///\x00", "memory:///\xff",
 		"memory:///../../etc/passwd", "memory:///%2e%2e/%00", "file:///AGENTS.md",
-		"memory:///{path}", "greet-u", "cmVzb3VyY2VzL2xpc3QgMg", "cHJvbXB0cy9saXN0IDE", "cmVzb3VyY2VzL2xpc3QgLTE",
-		"cmVzb3VyY2VzL2xpc3Qg/w==", "MEMORY:///x", strings.Repeat("x:", 2000),
+		"memory:///{path}", "greet-u", "MEMORY:///x", strings.Repeat("x:", 2000),
 	} {
-		f.Add(seed, seed, "x")
+		f.Add(seed, "x")
 	}
 	lib := &wary{testShelf(), f}
 	b := withLibrary(f, lib)
-	f.Fuzz(func(t *testing.T, name, cursor, value string) {
+	f.Fuzz(func(t *testing.T, name, value string) {
 		for _, q := range questions() {
 			if q.Ref.URI != "" {
 				q.Ref.URI = name
@@ -329,8 +262,8 @@ func FuzzConsult(f *testing.F) {
 			if q.Ref.Prompt != "" {
 				q.Ref.Prompt = name
 			}
-			q.Cursor, q.Completion, q.Args = cursor, CompletionRequest{Of: q.Ref, Name: "path", Value: value},
-				map[string]string{"whom": value}
+			q.Completion = CompletionRequest{Of: q.Ref, Name: "path", Value: value}
+			q.Args = map[string]string{"whom": value}
 			found, err := b.QueryLibrary(t.Context(), q)
 			if err != nil {
 				if known := tool.AsError(err); known.Kind == tool.Internal || known.Next == "" {
@@ -354,13 +287,6 @@ func isObject(written []byte) bool {
 type wary struct {
 	*shelf
 	tb testing.TB
-}
-
-func (w *wary) Resources(ctx context.Context, c tool.Caller, cursor string) ([]Resource, string, error) {
-	if len(cursor) > MaxCursor {
-		w.tb.Errorf("the library got the cursor %q", cursor)
-	}
-	return w.shelf.Resources(ctx, c, cursor)
 }
 
 func (w *wary) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -14,8 +13,7 @@ import (
 // all callers when that is "".
 type shelf struct {
 	tool      map[string]string // that governs, by the scheme of a URI; "" is that of prompts
-	templates []Template
-	page      int
+	templates []tool.Template
 	dynamic   func(ctx context.Context, uri string) ([]tool.Part, error) // for what is not there
 
 	mu      sync.Mutex
@@ -25,13 +23,13 @@ type shelf struct {
 }
 
 type item struct {
-	Resource
+	tool.Resource
 	parts []tool.Part
 }
 
 type script struct {
-	Prompt
-	fill func(args map[string]string) FilledPrompt
+	tool.Prompt
+	fill func(args map[string]string) tool.FilledPrompt
 }
 
 // testShelf has items of alice, of bob and of all callers, under three
@@ -39,13 +37,13 @@ type script struct {
 func testShelf() *shelf {
 	s := &shelf{
 		tool: map[string]string{"memory": "echo", "file": "chatty", "secret": "launch", "": "long"},
-		templates: []Template{
+		templates: []tool.Template{
 			{URI: "memory:///{path}", Name: "memory", Title: "Memory", Description: "What is remembered.",
 				MIME: "text/markdown"},
 			{URI: "file:///{name}", Name: "file", Description: "Context files."},
 			{URI: "secret:///{name}", Name: "secret"},
 		},
-		page: 2, items: map[string][]item{}, scripts: map[string][]script{},
+		items: map[string][]item{}, scripts: map[string][]script{},
 	}
 	s.put("", "file:///AGENTS.md", "be kind")
 	s.put("", "secret:///plan", "nobody knows")
@@ -61,10 +59,10 @@ func testShelf() *shelf {
 
 func greeting(name string) script {
 	return script{
-		Prompt{Name: name, Title: "Greet", Description: "Greets somebody.",
-			Arguments: []Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
-		func(args map[string]string) FilledPrompt {
-			return FilledPrompt{Description: "A greeting.", Messages: []Message{
+		tool.Prompt{Name: name, Title: "Greet", Description: "Greets somebody.",
+			Arguments: []tool.Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
+		func(args map[string]string) tool.FilledPrompt {
+			return tool.FilledPrompt{Description: "A greeting.", Messages: []tool.Message{
 				{Part: tool.Part{Text: "Greet " + args["whom"] + "!"}},
 				{Assistant: true, Part: tool.Part{Text: "Hello."}},
 			}}
@@ -75,10 +73,11 @@ func greeting(name string) script {
 func (s *shelf) put(who, uri, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.items[who] = append(s.items[who], item{
-		Resource{URI: uri, Name: uri[strings.LastIndex(uri, "/")+1:], MIME: "text/markdown", Size: int64(len(text))},
-		[]tool.Part{{Text: text, MIME: "text/markdown"}},
-	})
+	r := tool.Resource{URI: uri, Name: uri[strings.LastIndex(uri, "/")+1:], MIME: "text/markdown"}
+	if who == "" {
+		r.Size = int64(len(text))
+	}
+	s.items[who] = append(s.items[who], item{r, []tool.Part{{Text: text, MIME: "text/markdown"}}})
 }
 
 // ask records a request and returns the items of its caller.
@@ -110,24 +109,14 @@ func (s *shelf) Tool(ref Ref) string {
 	return s.tool[scheme]
 }
 
-func (s *shelf) Templates() []Template { return s.templates }
+func (s *shelf) Templates() []tool.Template { return s.templates }
 
-func (s *shelf) Resources(_ context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error) {
+func (s *shelf) Resources(_ context.Context, c tool.Caller) (list []tool.Resource, err error) {
 	mine, _ := s.ask(c, "list")
-	from := 0
-	if cursor != "" {
-		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > len(mine) {
-			return nil, "", tool.Errorf(tool.Invalid, "that is no place").Try("begin again without a cursor")
-		}
+	for _, one := range mine {
+		list = append(list, one.Resource)
 	}
-	to := min(from+s.page, len(mine))
-	for _, one := range mine[from:to] {
-		page = append(page, one.Resource)
-	}
-	if to < len(mine) {
-		next = strconv.Itoa(to)
-	}
-	return page, next, nil
+	return list, nil
 }
 
 func (s *shelf) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {
@@ -143,7 +132,7 @@ func (s *shelf) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Par
 	return nil, tool.Errorf(tool.NotFound, "the shelf has no %s", uri)
 }
 
-func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err error) {
+func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []tool.Prompt, err error) {
 	_, scripts := s.ask(c, "prompts")
 	for _, one := range scripts {
 		list = append(list, one.Prompt)
@@ -151,20 +140,21 @@ func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err er
 	return list, nil
 }
 
-func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (FilledPrompt, error) {
+func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (tool.FilledPrompt,
+	error) {
 	_, scripts := s.ask(c, "prompt "+name)
 	for _, one := range scripts {
 		if one.Name == name {
 			for _, a := range one.Arguments {
 				if a.Required && args[a.Name] == "" {
-					return FilledPrompt{}, tool.Errorf(tool.Invalid, "the argument %q is missing",
+					return tool.FilledPrompt{}, tool.Errorf(tool.Invalid, "the argument %q is missing",
 						a.Name).Try("give it")
 				}
 			}
 			return one.fill(args), nil
 		}
 	}
-	return FilledPrompt{}, tool.Errorf(tool.NotFound, "the shelf has no %s", name)
+	return tool.FilledPrompt{}, tool.Errorf(tool.NotFound, "the shelf has no %s", name)
 }
 
 func (s *shelf) Complete(_ context.Context, c tool.Caller, about CompletionRequest) (values []string, more bool,

@@ -65,12 +65,6 @@ func (s *Server) allowedLibraryTools(now *settings, subject policy.Subject) (may
 	if s.Library == nil {
 		return nil
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			_ = s.panicked("the library", r) // is in the log
-			may = nil
-		}
-	}()
 	for _, name := range s.Library.Tools() {
 		t, ok := s.Config.Tools.Lookup(name)
 		may = append(may, ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow)

@@ -2,15 +2,12 @@ package memory
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // Scheme begins the URI of each memory.
@@ -30,34 +27,16 @@ func MIME(name string) string {
 	return "text/plain"
 }
 
-// Resources lists the memories that the caller can read, by path, beginning at a cursor: "" or a next that was
-// returned before. At the end of the list, next is "". A cursor is a digest of a path, since paths can be private.
-func (m *Memory) Resources(
-	ctx context.Context, cursor string, limit int,
-) (page []workspace.SourceEntry, next string, err error) {
-	list, err := m.Files().List(ctx, ".")
-	if err != nil {
-		return nil, "", err
+// Resources lists the memories that the caller can read, by path.
+func (m *Memory) Resources(ctx context.Context) (list []tool.Resource, err error) {
+	files, err := m.Files().List(ctx, ".")
+	for _, f := range files {
+		list = append(list, tool.Resource{
+			URI: URI(f.Name), Name: f.Name, MIME: MIME(f.Name), Size: f.Size, Notes: tool.ModifiedAt(f.Modified),
+		})
 	}
-	slices.SortFunc(list, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
-	if cursor != "" {
-		last := slices.IndexFunc(list, func(f workspace.SourceEntry) bool { return cursorAfter(f.Name) == cursor })
-		if last < 0 {
-			return nil, "", tool.Errorf(tool.Invalid, "the list has changed since the cursor was made").
-				Try("start again without a cursor")
-		}
-		list = list[last+1:]
-	}
-	if len(list) > limit {
-		return list[:limit], cursorAfter(list[limit-1].Name), nil
-	}
-	return list, "", nil
-}
-
-// cursorAfter returns the cursor after a memory, which does not reveal its path.
-func cursorAfter(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:12])
+	slices.SortFunc(list, func(a, b tool.Resource) int { return strings.Compare(a.Name, b.Name) })
+	return list, err
 }
 
 // Resource returns the memory with a URI.

@@ -55,10 +55,10 @@ func FuzzPaths(f *testing.F) {
 			}
 		}
 		for _, uri := range []string{path, "skill://forms/" + path, "skill://" + path} {
-			data, _, err := b.Resource(b.ctx, uri)
+			part, err := b.Resource(b.ctx, uri)
 			allowed := strings.HasPrefix(uri, "skill://theirs/")
-			if err == nil && strings.Contains(string(data), canary) && !allowed {
-				t.Errorf("%q: %q", uri, data)
+			if err == nil && strings.Contains(part.Text+string(part.Data), canary) && !allowed {
+				t.Errorf("%q: %+v", uri, part)
 			}
 		}
 		if data, _, err := b.served.Read(b.ctx, path); err == nil && strings.Contains(string(data), canary) {

@@ -189,8 +189,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		"skill://good": tool.NotFound, "file:///etc/passwd": tool.NotFound, "skill://good//etc/passwd": tool.NotFound, "skill://none/SKILL.md": tool.NotFound,
 		"skill://good/%00": tool.NotFound, "skill://good/.env": tool.NotFound, "skill://good/scripts": tool.NotFound,
 	} {
-		if data, _, err := b.Resource(b.ctx, uri); kind(err) != want || want == "" && len(data) == 0 {
-			t.Errorf("%s: %q, %v", uri, data, err)
+		if part, err := b.Resource(b.ctx, uri); kind(err) != want || want == "" && len(part.Text) == 0 {
+			t.Errorf("%s: %+v, %v", uri, part, err)
 		}
 	}
 }
@@ -203,29 +203,30 @@ func TestPrompts(t *testing.T) {
 	put(t, b.ws+"/skills/args/SKILL.md", "---\nname: args\ndescription: d\narguments: [{name: file, required: true}, mode]\n---\nbody\n")
 	put(t, b.ws+"/skills/broken/SKILL.md", "none")
 	var names []string
-	for after, more := "", true; more; {
-		list, next, err := b.Prompts(b.ctx, after, 3)
-		if err != nil || len(list) == 0 {
-			t.Fatal(list, err)
-		}
-		for _, p := range list {
-			names = append(names, p.Name)
-		}
-		after, more = names[len(names)-1], next
+	list, err := b.Prompts(b.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		names = append(names, p.Name)
 	}
 	if !slices.Equal(names, []string{"args", "p0", "p1", "p2", "p3", "p4", "p5", "p6"}) {
 		t.Errorf("%q", names)
 	}
-	if _, _, err := b.Prompt(b.ctx, "args", map[string]string{"mode": "x"}); kind(err) != tool.Invalid {
+	if _, err := b.Prompt(b.ctx, "args", map[string]string{"mode": "x"}); kind(err) != tool.Invalid {
 		t.Errorf("without a required argument: %v", err)
 	}
-	got, about, err := b.Prompt(b.ctx, "args", map[string]string{"file": "a.pdf", "strange": "y"})
-	complete := strings.Contains(got, "file: a.pdf") && strings.Contains(got, "body")
-	if err != nil || about != "d" || !complete || strings.Contains(got, "strange") {
-		t.Errorf("%q %q, %v", got, about, err)
+	filled, err := b.Prompt(b.ctx, "args", map[string]string{"file": "a.pdf", "strange": "y"})
+	if err != nil || len(filled.Messages) != 1 {
+		t.Fatalf("%+v, %v", filled, err)
 	}
-	resources, more, err := b.Resources(b.ctx, "p4", 5)
-	if len(resources) != 2 || more || err != nil || resources[0].URI != "skill://p5/SKILL.md" {
+	got := filled.Messages[0].Part.Text
+	complete := strings.Contains(got, "file: a.pdf") && strings.Contains(got, "body")
+	if filled.Description != "d" || !complete || strings.Contains(got, "strange") {
+		t.Errorf("%+v", filled)
+	}
+	resources, err := b.Resources(b.ctx)
+	if len(resources) != 8 || err != nil || resources[6].URI != "skill://p5/SKILL.md" {
 		t.Errorf("%+v, %v", resources, err)
 	}
 	if list, err := b.Complete(b.ctx, "p", 4); len(list) != 4 || err != nil {

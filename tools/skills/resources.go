@@ -11,55 +11,43 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-// A Prompt is a skill that a person can select in a client.
-type Prompt struct {
-	Name        string
-	Description string
-	Arguments   []skill.Argument
-}
-
-// Prompts lists the skills that the caller sees, by name, beginning after one.
-func (l *Library) Prompts(ctx context.Context, after string, limit int) (list []Prompt, more bool, err error) {
+// Prompts lists the skills that the caller sees, by name. A person can select them in a client.
+func (l *Library) Prompts(ctx context.Context) (list []tool.Prompt, err error) {
 	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
 		for _, i := range v.sorted() {
-			switch {
-			case i.slug <= after || i.problem != "":
-			case len(list) == limit:
-				more = true
-				return nil
-			default:
-				list = append(list, Prompt{i.slug, i.meta.Description, promptArguments(i.meta)})
+			if i.problem == "" {
+				list = append(list, tool.Prompt{
+					Name: i.slug, Description: i.meta.Description, Arguments: promptArguments(i.meta),
+				})
 			}
 		}
 		return nil
 	})
-	return list, more, err
+	return list, err
 }
 
 // promptArguments returns the arguments that a skill declares, or one for any text.
-func promptArguments(m skill.Meta) []skill.Argument {
+func promptArguments(m skill.Meta) []tool.Argument {
 	if len(m.Arguments) > 0 {
 		return m.Arguments
 	}
-	return []skill.Argument{{Name: "args", Description: "what to work on"}}
+	return []tool.Argument{{Name: "args", Description: "what to work on"}}
 }
 
 // Prompt returns the text for a model after a person has selected a skill.
-func (l *Library) Prompt(
-	ctx context.Context, name string, args map[string]string,
-) (prompt, description string, err error) {
+func (l *Library) Prompt(ctx context.Context, name string, args map[string]string) (p tool.FilledPrompt, err error) {
 	i, err := l.find(ctx, name, 0)
 	if err != nil {
-		return "", "", err
+		return p, err
 	}
 	for _, a := range i.meta.Arguments {
 		if a.Required && args[a.Name] == "" {
-			return "", "", tool.Errorf(tool.Invalid, "skill %s needs the argument %q", i.slug, a.Name).Try("send it")
+			return p, tool.Errorf(tool.Invalid, "skill %s needs the argument %q", i.slug, a.Name).Try("send it")
 		}
 	}
 	s, err := l.Use(ctx, name, 0)
 	if err != nil {
-		return "", "", err
+		return p, err
 	}
 	var given strings.Builder
 	for _, a := range promptArguments(s.Meta) {
@@ -67,14 +55,9 @@ func (l *Library) Prompt(
 			given.WriteString(a.Name + ": " + value + "\n")
 		}
 	}
-	return s.format(strings.TrimSpace(given.String())), s.Meta.Description, nil
-}
-
-// A Resource is a SKILL.md.
-type Resource struct {
-	URI         string // skill://NAME/SKILL.md
-	Name        string
-	Description string
+	text := s.format(strings.TrimSpace(given.String()))
+	message := tool.Message{Part: tool.Part{Text: text}}
+	return tool.FilledPrompt{Description: s.Meta.Description, Messages: []tool.Message{message}}, nil
 }
 
 // Scheme begins the URI of each file of a skill.
@@ -83,41 +66,46 @@ const Scheme = "skill://"
 // URI returns the URI of the SKILL.md of a skill.
 func URI(name string) string { return Scheme + name + "/" + skill.Main }
 
-// Resources lists SKILL.md of the skills that the caller sees, by name, beginning after one. Other files are read by
-// the template skill://{name}/{+path}.
-func (l *Library) Resources(ctx context.Context, after string, limit int) (list []Resource, more bool, err error) {
-	prompts, more, err := l.Prompts(ctx, after, limit)
+// Resources lists SKILL.md of the skills that the caller sees, by name. Other files are read by the template
+// skill://{name}/{+path}.
+func (l *Library) Resources(ctx context.Context) (list []tool.Resource, err error) {
+	prompts, err := l.Prompts(ctx)
 	for _, p := range prompts {
-		list = append(list, Resource{URI: URI(p.Name), Name: p.Name, Description: p.Description})
+		list = append(list, tool.Resource{
+			URI: URI(p.Name), Name: p.Name, Description: p.Description, MIME: "text/markdown",
+		})
 	}
-	return list, more, err
+	return list, err
 }
 
 // maxResource is the size of the largest file that is sent as a resource. The file tools read larger ones.
 const maxResource = 1 << 20
 
-// Resource returns a file of a skill by its URI, and whether it is text.
-func (l *Library) Resource(ctx context.Context, uri string) (data []byte, isText bool, err error) {
+// Resource returns a file of a skill by its URI.
+func (l *Library) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	rest, ok := strings.CutPrefix(uri, Scheme)
 	name, file, hasFile := strings.Cut(rest, "/")
-	file, err = url.PathUnescape(file)
+	file, err := url.PathUnescape(file)
 	if !ok || !hasFile || err != nil || !skill.ValidSlug(name) || !isLocal(file) || skill.IsJunk(file) {
-		return nil, false, tool.Errorf(tool.NotFound, "%.200q is not a file of a skill", uri).
+		return tool.Part{}, tool.Errorf(tool.NotFound, "%.200q is not a file of a skill", uri).
 			Try("send a URI such as skill://pdf-forms/%s", skill.Main)
 	}
 	i, err := l.find(ctx, name, 0)
 	if err != nil {
-		return nil, false, err
+		return tool.Part{}, err
 	}
-	data, err = l.read(ctx, i, file, maxResource)
+	data, err := l.read(ctx, i, file, maxResource)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
+			return tool.Part{}, context.Cause(ctx)
 		}
-		return nil, false, tool.Errorf(tool.NotFound, "skill %s has no readable file %q", name, file).Because(err).
+		return tool.Part{}, tool.Errorf(tool.NotFound, "skill %s has no readable file %q", name, file).Because(err).
 			Try("use_skill lists its files")
 	}
-	return data, skill.IsText(data), nil
+	if skill.IsText(data) {
+		return tool.Part{URI: uri, Text: string(data), MIME: "text/plain"}, nil
+	}
+	return tool.Part{URI: uri, Data: data, MIME: "application/octet-stream"}, nil
 }
 
 // isLocal reports whether a path stays in its directory, on every system.

@@ -25,7 +25,7 @@ func TestFormatSkill(t *testing.T) {
 		Name: "forms", Source: "published", Version: 3, Author: "a/u", Dir: "skills/forms@3",
 		Created: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
 		Meta: skill.Meta{
-			Tools: []string{"Read"}, Arguments: []skill.Argument{{Name: "file", Description: "which", Required: true}},
+			Tools: []string{"Read"}, Arguments: []tool.Argument{{Name: "file", Description: "which", Required: true}},
 		},
 		Instructions: "\nrun {baseDir}/a.py\n[its files are in /etc]\n\u202eback\n",
 		Files:        []skill.File{{Path: "a\nb.py", Size: 2048}},

@@ -174,7 +174,7 @@ func (s Skill) formatFiles() string {
 	return b.String()
 }
 
-func formatArguments(list []skill.Argument) string {
+func formatArguments(list []tool.Argument) string {
 	var b strings.Builder
 	for _, a := range list {
 		b.WriteString("- " + oneLine(a.Name))

@@ -136,7 +136,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 		{as("", "ann"), 0, "", "", 0},
 	} {
 		caller := tool.CallerFrom(c.ctx)
-		page, _, err := lib.Resources(c.ctx, caller, "")
+		page, err := lib.Resources(c.ctx, caller)
 		if err != nil || len(page) != c.uris {
 			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
 		}

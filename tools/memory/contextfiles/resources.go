@@ -16,6 +16,18 @@ const Scheme = "context:///"
 // URI returns the URI of a context file.
 func URI(name string) string { return Scheme + name }
 
+// Resources lists the caller's context files.
+func (f *Files) Resources(ctx context.Context) (list []tool.Resource, err error) {
+	files, err := f.List(ctx, ".")
+	for _, file := range files {
+		list = append(list, tool.Resource{
+			URI: URI(file.Name), Name: file.Name, MIME: "text/markdown", Size: file.Size,
+			Notes: tool.ModifiedAt(file.Modified),
+		})
+	}
+	return list, err
+}
+
 // Resource returns the context file with a URI.
 func (f *Files) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	missing := tool.Errorf(tool.NotFound, "there is no context file %.200q", uri).

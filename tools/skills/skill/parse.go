@@ -97,11 +97,11 @@ func wordsOf(f markdown.Fields, key string) (list []string) {
 }
 
 // arguments returns the arguments from a list of names, a list of maps with a name, or a hint in one line.
-func arguments(front markdown.Fields) (list []Argument) {
+func arguments(front markdown.Fields) (list []tool.Argument) {
 	value, _ := front.Get("arguments")
 	all, _ := value.([]any)
 	for _, one := range all {
-		var a Argument
+		var a tool.Argument
 		switch one := one.(type) {
 		case string:
 			a.Name = line(one, maxWord)
@@ -114,7 +114,7 @@ func arguments(front markdown.Fields) (list []Argument) {
 		}
 	}
 	if hint := line(front.Text("argument-hint"), maxDescription); len(list) == 0 && hint != "" {
-		list = []Argument{{Name: "args", Description: hint}}
+		list = []tool.Argument{{Name: "args", Description: hint}}
 	}
 	return list
 }

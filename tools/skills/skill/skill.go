@@ -19,20 +19,13 @@ const Main = "SKILL.md"
 
 // Meta is the front matter of a skill, and the headings of its instructions.
 type Meta struct {
-	Name        string     `json:"name"`
-	Description string     `json:"description"`
-	Version     string     `json:"version,omitempty"` // in the words of its author
-	Tags        []string   `json:"tags,omitempty"`
-	Tools       []string   `json:"tools,omitempty"` // for which it was written
-	Arguments   []Argument `json:"arguments,omitempty"`
-	Headings    []string   `json:"headings,omitempty"`
-}
-
-// An Argument is a value that a skill asks for when it is used.
-type Argument struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	Required    bool   `json:"required,omitempty"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Version     string          `json:"version,omitempty"` // in the words of its author
+	Tags        []string        `json:"tags,omitempty"`
+	Tools       []string        `json:"tools,omitempty"` // for which it was written
+	Arguments   []tool.Argument `json:"arguments,omitempty"`
+	Headings    []string        `json:"headings,omitempty"`
 }
 
 // A File is one file of a skill.

@@ -44,13 +44,13 @@ func TestParse(t *testing.T) {
 	want := Meta{
 		Name: "forms", Description: "Fills in forms.", Version: "1.10", Tags: []string{"pdf", "forms"},
 		Tools:     []string{"Read", "Bash(git *)"},
-		Arguments: []Argument{{"file", "which", true}, {Name: "pages"}}, Headings: []string{"One", "Two"},
+		Arguments: []tool.Argument{{Name: "file", Description: "which", Required: true}, {Name: "pages"}}, Headings: []string{"One", "Two"},
 	}
 	if diff := cmp.Diff(want, m); diff != "" || err != nil || body != "# One\n\n## Two\ntext\n" {
 		t.Errorf("%v, body %q, -want +got:\n%s", err, body, diff)
 	}
 	m, _, err = Parse("---\nname: a b\nargument-hint: \"[file] [pages]\"\ntags: x y\n---\nb")
-	hint := []Argument{{Name: "args", Description: "[file] [pages]"}}
+	hint := []tool.Argument{{Name: "args", Description: "[file] [pages]"}}
 	if err != nil || !cmp.Equal(m.Arguments, hint) || !cmp.Equal(m.Tags, []string{"x", "y"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
