@@ -6,25 +6,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 )
 
 // The CSS that pages and attackers use to hide text: display, visibility, opacity,
 // font size, colours, positions off the screen, clipping and empty boxes, in style
-// attributes and style elements. Rules that cannot be evaluated are ignored, so the
-// text stays: the caller quotes it as untrusted text.
+// attributes and style elements. What cannot be evaluated is ignored, so the text
+// stays: the caller quotes it as untrusted text.
 
-// sheet holds the rules of all style elements of a page, by what the element that
-// they apply to must have.
+// sheet holds the rules of all style elements of a page.
 type sheet struct {
-	byID, byClass, byTag map[string][]*rule
-	universal            []*rule
-	count                int
-	external             bool                     // the page has style sheets that were not read
-	variables            map[string]string        // custom properties; ambiguous if they have several values
-	keyframes            map[string][]declaration // what animations end with, by name
+	// rules are found by what the element must have: "#" and an id, "." and a class,
+	// the name of the element, or "*" for rules that require none of them.
+	rules     map[string][]*rule
+	count     int
+	keyframes map[string][]declaration // what animations end with, by name
 }
 
 // A rule is one selector with its declarations.
@@ -42,17 +39,13 @@ type declaration struct {
 
 const (
 	maxRules     = 20_000
-	maxVariables = 2_000
 	maxKeyframes = 500
 )
 
 // readSheet reads style sheets. It ignores rules that it does not understand, and
 // rules that apply only sometimes: on other media and under the mouse.
-func readSheet(styles []string, external bool) *sheet {
-	s := &sheet{
-		byID: map[string][]*rule{}, byClass: map[string][]*rule{}, byTag: map[string][]*rule{},
-		external: external, variables: map[string]string{}, keyframes: map[string][]declaration{},
-	}
+func readSheet(styles []string) *sheet {
+	s := &sheet{rules: map[string][]*rule{}, keyframes: map[string][]declaration{}}
 	for _, text := range styles {
 		s.read(strings.NewReplacer("<!--", "", "-->", "").Replace(withoutComments(text)), 0)
 	}
@@ -77,29 +70,17 @@ func (s *sheet) read(text string, depth int) {
 			s.addRules(head, body)
 			continue
 		}
-		head = strings.ToLower(head)
-		name, argument := atRule(head)
+		name, argument := strings.ToLower(head), ""
+		if end := strings.IndexAny(name, " (\t\n"); end >= 0 { // @media(hover) or @layer base
+			name, argument = name[:end], name[end:]
+		}
 		switch {
 		case depth < 4 && (name == "@supports" || name == "@layer" || name == "@media" && forScreen(argument)):
 			s.read(body, depth+1)
 		case name == "@keyframes" || name == "@-webkit-keyframes":
 			s.addKeyframes(strings.Trim(strings.TrimSpace(argument), `"'`), body)
-			s.addVariables(body, false)
-		case name == "@property":
-			s.addVariables(argument+":"+ambiguous, false)
-		case head != "@media print":
-			s.addVariables(body, false)
 		}
 	}
-}
-
-// atRule splits the head of an at-rule, such as @media(hover) or @layer base.
-func atRule(head string) (name, argument string) {
-	end := strings.IndexAny(head, " (\t\n")
-	if end < 0 {
-		return head, ""
-	}
-	return head[:end], head[end:]
 }
 
 // cutBlock cuts a text at the brace that closes a block opened before it.
@@ -119,13 +100,6 @@ func cutBlock(text string) (body, rest string) {
 }
 
 func (s *sheet) addRules(head, body string) {
-	if strings.Contains(body, "--") {
-		forPage := !strings.Contains(body, "{")
-		for one := range strings.SplitSeq(head, ",") {
-			forPage = forPage && pageSelectors[strings.ToLower(strings.TrimSpace(one))]
-		}
-		s.addVariables(body, forPage)
-	}
 	declarations := readDeclarations(body)
 	if len(declarations) == 0 || len(head) > 8192 {
 		return
@@ -140,9 +114,6 @@ func (s *sheet) addRules(head, body string) {
 	}
 }
 
-// pageSelectors are the selectors that set custom properties for the whole page.
-var pageSelectors = setOf(":root html body :host")
-
 func (s *sheet) addRule(r *rule) {
 	s.count++
 	r.weight = s.count
@@ -153,43 +124,22 @@ func (s *sheet) addRule(r *rule) {
 		specificity := step.match.Specificity()
 		r.weight += specificity[0]<<40 + specificity[1]<<30 + specificity[2]<<20
 	}
-	switch kind, name := indexKey(r.steps[len(r.steps)-1].text); kind {
-	case '#':
-		s.byID[name] = append(s.byID[name], r)
-	case '.':
-		s.byClass[name] = append(s.byClass[name], r)
-	case 't':
-		s.byTag[name] = append(s.byTag[name], r)
-	default:
-		s.universal = append(s.universal, r)
+	key := "*"
+	compound, _, _ := strings.Cut(r.steps[len(r.steps)-1].text, "[")
+	for _, name := range simpleSelector().FindAllString(compound, -1) {
+		switch {
+		case name[0] == ':': // and what it has in parentheses
+		case name[0] == '#' || name[0] == '.' && key[0] != '#':
+			key = unescapeCSS(name)
+		case key == "*" && name[0] != '.':
+			key = strings.ToLower(name)
+		}
 	}
+	s.rules[key] = append(s.rules[key], r)
 }
 
-// indexKey returns an id (#), a class (.) or a tag (t) that a compound requires, or
-// kind 0 if it requires none of them.
-func indexKey(compound string) (kind byte, name string) {
-	rank := map[byte]int{'#': 3, '.': 2, 't': 1}
-	from, current := 0, byte('t')
-	for i := 0; i <= len(compound); i++ {
-		if i < len(compound) && strings.IndexByte("#.[:", compound[i]) < 0 {
-			if compound[i] == '\\' {
-				i++
-			}
-			continue
-		}
-		if part := unescapeCSS(compound[from:i]); part != "" && part != "*" && rank[current] > rank[kind] {
-			kind, name = current, part
-		}
-		if i >= len(compound) || compound[i] == '[' || compound[i] == ':' {
-			break
-		}
-		from, current = i+1, compound[i]
-	}
-	if kind == 't' {
-		name = strings.ToLower(name)
-	}
-	return kind, name
-}
+// simpleSelector matches one of the parts of which a compound such as p.a:not(.b) consists.
+var simpleSelector = pattern(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
 
 // addKeyframes notes what an animation ends with.
 func (s *sheet) addKeyframes(name, body string) {
@@ -215,24 +165,22 @@ func (s *sheet) rulesFor(n *html.Node, id string, classes []string, checks *int)
 		return nil
 	}
 	var all []*rule
-	try := func(rules []*rule) {
-		for _, r := range rules {
+	try := func(key string) {
+		for _, r := range s.rules[key] {
 			if r.appliesTo(n, checks) {
 				all = append(all, r)
 				*checks += 4 + len(r.declarations) // to sort and to apply it
 			}
 		}
 	}
-	if id != "" {
-		try(s.byID[id])
-	}
+	try("*")
+	try(n.Data)
+	try("#" + id)
 	for i, class := range classes[:min(len(classes), 50)] {
 		if !slices.Contains(classes[:i], class) {
-			try(s.byClass[class])
+			try("." + class)
 		}
 	}
-	try(s.byTag[n.Data])
-	try(s.universal)
 	slices.SortFunc(all, func(a, b *rule) int { return a.weight - b.weight })
 	return all
 }
@@ -298,122 +246,41 @@ func withoutComments(text string) string {
 	}
 }
 
-// unescapeCSS resolves escapes, such as \64 for d.
+// cssEscape matches escapes such as \64 for d and \: for a colon.
+var cssEscape = pattern(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
+
+// unescapeCSS resolves escapes.
 func unescapeCSS(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	var b strings.Builder
-	for text != "" {
-		before, rest, found := strings.Cut(text, `\`)
-		b.WriteString(before)
-		if !found {
-			break
+	return cssEscape().ReplaceAllStringFunc(text, func(escape string) string {
+		code, err := strconv.ParseUint(strings.TrimSpace(escape[1:]), 16, 32)
+		if err != nil {
+			return escape[1:]
 		}
-		prefix := rest[:min(len(rest), 6)]
-		digits := len(prefix) - len(strings.TrimLeft(prefix, "0123456789abcdefABCDEF"))
-		if digits == 0 {
-			_, size := utf8.DecodeRuneInString(rest)
-			b.WriteString(rest[:size])
-			text = rest[size:]
-			continue
-		}
-		if code, err := strconv.ParseUint(rest[:digits], 16, 32); err == nil {
-			b.WriteRune(rune(code))
-		}
-		if text = rest[digits:]; text != "" && isBlank(text[0]) {
-			text = text[1:]
-		}
-	}
-	return b.String()
-}
-
-// ambiguous is the value of a custom property that is not the same everywhere.
-const ambiguous = "\x00"
-
-// addVariables notes the custom properties set in a text. forPage is set if they
-// apply to the whole page. A second value makes a property ambiguous.
-func (s *sheet) addVariables(text string, forPage bool) {
-	for name, value := range variablesIn(text) {
-		known, ok := s.variables[name]
-		if !ok && len(s.variables) >= maxVariables {
-			return
-		}
-		if !forPage && known != value || ok && known != value {
-			value = ambiguous
-		}
-		s.variables[name] = value
-	}
-}
-
-func variablesIn(text string) map[string]string {
-	if !strings.Contains(text, "--") {
-		return nil
-	}
-	all := map[string]string{}
-	isEnd := func(r rune) bool { return r == ';' || r == '{' || r == '}' }
-	for part := range strings.FieldsFuncSeq(withoutComments(text), isEnd) {
-		name, value, ok := strings.Cut(strings.ToLower(part), ":")
-		if name = strings.TrimSpace(name); !ok || !strings.HasPrefix(name, "--") {
-			continue
-		}
-		value, _, _ = strings.Cut(value, "!")
-		if value = strings.TrimSpace(value); len(value) > 100 || strings.Contains(value, "var(") {
-			value = ambiguous
-		}
-		all[name] = value
-	}
-	return all
-}
-
-// resolve replaces the variables of a value. If one of them is ambiguous or not
-// known, it returns the value as it is, and no property understands that.
-func (s *sheet) resolve(value string, own map[string]string) string {
-	resolved := value
-	for range 4 {
-		before, rest, found := strings.Cut(resolved, "var(")
-		if !found {
-			return resolved
-		}
-		inside, after, closed := strings.Cut(rest, ")")
-		name, fallback, hasFallback := strings.Cut(inside, ",")
-		name = strings.TrimSpace(name)
-		known, ok := own[name]
-		if !ok {
-			known, ok = s.variables[name]
-		}
-		switch {
-		case !closed || strings.Contains(inside, "(") || known == ambiguous:
-			return value
-		case !ok && hasFallback && !s.external && len(s.variables) < maxVariables:
-			known = strings.TrimSpace(fallback)
-		case !ok:
-			return value
-		}
-		resolved = before + known + after
-	}
-	return value
+		return string(rune(code))
+	})
 }
 
 // style is the visibility of an element by the declarations for it.
 type style struct {
-	none                            bool // display: none
-	visibility                      string
-	transparent                     bool // opacity, filter
-	away                            bool // moved off the screen
-	transformed, translated, scaled bool // moved off the screen or shrunk to nothing by that property
-	zoomed                          bool
-	clipped                         bool // clip, which needs position
-	clipPathed                      bool
-	positioned                      bool    // absolute or fixed
-	width, height                   float64 // pixels; -1 is not set
-	overflowHidden                  bool
-	padded                          bool    // high without a height, as for a video
-	fontSize                        float64 // pixels; -1 is not set
-	relativeFont                    bool    // the font size depends on the parent's
-	color, fill, background         string  // as parseColor returns them
-	backgroundInText                bool    // background-clip: text
-	animation                       string
+	none                    bool // display: none
+	visibility              string
+	transparent             bool // opacity, filter
+	away                    bool // moved off the screen
+	moved, shrunk, zoomed   bool // by transform, translate, scale or zoom
+	clipped                 bool // clip, which needs position
+	clipPathed              bool
+	positioned              bool    // absolute or fixed
+	width, height           float64 // pixels; -1 is not set
+	overflowHidden          bool
+	padded                  bool    // high without a height, as for a video
+	fontSize                float64 // pixels; -1 is not set
+	relativeFont            bool    // the font size depends on the parent's
+	color, fill, background string  // as parseColor returns them
+	backgroundInText        bool    // background-clip: text
+	animation               string
 }
 
 // styleOf returns the style of an element from its attributes and the sheet.
@@ -446,17 +313,11 @@ func (s *sheet) styleOf(n *html.Node, checks *int) style {
 		return st
 	}
 	own := readDeclarations(inline)
-	ownVariables := variablesIn(inline)
-	s.addVariables(inline, true)
 	apply := func(all []declaration, important bool) {
 		for _, d := range all {
-			if d.important != important {
-				continue
+			if d.important == important {
+				st.set(d.property, d.value)
 			}
-			if strings.Contains(d.value, "var(") {
-				d.value = s.resolve(d.value, ownVariables)
-			}
-			st.set(d.property, d.value)
 		}
 	}
 	for _, important := range []bool{false, true} {
@@ -487,8 +348,7 @@ func (st *style) set(property, value string) {
 	case "visibility":
 		st.visibility = value
 	case "opacity":
-		n, ok := parseNumber(value)
-		st.transparent = ok && n < 0.05
+		st.transparent = isNearZero(value)
 	case "filter":
 		st.transparent = st.transparent ||
 			strings.Contains(compact, "opacity(0)") || strings.Contains(compact, "opacity(0%)")
@@ -527,17 +387,15 @@ func (st *style) set(property, value string) {
 		st.clipped = strings.HasPrefix(compact, "rect(0") && !strings.ContainsAny(compact, "23456789") ||
 			strings.HasPrefix(compact, "rect(1px,1px,1px,1px") || strings.HasPrefix(value, "rect(1px 1px 1px 1px")
 	case "clip-path", "-webkit-clip-path":
-		st.clipPathed = clipsAll(value)
+		st.clipPathed = clipsAll().MatchString(value)
 	case "transform":
-		st.transformed = transformHides(compact)
+		st.moved, st.shrunk = isFarMove(compact), scalesToNothing().MatchString(compact)
 	case "translate":
-		st.translated = anyFar(strings.Fields(value))
+		st.moved = isFarMove("translate(" + strings.ReplaceAll(value, " ", ","))
 	case "scale":
-		n, ok := parseNumber(strings.Fields(value + " 1")[0])
-		st.scaled = ok && n < 0.05
+		st.shrunk = isNearZero(strings.Fields(value + " 1")[0])
 	case "zoom":
-		n, ok := parseNumber(value)
-		st.zoomed = ok && n < 0.05
+		st.zoomed = isNearZero(value)
 	case "animation", "animation-name", "-webkit-animation":
 		st.animation = value
 	}
@@ -563,7 +421,7 @@ func (st *style) setFont(property, value string) {
 func (st *style) outOfSight() bool {
 	narrow := st.width >= 0 && st.width <= 1 && st.height <= 1
 	flat := st.height >= 0 && st.height <= 1
-	return st.transparent || st.away || st.transformed || st.translated || st.scaled || st.zoomed || st.clipPathed ||
+	return st.transparent || st.away || st.moved || st.shrunk || st.zoomed || st.clipPathed ||
 		st.clipped && st.positioned || st.overflowHidden && !st.padded && (narrow || flat)
 }
 
@@ -601,78 +459,27 @@ func (st *style) inheritColors(in *inherited) {
 // far is the distance in pixels from which an element counts as off the screen.
 const far = 900
 
-func anyFar(lengths []string) bool {
-	return slices.ContainsFunc(lengths, func(one string) bool {
+var (
+	clipsAll = pattern(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|^inset\(0 100%|` +
+		`^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
+	scalesToNothing = pattern(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
+)
+
+// isFarMove reports whether a transform moves an element off the screen.
+func isFarMove(transform string) bool {
+	_, inside, found := strings.Cut(transform, "translate")
+	_, inside, _ = strings.Cut(inside, "(")
+	inside, _, _ = strings.Cut(inside, ")")
+	return found && slices.ContainsFunc(strings.Split(inside, ","), func(one string) bool {
 		n := parseLength(one)
 		return n <= -far || n >= 5*far || strings.HasSuffix(one, "%") && n <= -160
 	})
 }
 
-// transformHides reports whether a transform moves an element off the screen or
-// shrinks it to nothing.
-func transformHides(compact string) bool {
-	for part := range strings.SplitSeq(compact, ")") {
-		name, inside, _ := strings.Cut(part, "(")
-		arguments := strings.Split(inside, ",")
-		switch {
-		case strings.HasPrefix(name, "scale"):
-			for _, one := range arguments {
-				if n, ok := parseNumber(one); ok && math.Abs(n) < 0.05 {
-					return true
-				}
-			}
-		case strings.HasPrefix(name, "translate") && anyFar(arguments):
-			return true
-		case name == "matrix" && len(arguments) == 6:
-			if strings.HasPrefix(inside, "0,0,0,0,") || anyFar([]string{arguments[4] + "px", arguments[5] + "px"}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// clipsAll reports whether a clip-path leaves nothing of an element visible.
-func clipsAll(value string) bool {
-	name, inside, _ := strings.Cut(value, "(")
-	inside, _, closed := strings.Cut(inside, ")")
-	if !closed {
-		return false
-	}
-	switch strings.TrimSpace(name) {
-	case "inset":
-		inside, _, _ = strings.Cut(inside, "round")
-		return insetHides(strings.Fields(inside))
-	case "circle", "ellipse":
-		radii, _, _ := strings.Cut(inside, "at ")
-		return slices.ContainsFunc(strings.Fields(radii), func(radius string) bool { return parseLength(radius) == 0 })
-	case "polygon": // all points are the same
-		points := strings.Split(strings.ReplaceAll(inside, "px", ""), ",")
-		first := strings.TrimSpace(points[0])
-		return !slices.ContainsFunc(points, func(point string) bool { return strings.TrimSpace(point) != first })
-	}
-	return false
-}
-
-// insetHides reports whether insets from opposite sides leave nothing.
-func insetHides(sides []string) bool {
-	if len(sides) == 0 || len(sides) > 4 {
-		return false
-	}
-	side := func(i int) float64 { // top, right, bottom, left
-		for i >= len(sides) {
-			i = max(i-2, 0)
-		}
-		n, ok := parseNumber(sides[i])
-		switch {
-		case strings.HasSuffix(sides[i], "%") && ok:
-			return n
-		case parseLength(sides[i]) >= 5*far:
-			return 1
-		}
-		return 0
-	}
-	return side(0)+side(2) >= 1 || side(1)+side(3) >= 1
+// isNearZero reports whether a number or a percentage is too small to see anything.
+func isNearZero(value string) bool {
+	n, ok := parseNumber(value)
+	return ok && n < 0.05
 }
 
 // parseNumber parses a number or a percentage.
@@ -690,8 +497,7 @@ var units = []struct {
 	name   string
 	pixels float64
 }{
-	{"rem", 16}, {"px", 1}, {"em", 16}, {"ex", 8}, {"ch", 8}, {"pt", 1.33}, {"cm", 38}, {"mm", 3.8}, {"in", 96},
-	{"pc", 16}, {"vw", 14}, {"vh", 9}, {"vmin", 9}, {"vmax", 14}, {"%", 0.16}, {"", 1},
+	{"rem", 16}, {"px", 1}, {"em", 16}, {"pt", 1.33}, {"cm", 38}, {"in", 96}, {"vw", 14}, {"vh", 9}, {"%", 0.16}, {"", 1},
 }
 
 // parseLength returns a length in pixels, roughly; 16 for what is not a length.
@@ -719,7 +525,12 @@ func parseSize(value string) float64 {
 // The results of parseColor besides "#rrggbb", and "" for no colour.
 const (
 	transparentColor = "transparent"
-	unknownColor     = "?" // such as an image
+	unknownColor     = "?" // such as an image, or a colour that something else shows through
+)
+
+var (
+	hexColor = pattern(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
+	rgbColor = pattern(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)(?:[ ,/]+([\d.]+%?))? *\)`)
 )
 
 // parseColor returns the colour of a color or background property.
@@ -734,67 +545,59 @@ func parseColor(value string) string {
 	if strings.Contains(value, "url(") || strings.Contains(value, "gradient") {
 		return unknownColor
 	}
-	if name, inside, ok := strings.Cut(value, "("); ok {
-		inside, _, _ = strings.Cut(inside, ")")
-		return parseColorFunction(strings.TrimSpace(name), inside)
+	if m := rgbColor().FindStringSubmatch(value); m != nil {
+		return withAlpha(functionColor(m[1], m[2:5]), m[5])
 	}
-	value, _, _ = strings.Cut(value, " ") // the rest of a background
-	if hex, ok := colorNames[value]; ok {
-		value = hex
+	name, _, _ := strings.Cut(value, " ") // the rest of a background follows
+	if hex, ok := colorNames[name]; ok {
+		return "#" + hex
 	}
-	value = strings.TrimPrefix(value, "#")
-	if _, err := strconv.ParseUint(value, 16, 64); err != nil {
+	m := hexColor().FindStringSubmatch(value)
+	if m == nil {
 		return unknownColor
 	}
-	switch len(value) {
-	case 3, 4:
-		if len(value) == 4 && value[3] == '0' {
-			return transparentColor
+	hex := m[1]
+	if len(hex) < 6 {
+		short := hex
+		hex = ""
+		for _, digit := range short {
+			hex += string(digit) + string(digit)
 		}
-		return "#" + strings.Repeat(value[:1], 2) + strings.Repeat(value[1:2], 2) + strings.Repeat(value[2:3], 2)
-	case 6, 8:
-		if value[6:] == "00" {
-			return transparentColor
-		}
-		return "#" + value[:6]
 	}
-	return unknownColor
+	if len(hex) == 8 {
+		alpha, _ := strconv.ParseUint(hex[6:], 16, 8) // hexColor has checked the digits
+		return withAlpha("#"+hex[:6], fmt.Sprint(float64(alpha)/255))
+	}
+	return "#" + hex
 }
 
-// parseColorFunction returns a colour such as rgb(0 0 0 / 50%).
-func parseColorFunction(name, inside string) string {
-	parts := strings.FieldsFunc(inside, func(r rune) bool { return r == ',' || r == '/' || r == ' ' })
-	if len(parts) == 4 {
-		if alpha, ok := parseNumber(parts[3]); ok && alpha < 0.05 {
-			return transparentColor
-		}
+// functionColor returns the colour of rgb() or hsl(). Of the latter only black and
+// white are known.
+func functionColor(name string, parts []string) string {
+	if name == "hsl" {
+		return map[string]string{"0%": "#000000", "100%": "#ffffff"}[parts[2]]
 	}
-	if len(parts) < 3 {
+	color := "#"
+	for _, part := range parts {
+		n, _ := parseNumber(part) // rgbColor has checked the digits
+		if strings.HasSuffix(part, "%") {
+			n *= 255
+		}
+		color += fmt.Sprintf("%02x", min(max(int(math.Round(n)), 0), 255))
+	}
+	return color
+}
+
+// withAlpha returns what is known about a colour with an opacity; "" is opaque.
+func withAlpha(color, alpha string) string {
+	n, ok := parseNumber(alpha)
+	switch {
+	case ok && n < 0.05:
+		return transparentColor
+	case ok && n < 0.9 || color == "":
 		return unknownColor
 	}
-	switch name {
-	case "rgb", "rgba":
-		var c [3]int
-		for i := range c {
-			n, ok := parseNumber(parts[i])
-			if strings.HasSuffix(parts[i], "%") {
-				n *= 255
-			}
-			if !ok {
-				return unknownColor
-			}
-			c[i] = min(max(int(math.Round(n)), 0), 255)
-		}
-		return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2])
-	case "hsl", "hsla":
-		switch light, ok := parseNumber(parts[2]); {
-		case ok && light >= 1:
-			return "#ffffff"
-		case ok && light <= 0:
-			return "#000000"
-		}
-	}
-	return unknownColor
+	return color
 }
 
 // colorNames are the named colours that are used to hide text.
@@ -802,10 +605,7 @@ var colorNames = map[string]string{
 	"white": "ffffff", "black": "000000", "snow": "fffafa", "ivory": "fffff0", "whitesmoke": "f5f5f5",
 	"ghostwhite": "f8f8ff", "red": "ff0000", "green": "008000", "blue": "0000ff", "yellow": "ffff00",
 	"gray": "808080", "grey": "808080", "silver": "c0c0c0", "lightgray": "d3d3d3", "lightgrey": "d3d3d3",
-	"navy": "000080", "maroon": "800000", "orange": "ffa500", "purple": "800080", "teal": "008080",
-	"olive": "808000", "lime": "00ff00", "aqua": "00ffff", "cyan": "00ffff", "fuchsia": "ff00ff",
-	"magenta": "ff00ff", "beige": "f5f5dc", "linen": "faf0e6", "azure": "f0ffff", "gainsboro": "dcdcdc",
-	"darkgray": "a9a9a9", "darkgrey": "a9a9a9",
+	"navy": "000080",
 }
 
 // similarColors reports whether a person can hardly distinguish two colours.
@@ -824,11 +624,8 @@ func similarColors(a, b string) bool {
 	return errX == nil && errY == nil
 }
 
-// Pages are evaluated for a screen of this size.
-const (
-	screenWidth  = 1280
-	screenHeight = 800
-)
+// Pages are evaluated for a screen of this width.
+const screenWidth = 1280
 
 // forScreen reports whether a list of media queries matches the screen. A feature
 // that is not known matches only where the query names the medium screen.
@@ -836,20 +633,14 @@ func forScreen(media string) bool {
 	if strings.TrimSpace(media) == "" {
 		return true
 	}
-	for one := range strings.SplitSeq(strings.ToLower(media), ",") {
-		if queryMatches(strings.TrimSpace(one)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(strings.ToLower(media), ","), func(query string) bool {
+		return queryMatches(strings.TrimSpace(query))
+	})
 }
 
 func queryMatches(query string) bool {
 	medium, rest, _ := strings.Cut(query, "(")
-	words := strings.Fields(medium)
-	if len(words) > 0 && words[0] == "only" {
-		words = words[1:]
-	}
+	words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(medium), "only "))
 	named := len(words) > 0
 	if !named && rest == "" || named && words[0] != "screen" && words[0] != "all" ||
 		strings.Contains(query, "not") || strings.Contains(query, " or ") {
@@ -867,18 +658,13 @@ func queryMatches(query string) bool {
 	return true
 }
 
-// mediaRange is a feature such as 600px<=width<90em.
-var mediaRange = pattern(`^(?:([\d.]+[a-z]*)([<>]=?))?(width|height)(?:([<>]=?)([\d.]+[a-z]*))?$`)
+// widthRange is a feature such as 600px<=width<90em.
+var widthRange = pattern(`^(?:([\d.]+[a-z]*)<=?)?width(?:(<|>)=?([\d.]+[a-z]*))?$`)
 
 func featureMatches(feature string) (matches, known bool) {
-	if strings.ContainsAny(feature, "<>") {
-		m := mediaRange().FindStringSubmatch(feature)
-		if m == nil {
-			return false, false
-		}
-		side := map[string]float64{"width": screenWidth, "height": screenHeight}[m[3]]
-		return (m[2] == "" || compares(parseLength(m[1]), m[2], side)) &&
-			(m[4] == "" || compares(side, m[4], parseLength(m[5]))), true
+	if m := widthRange().FindStringSubmatch(feature); m != nil {
+		return (m[1] == "" || parseLength(m[1]) <= screenWidth) &&
+			(m[2] == "" || (parseLength(m[3]) < screenWidth) == (m[2] == ">")), true
 	}
 	name, value, _ := strings.Cut(feature, ":")
 	switch name {
@@ -886,10 +672,6 @@ func featureMatches(feature string) (matches, known bool) {
 		return screenWidth >= parseLength(value), true
 	case "max-width":
 		return screenWidth <= parseLength(value), true
-	case "min-height":
-		return screenHeight >= parseLength(value), true
-	case "max-height":
-		return screenHeight <= parseLength(value), true
 	case "orientation":
 		return value == "landscape", true
 	case "hover", "any-hover":
@@ -900,16 +682,4 @@ func featureMatches(feature string) (matches, known bool) {
 		return value == "no-preference", true
 	}
 	return false, false
-}
-
-func compares(a float64, operator string, b float64) bool {
-	switch operator {
-	case "<":
-		return a < b
-	case "<=":
-		return a <= b
-	case ">":
-		return a > b
-	}
-	return a >= b
 }

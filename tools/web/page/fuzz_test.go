@@ -62,6 +62,6 @@ func FuzzSelector(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, selector string) {
 		Read(t.Context(), []byte("<main id=x><p class=a>one<p>two <a href='/a b'>l</a></main>"), Options{Selector: selector})
-		readSheet([]string{selector + "{display:none}", selector}, false)
+		readSheet([]string{selector + "{display:none}", selector})
 	})
 }

@@ -42,35 +42,31 @@ type filtered struct {
 
 // Limits of what is kept of a page besides its content.
 const (
-	maxStyles         = 1 << 20
-	maxJSONLD         = 256 << 10
-	maxNoscript       = 128 << 10
-	maxAttrs          = 32
-	maxAttr           = 4096 // bytes of a value
-	maxOpenFormatting = 8    // formatting elements that the parser may reopen in each block
+	maxStyles   = 1 << 20
+	maxJSONLD   = 256 << 10
+	maxNoscript = 128 << 10
+	maxAttrs    = 32
+	maxAttr     = 4096 // bytes of a value
 )
 
-// parse builds the tree of a page. The parser refuses deep nesting. Such a page is
-// parsed again with a maximum depth: of elements beyond it, the tags of those that
-// cannot hide anything are dropped, and the others are dropped with their content.
+// parse builds the tree of a page. The parser refuses deep nesting: of such a page
+// only headings and paragraphs are kept, without what hides its content itself.
 func parse(ctx context.Context, source string) (document, error) {
 	doc := document{}
-	for _, maxDepth := range []int{0, 200, 20} {
-		f := filter{ctx: ctx, maxDepth: maxDepth, sheet: doc.sheet}
+	for _, flat := range []bool{false, true} {
+		f := filter{ctx: ctx, flat: flat, sheet: doc.sheet}
 		f.run(source)
 		if err := ctx.Err(); err != nil {
 			return doc, err
 		}
 		doc.filtered = &f.filtered
 		if doc.sheet == nil {
-			doc.sheet = readSheet(f.styles, f.linksStyle)
+			doc.sheet = readSheet(f.styles)
 		}
 		root, err := html.Parse(&contextReader{ctx, bytes.NewReader(f.html)})
 		if err == nil {
 			doc.root = root
-			if f.formatting.renamed {
-				restoreNames(root)
-			}
+			restoreNames(root)
 			return doc, nil
 		}
 	}
@@ -97,16 +93,14 @@ func (r *contextReader) Read(b []byte) (int, error) {
 // filter copies the tokens of a page and leaves out what is not content.
 type filter struct {
 	filtered
-	ctx      context.Context
-	z        *html.Tokenizer
-	maxDepth int    // 0 is unlimited
-	sheet    *sheet // decides what is hidden beyond maxDepth
+	ctx   context.Context
+	z     *html.Tokenizer
+	flat  bool   // keep headings and paragraphs only
+	sheet *sheet // decides what is hidden if flat is set
 
-	raw        []byte // the current tag
-	nodes      int    // about how many nodes the tree will have
-	formatting formatting
-	mathDepth  int          // open math elements
-	open       openElements // only if maxDepth is set
+	raw       []byte // the current tag
+	nodes     int    // about how many nodes the tree will have
+	mathDepth int    // open math elements
 }
 
 func (f *filter) run(source string) {
@@ -175,35 +169,48 @@ func (f *filter) start(kind html.TokenType) {
 		}
 		return
 	case "math":
-		if kind == html.StartTagToken {
+		if kind == html.StartTagToken && !f.flat {
 			f.mathDepth++
 		}
 	}
 	var attrs []html.Attribute
-	if !short || f.maxDepth > 0 || name == "link" || name == "base" {
+	if !short || f.flat || name == "link" || name == "base" {
 		attrs = f.attrs()
 		f.noteHeader(name, attrs)
 	}
-	if f.maxDepth > 0 && kind == html.StartTagToken && !f.descend(name, attrs) {
-		return
+	if f.flat && !voidTags[name] {
+		switch n := (&html.Node{Type: html.ElementNode, Data: name, Attr: attrs}); {
+		case kind == html.StartTagToken && f.sheet.hidesAlone(n):
+			f.skip(name)
+			return
+		case !flatTags[name]:
+			f.separate(tag)
+			return
+		}
 	}
-	if tag.has(endsForeign) {
+	if f.mathDepth > 0 && tag.has(endsForeign) {
+		f.html = append(f.html, strings.Repeat("</math>", f.mathDepth)...)
 		f.mathDepth = 0
 	}
 	f.nodes++
 	f.tags++
-	if !tag.has(isInline) {
-		f.nodes += f.formatting.open
+	prefix := ""
+	if tag.has(isFormatting) {
+		prefix = renamePrefix
 	}
-	writeAs := f.formatting.start(tag)
-	if short && writeAs == name {
-		f.html = append(f.html, raw...)
+	if short {
+		f.html = append(append(append(f.html, '<'), prefix...), raw[1:]...)
 		return
 	}
-	if attrs == nil {
-		attrs = f.attrs()
+	f.write(prefix+name, attrs, kind == html.SelfClosingTagToken)
+}
+
+// separate begins a paragraph in the place of the tag of a block.
+func (f *filter) separate(tag tag) {
+	if !tag.has(isInline) && !bytes.HasSuffix(f.html, []byte("<p>")) {
+		f.html = append(f.html, "<p>"...)
+		f.nodes++
 	}
-	f.write(writeAs, attrs, kind == html.SelfClosingTagToken)
 }
 
 // noteHeader notes external style sheets and the base address.
@@ -230,15 +237,18 @@ func (f *filter) end(tag tag) {
 	if name == "math" && f.mathDepth > 0 {
 		f.mathDepth--
 	}
-	if f.maxDepth > 0 && !f.ascend(name) {
+	if f.flat && !flatTags[name] {
+		f.separate(tag)
 		return
 	}
-	if !tag.has(isInline) {
-		f.nodes += 1 + f.formatting.open
+	if name == "p" { // without start tag it creates an element
+		f.nodes++
 	}
-	if writeAs := f.formatting.end(tag); writeAs != "" {
-		f.html = append(append(append(f.html, "</"...), writeAs...), '>')
+	f.html = append(f.html, "</"...)
+	if tag.has(isFormatting) {
+		f.html = append(f.html, renamePrefix...)
 	}
+	f.html = append(append(f.html, name...), '>')
 }
 
 // attrs reads the attributes of the current tag, within the limits.
@@ -360,20 +370,19 @@ func (f *filter) skipSVG() {
 		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
 			continue
 		}
-		raw, _ := f.z.TagName()
-		name := string(raw)
-		containsHTML := name == "foreignobject" || name == "desc" || name == "title"
+		tag := currentTag(f.z)
+		containsHTML := tag.name == "foreignobject" || tag.name == "desc" || tag.name == "title"
 		switch {
-		case kind == html.StartTagToken && htmlDepth == 0 && foreignEnders[name]:
-			f.reopen(name)
+		case kind == html.StartTagToken && htmlDepth == 0 && tag.has(endsForeign):
+			f.start(kind)
 			return
-		case kind == html.StartTagToken && rawTextTags[name] && (htmlDepth == 0 || containsHTML):
+		case kind == html.StartTagToken && tag.has(isRaw) && (htmlDepth == 0 || containsHTML):
 			f.z.NextIsNotRawText()
 		}
 		switch {
-		case kind == html.StartTagToken && name == "svg":
+		case kind == html.StartTagToken && tag.name == "svg":
 			depth++
-		case kind == html.EndTagToken && name == "svg":
+		case kind == html.EndTagToken && tag.name == "svg":
 			depth, htmlDepth = depth-1, 0
 		case kind == html.StartTagToken && containsHTML:
 			htmlDepth++
@@ -383,157 +392,20 @@ func (f *filter) skipSVG() {
 	}
 }
 
-// reopen writes the start tag that ended a drawing.
-func (f *filter) reopen(name string) {
-	attrs := f.attrs()
-	f.nodes++
-	if f.maxDepth > 0 && !f.descend(name, attrs) {
-		return
-	}
-	f.write(f.formatting.start(tagNamed([]byte(name))), attrs, false)
-}
-
-// formatting tracks the open formatting elements. The parser reopens them in every
-// block that follows a missing end tag, and with many of them a small page becomes
-// a huge tree. So the elements beyond maxOpenFormatting get another name until the
-// tree is built; restoreNames undoes this.
-type formatting struct {
-	stacks  map[string][]openFormatting
-	open    int // elements that the parser knows as formatting
-	scopes  map[string]int
-	scope   int
-	renamed bool // at least one element was renamed
-}
-
-type openFormatting struct {
-	scope   int
-	renamed bool
-}
-
-// renamePrefix is put before the names of surplus formatting elements.
+// renamePrefix is put before the names of formatting elements until the tree is built.
+// The parser reopens formatting elements without end tag in every block that follows,
+// and with many of them a small page becomes a huge tree. Under an unknown name an
+// element ends with the block that it is in.
 const renamePrefix = "our-"
 
-// start notes a start tag and returns the name to write.
-func (f *formatting) start(tag tag) string {
-	name := tag.name
-	if tag.has(isScope) {
-		if f.scopes == nil {
-			f.scopes = map[string]int{}
-		}
-		f.scopes[name]++
-		f.scope++
-	}
-	if !tag.has(isFormatting) {
-		return name
-	}
-	if f.stacks == nil {
-		f.stacks = map[string][]openFormatting{}
-	}
-	renamed := f.open >= maxOpenFormatting
-	f.stacks[name] = append(f.stacks[name], openFormatting{f.scope, renamed})
-	if renamed {
-		f.renamed = true
-		return renamePrefix + name
-	}
-	f.open++
-	return name
-}
-
-// end notes an end tag and returns the name to write; "" to leave it out.
-func (f *formatting) end(tag tag) string {
-	name := tag.name
-	if tag.has(isScope) && f.scopes[name] > 0 {
-		f.scopes[name]--
-		f.scope--
-		if name == "table" && f.scopes["table"] == 0 { // it also ends cells that are still open
-			f.scope -= f.scopes["td"] + f.scopes["th"] + f.scopes["caption"]
-			f.scopes["td"], f.scopes["th"], f.scopes["caption"] = 0, 0, 0
-		}
-	}
-	if !tag.has(isFormatting) {
-		return name
-	}
-	stack := f.stacks[name]
-	if len(stack) == 0 || stack[len(stack)-1].scope < f.scope {
-		return ""
-	}
-	last := stack[len(stack)-1]
-	f.stacks[name] = stack[:len(stack)-1]
-	if last.renamed {
-		return renamePrefix + name
-	}
-	f.open--
-	return name
-}
-
-// restoreNames gives renamed elements their original names.
+// restoreNames gives formatting elements their original names.
 func restoreNames(root *html.Node) {
 	for n := range root.Descendants() {
 		name, ok := strings.CutPrefix(n.Data, renamePrefix)
-		if ok && n.Type == html.ElementNode && formattingTags[name] {
+		if ok && n.Type == html.ElementNode && tagNamed(name).has(isFormatting) {
 			n.Data = name
 		}
 	}
-}
-
-// openElements are the open elements of a page that is flattened. Elements with
-// dropped tags count too; else their end tags would close other elements.
-type openElements struct {
-	names  []string
-	counts map[string]int
-}
-
-func (o *openElements) push(name string) {
-	if o.counts == nil {
-		o.counts = map[string]int{}
-	}
-	o.names = append(o.names, name)
-	o.counts[name]++
-}
-
-// pop closes the innermost element of a name and returns how many remain open.
-func (o *openElements) pop(name string) int {
-	for {
-		last := len(o.names) - 1
-		popped := o.names[last]
-		o.names = o.names[:last]
-		o.counts[popped]--
-		if popped == name {
-			return last
-		}
-	}
-}
-
-// descend notes a start tag of a page that is flattened and reports whether to
-// write it.
-func (f *filter) descend(name string, attrs []html.Attribute) bool {
-	if voidTags[name] {
-		return true
-	}
-	for implied := range strings.FieldsSeq(impliedEnds[name]) {
-		if last := len(f.open.names) - 1; last >= 0 && f.open.names[last] == implied {
-			f.open.pop(implied)
-		}
-	}
-	if len(f.open.names) < f.maxDepth {
-		f.open.push(name)
-		return true
-	}
-	n := &html.Node{Type: html.ElementNode, Data: name, Attr: attrs}
-	if !flattenable[name] || f.sheet.hidesAlone(n) {
-		f.skip(name)
-	} else {
-		f.open.push(name)
-	}
-	return false
-}
-
-// ascend notes an end tag of a page that is flattened and reports whether to write it.
-func (f *filter) ascend(name string) bool {
-	if f.open.counts[name] == 0 {
-		return name == "p" || name == "br"
-	}
-	return f.open.pop(name) < f.maxDepth
 }
 
 // skip skips an element up to its end tag.
@@ -543,11 +415,11 @@ func (f *filter) skip(name string) {
 		case html.ErrorToken:
 			return
 		case html.StartTagToken:
-			if got, _ := f.z.TagName(); string(got) == name {
+			if currentTag(f.z).name == name {
 				depth++
 			}
 		case html.EndTagToken:
-			if got, _ := f.z.TagName(); string(got) == name {
+			if currentTag(f.z).name == name {
 				depth--
 			}
 		}
@@ -560,30 +432,18 @@ type traits uint8
 const (
 	isRaw        traits = 1 << iota // its content is raw text
 	endsForeign                     // it ends math and svg elements
-	isInline                        // the parser reopens no formatting elements in it
-	isFormatting                    // it is a formatting element
-	isScope                         // end tags in it do not close elements outside
+	isInline                        // it is no block
+	isFormatting                    // the parser reopens it in the blocks that follow
 )
 
 func (t traits) has(one traits) bool { return t&one != 0 }
 
 var (
-	rawTextTags   = setOf("iframe noembed noframes noscript plaintext script style textarea title xmp")
-	foreignEnders = setOf("b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i " +
-		"img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var")
 	inlineTags = setOf("a b big code em font i nobr s small strike strong tt u span br wbr img input sub sup abbr " +
 		"kbd samp var time mark q cite label del ins")
-	formattingTags = setOf("a b big code em font i nobr s small strike strong tt u")
-	scopeTags      = setOf("table td th caption object applet marquee")
-	voidTags       = setOf("area base br col embed frame hr img input link meta param source track wbr keygen " +
+	voidTags = setOf("area base br col embed frame hr img input link meta param source track wbr keygen " +
 		"basefont bgsound")
-	// impliedEnds are the open elements that a start tag closes.
-	impliedEnds = map[string]string{
-		"li": "li", "p": "p", "td": "td th", "th": "td th", "tr": "tr td th", "dt": "dt dd", "dd": "dt dd",
-		"option": "option",
-	}
-	flattenable = setOf("html body div span p ul ol li table tbody thead tfoot tr td th blockquote section article " +
-		"main center font b i u em strong a h1 h2 h3 h4 h5 h6 small big s tt code")
+	flatTags = setOf("html head body p h1 h2 h3 h4 h5 h6")
 )
 
 func setOf(names string) map[string]bool {
@@ -605,8 +465,11 @@ type tag struct {
 var knownTags = sync.OnceValue(func() map[string]tag {
 	all := map[string]tag{}
 	for trait, names := range map[traits]map[string]bool{
-		isRaw: rawTextTags, endsForeign: foreignEnders, isInline: inlineTags, isFormatting: formattingTags,
-		isScope: scopeTags,
+		isRaw: setOf("iframe noembed noframes noscript plaintext script style textarea title xmp"),
+		endsForeign: setOf("b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i " +
+			"img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"),
+		isInline:     inlineTags,
+		isFormatting: setOf("b big code em font i nobr s small strike strong tt u"),
 	} {
 		for name := range names {
 			all[name] = tag{name, all[name].traits | trait}
@@ -615,28 +478,25 @@ var knownTags = sync.OnceValue(func() map[string]tag {
 	return all
 })
 
-// currentTag returns the tag that a tokenizer is at. Names in lower case are read
-// from the source, without the copy that the tokenizer makes.
+// currentTag returns the tag that a tokenizer is at, without the copy of its name that
+// the tokenizer makes.
 func currentTag(z *html.Tokenizer) tag {
 	raw := bytes.TrimPrefix(z.Raw()[1:], []byte("/"))
-	for i, c := range raw {
-		switch {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			continue
-		case c == '>' || c == ' ' || c == '/' || c == '\n':
-			return tagNamed(raw[:i])
-		}
-		break
+	end := bytes.IndexAny(raw, " \n\r\t\f/>")
+	if end < 0 {
+		end = len(raw)
 	}
-	name, _ := z.TagName()
-	return tagNamed(name)
-}
-
-func tagNamed(name []byte) tag {
-	if known, ok := knownTags()[string(name)]; ok {
+	if known, ok := knownTags()[string(raw[:end])]; ok {
 		return known
 	}
-	return tag{name: string(name)}
+	return tagNamed(strings.ToLower(string(raw[:end])))
+}
+
+func tagNamed(name string) tag {
+	if known, ok := knownTags()[name]; ok {
+		return known
+	}
+	return tag{name: name}
 }
 
 // pattern returns a function that compiles a regular expression on first use, to
