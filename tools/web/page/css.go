@@ -214,7 +214,7 @@ var decisive = setOf("display visibility opacity font font-size color background
 	"background-clip -webkit-background-clip -webkit-text-fill-color overflow overflow-x overflow-y width height " +
 	"max-width max-height padding padding-top padding-bottom position left top right bottom margin-left margin-top " +
 	"text-indent clip clip-path -webkit-clip-path transform translate scale zoom content-visibility filter " +
-	"animation animation-name -webkit-animation")
+	"animation animation-name -webkit-animation transition -webkit-transition will-change")
 
 // readDeclarations reads the decisive declarations of a rule or a style attribute.
 func readDeclarations(text string) []declaration {
@@ -281,6 +281,7 @@ type style struct {
 	color, fill, background string  // as parseColor returns them
 	backgroundInText        bool    // background-clip: text
 	animation               string
+	fadesIn                 bool // changes slowly or is moved a little: scripts do this as one scrolls
 }
 
 // styleOf returns the style of an element from its attributes and the sheet.
@@ -390,6 +391,7 @@ func (st *style) set(property, value string) {
 		st.clipPathed = clipsAll().MatchString(value)
 	case "transform":
 		st.moved, st.shrunk = isFarMove(compact), scalesToNothing().MatchString(compact)
+		st.fadesIn = st.fadesIn || value != "none"
 	case "translate":
 		st.moved = isFarMove("translate(" + strings.ReplaceAll(value, " ", ","))
 	case "scale":
@@ -398,6 +400,8 @@ func (st *style) set(property, value string) {
 		st.zoomed = isNearZero(value)
 	case "animation", "animation-name", "-webkit-animation":
 		st.animation = value
+	case "transition", "-webkit-transition", "will-change":
+		st.fadesIn = value != "none"
 	}
 }
 

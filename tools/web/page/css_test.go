@@ -61,6 +61,50 @@ func TestStylesThatDoNotHide(t *testing.T) {
 	}
 }
 
+// TestFadedInText has texts that scripts fade in as one scrolls.
+func TestFadedInText(t *testing.T) {
+	const script = "<script src=a.js></script><p>first</p>"
+	for source, hides := range map[string]bool{
+		"<style>.r{opacity:0;transition:opacity 1s}</style><p class=r>CANARY":  false,
+		`<p style="opacity:0;transform:translateY(20px) translateZ(0)">CANARY`: false,
+		`<p style="opacity:0;will-change:opacity">CANARY`:                      false,
+		`<p style="opacity:0">CANARY`:                                          true,
+		`<p style="opacity:0;transition:none">CANARY`:                          true,
+		`<p style="opacity:0;transform:translateX(-9999px)">CANARY`:            true,
+	} {
+		if p := read(t, script+source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") == hides {
+			t.Errorf("%s: %q", source, p.Text)
+		}
+		if p := read(t, "<p>first</p>"+source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") {
+			t.Errorf("without a script, %s: %q", source, p.Text)
+		}
+	}
+}
+
+// TestClearBackgrounds has dark text on backgrounds that let most of what is beneath through.
+func TestClearBackgrounds(t *testing.T) {
+	for style, hides := range map[string]bool{
+		"background:rgba(0,0,0,.05);color:#111": false, "background:rgb(0 0 0 / 5%);color:#000": false,
+		"background:#0000000d;color:#000": false, "background:rgba(255,255,255,.8);color:#fff": false,
+		"background:rgba(255,255,255,.95);color:#fff": true, "background:#ffffffff;color:#fff": true,
+		"background:hsl(0 0% 100%);color:#fff": true, "background:hsla(0,0%,0%,.1);color:#000": false,
+	} {
+		p := read(t, "<p>first</p><pre style='"+style+"'>CANARY</pre>", Options{Whole: true})
+		if strings.Contains(p.Text, "CANARY") == hides {
+			t.Errorf("%s: %q", style, p.Text)
+		}
+	}
+}
+
+// TestLayoutClasses has class names that only look like those of hidden elements.
+func TestLayoutClasses(t *testing.T) {
+	p := read(t, `<div class="row collapse"><p>one</p></div><div class="panel-collapse collapse"><p>two</p></div>`,
+		Options{Whole: true})
+	if p.Text != "one\n\ntwo" {
+		t.Errorf("%q", p.Text)
+	}
+}
+
 func TestSheetSelectors(t *testing.T) {
 	const page = `<div id=i class="a b" data-h=1><p class="md:x c">CANARY</p></div>`
 	for selector, hides := range map[string]bool{

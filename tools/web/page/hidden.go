@@ -15,6 +15,7 @@ type hiddenRemover struct {
 	ctx        context.Context
 	sheet      *sheet
 	onWhite    bool // no external style sheet can set a background: it is white by default
+	scripts    bool // the page has scripts, which may fade in what is transparent
 	elements   int
 	characters int
 	invisible  int
@@ -129,6 +130,9 @@ func (r *hiddenRemover) isHidden(n *html.Node, s *inherited) bool {
 		return true
 	}
 	st := r.sheet.styleOf(n, &r.checks)
+	if r.scripts && st.fadesIn {
+		st.transparent = false
+	}
 	if st.none || st.outOfSight() {
 		return true
 	}
@@ -155,7 +159,7 @@ func (s *sheet) hidesAlone(n *html.Node) bool {
 
 // hidingClasses are class names that common frameworks use for elements that are
 // hidden or only for screen readers. Their style sheets are usually external.
-var hidingClasses = setOf("hidden invisible collapse sr-only d-none visually-hidden is-hidden is-invisible " +
+var hidingClasses = setOf("hidden invisible sr-only d-none visually-hidden is-hidden is-invisible " +
 	"is-sr-only hide show-for-sr uk-hidden uk-invisible d-hide d-invisible text-hide text-assistive clip " +
 	"dn vis-hidden screen-reader-text cdk-visually-hidden offscreen clip-hide visuallyhidden element-invisible " +
 	"sr-only-focusable screenreader-only a11y-hidden u-hidden assistive-text")

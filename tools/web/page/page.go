@@ -99,7 +99,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 		return Page{}, err
 	}
 	base := baseURL(doc.base, o.URL)
-	remover := &hiddenRemover{ctx: ctx, sheet: doc.sheet, onWhite: !doc.linksStyle}
+	remover := &hiddenRemover{ctx: ctx, sheet: doc.sheet, onWhite: !doc.linksStyle, scripts: doc.scripts > 0}
 	if err := remover.run(doc.root); err != nil {
 		return Page{}, err
 	}
