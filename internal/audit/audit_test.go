@@ -196,27 +196,6 @@ func TestHeadsAreWrittenPeriodically(t *testing.T) {
 	})
 }
 
-func TestIdleChainIsEnded(t *testing.T) {
-	w := newWorld(t, "")
-	l := w.open(t, Options{})
-	now := time.Now()
-	l.now = func() time.Time { return now }
-	add(t, l, "a")
-	now = now.Add(-time.Hour) // a clock that goes back: the record does not
-	add(t, l, "b")
-	now = now.Add(2*time.Hour + idleAfter)
-	if err := l.endIdleChain(); err != nil {
-		t.Fatal(err)
-	}
-	add(t, l, "c")
-	list := w.chains(t)
-	if len(list) != 2 || !list[0].Ended || list[1].Ended {
-		t.Errorf("chains %+v", list)
-	}
-	end(t, l)
-	w.green(t, 3)
-}
-
 func TestBadOptionsAreRefused(t *testing.T) {
 	for _, o := range []Options{{HeadEvery: -1}, {MaxAge: -1}, {MaxBytes: -1}} {
 		if l, err := Open(o); err == nil {

@@ -54,7 +54,6 @@ type beginning struct {
 	Version string    `json:"version,omitempty"`
 	PID     int       `json:"pid"`
 	Host    string    `json:"host,omitempty"`
-	Boot    time.Time `json:"boot,omitzero"` // start of the host; identifies the process together with the pid
 }
 
 // parseBeginning decodes the first line of a chain without checking its hash.
@@ -70,21 +69,9 @@ func newChain(now time.Time, k key, s *sealer, version string) (c chainRow, err 
 	host, _ := os.Hostname() // the host name is optional
 	line, link, err := s.sealJSON(beginning{
 		Format: format, Time: now, Chain: chainName(id), Key: k.id(),
-		Version: version, PID: os.Getpid(), Host: host, Boot: bootTime(),
+		Version: version, PID: os.Getpid(), Host: host,
 	}, origin())
 	return chainRow{ID: id, Key: k.id(), Line: line, Hash: link.String()}, err
-}
-
-// bootTime returns when the host started, or zero if unknown.
-func bootTime() time.Time {
-	stat, _ := os.ReadFile("/proc/stat")
-	_, rest, _ := bytes.Cut(stat, []byte("\nbtime "))
-	digits, _, _ := bytes.Cut(rest, []byte("\n"))
-	seconds, err := strconv.ParseInt(string(digits), 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.Unix(seconds, 0).UTC()
 }
 
 // A line is {"COUNTER":NUMBER,...,"prev":"HASH","hash":"HASH"}; the name of the

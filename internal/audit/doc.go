@@ -56,10 +56,9 @@
 // code as this user.
 //
 // Machines that share a store may share a key; then each can check everything.
-// Otherwise a machine checks only the links of chains with other keys, and that
-// they still contain the records that its own heads mention. A report names the
-// chains with such limited checks. Each key has its own retention; a chain of
-// another key is pruned only if nothing was added to it for a month.
+// Otherwise a machine checks only the links of chains with other keys, and the
+// report counts them. Each key has its own retention; a chain of another key is
+// pruned only if nothing was added to it for a month.
 //
 // # What survives
 //

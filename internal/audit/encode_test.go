@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	clipped "github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // fullRecord has text in every text field and a number in every other one.
@@ -30,7 +32,7 @@ func fullRecord(text string) Record {
 }
 
 func encoded(r Record) []byte {
-	return append(append([]byte(`{"z":0`), appendFields(nil, &r)...), '}')
+	return append(append([]byte(`{"z":0`), encodeFields(r)...), '}')
 }
 
 func TestEncoderAgreesWithStandardLibrary(t *testing.T) {
@@ -83,7 +85,12 @@ func TestEncoderFieldOrder(t *testing.T) {
 		}
 		line = []byte(after)
 	}
-	cells := csvRow(&Row{Chain: "c", Prev: "p", Hash: "h", Record: fullRecord("x")})
+	text, _ := newSealer(key{1}).seal(appendRow(nil, 7, fixedTime(), encodeFields(fullRecord("x"))), origin())
+	row, ok := parseRow(1, string(text))
+	if !ok {
+		t.Fatal("not a row")
+	}
+	cells := csvRow(&row)
 	if len(cells) != len(csvNames()) || slices.Contains(cells, "") {
 		t.Errorf("cells %q for %d names", cells, len(csvNames()))
 	}
@@ -121,7 +128,7 @@ func TestLongTextsAreClipped(t *testing.T) {
 
 func FuzzLine(f *testing.F) {
 	s := newSealer(key{1})
-	line, _ := s.seal(appendRow(nil, 7, fixedTime(), appendFields(nil, &Record{Tool: "x"})), origin())
+	line, _ := s.seal(appendRow(nil, 7, fixedTime(), encodeFields(Record{Tool: "x"})), origin())
 	f.Add(string(line))
 	head, _, _ := s.sealJSON(head{Head: 1, Kind: headBegun}, origin())
 	f.Add(head)
@@ -181,17 +188,17 @@ func FuzzHeads(f *testing.F) {
 func FuzzText(f *testing.F) {
 	f.Add("a\x00\u009b\xff\u2028\U000e0041\"\\")
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > maxText {
-			text, _ = clip(text)
-		}
+		text = clipped.Clip(text, maxText)
 		standard, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got, want string
-		if err := json.Unmarshal(appendString(nil, text), &got); err != nil {
+		var r Record
+		if err := json.Unmarshal(encoded(Record{Error: text}), &r); err != nil {
 			t.Fatal(err)
 		}
+		got = r.Error
 		if err := json.Unmarshal(standard, &want); err != nil || got != want {
 			t.Fatalf("%q came back as %q, not as %q (%v)", text, got, want, err)
 		}

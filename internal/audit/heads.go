@@ -176,14 +176,12 @@ func (l *Log) runMaintenance() {
 	sweep := time.NewTimer(firstSweep)
 	defer sweep.Stop()
 	var noted point
-	var witness chainObserver
 	for {
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-heads.C:
-			noted = l.noteHeads(&witness, noted)
-			l.report("ending an idle chain of the audit log", l.endIdleChain())
+			noted = l.noteHead(noted)
 		case <-sweep.C:
 			l.Recover(l.ctx)
 			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))
@@ -192,23 +190,16 @@ func (l *Log) runMaintenance() {
 	}
 }
 
-// noteHeads writes a head that says how far the store has the chain, and returns
-// that point.
-func (l *Log) noteHeads(w *chainObserver, noted point) point {
+// noteHead writes a head that says how far the store has the chain, unless that is
+// noted, and returns that point.
+func (l *Log) noteHead(noted point) point {
 	l.mu.Lock()
-	at := point{}
-	if l.current != nil {
-		at = l.current.stored
-	}
+	at := l.current.stored
 	l.mu.Unlock()
-	id, stored := chainID(at.Chain)
-	if !stored || at == noted {
+	if at == noted || at == (point{}) {
 		return noted
 	}
-	others, err := w.observe(l.ctx, l.rows, l.key.id(), id)
-	if err == nil {
-		err = l.note(l.ctx, l.key, append(others, at))
-	}
+	err := l.note(l.ctx, l.key, []point{at})
 	if l.report("writing a head of the audit log", err); err != nil {
 		return noted
 	}
@@ -220,65 +211,9 @@ func (l *Log) note(ctx context.Context, k key, at []point) error {
 	return l.rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
 }
 
-// endIdleChain ends a chain that was idle for long, if all of it is in the
-// store. The next record begins another one.
-func (l *Log) endIdleChain() error {
-	l.mu.Lock()
-	t := l.current
-	if t == nil || len(t.pending) > 0 || l.now().Sub(t.lastTime) < idleAfter {
-		l.mu.Unlock()
-		return nil
-	}
-	l.current = nil
-	l.mu.Unlock()
-	return l.endChain(t)
-}
-
 // report logs an error, unless the Log is being closed.
 func (l *Log) report(doing string, err error) {
 	if err != nil && l.ctx.Err() == nil {
 		l.opts.Logger.Warn(doing, "err", err)
 	}
-}
-
-// A chainObserver reads how far chains of other keys are. Heads of our key
-// repeat it, so that it can be checked without the other keys.
-type chainObserver struct {
-	since int64           // the latest seen, by the clock of the store
-	seen  map[int64]int64 // the last records of chains at that time
-}
-
-// clockSlack is longer than a transaction and than seenEvery: a chain is visible
-// after the commit, with the time before it.
-const clockSlack = time.Minute
-
-// observe returns points of the chains that were changed since the last call, or
-// since our chain was begun.
-func (w *chainObserver) observe(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
-	if w.since == 0 {
-		c, _, err := rows.Chain(ctx, chain)
-		if err != nil {
-			return nil, err
-		}
-		w.since = c.Seen
-	}
-	since := min(w.since, time.Now().UnixMilli()) // it may be in the future if a clock was set back
-	before, from := w.seen, chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
-	w.seen = map[int64]int64{}
-	for len(at) < maxPoints-1 {
-		list, err := rows.Seen(ctx, from.Seen, from.ID, pageSize)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range list {
-			from, w.since, w.seen[c.ID] = c, max(w.since, c.Seen), c.Seq
-			if c.Key != own && c.Seq > before[c.ID] {
-				at = append(at, point{Chain: chainName(c.ID), Key: c.Key, Seq: uint64(c.Seq), Mark: c.Hash})
-			}
-		}
-		if len(list) < pageSize {
-			break
-		}
-	}
-	return at, nil
 }

@@ -52,20 +52,18 @@ func (o Options) complete() (Options, error) {
 // lines to the store; another writes heads and applies retention. Both are
 // started by the first record.
 type Log struct {
-	opts   Options
-	rows   rowStore
-	now    func() time.Time
-	drafts sync.Pool // of *[]byte: fields of records
+	opts Options
+	rows rowStore
+	now  func() time.Time
 
 	mu        sync.Mutex
 	closed    bool
 	seal      *sealer    // nil before the first record
 	key       key        // valid if seal is not nil
-	current   *openChain // nil before the first record and when idle
+	current   *openChain // nil before the first record
 	uploadErr error      // the error of the last upload
 
-	throttled atomic.Bool   // too much waits for a store that is available
-	progress  chan struct{} // closed after each upload; guarded by mu
+	throttled atomic.Bool // too much waits for a store that is available
 
 	start       sync.Once
 	wake        chan struct{} // wakes the uploader
@@ -91,13 +89,9 @@ type openChain struct {
 	upload       upload      // used only by the uploader
 }
 
-const (
-	// idleAfter is the time after which a chain without new records is ended; the
-	// next record begins another chain. A chain without an end may be removed by
-	// retention when nothing was added for abandonedAfter.
-	idleAfter      = 12 * time.Hour
-	abandonedAfter = 3 * 24 * time.Hour
-)
+// abandonedAfter is the time after which retention may remove a chain without an
+// end to which nothing was added.
+const abandonedAfter = 3 * 24 * time.Hour
 
 // Open returns a Log that will write a new chain. It reads and writes
 // nothing before the first record, so that a process without records leaves no
@@ -107,10 +101,9 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, progress: make(chan struct{}), wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.storeCtx, l.cancelStore = context.WithCancelCause(context.Background())
-	l.drafts.New = func() any { return new([]byte) }
 	return l, nil
 }
 
@@ -119,14 +112,10 @@ func Open(o Options) (*Log, error) {
 // in the log, except when Full is set and the sync failed. If ctx has ended
 // before r is written, Append returns its error.
 func (l *Log) Append(ctx context.Context, r Record) error {
-	draft := l.drafts.Get().(*[]byte)
-	defer l.drafts.Put(draft)
-	*draft = appendFields((*draft)[:0], &r)
+	fields := encodeFields(r)
 	who, what := lookupKey(&r)
-	if l.throttled.Load() {
-		l.waitForStore(ctx)
-	}
-	j, upTo, err := l.add(ctx, *draft, who, what)
+	l.waitForStore(ctx)
+	j, upTo, err := l.add(ctx, fields, who, what)
 	if err == nil && l.opts.Full {
 		if err = j.sync(upTo); err != nil {
 			err = fmt.Errorf("%w: %w", ErrBroken, err)

@@ -61,6 +61,12 @@ type interrupted struct {
 	others func()
 }
 
+func (r *interrupted) Snapshot(ctx context.Context, f func(rowStore) error) error {
+	return r.rowStore.Snapshot(ctx, func(rows rowStore) error {
+		return f(&interrupted{rowStore: rows, before: r.before, others: r.others})
+	})
+}
+
 func (r *interrupted) interrupt(call string) {
 	if call == r.before {
 		r.before = ""

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -56,8 +57,9 @@ const followEvery = 250 * time.Millisecond
 // processes, until ctx ends or each returns an error, which it returns. Rows
 // that are read together are sorted by time.
 func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) error) error {
-	f := &follower{rows: db.rows, filter: filter, each: each, at: map[int64]int64{}}
-	if err := f.start(ctx); err != nil {
+	f := &follower{rows: db.rows, at: map[int64]int64{}}
+	err := f.eachChain(ctx, func(c chainRow) error { f.at[c.ID] = c.Seq; return nil })
+	if err != nil {
 		return err
 	}
 	last, err := db.Tail(ctx, n, func(r *Row) bool {
@@ -80,33 +82,46 @@ func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) e
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if err := f.look(ctx); err != nil {
+		fresh, err := f.read(ctx, filter)
+		if err != nil {
 			return err
+		}
+		for _, row := range fresh {
+			if err := each(row); err != nil {
+				return err
+			}
 		}
 	}
 }
 
+// clockSlack is longer than a transaction and than seenEvery: a chain is visible
+// after the commit, with the time before it.
+const clockSlack = time.Minute
+
 // A follower knows how far it has read each chain. It does not use the times of
 // records, which are committed in another order.
 type follower struct {
-	rows   rowStore
-	filter Filter
-	each   func(Row) error
-	at     map[int64]int64 // last record by chain
-	since  int64           // the latest seen of all chains
+	rows  rowStore
+	at    map[int64]int64 // last record by chain
+	since int64           // the latest seen of all chains
 }
 
-// start reads how far the chains are.
-func (f *follower) start(ctx context.Context) error {
-	for after := int64(math.MinInt64); ; {
-		list, err := f.rows.Chains(ctx, after, pageSize)
+// eachChain calls f for the chains that may have changed since the last call.
+func (f *follower) eachChain(ctx context.Context, each func(chainRow) error) error {
+	from := chainRow{Seen: math.MinInt64, ID: math.MinInt64}
+	if f.since > 0 { // it may be in the future if a clock was set back
+		from.Seen = min(f.since, time.Now().UnixMilli()) - clockSlack.Milliseconds()
+	}
+	for {
+		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageSize)
 		if err != nil {
 			return err
 		}
 		for _, c := range list {
-			after = c.ID
-			f.at[c.ID] = c.Seq
-			f.since = max(f.since, c.Seen)
+			if err := each(c); err != nil {
+				return err
+			}
+			from, f.since = c, max(f.since, c.Seen)
 		}
 		if len(list) < pageSize {
 			return nil
@@ -114,57 +129,27 @@ func (f *follower) start(ctx context.Context) error {
 	}
 }
 
-// look passes on new rows, at most a page of each chain. The next call continues
-// there.
-func (f *follower) look(ctx context.Context) error {
-	var fresh []Row
-	latest, behind := f.since, false
-	since := min(f.since, time.Now().UnixMilli()) // it may be in the future if a clock was set back
-	from := chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
-	for more := true; more; {
-		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageSize)
-		if err != nil {
-			return err
-		}
-		more = len(list) == pageSize
-		for _, c := range list {
-			from = c
-			rows, err := f.read(ctx, c)
+// read returns the new rows of all chains.
+func (f *follower) read(ctx context.Context, filter Filter) (fresh []Row, err error) {
+	err = f.eachChain(ctx, func(c chainRow) error {
+		for f.at[c.ID] < c.Seq {
+			list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageSize)
 			if err != nil {
 				return err
 			}
-			fresh = append(fresh, rows...)
-			latest = max(latest, c.Seen)
-			behind = behind || f.at[c.ID] < c.Seq
+			for _, r := range list {
+				f.at[c.ID] = r.Seq
+				if row, ok := parseRow(r.Chain, r.Line); ok && filter.shows(&row) {
+					fresh = append(fresh, row)
+				}
+			}
+			if len(list) < pageSize {
+				f.at[c.ID] = max(f.at[c.ID], c.Seq) // retention may have removed some
+			}
 		}
-	}
-	if !behind {
-		f.since = latest
-	}
+		return nil
+	})
 	slices.SortStableFunc(fresh, func(a, b Row) int { return a.Time.Compare(b.Time) })
-	for _, row := range fresh {
-		if err := f.each(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read returns the new rows of a chain.
-func (f *follower) read(ctx context.Context, c chainRow) (fresh []Row, err error) {
-	if f.at[c.ID] >= c.Seq {
-		return nil, nil
-	}
-	list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageSize)
-	if err == nil && len(list) < pageSize {
-		f.at[c.ID] = c.Seq // even if retention removed some
-	}
-	for _, r := range list {
-		f.at[c.ID] = max(f.at[c.ID], r.Seq)
-		if row, ok := parseRow(r.Chain, r.Line); ok && f.filter.shows(&row) {
-			fresh = append(fresh, row)
-		}
-	}
 	return fresh, err
 }
 
@@ -242,26 +227,27 @@ func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func(
 	return nil, nil, fmt.Errorf("export format %q is not known; use %q or %q", as, JSONL, CSV)
 }
 
+// csvNames returns the columns: the chain, and the fields of a line in their order.
 func csvNames() []string {
-	return []string{
-		"chain", "seq", "ts", "phase", "call", "parent", "kind", "tool", "alias", "agent", "user", "session",
-		"transport",
-		"profile", "risk", "verdict", "approval", "outcome", "args_digest", "result_digest", "args",
-		"bytes", "redactions", "repeats", "duration_ms", "error", "trace", "prev", "hash",
-	}
+	return strings.Fields(`chain seq ts phase call parent kind tool alias agent user session transport profile risk
+		verdict approval outcome args_digest result_digest args bytes redactions repeats duration_ms error trace
+		prev hash`)
 }
 
 func csvRow(r *Row) []string {
-	cells := []string{
-		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Kind,
-		r.Tool, r.Alias,
-		r.Agent, r.User, r.Session, r.Transport, r.Profile, r.Risk, r.Verdict, r.Approval, r.Outcome,
-		r.ArgsDigest, r.ResultDigest, r.ArgsShape, strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Redactions),
-		strconv.Itoa(r.Repeats),
-		strconv.FormatFloat(r.Duration, 'f', -1, 64), r.Error, r.Trace, r.Prev, r.Hash,
-	}
-	for i, cell := range cells {
-		cells[i] = escapeFormula(cell)
+	fields := map[string]any{}
+	_ = json.Unmarshal([]byte(r.line), &fields) // parseRow has decoded it
+	fields["chain"] = r.Chain
+	cells := csvNames()
+	for i, name := range cells {
+		switch v := fields[name].(type) {
+		case string:
+			cells[i] = escapeFormula(v)
+		case float64:
+			cells[i] = strconv.FormatFloat(v, 'f', -1, 64)
+		default:
+			cells[i] = ""
+		}
 	}
 	return cells
 }

@@ -1,14 +1,20 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A Phase is the stage of a call at which a record was written.
@@ -22,30 +28,30 @@ const (
 // A Record describes a call. Empty fields are left out. Texts must have been
 // scrubbed; those over 4 KiB are cut.
 type Record struct {
-	Phase        Phase   `json:"phase,omitempty"`
-	Call         string  `json:"call,omitempty"`
-	Parent       string  `json:"parent,omitempty"` // the call that made this one
-	Kind         string  `json:"kind,omitempty"`   // resource, prompt or completion; empty for tools
-	Tool         string  `json:"tool,omitempty"`
-	Alias        string  `json:"alias,omitempty"` // the name in the request, if it was another
-	Agent        string  `json:"agent,omitempty"`
-	User         string  `json:"user,omitempty"`
-	Session      string  `json:"session,omitempty"`
-	Transport    string  `json:"transport,omitempty"`
-	Profile      string  `json:"profile,omitempty"`
-	Risk         string  `json:"risk,omitempty"`
-	Verdict      string  `json:"verdict,omitempty"`
-	Approval     string  `json:"approval,omitempty"`
-	Outcome      string  `json:"outcome,omitempty"` // ok, refused, invalid, busy, ...
-	ArgsDigest   string  `json:"args_digest,omitempty"`
-	ResultDigest string  `json:"result_digest,omitempty"`
-	ArgsShape    string  `json:"args,omitempty"`
-	Bytes        int64   `json:"bytes,omitempty"` // of the result
-	Redactions   int     `json:"redactions,omitempty"`
-	Repeats      int     `json:"repeats,omitempty"`     // equal results in a row, if the model was advised
-	Duration     float64 `json:"duration_ms,omitempty"` // with a resolution of a microsecond
-	Error        string  `json:"error,omitempty"`
-	Trace        string  `json:"trace,omitempty"`
+	Phase        Phase   `json:"phase,omitzero"`
+	Call         string  `json:"call,omitzero"`
+	Parent       string  `json:"parent,omitzero"` // the call that made this one
+	Kind         string  `json:"kind,omitzero"`   // resource, prompt or completion; empty for tools
+	Tool         string  `json:"tool,omitzero"`
+	Alias        string  `json:"alias,omitzero"` // the name in the request, if it was another
+	Agent        string  `json:"agent,omitzero"`
+	User         string  `json:"user,omitzero"`
+	Session      string  `json:"session,omitzero"`
+	Transport    string  `json:"transport,omitzero"`
+	Profile      string  `json:"profile,omitzero"`
+	Risk         string  `json:"risk,omitzero"`
+	Verdict      string  `json:"verdict,omitzero"`
+	Approval     string  `json:"approval,omitzero"`
+	Outcome      string  `json:"outcome,omitzero"` // ok, refused, invalid, busy, ...
+	ArgsDigest   string  `json:"args_digest,omitzero"`
+	ResultDigest string  `json:"result_digest,omitzero"`
+	ArgsShape    string  `json:"args,omitzero"`
+	Bytes        int64   `json:"bytes,omitzero"` // of the result
+	Redactions   int     `json:"redactions,omitzero"`
+	Repeats      int     `json:"repeats,omitzero"`     // equal results in a row, if the model was advised
+	Duration     float64 `json:"duration_ms,omitzero"` // with a resolution of a microsecond
+	Error        string  `json:"error,omitzero"`
+	Trace        string  `json:"trace,omitzero"`
 }
 
 // A Row is a record that was read from the log.
@@ -96,122 +102,46 @@ func appendRow(b []byte, seq uint64, now time.Time, fields []byte) []byte {
 	return append(b, fields...)
 }
 
-// appendFields appends the fields of r as `,"name":value`. encoding/json takes
-// three times as long, and does not escape terminal controls.
-func appendFields(b []byte, r *Record) []byte {
-	b = appendText(b, "phase", string(r.Phase))
-	b = appendText(b, "call", r.Call)
-	b = appendText(b, "parent", r.Parent)
-	b = appendText(b, "kind", r.Kind)
-	b = appendText(b, "tool", r.Tool)
-	b = appendText(b, "alias", r.Alias)
-	b = appendText(b, "agent", r.Agent)
-	b = appendText(b, "user", r.User)
-	b = appendText(b, "session", r.Session)
-	b = appendText(b, "transport", r.Transport)
-	b = appendText(b, "profile", r.Profile)
-	b = appendText(b, "risk", r.Risk)
-	b = appendText(b, "verdict", r.Verdict)
-	b = appendText(b, "approval", r.Approval)
-	b = appendText(b, "outcome", r.Outcome)
-	b = appendText(b, "args_digest", r.ArgsDigest)
-	b = appendText(b, "result_digest", r.ResultDigest)
-	b = appendText(b, "args", r.ArgsShape)
-	b = appendCount(b, "bytes", r.Bytes)
-	b = appendCount(b, "redactions", int64(r.Redactions))
-	b = appendCount(b, "repeats", int64(r.Repeats))
-	b = appendMillis(b, "duration_ms", r.Duration)
-	b = appendText(b, "error", r.Error)
-	return appendText(b, "trace", r.Trace)
-}
-
-func appendText(b []byte, name, text string) []byte {
-	if text == "" {
-		return b
+// encodeFields returns the fields of r as `,"name":value`. Numbers that JSON
+// cannot represent are left out.
+func encodeFields(r Record) []byte {
+	for _, s := range []*string{
+		&r.Call, &r.Parent, &r.Kind, &r.Tool, &r.Alias, &r.Agent, &r.User, &r.Session, &r.Transport, &r.Profile,
+		&r.Risk, &r.Verdict, &r.Approval, &r.Outcome, &r.ArgsDigest, &r.ResultDigest, &r.ArgsShape, &r.Error, &r.Trace,
+	} {
+		*s = text.Clip(*s, maxText)
 	}
-	return appendString(appendName(b, name), text)
-}
-
-func appendCount(b []byte, name string, n int64) []byte {
-	if n == 0 {
-		return b
+	if r.Duration = math.Round(r.Duration*1000) / 1000; math.IsNaN(r.Duration) || math.IsInf(r.Duration, 0) {
+		r.Duration = 0
 	}
-	return strconv.AppendInt(appendName(b, name), n, 10)
-}
-
-// appendMillis appends a number, unless JSON cannot represent it.
-func appendMillis(b []byte, name string, ms float64) []byte {
-	if ms == 0 || math.IsNaN(ms) || math.IsInf(ms, 0) {
-		return b
+	fields, _ := json.Marshal(r) // of texts and numbers: cannot fail
+	if len(fields) == len("{}") {
+		return nil
 	}
-	return strconv.AppendFloat(appendName(b, name), ms, 'f', 3, 64)
+	fields[0] = ','
+	return escapeInvisible(fields[:len(fields)-1])
 }
 
-func appendName(b []byte, name string) []byte {
-	b = append(b, ',', '"')
-	b = append(b, name...)
-	return append(b, '"', ':')
-}
-
-// appendString appends text as a JSON string without line breaks. It escapes
-// control and invisible characters and replaces invalid UTF-8 by U+FFFD.
-func appendString(b []byte, text string) []byte {
-	text, cut := clip(text)
-	b = append(b, '"')
-	plain := 0 // text[plain:i] needs no escape
-	for i := 0; i < len(text); {
-		if c := text[i]; c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
+// escapeInvisible escapes the characters of JSON that a terminal might interpret
+// or not show.
+func escapeInvisible(line []byte) []byte {
+	if !bytes.ContainsFunc(line, invisible) {
+		return line
+	}
+	var b []byte
+	for _, c := range string(line) {
+		switch high, low := utf16.EncodeRune(c); {
+		case !invisible(c):
+			b = utf8.AppendRune(b, c)
+		case c > 0xffff:
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, c)
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if needsEscape(r, size) {
-			b = append(b, text[plain:i]...)
-			b = appendEscape(b, r)
-			plain = i + size
-		}
-		i += size
 	}
-	b = append(b, text[plain:]...)
-	if cut {
-		b = append(b, "…"...)
-	}
-	return append(b, '"')
+	return b
 }
 
-// clip cuts text to maxText bytes at a rune.
-func clip(text string) (short string, cut bool) {
-	if len(text) <= maxText {
-		return text, false
-	}
-	end := maxText
-	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], true
-}
-
-// needsEscape reports whether a character that is not plain ASCII needs an
-// escape.
-func needsEscape(r rune, size int) bool {
-	if r == utf8.RuneError && size == 1 || r == '"' || r == '\\' {
-		return true
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-}
-
-func appendEscape(b []byte, r rune) []byte {
-	const hex = "0123456789abcdef"
-	switch {
-	case r == '"' || r == '\\':
-		return append(b, '\\', byte(r))
-	case r == '\n':
-		return append(b, '\\', 'n')
-	case r == '\t':
-		return append(b, '\\', 't')
-	case r > 0xffff: // JSON needs two escapes
-		r -= 0x10000
-		return appendEscape(appendEscape(b, 0xd800+r>>10), 0xdc00+r&0x3ff)
-	}
-	return append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+func invisible(c rune) bool {
+	return c >= 0x7f && (c == utf8.RuneError || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp))
 }

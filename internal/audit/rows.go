@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
@@ -14,13 +12,7 @@ import (
 type DB struct{ rows rowStore }
 
 // NewDB returns the audit log that is kept in s.
-func NewDB(s *store.Store) *DB {
-	rows := &storeRows{store: s, maxPower: 3} // SQLite looks parameters up by name, one after the other
-	if s.Engine() == "postgres" {
-		rows.maxPower = 7
-	}
-	return &DB{rows}
-}
+func NewDB(s *store.Store) *DB { return &DB{&storeRows{store: s}} }
 
 // A chainRow is one chain: the records of one process since its start.
 type chainRow struct {
@@ -74,7 +66,7 @@ type rowStore interface {
 	Chain(ctx context.Context, id int64) (c chainRow, found bool, err error)
 	Chains(ctx context.Context, after int64, limit int) ([]chainRow, error)
 	Seen(ctx context.Context, since, after int64, limit int) ([]chainRow, error)
-	NextChain(ctx context.Context, after int64) (id int64, found bool, err error)
+	Orphans(ctx context.Context) (chains []int64, err error)
 	Records(ctx context.Context, chain, after int64, limit int) ([]recordRow, error)
 	After(ctx context.Context, p position, limit int) ([]recordRow, error)
 	Before(ctx context.Context, p position, limit int) ([]recordRow, error)
@@ -82,13 +74,26 @@ type rowStore interface {
 	Count(ctx context.Context, who int64, what string) (same, all int, err error)
 	Keys(ctx context.Context) ([]string, error)
 	Heads(ctx context.Context, key string, after int64, limit int) ([]headRow, error)
+	// Snapshot calls f with rows that other transactions do not change.
+	Snapshot(ctx context.Context, f func(rowStore) error) error
 }
 
 // storeRows are the rows of a store.
 type storeRows struct {
 	store    *store.Store
-	maxPower int      // an INSERT has at most 1<<maxPower records
-	inserts  sync.Map // statements by power
+	snapshot *store.Tx // if not nil, all reads are in this transaction
+}
+
+// Snapshot reads in one transaction.
+func (s *storeRows) Snapshot(ctx context.Context, f func(rowStore) error) error {
+	return s.view(ctx, func(t *store.Tx) error { return f(&storeRows{s.store, t}) })
+}
+
+func (s *storeRows) view(ctx context.Context, f func(*store.Tx) error) error {
+	if s.snapshot != nil {
+		return f(s.snapshot)
+	}
+	return s.store.View(ctx, f)
 }
 
 // Begin adds a chain without records, and heads.
@@ -125,45 +130,12 @@ func (s *storeRows) Append(ctx context.Context, from, to chainRow, records []rec
 		if err != nil {
 			return err
 		}
-		return s.insert(t, records)
+		rows := make([][]any, len(records))
+		for i, r := range records {
+			rows[i] = []any{r.Chain, r.Seq, r.At, r.Who, r.What, r.Line}
+		}
+		return t.Insert("audit_record (chain, seq, at, who, what, line)", rows)
 	})
-}
-
-// insert writes records in statements of a few sizes, so that the engines cache
-// few statements.
-func (s *storeRows) insert(t *store.Tx, records []recordRow) error {
-	args := make([]any, 0, recordColumns*min(len(records), 1<<s.maxPower))
-	for power := s.maxPower; power >= 0; {
-		n := 1 << power
-		if len(records) < n {
-			power--
-			continue
-		}
-		args = args[:0]
-		for _, r := range records[:n] {
-			args = append(args, r.Chain, r.Seq, r.At, r.Who, r.What, r.Line)
-		}
-		if _, err := t.Exec(s.insertText(power), args...); err != nil {
-			return err
-		}
-		records = records[n:]
-	}
-	return nil
-}
-
-const recordColumns = 6
-
-// insertText returns the statement that inserts 1<<power records.
-func (s *storeRows) insertText(power int) string {
-	text, _ := s.inserts.LoadOrStore(power, sync.OnceValue(func() string {
-		var args []any
-		rows := make([]string, 1<<power)
-		for i := range rows {
-			rows[i] = "(" + store.Params(&args, make([]any, recordColumns)...) + ")"
-		}
-		return "INSERT {{fail}}INTO audit_record (chain, seq, at, who, what, line) VALUES " + strings.Join(rows, ", ")
-	}))
-	return text.(func() string)()
 }
 
 // Note adds heads, and marks a chain as ended unless ended is 0.
@@ -245,7 +217,7 @@ func addHeads(t *store.Tx, key string, seal headsFunc) error {
 // list returns all rows of a query.
 func list[T any](ctx context.Context, s *storeRows, scan func(store.Scan) (T, error), text string,
 	args ...any) (rows []T, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
+	err = s.view(ctx, func(t *store.Tx) error {
 		rows, err = store.List(t, text, args, scan)
 		return err
 	})
@@ -279,14 +251,11 @@ func (s *storeRows) Seen(ctx context.Context, since, after int64, limit int) ([]
 		after, limit)
 }
 
-// NextChain returns the next number that records have, even if there is no such
-// chain.
-func (s *storeRows) NextChain(ctx context.Context, after int64) (id int64, found bool, err error) {
-	err = s.store.Row(ctx, "SELECT chain FROM audit_record WHERE chain > $1 ORDER BY chain LIMIT 1", []any{after}, &id)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, false, nil
-	}
-	return id, err == nil, err
+// Orphans returns the numbers of chains that records have although there is no
+// such chain.
+func (s *storeRows) Orphans(ctx context.Context) (chains []int64, err error) {
+	return list(ctx, s, store.One[int64], `SELECT chain FROM audit_record
+		WHERE chain NOT IN (SELECT id FROM audit_chain) GROUP BY chain ORDER BY chain`)
 }
 
 func scanRecord(scan store.Scan) (r recordRow, err error) {

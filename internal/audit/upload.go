@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
 const (
@@ -21,6 +23,7 @@ const (
 	// waits for the store, at most throttleMax.
 	throttleBytes = 16 << 20
 	throttleMax   = time.Second
+	throttleStep  = 10 * time.Millisecond
 	// seenEvery is the interval at which the column seen of a chain is updated.
 	seenEvery = 10 * time.Second
 )
@@ -94,8 +97,6 @@ func (l *Log) uploaded(t *openChain, n int, err error) {
 		_ = l.trimJournal(t) // a failure is retried after the next batch
 	}
 	l.updateBackpressure()
-	close(l.progress)
-	l.progress = make(chan struct{})
 }
 
 // updateBackpressure sets throttled if too much waits for a store that is
@@ -107,22 +108,8 @@ func (l *Log) updateBackpressure() {
 // waitForStore waits until less records wait, the store is not available, or
 // throttleMax has passed.
 func (l *Log) waitForStore(ctx context.Context) {
-	late := time.NewTimer(throttleMax)
-	defer late.Stop()
-	for {
-		l.mu.Lock()
-		taken := l.progress
-		l.mu.Unlock()
-		if !l.throttled.Load() {
-			return
-		}
-		select {
-		case <-taken:
-		case <-late.C:
-			return
-		case <-ctx.Done():
-			return
-		case <-l.ctx.Done():
+	for waited := time.Duration(0); l.throttled.Load() && waited < throttleMax; waited += throttleStep {
+		if clock.Sleep(ctx, throttleStep) != nil || l.ctx.Err() != nil {
 			return
 		}
 	}

@@ -51,25 +51,17 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if db == nil {
 		return Report{}, nil
 	}
-	c := &verification{rows: db.rows, found: map[string]bool{}, transient: map[string]bool{}, linked: map[string]int{}}
-	k, err := loadKey(dir)
-	switch {
-	case err == nil:
-		c.key, c.seal = k.id(), newSealer(k)
-	case !errors.Is(err, fs.ErrNotExist):
-		return Report{}, err
+	problems, err := db.Recover(ctx, dir)
+	if err != nil {
+		return Report{Problems: problems}, err
 	}
-	c.report.Problems, err = db.Recover(ctx, dir)
+	c := &verification{found: map[string]bool{}, linked: map[string]int{}, report: Report{Problems: problems}}
+	err = db.rows.Snapshot(ctx, func(rows rowStore) error {
+		c.rows = rows
+		return c.read(ctx, dir)
+	})
 	if err != nil {
 		return c.report, err
-	}
-	for _, step := range []func(context.Context) error{c.readHeads, c.walkAll, c.checkOrphans, c.reread} {
-		if err := step(ctx); err != nil {
-			return c.report, err
-		}
-	}
-	if _, err := loadKey(dir); c.seal == nil && err == nil {
-		return db.Verify(ctx, dir) // the first process has just created it
 	}
 	c.checkEnds()
 	c.addNotes()
@@ -78,16 +70,15 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 
 // A verification is the state of one Verify.
 type verification struct {
-	rows      rowStore
-	key       string  // id of our key, or ""
-	seal      *sealer // nil without a key
-	heads     map[string]headIndex
-	found     map[string]bool // chains
-	transient map[string]bool // chains that began or were removed during Verify
-	ends      []chainEnd
-	linked    map[string]int // number of chains by other key
-	open      []string       // chains without an end
-	report    Report
+	rows   rowStore
+	key    string  // id of our key, or ""
+	seal   *sealer // nil without a key
+	heads  map[string]headIndex
+	found  map[string]bool // chains
+	ends   []chainEnd
+	linked map[string]int // number of chains by other key
+	open   []string       // chains without an end
+	report Report
 }
 
 // A chainEnd is the end of a chain, which is compared with heads.
@@ -112,56 +103,41 @@ func (c *verification) note(chain string, kind Kind, detail string) {
 	c.report.Notes = append(c.report.Notes, Problem{Chain: chain, Kind: kind, Detail: detail})
 }
 
-// readHeads reads the heads before the chains: chains only grow.
-func (c *verification) readHeads(ctx context.Context) (err error) {
-	c.heads, err = c.allHeads(ctx, func(key string, number int64, kind Kind, detail string) {
+// read reads the log. It reads the key after the ids of keys, because the first
+// process may have just created it.
+func (c *verification) read(ctx context.Context, dir string) error {
+	keys, err := c.rows.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	k, err := loadKey(dir)
+	switch {
+	case err == nil:
+		c.key, c.seal = k.id(), newSealer(k)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	c.heads = map[string]headIndex{}
+	for _, key := range keys {
 		name := headsName
 		if key != c.key {
 			name += " of " + key
 		}
-		c.problem(name, uint64(number), kind, detail)
-	})
-	return err
-}
-
-// reread reads the heads again, for chains that began or were removed since
-// then. It ignores problems, which readHeads has reported.
-func (c *verification) reread(ctx context.Context) error {
-	later, err := c.allHeads(ctx, func(string, int64, Kind, string) {})
-	for key, book := range later {
-		known := c.heads[key]
-		c.markTransient(book.reached, known.reached) // began during Verify
-		c.markTransient(known.reached, book.reached) // removed, together with its heads
-		known.pruned = book.pruned
-		c.heads[key] = known
-	}
-	return err
-}
-
-// markTransient adds to transient the chains of a that are not in b.
-func (c *verification) markTransient(a, b map[string]point) {
-	for chain := range a {
-		if _, ok := b[chain]; !ok {
-			c.transient[chain] = true
-		}
-	}
-}
-
-func (c *verification) allHeads(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex,
-	error) {
-	keys, err := c.rows.Keys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	books := map[string]headIndex{}
-	for _, key := range keys {
-		books[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key),
-			func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
+		c.heads[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key), func(number int64, kind Kind, detail string) {
+			c.problem(name, uint64(number), kind, detail)
+		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return books, nil
+	if err := c.walkAll(ctx); err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	orphans, err := c.rows.Orphans(ctx)
+	for _, id := range orphans {
+		c.problem(chainName(id), 0, Foreign, "the records of this chain have no chain")
+	}
+	return err
 }
 
 // sealerOf returns the sealer of a key, or nil if the key is missing.
@@ -170,19 +146,6 @@ func (c *verification) sealerOf(key string) *sealer {
 		return c.seal
 	}
 	return nil
-}
-
-// reached returns the last point of a chain in the heads of the chain's key and of
-// ours.
-func (c *verification) reached(key, chain string) (p point, known bool) {
-	points := map[string]point{}
-	for _, of := range []string{key, c.key} {
-		if p, ok := c.heads[of].reached[chain]; ok {
-			keepFurthest(points, p)
-		}
-	}
-	p, known = points[chain]
-	return p, known
 }
 
 // pruned returns up to where retention removed a chain. For chains of our key
@@ -202,12 +165,12 @@ func (c *verification) walkAll(ctx context.Context) error {
 	for after := int64(math.MinInt64); ; {
 		list, err := c.rows.Chains(ctx, after, pageSize)
 		if err != nil {
-			return fmt.Errorf("reading the audit log: %w", err)
+			return err
 		}
 		for _, one := range list {
 			after = one.ID
 			if err := c.walk(ctx, one); err != nil {
-				return fmt.Errorf("reading the audit log: %w", err)
+				return err
 			}
 		}
 		if len(list) < pageSize {
@@ -228,9 +191,6 @@ func (c *verification) walk(ctx context.Context, one chainRow) error {
 	}
 	for after := int64(math.MinInt64); ; {
 		list, err := c.rows.Records(ctx, one.ID, after, pageSize)
-		if err == nil && len(list) > 0 && list[0].Seq > int64(w.number)+1 && !w.adopt {
-			err = c.skip(ctx, w, name, one.Key)
-		}
 		if err != nil {
 			return err
 		}
@@ -246,21 +206,10 @@ func (c *verification) walk(ctx context.Context, one chainRow) error {
 	return nil
 }
 
-// skip continues after records that retention has removed during Verify.
-func (c *verification) skip(ctx context.Context, w *walker, name, key string) error {
-	if err := c.reread(ctx); err != nil {
-		return err
-	}
-	if p, ok := c.pruned(key, name); ok && p.Seq > w.number {
-		w.start(p)
-	}
-	return nil
-}
-
 // begin checks the first line of a chain.
 func (c *verification) begin(w *walker, name string, one chainRow) {
 	f, b, ok := parseBeginning([]byte(one.Line))
-	p, known := c.reached(one.Key, name)
+	p, known := c.heads[c.key].reached[name]
 	switch {
 	case !ok || b.Chain != name || b.Key != one.Key || w.seal != nil && !w.seal.authentic(f):
 		c.problem(name, 0, Changed, "the first line was changed, or not written with this key")
@@ -285,42 +234,20 @@ func (c *verification) record(w *walker, name string, one chainRow, r recordRow)
 	if r.Seq == one.Seq && one.Hash != w.last.String() {
 		c.problem(name, uint64(r.Seq), Changed, "the chain has another hash of this record")
 	}
-	for _, of := range slices.Compact([]string{one.Key, c.key}) {
-		if p := c.heads[of].reached[name]; p.Seq == uint64(r.Seq) && p.Mark != w.last.String() {
-			c.problem(name, uint64(r.Seq), Changed, "heads have another hash of this record")
-		}
-	}
-}
-
-// checkOrphans reports records without a chain.
-func (c *verification) checkOrphans(ctx context.Context) error {
-	for id := int64(math.MinInt64); ; {
-		next, more, err := c.rows.NextChain(ctx, id)
-		if err != nil || !more {
-			return err
-		}
-		id = next
-		name := chainName(id)
-		if c.found[name] {
-			continue
-		}
-		if _, begun, err := c.rows.Chain(ctx, id); err != nil {
-			return err
-		} else if !begun {
-			c.problem(name, 0, Foreign, "the records of this chain have no chain")
-		}
+	if p := c.heads[one.Key].reached[name]; p.Seq == uint64(r.Seq) && p.Mark != w.last.String() {
+		c.problem(name, uint64(r.Seq), Changed, "heads have another hash of this record")
 	}
 }
 
 // checkEnds compares the ends of the chains with heads.
 func (c *verification) checkEnds() {
 	for _, end := range c.ends {
-		p, known := c.reached(end.Key, end.name)
+		p, known := c.heads[end.Key].reached[end.name]
 		gone, _ := c.pruned(end.Key, end.name)
-		if !known && !c.transient[end.name] {
+		if !known {
 			c.problem(end.name, 0, Missing, "heads do not contain this chain")
 		}
-		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most && !c.transient[end.name] {
+		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most {
 			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, but had %d", end.seq, most))
 		}
 		if !p.End {
@@ -333,7 +260,7 @@ func (c *verification) checkEnds() {
 	reported := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(c.heads)) {
 		for _, name := range slices.Sorted(maps.Keys(c.heads[key].reached)) {
-			if c.found[name] || c.transient[name] || reported[name] {
+			if c.found[name] || reported[name] {
 				continue
 			}
 			p := c.heads[key].reached[name]

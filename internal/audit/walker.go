@@ -8,25 +8,23 @@ import (
 type Kind string
 
 const (
-	Changed    Kind = "changed"    // a line that was changed or not written with the key
-	Foreign    Kind = "foreign"    // a line that does not belong here
-	Missing    Kind = "missing"    // missing lines
-	Reordered  Kind = "reordered"  // a line that belongs further up
-	Duplicated Kind = "duplicated" // a line that is there twice
-	OtherKey   Kind = "other key"  // sealed with a key that is missing; only links were checked
-	NoKey      Kind = "no key"     // there is no key
-	Unended    Kind = "no end"     // a process that runs or was killed has not ended the chain
+	Changed   Kind = "changed"   // a line that was changed or not written with the key
+	Foreign   Kind = "foreign"   // a line that does not belong here
+	Missing   Kind = "missing"   // missing lines
+	Misplaced Kind = "misplaced" // a line that is there twice, or belongs further up
+	OtherKey  Kind = "other key" // sealed with a key that is missing; only links were checked
+	NoKey     Kind = "no key"    // there is no key
+	Unended   Kind = "no end"    // a process that runs or was killed has not ended the chain
 )
 
 // A walker checks the lines of one chain in order.
 type walker struct {
-	counter string      // kind of the lines
-	seal    *sealer     // nil without the key; then only links are checked
-	number  uint64      // of the last valid line
-	last    link        // its link
-	bad     uint64      // invalid lines since then, which may be changed ones
-	gaps    [][2]uint64 // numbers of missing lines
-	adopt   bool        // accept any predecessor of the next line
+	counter string  // kind of the lines
+	seal    *sealer // nil without the key; then only links are checked
+	number  uint64  // of the last valid line
+	last    link    // its link
+	bad     uint64  // invalid lines since then, which may be changed ones
+	adopt   bool    // accept any predecessor of the next line
 }
 
 // step checks the next line. It reports each problem once and continues after
@@ -48,10 +46,8 @@ func (w *walker) step(f sealedLine, ok bool) (kind Kind, detail string) {
 	case f.number == next && f.prev == w.last:
 		w.accept(f)
 		return "", ""
-	case f.number < next && w.inGap(f.number):
-		return Reordered, fmt.Sprintf("line %d belongs further up", f.number)
 	case f.number < next:
-		return Duplicated, fmt.Sprintf("line %d is duplicated", f.number)
+		return Misplaced, fmt.Sprintf("line %d is there twice, or belongs further up", f.number)
 	case f.number == next && w.seal == nil:
 		w.accept(f)
 		return Changed, fmt.Sprintf("line %d does not follow the line before it: one of the two was changed", f.number)
@@ -64,22 +60,21 @@ func (w *walker) step(f sealedLine, ok bool) (kind Kind, detail string) {
 		w.accept(f)
 		return "", ""
 	}
-	kind, detail = w.missing(f.number)
+	detail = w.missing(f.number)
 	w.accept(f)
-	return kind, detail
+	return Missing, detail
 }
 
-// missing records that the lines before number are missing.
-func (w *walker) missing(number uint64) (Kind, string) {
+// missing describes the lines that are missing before number.
+func (w *walker) missing(number uint64) string {
 	from, to := w.number+1, number-1
-	w.gaps = append(w.gaps, [2]uint64{from, to})
-	if w.bad > 0 {
-		return Missing, fmt.Sprintf("lines %d to %d are missing, except for %d", from, to, w.bad)
+	switch {
+	case w.bad > 0:
+		return fmt.Sprintf("lines %d to %d are missing, except for %d", from, to, w.bad)
+	case from == to:
+		return fmt.Sprintf("line %d is missing", from)
 	}
-	if from == to {
-		return Missing, fmt.Sprintf("line %d is missing", from)
-	}
-	return Missing, fmt.Sprintf("lines %d to %d are missing", from, to)
+	return fmt.Sprintf("lines %d to %d are missing", from, to)
 }
 
 func (w *walker) accept(f sealedLine) {
@@ -91,15 +86,6 @@ func (w *walker) start(p point) {
 	w.number, w.bad = p.Seq, 0
 	last, ok := parseLink(p.Mark)
 	w.last, w.adopt = last, !ok
-}
-
-func (w *walker) inGap(number uint64) bool {
-	for _, g := range w.gaps {
-		if g[0] <= number && number <= g[1] {
-			return true
-		}
-	}
-	return false
 }
 
 // stepRow is step for a record of the store. Its columns must be equal to the
