@@ -56,6 +56,9 @@ type Directories struct {
 	Roots  []Root
 	Hidden []string // files and directories that commands must not see
 	Locked []string // files and directories that commands must not change; those within Hidden are left out
+	// Covered identifies the files in Hidden and Locked. It changes when one of them
+	// is replaced by another file of the same name, which no open sandbox covers.
+	Covered string
 }
 
 // A Root is a directory beside the workspace. Its name is unique.

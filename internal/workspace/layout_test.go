@@ -2,13 +2,18 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -324,6 +329,77 @@ func BenchmarkLayout(b *testing.B) {
 	for b.Loop() {
 		if g, err := w.Layout(ctx); err != nil || len(g.Hidden) != 1000 {
 			b.Fatal(len(g.Hidden), err)
+		}
+	}
+}
+
+// TestLayoutFollowsChanges compares the layout after random changes with that of a
+// workspace that remembers nothing.
+func TestLayoutFollowsChanges(t *testing.T) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) { o.Deny = append(o.Deny, "secret/") })
+	random := rand.New(rand.NewPCG(1, 2))
+	dirs := []string{"a", "a/b", "a/b/c", "d", "secret", "a/.git", "d/e"}
+	files := []string{".env", "x.pem", "plain", ".bashrc", "config", "HEAD"}
+	name := func() string {
+		return filepath.Join(ws, dirs[random.IntN(len(dirs))], files[random.IntN(len(files))])
+	}
+	for step := range 200 {
+		var err error
+		at := name()
+		switch random.IntN(6) {
+		case 0, 1, 2:
+			err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, nil, 0o600))
+		case 3:
+			_ = os.Rename(filepath.Dir(at), filepath.Dir(name())) // may be impossible
+		case 4:
+			err = os.RemoveAll(filepath.Dir(at))
+		default:
+			_ = os.Rename(at, name())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Layout(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := New(w.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fresh.Layout(ctx)
+		if err := errors.Join(err, fresh.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("after step %d: %s", step, diff)
+		}
+		if step%10 == 0 {
+			time.Sleep(settleTime) // so that some directories are not read again
+		}
+	}
+}
+
+func TestLayoutSeesReplacedFiles(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"sub/.env": "one", ".git/config": "x", ".git/HEAD": "", ".git/objects/": "", ".git/refs/": ""})
+	time.Sleep(2 * settleTime)
+	before := ""
+	for i, file := range []string{"", "sub/.env", ".git/config"} {
+		if file != "" {
+			plant(t, ws, map[string]string{file + ".new": "two"})
+			if err := os.Rename(filepath.Join(ws, file+".new"), filepath.Join(ws, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, err := w.Layout(ctx)
+		if err != nil || (g.Covered == before) {
+			t.Errorf("step %d: the layout is the same, %v", i, err)
+		}
+		before = g.Covered
+		plant(t, ws, map[string]string{"sub/.env": "written in place"})
+		if g, err := w.Layout(ctx); err != nil || g.Covered != before {
+			t.Errorf("step %d: the layout changed with the contents of a file, %v", i, err)
 		}
 	}
 }

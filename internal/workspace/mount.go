@@ -34,6 +34,7 @@ type mount struct {
 	id            root.Info
 	used          int64
 	linkCache     *linkCache
+	survey        *surveyCache
 }
 
 type mountKey struct {
@@ -54,6 +55,7 @@ func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Roo
 	}
 	m := &mount{
 		root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, linkCache: newLinkCache(),
+		survey: &surveyCache{},
 	}
 	if m.id, err = r.Info(); err != nil {
 		_ = r.Close()

@@ -17,6 +17,13 @@ func newCached[T any]() *cached[T] { return &cached[T]{turn: make(chan struct{},
 
 // get returns the value. If it has expired, find returns a new one and its lifetime.
 func (c *cached[T]) get(ctx context.Context, find func(context.Context) (T, time.Duration, error)) (T, error) {
+	return c.getNow(ctx, false, find)
+}
+
+// getNow is like get. If now is set, it calls find in any case.
+func (c *cached[T]) getNow(
+	ctx context.Context, now bool, find func(context.Context) (T, time.Duration, error),
+) (T, error) {
 	var none T
 	select {
 	case c.turn <- struct{}{}:
@@ -24,7 +31,7 @@ func (c *cached[T]) get(ctx context.Context, find func(context.Context) (T, time
 		return none, context.Cause(ctx)
 	}
 	defer func() { <-c.turn }()
-	if time.Now().Before(c.until) {
+	if !now && time.Now().Before(c.until) {
 		return c.value, nil
 	}
 	value, good, err := find(ctx)

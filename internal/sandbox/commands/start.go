@@ -22,7 +22,7 @@ const (
 
 // Site returns where a command would run. It starts nothing.
 func (c *Commands) Site(ctx context.Context, dir string) (sandbox.Site, error) {
-	p, err := c.target(ctx, dir)
+	p, err := c.target(ctx, dir, false)
 	if err != nil {
 		return sandbox.Site{}, err
 	}
@@ -35,7 +35,7 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if err := check(cmd); err != nil {
 		return nil, err
 	}
-	target, err := c.target(ctx, cmd.Dir)
+	target, err := c.target(ctx, cmd.Dir, true)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// dirsTTL is how long the list of a caller's directories is cached.
+// dirsTTL is how long the list of a caller's directories is cached for questions
+// about a site. A command that starts in a sandbox gets a new list.
 const dirsTTL = 30 * time.Second
 
 // An owner identifies the caller that an instance belongs to. Two callers never
@@ -55,8 +56,9 @@ type target struct {
 	site sandbox.Site
 }
 
-// target resolves where a command with the working directory dir runs.
-func (c *Commands) target(ctx context.Context, dir string) (*target, error) {
+// target resolves where a command with the working directory dir runs. If start is
+// set the command starts now: its sandbox must cover what is there now.
+func (c *Commands) target(ctx context.Context, dir string, start bool) (*target, error) {
 	p := &target{caller: tool.CallerFrom(ctx)}
 	if p.caller == (tool.Caller{}) {
 		return nil, tool.Errorf(tool.Refused, "the command has no caller").Try("call it as a tool")
@@ -66,14 +68,14 @@ func (c *Commands) target(ctx context.Context, dir string) (*target, error) {
 	if p.launcher, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
 		return nil, err
 	}
-	if p.dirs, err = c.directories(ctx, p.caller); err != nil {
+	p.site.Tier, p.site.Sealed = p.launcher.Name(), p.launcher.Name() != string(Host)
+	if p.dirs, err = c.directories(ctx, p.caller, start && p.site.Sealed); err != nil {
 		return nil, err
 	}
 	hostDir, identity, err := c.o.Dir(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	p.site.Tier, p.site.Sealed = p.launcher.Name(), p.launcher.Name() != string(Host)
 	p.resolveLayout(c)
 	inside, ok := p.inside(hostDir)
 	if !ok {
@@ -152,8 +154,8 @@ func withRoot(roots []sandbox.Root, path string, write bool) []sandbox.Root {
 	return append(roots, sandbox.Root{Name: name, Path: path, Write: write})
 }
 
-// directories returns the caller's directories, cached for dirsTTL.
-func (c *Commands) directories(ctx context.Context, caller tool.Caller) (callerDirs, error) {
+// directories returns the caller's directories, cached for dirsTTL unless now is set.
+func (c *Commands) directories(ctx context.Context, caller tool.Caller, now bool) (callerDirs, error) {
 	c.mu.Lock()
 	key := ownerOf(caller)
 	known := c.dirs[key]
@@ -163,12 +165,15 @@ func (c *Commands) directories(ctx context.Context, caller tool.Caller) (callerD
 	}
 	c.arm()
 	c.mu.Unlock()
-	return known.get(ctx, func(ctx context.Context) (callerDirs, time.Duration, error) {
+	return known.getNow(ctx, now, func(ctx context.Context) (callerDirs, time.Duration, error) {
 		g, err := c.o.Directories(ctx)
 		if err != nil {
 			return callerDirs{}, 0, err
 		}
 		digest, err := digestOf(g)
+		if known.value.digest == digest {
+			return known.value, dirsTTL, err
+		}
 		return callerDirs{Directories: g, digest: digest, layouts: &sync.Map{}}, dirsTTL, err
 	})
 }

@@ -117,13 +117,7 @@ func (r *Root) FD() int { return int(r.dir.Fd()) }
 // Lstat returns the state of a name. It does not follow a link.
 func (r *Root) Lstat(name string) (Info, error) {
 	if !strings.Contains(name, "/") && valid(name) {
-		var st unix.Stat_t
-		err := unix.Fstatat(r.FD(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		runtime.KeepAlive(r)
-		if err != nil {
-			return Info{}, translate("stat", name, err)
-		}
-		return InfoOf(&st), nil
+		return r.Glance(name)
 	}
 	fd, err := r.open(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -131,6 +125,19 @@ func (r *Root) Lstat(name string) (Info, error) {
 	}
 	defer unix.Close(fd)
 	return stat(fd, name)
+}
+
+// Glance returns the state of a name with one system call. It follows links in the
+// path of the name, even out of the root, so the result is good only for comparing
+// it with an earlier state.
+func (r *Root) Glance(name string) (Info, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(r.FD(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	runtime.KeepAlive(r)
+	if err != nil {
+		return Info{}, translate("stat", name, err)
+	}
+	return InfoOf(&st), nil
 }
 
 // Readlink returns the target of a link.

@@ -131,6 +131,9 @@ func (r *Root) Lstat(name string) (Info, error) {
 	return infoOf(info), nil
 }
 
+// Glance returns the state of a name, for comparing it with an earlier state.
+func (r *Root) Glance(name string) (Info, error) { return r.Lstat(name) }
+
 // Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (string, error) {
 	if err := r.steps("readlink", name); err != nil {
