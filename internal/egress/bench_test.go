@@ -10,7 +10,7 @@ import (
 // so without it.
 func BenchmarkConnect(b *testing.B) {
 	s := listen(b)
-	address, _ := proxy(b, ProxyOptions{Dialer: dialer(b, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
+	address := proxy(b, ProxyOptions{Dialer: dialer(b, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
 	for b.Loop() {
 		conn, err := through(b, address, "connect", "127.0.0.1", s.port)
 		if err != nil {
@@ -34,8 +34,8 @@ func BenchmarkDirect(b *testing.B) {
 
 func BenchmarkThroughput(b *testing.B) {
 	s := listen(b)
-	address, _ := proxy(b, ProxyOptions{Dialer: dialer(b, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
-	conn, err := through(b, address, "socks", "127.0.0.1", s.port)
+	address := proxy(b, ProxyOptions{Dialer: dialer(b, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)})
+	conn, err := through(b, address, "connect", "127.0.0.1", s.port)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,8 +39,7 @@ type body struct {
 	stall      time.Duration
 	timer      *time.Timer // cancels a read that takes too long
 	cancel     func(cause error)
-	release    func() // undoes what the request acquired
-	err        error  // the error of all further reads
+	err        error // the error of all further reads
 }
 
 // open sets up decompression.
@@ -93,17 +92,6 @@ func inflate(in *bufio.Reader) (io.Reader, error) {
 	return flate.NewReader(in), nil
 }
 
-// watch releases what the request acquired when its context ends, even if the body is
-// not closed.
-func (b *body) watch() {
-	b.timer = time.AfterFunc(b.stall, func() { b.cancel(errStalled) })
-	b.timer.Stop()
-	context.AfterFunc(b.ctx, func() {
-		b.timer.Stop()
-		b.release()
-	})
-}
-
 func (b *body) Read(to []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -150,7 +138,6 @@ func (b *body) readError(err error) error {
 func (b *body) Close() error {
 	err := b.raw.Close()
 	b.cancel(context.Canceled)
-	b.release()
 	return err
 }
 

@@ -3,13 +3,17 @@ package egress
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -33,47 +37,45 @@ type ClientOptions struct {
 
 // Limits bound what hosts may cost. 0 is the default.
 type Limits struct {
-	Connect       time.Duration // for lookup and connection, and again for the TLS handshake; 10 s
-	Head          time.Duration // until the response header; 20 s
-	Stall         time.Duration // between two parts of a body; 20 s
-	Conns         int           // to all hosts; 256
-	PerHost       int           // to one host; 32
-	PolitePerHost int           // concurrent polite requests of one caller to one host; 6
-}
-
-func (l Limits) withDefaults() Limits {
-	return Limits{
-		Connect:       cmp.Or(l.Connect, 10*time.Second),
-		Head:          cmp.Or(l.Head, 20*time.Second),
-		Stall:         cmp.Or(l.Stall, 20*time.Second),
-		Conns:         cmp.Or(l.Conns, 256),
-		PerHost:       cmp.Or(l.PerHost, 32),
-		PolitePerHost: cmp.Or(l.PolitePerHost, 6),
-	}
+	Connect time.Duration // for lookup and connection, and again for the TLS handshake; 10 s
+	Head    time.Duration // until the response header; 20 s
+	Stall   time.Duration // between two parts of a body; 20 s
 }
 
 const (
-	defaultTimeout = 30 * time.Second
-	defaultAgent   = "mcp-tools"
+	defaultTimeout  = 30 * time.Second
+	defaultAgent    = "mcp-tools"
+	maxConnsPerHost = 32
+	maxIdleConns    = 256
+	idleConnTimeout = time.Minute
 )
 
 // A Client sends requests to untrusted hosts, by the rules for each caller. It
 // implements [outbound.Client] and may be used concurrently.
 type Client struct {
-	o        ClientOptions
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	slots    chan struct{} // one for each open connection
-	throttle *throttle
+	o      ClientOptions
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	pauses pauses
+	robots *lru.Cache[string, robotRules] // by origin
 
 	mu       sync.Mutex
 	pools    map[string]*pool // by their rules
 	profiles map[string]*pool // by profile
 }
 
+// A pool has the connections that were made under one set of rules. They are not used
+// under any other.
+type pool struct {
+	rules     *rules
+	transport *http.Transport
+}
+
 // NewClient returns a client without connections.
 func NewClient(o ClientOptions) (*Client, error) {
-	o.Limits = o.Limits.withDefaults()
+	o.Limits.Connect = cmp.Or(o.Limits.Connect, 10*time.Second)
+	o.Limits.Head = cmp.Or(o.Limits.Head, 20*time.Second)
+	o.Limits.Stall = cmp.Or(o.Limits.Stall, 20*time.Second)
 	o.Agent = cmp.Or(o.Agent, defaultAgent)
 	if o.Profile == nil {
 		o.Profile = func(ctx context.Context) string { return tool.CallerFrom(ctx).Profile }
@@ -81,15 +83,48 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Rules == nil {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
 	}
-	c := &Client{o: o, slots: make(chan struct{}, o.Limits.Conns), throttle: newThrottle(o.Limits.PolitePerHost)}
-	trial, err := newPool(c, Rules{}) // checks the proxy, which all pools share
-	if err != nil {
+	c := &Client{o: o, robots: lru.New[string](maxRobotsCache, robotRules.size)}
+	if _, err := c.newPool(Rules{}); err != nil { // the proxy, which all pools share, is invalid
 		return nil, err
 	}
-	trial.close()
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.Renew()
 	return c, nil
+}
+
+func (c *Client) newPool(r Rules) (*pool, error) {
+	d, err := NewDialer(r, c.o.Resolver)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.o.Roots},
+		TLSHandshakeTimeout:    c.o.Limits.Connect,
+		DisableCompression:     true, // body decompresses, and limits what that costs
+		MaxIdleConns:           maxIdleConns,
+		MaxIdleConnsPerHost:    maxConnsPerHost,
+		MaxConnsPerHost:        maxConnsPerHost,
+		IdleConnTimeout:        idleConnTimeout,
+		ResponseHeaderTimeout:  c.o.Limits.Head,
+		MaxResponseHeaderBytes: maxHead,
+		ForceAttemptHTTP2:      true,
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream:     1 << 20,
+			MaxReceiveBufferPerConnection: 8 << 20,
+			SendPingTimeout:               15 * time.Second,
+		},
+	}
+	dial, err := d.configureProxy(c.o.Proxy, transport)
+	if err != nil {
+		return nil, err
+	}
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.o.Limits.Connect)
+		defer cancel()
+		defer context.AfterFunc(c.ctx, cancel)()
+		return dial(ctx, network, address)
+	}
+	return &pool{d.rules, transport}, nil
 }
 
 // Do sends a request and follows redirects. See [outbound.Client].
@@ -124,29 +159,18 @@ func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 	if err != nil {
 		return err
 	}
-	defer c.release(p)
 	return p.rules.checkLink(x.at)
 }
 
-// Renew makes the client fetch the rules again, before the next request. It closes idle
-// connections that were made under the previous rules at once, the others when their
-// responses have been read.
+// Renew makes the client fetch the rules again, before the next request. Connections that
+// were made under the previous rules are not used again.
 func (c *Client) Renew() {
 	c.mu.Lock()
 	old := c.pools
 	c.pools, c.profiles = map[string]*pool{}, map[string]*pool{}
-	var unused []*pool
-	for _, p := range old {
-		if p.retired = true; p.uses == 0 {
-			unused = append(unused, p)
-		}
-	}
 	c.mu.Unlock()
 	for _, p := range old {
 		p.transport.CloseIdleConnections()
-	}
-	for _, p := range unused {
-		p.close()
 	}
 }
 
@@ -154,17 +178,11 @@ func (c *Client) Renew() {
 // connections.
 func (c *Client) Close() error {
 	c.cancel(errClosed)
-	c.mu.Lock()
-	pools := c.pools
-	c.pools, c.profiles = map[string]*pool{}, map[string]*pool{}
-	c.mu.Unlock()
-	for _, p := range pools {
-		p.close()
-	}
+	c.Renew()
 	return nil
 }
 
-// pool returns the pool for the caller in ctx. The caller of pool must release it.
+// pool returns the pool for the caller in ctx, and creates it if necessary.
 func (c *Client) pool(ctx context.Context) (*pool, error) {
 	profile := c.o.Profile(ctx)
 	c.mu.Lock()
@@ -172,19 +190,9 @@ func (c *Client) pool(ctx context.Context) (*pool, error) {
 	if c.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	p := c.profiles[profile]
-	if p == nil {
-		var err error
-		if p, err = c.poolFor(profile); err != nil {
-			return nil, err
-		}
+	if p := c.profiles[profile]; p != nil {
+		return p, nil
 	}
-	p.uses++
-	return p, nil
-}
-
-// poolFor returns the pool for the rules of a profile, and creates it if necessary.
-func (c *Client) poolFor(profile string) (*pool, error) {
 	rules, err := c.o.Rules(profile)
 	if err != nil {
 		return nil, fmt.Errorf("the rules of profile %q: %w", profile, err)
@@ -192,50 +200,13 @@ func (c *Client) poolFor(profile string) (*pool, error) {
 	key := fmt.Sprintf("%q %q %q %t %d", rules.Allow, rules.Deny, rules.AllowPrivate, rules.Benchmark, rules.Own)
 	p := c.pools[key]
 	if p == nil {
-		if p, err = newPool(c, rules); err != nil {
+		if p, err = c.newPool(rules); err != nil {
 			return nil, fmt.Errorf("the rules of profile %q: %w", profile, err)
 		}
 		c.pools[key] = p
 	}
 	c.profiles[profile] = p
 	return p, nil
-}
-
-// release ends one use of a pool.
-func (c *Client) release(p *pool) {
-	c.mu.Lock()
-	p.uses--
-	unused := p.retired && p.uses == 0
-	c.mu.Unlock()
-	if unused {
-		p.close()
-	}
-}
-
-// acquireSlot waits until a connection may be opened. If there are too many, it closes
-// the idle ones.
-func (c *Client) acquireSlot(ctx context.Context) error {
-	select {
-	case c.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	c.mu.Lock()
-	var pools []*pool
-	for _, p := range c.pools {
-		pools = append(pools, p)
-	}
-	c.mu.Unlock()
-	for _, p := range pools {
-		p.transport.CloseIdleConnections()
-	}
-	select {
-	case c.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return tool.Errorf(tool.Busy, "too many connections are open").
-			Try("try again soon").Because(ctx.Err())
-	}
 }
 
 // errClosed is the error of requests that Close ends.

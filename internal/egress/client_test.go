@@ -11,7 +11,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -340,23 +339,5 @@ func TestTimeouts(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "slow.example.org")
 	if _, err := slow.Do(t.Context(), outbound.Request{URL: "http://slow.example.org/"}); kind(err) != tool.Timeout {
 		t.Error(err)
-	}
-}
-
-// TestIdleConnectionsAreClosedForNewOnes checks that idle connections are closed if too many are open.
-func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
-	var names []string
-	for i := range 20 {
-		names = append(names, fmt.Sprintf("h%d.example.org", i))
-	}
-	c, n := web(t, egress.ClientOptions{Limits: egress.Limits{Conns: 2}},
-		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, names...)
-	for _, name := range names {
-		if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://" + name}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := n.Dialed(); len(slices.Compact(got)) != len(names) {
-		t.Errorf("%q", got)
 	}
 }

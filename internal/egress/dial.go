@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,39 +50,32 @@ func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
 	return &Dialer{rules: rules, resolver: resolver}, nil
 }
 
-// DialContext connects to host:port. network is tcp, tcp4 or tcp6. It may be the
-// DialContext of an http.Transport.
-func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+// DialContext connects to host:port over TCP. It may be the DialContext of an
+// http.Transport.
+func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	t, err := ParseTarget(address)
 	if err != nil {
 		return nil, err
 	}
-	switch network {
-	case "tcp", "tcp4", "tcp6":
-	default:
-		return nil, tool.Errorf(tool.Invalid, "%q is not a network", network)
-	}
-	return d.dial(ctx, network, t)
+	return d.Dial(ctx, t)
 }
 
 // Dial connects to a target.
-func (d *Dialer) Dial(ctx context.Context, t Target) (net.Conn, error) { return d.dial(ctx, "tcp", t) }
-
-func (d *Dialer) dial(ctx context.Context, network string, t Target) (net.Conn, error) {
+func (d *Dialer) Dial(ctx context.Context, t Target) (net.Conn, error) {
 	if err := d.rules.checkName(t); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	addresses, err := d.lookup(ctx, network, t)
+	addresses, err := d.lookup(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return d.race(ctx, network, t, addresses)
+	return d.race(ctx, t, addresses)
 }
 
 // lookup returns the addresses of a target that may be reached.
-func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.Addr, error) {
+func (d *Dialer) lookup(ctx context.Context, t Target) ([]netip.Addr, error) {
 	found := []netip.Addr{t.Addr}
 	if !t.Addr.IsValid() {
 		name := t.Host
@@ -89,12 +83,12 @@ func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.
 			name += "." // so that the search domains of this network are not tried
 		}
 		var err error
-		if found, err = d.resolver.LookupNetIP(ctx, "ip"+network[len("tcp"):], name); err != nil {
+		if found, err = d.resolver.LookupNetIP(ctx, "ip", name); err != nil {
 			return nil, dialError(t, err)
 		}
 	}
 	var open []netip.Addr
-	var why error
+	why := dialError(t, errors.New("the name has no address"))
 	for _, a := range found {
 		if err := d.rules.checkAddress(t, a); err != nil {
 			why = err
@@ -102,39 +96,15 @@ func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.
 			open = append(open, a.Unmap())
 		}
 	}
-	switch {
-	case len(open) > 0:
-		return interleave(open), nil
-	case why != nil:
+	if len(open) == 0 {
 		return nil, why
 	}
-	return nil, dialError(t, errors.New("the name has no address"))
-}
-
-// interleave alternates IPv4 and IPv6 addresses, beginning with the kind of the first.
-func interleave(all []netip.Addr) []netip.Addr {
-	var kinds [2][]netip.Addr
-	for _, a := range all {
-		i := 0
-		if a.Is4() != all[0].Is4() {
-			i = 1
-		}
-		kinds[i] = append(kinds[i], a)
-	}
-	out := make([]netip.Addr, 0, len(all))
-	for i := range all {
-		for _, kind := range kinds {
-			if i < len(kind) {
-				out = append(out, kind[i])
-			}
-		}
-	}
-	return out
+	return open, nil
 }
 
 // race tries addresses one after the other, each after attemptDelay, until one answers.
 // It closes the other connections. See RFC 8305 (Happy Eyeballs).
-func (d *Dialer) race(ctx context.Context, network string, t Target, addresses []netip.Addr) (net.Conn, error) {
+func (d *Dialer) race(ctx context.Context, t Target, addresses []netip.Addr) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type result struct {
 		conn net.Conn
@@ -159,7 +129,7 @@ func (d *Dialer) race(ctx context.Context, network string, t Target, addresses [
 			addresses = addresses[1:]
 			running++
 			go func() {
-				conn, err := to(ctx, network, address)
+				conn, err := to(ctx, "tcp", address)
 				results <- result{conn, err}
 			}()
 			next = time.After(attemptDelay)
@@ -231,68 +201,54 @@ func dialError(t Target, err error) error {
 // ThroughProxy returns a Dialer with the same rules that connects through the operator's
 // SOCKS5 proxy. It looks up names and checks addresses itself: the proxy gets only
 // addresses.
-func (d *Dialer) ThroughProxy(way *url.URL) (*Dialer, error) {
-	if way.Scheme != "socks5" || way.Hostname() == "" {
-		return nil, fmt.Errorf("the proxy %s is not socks5://host:port", way.Redacted())
+func (d *Dialer) ThroughProxy(proxy *url.URL) (*Dialer, error) {
+	if proxy.Scheme != "socks5" {
+		return nil, fmt.Errorf("the proxy %s is not socks5://host:port", proxy.Redacted())
 	}
-	var auth *socks.Auth
-	if way.User != nil {
-		password, _ := way.User.Password()
-		auth = &socks.Auth{User: way.User.Username(), Password: password}
-	}
-	made, err := socks.SOCKS5("tcp", proxyAddress(way), auth, nil)
+	at := *proxy
+	at.Host = proxyAddress(proxy)
+	made, err := socks.FromURL(&at, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the proxy %s: %w", way.Redacted(), err)
-	}
-	dialer, ok := made.(socks.ContextDialer)
-	if !ok {
-		return nil, fmt.Errorf("the proxy %s does not support cancellation", way.Redacted())
+		return nil, fmt.Errorf("the proxy %s: %w", proxy.Redacted(), err)
 	}
 	out := *d
-	out.proxyDial = dialer.DialContext
+	out.proxyDial = made.(socks.ContextDialer).DialContext // that of package socks implements it
 	return &out, nil
 }
 
 // proxyAddress returns the address of a proxy in the form that http.Transport uses.
-func proxyAddress(way *url.URL) string {
-	port := way.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[way.Scheme]
-	}
-	return net.JoinHostPort(way.Hostname(), port)
+func proxyAddress(proxy *url.URL) string {
+	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), ports[proxy.Scheme]))
 }
 
-// configureProxy makes a transport use the operator's proxy, if way is not nil. Proxies
+// configureProxy makes a transport use the operator's proxy, if it is not nil. Proxies
 // of HTTP and socks5h get names and look them up themselves, so that here only the name
 // can be checked.
-func (d *Dialer) configureProxy(way *url.URL, t *http.Transport) (dialFunc, error) {
-	if way == nil {
+func (d *Dialer) configureProxy(proxy *url.URL, t *http.Transport) (dialFunc, error) {
+	switch {
+	case proxy == nil:
 		return d.DialContext, nil
-	}
-	switch way.Scheme {
-	case "socks5":
-		through, err := d.ThroughProxy(way)
+	case proxy.Hostname() == "":
+		return nil, fmt.Errorf("the proxy %s has no host", proxy.Redacted())
+	case proxy.Scheme == "socks5":
+		through, err := d.ThroughProxy(proxy)
 		if err != nil {
 			return nil, err
 		}
 		return through.DialContext, nil
-	case "http", "https", "socks5h":
-	default:
-		return nil, fmt.Errorf("the scheme of the proxy %s is not http, https, socks5 or socks5h", way.Redacted())
-	}
-	if way.Hostname() == "" {
-		return nil, fmt.Errorf("the proxy %s has no host", way.Redacted())
+	case proxy.Scheme != "http" && proxy.Scheme != "https" && proxy.Scheme != "socks5h":
+		return nil, fmt.Errorf("the scheme of the proxy %s is not http, https, socks5 or socks5h", proxy.Redacted())
 	}
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		l, err := newLink(r.URL)
 		if err != nil || d.rules.isPrivate(l.target) {
 			return nil, err
 		}
-		return way, nil
+		return proxy, nil
 	}
-	at := proxyAddress(way)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if address == at {
+		if address == proxyAddress(proxy) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		}
 		return d.DialContext(ctx, network, address)

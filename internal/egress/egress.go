@@ -9,8 +9,8 @@
 //
 // Begin with [Rules] for what may be reached, and [Dialer] for connections. [Client]
 // sends HTTP requests: link.go parses URLs, exchange.go sends a request and follows
-// redirects, pool.go owns the connections. [Proxy] makes a Dialer available to programs,
-// with HTTP and SOCKS5 on one listener.
+// redirects, client.go owns the connections. [Proxy] makes a Dialer available to programs
+// over HTTP.
 package egress
 
 import (
@@ -72,20 +72,25 @@ func matchesAny(all []pattern, t Target) bool {
 	return slices.ContainsFunc(all, func(p pattern) bool { return p.matches(t) })
 }
 
+func parsePatterns(list []string) (all []pattern, err error) {
+	for _, text := range list {
+		p, err := parsePattern(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
 func (r Rules) parse() (*rules, error) {
 	out := &rules{benchmark: r.Benchmark, own: r.Own}
-	for _, list := range []struct {
-		name string
-		from []string
-		to   *[]pattern
-	}{{"allow", r.Allow, &out.allow}, {"deny", r.Deny, &out.deny}} {
-		for _, text := range list.from {
-			p, err := parsePattern(text)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %q: %w", list.name, text, err)
-			}
-			*list.to = append(*list.to, p)
-		}
+	var err error
+	if out.allow, err = parsePatterns(r.Allow); err != nil {
+		return nil, fmt.Errorf("allow: %w", err)
+	}
+	if out.deny, err = parsePatterns(r.Deny); err != nil {
+		return nil, fmt.Errorf("deny: %w", err)
 	}
 	for _, text := range r.AllowPrivate {
 		t, err := ParseTarget(text)
@@ -98,15 +103,6 @@ func (r Rules) parse() (*rules, error) {
 		out.private = append(out.private, t)
 	}
 	return out, nil
-}
-
-// Check returns an error if an address is neither public nor allowed by Benchmark. It
-// does not apply the patterns.
-func (r Rules) Check(to netip.AddrPort) error {
-	if to.Port() == 0 || !isPublic(to.Addr(), r.Benchmark) {
-		return notPublicError(to.String())
-	}
-	return nil
 }
 
 // checkName returns an error if a target may not be reached because of its name.
@@ -162,15 +158,8 @@ type Hosts struct{ patterns []pattern }
 
 // ParseHosts parses a list of patterns.
 func ParseHosts(list []string) (Hosts, error) {
-	var out Hosts
-	for _, text := range list {
-		p, err := parsePattern(text)
-		if err != nil {
-			return Hosts{}, fmt.Errorf("%q: %w", text, err)
-		}
-		out.patterns = append(out.patterns, p)
-	}
-	return out, nil
+	patterns, err := parsePatterns(list)
+	return Hosts{patterns}, err
 }
 
 // HasPort reports whether a pattern with a port matches a target.

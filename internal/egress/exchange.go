@@ -10,7 +10,7 @@ import (
 	"net/http/cookiejar"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/publicsuffix"
@@ -41,7 +41,6 @@ type exchange struct {
 	via          []string
 	crossedHosts bool            // a redirect led to another host: AllowPrivate does not apply
 	requested    map[string]bool // method, URL and cookies of the requests so far
-	releases     []func()        // undo what the current request has acquired
 }
 
 func newExchange(c *Client, r outbound.Request) (*exchange, error) {
@@ -70,7 +69,6 @@ func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 	for {
 		res, err := x.send(ctx)
 		if err != nil {
-			x.release()
 			return nil, err
 		}
 		if !isRedirect(res.StatusCode) || x.r.Redirects == 0 {
@@ -78,20 +76,18 @@ func (x *exchange) follow(ctx context.Context) (*outbound.Answer, error) {
 		}
 		err = x.redirect(res)
 		discard(res.Body)
-		x.release()
 		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// send sends one request. release undoes what it acquires.
+// send sends one request.
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	p, err := x.client.pool(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.releases = append(x.releases, func() { x.client.release(p) })
 	if err := p.rules.checkLink(x.at); err != nil {
 		return nil, err
 	}
@@ -101,16 +97,14 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 			Try("request this URL itself: the operator allows it")
 	}
 	if x.r.Robots {
-		if err := p.robots.allow(ctx, x.client, x.at); err != nil {
+		if err := x.client.checkRobots(ctx, x.at); err != nil {
 			return nil, err
 		}
 	}
 	if x.r.Polite {
-		leave, err := x.client.throttle.acquire(ctx, x.at)
-		if err != nil {
+		if err := x.client.pauses.wait(ctx, x.at); err != nil {
 			return nil, err
 		}
-		x.releases = append(x.releases, leave)
 	}
 	out, err := x.newRequest(ctx)
 	if err != nil {
@@ -124,15 +118,8 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q switched to another protocol",
 			x.at.site()), res.Body.Close())
 	}
-	x.client.throttle.noteRetryAfter(ctx, x.at, res)
+	x.client.pauses.note(ctx, x.at, res)
 	return res, nil
-}
-
-func (x *exchange) release() {
-	for _, give := range x.releases {
-		give()
-	}
-	x.releases = nil
 }
 
 // newRequest returns the next request with the headers, cookies and credential for its host.
@@ -212,16 +199,15 @@ func (x *exchange) keepCookies(res *http.Response) error {
 // response returns the last response. Closing its body ends the exchange.
 func (x *exchange) response(ctx context.Context, res *http.Response) (*outbound.Answer, error) {
 	b := &body{ctx: ctx, at: x.at, raw: res.Body, left: x.r.MaxBytes, stall: x.client.o.Limits.Stall, cancel: x.cancel}
-	b.release = sync.OnceFunc(x.release)
 	bare := x.method == http.MethodHead || res.StatusCode == http.StatusNoContent ||
 		res.StatusCode == http.StatusNotModified
 	decoded, err := b.open(res.Header, x.r.Raw || bare)
 	if err != nil {
 		_ = res.Body.Close()
-		x.release()
 		return nil, err
 	}
-	b.watch()
+	b.timer = time.AfterFunc(b.stall, func() { b.cancel(errStalled) })
+	b.timer.Stop()
 	a := &outbound.Answer{Status: res.StatusCode, Header: res.Header, URL: x.at.String(), Via: x.via, Body: b,
 		Length: res.ContentLength}
 	if decoded {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,53 +54,49 @@ func failure(ctx context.Context, at link, err error) error {
 
 // transportFailure returns the error for an error of the transport.
 func transportFailure(at link, err error) error {
-	site := at.site()
+	site, text := at.site(), err.Error()
 	var timeout net.Error
-	text := err.Error()
-	has := func(part string) bool { return strings.Contains(text, part) }
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+	}
 	what, next := "%q cannot be reached", "check its name, or try again later"
-	switch reason, secure := tlsReason(err); {
-	case secure:
+	switch reason := tlsReason(err); {
+	case reason != "":
 		what, next = "%q has no secure connection: "+reason, "use another host, or http if nothing secret is in it"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).
 			Try("try again later").Because(err)
-	case has("headers exceeded"), has("header list larger"), has("1xx"):
+	case has("headers exceeded", "header list larger", "1xx"):
 		return tool.Errorf(tool.TooLarge, "the response header of %q is too large", site).
 			Try("use another URL").Because(err)
-	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"),
-		has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"),
-		has("too many transfer encodings"):
+	case has("malformed", "HTTP/1.x transport connection broken", "HTTP response to HTTPS", "PROTOCOL_ERROR",
+		"COMPRESSION_ERROR", "unsupported transfer encoding", "too many transfer encodings"):
 		what, next = "the response of %q is not valid HTTP", "check the port, and whether it uses https or http"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), has("connection reset"),
-		has("server closed idle connection"):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		has("connection reset", "server closed idle connection"):
 		what, next = "%q closed the connection without a response",
 			"try again, or check whether it uses https or http"
 	}
 	return tool.Errorf(tool.Unavailable, what, site).Try("%s", next).Because(err)
 }
 
-// tlsReason returns why a connection is not secure.
-func tlsReason(err error) (reason string, is bool) {
+// tlsReason returns why a connection is not secure, or "" for other errors.
+func tlsReason(err error) string {
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
-	var checked *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
 	switch {
 	case errors.As(err, &name):
-		return "its certificate is for another host", true
+		return "its certificate is for another host"
 	case errors.As(err, &authority):
-		return "its certificate is signed by an unknown authority", true
+		return "its certificate is signed by an unknown authority"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate has expired, or is not valid yet", true
-	case errors.As(err, &invalid), errors.As(err, &checked):
-		return "its certificate is not valid", true
+		return "its certificate has expired, or is not valid yet"
 	case errors.As(err, &record):
-		return "the port does not use TLS", true
-	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
-		return "the TLS handshake failed", true
+		return "the port does not use TLS"
+	case strings.Contains(err.Error(), "tls: "):
+		return "the TLS handshake failed"
 	}
-	return "", false
+	return ""
 }

@@ -99,33 +99,22 @@ func dialer(t testing.TB, r Rules, answers map[string][]string) *Dialer {
 }
 
 // proxy serves on loopback until the test ends.
-func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []ProxyEvent) {
+func proxy(t testing.TB, o ProxyOptions) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	var all []ProxyEvent
-	o.OnEvent = func(v ProxyEvent) {
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, v)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- NewProxy(o).Serve(ctx, l) }()
-	stop := sync.OnceFunc(func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	t.Cleanup(stop)
-	return l.Addr().String(), func() []ProxyEvent {
-		stop()
-		return all
-	}
+	return l.Addr().String()
 }
 
 func kindOf(err error) tool.Kind {
@@ -153,24 +142,9 @@ func through(t testing.TB, address, way, host, port string) (net.Conn, error) {
 		ask = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n"
 	case "get":
 		ask = "GET http://" + target + "/ HTTP/1.1\r\nHost: other\r\n\r\n"
-	case "socks":
-		var n int
-		_, _ = fmt.Sscan(port, &n)
-		if len(host) > 255 {
-			host = host[:255]
-		}
-		ask = "\x05\x01\x00\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host +
-			string([]byte{byte(n >> 8), byte(n)})
 	}
 	if _, err := io.WriteString(conn, ask); err != nil {
 		return conn, err
-	}
-	if way == "socks" {
-		var reply [12]byte
-		if _, err := io.ReadFull(conn, reply[:]); err != nil || reply[3] != socksSucceeded {
-			return conn, fmt.Errorf("% x %w", reply, errors.Join(err, errors.New("refused")))
-		}
-		return conn, nil
 	}
 	line := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(conn, line); err != nil || string(line) != "HTTP/1.1 200" {

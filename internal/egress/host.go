@@ -185,11 +185,11 @@ var errPattern = errors.New("use example.org, *.example.org or *, with or withou
 
 // cutPort sets the port of a pattern, and returns its host without brackets.
 func (p *pattern) cutPort(text string) (host string, err error) {
-	bracketed := strings.HasPrefix(text, "[")
-	switch {
-	case bracketed && strings.HasSuffix(text, "]"):
-		host = text[1 : len(text)-1]
-	case bracketed || strings.Count(text, ":") == 1:
+	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
+		host = strings.TrimSuffix(inner, "]")
+	} else if !ok && strings.Count(text, ":") != 1 {
+		return text, nil
+	} else {
 		var port string
 		if host, port, err = net.SplitHostPort(text); err != nil {
 			return "", errPattern
@@ -199,10 +199,8 @@ func (p *pattern) cutPort(text string) (host string, err error) {
 			return "", errors.New("the port is a number from 1 to 65535")
 		}
 		p.port = uint16(n)
-	default:
-		host = text
 	}
-	if bracketed && !strings.Contains(host, ":") {
+	if strings.HasPrefix(text, "[") != strings.Contains(host, ":") {
 		return "", errPattern
 	}
 	return host, nil

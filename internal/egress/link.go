@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -71,27 +72,28 @@ func newLink(u *url.URL) (link, error) {
 		return link{}, tool.Errorf(tool.Invalid, "the URL has no host").
 			Try("use a URL such as https://example.org/path")
 	}
-	port, usual := u.Port(), defaultPort(u.Scheme)
-	if port == "" {
-		port = usual
-	}
-	host := u.Hostname()
-	if strings.Contains(host, ":") != strings.HasPrefix(u.Host, "[") {
-		return link{}, invalidTarget(u.Host, "is not host:port")
-	}
-	t, err := NewTarget(host, port)
+	t, err := urlTarget(u)
 	if err != nil {
 		return link{}, err
 	}
 	out := &url.URL{Scheme: u.Scheme, Host: t.String(), Path: u.Path, RawPath: u.RawPath, ForceQuery: u.ForceQuery,
 		RawQuery: escapeQuery(u.RawQuery)}
-	if strconv.Itoa(int(t.Port)) == usual {
+	if usual := defaultPort(u.Scheme); strconv.Itoa(int(t.Port)) == usual {
 		out.Host = strings.TrimSuffix(out.Host, ":"+usual)
 	}
 	if out.Path == "" {
 		out.Path = "/"
 	}
 	return link{out, t}, nil
+}
+
+// urlTarget returns host and port of a URL.
+func urlTarget(u *url.URL) (Target, error) {
+	host := u.Hostname()
+	if strings.Contains(host, ":") != strings.HasPrefix(u.Host, "[") {
+		return Target{}, invalidTarget(u.Host, "is not host:port")
+	}
+	return NewTarget(host, cmp.Or(u.Port(), defaultPort(u.Scheme)))
 }
 
 func defaultPort(scheme string) string {

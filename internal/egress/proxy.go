@@ -1,39 +1,34 @@
 package egress
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
+	"net/http/httputil"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
 	maxHead            = 64 << 10         // maximum size of a request header
 	headTimeout        = 15 * time.Second // to receive it
-	defaultProxyConns  = 256
 	defaultIdleTimeout = 10 * time.Minute // of a connection without traffic
-	bufferSize         = 32 << 10
 )
 
-// ProxyOptions configure a Proxy. The default numbers fit one sandbox.
+// ProxyOptions configure a Proxy.
 type ProxyOptions struct {
-	Dialer      *Dialer
-	MaxConns    int           // at once; others wait
+	Dialer *Dialer
+	// Allow returns an error if a program may not connect to a target that the rules of
+	// the Dialer allow. It may wait. It is called concurrently, once for each connection
+	// or HTTP request. nil: all are allowed.
+	Allow       func(ctx context.Context, to Target) error
 	IdleTimeout time.Duration // closes a connection without traffic
-	// OnEvent is called when a connection or an HTTP request has ended or was refused.
-	// It is called concurrently.
-	OnEvent func(ProxyEvent)
 	// OnRefused is called with the reason before a request is refused. The response then
 	// has no body, because a browser would show it as if it came from the page. nil: the
 	// body has the reason. It is called concurrently.
@@ -41,18 +36,8 @@ type ProxyOptions struct {
 	Log       *slog.Logger // nil: no log
 }
 
-// A ProxyEvent describes one connection, or one HTTP request.
-type ProxyEvent struct {
-	Target   Target // zero if it could not be parsed
-	Err      error  // why it failed; nil if it did not
-	Sent     int64  // bytes from the client
-	Received int64
-	Started  time.Time
-	Duration time.Duration
-}
-
-// A Proxy makes a Dialer available to programs. One listener serves HTTP, with and
-// without CONNECT, and SOCKS5. The proxy looks up all names.
+// A Proxy makes a Dialer available to programs over HTTP, with and without CONNECT. It
+// looks up all names.
 type Proxy struct {
 	o         ProxyOptions
 	transport *http.Transport
@@ -60,219 +45,173 @@ type Proxy struct {
 
 // NewProxy returns a proxy. Serve starts it.
 func NewProxy(o ProxyOptions) *Proxy {
-	if o.MaxConns == 0 {
-		o.MaxConns = defaultProxyConns
-	}
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = defaultIdleTimeout
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Proxy{o: o}
-	p.transport = &http.Transport{
+	return &Proxy{o: o, transport: &http.Transport{
 		DialContext:            o.Dialer.DialContext,
 		DisableCompression:     true, // the client decides about compression
-		MaxIdleConns:           o.MaxConns,
+		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        time.Minute,
 		ResponseHeaderTimeout:  o.IdleTimeout,
 		MaxResponseHeaderBytes: maxHead,
-	}
-	return p
+	}}
 }
 
-// Serve serves connections until ctx ends, and returns when all have ended. It closes l.
+// Serve serves connections until ctx ends, and then closes l and all connections.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer func() {
-		cancel()
-		_ = l.Close()
-		all.Wait()
-		p.transport.CloseIdleConnections()
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	defer stop()
-	places := make(chan struct{}, p.o.MaxConns)
-	for {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		conn, err := accept(ctx, l)
-		switch {
-		case ctx.Err() != nil:
-			if conn != nil {
-				_ = conn.Close()
-			}
-			return nil
-		case err != nil:
-			return fmt.Errorf("the proxy cannot accept connections: %w", err)
-		}
-		all.Go(func() {
-			defer func() { <-places }()
-			p.handle(ctx, conn)
-		})
+	defer cancel()
+	defer p.transport.CloseIdleConnections()
+	server := &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(ctx, w, r) }),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		MaxHeaderBytes:    maxHead,
+		ReadHeaderTimeout: headTimeout,
+		IdleTimeout:       p.o.IdleTimeout,
+		ErrorLog:          slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
+	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	err := server.Serve(l)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(err, server.Close())
+}
+
+// serve serves one request of a program. ctx ends with the proxy.
+func (p *Proxy) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	to, err := requestTarget(r)
+	if err == nil {
+		err = p.o.Dialer.rules.checkName(to)
+	}
+	if err == nil && p.o.Allow != nil {
+		err = p.o.Allow(r.Context(), to)
+	}
+	switch {
+	case err != nil:
+		p.refuse(w, to, err)
+	case r.Method == http.MethodConnect:
+		p.tunnel(ctx, w, r, to)
+	default:
+		p.forward(w, r, to)
 	}
 }
 
-// accept retries if there are too many open files.
-func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		conn, err := l.Accept()
-		if err == nil || errors.Is(err, net.ErrClosed) || !isTemporary(err) {
-			return conn, err
-		}
-		if err := clock.Sleep(ctx, wait); err != nil {
-			return nil, err
-		}
+// requestTarget returns the target of a request.
+func requestTarget(r *http.Request) (Target, error) {
+	if r.Method == http.MethodConnect {
+		return ParseTarget(r.RequestURI)
 	}
+	switch {
+	case r.URL.Scheme == "" || r.URL.Host == "":
+		return Target{}, tool.Errorf(tool.Invalid, "a request to a proxy needs a complete URL").
+			Try("set http_proxy, and do not use it as a server")
+	case r.URL.Scheme != "http":
+		return Target{}, tool.Errorf(tool.Refused, "the scheme %q is not supported", r.URL.Scheme).
+			Try("use http, or CONNECT for https")
+	case r.URL.User != nil:
+		return Target{}, tool.Errorf(tool.Refused, "the URL contains a user").
+			Try("send credentials in a header")
+	}
+	return urlTarget(r.URL)
 }
 
-// handle serves one connection. A panic ends only this connection.
-func (p *Proxy) handle(ctx context.Context, conn net.Conn) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.o.Log.Error("the proxy panicked", "panic", r)
-		}
-		_ = conn.Close()
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	c := newClientConn(conn, p.o.IdleTimeout)
-	first, err := c.in.Peek(1)
-	if err != nil {
+// refuse sends an error response, with the error as its body unless OnRefused is set.
+func (p *Proxy) refuse(w http.ResponseWriter, to Target, err error) {
+	p.o.Log.Debug("a program could not connect", "to", to.String(), "err", err)
+	w.Header().Set("Connection", "close")
+	status := http.StatusBadGateway
+	switch tool.AsError(err).Kind {
+	case tool.Refused:
+		status = http.StatusForbidden
+	case tool.Invalid:
+		status = http.StatusBadRequest
+	case tool.Timeout:
+		status = http.StatusGatewayTimeout
+	}
+	if p.o.OnRefused != nil {
+		p.o.OnRefused(to, err)
+		w.WriteHeader(status)
 		return
 	}
-	if first[0] == socksVersion {
-		p.socks(ctx, c)
+	http.Error(w, tool.AsError(err).Error(), status)
+}
+
+// tunnel serves CONNECT. The context of the request may end when the client has sent
+// everything, so the connection lasts until ctx ends.
+func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request, to Target) {
+	upstream, err := p.o.Dialer.Dial(r.Context(), to)
+	if err != nil {
+		p.refuse(w, to, err)
 		return
 	}
-	for p.request(ctx, c) {
-		c.expectHead(p.o.IdleTimeout)
-		if _, err := c.in.Peek(1); err != nil {
-			return
-		}
-		c.expectHead(headTimeout)
-	}
-}
-
-// A clientConn is the connection of a program. Until its request header has been read,
-// its size and time are limited.
-type clientConn struct {
-	net.Conn
-	in          *bufio.Reader
-	idle        time.Duration
-	headLeft    int // bytes that the header may still have
-	readingHead bool
-}
-
-func newClientConn(conn net.Conn, idle time.Duration) *clientConn {
-	c := &clientConn{Conn: conn, idle: idle}
-	c.in = bufio.NewReaderSize((*clientReader)(c), 4<<10)
-	c.expectHead(headTimeout)
-	return c
-}
-
-// expectHead limits size and time of the next request header.
-func (c *clientConn) expectHead(within time.Duration) {
-	c.readingHead, c.headLeft = true, maxHead
-	_ = c.SetReadDeadline(time.Now().Add(within))
-}
-
-func (c *clientConn) endHead() { c.readingHead = false }
-
-var errHeadTooLarge = errors.New("the request is too large")
-
-// clientReader reads from a client without a buffer.
-type clientReader clientConn
-
-func (b *clientReader) Read(to []byte) (int, error) {
-	if !b.readingHead {
-		_ = b.SetReadDeadline(time.Now().Add(b.idle))
-		return b.Conn.Read(to)
-	}
-	if b.headLeft <= 0 {
-		return 0, errHeadTooLarge
-	}
-	n, err := b.Conn.Read(to[:min(len(to), b.headLeft)])
-	b.headLeft -= n
-	return n, err
-}
-
-// report calls OnEvent.
-func (p *Proxy) report(v ProxyEvent) {
-	if p.o.OnEvent != nil {
-		v.Duration = time.Since(v.Started)
-		p.o.OnEvent(v)
-	}
-}
-
-// connect dials a target, and reports errors.
-func (p *Proxy) connect(ctx context.Context, t Target, began time.Time) (net.Conn, error) {
-	conn, err := p.o.Dialer.Dial(ctx, t)
-	if err != nil {
-		p.report(ProxyEvent{Target: t, Err: err, Started: began})
-		return nil, tool.AsError(err)
-	}
-	return conn, nil
-}
-
-// A relay copies bytes in both directions until both sides have ended, or nothing was
-// copied for too long.
-type relay struct {
-	client     *clientConn
-	upstream   net.Conn
-	lastActive atomic.Int64 // in nanoseconds
-}
-
-// relayConns relays, and returns how many bytes it copied in each direction.
-func relayConns(ctx context.Context, c *clientConn, upstream net.Conn) (sent, received int64) {
 	defer upstream.Close()
-	stop := context.AfterFunc(ctx, func() { _ = upstream.Close() })
-	defer stop()
-	c.endHead()
-	r := &relay{client: c, upstream: upstream}
-	r.touch()
-	var both sync.WaitGroup
-	both.Go(func() { sent = r.copy(upstream, c.Conn, c.in) })
-	both.Go(func() { received = r.copy(c.Conn, upstream, upstream) })
-	both.Wait()
-	return sent, received
-}
-
-func (r *relay) touch() { r.lastActive.Store(time.Now().UnixNano()) }
-
-// copy copies one direction. in reads from the connection from. At the end of the input
-// it closes the write side of to, and the other direction continues; an error ends both.
-func (r *relay) copy(to, from net.Conn, in io.Reader) (n int64) {
-	buf := make([]byte, bufferSize)
-	for {
-		_ = from.SetReadDeadline(time.Now().Add(r.client.idle))
-		got, err := in.Read(buf)
-		if got > 0 {
-			r.touch()
-			_ = to.SetWriteDeadline(time.Now().Add(r.client.idle))
-			if _, err := to.Write(buf[:got]); err != nil {
-				break
-			}
-			n += int64(got)
-			r.touch()
-		}
-		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && r.active() {
-			continue
-		}
-		if half, ok := to.(interface{ CloseWrite() error }); ok && errors.Is(err, io.EOF) && half.CloseWrite() == nil {
-			return n
-		}
-		break
+	client, in, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // the client has disconnected
 	}
-	_ = to.Close()
-	_ = from.Close()
-	return n
+	defer client.Close()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	p.o.Log.Debug("a program connected", "to", to.String())
+	p.relay(ctx, client, in.Reader, upstream)
 }
 
-// active reports whether something was copied recently in any direction.
-func (r *relay) active() bool { return time.Since(time.Unix(0, r.lastActive.Load())) < r.client.idle }
+// relay copies bytes in both directions until both sides have ended, ctx ends, or
+// nothing was copied for the idle time. in reads from client.
+func (p *Proxy) relay(ctx context.Context, client net.Conn, in io.Reader, upstream net.Conn) {
+	end := func() {
+		_ = client.Close()
+		_ = upstream.Close()
+	}
+	defer context.AfterFunc(ctx, end)()
+	idle := time.AfterFunc(p.o.IdleTimeout, end)
+	defer idle.Stop()
+	copyAll := func(to net.Conn, from io.Reader) {
+		_, err := io.Copy(to, readerFunc(func(b []byte) (int, error) {
+			n, err := from.Read(b)
+			idle.Reset(p.o.IdleTimeout)
+			return n, err
+		}))
+		half, ok := to.(interface{ CloseWrite() error })
+		if err != nil || !ok || half.CloseWrite() != nil {
+			end()
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { copyAll(upstream, in) })
+	both.Go(func() { copyAll(client, upstream) })
+	both.Wait()
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// forward forwards a request and its response.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, to Target) {
+	forwarder := httputil.ReverseProxy{
+		Rewrite:       func(pr *httputil.ProxyRequest) { rewrite(pr, to) },
+		Transport:     p.transport,
+		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			p.refuse(w, to, dialError(to, err))
+		},
+		ErrorLog: slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
+	}
+	p.o.Log.Debug("a program sends a request", "to", to.String())
+	forwarder.ServeHTTP(w, r)
+}
+
+// rewrite prepares the request for the host.
+func rewrite(r *httputil.ProxyRequest, to Target) {
+	r.Out.URL.Host, r.Out.URL.RawQuery = to.String(), r.In.URL.RawQuery
+	r.Out.Host = strings.TrimSuffix(to.String(), ":80")
+	r.Out.Header.Del("Expect") // this proxy has answered it
+}

@@ -8,12 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // site serves HTTP on loopback and records its requests.
@@ -50,7 +48,7 @@ func clientOf(address string) *http.Client {
 
 func TestForward(t *testing.T) {
 	at, asked := site(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
+	address := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
 	c := clientOf(address)
 	defer c.CloseIdleConnections()
 	for _, test := range []struct{ method, path, send, want string }{
@@ -94,18 +92,9 @@ func TestForward(t *testing.T) {
 			t.Errorf("the host was asked for %q %q with %v", got.Host, got.RequestURI, got.Header)
 		}
 	}
-	all := visits()
-	if len(all) != 7 || all[5].Sent != 1<<20 || all[6].Received != 1<<20 {
-		t.Errorf("visits: %+v", all)
-	}
-	for _, v := range all {
-		if v.Err != nil || v.Target.String() != at || v.Started.IsZero() {
-			t.Errorf("%+v", v)
-		}
-	}
 }
 
-// raw sends text and returns the response.
+// raw sends text and returns the status, the header and the body of the response.
 func raw(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -116,68 +105,56 @@ func raw(t *testing.T, address, text string) string {
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.(*net.TCPConn).CloseWrite()
-	out, _ := io.ReadAll(conn) // the connection may be reset
-	return string(out)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("%.60q: %v", text, err)
+	}
+	body, _ := io.ReadAll(res.Body) // the connection may be reset
+	return fmt.Sprintf("%s\n%v\n\n%s", res.Status, res.TransferEncoding, body)
 }
 
 func TestRequests(t *testing.T) {
 	at, _ := site(t)
-	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
+	address := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
 	for text, want := range map[string]string{
 		"GET http://" + at +
-			"/a HTTP/1.1\r\nHost: evil\r\n\r\n": "HTTP/1.1 200 OK",
+			"/a HTTP/1.1\r\nHost: evil\r\n\r\n": "200 OK",
 		"GET http://" + at +
-			"/a HTTP/1.0\r\n\r\n": "HTTP/1.1 200 OK",
+			"/a HTTP/1.0\r\n\r\n": "200 OK",
 		"GET http://" + at +
-			"/stream HTTP/1.0\r\n\r\n": "HTTP/1.1 200 OK",
+			"/stream HTTP/1.0\r\n\r\n": "200 OK",
 		"GET / HTTP/1.1\r\nHost: " + at +
-			"\r\n\r\n": "HTTP/1.1 400",
+			"\r\n\r\n": "400",
 		"GET https://" + at +
-			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "403",
 		"GET ftp://" + at +
-			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
-		"GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 400",
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "403",
+		"GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n": "400",
 		"GET http://u:p@" + at +
-			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 403",
-		"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n":      "HTTP/1.1 403",
-		"GET http://none.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 502",
-		"CONNECT none.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 502",
+			"/ HTTP/1.1\r\nHost: x\r\n\r\n": "403",
+		"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n":      "403",
+		"GET http://none.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n": "502",
+		"CONNECT none.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n": "502",
 		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: " + at +
-			"\r\n\r\n": "HTTP/1.1 403",
-		"CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\n\r\n":         "HTTP/1.1 400",
-		"CONNECT u@" + at + " HTTP/1.1\r\nHost: x\r\n\r\n":      "HTTP/1.1 400",
-		"CONNECT http://" + at + " HTTP/1.1\r\nHost: x\r\n\r\n": "HTTP/1.1 400",
-		"CONNECT /x HTTP/1.1\r\nHost: x\r\n\r\n":                "HTTP/1.1 400",
-		"nonsense\r\n\r\n":                                      "HTTP/1.1 400",
-		"\x16\x03\x01\x00\x05hello":                             "HTTP/1.1 400",
-		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00":                  "HTTP/1.1 400",
-		"GET http://" + at + "/ HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", maxHead) +
-			"\r\n\r\n": "HTTP/1.1 431",
-		"GET http://" + at + "/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxHead/5) +
-			"\r\n": "HTTP/1.1 431",
-		"GET http://" + at + "/" + strings.Repeat("a", maxHead) +
-			" HTTP/1.1\r\n\r\n": "HTTP/1.1 431",
+			"\r\n\r\n": "403",
+		"CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\n\r\n":         "400",
+		"CONNECT u@" + at + " HTTP/1.1\r\nHost: x\r\n\r\n":      "400",
+		"CONNECT http://" + at + " HTTP/1.1\r\nHost: x\r\n\r\n": "400",
+		"CONNECT /x HTTP/1.1\r\nHost: x\r\n\r\n":                "400",
+		"nonsense\r\n\r\n":                                      "400",
+		"\x16\x03\x01\x00\x05hello\r\n\r\n":                     "400",
+		"\x05\x01\x00\r\n\r\n":                                  "400",
+		"GET http://" + at + "/ HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 2*maxHead) +
+			"\r\n\r\n": "431",
+		"GET http://" + at + "/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxHead/2) +
+			"\r\n": "431",
+		"GET http://" + at + "/" + strings.Repeat("a", 2*maxHead) +
+			" HTTP/1.1\r\nHost: x\r\n\r\n": "431",
 		"POST http://" + at +
-			"/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd": "HTTP/1.1 400",
-		"":             "",
-		"\x05":         "",
-		"\x05\x01\x02": "\x05\xff",
-		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x07",
-		"\x05\x01\x00\x05\x01\x00\x09\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x08",
-		"\x05\x01\x00\x05\x01\x01\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x01",
-		"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50": "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x00\x00\x50":             "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x0aa\x00b.example":       "\x05\x00",
-		"\x05\x01\x00\x05\x01\x00\x03\x03a\x00b\x00\x50":       "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x03\x0bx.no.exampl\x00\x50":  "\x05\x00\x05\x04",
-		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 15) +
-			"\x01\x00\x50": "\x05\x00\x05\x02",
-		"\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 10) +
-			"\xff\xff\x08\x08\x08\x08\x00\x50": "\x05\x00\x05\x02",
+			"/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd": "400",
 	} {
 		got := raw(t, address, text)
-		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if !strings.HasPrefix(got, want) {
 			t.Errorf("%.60q: %.100q, want %q", text, got, want)
 		}
 		if strings.Contains(text, "/stream HTTP/1.0") &&
@@ -189,7 +166,7 @@ func TestRequests(t *testing.T) {
 
 func TestKeepAlive(t *testing.T) {
 	at, asked := site(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
+	address := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{at}}, nil)})
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -213,27 +190,6 @@ func TestKeepAlive(t *testing.T) {
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusForbidden {
 		t.Errorf("the last of several: %v, %v", res, err)
 	}
-	if all := visits(); len(all) != 5 || kindOf(all[4].Err) != tool.Refused {
-		t.Errorf("%+v", all)
-	}
-}
-
-func TestSlowHead(t *testing.T) {
-	near, far := net.Pipe()
-	defer far.Close()
-	c := newClientConn(near, time.Hour)
-	c.expectHead(10 * time.Millisecond)
-	go func() {
-		for {
-			if _, err := io.WriteString(far, "x"); err != nil { // one byte at a time does not extend the time
-				return
-			}
-		}
-	}()
-	if _, err := http.ReadRequest(c.in); err == nil {
-		t.Error("it is waited for")
-	}
-	_ = near.Close()
 }
 
 func FuzzRequest(f *testing.F) {
@@ -259,9 +215,9 @@ func FuzzRequest(f *testing.F) {
 		if r.Method == http.MethodConnect {
 			return
 		}
-		out := forwardedRequest(t.Context(), r, to, io.NopCloser(strings.NewReader("")))
-		if out.URL.Host != to.String() || out.URL.User != nil || out.Header.Get("Connection") != "" ||
-			out.Header.Get("Proxy-Authorization") != "" {
+		out := r.Clone(t.Context())
+		rewrite(&httputil.ProxyRequest{In: r, Out: out}, to)
+		if out.URL.Host != to.String() || out.URL.User != nil {
 			t.Fatalf("%q goes out as %+v", in, out)
 		}
 	})

@@ -8,74 +8,46 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestHalfClose(t *testing.T) {
 	s := listen(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
+	address := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
 		nil)})
-	for _, way := range []string{"connect", "socks"} {
-		conn, err := through(t, address, way, "127.0.0.1", s.port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-		go func() {
-			_, _ = conn.Write(big)
-			_ = conn.(*net.TCPConn).CloseWrite()
-		}()
-		got, err := io.ReadAll(conn)
-		if err != nil || !bytes.HasSuffix(got, append([]byte("hello\n"), big...)) {
-			t.Errorf("%s: %d bytes came back, %v", way, len(got), err)
-		}
-		_ = conn.Close()
+	conn, err := through(t, address, "connect", "127.0.0.1", s.port)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, v := range visits() {
-		if v.Sent != 1<<20 || v.Received != 1<<20+6 || v.Err != nil {
-			t.Errorf("%+v", v)
-		}
+	defer conn.Close()
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	go func() {
+		_, _ = conn.Write(big)
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}()
+	got, err := io.ReadAll(conn)
+	if _, got, _ = bytes.Cut(got, []byte("\r\n\r\n")); err != nil || string(got) != "hello\n"+string(big) {
+		t.Errorf("%d bytes came back, %v", len(got), err)
 	}
 }
 
 func TestIdle(t *testing.T) {
 	s := listen(t)
-	address, visits := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
+	address := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}},
 		nil), IdleTimeout: 20 * time.Millisecond})
-	conn, err := through(t, address, "socks", "127.0.0.1", s.port)
+	conn, err := through(t, address, "connect", "127.0.0.1", s.port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Errorf("it does not end: %v", err)
-	}
-	if all := visits(); len(all) != 1 {
-		t.Errorf("%+v", all)
-	}
-}
-
-// TestConnectionsAtOnce checks that connections above the maximum wait.
-func TestConnectionsAtOnce(t *testing.T) {
-	s := listen(t)
-	address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil),
-		MaxConns: 2})
-	served := make(chan error, 20)
-	for range 20 {
-		go func() {
-			conn, err := through(t, address, "connect", "127.0.0.1", s.port)
-			if err == nil {
-				err = conn.Close()
-			}
-			served <- err
-		}()
-	}
-	for range 20 {
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -93,7 +65,7 @@ func TestEndOfProxy(t *testing.T) {
 			nil)}).Serve(ctx, l)
 	}()
 	var open []net.Conn
-	for _, ask := range []string{"", "\x05", "GET http", "CONNECT 127.0.0.1:" + s.port +
+	for _, ask := range []string{"", "GET http", "GET http", "CONNECT 127.0.0.1:" + s.port +
 		" HTTP/1.1\r\nHost: x\r\n\r\n"} {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -122,5 +94,40 @@ func TestEndOfProxy(t *testing.T) {
 		if time.Now().After(late) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
+	}
+}
+
+// TestAllow checks that Allow is asked after the rules and before a connection, and that
+// its error is the response.
+func TestAllow(t *testing.T) {
+	s := listen(t)
+	var mu sync.Mutex
+	var asked []string
+	address := proxy(t, ProxyOptions{
+		Dialer: dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil),
+		Allow: func(_ context.Context, to Target) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, to.String())
+			if len(asked) == 1 {
+				return tool.Errorf(tool.Refused, "a person denied %q", to.String())
+			}
+			return nil
+		},
+	})
+	if got := raw(t, address, "GET http://10.0.0.1/ HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(got, "403") {
+		t.Error(got)
+	}
+	if got := raw(t, address, "CONNECT 127.0.0.1:"+s.port+" HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got,
+		"a person denied") || s.reached.Load() != 0 {
+		t.Errorf("%s, reached %d times", got, s.reached.Load())
+	}
+	conn, err := through(t, address, "connect", "127.0.0.1", s.port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if want := "127.0.0.1:" + s.port; !slices.Equal(asked, []string{want, want}) {
+		t.Errorf("asked for %q", asked)
 	}
 }

@@ -81,33 +81,13 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-func TestPolite(t *testing.T) {
-	var running, most atomic.Int64
-	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{PolitePerHost: 3}},
-		func(w http.ResponseWriter, r *http.Request) {
-			n := running.Add(1)
-			defer running.Add(-1)
-			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
-			}
-			if r.URL.Path == "/limited" {
-				w.Header().Set("Retry-After", "3600")
-				w.WriteHeader(http.StatusTooManyRequests)
-			}
-			_, _ = w.Write(make([]byte, 100<<10))
-		}, "www.example.org", "b.example.org")
-	var all sync.WaitGroup
-	for range 40 {
-		all.Go(func() {
-			if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/",
-				Polite: true}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if most.Load() > 3 {
-		t.Errorf("%d at once", most.Load())
-	}
+func TestPauses(t *testing.T) {
+	c, _ := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/limited" {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}, "www.example.org", "b.example.org")
 	a, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/limited"})
 	if err != nil || a.Status != http.StatusTooManyRequests {
 		t.Fatal(a, err)

@@ -178,10 +178,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 	if err != nil {
 		return "", nil, err
 	}
-	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log, OnEvent: func(v egress.ProxyEvent) {
-		a.log.Debug("a command connected", "agent", c.Agent, "to", v.Target.String(), "err", v.Err, "sent", v.Sent,
-			"received", v.Received)
-	}})
+	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log.With("agent", c.Agent)})
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {

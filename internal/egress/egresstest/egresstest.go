@@ -65,8 +65,8 @@ func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 }
 
 // Proxy returns a real proxy into this internet, which serves nothing yet. It calls note
-// with the host and port of each request that has ended or was refused, and refused with
-// the reason of each refused one. Both may be nil. See [egress.ProxyOptions].OnRefused.
+// with the host and port of each request that the rules allow, and refused with the reason
+// of each refused one. Both may be nil. See [egress.ProxyOptions].OnRefused.
 func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, err error)) *egress.Proxy {
 	t.Helper()
 	o := egress.ProxyOptions{Dialer: n.dialer(t)}
@@ -74,7 +74,7 @@ func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, 
 		o.OnRefused = func(to egress.Target, err error) { refused(to.String(), err) }
 	}
 	if note != nil {
-		o.OnEvent = func(v egress.ProxyEvent) { note(v.Target.String()) }
+		o.Allow = func(_ context.Context, to egress.Target) error { note(to.String()); return nil }
 	}
 	return egress.NewProxy(o)
 }
