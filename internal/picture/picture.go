@@ -7,12 +7,20 @@
 package picture
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
 )
 
 // Limits of images.
@@ -91,6 +99,43 @@ func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error)
 	return p.reencode(f, file)
 }
 
+// A format is a file format for images.
+type format struct {
+	name, mime string
+	lossy      bool
+	config     func(io.Reader) (image.Config, error)
+	decode     func(io.Reader) (image.Image, error)
+	// strip removes metadata. It reports false if the file is damaged or has to be
+	// rotated. It is nil for formats that are always encoded again.
+	strip func([]byte) ([]byte, bool)
+}
+
+// formatOf recognises the format from the first bytes.
+func formatOf(head []byte) (format, bool) {
+	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	switch {
+	case begins("\x89PNG\r\n\x1a\n"):
+		return format{"PNG", "image/png", false, png.DecodeConfig, png.Decode, stripPNG}, true
+	case begins("\xFF\xD8\xFF"):
+		return format{"JPEG", "image/jpeg", true, jpeg.DecodeConfig, jpeg.Decode, stripJPEG}, true
+	case begins("GIF87a"), begins("GIF89a"):
+		return format{"GIF", "image/gif", false, gif.DecodeConfig, gif.Decode, nil}, true
+	case begins("RIFF") && len(head) >= 12 && string(head[8:12]) == "WEBP":
+		return format{"WebP", "image/webp", true, webp.DecodeConfig, webp.Decode, nil}, true
+	case begins("BM"):
+		return format{"BMP", "image/bmp", false, bmp.DecodeConfig, bmp.Decode, nil}, true
+	case begins("II*\x00"), begins("MM\x00*"):
+		return format{"TIFF", "image/tiff", false, tiff.DecodeConfig, tiff.Decode, nil}, true
+	}
+	return format{}, false
+}
+
+// Shows reports whether a file that begins with head has a format that [Load] supports.
+func Shows(head []byte) bool {
+	_, ok := formatOf(head)
+	return ok
+}
+
 // checkMemory refuses images that need too much memory.
 func checkMemory(c image.Config) error {
 	bytesPerPixel := 4
@@ -120,11 +165,4 @@ func (r *contextReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.SectionReader.Read(p)
-}
-
-func (r *contextReader) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.SectionReader.ReadAt(p, off)
 }

@@ -18,13 +18,14 @@ func (p Picture) reencode(f format, file func() io.Reader) (Picture, error) {
 	if err != nil {
 		return p, fmt.Errorf("decoding a %s image: %w", f.name, err)
 	}
-	direction := 1
-	if f.mime == "image/jpeg" || f.mime == "image/tiff" {
-		if direction, err = orientation(file(), f.mime); err != nil {
+	m = scaled(m)
+	if f.mime == "image/jpeg" {
+		head, err := io.ReadAll(io.LimitReader(file(), 128<<10)) // Exif comes first and has at most 64 kB
+		if err != nil {
 			return p, err
 		}
+		m = upright(m, jpegOrientation(head))
 	}
-	m = upright(scaled(m), direction)
 	p.Width, p.Height = m.Bounds().Dx(), m.Bounds().Dy()
 	if !f.lossy || !opaque(m) {
 		var b bytes.Buffer

@@ -92,6 +92,51 @@ func scanLength(data []byte) int {
 	return len(data)
 }
 
+// jpegOrientation returns the Exif orientation in the segments before the pixels, from 1
+// to 8; 1 by default.
+func jpegOrientation(data []byte) int {
+	for data = data[min(2, len(data)):]; ; {
+		s, rest, ok := nextSegment(data)
+		if !ok || s.marker == markSOS {
+			return 1
+		}
+		if exif, ok := bytes.CutPrefix(s.body(), []byte("Exif\x00\x00")); ok && s.marker == markAPP1 {
+			return tiffOrientation(exif)
+		}
+		data = rest
+	}
+}
+
+// tiffOrientation returns the orientation in a TIFF directory, which Exif also uses.
+func tiffOrientation(t []byte) int {
+	var order binary.ByteOrder = binary.BigEndian
+	if bytes.HasPrefix(t, []byte("II")) {
+		order = binary.LittleEndian
+	}
+	if len(t) < 8 {
+		return 1
+	}
+	at := int64(order.Uint32(t[4:]))
+	if at+2 > int64(len(t)) {
+		return 1
+	}
+	entries := t[at+2:]
+	const orientationTag, entry = 0x0112, 12
+	for range order.Uint16(t[at:]) {
+		if len(entries) < entry {
+			break
+		}
+		if order.Uint16(entries) == orientationTag {
+			if value := int(order.Uint16(entries[8:])); value >= 1 && value <= 8 {
+				return value
+			}
+			break
+		}
+		entries = entries[entry:]
+	}
+	return 1
+}
+
 // stripPNG keeps the chunks with pixels and colours.
 func stripPNG(data []byte) ([]byte, bool) {
 	const signature, around = 8, 12 // length, type and checksum
@@ -117,133 +162,4 @@ func stripPNG(data []byte) ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-// stripGIF keeps the images and their timing.
-func stripGIF(data []byte) ([]byte, bool) {
-	g := cursor{rest: data}
-	head := g.take(13)
-	if head == nil {
-		return nil, false
-	}
-	g.skipColorTable(head[10])
-	for !g.short {
-		start := g.rest
-		switch kind := g.take(1); {
-		case kind == nil:
-		case kind[0] == 0x3B:
-			return append(g.kept(data), 0x3B), true
-		case kind[0] == 0x2C:
-			if image := g.take(9); image != nil {
-				g.skipColorTable(image[8])
-			}
-			g.take(1)
-			g.skipBlocks()
-		case kind[0] == 0x21:
-			g.skipExtension(start)
-		default:
-			return nil, false
-		}
-	}
-	return nil, false
-}
-
-// A cursor reads a file block by block.
-type cursor struct {
-	rest  []byte
-	short bool     // the file is truncated
-	drop  [][2]int // ranges to leave out, as the number of bytes left at begin and end
-}
-
-// take returns the next n bytes, or nil if there are fewer.
-func (c *cursor) take(n int) []byte {
-	if len(c.rest) < n {
-		c.short = true
-		return nil
-	}
-	taken := c.rest[:n]
-	c.rest = c.rest[n:]
-	return taken
-}
-
-// skipColorTable skips a colour table, if the flags announce one.
-func (c *cursor) skipColorTable(flags byte) {
-	if flags&0x80 != 0 {
-		c.take(3 << (flags&7 + 1))
-	}
-}
-
-// skipBlocks skips blocks up to an empty one.
-func (c *cursor) skipBlocks() {
-	for {
-		n := c.take(1)
-		if n == nil || n[0] == 0 {
-			return
-		}
-		c.take(int(n[0]))
-	}
-}
-
-// skipExtension skips an extension that begins at start, and drops it unless it
-// controls how the images are shown.
-func (c *cursor) skipExtension(start []byte) {
-	const control, application = 0xF9, 0xFF
-	label := c.take(1)
-	body := c.rest
-	c.skipBlocks()
-	if label == nil || label[0] == control || label[0] == application &&
-		bytes.HasPrefix(body, []byte("\x0bNETSCAPE2.0")) {
-		return
-	}
-	c.drop = append(c.drop, [2]int{len(start), len(c.rest)})
-}
-
-// kept returns what was read of data and not dropped, without its last byte.
-func (c *cursor) kept(data []byte) []byte {
-	out, from := make([]byte, 0, len(data)), 0
-	for _, d := range c.drop {
-		out = append(out, data[from:len(data)-d[0]]...)
-		from = len(data) - d[1]
-	}
-	return append(out, data[from:len(data)-len(c.rest)-1]...)
-}
-
-// stripWebP removes Exif and XMP, also the orientation in Exif, which hardly any
-// program writes.
-func stripWebP(data []byte) ([]byte, bool) {
-	const head, flagsAt, exifAndXMP = 12, 8, 0x08 | 0x04
-	c := cursor{rest: data}
-	riff := c.take(head)
-	if riff == nil {
-		return nil, false
-	}
-	size := int64(binary.LittleEndian.Uint32(riff[4:])) + 8
-	if size < head || size > int64(len(data)) {
-		return nil, false
-	}
-	c.rest = data[head:size]
-	out := append(make([]byte, 0, len(data)), riff...)
-	for len(c.rest) > 0 {
-		start := c.rest
-		chunk := c.take(8)
-		if chunk == nil {
-			return nil, false
-		}
-		length := binary.LittleEndian.Uint32(chunk[4:])
-		if int64(length) > int64(len(c.rest)) {
-			return nil, false
-		}
-		c.take(min(int(length+length&1), len(c.rest)))
-		switch string(chunk[:4]) {
-		case "VP8X":
-			at := len(out) + flagsAt
-			if out = append(out, start[:len(start)-len(c.rest)]...); len(out) > at {
-				out[at] &^= exifAndXMP
-			}
-		case "VP8 ", "VP8L", "ALPH", "ANIM", "ANMF", "ICCP":
-			out = append(out, start[:len(start)-len(c.rest)]...)
-		}
-	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
-	return out, true
 }

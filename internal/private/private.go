@@ -19,6 +19,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
 // MakeDir creates a directory for private files, with its parents. It fails if
@@ -159,32 +161,19 @@ func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(timeout)
-	defer late.Stop()
+	deadline := time.Now().Add(timeout)
 	for {
 		taken, err := TryLock(file)
-		if taken {
+		switch {
+		case taken:
 			return func() { _ = file.Close() }, nil // closing the file releases the lock
-		}
-		if err == nil {
-			err = waitForLock(ctx, late.C, path, timeout)
+		case err == nil && time.Now().After(deadline):
+			err = fmt.Errorf("another process has held %s for %s; end it, or try again", path, timeout)
+		case err == nil:
+			err = clock.Sleep(ctx, lockEvery)
 		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
-	}
-}
-
-// waitForLock waits lockEvery, and fails when the timeout or ctx ends.
-func waitForLock(ctx context.Context, late <-chan time.Time, path string, timeout time.Duration) error {
-	again := time.NewTimer(lockEvery)
-	defer again.Stop()
-	select {
-	case <-again.C:
-		return nil
-	case <-late:
-		return fmt.Errorf("another process has held %s for %s; end it, or try again", path, timeout)
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
