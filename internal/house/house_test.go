@@ -116,6 +116,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/creack/pty":           {"internal/sandbox"},
 		"mvdan.cc/sh":                     {"tools/exec"},
 		"github.com/PuerkitoBio/goquery":  {"tools/web"},
+		"github.com/JohannesKaufmann":     {"tools/web"},
 		"github.com/chromedp":             {"internal/browser"},
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},

@@ -3,33 +3,157 @@ package page
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 )
 
+// newConverter returns the converter for output trees, created on first use.
+var newConverter = sync.OnceValue(func() *converter.Converter {
+	return converter.NewConverter(converter.WithPlugins(
+		outputPlugin{},
+		commonmark.NewCommonmarkPlugin(commonmark.WithHorizontalRule("---"), commonmark.WithListEndComment(false)),
+		strikethrough.NewStrikethroughPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
+	))
+})
+
+// outputPlugin takes the place of the library's base plugin, which cleans up
+// arbitrary HTML: an output tree needs no cleaning, and its text is escaped here.
+type outputPlugin struct{}
+
+// Name returns the name of the plugin that the commonmark plugin requires.
+func (outputPlugin) Name() string { return "base" }
+
+// Init registers the renderer and the escaping of text.
+func (outputPlugin) Init(c *converter.Converter) error {
+	c.Register.Renderer(renderElement, converter.PriorityEarly)
+	c.Register.TextTransformer(func(ctx converter.Context, text string) string {
+		return outputIn(ctx).escape(text)
+	}, converter.PriorityStandard)
+	c.Register.UnEscaper(isLineStart, converter.PriorityStandard)
+	c.Register.PostRenderer(trimLines, converter.PriorityLate-1) // before the line breaks of code are restored
+	return nil
+}
+
+type outputKey struct{}
+
+func outputIn(ctx context.Context) *output {
+	o, _ := ctx.Value(outputKey{}).(*output)
+	return o
+}
+
 // convert returns the tree as text, at most limit bytes.
-func (o *output) convert(ctx context.Context, limit int) (string, error) {
+func (o *output) convert(ctx context.Context, limit int) (text string, err error) {
 	o.flush()
 	o.limit = limit
-	all := o.blocks(ctx, o.root)
+	defer func() {
+		if cause := recover(); cause != nil { // a fault in the library fails only this page
+			err = fmt.Errorf("convert a page: %v", cause)
+		}
+	}()
+	ctx = context.WithValue(ctx, outputKey{}, o)
+	// The converter changes the document that it is given before it renders it. So it
+	// gets an empty one, and renderElement renders the tree in its place.
+	converted, err := newConverter().ConvertNode(&html.Node{Type: html.DocumentNode}, converter.WithContext(ctx))
+	if err != nil {
+		return "", fmt.Errorf("convert a page: %w", err)
+	}
+	all := string(converted)
 	if len(all) > limit {
 		o.full = true
-		for all = all[:limit]; !utf8.Valid(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
+		for all = all[:limit]; !utf8.ValidString(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
 			all = all[:len(all)-1]
 		}
 	}
-	return strings.TrimRight(string(all), " \n"), ctx.Err()
+	return strings.TrimRight(all, " \n"), ctx.Err()
 }
 
-// blocks returns the blocks in an element, up to the limit. A list in an item follows
-// the text before it without an empty line.
-func (o *output) blocks(ctx context.Context, n *html.Node) []byte {
+// renderElement renders the elements that the library does not know, or renders
+// differently: it encodes addresses again, pads the numbers of lists, separates
+// nested lists, and unescapes quotes without regard to the quote marks.
+func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	if ctx.Err() != nil {
+		return converter.RenderSuccess
+	}
+	switch n.Data {
+	case "": // the document
+		w.Write(renderBlocks(ctx, outputIn(ctx).root))
+	case "td", "th":
+		renderLine(ctx, w, n)
+	case "p":
+		w.WriteString("\n\n")
+		renderLine(ctx, w, n)
+		w.WriteString("\n\n")
+	case rawElement:
+		w.WriteString(attr(n, "text"))
+	case "a":
+		var text bytes.Buffer
+		renderLine(ctx, &text, n)
+		w.WriteString("[" + strings.TrimSpace(text.String()) + "](" + attr(n, "href") + ")")
+	case "img":
+		w.WriteString("![" + attr(n, "alt") + "](" + attr(n, "src") + ")")
+	case "br":
+		w.WriteString("\n")
+	case "li":
+		w.Write(renderBlocks(ctx, n))
+	case "ol":
+		renderPrefixedList(ctx, w, n)
+	case "blockquote":
+		prefix := attr(n, "prefix")
+		w.WriteString("\n\n")
+		w.Write(indent(renderBlocks(ctx, n), prefix, prefix))
+		w.WriteString("\n\n")
+	case "pre":
+		if !outputIn(ctx).plain {
+			return converter.RenderTryNext
+		}
+		w.WriteString("\n\n" + strings.ReplaceAll(rawTextOf(n), "\n", codeNewline) + "\n\n")
+	default:
+		return converter.RenderTryNext
+	}
+	return converter.RenderSuccess
+}
+
+// codeNewline stands for a line break in code until the end of the conversion.
+const codeNewline = string(marker.MarkerCodeBlockNewline)
+
+// renderLine renders the children of an element. Text is escaped directly, because
+// the library sorts its list of handlers for each text.
+func renderLine(ctx converter.Context, w converter.Writer, n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode {
+			w.WriteString(outputIn(ctx).escape(c.Data))
+		} else {
+			renderNode(ctx, w, c)
+		}
+	}
+}
+
+func renderNode(ctx converter.Context, w converter.Writer, n *html.Node) {
+	if renderElement(ctx, w, n) == converter.RenderTryNext {
+		ctx.RenderNodes(ctx, w, n)
+	}
+}
+
+// renderBlocks renders the blocks in an element, up to the limit. A list in an item
+// follows the text before it without an empty line.
+func renderBlocks(ctx converter.Context, n *html.Node) []byte {
 	var all []byte
-	for c := n.FirstChild; c != nil && len(all) <= o.limit && ctx.Err() == nil; c = c.NextSibling {
-		text := o.writeBlock(ctx, c)
+	limit := outputIn(ctx).limit
+	for c := n.FirstChild; c != nil && len(all) <= limit; c = c.NextSibling {
+		var block bytes.Buffer
+		renderNode(ctx, &block, c)
+		text := bytes.Trim(block.Bytes(), "\n")
 		if len(text) == 0 {
 			continue
 		}
@@ -39,177 +163,74 @@ func (o *output) blocks(ctx context.Context, n *html.Node) []byte {
 				all = append(all, '\n')
 			}
 		}
+		if bytes.IndexByte(text, byte(marker.MarkerEscaping)) >= 0 {
+			text = ctx.UnEscapeContent(text)
+		}
 		all = append(all, text...)
 	}
 	return all
 }
 
-func (o *output) writeBlock(ctx context.Context, n *html.Node) []byte {
-	switch n.Data {
-	case "h1", "h2", "h3", "h4", "h5", "h6":
-		text := o.appendLine([]byte("######"[:n.Data[1]-'0']+" "), n)
-		if bytes.HasSuffix(text, []byte("#")) { // it would count as the end of the heading
-			text = append(text[:len(text)-1], `\#`...)
+// renderPrefixedList renders a list of items with prefixes: numbers, the marks of
+// footnotes, and the colons of definitions.
+func renderPrefixedList(ctx converter.Context, w converter.Writer, n *html.Node) {
+	w.WriteString("\n\n")
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		var item bytes.Buffer
+		renderNode(ctx, &item, c)
+		if prefix := attr(c, "prefix"); item.Len() > 0 {
+			w.Write(indent(item.Bytes(), prefix, strings.Repeat(" ", min(len(prefix), 4))))
+			w.WriteString("\n")
 		}
-		return text
-	case "hr":
-		return []byte("---")
-	case "pre":
-		return o.codeBlock(n)
-	case "table":
-		return o.tableRows(n)
-	case "blockquote":
-		prefix := attr(n, "prefix")
-		return indent(o.blocks(ctx, n), prefix, prefix)
-	case "ul", "ol":
-		var all []byte
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			prefix := attr(c, "prefix")
-			if n.Data == "ul" {
-				prefix = "- "
-			}
-			if item := o.blocks(ctx, c); len(item) > 0 {
-				all = append(append(all, '\n'), indent(item, prefix, "    "[:min(len(prefix), 4)])...)
-			}
-		}
-		return bytes.TrimPrefix(all, []byte("\n"))
 	}
-	return bytes.Trim(o.appendLine(nil, n), "\n")
+	w.WriteString("\n")
 }
 
 // indent puts prefixes before the first line of a text and before the others.
 func indent(text []byte, first, rest string) []byte {
-	out := make([]byte, 0, len(text)+len(first))
-	out = append(out, first...)
-	for i, line := range bytes.Split(text, []byte("\n")) {
-		switch {
-		case i == 0:
-		case len(line) == 0:
-			out = append(append(out, '\n'), strings.TrimRight(rest, " ")...)
-		default:
-			out = append(append(out, '\n'), rest...)
-		}
-		out = append(out, line...)
-	}
-	return out
-}
-
-func (o *output) codeBlock(n *html.Node) []byte {
-	text := rawTextOf(n)
-	if o.plain {
-		return []byte(text)
-	}
-	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	return []byte(fence + strings.TrimPrefix(attr(n, "class"), "language-") + "\n" + text + "\n" + fence)
-}
-
-// longestRun returns how often a character occurs in a row at most.
-func longestRun(text string, char byte) int {
-	longest, run := 0, 0
-	for i := range len(text) {
-		if run++; text[i] != char {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
-	return longest
-}
-
-// tableRows returns a table; its first row is the head.
-func (o *output) tableRows(n *html.Node) []byte {
-	var all []byte
-	columns := 0
-	for row := n.FirstChild; row != nil; row = row.NextSibling {
-		count := 0
-		for cell := row.FirstChild; cell != nil; cell = cell.NextSibling {
-			all = append(o.appendLine(append(all, "| "...), cell), ' ')
-			count++
-		}
-		all = append(append(all, strings.Repeat("|  ", max(columns-count, 0))...), "|\n"...)
-		if columns == 0 {
-			columns = count
-			all = append(append(all, strings.Repeat("|---", columns)...), "|\n"...)
+	for _, newline := range []string{"\n", codeNewline} {
+		if bytes.Contains(text, []byte(newline)) {
+			text = bytes.ReplaceAll(text, []byte(newline), []byte(newline+rest))
 		}
 	}
-	return bytes.TrimSuffix(all, []byte("\n"))
+	return append([]byte(first), text...)
 }
 
-// appendLine appends the text and the inline elements in an element to what is already
-// in the block.
-func (o *output) appendLine(b []byte, n *html.Node) []byte {
-	around := func(mark string, n *html.Node) { b = append(o.appendLine(append(b, mark...), n), mark...) }
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.Type == html.TextNode:
-			b = o.appendText(b, c.Data)
-		case c.Data == "strong":
-			around("**", c)
-		case c.Data == "em":
-			around("*", c)
-		case c.Data == "s":
-			around("~~", c)
-		case c.Data == "code":
-			b = append(b, inlineCode(rawTextOf(c))...)
-		case c.Data == rawElement:
-			b = append(escapeBang(b, attr(c, "text")), attr(c, "text")...)
-		case c.Data == "a":
-			b = append(escapeBang(b, "["), '[')
-			b = append(b, bytes.TrimSpace(o.appendLine(nil, c))...)
-			b = append(b, "]("+attr(c, "href")+")"...)
-		case c.Data == "img":
-			b = append(b, "!["+attr(c, "alt")+"]("+attr(c, "src")+")"...)
-		case c.Data == "br":
-			b = append(bytes.TrimRight(b, " "), '\n')
-		}
+// trimLines removes blanks from the ends of lines, such as the indents of empty lines.
+func trimLines(_ converter.Context, text []byte) []byte {
+	for bytes.Contains(text, []byte(" \n")) {
+		text = bytes.ReplaceAll(text, []byte(" \n"), []byte("\n"))
 	}
-	return b
+	return text
 }
 
-// escapeBang escapes an exclamation mark that would make an image of the link that follows.
-func escapeBang(b []byte, next string) []byte {
-	if bytes.HasSuffix(b, []byte("!")) && strings.HasPrefix(next, "[") {
-		b = append(b[:len(b)-1], `\!`...)
-	}
-	return b
-}
-
-func inlineCode(text string) string {
-	fence := strings.Repeat("`", longestRun(text, '`')+1)
-	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
-		text = " " + text + " "
-	}
-	return fence + text + fence
-}
-
-// appendText appends text to a block and escapes what would be Markdown markup there.
-func (o *output) appendText(b []byte, text string) []byte {
+// escape escapes text so that nothing in it is Markdown markup. A character that is
+// markup only at the beginning of a line gets a marker before it: the library
+// replaces it with a backslash or removes it once it knows the line.
+func (o *output) escape(text string) string {
 	if o.plain || !strings.ContainsAny(text, "\\`*_[]<>&~|#(:!-+=.)") {
-		return append(escapeBang(b, text), text...)
+		return text
 	}
-	line := b[bytes.LastIndexByte(b, '\n')+1:]
-	lineMark := -1
-	if len(bytes.TrimSpace(line)) == 0 {
-		lineMark = lineMarkIn(text)
-	}
-	afterBracket := bytes.HasSuffix(line, []byte("]"))
-	b = escapeBang(b, text)
+	lineMark := lineMarkIn(text)
+	var b strings.Builder
+	b.Grow(len(text) + 8)
 	for i := range len(text) {
-		isMark := i == lineMark || isInlineMark(text, i) ||
-			i == 0 && afterBracket && (text[0] == '(' || text[0] == ':' && line[0] == '[')
-		if isMark {
-			b = append(b, '\\')
+		switch {
+		case i == lineMark || i == len(text)-1 && (text[i] == '!' || text[i] == '#'):
+			b.WriteByte(byte(marker.MarkerEscaping))
+		case isInlineMark(text, i):
+			b.WriteByte('\\')
 		}
-		b = append(b, text[i])
+		b.WriteByte(text[i])
 	}
-	return b
+	return b.String()
 }
 
 // lineMarkIn returns the position of the character that would make a line beginning
 // with text a heading, list, quote, table or rule; -1 if there is none.
 func lineMarkIn(text string) int {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	if digits > 0 && digits < 10 && digits < len(text) && (text[digits] == '.' || text[digits] == ')') &&
-		(digits+1 == len(text) || text[digits+1] == ' ') {
+	if digits > 0 && digits < 10 && digits < len(text) && (text[digits] == '.' || text[digits] == ')') {
 		return digits
 	}
 	beforeBlank := len(text) == 1 || text[1] == ' '
@@ -262,6 +283,26 @@ func isInlineMark(text string, i int) bool {
 		return last == ']' && text[0] == '['
 	}
 	return false
+}
+
+// isLineStart decides about the markers that the library has no rule for: brackets
+// that would make a link, and the beginnings of tables and definitions. It looks
+// back at most 1000 bytes, more than any label has.
+func isLineStart(text []byte, i int) int {
+	line := bytes.TrimRight(text[max(0, i-1000):i], string(marker.MarkerEscaping))
+	line = bytes.TrimLeft(line[bytes.LastIndexByte(line, '\n')+1:], " ")
+	afterBracket := bytes.HasSuffix(line, []byte("]"))
+	switch text[i] {
+	case '(':
+		if afterBracket {
+			return 1
+		}
+	case '|', ':':
+		if len(line) == 0 || afterBracket && line[0] == '[' {
+			return 1
+		}
+	}
+	return -1
 }
 
 // escapable are the characters that a backslash escapes in Markdown.

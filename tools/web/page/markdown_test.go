@@ -1,6 +1,9 @@
 package page
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +17,9 @@ func TestTextIsNotMarkup(t *testing.T) {
 		{"in a quote in a list", "<ul><li>x<blockquote># a</blockquote></ul>", "- x\n\n  > \\# a"},
 		{"in an item", "<ol><li># a<li>- b</ol><ul><li>1. c<li>> d</ul>", "1. \\# a\n2. \\- b\n\n- 1\\. c\n- \\> d"},
 		{"in a meaning", "<dl><dt># t<dd># a</dl>", "**# t**\n: \\# a"},
-		{"code in a quote", "<blockquote><pre>a\n\n# b</pre></blockquote># c", "> ```\n> a\n>\n> # b\n> ```\n\n\\# c"},
-		{"control characters", "<p>a&#7;* b<p title='\a'>\ac", "a\\* b\n\nc"},
+		{"code in a quote", "<blockquote><pre>a\n\n# b</pre></blockquote># c", "> ```\n> a\n> \n> # b\n> ```\n\n\\# c"},
+		{"line breaks of the converter", "<p>a\uf002# b\uf002```<p><code>c\uf002d</code><pre>e\uf002f</pre>", "a# b\\`\\`\\`\n\n`cd`\n\n```\nef\n```"},
+		{"marks of the converter", "<p>a&#7;* b<p title='\a'>\ac", "a\\* b\n\nc"},
 		{"table of lines", "<p>a | b<br>--- | ---<br>c | d<p>|e|<br>|:-|", "a | b\n\\--- | ---\nc | d\n\n\\|e|\n\\|:-|"},
 		{"heading by underline", "<p>a<br>===<p>b<br>---", "a\n\\===\n\nb\n\\---"},
 		{"address of a reference", "<p>[x]: http://evil.example<p>see [1]: two", "[x]\\: http://evil.example\n\nsee [1]: two"},
@@ -59,5 +63,32 @@ func TestPlainTextKeepsIndents(t *testing.T) {
 	}
 	if diff := cmp.Diff("  d", read(t, "<blockquote>d</blockquote>", Options{Whole: true, Format: Text}).Text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestConcurrentReads checks that reads can share the converter.
+func TestConcurrentReads(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for range 20 {
+				source := fmt.Sprintf("<h1>Page %d</h1><ul><li># item %[1]d<li><b>b</b></ul><pre>code %[1]d</pre><p>"+strings.Repeat("%[1]d ", 50), i)
+				p, err := Read(t.Context(), []byte(source), Options{Whole: true, Format: []Format{Markdown, Text}[i%2]})
+				if err != nil || strings.Count(p.Text, fmt.Sprint(i)) < 53 {
+					t.Errorf("%d: %v %q", i, err, p.Text)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestConverterPanics checks that a panic in the converter fails only one page.
+func TestConverterPanics(t *testing.T) {
+	o := newOutput(1000, false)
+	o.heading("h2")
+	o.raw("#") // the library expects a character before it
+	if _, err := o.convert(t.Context(), 1000); err == nil {
+		t.Error("no error although the converter panics")
 	}
 }

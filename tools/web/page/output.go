@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 	"golang.org/x/net/html"
 )
 
@@ -77,12 +78,21 @@ func (o *output) parentFor(name string) *html.Node {
 func (o *output) add(to *html.Node, name string, attrs ...html.Attribute) *html.Node {
 	o.size += nodeSize
 	for i := range attrs {
-		attrs[i].Val = o.escapeCell(attrs[i].Val)
+		attrs[i].Val = o.escapeCell(withoutMarkers(attrs[i].Val))
 		o.size += len(attrs[i].Val)
 	}
 	n := &html.Node{Type: html.ElementNode, Data: name, Attr: attrs}
 	to.AppendChild(n)
 	return n
+}
+
+// withoutMarkers removes the characters that the converter uses internally.
+func withoutMarkers(text string) string {
+	if strings.ContainsRune(text, marker.MarkerCodeBlockNewline) || strings.ContainsRune(text, marker.MarkerEscaping) {
+		text = strings.ReplaceAll(text, string(marker.MarkerCodeBlockNewline), "")
+		text = strings.ReplaceAll(text, string(marker.MarkerEscaping), "")
+	}
+	return text
 }
 
 // escapeCell keeps what is not text from ending a table cell.
@@ -95,10 +105,10 @@ func (o *output) escapeCell(text string) string {
 
 func appendText(to *html.Node, text string) {
 	if last := to.LastChild; last != nil && last.Type == html.TextNode {
-		last.Data += text
+		last.Data += withoutMarkers(text)
 		return
 	}
-	to.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+	to.AppendChild(&html.Node{Type: html.TextNode, Data: withoutMarkers(text)})
 }
 
 // endBlock ends the block. The next one begins after at least gap line breaks.

@@ -16,7 +16,7 @@
 //   - content.go: find the main part,
 //   - render.go, inline.go, table.go, math.go, notes.go: write it as a small
 //     tree of blocks and text (output.go),
-//   - markdown.go: write that tree as Markdown or plain text.
+//   - markdown.go: convert that tree with html-to-markdown.
 //
 // cleanhtml.go writes HTML instead; selector.go finds what a CSS selector matches.
 package page

@@ -16,7 +16,7 @@ func TestMarkdown(t *testing.T) {
 			"a **bold** b un*believ*able ***x***"},
 		{"emphasis over blocks", "<b>one<p>two</p></b>", "**one**\n\n**two**"},
 		{"nested lists", "<ol start=3><li>a<ul><li>b<li>c</ul><li>d</ol>", "3. a\n   - b\n   - c\n4. d"},
-		{"code in a list", "<ul><li>a<pre>x\n\n  y</pre></ul>", "- a\n\n  ```\n  x\n\n    y\n  ```"},
+		{"code in a list", "<ul><li>a<pre>x\n\n  y</pre></ul>", "- a\n\n  ```\n  x\n  \n    y\n  ```"},
 		{"fence in code", "<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
 		{"backticks", "<p><code>a`b</code> <code>`</code> a`b", "``a`b`` `` ` `` a\\`b"},
 		{"links",
