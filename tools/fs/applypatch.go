@@ -78,7 +78,7 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 func parsePatch(a applyPatchArgs) ([]patch.File, error) {
 	sections, err := patch.Parse(a.Patch)
 	if err != nil {
-		return nil, patchError(err, "", false)
+		return nil, err
 	}
 	switch {
 	case a.Path == "" && sections[0].Path == "":
@@ -91,30 +91,6 @@ func parsePatch(a applyPatchArgs) ([]patch.File, error) {
 		sections[0].Path = a.Path
 	}
 	return sections, nil
-}
-
-// patchError makes an error of package patch one for the model. HasMasks is set if the patch contains masks, which may
-// be why it does not match.
-func patchError(err error, name string, hasMasks bool) error {
-	var e *patch.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	kind, what := tool.Invalid, e.What
-	if e.Mismatch {
-		kind = tool.Conflict
-	}
-	if name != "" {
-		what = name + ": " + what
-	}
-	known := tool.Errorf(kind, "%s", what)
-	switch {
-	case hasMasks && scrub.HasMask(e.Wanted):
-		return known.Try("text behind a mask such as %s cannot be matched: choose lines around it", scrub.Mask)
-	case e.Next != "":
-		return known.Try("%s", e.Next)
-	}
-	return known
 }
 
 // maxPatched is how many bytes all files of one patch may have.
@@ -233,7 +209,11 @@ func (p *patcher) apply(s *section, f *workspace.File) error {
 		return err
 	}
 	if s.result, err = patch.Apply(before, s.File); err != nil {
-		return hideKeysInError(patchError(err, f.Name, p.hasMasks), string(before))
+		var known *tool.Error
+		if errors.As(err, &known) {
+			known.What = f.Name + ": " + known.What
+		}
+		return hideKeysInError(err, string(before))
 	}
 	if f.Exists {
 		known, ok := p.seen.Version(p.caller, f.Name)
@@ -255,7 +235,7 @@ func (p *patcher) read(f *workspace.File) ([]byte, error) {
 	}
 	if f.Size > patch.MaxFileBytes {
 		return nil, tool.Errorf(tool.TooLarge, "%q has %s, the maximum for a patch is %s",
-			f.Name, formatSize(f.Size), formatSize(patch.MaxFileBytes)).Try("change it with edit")
+			f.Name, formatSize(f.Size), formatSize(patch.MaxFileBytes)).Try("change it with a command such as sed")
 	}
 	if p.total += f.Size; p.total > maxPatched {
 		return nil, tool.Errorf(tool.TooLarge, "the files of the patch have more than %s together",

@@ -155,8 +155,9 @@ func (e *editor) plan(ctx context.Context, f *workspace.File) (io.Reader, error)
 	if !f.Exists {
 		return e.create()
 	}
-	if f.Size > edit.MaxWhole {
-		return e.stream(ctx, f)
+	if f.Size > edit.MaxBytes {
+		return nil, tool.Errorf(tool.TooLarge, "%q has %s, the maximum for edit is %s", e.name, formatSize(f.Size),
+			formatSize(edit.MaxBytes)).Try("change it with a command such as sed")
 	}
 	before, err := readString(f)
 	if err != nil {
@@ -179,7 +180,7 @@ func (e *editor) plan(ctx context.Context, f *workspace.File) (io.Reader, error)
 		return nil, hideKeysInError(err, before)
 	}
 	if e.hasMasks() {
-		if err := checkMasks(e.outcome.Texts()); err != nil {
+		if err := checkMasks(e.outcome.Before, e.outcome.After); err != nil {
 			return nil, err
 		}
 	}
@@ -213,29 +214,6 @@ func (e *editor) create() (io.Reader, error) {
 	e.created = true
 	e.outcome.Content = first.New
 	return strings.NewReader(first.New), nil
-}
-
-// stream edits a file that is too large to hold in memory.
-func (e *editor) stream(ctx context.Context, f *workspace.File) (io.Reader, error) {
-	if len(e.edits) > 1 {
-		return nil, tool.Errorf(tool.TooLarge, "%q has %s; several edits at once work only for files of up to %d MB",
-			e.name, formatSize(f.Size), edit.MaxWhole>>20).Try("make them one by one")
-	}
-	if e.ifVersion != "" || e.wasRead {
-		var err error
-		if e.version, err = Version(f, f.Size, f.Stamp); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.checkVersion(); err != nil {
-		return nil, err
-	}
-	if err := checkMasks(e.edits[0].Old, e.edits[0].New); err != nil {
-		return nil, err
-	}
-	content, outcome, err := edit.Stream(ctx, f, f.Size, e.edits[0])
-	e.outcome = outcome
-	return content, err
 }
 
 // checkVersion refuses to edit another version than if_version.
@@ -309,6 +287,5 @@ func (e *editor) summary() string {
 
 func (e *editor) diff() string {
 	const contextLines, maxBytes = 2, 2000
-	before, _ := e.outcome.Texts()
-	return hideKeys(e.outcome.Diff(contextLines, maxBytes), before, e.outcome.Content == "")
+	return hideKeys(e.outcome.Diff(contextLines, maxBytes), e.outcome.Before)
 }

@@ -243,6 +243,10 @@ func readUpTo(r io.ReaderAt, at, n int64) ([]byte, error) {
 // formatText returns lines.
 func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	w, err := r.readWindow(ctx)
+	if errors.Is(err, textfile.ErrTooLarge) {
+		return tool.Result{}, tool.Errorf(tool.TooLarge, "%s is %w", r.file.Name, err).
+			Try("convert it to UTF-8 with a command such as iconv")
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}

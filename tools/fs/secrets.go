@@ -85,15 +85,15 @@ func (r *reader) checkBytes(from int64, data []byte) error {
 }
 
 // hideKeys masks the parts of private keys in text from source that is shown line by line, such as a diff, without the
-// line in which the key begins. If only a part of the source is known it masks everything that may be of a key.
-func hideKeys(shown, source string, isPart bool) string {
+// line in which the key begins.
+func hideKeys(shown, source string) string {
 	lines := strings.SplitAfter(shown, "\n")
 	inKey, hidden := false, false
 	for i, line := range lines {
 		body := scrub.KeyBody(line)
 		isLast := i+1 < len(lines) && strings.Contains(lines[i+1], endOfKeyMark)
 		inKey = body != "" &&
-			(inKey || (len(body) >= longKeyLine || isLast) && (isPart || isInKey(source, body)))
+			(inKey || (len(body) >= longKeyLine || isLast) && isInKey(source, body))
 		if inKey {
 			lines[i] = strings.Replace(line, body, scrub.Mask, 1)
 			hidden = true
@@ -115,7 +115,7 @@ func isInKey(source, body string) bool {
 func hideKeysInError(err error, source string) error {
 	var known *tool.Error
 	if errors.As(err, &known) {
-		known.What, known.Next = hideKeys(known.What, source, false), hideKeys(known.Next, source, false)
+		known.What, known.Next = hideKeys(known.What, source), hideKeys(known.Next, source)
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func TestWriteFile(t *testing.T) {
 		"Latin-1 stays":        {"caf\xe9\n", map[string]any{"content": "na\u00efve\n"}, "na\xefve\n", "written as latin-1", ""},
 		"Latin-1 cannot":       {"caf\xe9\n", map[string]any{"content": "漢\n"}, "caf\xe9\n", "latin-1 has no character '漢' (U+6F22), and f is in latin-1; use another character, or set encoding", tool.Invalid},
 		"Latin-1 given up":     {"caf\xe9\n", map[string]any{"content": "漢\n", "encoding": "utf-8"}, "漢\n", "replaced", ""},
-		"in another encoding":  {"", map[string]any{"content": "中", "encoding": "GBK"}, "\xd6\xd0", "written as gbk", ""},
+		"in another encoding":  {"", map[string]any{"content": "é", "encoding": "Latin1"}, "\xe9", "written as latin-1", ""},
 		"no such encoding":     {"", map[string]any{"content": "中", "encoding": "klingon"}, "", "no such encoding", tool.Invalid},
 		"base64":               {"", map[string]any{"content": " AAH/\n", "encoding": "base64"}, "\x00\x01\xff", "created f: 3 bytes", ""},
 		"base64, appended":     {"\x00", map[string]any{"content": "/w==", "encoding": "base64", "append": true}, "\x00\xff", "appended 1 byte", ""},

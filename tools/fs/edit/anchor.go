@@ -78,9 +78,6 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 	if e.Old == "" {
 		return d.replace([]match{{start: from, end: to}}, []string{d.asLines(e.New, from, to)})
 	}
-	if e.Old == e.New {
-		return nil, identical()
-	}
 	return d.rewrite(e, from, to)
 }
 

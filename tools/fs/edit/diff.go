@@ -5,51 +5,44 @@ import (
 	"strings"
 )
 
-// Unified returns the difference between two texts as a unified diff with some lines of context, "" if they are equal.
-// Without a name it begins with the first hunk. A patch program makes after from before with it, byte for byte, unless
-// it is longer than maxBytes: then it ends with the number of missing lines. A maxBytes of 0 means no limit.
-func Unified(name string, before, after []byte, context, maxBytes int) string {
-	w := diffWriter{context: context, most: maxBytes}
-	return w.diff(name, passage{before: string(before), after: string(after)})
-}
-
-// A Span is a part that changed: Start to End before the change, From to To after it. Outside of spans both texts are
-// equal.
-type Span struct{ Start, End, From, To int }
-
-// A passage is a text, or a part of one, before and after a change.
-type passage struct {
-	before, after string
-	line          int    // number of lines before the passage
-	spans         []Span // what changed, in order; nil if it is not known yet
-}
-
-// changed returns the spans that differ.
-func (p passage) changed() []Span {
-	if p.spans != nil {
-		return p.spans
+// Diff returns the changes as a unified diff for reading, with some lines of context: it shortens long lines around the
+// difference, and shows carriage returns only if not all lines have one. If it is longer than maxBytes it ends with the
+// number of missing lines.
+func (o Outcome) Diff(context, maxBytes int) string {
+	const manyBlocks = 2000 // the limit of bytes is reached long before
+	all, more := o.changes(manyBlocks)
+	w := diffWriter{before: o.Before, context: context, most: maxBytes, marked: mixedEndings(all)}
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && w.near(all[n-1].end, all[n].start) {
+			n++
+		}
+		w.hunk(all[:n])
+		all = all[n:]
 	}
-	start := sameStart(p.before, p.after)
-	end := sameEnd(p.before[start:], p.after[start:])
-	s := Span{start, len(p.before) - end, start, len(p.after) - end}
-	if s.Start == s.End && s.From == s.To {
-		return nil
+	switch {
+	case more > 0:
+		fmt.Fprintf(&w.out, "… %d more lines, and %d more places\n", w.missing, more)
+	case w.missing > 0:
+		fmt.Fprintf(&w.out, "… %d more lines\n", w.missing)
 	}
-	return []Span{s}
+	return w.out.String()
 }
 
-// blocks returns the changed spans, extended to whole lines and joined where they touch.
-func (p passage) blocks() []Span {
+// blocks returns the spans, extended to whole lines and joined where they touch.
+func (o Outcome) blocks() []Span {
 	var all []Span
-	for _, s := range p.changed() {
-		back := s.Start - startOfLine(p.before, s.Start)
+	for _, s := range o.Spans {
+		back := s.Start - startOfLine(o.Before, s.Start)
 		s.Start, s.From = s.Start-back, s.From-back
-		if !startsLine(p.before, s.End) || !startsLine(p.after, s.To) {
-			rest := endOfLine(p.before, s.End) - s.End
+		if !startsLine(o.Before, s.End) || !startsLine(o.After, s.To) {
+			rest := endOfLine(o.Before, s.End) - s.End
 			s.End, s.To = s.End+rest, s.To+rest
 		}
 		if n := len(all); n > 0 && s.Start <= all[n-1].End {
-			all[n-1].End, all[n-1].To = max(s.End, all[n-1].End), max(s.To, all[n-1].To)
+			last := &all[n-1]
+			last.End = max(s.End, last.End)
+			last.To = last.End + s.To - s.End
 			continue
 		}
 		all = append(all, s)
@@ -66,15 +59,15 @@ type change struct {
 }
 
 // changes returns the lines that differ, block by block, of at most max blocks, and the number of other blocks.
-func (p passage) changes(most int) (all []change, more int) {
-	line, shift, at := p.line, 0, 0
-	for i, b := range p.blocks() {
+func (o Outcome) changes(most int) (all []change, more int) {
+	line, shift, at := 0, 0, 0
+	for i, b := range o.blocks() {
 		if i >= most {
 			more++
 			continue
 		}
-		line += countLines(p.before[at:b.Start])
-		old, new := SplitLines(p.before[b.Start:b.End]), SplitLines(p.after[b.From:b.To])
+		line += countLines(o.Before[at:b.Start])
+		old, new := SplitLines(o.Before[b.Start:b.End]), SplitLines(o.After[b.From:b.To])
 		offset, passed := b.Start, 0
 		for _, c := range compare(old, new) {
 			offset += length(old[passed:c.a0])
@@ -83,7 +76,7 @@ func (p passage) changes(most int) (all []change, more int) {
 			offset, passed = end, c.a1
 		}
 		shift += len(new) - len(old)
-		line += countLines(p.before[b.Start:b.End])
+		line += countLines(o.Before[b.Start:b.End])
 		at = b.End
 	}
 	return all, more
@@ -98,66 +91,32 @@ func length(lines []string) (n int) {
 
 // A diffWriter writes hunks up to a limit.
 type diffWriter struct {
+	before        string
 	context, most int
-	readable      bool
 	marked        bool // make carriage returns visible
 	out           strings.Builder
 	missing       int // number of lines beyond the limit
 }
 
-func (w *diffWriter) diff(name string, p passage) string {
-	const manyBlocks = 2000 // a diff for reading reaches its limit long before
-	most := len(p.before) + len(p.after)
-	if w.most > 0 {
-		most = manyBlocks
-	}
-	all, more := p.changes(most)
-	if len(all) == 0 {
-		return ""
-	}
-	w.marked = w.readable && mixedEndings(all)
-	if name != "" {
-		fmt.Fprintf(&w.out, "--- a/%s\n+++ b/%s\n", name, name)
-	}
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && w.near(p.before[all[n-1].end:all[n].start]) {
-			n++
-		}
-		w.hunk(p.before, all[:n])
-		all = all[n:]
-	}
-	switch {
-	case more > 0:
-		fmt.Fprintf(&w.out, "… %d more lines, and %d more places\n", w.missing, more)
-	case w.missing > 0:
-		fmt.Fprintf(&w.out, "… %d more lines\n", w.missing)
-	}
-	return w.out.String()
+// near reports whether two changes with the text between two positions belong into one hunk.
+func (w *diffWriter) near(from, to int) bool {
+	return linesAfter(w.before[from:to], 0, 2*w.context) == to-from
 }
 
-// near reports whether two changes with a text between them belong into one hunk.
-func (w *diffWriter) near(between string) bool {
-	return linesAfter(between, 0, 2*w.context) == len(between)
-}
-
-func (w *diffWriter) hunk(before string, all []change) {
+func (w *diffWriter) hunk(all []change) {
 	first, last := all[0], all[len(all)-1]
-	from := linesBefore(before, first.start, w.context)
-	to := linesAfter(before, last.end, w.context)
-	ahead := len(SplitLines(before[from:first.start]))
-	old, new := ahead, ahead
-	at := first.start
+	from := linesBefore(w.before, first.start, w.context)
+	to := linesAfter(w.before, last.end, w.context)
+	ahead := len(SplitLines(w.before[from:first.start]))
+	old, new := len(SplitLines(w.before[from:to])), 0
+	new = old
 	for _, c := range all {
-		between := len(SplitLines(before[at:c.start]))
-		old, new = old+between+len(c.old), new+between+len(c.new)
-		at = c.end
+		new += len(c.new) - len(c.old)
 	}
-	behind := len(SplitLines(before[at:to]))
-	w.header(first.line-ahead, old+behind, first.newLine-ahead, new+behind)
-	at = from
+	w.header(first.line-ahead, old, first.newLine-ahead, new)
+	at := from
 	for _, c := range all {
-		w.same(before[at:c.start])
+		w.same(w.before[at:c.start])
 		for i, line := range c.old {
 			w.line('-', line, differs(line, c.new, i))
 		}
@@ -166,7 +125,7 @@ func (w *diffWriter) hunk(before string, all []change) {
 		}
 		at = c.end
 	}
-	w.same(before[at:to])
+	w.same(w.before[at:to])
 }
 
 // header writes the header of a hunk: how many lines are before it, and how many it has, on both sides.
@@ -189,31 +148,22 @@ func (w *diffWriter) same(text string) {
 	}
 }
 
-func (w *diffWriter) fits(n int) bool {
-	return w.most == 0 || w.missing == 0 && w.out.Len()+n <= w.most
-}
+func (w *diffWriter) fits(n int) bool { return w.missing == 0 && w.out.Len()+n <= w.most }
 
 // line writes one line. At is where it differs from the line that it replaces.
 func (w *diffWriter) line(mark byte, line string, at int) {
-	text, end := line, ending(line)
-	if w.readable {
-		const longest = 400
-		text = strings.ToValidUTF8(clip(body(line), at, longest), "\uFFFD")
-		if w.marked && end == "\r\n" {
-			text += "␍"
-		}
-		if end != "" {
-			text += "\n"
-		}
+	const longest = 400
+	text, end := strings.ToValidUTF8(clip(body(line), at, longest), "\uFFFD"), ending(line)
+	if w.marked && end == "\r\n" {
+		text += "␍"
 	}
-	if !w.fits(len(text) + 1) {
+	if !w.fits(len(text) + 2) {
 		w.missing++
 		return
 	}
-	w.out.WriteByte(mark)
-	w.out.WriteString(text)
+	w.out.WriteString(string(mark) + text + "\n")
 	if end == "" {
-		w.out.WriteString("\n\\ No newline at end of file\n")
+		w.out.WriteString("\\ No newline at end of file\n")
 	}
 }
 
@@ -230,10 +180,7 @@ func differs(line string, others []string, i int) int {
 func mixedEndings(all []change) bool {
 	seen := make(map[string]bool)
 	for _, c := range all {
-		for _, line := range c.old {
-			seen[ending(line)] = true
-		}
-		for _, line := range c.new {
+		for _, line := range append(c.old[:len(c.old):len(c.old)], c.new...) {
 			seen[ending(line)] = true
 		}
 	}

@@ -3,62 +3,37 @@ package edit
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-func TestUnified(t *testing.T) {
-	for name, c := range map[string]struct{ before, after, want string }{
-		"the same":   {"a\n", "a\n", ""},
-		"empty":      {"", "", ""},
-		"one line":   {"a\nb\nc\n", "a\nx\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n"},
-		"created":    {"", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
-		"emptied":    {"a\n", "", "@@ -1,1 +0,0 @@\n-a\n"},
-		"ending":     {"a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
-		"no ending":  {"a\nb", "x\nb", "@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n"},
-		"appended":   {"a\n", "a\nb\n", "@@ -1,1 +1,2 @@\n a\n+b\n"},
-		"removed":    {"a\nb\nc\n", "a\nc\n", "@@ -1,3 +1,2 @@\n a\n-b\n c\n"},
-		"joined":     {"a\nb\n", "ab\n", "@@ -1,2 +1,1 @@\n-a\n-b\n+ab\n"},
-		"two hunks":  {"1\n2\n3\n4\n5\n6\n7\n", "x\n2\n3\n4\n5\n6\ny\n", "@@ -1,2 +1,2 @@\n-1\n+x\n 2\n@@ -6,2 +6,2 @@\n 6\n-7\n+y\n"},
-		"one hunk":   {"1\n2\n3\n4\n", "x\n2\n3\ny\n", "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n-4\n+y\n"},
-		"kept bytes": {"a\r\nb\r\n", "a\r\nc\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Unified("", []byte(c.before), []byte(c.after), 1, 0)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-	if got := Unified("f", []byte("a\n"), []byte("b\n"), 3, 0); !strings.HasPrefix(got, "--- a/f\n+++ b/f\n@@ ") {
-		t.Errorf("with a name: %q", got)
-	}
-}
-
-// show is [Unified] for reading: long lines are cut to where they differ, and
-// carriage returns are left out, or are seen where not all lines have one.
-func show(name string, before, after []byte, context, maxBytes int) string {
-	w := diffWriter{context: context, most: maxBytes, readable: true}
-	return w.diff(name, passage{before: string(before), after: string(after)})
+// show returns the diff of two texts of which everything may have changed.
+func show(before, after string, context, maxBytes int) string {
+	o := Outcome{Before: before, After: after, Spans: []Span{{0, len(before), 0, len(after)}}}
+	return o.Diff(context, maxBytes)
 }
 
 func TestShow(t *testing.T) {
 	long := strings.Repeat("word ", 200)
 	for name, c := range map[string]struct{ before, after, want string }{
+		"one line":   {"a\nb\nc\n", "a\nx\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n"},
+		"created":    {"", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		"emptied":    {"a\n", "", "@@ -1,1 +0,0 @@\n-a\n"},
+		"ending":     {"a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
+		"appended":   {"a\n", "a\nb\n", "@@ -1,1 +1,2 @@\n a\n+b\n"},
+		"joined":     {"a\nb\n", "ab\n", "@@ -1,2 +1,1 @@\n-a\n-b\n+ab\n"},
+		"two hunks":  {"1\n2\n3\n4\n5\n6\n7\n", "x\n2\n3\n4\n5\n6\ny\n", "@@ -1,2 +1,2 @@\n-1\n+x\n 2\n@@ -6,2 +6,2 @@\n 6\n-7\n+y\n"},
+		"one hunk":   {"1\n2\n3\n4\n", "x\n2\n3\ny\n", "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n-4\n+y\n"},
 		"all CRLF":   {"a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"},
 		"some CRLF":  {"a\r\nb\r\n", "a\r\nb\n", "@@ -1,2 +1,2 @@\n a␍\n-b␍\n+b\n"},
 		"not UTF-8":  {"a\xff\n", "b\xff\n", "@@ -1,1 +1,1 @@\n-a\uFFFD\n+b\uFFFD\n"},
 		"long lines": {long + "x\n", long + "y\n", "@@ -1,1 +1,1 @@\n-…" + long[800:] + "x\n+…" + long[800:] + "y\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, show("", []byte(c.before), []byte(c.after), 1, 0)); diff != "" {
+			if diff := cmp.Diff(c.want, show(c.before, c.after, 1, 1<<20)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -67,49 +42,22 @@ func TestShow(t *testing.T) {
 
 func TestDiffIsBounded(t *testing.T) {
 	before, after := strings.Repeat("a\n", 100_000), strings.Repeat("b\n", 100_000)
-	got := Unified("", []byte(before), []byte(after), 3, 1000)
+	got := show(before, after, 3, 1000)
 	if len(got) > 1100 || !strings.HasSuffix(got, " more lines\n") {
 		t.Errorf("%d bytes: %q", len(got), got[max(0, len(got)-100):])
 	}
 }
 
-// TestUnifiedLeadsToAfter changes texts at random places and applies the diff.
-func TestUnifiedLeadsToAfter(t *testing.T) {
+// TestDiffLeadsToAfter changes texts at random places and applies the diff.
+func TestDiffLeadsToAfter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 400 {
 		before := randomLines(random, 1+random.IntN(300))
 		after := mutate(random, before)
-		diff := Unified("f", []byte(strings.Join(before, "")), []byte(strings.Join(after, "")), random.IntN(4), 0)
+		diff := show(strings.Join(before, ""), strings.Join(after, ""), random.IntN(4), 1<<30)
 		got, err := applied(strings.Join(before, ""), diff)
 		if err != nil || got != strings.Join(after, "") {
 			t.Fatalf("round %d: %v\n%s", round, err, diff)
-		}
-	}
-}
-
-// TestPatchUnderstandsUs asks the program that all has.
-func TestPatchUnderstandsUs(t *testing.T) {
-	program := needtest.Program(t, "patch")
-	random := rand.New(rand.NewPCG(3, 4))
-	dir := t.TempDir()
-	for range 20 {
-		before := randomLines(random, 50)
-		after := mutate(random, before)
-		diff := Unified("f", []byte(strings.Join(before, "")), []byte(strings.Join(after, "")), 3, 0)
-		if diff == "" {
-			continue
-		}
-		name := filepath.Join(dir, "f")
-		if err := os.WriteFile(name, []byte(strings.Join(before, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), program, "-s", "--binary", name)
-		cmd.Stdin = strings.NewReader(diff)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s\n%s", err, out, diff)
-		}
-		if got, _ := os.ReadFile(name); string(got) != strings.Join(after, "") {
-			t.Fatalf("patch made %q of\n%s", got, diff)
 		}
 	}
 }
@@ -194,22 +142,12 @@ func applied(before, diff string) (string, error) {
 
 func BenchmarkShowOneLineOf5MB(b *testing.B) {
 	before := strings.Repeat("a line of some forty characters or so..\n", 125_000)
-	after := before[:2_500_000] + "changed" + before[2_500_000:]
-	x, y := []byte(before), []byte(after)
+	o := Outcome{
+		Before: before, After: before[:2_500_000] + "changed" + before[2_500_000:],
+		Spans: []Span{{2_500_000, 2_500_000, 2_500_000, 2_500_007}},
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		show("", x, y, 3, 2000)
-	}
-}
-
-func BenchmarkUnifiedBothEndsOf5MB(b *testing.B) {
-	var text strings.Builder
-	for i := range 125_000 {
-		fmt.Fprintf(&text, "line %d of some forty characters.....\n", i)
-	}
-	x, y := []byte(text.String()), []byte("first\n"+text.String()+"last\n")
-	b.ReportAllocs()
-	for b.Loop() {
-		Unified("", x, y, 3, 2000)
+		o.Diff(3, 2000)
 	}
 }

@@ -3,42 +3,13 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
-
-func emptyOld() error {
-	return tool.Errorf(tool.Invalid, "old_string is empty, but the file is not").
-		Try("send the text to replace, or use write_file to write the whole file")
-}
-
-func identical() error {
-	return tool.Errorf(tool.Invalid, "old_string and new_string are identical").
-		Try("send the changed text as new_string")
-}
-
-func unchanged() error {
-	return tool.Errorf(tool.Invalid, "nothing would change: the file has this text already").
-		Try("continue without this edit")
-}
-
-func tooMany() error {
-	return tool.Errorf(tool.TooLarge, "old_string occurs %d times or more", maxPlaces).
-		Try("send a longer old_string, or replace it with a command")
-}
-
-func tooLong() error {
-	return tool.Errorf(tool.TooLarge, "the text would become longer than %d MB", maxText>>20).
-		Try("replace fewer occurrences, or use a shorter new_string")
-}
-
-func damaged(encoding string) error {
-	return tool.Errorf(tool.Invalid, "the file looks like %s but has bytes that are invalid in it", encoding).
-		Try("change it with a command for such files")
-}
 
 // unwritable explains why a text cannot be written in its encoding.
 func unwritable(err error) error {
@@ -63,11 +34,16 @@ func numbered(err error, i, n int) error {
 
 // several returns the error about a text that occurs more than once, with the lines.
 func several(text string, found []match) error {
-	lines := make([]int, min(maxLinesInError, len(found)))
+	const most = 20
+	lines := ""
 	line, at := 1, 0
-	for i := range lines {
-		line += countLines(text[at:found[i].start])
-		lines[i], at = line, found[i].start
+	for i, m := range found[:min(most, len(found))] {
+		line += countLines(text[at:m.start])
+		at = m.start
+		lines += []string{"", ", "}[min(i, 1)] + strconv.Itoa(line)
+	}
+	if len(found) > most {
+		lines += ", …"
 	}
 	how := ""
 	for i, r := range found[0].rungs {
@@ -76,23 +52,7 @@ func several(text string, found []match) error {
 	if how != "" {
 		how += ")"
 	}
-	return severalLines(lines, len(found), how)
-}
-
-const maxLinesInError = 20 // listed by one error
-
-func severalLines(lines []int, n int, how string) error {
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, line)
-	}
-	if n > len(lines) {
-		b.WriteString(", …")
-	}
-	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in lines %s", n, how, b.String()).
+	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in lines %s", len(found), how, lines).
 		Try("add lines around the occurrence you mean, or set replace_all")
 }
 

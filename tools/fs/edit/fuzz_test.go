@@ -37,18 +37,15 @@ func FuzzLadder(f *testing.F) {
 			}
 			return
 		}
-		diff := Unified("", content, []byte(got.Content), 2, 0)
-		if after, err := applied(string(content), diff); err != nil || after != got.Content {
-			t.Fatalf("%v: %q does not lead to %q:\n%s", err, content, got.Content, diff)
-		}
+		got.Diff(2, 1<<20)
 		checkOutside(t, content, got)
 		if all || strings.Contains(strings.ReplaceAll(new, "\r\n", "\n"), "\r") {
 			return // places may have joined, and a lone \r belongs to what follows
 		}
-		f := form{left: true, right: true, fold: true}
-		for _, s := range got.Spans {
-			if there := got.shown.after[s.From:s.To]; f.of(there) != f.of(new) {
-				t.Fatalf("%q is in the place of %q, and not %q", there, got.shown.before[s.Start:s.End], new)
+		s := step{left: true, right: true, fold: true}
+		for _, span := range got.Spans {
+			if there := got.After[span.From:span.To]; s.form(there) != s.form(new) {
+				t.Fatalf("%q is in the place of %q, and not %q", there, got.Before[span.Start:span.End], new)
 			}
 		}
 	})
@@ -58,7 +55,7 @@ func FuzzLadder(f *testing.F) {
 // the last are those that were there.
 func checkOutside(t *testing.T, content []byte, got Outcome) {
 	t.Helper()
-	checkSpans(t, got.shown.before, got.shown.after, got.Spans)
+	checkSpans(t, got.Before, got.After, got.Spans)
 	doc, err := textfile.Decode(content, "")
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +65,8 @@ func checkOutside(t *testing.T, content []byte, got Outcome) {
 		encode = func(text string) ([]byte, error) { return []byte(text), nil }
 	}
 	first, last := got.Spans[0], got.Spans[len(got.Spans)-1]
-	head, err := encode(got.shown.before[:first.Start])
-	tail, err2 := encode(got.shown.before[last.End:])
+	head, err := encode(got.Before[:first.Start])
+	tail, err2 := encode(got.Before[last.End:])
 	mark, err3 := encode("")
 	if err = errors.Join(err, err2, err3); err != nil {
 		return // the cut is within a character

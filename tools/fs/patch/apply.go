@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
@@ -14,6 +15,8 @@ import (
 const (
 	MaxFileBytes = 16 << 20
 	maxFileLines = 2_000_000
+	maxSteps     = 50_000_000 // comparisons for one file
+	maxPlaces    = 20         // that an error lists
 )
 
 // A Result is a patched file.
@@ -25,7 +28,7 @@ type Result struct {
 }
 
 // Apply applies f to a file with the content before. An added file has no content before; a deleted one has none
-// afterwards.
+// afterwards. Errors are written for the model; their kind is tool.Conflict if the patch does not fit the file.
 //
 // A hunk belongs at its line number, or else at the only place with its old lines. These are compared byte by byte
 // first, then ignoring line endings, blanks at the end, blanks on both sides, and the style of quotes and dashes. Each
@@ -33,8 +36,8 @@ type Result struct {
 // their bytes.
 func Apply(before []byte, f File) (Result, error) {
 	if len(before) > MaxFileBytes {
-		return Result{}, errorf("the file has %d bytes, the maximum is %d", len(before),
-			MaxFileBytes).try("change it with edit")
+		return Result{}, invalid("the file has %d bytes, the maximum is %d", len(before), MaxFileBytes).
+			Try("change it with a command")
 	}
 	doc, err := textfile.Decode(before, "")
 	if err != nil {
@@ -50,53 +53,94 @@ func Apply(before []byte, f File) (Result, error) {
 	case len(f.Hunks) == 0:
 		res.After, res.Content = doc.Text, before
 		return res, nil
-	}
-	if strings.Count(doc.Text, "\n") > maxFileLines {
-		return Result{}, errorf("the file has more than %d lines", maxFileLines).try("change it with edit")
+	case strings.Count(doc.Text, "\n") > maxFileLines:
+		return Result{}, invalid("the file has more than %d lines", maxFileLines).Try("change it with a command")
 	}
 	a := newApplier(doc.Text, f)
 	for i, h := range f.Hunks {
 		if err := a.add(i+1, h); err != nil {
 			return Result{}, err
 		}
-		added, removed := h.changes()
-		res.Added, res.Removed = res.Added+added, res.Removed+removed
+		res.Added += len(h.Lines) - len(without(h.Lines, Added))
+		res.Removed += len(h.Lines) - len(without(h.Lines, Removed))
 	}
 	if res.After, err = a.text(); err != nil {
 		return Result{}, err
 	}
 	res.Notes = a.notes
-	if f.Op == Delete {
-		return res, checkDeleted(res.After)
+	switch {
+	case f.Op == Delete && res.After != "":
+		return res, conflict("the file to delete has %d lines that the patch does not remove",
+			len(edit.SplitLines(res.After))).Try("delete it with *** Delete File, which asks for no lines")
+	case f.Op == Delete:
+		return res, nil
+	case !doc.Lossless:
+		res.Content = []byte(res.After)
+		return res, nil
 	}
-	res.Content, err = encode(doc, res.After)
-	return res, err
-}
-
-func checkDeleted(left string) error {
-	if left == "" {
-		return nil
-	}
-	e := errorf("the file to delete has %d lines that the patch does not remove", len(edit.SplitLines(left))).
-		try("delete it with *** Delete File, which asks for no lines")
-	e.Mismatch = true
-	return e
-}
-
-func encode(doc textfile.Doc, after string) ([]byte, error) {
-	if !doc.Lossless {
-		return []byte(after), nil
-	}
-	content, err := doc.Encode(after)
+	res.Content, err = doc.Encode(res.After)
 	var char *textfile.CharError
 	if errors.As(err, &char) {
-		return nil, errorf("the file is in %s, and %v", doc.Encoding,
-			char).try("use another character, or write the whole file with write_file and encoding utf-8")
+		return res, invalid("the file is in %s, and %v", doc.Encoding, char).
+			Try("use another character, or write the whole file with write_file and encoding utf-8")
 	}
 	if err != nil {
-		return nil, errorf("the lines to add cannot be written in %s: %v", doc.Encoding, err)
+		return res, invalid("the lines to add cannot be written in %s: %v", doc.Encoding, err)
 	}
-	return content, nil
+	return res, nil
+}
+
+// A look is a way to compare lines: those with equal keys are equal.
+type look int
+
+// The looks, the strictest first.
+const (
+	lookBytes look = iota
+	lookEndings
+	lookBlanks
+	lookIndent
+	lookPunctuation
+	looks
+)
+
+func (l look) String() string {
+	return [...]string{
+		"", "line endings", "blanks at the end of lines", "indentation", "indentation and the style of quotes and dashes",
+	}[l]
+}
+
+func (l look) key(line string) string {
+	switch l {
+	case lookBytes:
+		return line
+	case lookEndings:
+		return withoutEnding(line)
+	case lookBlanks:
+		return strings.TrimRight(line, " \t\r\n\v\f")
+	case lookIndent:
+		return strings.TrimSpace(line)
+	}
+	return strings.TrimSpace(edit.Plain(line))
+}
+
+func (l look) keys(lines []Line) []string {
+	keys := make([]string, len(lines))
+	for i, line := range lines {
+		if keys[i] = l.key(line.Text); l == lookBytes && !line.NoEnd {
+			keys[i] += "\n"
+		}
+	}
+	return keys
+}
+
+func withoutEnding(line string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+}
+
+// A view is a file in the form of one look.
+type view struct {
+	keys []string         // by line
+	at   map[string][]int // lines by key, of the keys in the patch
 }
 
 // An applier finds where hunks belong and builds the new text.
@@ -104,7 +148,8 @@ type applier struct {
 	file   File
 	whole  string
 	lines  []string // of the old text, with their endings
-	find   finder
+	views  [looks]view
+	steps  int    // comparisons left
 	taken  []bool // lines that belong to a hunk
 	cursor int    // line after the last hunk
 	shift  int    // offset of the last hunk from its line number
@@ -117,19 +162,14 @@ type applier struct {
 type place struct {
 	start, n int // range of lines that it replaces
 	number   int
-	look     int // index in looks
+	look     look
 	lines    []Line
 	literal  bool // its line endings are those of the patch
 }
 
-func newPlace(number, start, look int, lines []Line) place {
-	return place{start: start, n: len(old(lines)), number: number, look: look, lines: lines, literal: look == 0}
-}
-
 func newApplier(content string, f File) *applier {
 	lines := edit.SplitLines(content)
-	a := &applier{file: f, whole: content, lines: lines, taken: make([]bool, len(lines))}
-	a.find = newFinder(lines, f.Hunks)
+	a := &applier{file: f, whole: content, lines: lines, taken: make([]bool, len(lines)), steps: maxSteps}
 	a.crlf = len(lines) > 0 && strings.Count(content, "\r\n") >= max(1, strings.Count(content, "\n"))
 	for _, h := range f.Hunks {
 		for _, l := range h.Lines {
@@ -137,6 +177,70 @@ func newApplier(content string, f File) *applier {
 		}
 	}
 	return a
+}
+
+// view returns the view of a look, which it makes at the first use.
+func (a *applier) view(l look) *view {
+	v := &a.views[l]
+	if v.at != nil {
+		return v
+	}
+	v.at, v.keys = map[string][]int{}, a.lines
+	if l != lookBytes {
+		v.keys = make([]string, len(a.lines))
+		for i, line := range a.lines {
+			v.keys[i] = l.key(line)
+		}
+	}
+	for _, h := range a.file.Hunks {
+		for _, anchor := range h.Anchors {
+			v.at[l.key(anchor)] = nil
+		}
+		for _, key := range l.keys(h.Lines) {
+			v.at[key] = nil
+		}
+	}
+	for i, key := range v.keys {
+		if at, ok := v.at[key]; ok {
+			v.at[key] = append(at, i)
+		}
+	}
+	return v
+}
+
+// fits reports whether the file has the keys at a line, and no hunk has any of these lines.
+func (a *applier) fits(v *view, keys []string, line int) bool {
+	if line < 0 || line+len(keys) > len(v.keys) {
+		return false
+	}
+	for i, key := range keys {
+		a.steps--
+		if v.keys[line+i] != key || a.taken[line+i] {
+			return false
+		}
+	}
+	return true
+}
+
+// search returns at most most places of the keys at or after a line. It looks for the rarest key.
+func (a *applier) search(v *view, keys []string, line, most int) (found []int) {
+	rare := 0
+	for i, key := range keys {
+		if len(v.at[key]) < len(v.at[keys[rare]]) {
+			rare = i
+		}
+	}
+	at := v.at[keys[rare]]
+	first, _ := slices.BinarySearch(at, line+rare)
+	for _, p := range at[first:] {
+		if a.fits(v, keys, p-rare) {
+			found = append(found, p-rare)
+		}
+		if len(found) == most || a.steps <= 0 {
+			break
+		}
+	}
+	return found
 }
 
 // add finds where the next hunk belongs.
@@ -158,8 +262,8 @@ func (a *applier) add(number int, h Hunk) error {
 	}
 	a.cursor = p.start + p.n
 	a.places = append(a.places, p)
-	if ignored := a.ignored(p); ignored != "" {
-		note = append(note, "matched ignoring "+ignored)
+	if a.ignores(p) {
+		note = append(note, "matched ignoring "+p.look.String())
 	}
 	if len(note) > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("hunk %d: %s", number, strings.Join(note, "; ")))
@@ -167,44 +271,235 @@ func (a *applier) add(number int, h Hunk) error {
 	return nil
 }
 
-// ignored names the differences that were ignored, except a missing newline at the end of the file.
-func (a *applier) ignored(p place) string {
+// ignores reports whether differences were ignored, except a missing newline at the end of the file.
+func (a *applier) ignores(p place) bool {
 	if p.look != lookEndings {
-		return looks[p.look].name
+		return p.look != lookBytes
 	}
-	for i, l := range old(p.lines) {
+	for i, l := range without(p.lines, Added) {
 		if strings.HasSuffix(l.Text, "\r") != strings.HasSuffix(a.lines[p.start+i], "\r\n") {
-			return looks[p.look].name
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
-// place finds where h belongs, with the strictest comparison that finds only one place.
+// place finds where h belongs, with the strictest look that finds only one place.
 func (a *applier) place(number int, h Hunk) (place, []string, error) {
 	variants := [][]Line{h.Lines}
 	if h.loose > 0 && h.loose < len(h.Lines) {
 		variants = append(variants, h.Lines[:len(h.Lines)-h.loose])
 	}
+	atEnd := slices.ContainsFunc(h.Lines, func(l Line) bool { return l.NoEnd })
 	for _, lines := range variants {
-		wanted := old(lines)
+		wanted := without(lines, Added)
 		if len(wanted) == 0 {
 			return a.insertion(number, h, lines)
 		}
-		if start, look := a.atEnd(h, wanted); start >= 0 {
-			return newPlace(number, start, look, lines), nil, nil
-		}
-		for look := 0; look < len(looks) && !h.ends(); look++ {
-			start, note, err := a.locate(number, h, wanted, look)
-			if err != nil {
-				return place{}, nil, err
+		p := place{n: len(wanted), number: number, lines: lines}
+		for p.look = 0; p.look < looks && (atEnd || h.AtEnd); p.look++ {
+			p.start, p.literal = len(a.lines)-len(wanted), p.look == lookBytes
+			if a.fits(a.view(p.look), p.look.keys(wanted), p.start) {
+				return p, nil, nil
 			}
-			if start >= 0 {
-				return newPlace(number, start, look, lines), note, nil
+		}
+		for p.look = 0; p.look < looks && !atEnd; p.look++ {
+			start, note, err := a.locate(number, h, wanted, p.look)
+			if p.start, p.literal = start, p.look == lookBytes; err != nil || start >= 0 {
+				return p, note, err
 			}
 		}
 	}
 	return place{}, nil, a.mismatch(number, h)
+}
+
+// locate returns where the file has the wanted lines with one look, -1 for nowhere, and an error if it is ambiguous.
+func (a *applier) locate(number int, h Hunk, wanted []Line, l look) (start int, note []string, err error) {
+	v, keys := a.view(l), l.keys(wanted)
+	if slices.ContainsFunc(keys, func(key string) bool { return len(v.at[key]) == 0 }) {
+		return -1, nil, nil
+	}
+	if start := h.Start - 1 + a.shift; h.Numbered && a.fits(v, keys, start) {
+		return start, nil, nil
+	}
+	var found []int
+	if len(h.Anchors) > 0 {
+		below := a.anchored(h.Anchors)
+		if len(below) == 0 {
+			note = []string{fmt.Sprintf("the line %.80q of its @@ was not found", h.Anchors[len(h.Anchors)-1])}
+		}
+		for _, line := range below {
+			if a.steps -= len(found) + 1; a.steps <= 0 {
+				break
+			}
+			next := a.search(v, keys, max(line, a.cursor), 1)
+			if len(next) == 0 {
+				next = a.search(v, keys, line, 1)
+			}
+			if len(next) > 0 && !slices.Contains(found, next[0]) {
+				found = append(found, next[0])
+			}
+		}
+	}
+	for _, line := range []int{a.cursor, 0} {
+		if len(found) == 0 {
+			found = a.search(v, keys, line, maxPlaces)
+		}
+	}
+	switch {
+	case a.steps <= 0:
+		return -1, nil, invalid("finding where hunk %d belongs takes too long", number).
+			Try("give its line number, as in @@ -12,3 +12,4 @@")
+	case len(found) > 1:
+		return -1, nil, a.ambiguous(number, h, found)
+	case len(found) == 0:
+		return -1, nil, nil
+	}
+	return found[0], note, nil
+}
+
+// anchored follows anchors, each after the one before, from every line that matches the first. It returns the lines
+// that it reaches.
+func (a *applier) anchored(anchors []string) (below []int) {
+	first := a.like(anchors[0])
+	for _, line := range first[:min(len(first), 1000)] {
+		if a.steps -= len(below) + len(anchors); a.steps <= 0 {
+			break
+		}
+		for _, anchor := range anchors[1:] {
+			next := a.like(anchor)
+			i, _ := slices.BinarySearch(next, line+1)
+			if i == len(next) {
+				line = -1
+				break
+			}
+			line = next[i]
+		}
+		if line >= 0 && !slices.Contains(below, line) {
+			below = append(below, line)
+		}
+	}
+	return below
+}
+
+// like returns the lines that match an anchor with the strictest look that finds any, or else those that contain it.
+func (a *applier) like(anchor string) (lines []int) {
+	for l := lookEndings; l < looks; l++ {
+		if lines := a.view(l).at[l.key(anchor)]; len(lines) > 0 {
+			return lines
+		}
+	}
+	part := strings.TrimSpace(anchor)
+	for i, line := range a.lines {
+		if a.steps -= 1 + len(line)/64; a.steps <= 0 {
+			break
+		}
+		if len(part) >= 3 && strings.Contains(line, part) {
+			lines = append(lines, i)
+		}
+	}
+	return lines
+}
+
+// insertion finds where a hunk belongs that only adds lines.
+func (a *applier) insertion(number int, h Hunk, lines []Line) (place, []string, error) {
+	p := place{start: len(a.lines), number: number, lines: lines}
+	switch {
+	case a.file.Op == Add:
+		p.literal = true
+	case h.Numbered && !h.AtEnd:
+		p.literal = !a.crlf
+		if p.start = h.Start + a.shift; p.start < 0 || p.start > len(a.lines) {
+			return p, nil, conflict("hunk %d adds lines after line %d, and the file has %d", number, h.Start, len(a.lines)).
+				Try("read the file and send the patch for it as it is")
+		}
+	case len(h.Anchors) > 0 && !h.AtEnd:
+		below := a.anchored(h.Anchors)
+		switch len(below) {
+		case 0:
+			err := conflict("hunk %d: the line %.200q of its @@ is not in the file", number, h.Anchors[0])
+			if scrub.HasMask(h.Anchors[0]) {
+				return p, nil, err.Try("%s", adviceForMasks())
+			}
+			return p, nil, err.Try("read the file and send a line as it is there")
+		case 1:
+			p.start = below[0] + 1
+		default:
+			return p, nil, a.ambiguous(number, h, below)
+		}
+	case len(a.lines) > 0 && !h.AtEnd:
+		return p, []string{"added at the end of the file"}, nil
+	}
+	return p, nil, nil
+}
+
+// ambiguous returns the error that a hunk fits at several places.
+func (a *applier) ambiguous(number int, h Hunk, found []int) error {
+	lines := make([]string, min(len(found), maxPlaces))
+	for i := range lines {
+		lines[i] = fmt.Sprint(found[i] + 1)
+	}
+	more := ""
+	if len(found) >= maxPlaces {
+		more = " and more"
+	}
+	err := conflict("hunk %d fits at lines %s%s", number, strings.Join(lines, ", "), more)
+	if h.Numbered {
+		return err.Try("correct its line number, or add lines around it")
+	}
+	return err.Try("add lines around it, or write a line above it after @@")
+}
+
+func adviceForMasks() string {
+	return "text behind a mask such as " + scrub.Mask + " cannot be matched: choose lines around it"
+}
+
+// mismatch returns the error that a hunk fits nowhere, with the most similar lines. Lines of files come last, since a
+// sentence after them would look like a part of them.
+func (a *applier) mismatch(number int, h Hunk) error {
+	var b strings.Builder
+	for _, l := range without(h.Lines, Added) {
+		b.WriteString(withoutEnding(l.Text) + "\n")
+	}
+	wanted := b.String()
+	err := conflict("hunk %d does not match", number)
+	if scrub.HasMask(wanted) {
+		return err.Try("%s", adviceForMasks())
+	}
+	if now := without(h.Lines, Removed); len(without(h.Lines, Added)) < len(h.Lines) {
+		if found := a.search(a.view(lookEndings), lookEndings.keys(now), 0, 1); len(found) > 0 {
+			err.What += fmt.Sprintf(": its old lines are not in the file, but its new lines are already at line %d",
+				found[0]+1)
+			return err.Try("leave this hunk out")
+		}
+	}
+	near := edit.Candidates(a.whole, wanted, 2)
+	if len(near) == 0 {
+		return err.Try("read the file and send the patch for it as it is. Not in the file:\n%s", clip(wanted))
+	}
+	shown := ""
+	for _, c := range near {
+		shown += "\nnearest: " + c.String()
+	}
+	return err.Try("send the patch for the lines as they are. Not in the file:\n%s%s", clip(wanted), shown)
+}
+
+// clip shortens a part of a patch for an error.
+func clip(wanted string) string {
+	const mostLines, widest = 8, 160
+	lines := strings.Split(strings.TrimSuffix(wanted, "\n"), "\n")
+	more := len(lines) - mostLines
+	lines = lines[:min(len(lines), mostLines)]
+	for i, line := range lines {
+		if len(line) > widest {
+			lines[i] = strings.ToValidUTF8(line[:widest], "") + "…"
+		}
+	}
+	shown := strings.Join(lines, "\n")
+	if more > 0 {
+		shown += fmt.Sprintf("\n(and %d more)", more)
+	}
+	return shown
 }
 
 // text returns the text with all hunks applied.
@@ -219,11 +514,90 @@ func (a *applier) text() (string, error) {
 	w.b.Grow(len(a.whole))
 	for _, p := range a.places {
 		if p.start < w.next {
-			return "", errorf("hunk %d overlaps another", p.number).try("join the two hunks")
+			return "", invalid("hunk %d overlaps another", p.number).Try("join the two hunks")
 		}
 		w.keep(p.start)
 		w.hunk(p)
 	}
 	w.keep(len(a.lines))
 	return w.b.String(), nil
+}
+
+// A writer builds a file from old and new lines.
+type writer struct {
+	lines []string // the old lines
+	next  int      // first line that was neither kept nor replaced
+	b     strings.Builder
+	open  bool // the last written line has no ending yet
+}
+
+// keep writes the old lines up to one.
+func (w *writer) keep(to int) {
+	for ; w.next < to; w.next++ {
+		w.line(w.lines[w.next], w.ending(w.next))
+	}
+}
+
+// line writes one line unchanged. It writes ending first if the line before had none.
+func (w *writer) line(line, ending string) {
+	if w.open {
+		w.b.WriteString(ending)
+	}
+	w.b.WriteString(line)
+	w.open = !strings.HasSuffix(line, "\n")
+}
+
+// ending returns the line ending around an old line, of the line before rather than those after.
+func (w *writer) ending(at int) string {
+	for _, i := range []int{at, at - 1, at + 1, 0} {
+		if i >= 0 && i < len(w.lines) && strings.HasSuffix(w.lines[i], "\n") {
+			return w.lines[i][len(withoutEnding(w.lines[i])):]
+		}
+	}
+	return "\n"
+}
+
+// hunk writes the lines of a hunk in place of old ones. Context lines keep the bytes of the file; added lines get the
+// indentation and the line endings of the file, unless the hunk is literal.
+func (w *writer) hunk(p place) {
+	var indents edit.Indents
+	if p.look >= lookIndent {
+		texts := func(lines []Line) (all []string) {
+			for _, l := range lines {
+				all = append(all, l.Text)
+			}
+			return all
+		}
+		indents, _ = edit.NewIndents(texts(without(p.lines, Added)), w.lines[p.start:p.start+p.n], texts(p.lines))
+	}
+	marked := slices.ContainsFunc(p.lines, func(l Line) bool { return l.NoEnd })
+	// The last line of the file gets no ending if it had none.
+	last, end := -1, len(w.lines)
+	if !p.literal && !marked && p.start+p.n == end && end > 0 && !strings.HasSuffix(w.lines[end-1], "\n") {
+		last = len(p.lines) - 1
+		for last >= 0 && p.lines[last].Kind == Removed {
+			last--
+		}
+	}
+	for i, l := range p.lines {
+		switch l.Kind {
+		case Removed:
+			w.next++
+		case Context:
+			w.keep(w.next + 1)
+		case Added:
+			text, ending := l.Text, w.ending(w.next-1)
+			if !p.literal {
+				text = indents.Line(withoutEnding(text))
+			}
+			switch {
+			case l.NoEnd || i == last && text != "": // an empty line is only its ending
+			case p.literal:
+				text += "\n"
+			default:
+				text += ending
+			}
+			w.line(text, ending)
+		}
+	}
 }

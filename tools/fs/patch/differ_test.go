@@ -11,49 +11,9 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 )
-
-// FuzzUnified makes a diff of two texts and applies it.
-func FuzzUnified(f *testing.F) {
-	f.Add("a\nb\nc\n", "a\nx\nc\n", 3)
-	f.Add("a\r\nb\r\n", "a\nb\r\nc", 0)
-	f.Add("", "x", 1)
-	f.Add("x\n\n\ny", "x\n\ny\n\n", 2)
-	f.Add("caf\xe9\n", "caf\xe9\nna\xefve\n", 3)
-	f.Fuzz(func(t *testing.T, before, after string, context int) {
-		if before == after || len(before)+len(after) > 1<<16 || context < 0 || context > 10 {
-			return
-		}
-		if context == 0 && strings.Contains(before, "\r") {
-			return // nothing says then which line endings are meant
-		}
-		diff := edit.Unified("f", []byte(before), []byte(after), context, 1<<20)
-		files, err := Parse(diff)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, diff)
-		}
-		if len(files) != 1 || files[0].Op != Update {
-			t.Fatalf("%+v", files)
-		}
-		// Without decoding, which the encodings have their own tests for.
-		a := newApplier(before, files[0])
-		for i, h := range files[0].Hunks {
-			if err := a.add(i+1, h); err != nil {
-				t.Fatalf("%v\n%s", err, diff)
-			}
-		}
-		got, err := a.text()
-		if err != nil || got != after {
-			t.Fatalf("%q, want %q: %v\n%s", got, after, err, diff)
-		}
-		for _, p := range a.places {
-			if p.look != 0 {
-				t.Errorf("not matched exactly\n%s", diff)
-			}
-		}
-	})
-}
 
 // FuzzApply applies anything to anything. What it does not name stays.
 func FuzzApply(f *testing.F) {
@@ -72,7 +32,7 @@ func FuzzApply(f *testing.F) {
 				content = ""
 			}
 			res, err := Apply([]byte(content), file)
-			var known *Error
+			var known *tool.Error
 			if err != nil && !errors.As(err, &known) {
 				t.Fatalf("an error that no model can read: %v", err)
 			}

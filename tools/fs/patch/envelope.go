@@ -27,7 +27,7 @@ func section(line string) string {
 func (r *reader) envelope() ([]File, error) {
 	for ; !strings.HasPrefix(r.peek(), beginPatch); r.at++ {
 		if r.done() || section(r.peek()) != "" {
-			return nil, errorf("the patch does not begin with %s", beginPatch).try("send the whole patch")
+			return nil, invalid("the patch does not begin with %s", beginPatch).Try("send the whole patch")
 		}
 	}
 	r.at++
@@ -37,8 +37,8 @@ func (r *reader) envelope() ([]File, error) {
 		start := section(line)
 		switch {
 		case r.done():
-			return nil, errorf("the patch was cut off: there is no %s",
-				endPatch).try("send the whole patch, or several whole patches")
+			return nil, invalid("the patch was cut off: there is no %s",
+				endPatch).Try("send the whole patch, or several whole patches")
 		case strings.HasPrefix(line, endPatch):
 			r.at++
 			return files, r.nothingMore()
@@ -46,8 +46,8 @@ func (r *reader) envelope() ([]File, error) {
 			r.at++
 			continue
 		case start == "":
-			return nil, errorf("line %d of the patch cannot be parsed: %.80q", r.line(), line).
-				try("a section begins with %q, %q or %q; other lines begin with a blank, - or +", addFile, deleteFile,
+			return nil, invalid("line %d of the patch cannot be parsed: %.80q", r.line(), line).
+				Try("a section begins with %q, %q or %q; other lines begin with a blank, - or +", addFile, deleteFile,
 					updateFile)
 		}
 		f, err := r.envelopeFile(start)
@@ -64,8 +64,8 @@ func (r *reader) nothingMore() error {
 		line := r.peek()
 		if strings.HasPrefix(line, "***") || strings.HasPrefix(line, "@@") || strings.HasPrefix(line, gitHeader) ||
 			r.header() {
-			return errorf("text follows after %s, at line %d of the patch", endPatch, r.line()).
-				try("put all sections between one %s and one %s", beginPatch, endPatch)
+			return invalid("text follows after %s, at line %d of the patch", endPatch, r.line()).
+				Try("put all sections between one %s and one %s", beginPatch, endPatch)
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (r *reader) nothingMore() error {
 func (r *reader) envelopeFile(start string) (File, error) {
 	f := File{Path: strings.TrimSpace(r.peek()[len(start):])}
 	if f.Path == "" {
-		return f, errorf("line %d of the patch does not name a file", r.line())
+		return f, invalid("line %d of the patch does not name a file", r.line())
 	}
 	r.at++
 	switch start {
@@ -87,7 +87,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 	}
 	if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
 		if f.MoveTo = strings.TrimSpace(to); f.MoveTo == "" {
-			return f, errorf("line %d of the patch does not name the file to move to", r.line())
+			return f, invalid("line %d of the patch does not name the file to move to", r.line())
 		}
 		r.at++
 	}
@@ -95,7 +95,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 		return f, err
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return f, errorf("the patch does not say what to change in %q", f.Path).try("add a hunk, or remove the section")
+		return f, invalid("the patch does not say what to change in %q", f.Path).Try("add a hunk, or remove the section")
 	}
 	return f, nil
 }
@@ -114,7 +114,7 @@ func (r *reader) addedFile(f *File) error {
 			break
 		}
 		if line[0] != byte(Added) {
-			return errorf("line %d of the patch: every line of the added file %q must begin with +", r.line(), f.Path)
+			return invalid("line %d of the patch: every line of the added file %q must begin with +", r.line(), f.Path)
 		}
 		for ; empty > 0; empty-- {
 			h.Lines = append(h.Lines, Line{Kind: Added})
@@ -140,7 +140,7 @@ func (r *reader) envelopeHunks(f *File) error {
 			return nil
 		}
 		if len(h.Lines) == 0 {
-			return errorf("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
+			return invalid("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
 		}
 		h.loosen(bare)
 		f.Hunks = append(f.Hunks, *h)
@@ -152,7 +152,7 @@ func (r *reader) envelopeHunks(f *File) error {
 		switch {
 		case strings.HasPrefix(line, endOfFile):
 			if h == nil {
-				return errorf("line %d of the patch: %s follows no lines", r.line(), endOfFile)
+				return invalid("line %d of the patch: %s follows no lines", r.line(), endOfFile)
 			}
 			h.AtEnd = true
 			if err := end(); err != nil {

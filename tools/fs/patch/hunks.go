@@ -12,8 +12,8 @@ func (r *reader) hunks(f *File) error {
 		header := r.peek()
 		n, numbered := parseRanges(header)
 		if strings.HasPrefix(header, "@@@") || !numbered && strings.HasPrefix(header, "@@ -") {
-			return errorf("line %d of the patch cannot be parsed: %.80q", h.At, header).
-				try(`a hunk begins with "@@ -12,3 +12,4 @@", or with "@@" alone`)
+			return invalid("line %d of the patch cannot be parsed: %.80q", h.At, header).
+				Try(`a hunk begins with "@@ -12,3 +12,4 @@", or with "@@" alone`)
 		}
 		r.at++
 		if numbered {
@@ -28,7 +28,7 @@ func (r *reader) hunks(f *File) error {
 			}
 		}
 		if len(h.Lines) == 0 {
-			return errorf("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
+			return invalid("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
 		}
 		if err := h.checkEnds(); err != nil {
 			return err
@@ -111,9 +111,9 @@ func (r *reader) miscounted(f *File, h *Hunk, start int, n ranges) error {
 		}
 	}
 	right := fmt.Sprintf("@@ -%d,%d +%d,%d @@", n.oldStart, before, n.newStart, after)
-	return errorf("hunk %d of %q, at line %d of the patch, announces %d old and %d new lines but has %d and %d",
+	return invalid("hunk %d of %q, at line %d of the patch, announces %d old and %d new lines but has %d and %d",
 		len(f.Hunks)+1, f.Path, h.At, n.oldCount, n.newCount, before, after).
-		try("if none is missing its header should be %q", right)
+		Try("if none is missing its header should be %q", right)
 }
 
 // uncounted parses lines up to the next hunk or file. It refuses a line in between that lacks its first character.
@@ -146,7 +146,7 @@ func (h Hunk) checkEnds() error {
 		side := without(h.Lines, kind)
 		for i, l := range side {
 			if l.NoEnd && i < len(side)-1 {
-				return errorf("the hunk at line %d of the patch continues after the end of the file", h.At)
+				return invalid("the hunk at line %d of the patch continues after the end of the file", h.At)
 			}
 		}
 	}

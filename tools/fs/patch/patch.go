@@ -6,9 +6,10 @@
 package patch
 
 import (
-	"fmt"
 	iofs "io/fs"
 	"path"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Limits of a patch.
@@ -67,35 +68,19 @@ const (
 	Removed Kind = '-'
 )
 
-// An Error describes what is wrong with a patch to its author.
-type Error struct {
-	What, Next string // what is wrong, and what to do; Next may be empty
-	// Mismatch is set if the patch is valid but does not fit the file. Wanted has the lines that the patch expects.
-	Mismatch bool
-	Wanted   string
+func invalid(format string, args ...any) *tool.Error {
+	return tool.Errorf(tool.Invalid, format, args...)
 }
 
-func (e *Error) Error() string {
-	if e.Next == "" {
-		return e.What
-	}
-	return e.What + "; " + e.Next
-}
-
-func errorf(format string, args ...any) *Error {
-	return &Error{What: fmt.Sprintf(format, args...)}
-}
-
-func (e *Error) try(format string, args ...any) *Error {
-	e.Next = fmt.Sprintf(format, args...)
-	return e
+func conflict(format string, args ...any) *tool.Error {
+	return tool.Errorf(tool.Conflict, format, args...)
 }
 
 // Parse parses a patch in either form. It refuses a patch that was cut off or that names a file twice. Only a single
-// file may have no name.
+// file may have no name. Errors are written for the model.
 func Parse(text string) ([]File, error) {
 	if len(text) > MaxBytes {
-		return nil, errorf("the patch is %d bytes long, the maximum is %d", len(text), MaxBytes).try("send it in parts")
+		return nil, invalid("the patch is %d bytes long, the maximum is %d", len(text), MaxBytes).Try("send it in parts")
 	}
 	r := newReader(text)
 	var files []File
@@ -106,8 +91,8 @@ func Parse(text string) ([]File, error) {
 	case unifiedForm:
 		files, err = r.unified()
 	default:
-		err = errorf("this is neither a unified diff nor a patch between *** Begin Patch and *** End Patch").
-			try(`write "*** Begin Patch", "*** Update File: path", "@@", ` +
+		err = invalid("this is neither a unified diff nor a patch between *** Begin Patch and *** End Patch").
+			Try(`write "*** Begin Patch", "*** Update File: path", "@@", ` +
 				`then lines that begin with a blank, - or +, then "*** End Patch"`)
 	}
 	if err != nil {
@@ -120,43 +105,41 @@ func Parse(text string) ([]File, error) {
 func check(files []File) error {
 	switch {
 	case len(files) == 0:
-		return errorf("the patch changes no file")
+		return invalid("the patch changes no file")
 	case len(files) > MaxFiles:
-		return errorf("the patch changes %d files, the maximum is %d", len(files), MaxFiles).try("send it in parts")
+		return invalid("the patch changes %d files, the maximum is %d", len(files), MaxFiles).Try("send it in parts")
 	}
 	named := make(map[string]bool, len(files))
 	hunks := 0
 	for _, f := range files {
 		hunks += len(f.Hunks)
 		for _, h := range f.Hunks {
-			if f.Op == Add && len(old(h.Lines)) > 0 {
-				return errorf("the added file %q has lines that do not begin with +, from line %d of the patch",
+			if f.Op == Add && len(without(h.Lines, Added)) > 0 {
+				return invalid("the added file %q has lines that do not begin with +, from line %d of the patch",
 					f.Path, h.At)
 			}
 		}
 		if f.Path == "" && len(files) > 1 {
-			return errorf("one of several files has no name in the patch").
-				try("write *** Update File: path, or --- a/path and +++ b/path")
+			return invalid("one of several files has no name in the patch").
+				Try("write *** Update File: path, or --- a/path and +++ b/path")
 		}
 		for _, name := range []string{f.Path, f.MoveTo} {
 			if name == "" {
 				continue
 			}
 			if name = path.Clean(name); named[name] {
-				return errorf("%q is in the patch twice", name).try("put all its changes into one section")
+				return invalid("%q is in the patch twice", name).Try("put all its changes into one section")
 			}
 			named[name] = true
 		}
 	}
 	if hunks > maxHunks {
-		return errorf("the patch has %d hunks, the maximum is %d", hunks, maxHunks).try("send it in parts")
+		return invalid("the patch has %d hunks, the maximum is %d", hunks, maxHunks).Try("send it in parts")
 	}
 	return nil
 }
 
-// old returns the lines that h expects in the file.
-func old(lines []Line) []Line { return without(lines, Added) }
-
+// without returns the lines that are not of one kind. Without the added ones they are those of the file.
 func without(lines []Line, kind Kind) []Line {
 	some := make([]Line, 0, len(lines))
 	for _, l := range lines {
@@ -165,17 +148,4 @@ func without(lines []Line, kind Kind) []Line {
 		}
 	}
 	return some
-}
-
-// changes returns how many lines h adds and removes.
-func (h Hunk) changes() (added, removed int) {
-	for _, l := range h.Lines {
-		switch l.Kind {
-		case Added:
-			added++
-		case Removed:
-			removed++
-		}
-	}
-	return added, removed
 }

@@ -37,7 +37,7 @@ func (r *reader) unified() ([]File, error) {
 			len(files) == 0:
 			err = r.hunks(&f)
 		case strings.HasPrefix(line, "@@"):
-			err = errorf("line %d of the patch: the lines --- and +++ that name the file are missing above this hunk",
+			err = invalid("line %d of the patch: the lines --- and +++ that name the file are missing above this hunk",
 				r.line())
 		case binary(line):
 			err = errBinary(line)
@@ -60,8 +60,8 @@ func (r *reader) unified() ([]File, error) {
 func (r *reader) signature() bool { return r.peek() == "-- " }
 
 func errNotInHunk(number int, line string) error {
-	return errorf("line %d of the patch cannot be parsed: %.80q", number, line).
-		try("every line of a hunk begins with a blank, - or +")
+	return invalid("line %d of the patch cannot be parsed: %.80q", number, line).
+		Try("every line of a hunk begins with a blank, - or +")
 }
 
 func binary(line string) bool {
@@ -70,8 +70,8 @@ func binary(line string) bool {
 }
 
 func errBinary(line string) error {
-	return errorf("the patch changes a binary file: %.200s",
-		line).try("write the file with write_file and encoding base64")
+	return invalid("the patch changes a binary file: %.200s",
+		line).Try("write the file with write_file and encoding base64")
 }
 
 // plainFile parses a file that --- and +++ name. The new name counts, except for a deleted file.
@@ -89,7 +89,7 @@ func (r *reader) plainFile() (File, error) {
 	from, to = stripPrefixes(from, to)
 	switch {
 	case from == nowhere && to == nowhere:
-		return f, errorf("line %d of the patch: both names are %s", r.line()-2, nowhere)
+		return f, invalid("line %d of the patch: both names are %s", r.line()-2, nowhere)
 	case from == nowhere:
 		f.Op, f.Path = Add, to
 	case to == nowhere:
@@ -125,9 +125,9 @@ func (r *reader) gitFile() (File, error) {
 	}
 	switch {
 	case f.Path == "":
-		return f, errorf("line %d of the patch: the file that it changes is not clear", at)
+		return f, invalid("line %d of the patch: the file that it changes is not clear", at)
 	case f.Op == Update && f.MoveTo == "" && f.Mode == 0 && len(f.Hunks) == 0:
-		return f, errorf("the patch does not say what to change in %q", f.Path).try("add a hunk, or remove the section")
+		return f, invalid("the patch does not say what to change in %q", f.Path).Try("add a hunk, or remove the section")
 	}
 	return f, nil
 }
@@ -144,7 +144,7 @@ func (r *reader) gitHeaders(f *File) (from string, err error) {
 		case "rename to ":
 			f.MoveTo, err = headerName(value)
 		case "copy from ", "copy to ":
-			err = errorf("the patch copies %s, which is not supported", value).try("add the copy as a new file")
+			err = invalid("the patch copies %s, which is not supported", value).Try("add the copy as a new file")
 		case "new file mode ":
 			f.Op = Add
 			f.Mode, err = fileMode(value)
@@ -163,7 +163,7 @@ func (r *reader) gitHeaders(f *File) (from string, err error) {
 		}
 	}
 	if (from == "") != (f.MoveTo == "") {
-		return "", errorf("line %d of the patch: a rename needs both names", r.line())
+		return "", invalid("line %d of the patch: a rename needs both names", r.line())
 	}
 	return from, nil
 }
@@ -184,8 +184,73 @@ func cutHeader(line string) (key, value string) {
 func fileMode(text string) (iofs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
 	if err != nil || n>>12 != 0o10 {
-		return 0, errorf("the patch changes something that is not a regular file (mode %.20s)",
-			text).try("remove that section")
+		return 0, invalid("the patch changes something that is not a regular file (mode %.20s)",
+			text).Try("remove that section")
 	}
 	return iofs.FileMode(n & 0o777), nil
+}
+
+// headerName parses a name in a line with ---, +++ or rename: in quotes with escapes, or plain up to a tab, which may
+// be followed by a time.
+func headerName(text string) (string, error) {
+	text = strings.TrimRight(text, "\r")
+	if strings.HasPrefix(text, `"`) {
+		name, _, ok := unquote(text)
+		if !ok || name == "" {
+			return "", invalid("the file name %.80s in the patch is not quoted correctly", text)
+		}
+		return name, nil
+	}
+	text, _, _ = strings.Cut(text, "\t")
+	if text = strings.TrimRight(text, " "); text == "" {
+		return "", invalid("a line of the patch does not name a file")
+	}
+	return text, nil
+}
+
+// unquote parses a name in quotes with the escapes of C, and returns what follows it.
+func unquote(text string) (name, rest string, ok bool) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", "", false
+	}
+	name, err = strconv.Unquote(quoted)
+	return name, text[len(quoted):], err == nil
+}
+
+// stripPrefixes removes a/ and b/ if both names have such a prefix or one is /dev/null. Git uses other letters for some
+// comparisons.
+func stripPrefixes(from, to string) (string, string) {
+	prefixed := func(name, letters string) bool {
+		return name == nowhere || len(name) > 2 && name[1] == '/' && strings.IndexByte(letters, name[0]) >= 0
+	}
+	if !prefixed(from, "aciwo") || !prefixed(to, "bciwo") {
+		return from, to
+	}
+	for _, name := range []*string{&from, &to} {
+		if *name != nowhere {
+			*name = (*name)[2:]
+		}
+	}
+	return from, to
+}
+
+// gitName parses the name in the first line that git writes for a file, which has it twice. It returns "" if the two
+// differ.
+func gitName(text string) string {
+	text = strings.TrimRight(text, "\r")
+	half := len(text) / 2
+	from, to := text[:half], text[min(half+1, len(text)):] // equal except for the prefix, with a blank between them
+	if strings.HasPrefix(text, `"`) {
+		first, rest, ok := unquote(text)
+		second, err := headerName(strings.TrimPrefix(rest, " "))
+		if !ok || err != nil {
+			return ""
+		}
+		from, to = first, second
+	}
+	if from, to = stripPrefixes(from, to); from != to {
+		return ""
+	}
+	return to
 }

@@ -106,7 +106,7 @@ func noText(head []byte) bool {
 	if begins(head, 0, "\xFF\xFE\x00\x00") {
 		return true
 	}
-	if begins(head, 0, "\xFF\xFE") || begins(head, 0, "\xFE\xFF") || detect16(head) != "" {
+	if begins(head, 0, "\xFF\xFE") || begins(head, 0, "\xFE\xFF") {
 		return false
 	}
 	control := 0

@@ -7,10 +7,14 @@ package textfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // The encodings. A byte order mark of UTF-16 is kept, but has no separate name.
@@ -19,15 +23,13 @@ const (
 	UTF8BOM     = "utf-8-bom"
 	UTF16LE     = "utf-16le"
 	UTF16BE     = "utf-16be"
-	GBK         = "gbk"
-	GB18030     = "gb18030" // GBK with additional characters of four bytes
 	Latin1      = "latin-1"
 	Windows1252 = "windows-1252" // Latin-1 with € and curly quotes
 )
 
 // Encodings returns the names of all encodings.
 func Encodings() []string {
-	return []string{UTF8, UTF8BOM, UTF16LE, UTF16BE, GBK, GB18030, Latin1, Windows1252}
+	return []string{UTF8, UTF8BOM, UTF16LE, UTF16BE, Latin1, Windows1252}
 }
 
 // ErrEncoding is the error about an unknown name of an encoding.
@@ -123,10 +125,6 @@ func Name(encoding string) (string, error) {
 		return UTF16LE, nil
 	case "utf16be":
 		return UTF16BE, nil
-	case "gbk", "gb2312", "cp936":
-		return GBK, nil
-	case "gb18030":
-		return GB18030, nil
 	case "latin1", "iso88591":
 		return Latin1, nil
 	case "windows1252", "cp1252", "ansi":
@@ -146,4 +144,124 @@ func markOf(encoding string) []byte {
 		return []byte("\xFE\xFF")
 	}
 	return nil
+}
+
+const missing = string(utf8.RuneError)
+
+// decode converts data without a byte order mark to UTF-8, with U+FFFD for invalid characters.
+func decode(data []byte, encoding string) string {
+	switch encoding {
+	case UTF16LE, UTF16BE:
+		units := make([]uint16, len(data)/2)
+		for i := range units {
+			units[i] = order(encoding).Uint16(data[2*i:])
+		}
+		return string(utf16.Decode(units)) + strings.Repeat(missing, len(data)%2)
+	case Latin1, Windows1252:
+		var b strings.Builder
+		b.Grow(len(data) + len(data)/8)
+		for _, c := range data {
+			b.WriteRune(table(encoding).DecodeByte(c))
+		}
+		return b.String()
+	}
+	return strings.ToValidUTF8(string(data), missing)
+}
+
+func order(encoding string) binary.ByteOrder {
+	if encoding == UTF16BE {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+func table(encoding string) *charmap.Charmap {
+	if encoding == Latin1 {
+		return charmap.ISO8859_1
+	}
+	return charmap.Windows1252
+}
+
+// encode appends text, which is valid UTF-8, to out in another encoding.
+func encode(out []byte, text, encoding string) ([]byte, error) {
+	switch encoding {
+	case UTF16LE, UTF16BE:
+		var unit [2]byte
+		for _, n := range utf16.Encode([]rune(text)) {
+			order(encoding).PutUint16(unit[:], n)
+			out = append(out, unit[:]...)
+		}
+		return out, nil
+	case Latin1, Windows1252:
+		for _, r := range text {
+			c, ok := table(encoding).EncodeRune(r)
+			if !ok {
+				return nil, &CharError{r, encoding}
+			}
+			out = append(out, c)
+		}
+		return out, nil
+	}
+	return append(out, text...), nil
+}
+
+// maxSample is how much of a text is read to detect its encoding.
+const maxSample = 1 << 20
+
+// Detect detects the encoding of a text from its head, which may end within a character unless it is the whole text.
+// UTF-16 has a byte order mark. Plain ASCII counts as UTF-8. A text that could be in any encoding counts as Latin-1, in
+// which every byte is a character.
+func Detect(head []byte, whole bool) string {
+	for _, name := range []string{UTF8BOM, UTF16LE, UTF16BE} {
+		if bytes.HasPrefix(head, markOf(name)) {
+			return name
+		}
+	}
+	if len(head) > maxSample {
+		head, whole = head[:maxSample], false
+	}
+	valid, invalid := 0, 0
+	quotes, unassigned := false, false // bytes that are characters in Windows-1252 only, or not even there
+	for i := 0; i < len(head); {
+		if head[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(head[i:])
+		switch {
+		case r != utf8.RuneError || n > 1:
+			valid++
+		case !whole && !utf8.FullRune(head[i:]): // cut off
+		default:
+			invalid++
+		}
+		for _, c := range head[i : i+n] {
+			quotes = quotes || c <= 0x9F
+			unassigned = unassigned || charmap.Windows1252.DecodeByte(c) == utf8.RuneError
+		}
+		i += n
+	}
+	switch {
+	case invalid*10 <= valid:
+		return UTF8 // damaged UTF-8, if anything is invalid at all
+	case quotes && !unassigned:
+		return Windows1252
+	}
+	return Latin1
+}
+
+// Anchor returns two characters by which a line can be recognized. They are the same with and without the line ending,
+// and whether invalid UTF-8 was replaced or not. Lines in other encodings are decoded first.
+func Anchor(line []byte) string {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte(missing))
+	}
+	sum := uint32(2166136261) // FNV-1a
+	for _, c := range line {
+		sum = (sum ^ uint32(c)) * 16777619
+	}
+	sum ^= sum>>10 ^ sum>>20 ^ sum>>30
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	return string([]byte{letters[sum>>5&31], letters[sum&31]})
 }

@@ -2,17 +2,12 @@ package textfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 )
 
-var littleEndian = binary.LittleEndian
-
 func TestDecode(t *testing.T) {
-	chinese := "你好，世界。这是一个测试文件，用来检查编码。\n"
-	gbk := encoded(t, chinese, GBK)
 	tests := []struct {
 		name, data, encoding string
 		want, found          string
@@ -27,8 +22,6 @@ func TestDecode(t *testing.T) {
 		{"damaged UTF-8", strings.Repeat("ä", 20) + "\xFF", "", strings.Repeat("ä", 20) + "\uFFFD", UTF8, false},
 		{"UTF-16", "\xFF\xFEh\x00i\x00", "", "hi", UTF16LE, true},
 		{"UTF-16 big endian", "\xFE\xFF\x00h\x00i", "", "hi", UTF16BE, true},
-		{"UTF-16 without a mark", "h\x00e\x00l\x00l\x00o\x00\n\x00", "", "hello\n", UTF16LE, true},
-		{"UTF-16 big endian without a mark", "\x00h\x00e\x00l\x00l\x00o\x00\n", "", "hello\n", UTF16BE, true},
 		{"half a pair", "\xFF\xFEa\x00\x00\xD8b\x00", "", "a\uFFFDb", UTF16LE, false},
 		{"half a unit", "\xFF\xFEa\x00b", "", "a\uFFFD", UTF16LE, false},
 		{"a pair", "\xFF\xFE\x3D\xD8\x00\xDE", "", "😀", UTF16LE, true},
@@ -36,11 +29,7 @@ func TestDecode(t *testing.T) {
 		{"Latin-1 at the end", "caf\xE9", "", "café", Latin1, true},
 		{"German Latin-1", "Gr\xF6\xDFe: \xC4rger, \xDCbung, M\xFCller", "", "Größe: Ärger, Übung, Müller", Latin1, true},
 		{"Windows-1252", "\x93quoted\x94 \x96 \x80 5\n", "", "“quoted” – € 5\n", Windows1252, true},
-		{"Windows-1252, unassigned", "\x81\x8D", "cp1252", "\u0081\u008d", Windows1252, true},
-		{"GBK", gbk, "", chinese, GBK, true},
-		{"GBK, cut", gbk[:len(gbk)-2], "gb2312", strings.TrimSuffix(chinese, "。\n") + "\uFFFD", GBK, false},
-		{"GB18030", encoded(t, chinese+"😀", GB18030), "", chinese + "😀", GB18030, true},
-		{"a wrong guess of the caller", "a\xFFb", "gbk", "a\uFFFDb", GBK, false},
+		{"not even Windows-1252", "\x81\x8D", "", "\u0081\u008d", Latin1, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,15 +50,6 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func encoded(t *testing.T, text, encoding string) string {
-	t.Helper()
-	data, err := encode(nil, text, encoding)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestEncodeNamesTheCharacter(t *testing.T) {
 	for _, tt := range []struct {
 		encoding, text string
@@ -77,7 +57,6 @@ func TestEncodeNamesTheCharacter(t *testing.T) {
 	}{
 		{Latin1, "5 € für", '€'},
 		{Windows1252, "“ok” →", '→'},
-		{GBK, "你好 😀", '😀'},
 	} {
 		d, err := New(tt.encoding)
 		if err != nil {
@@ -96,7 +75,7 @@ func TestEncodeNamesTheCharacter(t *testing.T) {
 
 func TestNewHasTheUsualMark(t *testing.T) {
 	for encoding, want := range map[string]string{
-		"": "a", UTF8BOM: "\xEF\xBB\xBFa", "UTF-16": "\xFF\xFEa\x00", UTF16BE: "\xFE\xFF\x00a", GBK: "a",
+		"": "a", UTF8BOM: "\xEF\xBB\xBFa", "UTF-16": "\xFF\xFEa\x00", UTF16BE: "\xFE\xFF\x00a",
 	} {
 		d, err := New(encoding)
 		if err != nil {
@@ -134,7 +113,6 @@ func TestSniff(t *testing.T) {
 		{"a.txt", "", ""},
 		{"a.txt", "a\x1b[31mred\x1b[0m\f\n", ""},
 		{"a.txt", "\xFF\xFEh\x00i\x00", ""},
-		{"a.txt", "h\x00e\x00l\x00l\x00o\x00", ""},
 		{"a.txt", "MZ is how it begins, BM too, and PK\n", ""},
 		{"a.txt", "\xC4\xE3\xBA\xC3\n", ""},
 		{"a.pdf", "%PDF-1.7\n1 0 obj\n", "PDF document"},
