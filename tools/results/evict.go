@@ -50,52 +50,47 @@ func (s *Store) evict(spared string) error {
 			return err
 		}
 	}
-	kept, err = s.shrink(kept, spared, int64(s.limits.Count), func(fs.FileInfo) int64 { return 1 })
-	if err == nil {
-		_, err = s.shrink(kept, spared, s.limits.Bytes, fs.FileInfo.Size)
-	}
-	return err
+	return s.shrink(kept, spared)
 }
 
-// weighted is a file with the weight of itself and of all later files of its owner.
-type weighted struct {
-	info   fs.FileInfo
-	weight int64
-}
-
-// shrink removes files until the weight of the others is at most limit, and returns the others. It always removes the
-// oldest file of the owner with the heaviest files, so that no owner evicts results of owners that keep less.
-func (s *Store) shrink(
-	kept []fs.FileInfo, spared string, limit int64, weight func(fs.FileInfo) int64,
-) (rest []fs.FileInfo, err error) {
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return compareAge(b, a) })
-	total, byOwner := int64(0), make(map[string]int64)
-	files := make([]weighted, len(kept))
-	for i, info := range kept {
-		_, owner, _ := strings.Cut(info.Name(), ".")
-		total += weight(info)
-		byOwner[owner] += weight(info)
-		files[i] = weighted{info, byOwner[owner]}
+// shrink removes files until the limits hold: always the oldest file of the owner that keeps most, so that no owner
+// evicts results of owners that keep less.
+func (s *Store) shrink(kept []fs.FileInfo, spared string) error {
+	owner := func(f fs.FileInfo) string {
+		_, owner, _ := strings.Cut(f.Name(), ".")
+		return owner
 	}
-	slices.SortFunc(files, func(a, b weighted) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), compareAge(a.info, b.info))
+	slices.SortFunc(kept, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
-	for _, f := range files {
-		if total <= limit || f.info.Name() == spared {
-			rest = append(rest, f.info)
-			continue
+	for {
+		total, count, bytes := int64(0), map[string]int64{}, map[string]int64{}
+		for _, f := range kept {
+			total += f.Size()
+			count[owner(f)]++
+			bytes[owner(f)] += f.Size()
 		}
-		if err := s.remove(f.info.Name()); err != nil {
-			return nil, err
+		weight := count
+		if len(kept) <= s.limits.Count {
+			if total <= s.limits.Bytes {
+				return nil
+			}
+			weight = bytes
 		}
-		total -= weight(f.info)
+		next := -1
+		for i, f := range kept {
+			if f.Name() != spared && (next < 0 || weight[owner(f)] > weight[owner(kept[next])]) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+		if err := s.remove(kept[next].Name()); err != nil {
+			return err
+		}
+		kept = slices.Delete(kept, next, next+1)
 	}
-	return rest, nil
-}
-
-// compareAge puts the older of two files first.
-func compareAge(a, b fs.FileInfo) int {
-	return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
 }
 
 func (s *Store) remove(name string) error {

@@ -19,7 +19,7 @@ const (
 	maxAround  = 20        // lines of context on each side
 	maxMatches = 1000      // returned by one call
 	maxShown   = 1000      // bytes of a line that are returned
-	longLine   = 64 << 10  // longer lines are not held in memory
+	longLine   = 64 << 10  // a search within a longer line can be cancelled
 	maxFound   = 256 << 10 // bytes returned by one call
 )
 
@@ -31,13 +31,11 @@ type Found struct {
 	Size    int64  // of the whole result
 }
 
-// A Line is a line of a result, without its newline.
+// A Line is a line of a result without its newline, or the part of a long line that matches.
 type Line struct {
-	Number int   // from 1
-	Offset int64 // of Text
+	Number int // from 1
 	Text   string
 	Match  bool
-	Cut    bool // Text is a part of the line, of a match the part that matches
 }
 
 // Grep returns the first limit lines that match the RE2 pattern, each with around lines before and after it. Numbers
@@ -56,17 +54,16 @@ func (s *Store) Grep(ctx context.Context, owner, id, pattern string, around, lim
 		return Found{}, err
 	}
 	g := &grep{
-		re: re, item: item, around: min(max(around, 0), maxAround), limit: min(max(limit, 1), maxMatches),
+		re: re, around: min(max(around, 0), maxAround), limit: min(max(limit, 1), maxMatches),
 		found: Found{Size: item.Size()},
 	}
-	err = closeItem(item, g.run(ctx))
+	err = closeItem(item, g.run(ctx, bufio.NewReaderSize(item, longLine)))
 	return g.found, err
 }
 
 // A grep is a running search.
 type grep struct {
 	re            *regexp.Regexp
-	item          *Item
 	around, limit int
 
 	before []Line // the last lines that did not match, as many as around
@@ -75,37 +72,62 @@ type grep struct {
 	found  Found
 }
 
-func (g *grep) run(ctx context.Context) error {
-	r := bufio.NewReaderSize(g.item, longLine)
+func (g *grep) run(ctx context.Context, r *bufio.Reader) error {
 	for number := 1; g.found.Next < g.found.Size; number++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l, err := g.line(ctx, r)
+		text, err := readLine(r)
 		if err != nil {
 			return err
 		}
-		enough := g.found.Matches == g.limit && (l.match != nil || g.after == 0)
-		if enough || g.bytes > maxFound {
+		line := bytes.TrimSuffix(text, []byte("\n"))
+		match, err := g.match(ctx, line)
+		if err != nil {
+			return err
+		}
+		if g.found.Matches == g.limit && (match != nil || g.after == 0) || g.bytes > maxFound {
 			return nil
 		}
-		l.number, g.found.Next = number, l.next
-		if err := g.add(l); err != nil {
-			return err
+		g.found.Next += int64(len(text))
+		if match != nil || g.after > 0 || g.around > 0 {
+			g.add(Line{number, excerpt(line, match), match != nil})
 		}
 	}
 	return nil
 }
 
-// add adds l to the result, or remembers it in case one of the next lines matches.
-func (g *grep) add(l rawLine) error {
-	if l.match == nil && g.after == 0 && g.around == 0 {
-		return nil
+// readLine returns the next line with its newline. It is valid until the next call.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	text, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		text = bytes.Clone(text)
+		var rest []byte
+		rest, err = r.ReadBytes('\n')
+		text = append(text, rest...)
 	}
-	line, err := g.excerpt(l)
-	if err != nil {
-		return err
+	if err == io.EOF {
+		err = nil
 	}
+	return text, err
+}
+
+// match returns where a line matches, or nil.
+func (g *grep) match(ctx context.Context, line []byte) ([]int, error) {
+	switch {
+	case len(line) > longLine:
+		match := g.re.FindReaderIndex(&runeReader{ctx: ctx, r: bytes.NewReader(line)})
+		return match, ctx.Err()
+	case len(line) > maxShown:
+		return g.re.FindIndex(line), nil
+	case g.re.Match(line):
+		return []int{0, 0}, nil // the whole line is returned, so the position does not matter
+	}
+	return nil, nil
+}
+
+// add adds a line to the result, or remembers it in case one of the next lines matches.
+func (g *grep) add(line Line) {
 	switch {
 	case line.Match:
 		g.append(g.before...)
@@ -122,7 +144,6 @@ func (g *grep) add(l rawLine) error {
 		}
 		g.before = append(g.before, line)
 	}
-	return nil
 }
 
 func (g *grep) append(lines ...Line) {
@@ -132,74 +153,22 @@ func (g *grep) append(lines ...Line) {
 	}
 }
 
-// A rawLine is a line of the file.
-type rawLine struct {
-	number     int
-	start, end int64  // without the newline
-	next       int64  // after the newline
-	text       []byte // nil if it is too long to hold in memory
-	match      []int  // positions from start; nil for no match
-}
-
-// line reads the line at g.found.Next and matches it.
-func (g *grep) line(ctx context.Context, r *bufio.Reader) (rawLine, error) {
-	l := rawLine{start: g.found.Next}
-	text, err := r.ReadSlice('\n')
-	l.next = l.start + int64(len(text))
-	long := false
-	for errors.Is(err, bufio.ErrBufferFull) { // skip to the end of the line
-		long = true
-		text, err = r.ReadSlice('\n')
-		l.next += int64(len(text))
+// excerpt returns a whole line, or the part around its match if it is long.
+func excerpt(line []byte, match []int) string {
+	if len(line) <= maxShown {
+		return string(line)
 	}
-	if err != nil && err != io.EOF {
-		return l, err
+	from := 0
+	if match != nil {
+		from = runeStart(line, max(min(match[0]-maxShown/4, len(line)-maxShown+utf8.UTFMax), 0))
 	}
-	body := bytes.TrimSuffix(text, []byte("\n"))
-	l.end = l.next - int64(len(text)-len(body))
-	if long {
-		return g.matchLong(ctx, l)
-	}
-	l.text = body
-	if len(l.text) > maxShown {
-		l.match = g.re.FindIndex(l.text)
-	} else if g.re.Match(l.text) {
-		l.match = []int{0, 0} // the whole line is returned, so the position does not matter
-	}
-	return l, nil
-}
-
-// matchLong matches a line that is not held in memory.
-func (g *grep) matchLong(ctx context.Context, l rawLine) (rawLine, error) {
-	runes := &runeReader{ctx: ctx, r: bufio.NewReader(io.NewSectionReader(g.item, l.start, l.end-l.start))}
-	l.match = g.re.FindReaderIndex(runes)
-	return l, ctx.Err()
-}
-
-// excerpt returns the whole of l, or the part around its match if it is long.
-func (g *grep) excerpt(l rawLine) (Line, error) {
-	line := Line{Number: l.number, Offset: l.start, Match: l.match != nil}
-	if l.end-l.start <= maxShown {
-		line.Text = string(l.text)
-		return line, nil
-	}
-	offset := l.start
-	if line.Match {
-		last := l.end - maxShown + utf8.UTFMax // the page may begin up to a rune earlier
-		offset = max(offset, min(l.start+int64(l.match[0])-maxShown/4, last))
-	}
-	p, err := page(g.item, offset, maxShown)
-	if err != nil {
-		return Line{}, err
-	}
-	line.Offset, line.Text, line.Cut = p.Offset, p.Text[:min(int64(len(p.Text)), l.end-p.Offset)], true
-	return line, nil
+	return string(line[from:runeStart(line, min(from+maxShown, len(line)))])
 }
 
 // A runeReader reads runes until its context ends, so that matching a very long line ends too.
 type runeReader struct {
 	ctx   context.Context
-	r     *bufio.Reader
+	r     *bytes.Reader
 	count int
 }
 

@@ -148,7 +148,6 @@ func (s *Store) fill(file *os.File, r io.Reader) error {
 // An Item is a kept result, open for reading. It stays readable if it is evicted. The caller closes it.
 type Item struct {
 	*io.SectionReader
-	Made time.Time
 	file *os.File
 }
 
@@ -175,7 +174,7 @@ func (s *Store) Get(owner, id string) (*Item, error) {
 	if time.Since(info.ModTime()) > s.limits.Age {
 		return nil, errors.Join(unknown(id), file.Close())
 	}
-	return &Item{SectionReader: io.NewSectionReader(file, 0, info.Size()), Made: info.ModTime(), file: file}, nil
+	return &Item{SectionReader: io.NewSectionReader(file, 0, info.Size()), file: file}, nil
 }
 
 func unknown(id string) error {
