@@ -52,8 +52,6 @@ var errContended = errors.New("the question was changed by other processes at th
 // Answer decides an open question. A denial also revokes an approval that was
 // not used yet.
 func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (Decision, error) {
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	for range maxTries {
 		q, err := s.Get(ctx, id, by)
 		if err != nil {
@@ -150,11 +148,6 @@ func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (
 // Take returns the decision about a call, if this process has asked about exactly
 // that call. An approval can be taken once. An open question is withdrawn.
 func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
-	if s.DB.Unused() {
-		return Decision{}, ErrUnknown
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	for range maxTries {
 		q, _, err := s.get(ctx, id)
 		if err != nil {
@@ -165,7 +158,6 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 		}
 		d, done, err := s.take(ctx, &q)
 		if done || err != nil {
-			s.heartbeat.untrack(id)
 			return d, err
 		}
 	}
@@ -222,9 +214,6 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	if s.DB.Unused() || !isID(id) {
 		return nil
 	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
-	s.heartbeat.untrack(id)
 	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // a closed question needs no withdrawal
 	return err
 }
@@ -235,8 +224,6 @@ const attendedFor = 30 * time.Second
 
 // MarkAttended records that an approver has looked at the questions.
 func (s *Store) MarkAttended(ctx context.Context) error {
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	recently, err := s.rows.AttendedWithin(ctx, attendedFor/6)
 	if err != nil || recently {
 		return err
@@ -246,10 +233,5 @@ func (s *Store) MarkAttended(ctx context.Context) error {
 
 // Attended reports whether an approver has looked at the questions recently.
 func (s *Store) Attended(ctx context.Context) (bool, error) {
-	if s.DB.Unused() {
-		return false, nil
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	return s.rows.AttendedWithin(ctx, attendedFor)
 }

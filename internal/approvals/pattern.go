@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,52 +36,12 @@ func matchesPattern(pattern, text string) bool {
 		slices.Contains(strings.Split(text, "/"), "..") || len(text) > maxText {
 		return false
 	}
-	return matches(pattern, text)
+	re, err := regexp.Compile(`(?s)\A` + wildcards.Replace(regexp.QuoteMeta(pattern)) + `\z`)
+	return err == nil && re.MatchString(text)
 }
 
 // maxText limits the time of a comparison.
 const maxText = 64 << 10
 
-// matches tracks all positions in the pattern at once, so that its time is at most
-// proportional to the lengths of text and pattern.
-func matches(pattern, text string) bool {
-	p := []rune(pattern)
-	reach := skipStars(p, []int{0}) // possible positions in the pattern
-	for _, c := range text {
-		var next []int
-		for _, at := range reach {
-			switch {
-			case at == len(p):
-			case stars(p, at) == 2 || stars(p, at) == 1 && c != '/':
-				next = append(next, at)
-			case p[at] == c || p[at] == '?' && c != '/':
-				next = append(next, at+1)
-			}
-		}
-		if reach = skipStars(p, next); len(reach) == 0 {
-			return false
-		}
-	}
-	return slices.Contains(reach, len(p))
-}
-
-// stars returns the number of stars at a position.
-func stars(p []rune, at int) int {
-	n := 0
-	for at+n < len(p) && p[at+n] == '*' {
-		n++
-	}
-	return n
-}
-
-// skipStars adds the positions after stars, which may match nothing.
-func skipStars(p []rune, reach []int) []int {
-	for i := 0; i < len(reach); i++ {
-		behind := reach[i] + stars(p, reach[i])
-		if behind > reach[i] && !slices.Contains(reach, behind) {
-			reach = append(reach, behind)
-		}
-	}
-	slices.Sort(reach)
-	return slices.Compact(reach)
-}
+// wildcards maps the quoted wildcards of a pattern to those of a regexp.
+var wildcards = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`)

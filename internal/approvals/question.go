@@ -97,8 +97,6 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	if err != nil {
 		return "", fmt.Errorf("encoding a question: %w", err)
 	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	if err := s.Sweep(ctx); err != nil {
 		return "", err
 	}
@@ -110,7 +108,7 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	if !added {
 		return "", ErrTooMany
 	}
-	s.track(q.ID, expires.Add(s.takeGrace))
+	s.beating.Do(func() { s.done.Go(s.beat) })
 	return q.ID, nil
 }
 
@@ -128,11 +126,6 @@ func room(size int) func(open, own, text, ownText int) bool {
 
 // List returns the open questions that who may see, the oldest first.
 func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
-	if s.DB.Unused() {
-		return nil, nil
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	all, err := s.rows.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -149,11 +142,6 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 
 // Get returns one question that who may see, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
-	if s.DB.Unused() {
-		return Question{}, ErrUnknown
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	q, lives, err := s.get(ctx, id)
 	if err == nil && (!lives || !who.sees(&q)) {
 		err = ErrUnknown

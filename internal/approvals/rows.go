@@ -13,6 +13,35 @@ import (
 // lease of its process lasts, both by the clock of the database.
 type rows struct{ store *store.Store }
 
+// rowsTimeout limits each operation on the store.
+const rowsTimeout = 15 * time.Second
+
+func (s rows) update(ctx context.Context, f func(*store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, rowsTimeout)
+	defer cancel()
+	return s.store.Update(ctx, f)
+}
+
+// view calls f in a transaction that reads, unless there is no store yet.
+func (s rows) view(ctx context.Context, f func(*store.Tx) error) error {
+	if s.store.Unused() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rowsTimeout)
+	defer cancel()
+	return s.store.View(ctx, f)
+}
+
+// row reads one row. If there is no store yet the error is [store.ErrNotFound].
+func (s rows) row(ctx context.Context, text string, args []any, into ...any) error {
+	if s.store.Unused() {
+		return store.ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, rowsTimeout)
+	defer cancel()
+	return s.store.Row(ctx, text, args, into...)
+}
+
 // topic is the feed topic of questions that were added, answered or withdrawn.
 // The keys are their ids.
 const topic = "approvals"
@@ -85,7 +114,7 @@ func scanRule(scan store.Scan) (r ruleRow, err error) {
 // principal. It also renews the lease of the owner.
 func (s rows) Add(ctx context.Context, q questionRow, wait, lease time.Duration,
 	room func(open, own, text, ownText int) bool) (added bool, err error) {
-	err = s.store.Update(ctx, func(t *store.Tx) error {
+	err = s.update(ctx, func(t *store.Tx) error {
 		added = false
 		if err := t.Lock(topic); err != nil {
 			return err
@@ -111,7 +140,7 @@ func (s rows) Add(ctx context.Context, q questionRow, wait, lease time.Duration,
 
 // Renew renews the lease of a process.
 func (s rows) Renew(ctx context.Context, owner string, lease time.Duration) error {
-	return s.store.Update(ctx, func(t *store.Tx) error { return renewOwner(t, owner, lease) })
+	return s.update(ctx, func(t *store.Tx) error { return renewOwner(t, owner, lease) })
 }
 
 func renewOwner(t *store.Tx, owner string, lease time.Duration) error {
@@ -122,7 +151,7 @@ func renewOwner(t *store.Tx, owner string, lease time.Duration) error {
 
 // RemoveOwner removes the questions and session rules of a process that ends.
 func (s rows) RemoveOwner(ctx context.Context, owner string) error {
-	return s.store.Update(ctx, func(t *store.Tx) error {
+	return s.update(ctx, func(t *store.Tx) error {
 		for _, text := range []string{
 			"DELETE FROM approval_owner WHERE id = $1",
 			"DELETE FROM approval WHERE owner = $1",
@@ -139,7 +168,7 @@ func (s rows) RemoveOwner(ctx context.Context, owner string) error {
 // Open returns the questions that can be answered, the oldest first.
 func (s rows) Open(ctx context.Context) (list []questionRow, err error) {
 	const text = "SELECT " + questionColumns + " FROM approval WHERE " + openQuestions + " ORDER BY asked, id"
-	err = s.store.View(ctx, func(t *store.Tx) error {
+	err = s.view(ctx, func(t *store.Tx) error {
 		list, err = store.List(t, text, nil, scanQuestion)
 		return err
 	})
@@ -149,7 +178,7 @@ func (s rows) Open(ctx context.Context) (list []questionRow, err error) {
 // Get returns a question in any state, and whether its process has a lease.
 func (s rows) Get(ctx context.Context, id string) (q questionRow, lives, found bool, err error) {
 	const text = "SELECT " + ownerLives + ", " + questionColumns + " FROM approval WHERE id = $1"
-	err = s.store.View(ctx, func(t *store.Tx) error {
+	err = s.view(ctx, func(t *store.Tx) error {
 		list, err := store.List(t, text, []any{id}, func(scan store.Scan) (questionRow, error) {
 			return scanQuestion(func(into ...any) error { return scan(append([]any{&lives}, into...)...) })
 		})
@@ -164,7 +193,7 @@ func (s rows) Get(ctx context.Context, id string) (q questionRow, lives, found b
 // State returns the state of a question, and how long it can be answered.
 func (s rows) State(ctx context.Context, id string) (state string, left time.Duration, found bool, err error) {
 	var ms int64
-	err = s.store.Row(ctx, "SELECT "+currentState+", expires - {{now}} FROM approval WHERE id = $1", []any{id},
+	err = s.row(ctx, "SELECT "+currentState+", expires - {{now}} FROM approval WHERE id = $1", []any{id},
 		&state, &ms)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", 0, false, nil
@@ -176,7 +205,7 @@ func (s rows) State(ctx context.Context, id string) (state string, left time.Dur
 // expired, and its process lives. It also adds a rule, if room allows one more;
 // otherwise full is true and nothing changes.
 func (s rows) Answer(ctx context.Context, w answerRow, room func(rules int) bool) (done, full bool, err error) {
-	err = s.store.Update(ctx, func(t *store.Tx) error {
+	err = s.update(ctx, func(t *store.Tx) error {
 		done, full = false, false
 		if w.Rule != nil {
 			if err := t.Lock(topic); err != nil {
@@ -222,7 +251,7 @@ func (s rows) Withdraw(ctx context.Context, id, owner, state, other string) (rem
 
 // change runs a statement about a question, and reports whether it had an effect.
 func (s rows) change(ctx context.Context, id, text string, args ...any) (done bool, err error) {
-	err = s.store.Update(ctx, func(t *store.Tx) error {
+	err = s.update(ctx, func(t *store.Tx) error {
 		n, err := t.Exec(text, append([]any{id}, args...)...)
 		if done = n > 0; err != nil || !done {
 			return err
@@ -234,7 +263,7 @@ func (s rows) change(ctx context.Context, id, text string, args ...any) (done bo
 
 // MarkAttended records that an approver has looked at the questions.
 func (s rows) MarkAttended(ctx context.Context) error {
-	return s.store.Update(ctx, func(t *store.Tx) error {
+	return s.update(ctx, func(t *store.Tx) error {
 		_, err := t.Exec(`INSERT INTO approval_look (one, at) VALUES (1, {{now}})
 			ON CONFLICT (one) DO UPDATE SET at = excluded.at`)
 		return err
@@ -245,7 +274,7 @@ func (s rows) MarkAttended(ctx context.Context) error {
 // in the future does not count: the clock was set back.
 func (s rows) AttendedWithin(ctx context.Context, within time.Duration) (bool, error) {
 	var ago int64
-	err := s.store.Row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
+	err := s.row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -256,7 +285,7 @@ func (s rows) AttendedWithin(ctx context.Context, within time.Duration) (bool, e
 // that were closed longer ago than keep, all closed questions but the latest max,
 // and expired rules. An approval that was not used yet is not removed by max.
 func (s rows) Sweep(ctx context.Context, keep time.Duration, max int) error {
-	return s.store.Update(ctx, func(t *store.Tx) error {
+	return s.update(ctx, func(t *store.Tx) error {
 		if _, err := t.Exec("DELETE FROM approval_owner WHERE until <= {{now}}"); err != nil {
 			return err
 		}
@@ -286,7 +315,7 @@ func (s rows) RulesFor(ctx context.Context, principal, tool string) ([]ruleRow, 
 }
 
 func (s rows) rules(ctx context.Context, where string, args ...any) (list []ruleRow, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
+	err = s.view(ctx, func(t *store.Tx) error {
 		list, err = readRules(t, where, args...)
 		return err
 	})
@@ -300,7 +329,7 @@ func readRules(t *store.Tx, where string, args ...any) ([]ruleRow, error) {
 
 // Forget removes a valid rule and returns it.
 func (s rows) Forget(ctx context.Context, id string) (removed ruleRow, found bool, err error) {
-	err = s.store.Update(ctx, func(t *store.Tx) error {
+	err = s.update(ctx, func(t *store.Tx) error {
 		list, err := readRules(t, "id = $1 AND "+validRules, id)
 		if found = len(list) > 0; err != nil || !found {
 			return err

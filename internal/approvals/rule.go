@@ -181,11 +181,6 @@ func rank(risk string) int {
 
 // Allowed returns the rule that allows a call, if there is one.
 func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
-	if s.DB.Unused() {
-		return Rule{}, false, nil
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	kept, err := s.rows.RulesFor(ctx, c.Principal, c.Tool)
 	if err != nil {
 		return Rule{}, false, err
@@ -205,11 +200,6 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 
 // Rules returns all valid rules, the oldest first.
 func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
-	if s.DB.Unused() {
-		return nil, nil
-	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	kept, err := s.rows.Rules(ctx)
 	if err != nil {
 		return nil, err
@@ -222,8 +212,6 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 	if s.DB.Unused() || !isID(id) {
 		return gone, ErrUnknown
 	}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
 	kept, found, err := s.rows.Forget(ctx, id)
 	if err != nil {
 		return gone, err

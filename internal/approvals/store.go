@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
@@ -38,8 +39,6 @@ var (
 )
 
 const (
-	// rowsTimeout limits each operation on the store.
-	rowsTimeout = 15 * time.Second
 	// keepClosed is the time that closed questions can be shown, so that a late
 	// approver sees who answered.
 	keepClosed = 10 * time.Minute
@@ -68,7 +67,11 @@ type Store struct {
 	rows      rows
 	me        string // id of this process
 	takeGrace time.Duration
-	heartbeat heartbeat
+
+	beating sync.Once // starts the heartbeat
+	stop    context.CancelFunc
+	ctx     context.Context // of the heartbeat
+	done    sync.WaitGroup
 }
 
 // New returns a Store. It does not use the database yet.
@@ -77,24 +80,21 @@ func New(o Options) *Store {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), takeGrace: takeGrace}
-	s.heartbeat.pending, s.heartbeat.asked = map[string]time.Time{}, make(chan struct{}, 1)
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
 // Close withdraws the questions of this process. Ask must not be called
 // afterwards.
 func (s *Store) Close() error {
-	if !s.heartbeat.end() {
+	s.stop()
+	idle := false
+	s.beating.Do(func() { idle = true }) // it was not started
+	s.done.Wait()
+	if idle {
 		return nil
 	}
-	ctx, cancel := withTimeout(context.Background())
-	defer cancel()
-	return s.rows.RemoveOwner(ctx, s.me)
-}
-
-// withTimeout limits an operation on the store.
-func withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, rowsTimeout)
+	return s.rows.RemoveOwner(context.Background(), s.me)
 }
 
 // newID returns a random id of 60 bits that is easy to type.
@@ -105,104 +105,18 @@ func isID(text string) bool {
 	return len(text) == idLen && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// The duration and the renewal interval of the lease: while a question is open,
-// and otherwise, when only session rules depend on it.
+// The duration and the renewal interval of the lease.
 const (
-	lease, renewal         = 30 * time.Second, 5 * time.Second
-	longLease, longRenewal = 2 * time.Minute, 30 * time.Second
+	lease   = 30 * time.Second
+	renewal = 5 * time.Second
 )
 
-// A heartbeat renews the lease of this process from its first question on.
-type heartbeat struct {
-	asked chan struct{} // a question was asked
-
-	mu      sync.Mutex
-	pending map[string]time.Time // open questions, with the time of their end
-	stop    context.CancelFunc   // nil before the start
-	ended   bool
-	done    sync.WaitGroup
-}
-
-// track starts the heartbeat, with the short interval until the question ends.
-func (s *Store) track(id string, until time.Time) {
-	l := &s.heartbeat
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending[id] = until
-	if l.stop == nil && !l.ended {
-		ctx, cancel := context.WithCancel(context.Background())
-		l.stop = cancel
-		l.done.Go(func() { s.beat(ctx) })
-	}
-	select {
-	case l.asked <- struct{}{}:
-	default:
-	}
-}
-
-// untrack ends the short interval for a question.
-func (l *heartbeat) untrack(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.pending, id)
-}
-
-// busy reports whether a question is open.
-func (l *heartbeat) busy(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, until := range l.pending {
-		if now.After(until) {
-			delete(l.pending, id)
-		}
-	}
-	return len(l.pending) > 0
-}
-
-// end stops the heartbeat, and reports whether it was started.
-func (l *heartbeat) end() bool {
-	l.mu.Lock()
-	stop := l.stop
-	l.stop, l.ended = nil, true
-	l.mu.Unlock()
-	if stop == nil {
-		return false
-	}
-	stop()
-	l.done.Wait()
-	return true
-}
-
-// beat renews the lease until ctx ends. If that fails for longer than a lease,
-// the questions end, which Take reports.
-func (s *Store) beat(ctx context.Context) {
-	for {
-		every := longRenewal
-		if s.heartbeat.busy(time.Now()) {
-			every = renewal
-		}
-		timer := time.NewTimer(every)
-		select {
-		case <-timer.C:
-		case <-s.heartbeat.asked:
-			timer.Stop()
-			continue // Add has renewed the lease; use the short interval
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-		long := longLease
-		if s.heartbeat.busy(time.Now()) {
-			long = lease
-		}
-		if err := s.renew(ctx, long); err != nil && ctx.Err() == nil {
+// beat renews the lease of this process from its first question on. If that fails
+// for longer than a lease, the questions end, which Take reports.
+func (s *Store) beat() {
+	for clock.Sleep(s.ctx, renewal) == nil {
+		if err := s.rows.Renew(s.ctx, s.me, lease); err != nil && s.ctx.Err() == nil {
 			s.Log.Warn("cannot renew the lease of this process; open questions may be lost", "err", err)
 		}
 	}
-}
-
-func (s *Store) renew(ctx context.Context, long time.Duration) error {
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
-	return s.rows.Renew(ctx, s.me, long)
 }
