@@ -27,7 +27,6 @@ type program struct {
 // the policy, scrubbing and the audit log are as they come.
 const generous = `limits:
   calls_per_minute: 1000000
-  burst: 1000000
   repeat_warn: 1000
   repeat_stop: 1000
 `

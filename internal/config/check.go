@@ -16,9 +16,7 @@ func (l *Loaded) check() Problems {
 	if stop, warn := c.Limits.RepeatStop, c.Limits.RepeatWarn; stop > 0 && stop < warn {
 		add("limits.repeat_stop", "%d is less than repeat_warn: %d; the advice comes first", stop, warn)
 	}
-	if c.Exec.MaxTimeout < c.Exec.Timeout {
-		add("exec.max_timeout", "%s is less than exec.timeout: %s", c.Exec.MaxTimeout, c.Exec.Timeout)
-	}
+
 	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
 		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
 	}
@@ -34,7 +32,7 @@ func (l *Loaded) check() Problems {
 
 func (o OAuth) check(publicURL string, add func(path, format string, args ...any)) {
 	switch {
-	case o.Issuer == "" && (o.Audience != "" || o.JWKSURL != "" || o.Scopes != nil):
+	case o.Issuer == "" && (o.Audience != "" || o.Scopes != nil):
 		add("connections.oauth", "without an issuer the rest has no meaning; set issuer, or remove the section")
 	case o.Issuer == "":
 	case o.Audience == "" && publicURL == "":

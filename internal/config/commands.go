@@ -5,8 +5,6 @@ type Exec struct {
 	Ask         string            `yaml:"ask" default:"risky" enum:"risky,unknown,always"`
 	Allow       []string          `yaml:"allow" form:"command"`
 	Groups      map[string]string `yaml:"groups" keys:"name" enum:"deny,ask,off"`
-	Timeout     Duration          `yaml:"timeout" restart:"true" default:"60s" min:"100ms" max:"1d"`
-	MaxTimeout  Duration          `yaml:"max_timeout" restart:"true" default:"1h" min:"1s" max:"1d"`
 	Environment map[string]string `yaml:"environment" restart:"true" keys:"variable" form:"label"`
 	Inherit     []string          `yaml:"inherit" restart:"true" form:"variable"`
 	Programs    []Program         `yaml:"programs" restart:"true"`
@@ -30,26 +28,23 @@ type Program struct {
 
 // Sandbox has the settings of the isolation of commands.
 type Sandbox struct {
-	Mode      string           `yaml:"mode" default:"auto" enum:"auto,docker,kernel,host,off" flag:"sandbox"`
-	Network   bool             `yaml:"network" default:"false"`
-	Require   []string         `yaml:"require" default:"files,network" enum:"files,network,processes,memory,calls"`
-	Profiles  []SandboxProfile `yaml:"profiles"`
-	Scope     string           `yaml:"scope" default:"session" enum:"session,agent"`
-	Read      []string         `yaml:"read" form:"path"`
-	Write     []string         `yaml:"write" form:"path"`
-	Memory    Size             `yaml:"memory" default:"512MiB" min:"16MiB" max:"1TiB"`
-	Processes int              `yaml:"processes" default:"256" min:"8" max:"100000"`
-	Temp      Size             `yaml:"temp" default:"512MiB" min:"1MiB" max:"1TiB"`
-	Docker    Docker           `yaml:"docker"`
+	Mode     string           `yaml:"mode" default:"auto" enum:"auto,docker,kernel,host,off" flag:"sandbox"`
+	Network  bool             `yaml:"network" default:"false"`
+	Profiles []SandboxProfile `yaml:"profiles"`
+	Read     []string         `yaml:"read" form:"path"`
+	Write    []string         `yaml:"write" form:"path"`
+	Require  []string         `yaml:"require" default:"files,network" enum:"files,network,processes,memory,calls"`
+	Temp     Size             `yaml:"temp" default:"512MiB" min:"1MiB" max:"1TiB"`
+	Memory   Size             `yaml:"memory" default:"512MiB" min:"16MiB" max:"1TiB"`
+	Docker   Docker           `yaml:"docker"`
 }
 
 // A SandboxProfile has settings for callers with one profile of the policy. What is
 // not set is as for all callers.
 type SandboxProfile struct {
-	Profile string   `yaml:"profile" form:"label" required:"true"`
-	Mode    string   `yaml:"mode" enum:"auto,docker,kernel,host,off"`
-	Network string   `yaml:"network" enum:"on,off"`
-	Require []string `yaml:"require" enum:"files,network,processes,memory,calls"`
+	Profile string `yaml:"profile" form:"label" required:"true"`
+	Mode    string `yaml:"mode" enum:"auto,docker,kernel,host,off"`
+	Network string `yaml:"network" enum:"on,off"`
 }
 
 // Docker has the settings of containers.

@@ -28,7 +28,6 @@ type Config struct {
 	Sandbox     Sandbox      `yaml:"sandbox" restart:"true"`
 	Web         Web          `yaml:"web"`
 	Limits      Limits       `yaml:"limits"`
-	Results     Results      `yaml:"results" restart:"true"`
 	Audit       Audit        `yaml:"audit"`
 	Scrub       Scrub        `yaml:"scrub"`
 	Approvals   Approvals    `yaml:"approvals"`
@@ -46,7 +45,6 @@ type Server struct {
 	AllowedHosts   []string `yaml:"allowed_hosts" form:"host"`
 	AllowedOrigins []string `yaml:"allowed_origins" form:"origin"`
 	PublicURL      string   `yaml:"public_url" form:"url"`
-	Grace          Duration `yaml:"grace" default:"10s" min:"0" max:"10m"`
 	Metrics        string   `yaml:"metrics" form:"address" flag:"metrics"`
 	Instructions   string   `yaml:"instructions"`
 }
@@ -62,7 +60,6 @@ type Connections struct {
 type OAuth struct {
 	Issuer   string              `yaml:"issuer" form:"url"`
 	Audience string              `yaml:"audience" form:"label"`
-	JWKSURL  string              `yaml:"jwks_url" form:"url"`
 	Scopes   map[string][]string `yaml:"scopes" keys:"scope" form:"label"`
 }
 

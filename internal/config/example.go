@@ -35,7 +35,6 @@ policy:
 
 limits:
   calls_per_minute: 600
-  timeout: 1m
 
 scrub:
   # values: ["secret:deploy-key", "env:DEPLOY_TOKEN", "file:~/.config/deploy.key"]

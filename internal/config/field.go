@@ -128,7 +128,6 @@ const (
 	isWritten      // text with a syntax: durations, sizes, times
 	isBool
 	isWhole
-	isNumber
 	isList
 	isMap
 	isSection
@@ -142,8 +141,6 @@ func kindOf(t reflect.Type) kind {
 		return isBool
 	case t.Kind() == reflect.Int:
 		return isWhole
-	case t.Kind() == reflect.Float64:
-		return isNumber
 	case t.Kind() == reflect.Slice:
 		return isList
 	case t.Kind() == reflect.Map:
@@ -161,8 +158,6 @@ func (f field) accepted() string {
 		return "true or false"
 	case isWhole:
 		return "a whole number" + f.bounds()
-	case isNumber:
-		return "a number" + f.bounds()
 	case isWritten:
 		return writtenForm(f.typ).words + f.bounds()
 	case isList:

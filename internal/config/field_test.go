@@ -54,7 +54,7 @@ func TestDeclarations(t *testing.T) {
 			if d.overlay(f, path, f.preset, reflect.New(f.typ).Elem()); d.problems != nil {
 				t.Errorf("%s has a bad default: %v", path, d.problems)
 			}
-		} else if k := kindOf(f.typ); k == isWhole || k == isNumber {
+		} else if kindOf(f.typ) == isWhole {
 			t.Errorf("%s is a number without a default", path)
 		}
 	})
@@ -74,7 +74,7 @@ func TestNamesAreUnique(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"policy.autonomy": "MCP_TOOLS_AUTONOMY autonomy", "server.http": "MCP_TOOLS_HTTP http",
-		"connections.stdio.profile": "MCP_TOOLS_PROFILE profile", "server.tls_cert": "MCP_TOOLS_TLS_CERT tls-cert", "limits.burst": "MCP_TOOLS_LIMITS_BURST "} {
+		"connections.stdio.profile": "MCP_TOOLS_PROFILE profile", "server.tls_cert": "MCP_TOOLS_TLS_CERT tls-cert", "limits.calls_per_minute": "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE "} {
 		for _, s := range Settings() {
 			if s.Key == key && s.Env+" "+s.Flag != want {
 				t.Errorf("%s is %s %s, want %s", key, s.Env, s.Flag, want)

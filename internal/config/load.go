@@ -206,7 +206,7 @@ func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 	switch k := kindOf(f.typ); {
 	case k == isBool:
 		node.Tag = "!!bool"
-	case k == isWhole, k == isNumber:
+	case k == isWhole:
 		node.Tag = "!!int"
 	case k == isList && kindOf(f.typ.Elem()) == isText && !strings.HasPrefix(text, "["):
 		node = &yaml.Node{Kind: yaml.SequenceNode}

@@ -42,16 +42,16 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 		t.Error(diff)
 	}
 	c := l.Config
-	if c.Limits.Timeout != Duration(30*time.Second) || c.Limits.Result != 100<<10 || c.Limits.Running != 10 ||
-		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" || c.Telemetry.Sample != 1 ||
+	if c.Approvals.Timeout != Duration(2*time.Minute) || c.Limits.Result != 100<<10 ||
+		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" ||
 		len(c.Web.Methods) != 7 {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
 	if c.Policy.Allow != nil {
 		t.Error("an allow list that is not set must be absent, not empty")
 	}
-	if l.Path != "" || l.Source["limits.burst"] != "default" {
-		t.Errorf("path %q, source %q", l.Path, l.Source["limits.burst"])
+	if l.Path != "" || l.Source["limits.calls_per_minute"] != "default" {
+		t.Errorf("path %q, source %q", l.Path, l.Source["limits.calls_per_minute"])
 	}
 }
 
@@ -73,40 +73,36 @@ func TestProblems(t *testing.T) {
 	hash := strings.Repeat("a1", 32)
 	for _, test := range []struct{ name, text, want string }{
 		{"unknown section", "sever: {}", "1: sever: no such setting; did you mean server?"},
-		{"unknown name", "limits:\n  brst: 3", "2: limits.brst: no such setting; did you mean burst?"},
+		{"unknown name", "limits:\n  calls_per_minut: 3", "2: limits.calls_per_minut: no such setting; did you mean calls_per_minute?"},
 		{"name of another section", "telemetry:\n  tls_cert: x",
 			"2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
 		{"far from everything", "approvals:\n  qqqqqqqq: 1",
 			"2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
 		{"unknown name in a list", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], agnt: b}",
 			"3: connections.tokens[0].agnt: no such setting; did you mean agent?"},
-		{"set twice", "limits:\n  burst: 1\n  burst: 2", "3: limits.burst: set twice, first in line 2; keep one"},
+		{"set twice", "limits:\n  calls_per_minute: 1\n  calls_per_minute: 2", "3: limits.calls_per_minute: set twice, first in line 2; keep one"},
 		{"section twice", "limits: {}\nlimits: {}", "2: limits: set twice, first in line 1; keep one"},
-		{"text for a number", "limits:\n  burst: many",
-			"2: limits.burst: this is text; accepted: a whole number from 1 to 1000000"},
-		{"fraction", "limits:\n  burst: 1.5",
-			"2: limits.burst: this is a number; accepted: a whole number from 1 to 1000000"},
-		{"octal", "limits:\n  burst: 0o17",
-			`2: limits.burst: "0o17" is not a whole number; accepted: a whole number from 1 to 1000000`},
-		{"too small", "limits:\n  burst: 0",
-			"2: limits.burst: 0 is out of bounds; accepted: a whole number from 1 to 1000000"},
-		{"too large", "limits:\n  timeout: 2d",
-			"2: limits.timeout: 2d is out of bounds; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d"},
+		{"text for a number", "limits:\n  calls_per_minute: many",
+			"2: limits.calls_per_minute: this is text; accepted: a whole number from 1 to 1000000"},
+		{"fraction", "limits:\n  calls_per_minute: 1.5",
+			"2: limits.calls_per_minute: this is a number; accepted: a whole number from 1 to 1000000"},
+		{"octal", "limits:\n  calls_per_minute: 0o17",
+			`2: limits.calls_per_minute: "0o17" is not a whole number; accepted: a whole number from 1 to 1000000`},
+		{"too small", "limits:\n  calls_per_minute: 0",
+			"2: limits.calls_per_minute: 0 is out of bounds; accepted: a whole number from 1 to 1000000"},
+		{"too large", "approvals:\n  timeout: 2d",
+			"2: approvals.timeout: 2d is out of bounds; accepted: a duration such as 30s, 5m or 1d12h from 1s to 1d"},
 		{"negative", "limits:\n  result: -1",
 			`2: limits.result: "-1": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
 		{"decimal unit", "limits:\n  result: 5MB",
 			`2: limits.result: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
-		{"no unit", "limits:\n  timeout: 30",
-			`2: limits.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d`},
-		{"share above one", "telemetry:\n  sample: 1.5",
-			"2: telemetry.sample: 1.5 is out of bounds; accepted: a number from 0 to 1"},
-		{"not a number", "telemetry:\n  sample: .nan",
-			`2: telemetry.sample: ".nan" is not a number; accepted: a number from 0 to 1`},
+		{"no unit", "approvals:\n  timeout: 30",
+			`2: approvals.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1s to 1d`},
 		{"yes", "server:\n  sse: yes", "2: server.sse: this is text; accepted: true or false"},
 		{"unknown word", "telemetry:\n  log_level: wrn",
 			`2: telemetry.log_level: "wrn" is unknown (did you mean warn?); accepted: one of debug, info, warn, error`},
-		{"far word", "scrub:\n  hex: perhaps",
-			`2: scrub.hex: "perhaps" is unknown; accepted: one of lines, strict, off`},
+		{"far word", "approvals:\n  wait: perhaps",
+			`2: approvals.wait: "perhaps" is unknown; accepted: one of attended, always, never`},
 		{"word of the policy", "policy:\n  autonomy: fulll",
 			`2: policy.autonomy: "fulll" is unknown (did you mean full?); accepted: one of readonly, supervised, full`},
 		{"one for a list", "policy:\n  allow: read_file", "2: policy.allow: this is text; accepted: a list, each text"},
@@ -181,22 +177,22 @@ func TestProblems(t *testing.T) {
 			"2: connections.oauth.audience: set audience or server.public_url; without one, tokens meant for others would count here"},
 		{"issuer without scopes", "connections:\n  oauth: {issuer: https://a.example, audience: x}",
 			"2: connections.oauth.scopes: set scopes; without any, no token opens anything"},
-		{"tab", "limits:\n\tburst: 3", "2: a tab indents this line; YAML wants spaces"},
-		{"open bracket", "limits:\n  burst: [", "2: not YAML, here or below: did not find expected node content"},
+		{"tab", "limits:\n\tcalls_per_minute: 3", "2: a tab indents this line; YAML wants spaces"},
+		{"open bracket", "limits:\n  calls_per_minute: [", "2: not YAML, here or below: did not find expected node content"},
 		{"unknown anchor", "\nlimits: *x", `2: nothing above is marked with "&x"`},
 		{"not UTF-8", "server:\n  instructions: \xff", "2: not UTF-8; save the file in that encoding"},
 		{"escape", "server: {instructions: \"\\q\"}", "1: not YAML, here or below: found unknown escape character"},
 		{"two documents", "limits: {}\n---\nlimits: {}", "2: a second document begins here; remove the line with ---"},
-		{"tag", "limits:\n  burst: !big 3",
-			`2: limits.burst: this is a value tagged "!big"; accepted: a whole number from 1 to 1000000`},
-		{"merge", "limits: &l {burst: 3}\nresults:\n  <<: *l",
-			"3: results.<<: maps cannot be merged here; repeat the entries"},
+		{"tag", "limits:\n  calls_per_minute: !big 3",
+			`2: limits.calls_per_minute: this is a value tagged "!big"; accepted: a whole number from 1 to 1000000`},
+		{"merge", "limits: &l {calls_per_minute: 3}\naudit:\n  <<: *l",
+			"3: audit.<<: maps cannot be merged here; repeat the entries"},
 		{"bad alias", "server:\n  http: &p x\n  metrics: *p",
 			`2: server.http: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces` + "\n" +
 				`3: server.metrics: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"all at once", "limits:\n  burst: x\n  running: y\nserve: {}",
-			"2: limits.burst: this is text; accepted: a whole number from 1 to 1000000\n" +
-				"3: limits.running: this is text; accepted: a whole number from 1 to 10000\n4: serve: no such setting; did you mean server?"},
+		{"all at once", "limits:\n  calls_per_minute: x\n  repeat_stop: y\nserve: {}",
+			"2: limits.calls_per_minute: this is text; accepted: a whole number from 1 to 1000000\n" +
+				"3: limits.repeat_stop: this is text; accepted: a whole number from 0 to 1000\n4: serve: no such setting; did you mean server?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, test.text)
@@ -238,32 +234,32 @@ func TestPrecedence(t *testing.T) {
 		want int
 		by   string
 	}{
-		{setting{"", "", ""}, 200, "default"},
+		{setting{"", "", ""}, 1200, "default"},
 		{setting{"1", "", ""}, 1, "FILE:2"},
-		{setting{"1", "2", ""}, 2, "MCP_TOOLS_LIMITS_BURST"},
+		{setting{"1", "2", ""}, 2, "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE"},
 		{setting{"1", "2", "3"}, 3, "command line"},
 		{setting{"", "2", "3"}, 3, "command line"},
 		{setting{"", "", "3"}, 3, "command line"},
 		{setting{"1", "", "3"}, 3, "command line"},
-		{setting{"", "2", ""}, 2, "MCP_TOOLS_LIMITS_BURST"},
+		{setting{"", "2", ""}, 2, "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE"},
 	} {
 		text, overrides := "limits:\n", map[string]string{}
 		if test.from.file != "" {
-			text += "  burst: " + test.from.file
+			text += "  calls_per_minute: " + test.from.file
 		}
 		if test.from.flag != "" {
-			overrides["limits.burst"] = test.from.flag
+			overrides["limits.calls_per_minute"] = test.from.flag
 		}
 		path := write(t, text)
-		l, err := Load(LoadOptions{Path: path, Getenv: environment("MCP_TOOLS_LIMITS_BURST", test.from.env),
+		l, err := Load(LoadOptions{Path: path, Getenv: environment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", test.from.env),
 			Overrides: overrides})
 		if err != nil {
 			t.Errorf("%+v: %v", test.from, err)
 			continue
 		}
-		if by := strings.ReplaceAll(l.Source["limits.burst"], path, "FILE"); l.Config.Limits.Burst != test.want ||
+		if by := strings.ReplaceAll(l.Source["limits.calls_per_minute"], path, "FILE"); l.Config.Limits.CallsPerMinute != test.want ||
 			by != test.by {
-			t.Errorf("%+v: %d by %s, want %d by %s", test.from, l.Config.Limits.Burst, by, test.want, test.by)
+			t.Errorf("%+v: %d by %s, want %d by %s", test.from, l.Config.Limits.CallsPerMinute, by, test.want, test.by)
 		}
 	}
 }
@@ -278,7 +274,7 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 			"server:\n  tls_cert: here.pem\n  tls_key: ~/key.pem\nscrub:\n  values: ['file:s', 'env:X']\npolicy:\n  allow: [exec]\n"),
 		Getenv: environment("HOME", "/home/ann", "MCP_TOOLS_SSE", "1", "MCP_TOOLS_POLICY_ALLOW", "read_file, edit",
 			"MCP_TOOLS_POLICY_DENY", "[]",
-			"MCP_TOOLS_AUTONOMY", "readonly", "MCP_TOOLS_TELEMETRY_SAMPLE", "0.5", "MCP_TOOLS_APPROVALS_TIMEOUT",
+			"MCP_TOOLS_AUTONOMY", "readonly", "MCP_TOOLS_APPROVALS_TIMEOUT",
 			"1m30s",
 			"MCP_TOOLS_POLICY_AGENTS", "{ann: {deny: [exec]}}", "MCP_TOOLS_WORKSPACE", "sub"),
 		Overrides: map[string]string{"server.http": ":0", "server.sse": "false"},
@@ -290,13 +286,13 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 	c := l.Config
 	got := []any{c.Server.TLSCert, c.Server.TLSKey, c.Scrub.Values, []string(c.Policy.Allow), c.Policy.Deny != nil &&
 		len(c.Policy.Deny) == 0, string(c.Policy.Autonomy),
-		c.Telemetry.Sample, c.Approvals.Timeout, []string(
+		c.Approvals.Timeout, []string(
 			c.Policy.Agents["ann"].Deny,
 		), c.Connections.Stdio.Workspace, c.Server.HTTP, c.Server.SSE}
 	want := []any{filepath.Join(dir, "here.pem"), "/home/ann/key.pem", []Secret{
 		Secret("file:" + filepath.Join(dir, "s")), "env:X",
 	}, []string{"read_file", "edit"}, true, "readonly",
-		0.5, Duration(90 * time.Second), []string{"exec"}, filepath.Join(cwd, "sub"), ":0", false}
+		Duration(90 * time.Second), []string{"exec"}, filepath.Join(cwd, "sub"), ":0", false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -307,7 +303,7 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 
 func TestProblemsOutsideTheFile(t *testing.T) {
 	_, err := Load(LoadOptions{
-		Getenv: environment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_BURST", "x", "MCP_TOOLS_POLICY_AGENTS",
+		Getenv: environment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "x", "MCP_TOOLS_POLICY_AGENTS",
 			"{", "MCP_TOOLS_TELEMETRY_OTLP_HEADERS", "# none"),
 		Overrides: map[string]string{"policy.autonomy": "never", "nonsense": "1"},
 	})
@@ -316,7 +312,7 @@ func TestProblemsOutsideTheFile(t *testing.T) {
 	}
 	want := `MCP_TOOLS_SSE: server.sse: "perhaps" is neither; accepted: true or false
 MCP_TOOLS_POLICY_AGENTS: policy.agents: not YAML, here or below: did not find expected node content
-MCP_TOOLS_LIMITS_BURST: limits.burst: "x" is not a whole number; accepted: a whole number from 1 to 1000000
+MCP_TOOLS_LIMITS_CALLS_PER_MINUTE: limits.calls_per_minute: "x" is not a whole number; accepted: a whole number from 1 to 1000000
 MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; ` +
 		`accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME or file:PATH
 --autonomy: policy.autonomy: "never" is unknown; accepted: one of readonly, supervised, full
@@ -344,11 +340,11 @@ func TestTheUsualFileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := filepath.Join(dir, program, fileName)
-	if err := os.WriteFile(usual, []byte("limits: {burst: 7}"), 0o600); err != nil {
+	if err := os.WriteFile(usual, []byte("limits: {calls_per_minute: 7}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := Load(LoadOptions{Getenv: environment("XDG_CONFIG_HOME", dir)})
-	if err != nil || l.Path != usual || l.Config.Limits.Burst != 7 {
+	if err != nil || l.Path != usual || l.Config.Limits.CallsPerMinute != 7 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -409,8 +405,8 @@ func TestAliasesWork(t *testing.T) {
 func TestLocate(t *testing.T) {
 	l, err := Load(LoadOptions{
 		Path: write(t,
-			"policy:\n  allow:\n  - a\n  - b\n  agents:\n    ann:\n      deny:\n      - x\n    a.b c:\n      deny: [y]\nlimits:\n  burst: 3\n"),
-		Getenv: environment("MCP_TOOLS_LIMITS_BURST", "4"),
+			"policy:\n  allow:\n  - a\n  - b\n  agents:\n    ann:\n      deny:\n      - x\n    a.b c:\n      deny: [y]\nlimits:\n  calls_per_minute: 3\n"),
+		Getenv: environment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "4"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -423,7 +419,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s is at %s:%d, want line %d", path, source, line, want)
 		}
 	}
-	if source, line := l.Locate("limits.burst"); source != "MCP_TOOLS_LIMITS_BURST" || line != 0 {
-		t.Errorf("limits.burst is at %s:%d", source, line)
+	if source, line := l.Locate("limits.calls_per_minute"); source != "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE" || line != 0 {
+		t.Errorf("limits.calls_per_minute is at %s:%d", source, line)
 	}
 }

@@ -128,7 +128,7 @@ func (f field) summary() string {
 	switch kindOf(f.typ) {
 	case isBool, isSection:
 		return ""
-	case isWritten, isWhole, isNumber:
+	case isWritten, isWhole:
 		if span := strings.TrimPrefix(f.bounds(), " from "); span != "" {
 			return span
 		}

@@ -63,12 +63,12 @@ func TestExamineFindsAllMistakesAtOnce(t *testing.T) {
 		name, text string
 		want       []string // of each problem, the beginning
 	}{
-		{"elsewhere and in the rules", "limits: {burst: many}\npolicy: {allow: [datetim]}", []string{"1: limits.burst: ", "2: policy.allow[0]: "}},
+		{"elsewhere and in the rules", "limits: {calls_per_minute: many}\npolicy: {allow: [datetim]}", []string{"1: limits.calls_per_minute: ", "2: policy.allow[0]: "}},
 		{"two that do not go together", "server: {tls_cert: a.pem}\npolicy: {deny: [datetim]}", []string{"1: server.tls_cert: ", "2: policy.deny[0]: "}},
-		{"a profile of stdio", "limits: {burst: many}\nconnections: {stdio: {profile: codin}}", []string{"1: limits.burst: ", "2: connections.stdio.profile: "}},
+		{"a profile of stdio", "limits: {calls_per_minute: many}\nconnections: {stdio: {profile: codin}}", []string{"1: limits.calls_per_minute: ", "2: connections.stdio.profile: "}},
 		{"twice in the rules", "policy: {autonomi: full, deny: [datetim]}", []string{"1: policy.autonomi: ", "1: policy.deny[0]: "}},
 		{"only in the rules", "policy: {deny: [datetim]}", []string{"1: policy.deny[0]: "}},
-		{"only elsewhere, and a dead rule", "limits: {burst: many}\npolicy: {deny: ['group:media_gen']}", []string{"1: limits.burst: "}},
+		{"only elsewhere, and a dead rule", "limits: {calls_per_minute: many}\npolicy: {deny: ['group:media_gen']}", []string{"1: limits.calls_per_minute: "}},
 		{"no YAML", "policy: {deny: [datetim]\nlimits: [", []string{"1: not YAML"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -41,8 +41,6 @@ func fits(n *yaml.Node, k kind) bool {
 		return tag == "!!bool"
 	case isWhole:
 		return tag == "!!int"
-	case isNumber:
-		return tag == "!!int" || tag == "!!float"
 	case isWritten:
 		return tag == "!!str" || tag == "!!int" || tag == "!!timestamp"
 	default:
@@ -65,12 +63,6 @@ func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
 			return fmt.Sprintf("%q is not a whole number", brief(text))
 		}
 		v.SetInt(int64(n))
-	case isNumber:
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return fmt.Sprintf("%q is not a number", brief(text))
-		}
-		v.SetFloat(x)
 	case isWritten:
 		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 			return fmt.Sprintf("%q: %v", brief(text), err)
@@ -137,27 +129,19 @@ func within(v reflect.Value, f field) bool {
 	if f.min == "" && f.max == "" {
 		return true
 	}
-	x := amount(v)
-	return x >= bound(f, f.min, math.Inf(-1)) && x <= bound(f, f.max, math.Inf(1))
+	return v.Int() >= bound(f, f.min, math.MinInt64) && v.Int() <= bound(f, f.max, math.MaxInt64)
 }
 
 // bound returns a bound as a number. The tests read every declaration, so an invalid
 // bound is found there.
-func bound(f field, text string, none float64) float64 {
+func bound(f field, text string, none int64) int64 {
 	if text == "" {
 		return none
 	}
 	v := reflect.New(f.typ).Elem()
 	f.min, f.max = "", ""
 	if why := new(decoder).assign(text, v, f); why != "" {
-		return math.NaN()
+		return none
 	}
-	return amount(v)
-}
-
-func amount(v reflect.Value) float64 {
-	if v.CanInt() {
-		return float64(v.Int())
-	}
-	return v.Float()
+	return v.Int()
 }

@@ -16,8 +16,8 @@ type schema struct {
 	Enum          []string          `json:"enum,omitempty"`
 	MinLength     int               `json:"minLength,omitempty"`
 	Pattern       string            `json:"pattern,omitempty"`
-	Minimum       *float64          `json:"minimum,omitempty"`
-	Maximum       *float64          `json:"maximum,omitempty"`
+	Minimum       *int64            `json:"minimum,omitempty"`
+	Maximum       *int64            `json:"maximum,omitempty"`
 	Items         *schema           `json:"items,omitempty"`
 	MinItems      int               `json:"minItems,omitempty"`
 	Properties    map[string]schema `json:"properties,omitempty"`
@@ -71,9 +71,6 @@ func (f field) schema() schema {
 	case isWhole:
 		s.Type = "integer"
 		s.Minimum, s.Maximum = f.bound(f.min), f.bound(f.max)
-	case isNumber:
-		s.Type = "number"
-		s.Minimum, s.Maximum = f.bound(f.min), f.bound(f.max)
 	case isList:
 		item := f.item().schema()
 		s.Type, s.Items = "array", &item
@@ -100,7 +97,7 @@ func (f field) writtenSchema(s *schema) {
 	s.Type, s.MinLength, s.Pattern = "string", 1, whole(writtenForm(f.typ).pattern)
 	switch f.typ {
 	case reflect.TypeFor[Duration]():
-		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, new(float64), new(float64)
+		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, new(int64), new(int64)
 	case reflect.TypeFor[Size]():
 		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, f.bound(f.max), f.bound(f.min)
 	}
@@ -120,7 +117,7 @@ func (f field) textPattern() string {
 
 func whole(pattern string) string { return "^(?:" + pattern + ")$" }
 
-func (f field) bound(text string) *float64 {
+func (f field) bound(text string) *int64 {
 	if text == "" {
 		return nil
 	}
@@ -137,8 +134,8 @@ func (f field) presetJSON() any {
 		return commas(f.preset)
 	case k == isBool:
 		return f.preset == "true"
-	case k == isWhole, k == isNumber:
-		x, err := strconv.ParseFloat(f.preset, 64)
+	case k == isWhole:
+		x, err := strconv.Atoi(f.preset)
 		if err != nil {
 			return nil
 		}

@@ -88,27 +88,27 @@ func TestEditorsAndLoadAgree(t *testing.T) {
 		{"server:\nlimits: {}", true, false},
 		{"server: {http: ''}", true, false},
 		{"server: {http: '[::1]:80', sse: true, public_url: 'https://a.example/mcp', allowed_hosts: ['a.example:1'], allowed_origins: ['vscode-webview://abc']}", true, false},
-		{"server: {grace: 1m30s}", true, false},
-		{"results: {bytes: 1GiB}\nlimits: {result: 65536}", true, false},
+		{"approvals: {timeout: 1m30s}", true, false},
+		{"audit: {max_bytes: 1GiB}\nlimits: {result: 65536}", true, false},
 		{"connections: {tokens: [{name: a, hash: " + hash + ", profiles: ['*'], expires: 2027-01-31}]}", true, false},
 		{"connections: {oauth: {issuer: 'https://a.example', audience: x, scopes: {'a:b': [c]}}}", true, false},
 		{"connections: {stdio: {profile: coding, workspace: sub/dir}}", true, false},
 		{"policy: {autonomy: full, allow: [], profiles: {a: {extends: coding, deny: [exec]}}, groups: {-100: {allow: [exec]}}}", true, false},
 		{"policy: {agents: {a: {by_provider: {b: {allow: [c]}}}}, subagents: {deny: []}}", true, false},
-		{"scrub: {hex: off, values: ['env:A', 'file:/b'], rules: [{name: a, pattern: b}], allow: ['re:^a$']}", true, false},
-		{"telemetry: {sample: 0.25, otlp_endpoint: 'http://127.0.0.1:4318', otlp_headers: {Authorization: 'env:A'}}", true, false},
+		{"scrub: {values: ['env:A', 'file:/b'], rules: [{name: a, pattern: b}], allow: ['re:^a$']}", true, false},
+		{"telemetry: {otlp_endpoint: 'http://127.0.0.1:4318', otlp_headers: {Authorization: 'env:A'}}", true, false},
 		{"audit: {max_age: 30d, max_bytes: 10GiB}", true, false},
 
 		{"sever: {}", false, false},
-		{"limits: {brst: 1}", false, false},
+		{"limits: {calls_per_minut: 1}", false, false},
 		{"limits: []", false, false},
-		{"limits: {burst: '1'}", false, false},
-		{"limits: {burst: 0}", false, false},
-		{"limits: {burst: 1.5}", false, false},
-		{"limits: {timeout: 30}", false, false},
-		{"limits: {timeout: ''}", false, false},
-		{"limits: {timeout: 30 s}", false, false},
-		{"limits: {timeout: 2d}", false, onlyLoad},
+		{"limits: {calls_per_minute: '1'}", false, false},
+		{"limits: {calls_per_minute: 0}", false, false},
+		{"limits: {calls_per_minute: 1.5}", false, false},
+		{"approvals: {timeout: 30}", false, false},
+		{"approvals: {timeout: ''}", false, false},
+		{"approvals: {timeout: 30 s}", false, false},
+		{"approvals: {timeout: 2d}", false, onlyLoad},
 		{"limits: {result: 5MB}", false, false},
 		{"limits: {result: 1}", false, false},
 		{"limits: {result: 1B}", false, onlyLoad},
@@ -181,11 +181,11 @@ func TestTheExampleLoads(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add(example)
 	f.Add("policy: &p\n  agents: {a: *p}\n<<: *p\n")
-	f.Add("limits: {timeout: 9999999999h, burst: !!binary aGk=, result: 1e3}\n---\n")
+	f.Add("approvals: {timeout: 9999999999h, calls_per_minute: !!binary aGk=, result: 1e3}\n---\n")
 	f.Add("connections:\n  tokens:\n  - {name: \"\\u0000\", hash: ~, profiles: [[]]}\n")
 	f.Add("? [a]\n: &x {? b : *x}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		l := &Loaded{Config: Default(), Path: "config.yaml", Source: map[string]string{"limits.burst": byDefault}}
+		l := &Loaded{Config: Default(), Path: "config.yaml", Source: map[string]string{"limits.calls_per_minute": byDefault}}
 		l.options.Getenv = environment()
 		problems := l.take([]byte(text))
 		for _, p := range append(problems, l.check()...) {
@@ -198,8 +198,7 @@ func FuzzLoad(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		if c := l.Config; c.Limits.Burst < 1 || c.Limits.Timeout < 1 || c.Results.Bytes < 10<<20 ||
-			c.Telemetry.Sample > 1 {
+		if c := l.Config; c.Limits.CallsPerMinute < 1 || c.Approvals.Timeout < 1 || c.Limits.Result > 10<<20 {
 			t.Errorf("values out of bounds: %+v", c)
 		}
 	})

@@ -7,9 +7,7 @@ type Workspace struct {
 	Deny         []string        `yaml:"deny" form:"glob"`
 	Protect      []string        `yaml:"protect" form:"glob"`
 	HardLinks    string          `yaml:"hard_links" default:"inside" enum:"inside,allow"`
-	HistoryAge   Duration        `yaml:"history_age" default:"30d" min:"1h" max:"3650d"`
 	HistoryBytes Size            `yaml:"history_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
-	Index        string          `yaml:"index" default:"auto" enum:"auto,off"`
 }
 
 // A WorkspaceRoot is a directory beside the workspace.
@@ -29,19 +27,10 @@ type Agent struct {
 
 // Limits has the limits of one session and of the whole process.
 type Limits struct {
-	CallsPerMinute int      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
-	Burst          int      `yaml:"burst" default:"200" min:"1" max:"1000000"`
-	Running        int      `yaml:"running" default:"10" min:"1" max:"10000"`
-	TotalRunning   int      `yaml:"total_running" default:"64" min:"1" max:"10000"`
-	Timeout        Duration `yaml:"timeout" default:"30s" min:"1ms" max:"1d"`
-	Result         Size     `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
-	RepeatWarn     int      `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
-	RepeatStop     int      `yaml:"repeat_stop" default:"10" min:"0" max:"1000"`
-}
-
-// Results has the limits of results that are kept for read_result.
-type Results struct {
-	Bytes Size `yaml:"bytes" default:"256MiB" min:"10MiB" max:"1TiB"`
+	CallsPerMinute int  `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
+	Result         Size `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
+	RepeatWarn     int  `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
+	RepeatStop     int  `yaml:"repeat_stop" default:"10" min:"0" max:"1000"`
 }
 
 // Audit has the settings of the audit log.
@@ -53,8 +42,6 @@ type Audit struct {
 
 // Scrub has the settings of what is masked in everything that leaves the server.
 type Scrub struct {
-	Hex             string      `yaml:"hex" restart:"true" default:"lines" enum:"lines,strict,off"`
-	Kinds           bool        `yaml:"kinds" restart:"true" default:"false"`
 	Allow           []string    `yaml:"allow" restart:"true" form:"exception"`
 	Values          []Secret    `yaml:"values" form:"secret"`
 	Rules           []ScrubRule `yaml:"rules" restart:"true"`
@@ -85,7 +72,6 @@ type Telemetry struct {
 	LogFormat    string            `yaml:"log_format" default:"text" enum:"text,json" flag:"log-format" restart:"true"`
 	OTLPEndpoint string            `yaml:"otlp_endpoint" form:"url" restart:"true"`
 	OTLPHeaders  map[string]Secret `yaml:"otlp_headers" keys:"header" form:"secret" restart:"true"`
-	Sample       float64           `yaml:"sample" default:"1" min:"0" max:"1" restart:"true"`
 }
 
 // Skills has the directories of skills, in addition to those of the workspace and
@@ -96,16 +82,13 @@ type Skills struct {
 
 // Memory has the settings of memories and of the search in them.
 type Memory struct {
-	MaxDocuments int        `yaml:"max_documents" default:"100000" min:"1" max:"100000000"`
-	MaxBytes     Size       `yaml:"max_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
-	Embeddings   Embeddings `yaml:"embeddings"`
+	Embeddings Embeddings `yaml:"embeddings"`
 }
 
 // Embeddings has the endpoint that computes vectors of texts. Without a URL there is
 // none.
 type Embeddings struct {
-	URL        string `yaml:"url" form:"url"`
-	Model      string `yaml:"model" form:"label"`
-	Key        Secret `yaml:"key" form:"secret"`
-	Dimensions int    `yaml:"dimensions" default:"0" min:"0" max:"16384"`
+	URL   string `yaml:"url" form:"url"`
+	Model string `yaml:"model" form:"label"`
+	Key   Secret `yaml:"key" form:"secret"`
 }

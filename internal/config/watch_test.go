@@ -96,17 +96,17 @@ func (b *bench) nudge() {
 
 func TestAChangeIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "limits: {burst: 1}")
-		put(t, b.path, "limits: {burst: 2}")
+		b := newBench(t, "limits: {calls_per_minute: 1}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		b.nudge()
-		if len(b.applied) != 1 || b.applied[0].Limits.Burst != 2 {
+		if len(b.applied) != 1 || b.applied[0].Limits.CallsPerMinute != 2 {
 			t.Fatalf("applied %+v", b.applied)
 		}
-		if log := b.log.take(); !strings.Contains(log, "changed=[limits.burst]") {
+		if log := b.log.take(); !strings.Contains(log, "changed=[limits.calls_per_minute]") {
 			t.Errorf("the log says %s", log)
 		}
 		b.nudge() // a neighbour
-		put(t, b.path, "limits: {burst: 2}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		b.nudge() // the same again
 		if len(b.reports) != 1 {
 			t.Errorf("%d reloads without a change", len(b.reports)-1)
@@ -116,8 +116,8 @@ func TestAChangeIsApplied(t *testing.T) {
 
 func TestAStormIsOneReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "limits: {burst: 1}")
-		put(t, b.path, "limits: {burst: 2}")
+		b := newBench(t, "limits: {calls_per_minute: 1}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		for range 50 {
 			b.nudges <- struct{}{}
 			time.Sleep(quiet / 10)
@@ -132,8 +132,8 @@ func TestAStormIsOneReload(t *testing.T) {
 
 func TestAStormThatNeverEndsDoesNotHideAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "limits: {burst: 1}")
-		put(t, b.path, "limits: {burst: 2}")
+		b := newBench(t, "limits: {calls_per_minute: 1}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		for start := time.Now(); time.Since(start) < most+quiet; time.Sleep(quiet / 2) {
 			b.nudges <- struct{}{}
 		}
@@ -146,7 +146,7 @@ func TestAStormThatNeverEndsDoesNotHideAChange(t *testing.T) {
 
 func TestAskingReadsTheFileAnyhow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "limits: {burst: 1}")
+		b := newBench(t, "limits: {calls_per_minute: 1}")
 		b.again <- struct{}{}
 		b.nudges <- struct{}{}
 		b.again <- struct{}{} // in the middle of waiting for calm
@@ -155,7 +155,7 @@ func TestAskingReadsTheFileAnyhow(t *testing.T) {
 			t.Errorf("%d reloads", len(b.applied))
 		}
 		close(b.again)
-		put(t, b.path, "limits: {burst: 2}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		b.nudge()
 		if len(b.applied) != 3 {
 			t.Error("nothing happens after that")
@@ -194,17 +194,17 @@ func TestABadFileChangesNothing(t *testing.T) {
 
 func TestRefusedSettingsAreNotInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "limits: {burst: 1}")
+		b := newBench(t, "limits: {calls_per_minute: 1}")
 		b.refuse = errors.New("no such profile")
-		put(t, b.path, "limits: {burst: 2}")
+		put(t, b.path, "limits: {calls_per_minute: 2}")
 		b.nudge()
 		b.refuse = nil
-		put(t, b.path, "limits: {burst: 2, running: 3}")
+		put(t, b.path, "limits: {calls_per_minute: 2, repeat_stop: 5}")
 		b.nudge()
 		if len(b.reports) != 2 || b.reports[0] == nil || b.reports[1] != nil {
 			t.Fatalf("reported %v", b.reports)
 		}
-		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.burst limits.running]"`) {
+		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.calls_per_minute limits.repeat_stop]"`) {
 			t.Errorf("the log says %s", log)
 		}
 	})
@@ -212,20 +212,20 @@ func TestRefusedSettingsAreNotInForce(t *testing.T) {
 
 func TestWhatNeedsARestartWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "server: {grace: 1s}\nlimits: {burst: 1}")
-		put(t, b.path, "server: {grace: 2s}\nlimits: {burst: 2}")
+		b := newBench(t, "audit: {max_age: 1d}\nlimits: {calls_per_minute: 1}")
+		put(t, b.path, "audit: {max_age: 2d}\nlimits: {calls_per_minute: 2}")
 		b.nudge()
-		put(t, b.path, "server: {grace: 2s}\nlimits: {burst: 3}")
+		put(t, b.path, "audit: {max_age: 2d}\nlimits: {calls_per_minute: 3}")
 		b.nudge()
 		if len(b.applied) != 2 {
 			t.Fatalf("applied %+v", b.applied)
 		}
 		for i, c := range b.applied {
-			if c.Server.Grace != Duration(time.Second) || c.Limits.Burst != i+2 {
-				t.Errorf("applied grace %v, burst %d", c.Server.Grace, c.Limits.Burst)
+			if c.Audit.MaxAge != Duration(24*time.Hour) || c.Limits.CallsPerMinute != i+2 {
+				t.Errorf("applied max_age %v, rate %d", c.Audit.MaxAge, c.Limits.CallsPerMinute)
 			}
 		}
-		if log := b.log.take(); strings.Count(log, "settings=[server.grace]") != 2 {
+		if log := b.log.take(); strings.Count(log, "settings=[audit.max_age]") != 2 {
 			t.Errorf("the log says %s", log)
 		}
 	})
@@ -234,9 +234,9 @@ func TestWhatNeedsARestartWaits(t *testing.T) {
 func TestDiff(t *testing.T) {
 	before, after := Default(), Default()
 	after.Policy.Allow = []string{}
-	after.Limits.Burst++
+	after.Limits.CallsPerMinute++
 	after.Connections.Stdio.Profile = "coding"
-	want := []string{"connections.stdio.profile", "policy.allow", "limits.burst"}
+	want := []string{"connections.stdio.profile", "policy.allow", "limits.calls_per_minute"}
 	if diff := cmp.Diff(want, Diff(before, after)); diff != "" {
 		t.Error(diff)
 	}
@@ -249,7 +249,7 @@ func TestDiff(t *testing.T) {
 func watching(t *testing.T, running *Loaded) <-chan int {
 	bursts := make(chan int, 100)
 	w := Watcher{
-		Apply: func(l *Loaded) error { bursts <- l.Config.Limits.Burst; return nil },
+		Apply: func(l *Loaded) error { bursts <- l.Config.Limits.CallsPerMinute; return nil },
 		Log:   slog.New(slog.DiscardHandler),
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -275,18 +275,18 @@ func await(t *testing.T, bursts <-chan int, want int) {
 }
 
 func TestWatchSeesHowFilesAreWritten(t *testing.T) {
-	path := write(t, "limits: {burst: 1}")
+	path := write(t, "limits: {calls_per_minute: 1}")
 	bursts := watching(t, mustLoad(t, path))
-	put(t, path, "limits: {burst: 2}") // renamed over
+	put(t, path, "limits: {calls_per_minute: 2}") // renamed over
 	await(t, bursts, 2)
-	if err := os.WriteFile(path, []byte("limits: {burst: 3}"), 0o600); err != nil { // in place
+	if err := os.WriteFile(path, []byte("limits: {calls_per_minute: 3}"), 0o600); err != nil { // in place
 		t.Fatal(err)
 	}
 	await(t, bursts, 3)
 	if err := os.Rename(path, path+"~"); err != nil { // moved away and written again
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("limits: {burst: 4}"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("limits: {calls_per_minute: 4}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	await(t, bursts, 4)
@@ -305,26 +305,26 @@ func TestWatchSeesLinksSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	version("..1", "limits: {burst: 1}")
+	version("..1", "limits: {calls_per_minute: 1}")
 	path := filepath.Join(dir, "config.yaml")
 	if err := os.Symlink(filepath.Join("..data", "config.yaml"), path); err != nil {
 		t.Fatal(err)
 	}
 	bursts := watching(t, mustLoad(t, path))
-	version("..2", "limits: {burst: 2}")
+	version("..2", "limits: {calls_per_minute: 2}")
 	await(t, bursts, 2)
-	version("..3", "limits: {burst: 3}")
+	version("..3", "limits: {calls_per_minute: 3}")
 	await(t, bursts, 3)
 }
 
 func TestWatchFollowsALinkElsewhere(t *testing.T) {
-	target := write(t, "limits: {burst: 1}")
+	target := write(t, "limits: {calls_per_minute: 1}")
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
 	bursts := watching(t, mustLoad(t, path))
-	put(t, target, "limits: {burst: 2}")
+	put(t, target, "limits: {calls_per_minute: 2}")
 	await(t, bursts, 2)
 }
 
@@ -338,18 +338,18 @@ func TestWatchSeesTheUsualFileAppear(t *testing.T) {
 		t.Fatal(err)
 	}
 	bursts := watching(t, l)
-	put(t, filepath.Join(dir, program, fileName), "limits: {burst: 5}")
+	put(t, filepath.Join(dir, program, fileName), "limits: {calls_per_minute: 5}")
 	await(t, bursts, 5)
 }
 
 func TestAReloadStorm(t *testing.T) {
-	path := write(t, "limits: {burst: 1}")
+	path := write(t, "limits: {calls_per_minute: 1}")
 	bursts := watching(t, mustLoad(t, path))
 	for range 300 {
-		put(t, path, "limits: {burst: 2}")
+		put(t, path, "limits: {calls_per_minute: 2}")
 		put(t, path, "limits: [")
 	}
-	put(t, path, "limits: {burst: 9}")
+	put(t, path, "limits: {calls_per_minute: 9}")
 	await(t, bursts, 9)
 }
 

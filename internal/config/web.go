@@ -5,7 +5,6 @@ type Web struct {
 	Allow       []string        `yaml:"allow" form:"hosts"`
 	Deny        []string        `yaml:"deny" form:"hosts"`
 	Private     []string        `yaml:"private" form:"hostport"`
-	Benchmark   bool            `yaml:"benchmark_addresses" default:"false"`
 	Methods     []string        `yaml:"methods" default:"*" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE"`
 	Profiles    []WebProfile    `yaml:"profiles"`
 	Proxy       string          `yaml:"proxy" restart:"true" form:"proxy"`
@@ -27,29 +26,9 @@ type WebProfile struct {
 
 // WebSearch has the search engines.
 type WebSearch struct {
-	Engines []string       `yaml:"engines" form:"name"`
-	Brave   Secret         `yaml:"brave" form:"secret"`
-	Tavily  Secret         `yaml:"tavily" form:"secret"`
-	Exa     Secret         `yaml:"exa" form:"secret"`
-	Jina    Secret         `yaml:"jina" form:"secret"`
-	SearXNG string         `yaml:"searxng" form:"url"`
-	Custom  []SearchEngine `yaml:"custom"`
-}
-
-// A SearchEngine is an engine that answers in JSON. Its URL and body may contain
-// {query}, {count}, {language}, {country} and {freshness}.
-type SearchEngine struct {
-	Name      string            `yaml:"name" form:"name" required:"true"`
-	URL       string            `yaml:"url" form:"url" required:"true"`
-	Body      string            `yaml:"body"`
-	Headers   map[string]string `yaml:"headers" keys:"header" form:"label"`
-	Key       Secret            `yaml:"key" form:"secret"`
-	KeyHeader string            `yaml:"key_header" form:"header"`
-	Results   string            `yaml:"results" form:"label" required:"true"`
-	Title     string            `yaml:"title" form:"label"`
-	Link      string            `yaml:"link" form:"label"`
-	Snippet   string            `yaml:"snippet" form:"label"`
-	Date      string            `yaml:"date" form:"label"`
+	Engines []string          `yaml:"engines" form:"name"`
+	Keys    map[string]Secret `yaml:"keys" keys:"name" form:"secret"`
+	SearXNG string            `yaml:"searxng" form:"url"`
 }
 
 // A WebCredential is sent with requests to certain hosts.
@@ -69,6 +48,5 @@ type WebCredential struct {
 // Browser has the settings of the browser.
 type Browser struct {
 	Path     string `yaml:"path" form:"path"`
-	Sessions int    `yaml:"sessions" default:"8" min:"0" max:"1000"`
 	Insecure bool   `yaml:"without_sandbox" default:"false"`
 }

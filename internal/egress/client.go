@@ -197,7 +197,7 @@ func (c *Client) pool(ctx context.Context) (*pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the rules of profile %q: %w", profile, err)
 	}
-	key := fmt.Sprintf("%q %q %q %t %d", rules.Allow, rules.Deny, rules.AllowPrivate, rules.Benchmark, rules.Own)
+	key := fmt.Sprintf("%q %q %q %d", rules.Allow, rules.Deny, rules.AllowPrivate, rules.Own)
 	p := c.pools[key]
 	if p == nil {
 		if p, err = c.newPool(rules); err != nil {

@@ -33,9 +33,6 @@ type Rules struct {
 	// AllowPrivate lists host:port, exactly as requested, that may have a private
 	// address. They need not be in Allow.
 	AllowPrivate []string
-	// Benchmark also allows 198.18.0.0/15, which some transparent proxies use as the
-	// addresses of all hosts.
-	Benchmark bool
 	// Own are ports on which this program listens. They are not reached at any address
 	// of this machine, even if AllowPrivate lists them.
 	Own []uint16
@@ -45,7 +42,6 @@ type Rules struct {
 type rules struct {
 	allow, deny []pattern
 	private     []Target
-	benchmark   bool
 	own         []uint16
 }
 
@@ -84,7 +80,7 @@ func parsePatterns(list []string) (all []pattern, err error) {
 }
 
 func (r Rules) parse() (*rules, error) {
-	out := &rules{benchmark: r.Benchmark, own: r.Own}
+	out := &rules{own: r.Own}
 	var err error
 	if out.allow, err = parsePatterns(r.Allow); err != nil {
 		return nil, fmt.Errorf("allow: %w", err)
@@ -127,7 +123,7 @@ func (r *rules) checkAddress(t Target, a netip.Addr) error {
 	if matchesAny(r.deny, Target{Host: a.String(), Port: t.Port}) {
 		return deniedError(t.String())
 	}
-	allowed := isPublic(a, r.benchmark) && !isLocal(a)
+	allowed := isPublic(a) && !isLocal(a)
 	if r.isPrivate(t) {
 		allowed = !isForbidden(a) && !(slices.Contains(r.own, t.Port) && (a.IsLoopback() || isLocal(a)))
 	}
@@ -175,9 +171,8 @@ func (h Hosts) Has(t Target) bool { return matchesAny(h.patterns, t) }
 func reservedIPv4() []netip.Prefix {
 	return parsePrefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24",
-		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
-		"240.0.0.0/4",
-		"168.63.129.16/32")
+		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+		"224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32")
 }
 
 // reservedIPv6 returns the prefixes of 2000::/3 that are tunnels or not routed. Nothing
@@ -206,12 +201,10 @@ func containedIn(a netip.Addr, all []netip.Prefix) bool {
 
 // isPublic reports whether an address is that of a host on the internet. IPv4 addresses
 // in IPv6 notation, such as ::ffff:10.0.0.1, are not.
-func isPublic(a netip.Addr, benchmark bool) bool {
+func isPublic(a netip.Addr) bool {
 	switch {
 	case !a.IsValid() || a.Zone() != "" || a.Is4In6():
 		return false
-	case a.Is4() && netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15).Contains(a):
-		return benchmark
 	case a.Is4():
 		return !containedIn(a, reservedIPv4())
 	}

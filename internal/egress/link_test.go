@@ -63,7 +63,7 @@ func checkLink(t *testing.T, text string, l link) {
 	if len(s) <= maxURL && (err != nil || again.String() != s || again.target != l.target) {
 		t.Errorf("%q: %q, then %q, %v", text, s, again, err)
 	}
-	if (&rules{}).checkLink(l) == nil && l.target.Addr.IsValid() && !isPublic(l.target.Addr, false) {
+	if (&rules{}).checkLink(l) == nil && l.target.Addr.IsValid() && !isPublic(l.target.Addr) {
 		t.Errorf("%q: %v may be asked", text, l.target)
 	}
 }

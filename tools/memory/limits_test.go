@@ -53,9 +53,9 @@ func TestLimitsOfAnOwner(t *testing.T) {
 			_, _, err := rows.Put(ctx, memory.Change{Owner: o, Path: path, Text: text})
 			return err
 		}
-		refused := func(err error, setting string) {
+		refused := func(err error, limit string) {
 			t.Helper()
-			if e := tool.AsError(err); err == nil || e.Kind != tool.TooLarge || !strings.Contains(e.Next, setting) ||
+			if e := tool.AsError(err); err == nil || e.Kind != tool.TooLarge || !strings.Contains(e.What, limit) ||
 				!strings.Contains(e.Next, "memory_forget") {
 				t.Errorf("too much: %v", err)
 			}
@@ -65,8 +65,8 @@ func TestLimitsOfAnOwner(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refused(store(ada, "memory/more.md", "x"), "memory.max_documents")
-		refused(store(ada, "memory/1.md", strings.Repeat("ä", 31)), "memory.max_bytes")
+		refused(store(ada, "memory/more.md", "x"), "more than 5 memories")
+		refused(store(ada, "memory/1.md", strings.Repeat("ä", 31)), "more than 100 bytes")
 		if err := store(ada, "memory/1.md", strings.Repeat("ä", 30)); err != nil {
 			t.Errorf("exactly as much as there may be: %v", err)
 		}
@@ -83,7 +83,7 @@ func TestLimitsOfAnOwner(t *testing.T) {
 			t.Errorf("after one was forgotten: %v", err)
 		}
 		_, _, err := rows.Undo(ctx, ada, "memory/2.md", memory.Author{})
-		refused(err, "memory.max_documents")
+		refused(err, "more than 5 memories")
 		counted(t, s, ada)
 		counted(t, s, bob)
 	})

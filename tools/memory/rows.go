@@ -239,14 +239,12 @@ func (r *Rows) count(t *store.Tx, o tool.Owner, documents, bytes int64) error {
 	if err != nil {
 		return err
 	}
-	const next = "remove old memories with memory_forget or store new ones with expires; the operator can raise memory."
+	const next = "remove old memories with memory_forget or store new ones with expires"
 	switch l := r.limits; {
 	case documents > 0 && l.Documents > 0 && now.Documents > l.Documents:
-		return tool.Errorf(tool.TooLarge, "this would be more than %d memories", l.Documents).Try(next +
-			"max_documents")
+		return tool.Errorf(tool.TooLarge, "this would be more than %d memories", l.Documents).Try(next)
 	case bytes > 0 && l.Bytes > 0 && now.Bytes > l.Bytes:
-		return tool.Errorf(tool.TooLarge, "all memories together would have more than %s", size(l.Bytes)).Try(next +
-			"max_bytes")
+		return tool.Errorf(tool.TooLarge, "all memories together would have more than %s", size(l.Bytes)).Try(next)
 	}
 	return nil
 }

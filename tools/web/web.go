@@ -31,9 +31,7 @@ type Options struct {
 	Secrets  Secrets
 	Files    Files
 	Browser  Browser
-	// NoBrowser removes the browser from the list of tools.
-	NoBrowser bool
-	Spool     cache.Spool
+	Spool    cache.Spool
 	// Mask removes secrets from a text. Results are masked later as well, but text that
 	// is cut has to be masked before, when secrets are complete. nil removes nothing.
 	Mask func(string) string
@@ -68,13 +66,10 @@ type Secrets interface {
 // Tools returns the tools of the group.
 func Tools(o Options) []tool.Tool {
 	f := newFetcher(o)
-	all := []tool.Tool{
+	return []tool.Tool{
 		tool.New(webFetch{f}),
 		tool.New(webSearch{o.Searcher, o.Marks}),
 		tool.Prepared(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
+		tool.Prepared(browserTool{o.Browser, o.Marks}),
 	}
-	if o.NoBrowser {
-		return all
-	}
-	return append(all, tool.Prepared(browserTool{o.Browser, o.Marks}))
 }

@@ -63,7 +63,7 @@ func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 	for _, r := range c.Rules {
 		rules = append(rules, scrub.Rule{Name: r.Name, Pattern: r.Pattern})
 	}
-	s, err := scrub.New(scrub.Options{Hex: scrub.Hex(c.Hex), Kinds: c.Kinds, Allow: c.Allow, Extra: rules})
+	s, err := scrub.New(scrub.Options{Allow: c.Allow, Extra: rules})
 	if err != nil {
 		return nil, err
 	}

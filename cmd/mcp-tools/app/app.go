@@ -171,7 +171,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	}
 	a.calls, err = telemetry.New(telemetry.Config{
 		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
-		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: t.Sample},
+		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: 1},
 	})
 	if err != nil {
 		return err
@@ -202,9 +202,9 @@ func (a *App) openAudit(context.Context) (err error) {
 
 // openResults opens the store of results that were too long for the model.
 func (a *App) openResults(context.Context) (err error) {
-	c := a.loaded.Config.Results
 	a.results, err = results.Open(a.data, results.Limits{
-		Count: maxResults, Bytes: int64(c.Bytes), Age: resultAge, ItemBytes: int64(c.Bytes), // the server cuts before
+		Count: maxResults, Bytes: maxResultsBytes, Age: resultAge,
+		ItemBytes: maxResultsBytes, // the server cuts before
 	})
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
@@ -251,9 +251,9 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 		ApprovalWait: approvalWait(c.Approvals.Wait),
 		AuditArgs:    c.Audit.Arguments == "shape",
 		Limits: server.Limits{
-			PerMinute: l.CallsPerMinute, Burst: l.Burst,
-			Running: l.Running, Queued: maxQueued, TotalRunning: l.TotalRunning,
-			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: maxResult,
+			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst),
+			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal,
+			Timeout: callTimeout, Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),
 			RepeatWarn: l.RepeatWarn, RepeatStop: l.RepeatStop,
 		},

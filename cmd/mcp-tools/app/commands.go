@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -79,17 +78,10 @@ func (a *App) openCommands(context.Context) error {
 		Directories: a.files.Layout, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
-			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: maxFileSize,
+			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
 		},
-		Limit: commands.Limit{
-			Host: time.Duration(c.Exec.Timeout), Most: time.Duration(c.Exec.MaxTimeout),
-			Sandbox: min(commandTimeout, time.Duration(c.Exec.MaxTimeout)),
-		},
-		Scope: commands.Scope(c.Sandbox.Scope), Idle: sandboxIdle, Age: sandboxAge,
-		Background: commands.Background{
-			Count: maxBackground, Age: finishedAge, Output: maxOutput,
-		},
+		Limit: commands.Limit{Most: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})
 	if err != nil {
 		return err
@@ -130,26 +122,21 @@ func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launc
 	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
 }
 
+// SandboxPolicy returns where the commands of a profile run, and what must be isolated.
 func SandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy {
-	p := commands.Policy{Mode: commands.Mode(c.Mode), Network: c.Network, Require: promises(c.Require)}
+	p := commands.Policy{Mode: commands.Mode(c.Mode), Network: c.Network}
 	if own.Mode != "" {
 		p.Mode = commands.Mode(own.Mode)
 	}
 	if own.Network != "" {
 		p.Network = own.Network == "on"
 	}
-	if own.Require != nil || p.Mode == commands.Host { // the host cannot isolate anything
-		p.Require = promises(own.Require)
+	if p.Mode != commands.Host { // the host cannot isolate anything
+		for _, name := range c.Require {
+			p.Require = append(p.Require, sandbox.Promise(name))
+		}
 	}
 	return p
-}
-
-func promises(names []string) []sandbox.Promise {
-	var all []sandbox.Promise
-	for _, name := range names {
-		all = append(all, sandbox.Promise(name))
-	}
-	return all
 }
 
 // environ returns the variables of the settings for every command.
@@ -194,7 +181,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
-		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: time.Duration(c.MaxTimeout),
+		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: maxCommandTime,
 		Rules: func() judge.Rules { return a.rules.load().commands },
 		Scrub: func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
 		Programs: cli.Options{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
@@ -22,7 +21,8 @@ func (a *App) openFiles(context.Context) error {
 		HardLinks: workspace.HardLinks(c.HardLinks),
 		Deny:      append(workspace.DefaultDeny(), c.Deny...),
 		Protect:   append(workspace.DefaultProtect(), c.Protect...),
-		History:   history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: a.log,
+		History:   history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}, IndexMemory: maxIndexMemory,
+		Log: a.log,
 	}
 	if dir := a.loaded.Config.Vault.Dir; dir != "" { // otherwise it is in the data directory, which is hidden
 		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
@@ -30,9 +30,7 @@ func (a *App) openFiles(context.Context) error {
 	for _, r := range c.Roots {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})
 	}
-	if c.Index == "auto" {
-		o.IndexMemory = maxIndexMemory
-	}
+
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute()}

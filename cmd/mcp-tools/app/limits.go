@@ -9,22 +9,30 @@ const (
 	sessionIdle       = 30 * time.Minute
 	readHeaderTimeout = 10 * time.Second
 
-	maxQueued = 100      // calls of one session that wait
-	maxResult = 10 << 20 // bytes of one result that is kept
+	grace     = 10 * time.Second // for running calls when the server stops
+	perBurst  = 6                // a burst is at most this part of the calls of a minute
+	maxCalls  = 10               // calls of one session that run at the same time
+	maxTotal  = 64               // calls of all sessions that run at the same time
+	maxQueued = 100              // calls of one session that wait
+	maxResult = 10 << 20         // bytes of one result that is kept
 
-	maxResults = 500 // results kept
-	resultAge  = 24 * time.Hour
+	callTimeout = 30 * time.Second // of a call whose tool has no limit of its own
+
+	maxResults      = 500       // results kept
+	maxResultsBytes = 256 << 20 // bytes of the results kept
+	resultAge       = 24 * time.Hour
 
 	maxIndexMemory = 256 << 20 // bytes of the indexes of workspaces
+	historyAge     = 30 * 24 * time.Hour
 
-	commandTimeout = 300 * time.Second // of a command in a sandbox, when the call has none
-	maxBackground  = 16                // commands of one session in the background
-	finishedAge    = 30 * time.Minute  // of the output of a finished background command
-	maxOutput      = 64 << 20          // bytes kept of the output of one command
+	maxMemories      = 100_000 // of one user of an agent
+	maxMemoriesBytes = 1 << 30
 
-	maxFileSize = 1 << 30          // bytes of a file that a command writes
-	sandboxIdle = 10 * time.Minute // a sandbox in which nothing has run for so long is closed
-	sandboxAge  = 24 * time.Hour   // an older sandbox is replaced when nothing runs in it
+	maxCommandTime = time.Hour        // of a command in the foreground
+	maxProcesses   = 1024             // of one command
+	maxFileSize    = 1 << 30          // bytes of a file that a command writes
+	sandboxIdle    = 10 * time.Minute // a sandbox in which nothing has run for so long is closed
+	sandboxAge     = 24 * time.Hour   // an older sandbox is replaced when nothing runs in it
 
 	maxPage       = 10 << 20  // bytes of a page that is fetched
 	maxDownload   = 1 << 30   // bytes of a file that is downloaded into the workspace

@@ -60,7 +60,7 @@ func (a *App) openMemory(context.Context) error {
 
 // MemoryRows returns the memories and context files of a store, with the limits of the settings.
 func MemoryRows(s *store.Store, c config.Config) *memory.Rows {
-	return memory.NewRows(s, memory.Limits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)})
+	return memory.NewRows(s, memory.Limits{Documents: maxMemories, Bytes: maxMemoriesBytes})
 }
 
 // openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for
@@ -98,7 +98,7 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 		}
 	}
 	encoder, err := embed.New(embed.Options{
-		URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: maxEmbeddings,
+		URL: c.URL, Model: c.Model, Key: key, Batch: maxEmbeddings,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("memory.embeddings: %w", err)

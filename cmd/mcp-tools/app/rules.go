@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,9 +15,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
-	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
-
-	"context"
 )
 
 // rules is the part of the settings that decides who may do what. A reload
@@ -40,7 +38,7 @@ func (l *liveRules) profileOf(c tool.Caller) string {
 // openRules compiles the rules. The catalogue of tools that the policy needs is
 // taken from tools that have nothing to work with.
 func (a *App) openRules(context.Context) error {
-	listed, err := listTools(a.loaded.Config)
+	listed, err := tools.All(tools.World{})
 	if err != nil {
 		return err
 	}
@@ -52,12 +50,6 @@ func (a *App) openRules(context.Context) error {
 	a.rules = new(liveRules)
 	a.rules.current.Store(first)
 	return nil
-}
-
-// listTools returns the tools that the settings offer, to be listed and
-// described only.
-func listTools(c config.Config) (*tool.Set, error) {
-	return tools.All(tools.World{Web: toolweb.Options{NoBrowser: c.Web.Browser.Sessions == 0}})
 }
 
 func compileRules(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger) (*rules, error) {

@@ -50,9 +50,8 @@ func (a *App) serveStdio(ctx context.Context) error {
 	if terminal.IsTerminal(a.env.In) {
 		fmt.Fprintln(a.env.Err, stdioOnTerminal)
 	}
-	c := a.loaded.Config.Server
 	return server.Stdio{
-		Server: a.Server, Access: access, MaxMessage: maxMessage, Grace: time.Duration(c.Grace),
+		Server: a.Server, Access: access, MaxMessage: maxMessage, Grace: grace,
 	}.Serve(ctx, a.env.In, a.env.Out)
 }
 
@@ -90,7 +89,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
 		Approvals:  ServeApprovals(a.approvals),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
-		ReadHeaderTimeout: readHeaderTimeout, Grace: time.Duration(c.Grace),
+		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,
 	}).Serve(ctx, listener)
 }
@@ -171,8 +170,7 @@ func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
 		audience = endpoint
 	}
 	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL,
-		Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
+		Issuer: c.Issuer, Audiences: []string{audience}, Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connections.oauth: %w", err)

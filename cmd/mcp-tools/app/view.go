@@ -28,11 +28,7 @@ func (e *Env) Examine() (*View, error) {
 	if err != nil {
 		return nil, explainMissing(err)
 	}
-	if loaded.Config.Web.Browser.Sessions == 0 {
-		if set, err = listTools(loaded.Config); err != nil {
-			return nil, err
-		}
-	}
+
 	if _, err := commandRules(loaded, rules.Profiles()); err != nil {
 		return nil, err
 	}

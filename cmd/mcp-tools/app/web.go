@@ -46,7 +46,7 @@ func newWebRules(c config.Web) (*webRules, error) {
 			return nil, fmt.Errorf("web: %w", err)
 		}
 	}
-	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private, c.Benchmark, c.Profiles})
+	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private, c.Profiles})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func profileNames(c config.Web) (names []string) {
 
 // of returns what callers with a profile may reach.
 func (w *webRules) of(profile string) egress.Rules {
-	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Benchmark: w.Benchmark}
+	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private}
 	for _, p := range w.Profiles {
 		if p.Profile != profile {
 			continue
@@ -120,19 +120,16 @@ func (a *App) openWeb(context.Context) error {
 	}
 	o.options = toolweb.Options{
 		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
-		Files: toolweb.WorkspaceFiles{Workspace: a.files}, NoBrowser: true,
+		Files: toolweb.WorkspaceFiles{Workspace: a.files},
 		Cache: cache.New(cache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: maxPageCache, Log: a.log}),
 		Spool: cache.NewSpool(filepath.Join(a.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
-	}
-	if c.Browser.Sessions == 0 {
-		return nil
 	}
 	browsers, err := a.openBrowsers(o, proxy)
 	if err != nil {
 		return err
 	}
-	o.options.Browser, o.options.NoBrowser, o.sweep = browsers, false, browsers.Sweep
+	o.options.Browser, o.sweep = browsers, browsers.Sweep
 	return nil
 }
 
@@ -202,7 +199,7 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
 		Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Insecure: c.Browser.Insecure,
-		Sessions: c.Browser.Sessions, Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
+		Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := access.reach(access.profile(ctx))
 			if err != nil {

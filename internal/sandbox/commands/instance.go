@@ -60,11 +60,7 @@ type plan struct {
 
 // key returns the key of the instance in which a command for this target runs.
 func (c *Commands) key(p *target) instanceKey {
-	who := ownerOf(p.caller)
-	if c.o.Scope == Agent {
-		who.session = ""
-	}
-	return instanceKey{owner: who, tier: p.site.Tier}
+	return instanceKey{owner: ownerOf(p.caller), tier: p.site.Tier}
 }
 
 // plan returns the plan of an instance for a target. It computes the layout

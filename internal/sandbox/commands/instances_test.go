@@ -20,7 +20,7 @@ func TestASandboxIsStartedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("kernel")
 		f.slow = make(chan struct{})
-		c := withFakes(t, Policy{}, nil, f)
+		c := withFakes(t, Policy{}, func(*Options) {}, f)
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
@@ -56,17 +56,13 @@ func TestASandboxIsStartedOnce(t *testing.T) {
 }
 
 func TestWhoSharesASandbox(t *testing.T) {
-	for scope, want := range map[Scope]int{Session: 3, Agent: 2} {
-		t.Run(string(scope), func(t *testing.T) {
-			f := newFake("kernel")
-			c := withFakes(t, Policy{}, func(o *Options) { o.Scope = scope }, f)
-			for _, who := range [][2]string{{"ann", "one"}, {"ann", "two"}, {"ben", "one"}, {"ann", "one"}} {
-				run(as(t.Context(), who[0], who[1]), t, c, word("ok"))
-			}
-			if f.launched() != want {
-				t.Errorf("there were %d sandboxes, want %d", f.launched(), want)
-			}
-		})
+	f := newFake("kernel")
+	c := withFakes(t, Policy{}, func(*Options) {}, f)
+	for _, who := range [][2]string{{"ann", "one"}, {"ann", "two"}, {"ben", "one"}, {"ann", "one"}} {
+		run(as(t.Context(), who[0], who[1]), t, c, word("ok"))
+	}
+	if f.launched() != 3 {
+		t.Errorf("there were %d sandboxes, want 3", f.launched())
 	}
 }
 
@@ -143,7 +139,7 @@ func TestTheFarSideFails(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake("kernel")
-				c := withFakes(t, Policy{}, nil, f)
+				c := withFakes(t, Policy{}, func(*Options) {}, f)
 				ctx := as(t.Context(), "a", "s")
 				other := start(ctx, t, c, word("hang"))
 				cmd := word(how)
@@ -174,7 +170,7 @@ func TestTheFarSideFails(t *testing.T) {
 func TestKillsAgainstTheDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("kernel")
-		c := withFakes(t, Policy{}, nil, f)
+		c := withFakes(t, Policy{}, func(*Options) {}, f)
 		ctx := as(t.Context(), "a", "s")
 		p := start(ctx, t, c, word("deaf"))
 		begun := time.Now()

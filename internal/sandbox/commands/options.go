@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -29,15 +28,6 @@ type Policy struct {
 	Network bool // commands may reach other hosts, as far as the proxy allows it
 	Require []sandbox.Promise
 }
-
-// A Scope selects which commands share a sandbox, and so can see each other.
-type Scope string
-
-// The scopes.
-const (
-	Session Scope = "session" // the commands of one session
-	Agent   Scope = "agent"   // the commands of all sessions of one principal
-)
 
 // Background holds the limits of background commands.
 type Background struct {
@@ -73,7 +63,6 @@ type Options struct {
 	ExtraWrite []string // directories of this machine that every command may change
 	Limits     sandbox.Limits
 	Limit      Limit
-	Scope      Scope         // session
 	Idle       time.Duration // how long an unused sandbox is kept; default 10 minutes
 	Age        time.Duration // maximum age of a sandbox; default 12 hours
 	Boxes      int           // maximum number of sandboxes; default 64
@@ -90,12 +79,6 @@ func (o Options) complete() (Options, error) {
 	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Most < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||
 		o.Background.Count < 0 || o.Background.Age < 0 || o.Background.Output < 0 || o.Background.Total < 0 {
 		return o, errors.New("a limit of commands is negative; use 0 for the default")
-	}
-	if o.Scope == "" {
-		o.Scope = Session
-	}
-	if o.Scope != Session && o.Scope != Agent {
-		return o, fmt.Errorf("the scope of sandboxes is %q; use session or agent", o.Scope)
 	}
 	fill(&o.Limit.Host, 60*time.Second)
 	fill(&o.Limit.Sandbox, 300*time.Second)

@@ -150,11 +150,9 @@ func (c *Commands) EndSession(session string) {
 			victims = append(victims, p)
 		}
 	}
-	if c.o.Scope == Session {
-		for n := range c.instances {
-			if n.key.owner.session == session {
-				c.retire(n)
-			}
+	for n := range c.instances {
+		if n.key.owner.session == session {
+			c.retire(n)
 		}
 	}
 	c.mu.Unlock()

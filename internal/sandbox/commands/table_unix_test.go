@@ -71,48 +71,44 @@ func TestWhoFindsWhat(t *testing.T) {
 }
 
 func TestSessionsEnd(t *testing.T) {
-	for _, scope := range []Scope{Session, Agent} {
-		t.Run(string(scope), func(t *testing.T) {
-			c := newCommands(t, func(o *Options) { o.Scope = scope })
-			one, two := as(caller(t), "ann", "one"), as(caller(t), "ann", "two")
-			left, beyond, foreground := start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000")),
-				start(one, t, c, sh("sleep 1000"))
-			other := start(two, t, c, sh("sleep 1000"))
-			done := start(one, t, c, sh("true"))
-			finish(one, t, done)
-			if err := errors.Join(left.Keep(one, false), beyond.Keep(one, true), other.Keep(two, false),
-				done.Keep(one, false)); err != nil {
-				t.Fatal(err)
-			}
-			if (left.instance == other.instance) != (scope == Agent) {
-				t.Errorf("two sessions share a sandbox: %t", left.instance == other.instance)
-			}
-			c.EndSession("one")
-			for name, p := range map[string]*process{"left": left, "foreground": foreground} {
-				if s := p.Status(); s.State != sandbox.Killed {
-					t.Errorf("%s: %+v", name, s)
-				}
-			}
-			for name, p := range map[string]*process{"beyond": beyond, "other": other} {
-				if s := p.Status(); s.State != sandbox.Running {
-					t.Errorf("%s: %+v", name, s)
-				}
-			}
-			for _, p := range []*process{left, done} {
-				if _, err := c.Process(one, p.Status().ID); err == nil {
-					t.Errorf("%q is still there", p.Status().Text)
-				}
-			}
-			if _, err := c.Process(two, beyond.Status().ID); err != nil {
-				t.Errorf("what was left beyond the session: %v", err)
-			}
-			if err := beyond.Remove(two); err != nil {
-				t.Error(err)
-			}
-			if out, _ := run(one, t, c, sh("echo again")); out != "again\n" {
-				t.Errorf("the session that ended may go on: %q", out)
-			}
-		})
+	c := newCommands(t)
+	one, two := as(caller(t), "ann", "one"), as(caller(t), "ann", "two")
+	left, beyond, foreground := start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000")),
+		start(one, t, c, sh("sleep 1000"))
+	other := start(two, t, c, sh("sleep 1000"))
+	done := start(one, t, c, sh("true"))
+	finish(one, t, done)
+	if err := errors.Join(left.Keep(one, false), beyond.Keep(one, true), other.Keep(two, false),
+		done.Keep(one, false)); err != nil {
+		t.Fatal(err)
+	}
+	if left.instance == other.instance {
+		t.Error("two sessions share a sandbox")
+	}
+	c.EndSession("one")
+	for name, p := range map[string]*process{"left": left, "foreground": foreground} {
+		if s := p.Status(); s.State != sandbox.Killed {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	for name, p := range map[string]*process{"beyond": beyond, "other": other} {
+		if s := p.Status(); s.State != sandbox.Running {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	for _, p := range []*process{left, done} {
+		if _, err := c.Process(one, p.Status().ID); err == nil {
+			t.Errorf("%q is still there", p.Status().Text)
+		}
+	}
+	if _, err := c.Process(two, beyond.Status().ID); err != nil {
+		t.Errorf("what was left beyond the session: %v", err)
+	}
+	if err := beyond.Remove(two); err != nil {
+		t.Error(err)
+	}
+	if out, _ := run(one, t, c, sh("echo again")); out != "again\n" {
+		t.Errorf("the session that ended may go on: %q", out)
 	}
 }
 

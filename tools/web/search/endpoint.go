@@ -3,9 +3,6 @@ package search
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -27,7 +22,6 @@ import (
 // encoded for the place where they are put. A parameter of the URL, or a member of the
 // body, that contains a placeholder without a value is left out.
 type Endpoint struct {
-	Method string // GET or POST; "" is POST with a body and GET without
 	// URL with placeholders in its query, and {query} and {count} in its path.
 	URL string
 	// Header is sent as it is. The value with {key} is sent to the engine only.
@@ -57,72 +51,6 @@ type Endpoint struct {
 
 var placeholder = regexp.MustCompile(`\{[a-z]{1,20}\}`)
 
-// check checks the description, and returns the address of the engine.
-func (e *Endpoint) check() (*url.URL, error) {
-	where, query, _ := strings.Cut(e.URL, "?")
-	at, err := url.Parse(where)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil ||
-		strings.Contains(e.URL, "#") {
-		return nil, errors.New("its URL must begin with http:// or https:// and a host, without user name and fragment")
-	}
-	if e.Method != "" && e.Method != http.MethodGet && e.Method != http.MethodPost {
-		return nil, fmt.Errorf("its method is %q; it must be GET or POST", e.Method)
-	}
-	if e.Body != nil && e.Method == http.MethodGet {
-		return nil, errors.New("its method must be POST because it has a body")
-	}
-	if e.Link == "" {
-		return nil, errors.New("the path to the URL of a result is missing")
-	}
-	body, err := json.Marshal(e.Body)
-	if err != nil {
-		return nil, fmt.Errorf("its body is not JSON: %w", err)
-	}
-	if !strings.Contains(e.URL+string(body), "{query}") {
-		return nil, errors.New("neither its URL nor its body contains {query}")
-	}
-	return at, errors.Join(
-		allow("its URL's path", where, "query", "count"),
-		allow("its URL", query, "query", "count", "language", "country", "freshness", "from", "to"),
-		allow("its body", string(body), "query", "count", "language", "country", "freshness", "from", "to"),
-		allow("its range of freshness", e.Freshness["range"], "from", "to"),
-		e.checkHeader())
-}
-
-// allow returns an error if a template contains other placeholders than those named.
-func allow(where, template string, names ...string) error {
-	for _, found := range placeholder.FindAllString(template, -1) {
-		if !slices.Contains(names, strings.Trim(found, "{}")) {
-			return fmt.Errorf("%s contains %s; allowed are {%s}, and a key belongs in a header",
-				where, found, strings.Join(names, "}, {"))
-		}
-	}
-	return nil
-}
-
-func (e *Endpoint) checkHeader() error {
-	keys := 0
-	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
-		value := e.Header[name]
-		if err := allow("its header "+name, value, "key"); err != nil {
-			return err
-		}
-		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return fmt.Errorf("the header %q is not valid", name)
-		}
-		if strings.Contains(value, "{key}") {
-			keys++
-		} else if slices.Contains([]string{"authorization", "cookie"}, strings.ToLower(name)) {
-			return fmt.Errorf("its header %s contains a secret; write {key} there, and configure the secret as key",
-				name)
-		}
-	}
-	if keys > 1 {
-		return errors.New("only one of its headers may contain {key}")
-	}
-	return nil
-}
-
 // keyHeader returns the header for the key, and the template of its value.
 func (e *Endpoint) keyHeader() (name, format string) {
 	for name, value := range e.Header {
@@ -137,7 +65,7 @@ func (e *Endpoint) keyHeader() (name, format string) {
 func (e *Endpoint) request(q Query) (r outbound.Request, ignored []string, err error) {
 	values := e.values(q, time.Now())
 	where, query, _ := strings.Cut(e.URL, "?")
-	r = outbound.Request{Method: e.Method, URL: fill(where, values, segment),
+	r = outbound.Request{URL: fill(where, values, segment),
 		Header: http.Header{"Accept": {"application/json"}}}
 	if query = fillQuery(query, values); query != "" {
 		r.URL += "?" + query
@@ -152,9 +80,7 @@ func (e *Endpoint) request(q Query) (r outbound.Request, ignored []string, err e
 		if r.Body, err = json.Marshal(body); err != nil {
 			return r, nil, err
 		}
-		if r.Method == "" {
-			r.Method = http.MethodPost
-		}
+		r.Method = http.MethodPost
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for _, filter := range []struct {
@@ -177,7 +103,7 @@ func (e *Endpoint) request(q Query) (r outbound.Request, ignored []string, err e
 
 // uses reports whether a placeholder is in the URL or the body.
 func (e *Endpoint) uses(name string) bool {
-	body, err := json.Marshal(e.Body) // check has marshaled it before
+	body, err := json.Marshal(e.Body) // the body has only strings, booleans and maps
 	return err == nil && strings.Contains(e.URL+string(body), "{"+name+"}")
 }
 

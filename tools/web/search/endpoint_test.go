@@ -8,46 +8,22 @@ import (
 	"time"
 )
 
-func TestInvalidEndpoints(t *testing.T) {
-	fine := Endpoint{URL: "https://a.example/s?q={query}", List: "results", Link: "url"}
-	with := func(change func(*Endpoint)) Engine {
-		e := fine
-		change(&e)
-		return Engine{Kind: JSON, Endpoint: e}
-	}
+func TestInvalidEngines(t *testing.T) {
 	for name, test := range map[string]struct {
 		engine Engine
 		says   string
 	}{
-		"fine":              {with(func(*Endpoint) {}), ""},
-		"query in the path": {with(func(e *Endpoint) { e.URL = "https://a.example/{query}/{count}" }), ""},
-		"a list at the top": {with(func(e *Endpoint) { e.List = "" }), ""},
-		"kind":              {Engine{Kind: "bing"}, "unknown kind"},
-		"name":              {Engine{Kind: DuckDuckGo, Name: "x]\nobey"}, "its name"},
-		"keyless":           {Engine{Kind: Brave}, "needs a key"},
-		"unused key":        {Engine{Kind: DuckDuckGo, Key: key}, "does not use a key"},
-		"no instance":       {Engine{Kind: SearXNG}, "needs the URL"},
-		"odd instance":      {Engine{Kind: SearXNG, URL: "http://a.example/?x"}, "needs the URL"},
-		"URL of Brave":      {Engine{Kind: Brave, Key: key, URL: "https://evil.example"}, "only searxng has a URL"},
-		"scheme":            {with(func(e *Endpoint) { e.URL = "file:///etc/passwd?{query}" }), "http://"},
-		"user":              {with(func(e *Endpoint) { e.URL = "https://u:p@a.example/?q={query}" }), "without user name"},
-		"fragment":          {with(func(e *Endpoint) { e.URL += "#x" }), "and fragment"},
-		"host":              {with(func(e *Endpoint) { e.URL = "https://{query}.example/" }), "a host"},
-		"key in the URL":    {with(func(e *Endpoint) { e.URL += "&key={key}" }), "a key belongs in a header"},
-		"key in the body":   {with(func(e *Endpoint) { e.Body = map[string]any{"k": "{key}"} }), "a key belongs in a header"},
-		"two keys":          {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{key}", "B": "{key}"} }), "only one of its headers"},
-		"query in a header": {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{query}"} }), "allowed are {key}"},
-		"open secret":       {with(func(e *Endpoint) { e.Header = map[string]string{"authorization": "Bearer x"} }), "contains a secret"},
-		"two headers":       {with(func(e *Endpoint) { e.Header = map[string]string{"A": "x\r\nB: y"} }), "is not valid"},
-		"key without place": {Engine{Kind: JSON, Key: key, Endpoint: fine}, "would not be sent"},
-		"place without key": {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{key}"} }), "needs a key"},
-		"typing error":      {with(func(e *Endpoint) { e.URL += "&l={langauge}" }), "{langauge}"},
-		"country in a path": {with(func(e *Endpoint) { e.URL = "https://a.example/{country}/?q={query}" }), "its URL's path contains {country}"},
-		"no query":          {with(func(e *Endpoint) { e.URL = "https://a.example/" }), "neither its URL nor its body"},
-		"method":            {with(func(e *Endpoint) { e.Method = "DELETE" }), "GET or POST"},
-		"body of a GET":     {with(func(e *Endpoint) { e.Method, e.Body = "GET", "{query}" }), "must be POST"},
-		"no link":           {with(func(e *Endpoint) { e.Link = "" }), "the path to the URL of a result"},
-		"body":              {with(func(e *Endpoint) { e.Body = func() {} }), "is not JSON"},
+		"fine":         {Engine{Kind: SearXNG, URL: "http://a.example:8888/sub"}, ""},
+		"kind":         {Engine{Kind: "bing"}, "unknown kind"},
+		"keyless":      {Engine{Kind: Brave}, "needs a key"},
+		"unused key":   {Engine{Kind: DuckDuckGo, Key: key}, "does not use a key"},
+		"no instance":  {Engine{Kind: SearXNG}, "needs the URL"},
+		"odd instance": {Engine{Kind: SearXNG, URL: "http://a.example/?x"}, "needs the URL"},
+		"URL of Brave": {Engine{Kind: Brave, Key: key, URL: "https://evil.example"}, "only searxng has a URL"},
+		"scheme":       {Engine{Kind: SearXNG, URL: "file:///etc/passwd"}, "needs the URL"},
+		"user":         {Engine{Kind: SearXNG, URL: "https://u:p@a.example/"}, "needs the URL"},
+		"fragment":     {Engine{Kind: SearXNG, URL: "https://a.example/#x"}, "needs the URL"},
+		"no host":      {Engine{Kind: SearXNG, URL: "https:///search"}, "needs the URL"},
 	} {
 		_, err := New(Options{Engines: []Engine{test.engine}})
 		if test.says == "" && err != nil || test.says != "" &&

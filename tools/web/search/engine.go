@@ -48,13 +48,9 @@ type rawResponse struct {
 }
 
 func newEngine(one Engine, o Options) (*engine, error) {
-	e := &engine{name: one.name(), client: o.Client, key: one.Key}
-	other := strings.Trim(strings.ToLower(e.name), "abcdefghijklmnopqrstuvwxyz0123456789_.-")
-	if e.name == "" || len(e.name) > 40 || other != "" {
-		return nil, errors.New("its name must consist of letters, digits, dots and dashes")
-	}
+	e := &engine{name: one.Kind, client: o.Client, key: one.Key}
 	if one.URL != "" && one.Kind != SearXNG {
-		return nil, fmt.Errorf("only %s has a URL here; for %s it is in the endpoint", SearXNG, JSON)
+		return nil, fmt.Errorf("only %s has a URL", SearXNG)
 	}
 	if one.Kind == DuckDuckGo {
 		if one.Key != nil {
@@ -67,21 +63,18 @@ func newEngine(one Engine, o Options) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if one.Kind == SearXNG || one.Kind == JSON {
-		e.client = o.Trusted
-	}
-	at, err := endpoint.check()
+	at, err := url.Parse(endpoint.URL)
 	if err != nil {
 		return nil, err
 	}
 	e.origin, e.maxQuery, e.protocol = originOf(at), endpoint.maxQuery, endpoint
 	e.keyHeader, e.keyFormat = endpoint.keyHeader()
-	switch {
-	case e.key != nil && e.keyHeader == "":
-		return nil, errors.New("no header of its endpoint contains {key}, so its key would not be sent")
-	case e.key == nil && one.Kind == SearXNG: // the key is optional
-		e.keyHeader = ""
-	case e.key == nil && e.keyHeader != "":
+	if one.Kind == SearXNG { // the operator's own; its key is optional
+		e.client = o.Trusted
+		if e.key == nil {
+			e.keyHeader = ""
+		}
+	} else if e.key == nil {
 		return nil, errors.New("it needs a key")
 	}
 	return e, nil

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -14,25 +15,15 @@ const (
 	SearXNG    = "searxng" // an instance of the operator
 	Exa        = "exa"
 	Jina       = "jina"
-	JSON       = "json" // any engine that responds with JSON, as described by its Endpoint
 )
 
 // An Engine is the configuration of one engine.
 type Engine struct {
 	Kind string
-	Name string // "" is the kind
 	URL  string // of a SearXNG instance, without /search
 	// Key returns the key. It is called for each request; nil is no key. The key is
 	// sent in a header, and only to the engine's own host.
-	Key      func() (string, error)
-	Endpoint Endpoint // of JSON
-}
-
-func (e Engine) name() string {
-	if e.Name != "" {
-		return e.Name
-	}
-	return e.Kind
+	Key func() (string, error)
 }
 
 // endpoint returns the description of an engine that responds with JSON.
@@ -44,7 +35,9 @@ func (e Engine) endpoint() (*Endpoint, error) {
 	case Tavily:
 		d = tavily()
 	case SearXNG:
-		if e.URL == "" || strings.ContainsAny(e.URL, "?{") {
+		u, err := url.Parse(e.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			strings.ContainsAny(e.URL, "?#{") {
 			return nil, errors.New("it needs the URL of the instance, such as http://localhost:8888")
 		}
 		d = searxng(strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/search"))
@@ -52,10 +45,8 @@ func (e Engine) endpoint() (*Endpoint, error) {
 		d = exa()
 	case Jina:
 		d = jina()
-	case JSON:
-		d = e.Endpoint
 	default:
-		all := []string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina, JSON}
+		all := []string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina}
 		return nil, fmt.Errorf("unknown kind %q; the kinds are %s", e.Kind, strings.Join(all, ", "))
 	}
 	return &d, nil

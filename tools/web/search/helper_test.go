@@ -46,7 +46,6 @@ func newLocal(t testing.TB, h http.HandlerFunc) *local {
 	hosts := make(map[string]*httptest.Server)
 	for _, name := range []string{
 		"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai", "searx.example:8888",
-		"api.bocha.example",
 	} {
 		hosts[name] = server
 	}
@@ -122,17 +121,8 @@ func each() map[string]Engine {
 	return map[string]Engine{
 		Brave: {Kind: Brave, Key: key}, DuckDuckGo: {Kind: DuckDuckGo}, Tavily: {Kind: Tavily, Key: key},
 		Exa:  {Kind: Exa, Key: key},
-		Jina: {Kind: Jina, Key: key}, SearXNG: {Kind: SearXNG, URL: "http://searx.example:8888/"}, "bocha": bocha(),
+		Jina: {Kind: Jina, Key: key}, SearXNG: {Kind: SearXNG, URL: "http://searx.example:8888/"},
 	}
-}
-
-func bocha() Engine {
-	return Engine{Kind: JSON, Name: "bocha", Key: key, Endpoint: Endpoint{
-		URL: "https://api.bocha.example/v1/web-search", Header: map[string]string{"Authorization": "Bearer {key}"},
-		Body: map[string]any{"query": "{query}", "count": "{count}", "summary": true, "freshness": "{freshness}"},
-		List: "data.webPages.value", Title: "name", Link: "url", Snippet: "summary|snippet", Date: "datePublished",
-		Freshness: map[string]string{"day": "oneDay", "week": "oneWeek", "month": "oneMonth", "year": "oneYear", "range": "{from}..{to}"},
-	}}
 }
 
 func query(text string) Query { return Query{Text: text, Count: 5} }

@@ -88,7 +88,7 @@ func New(o Options) (*Searcher, error) {
 		e, err := newEngine(one, o)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("search engine %q: %w", one.name(), err))
+			problems = append(problems, fmt.Errorf("search engine %q: %w", one.Kind, err))
 		case s.engine(e.name) != nil:
 			problems = append(problems, fmt.Errorf("two search engines have the name %q; change one name", e.name))
 		default:

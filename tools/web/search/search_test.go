@@ -139,10 +139,10 @@ func TestFailuresOfTheCallerDoNotPauseEngines(t *testing.T) {
 }
 
 func TestLongQueries(t *testing.T) {
-	l := newLocal(t, reply(200, page(t, "bocha.json")))
-	s := searcher(t, l, each()[Brave], each()["bocha"])
+	l := newLocal(t, reply(200, one))
+	s := searcher(t, l, each()[Brave], each()[SearXNG])
 	got, err := s.Search(t.Context(), query(strings.Repeat("é", 401)))
-	if err != nil || got.Provider != "bocha" || len(got.Notes) != 1 || got.Notes[0] != "brave accepts at most 400 characters" {
+	if err != nil || got.Provider != SearXNG || len(got.Notes) != 1 || got.Notes[0] != "brave accepts at most 400 characters" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -38,10 +38,6 @@ func TestResultsOfEachEngine(t *testing.T) {
 			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
 		{Jina, `{"code":200,"data":[{"title":"Tides","url":"https://tides.example/","description":"Twice a day","content":""}]}`,
 			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day"}}},
-		{"bocha", page(t, "bocha.json"), []Result{
-			{Title: "潮汐", URL: "https://tides.example/zh", Snippet: "海水每天涨落两次", Date: "2026-01-31"},
-			{Title: "月亮", URL: "https://moon.example/", Snippet: "月球引力"},
-		}},
 	} {
 		t.Run(test.engine, func(t *testing.T) {
 			s := searcher(t, newLocal(t, reply(200, test.body)), each()[test.engine])
@@ -64,7 +60,6 @@ func TestNothingFound(t *testing.T) {
 		DuckDuckGo: page(t, "duck_none.html"),
 		Tavily:     `{"query":"qq","results":[]}`,
 		SearXNG:    `{"query":"qq","results":[],"unresponsive_engines":[]}`,
-		"bocha":    `{"data":{"webPages":{"value":null}}}`,
 	} {
 		s := searcher(t, newLocal(t, reply(200, body)), each()[engine])
 		got, err := s.Search(t.Context(), query("qq"))
@@ -96,14 +91,14 @@ func TestFailures(t *testing.T) {
 		{"unpaid", Exa, reply(402, ``), tool.Unavailable, "has no searches left (402)"},
 		{"out of order", Tavily, reply(503, `oops`), tool.Unavailable, "has an internal error (503)"},
 		{"moved", Tavily, reply(302, ``, "Location", "https://elsewhere.example/"), tool.Unavailable, "has moved (302)"},
-		{"gone", "bocha", reply(404, ``), tool.Unavailable, "responded with status 404"},
+		{"gone", Exa, reply(404, ``), tool.Unavailable, "responded with status 404"},
 		{"broken", Brave, reply(200, `{"web":{"results":[`), tool.Unavailable, "not valid JSON"},
 		{"empty", Tavily, reply(200, ``), tool.Unavailable, "not valid JSON"},
 		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tool.Unavailable, "not valid JSON"},
 		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tool.Unavailable, "a web page instead of JSON"},
 		{"another shape", Tavily, reply(200, `{"data":[]}`), tool.Unavailable, "the list of results is missing"},
 		{"no object", Brave, reply(200, `"type"`), tool.Unavailable, "the list of results is missing"},
-		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tool.Unavailable, "the list of results is missing"},
+		{"an error that is none", Exa, reply(200, `{"code":429,"msg":"limit"}`), tool.Unavailable, "the list of results is missing"},
 		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tool.Unavailable, "no result has a valid address"},
 		{"no JSON there", SearXNG, reply(403, `<h1>Forbidden</h1>`), tool.Unavailable, "search.formats"},
 		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tool.Unavailable, "a web page instead of JSON"},
@@ -160,10 +155,9 @@ func TestRequestsOfEachEngine(t *testing.T) {
 		{Tavily, ranged, nil, `{"query":"tides","max_results":3,"search_depth":"basic","include_answer":false,"include_raw_content":false,"start_date":"2026-01-01","end_date":"2026-01-31","country":"japan"}`,
 			"tavily cannot filter by language: this filter was ignored"},
 		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: this filter was ignored"},
-		{"bocha", ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: this filter was ignored"},
 	} {
 		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`,
-			"bocha": page(t, "bocha.json"), Brave: page(t, "brave.json")}[test.engine]+""))
+			Brave: page(t, "brave.json")}[test.engine]+""))
 		if test.engine == Tavily || test.engine == SearXNG {
 			l = newLocal(t, reply(200, page(t, test.engine+".json")))
 		}

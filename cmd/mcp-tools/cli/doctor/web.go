@@ -18,8 +18,7 @@ import (
 func (c *checkup) checkWeb() {
 	w := c.settings.Config.Web
 	switch path, version, err := browser.Find(c.ctx, w.Browser.Path); {
-	case w.Browser.Sessions == 0:
-		c.ok("browser", "switched off")
+
 	case err != nil && path == "" && w.Browser.Path != "":
 		c.warn("browser",
 			"correct web.browser.path, or remove it to use the browser that is found; the other tools work without",
@@ -39,7 +38,7 @@ func (c *checkup) checkWeb() {
 	}
 	var names []string
 	for _, e := range engines {
-		names = append(names, e.Name)
+		names = append(names, e.Kind)
 	}
 	c.ok("search", "asks %s, in this order", strings.Join(names, ", "))
 	c.checkWebSecrets(w)
@@ -71,12 +70,9 @@ func (c *checkup) checkWebSecrets(w config.Web) {
 		what string
 		from config.Secret
 	}
-	uses := []use{
-		{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}, {"web.search.exa", w.Search.Exa},
-		{"web.search.jina", w.Search.Jina},
-	}
-	for _, e := range w.Search.Custom {
-		uses = append(uses, use{"web.search.custom: " + e.Name, e.Key})
+	var uses []use
+	for name, key := range w.Search.Keys {
+		uses = append(uses, use{"web.search.keys." + name, key})
 	}
 	for _, each := range w.Credentials {
 		uses = append(uses, use{"web.credentials: " + each.Name, each.Secret})
