@@ -1,10 +1,48 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
+
+// A Tool has the properties of a tool that rules can match.
+type Tool struct {
+	Name  string
+	Also  []string // its names in other systems
+	Group string   // "fs" for group:fs
+	Risk  Risk     // of its riskiest call
+}
+
+// A Risk is the worst harm that one call can do. The zero Risk is denied.
+type Risk uint8
+
+// The risks, the lowest first. They are ordered: a later one
+// includes everything that an earlier one can do.
+const (
+	unrated  Risk = iota
+	Reads         // changes nothing
+	Writes        // adds or changes something, and the change can be reverted
+	Destroys      // removes or overwrites something permanently
+	Runs          // runs code, or acts in the caller's name
+)
+
+var riskNames = [...]string{unrated: "unrated", Reads: "reads", Writes: "writes", Destroys: "destroys", Runs: "runs"}
+
+func (r Risk) String() string {
+	if int(r) < len(riskNames) {
+		return riskNames[r]
+	}
+	return fmt.Sprintf("risk(%d)", uint8(r))
+}
+
+// Valid reports whether r is one of the risks above.
+func (r Risk) Valid() bool { return r > unrated && r <= Runs }
+
+// MarshalText writes the risk as a word.
+func (r Risk) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // A Catalogue holds the registered tools, by all names that rules can have for
 // them. The zero Catalogue is empty.
@@ -12,8 +50,6 @@ type Catalogue struct {
 	tools   []Tool
 	names   map[string]int
 	aliases map[string]int
-	groups  map[string]set
-	servers map[string]set
 }
 
 // NewCatalogue returns a catalogue of tools. Names are unique; of two tools with
@@ -22,42 +58,18 @@ type Catalogue struct {
 func NewCatalogue(tools []Tool) Catalogue {
 	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int)}
 	for _, tool := range tools {
-		if _, twice := c.names[tool.Name]; !twice {
-			c.names[tool.Name] = len(c.tools)
-			c.tools = append(c.tools, tool)
+		if _, twice := c.names[tool.Name]; twice {
+			continue
 		}
-	}
-	for i, tool := range c.tools {
 		for _, alias := range tool.Also {
 			if _, taken := c.aliases[alias]; !taken {
-				c.aliases[alias] = i
+				c.aliases[alias] = len(c.tools)
 			}
 		}
+		c.names[tool.Name] = len(c.tools)
+		c.tools = append(c.tools, tool)
 	}
-	c.fillGroups()
 	return c
-}
-
-func (c *Catalogue) fillGroups() {
-	c.groups = map[string]set{groupNative: c.none(), groupBridged: c.none()}
-	c.servers = make(map[string]set)
-	for _, group := range builtinGroups {
-		c.groups[group] = c.none()
-	}
-	join := func(in map[string]set, name string, i int) {
-		if in[name] == nil {
-			in[name] = c.none()
-		}
-		in[name].add(i)
-	}
-	for i, tool := range c.tools {
-		join(c.groups, tool.Group, i)
-		if tool.Group != groupBridged {
-			join(c.groups, groupNative, i)
-		} else if server, ok := serverOf(tool.Name); ok {
-			join(c.servers, server, i)
-		}
-	}
 }
 
 // serverOf returns the name of the server in the name of a bridged tool.
@@ -95,16 +107,15 @@ func (c *Catalogue) matches(entry string, i int) bool {
 	case "group":
 		return c.inGroup(name, i)
 	case "mcp":
-		if name == "*" {
-			return c.groups[groupBridged].has(i)
-		}
+		server, _ := serverOf(c.tools[i].Name)
 		// Tool names cannot contain the hyphens of server names.
-		return c.servers[strings.ReplaceAll(name, "-", "_")].has(i)
+		return c.inGroup(groupBridged, i) && (name == "*" || server == strings.ReplaceAll(name, "-", "_"))
 	case "risk":
 		return c.tools[i].Risk.Valid() && c.tools[i].Risk.String() == name
 	}
 	if isPattern(entry) {
-		return glob(entry, c.tools[i].Name)
+		matched, err := path.Match(entry, c.tools[i].Name)
+		return matched && err == nil
 	}
 	j, ok := c.lookup(entry)
 	return ok && i == j
@@ -119,10 +130,13 @@ func (c *Catalogue) lookup(name string) (int, bool) {
 }
 
 func (c *Catalogue) inGroup(name string, i int) bool {
-	if name == groupTeam {
+	switch name {
+	case groupNative:
+		return c.tools[i].Group != groupBridged
+	case groupTeam:
 		name = "teams"
 	}
-	return c.groups[name].has(i)
+	return name != "" && c.tools[i].Group == name
 }
 
 // unknown returns the problem of an entry that can never match a tool, and the
@@ -131,7 +145,7 @@ func (c *Catalogue) inGroup(name string, i int) bool {
 func (c *Catalogue) unknown(entry string) (text, nearest string) {
 	switch kind, name := split(entry); kind {
 	case "group":
-		if _, ok := c.groups[name]; ok || name == groupTeam {
+		if slices.Contains(c.groupNames(), name) {
 			return "", ""
 		}
 		return "there is no group " + quote(name), prefixed("group:", Nearest(name, c.groupNames()))
@@ -155,14 +169,21 @@ func (c *Catalogue) unknownTool(name string) (text, nearest string) {
 	if registered || ofServer || isPattern(name) || slices.Contains(optionalTools, name) {
 		return "", ""
 	}
-	if _, ok := c.groups[name]; ok || name == groupTeam {
+	if slices.Contains(c.groupNames(), name) {
 		return quote(name) + " is a group, not a tool", "group:" + name
 	}
 	candidates := append(slices.Sorted(maps.Keys(c.names)), slices.Sorted(maps.Keys(c.aliases))...)
 	return "there is no tool " + quote(name), Nearest(name, candidates)
 }
 
-func (c *Catalogue) groupNames() []string { return slices.Sorted(maps.Keys(c.groups)) }
+// groupNames returns the groups that rules may name.
+func (c *Catalogue) groupNames() []string {
+	names := slices.Concat(builtinGroups, []string{groupNative, groupBridged, groupTeam})
+	for _, tool := range c.tools {
+		names = append(names, tool.Group)
+	}
+	return names
+}
 
 func prefixed(prefix, name string) string {
 	if name == "" {
@@ -183,26 +204,50 @@ func split(entry string) (kind, name string) {
 
 func isPattern(entry string) bool { return strings.ContainsAny(entry, "*?") }
 
-// glob matches name against a pattern in which * stands for any characters
-// and ? for one byte. It backtracks only to the last star, so that its time
-// is at most the product of the two lengths.
-func glob(pattern, name string) bool {
-	star, resume := -1, 0
-	p, n := 0, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, resume = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			resume++
-			p, n = star+1, resume
-		default:
+// A set holds registered tools by their index in the catalogue. Operations
+// return new sets; the nil set is empty.
+type set []uint64
+
+func newSet(size int) set { return make(set, (size+63)/64) }
+
+func (s set) has(i int) bool {
+	return i/64 < len(s) && s[i/64]&(1<<(i%64)) != 0
+}
+
+func (s set) add(i int) { s[i/64] |= 1 << (i % 64) }
+
+func (s set) and(o set) set {
+	out := make(set, len(s))
+	for w := range min(len(s), len(o)) {
+		out[w] = s[w] & o[w]
+	}
+	return out
+}
+
+func (s set) or(o set) set {
+	if len(s) < len(o) {
+		s, o = o, s
+	}
+	out := slices.Clone(s)
+	for w := range o {
+		out[w] |= o[w]
+	}
+	return out
+}
+
+func (s set) minus(o set) set {
+	out := slices.Clone(s)
+	for w := range min(len(s), len(o)) {
+		out[w] &^= o[w]
+	}
+	return out
+}
+
+func (s set) empty() bool {
+	for _, word := range s {
+		if word != 0 {
 			return false
 		}
 	}
-	return strings.Trim(pattern[p:], "*") == ""
+	return true
 }

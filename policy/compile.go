@@ -3,26 +3,22 @@ package policy
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 )
 
-// The rules of one provider, agent or chat, made ready. Ids start at 1; 0 is
-// all callers without rules.
+// The rules of one provider, agent or chat, made ready.
 type (
 	provider struct {
-		id      uint32
 		profile *profile
 		allow   *clause
 	}
 	agent struct {
-		id                      uint32
 		allow, deny, hard, also *clause
 		byProvider              map[*provider]*clause
 	}
-	chat struct {
-		id    uint32
-		allow *clause
-	}
+	chat struct{ allow *clause }
 )
 
 type compiler struct {
@@ -41,6 +37,7 @@ func Compile(rules Rules, catalogue Catalogue) (*Policy, []Problem) {
 		providers: make(map[string]*provider),
 		agents:    make(map[string]*agent),
 		chats:     make(map[string]*chat),
+		worked:    make(map[class]*rights),
 	}
 	k := &compiler{rules: rules, catalogue: &p.catalogue, policy: p}
 	k.compileProfiles()
@@ -49,11 +46,10 @@ func Compile(rules Rules, catalogue Catalogue) (*Policy, []Problem) {
 	k.compileAgents()
 	k.compileChats()
 	for _, problem := range k.problems {
-		if problem.Severity == Error {
+		if !problem.Warning {
 			return nil, k.problems
 		}
 	}
-	k.findDeadRules()
 	return p, k.problems
 }
 
@@ -70,10 +66,10 @@ func (k *compiler) compileGlobal() {
 	p.hard = k.clause("deny_hard", r.DenyHard)
 	p.also = k.clause("also_allow", r.AlsoAllow)
 	if p.subagents = k.clause("subagents.deny", r.Subagents.Deny); p.subagents == nil {
-		p.subagents = k.builtin("built-in subagents.deny", subagentDeny)
+		p.subagents = k.read("built-in subagents.deny", subagentDeny)
 	}
 	if p.leaves = k.clause("subagents.leaf_deny", r.Subagents.LeafDeny); p.leaves == nil {
-		p.leaves = k.builtin("built-in subagents.leaf_deny", leafDeny)
+		p.leaves = k.read("built-in subagents.leaf_deny", leafDeny)
 	}
 }
 
@@ -94,7 +90,7 @@ func (k *compiler) compileProviders() {
 func (k *compiler) provider(name string) *provider {
 	made := k.policy.providers[name]
 	if made == nil {
-		made = &provider{id: uint32(len(k.policy.providers) + 1)}
+		made = new(provider)
 		k.policy.providers[name] = made
 	}
 	return made
@@ -104,7 +100,6 @@ func (k *compiler) compileAgents() {
 	for _, name := range sortedKeys(k.rules.Agents) {
 		rules, path := k.rules.Agents[name], under("agents", name)
 		made := &agent{
-			id:         uint32(len(k.policy.agents) + 1),
 			allow:      k.clause(path+".allow", rules.Allow),
 			deny:       k.clause(path+".deny", rules.Deny),
 			hard:       k.clause(path+".deny_hard", rules.DenyHard),
@@ -121,20 +116,132 @@ func (k *compiler) compileAgents() {
 
 func (k *compiler) compileChats() {
 	for _, name := range sortedKeys(k.rules.Groups) {
-		path := under("groups", name)
-		k.policy.chats[name] = &chat{
-			id:    uint32(len(k.policy.chats) + 1),
-			allow: k.clause(path+".allow", k.rules.Groups[name].Allow),
-		}
+		k.policy.chats[name] = &chat{k.clause(under("groups", name)+".allow", k.rules.Groups[name].Allow)}
 	}
 }
 
 func (k *compiler) checkAutonomy(path string, a Autonomy) {
 	if a != "" && a.rank() == 0 {
 		levels := []string{string(ReadOnly), string(Supervised), string(Full)}
-		k.report(Error, path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full",
+		k.report(path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full",
 			Nearest(string(a), levels))
 	}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// A clause is one compiled list of the rules: the registered tools that it
+// names. The nil clause is an absent list.
+type clause struct {
+	path    string
+	entries []entry
+	holds   set
+}
+
+type entry struct {
+	text  string
+	holds set
+}
+
+// tools returns the tools of the clause; an absent list has none.
+func (c *clause) tools() set {
+	if c == nil {
+		return nil
+	}
+	return c.holds
+}
+
+// keep returns the tools of s that the clause names, or s if the list is absent.
+func (c *clause) keep(s set) set {
+	if c == nil {
+		return s
+	}
+	return s.and(c.holds)
+}
+
+// drop returns s without the tools of the clause.
+func (c *clause) drop(s set) set { return s.minus(c.tools()) }
+
+// cite returns the entry that decides about tool i, or the list if no entry does.
+func (c *clause) cite(i int) string {
+	for n, e := range c.entries {
+		if e.holds.has(i) {
+			return item(c.path, n) + " " + quote(e.text)
+		}
+	}
+	return c.path
+}
+
+// clause compiles the list at path and reports its problems.
+func (k *compiler) clause(path string, list List) *clause {
+	c := k.read(path, list)
+	if c == nil {
+		return nil
+	}
+	for i, e := range c.entries {
+		if text, nearest := k.catalogue.unknown(e.text); text != "" {
+			k.report(item(path, i), text, nearest)
+		} else if e.holds.empty() {
+			k.problems = append(k.problems,
+				Problem{Path: item(path, i), Text: quote(e.text) + " names no tool that is registered", Warning: true})
+		}
+	}
+	return c
+}
+
+// read compiles a list without looking for problems: built-in lists may name tools
+// that are not registered.
+func (k *compiler) read(path string, list List) *clause {
+	if list == nil {
+		return nil
+	}
+	c := &clause{path: path, holds: k.catalogue.none()}
+	for _, text := range list {
+		e := entry{text, k.catalogue.selected(text)}
+		c.entries = append(c.entries, e)
+		c.holds = c.holds.or(e.holds)
+	}
+	return c
+}
+
+// A Problem is something in the rules that their author should know.
+type Problem struct {
+	Path    string // within the policy section: agents.researcher.allow[2]
+	Text    string
+	Nearest string // the most similar valid name; may be empty
+	Warning bool   // the rule has no effect; other problems make the rules unusable
+}
+
+func (p Problem) String() string {
+	text := p.Path + ": " + p.Text
+	if p.Nearest != "" {
+		text += "; did you mean " + quote(p.Nearest) + "?"
+	}
+	return text
+}
+
+func (k *compiler) report(path, text, nearest string) {
+	k.problems = append(k.problems, Problem{Path: path, Text: text, Nearest: nearest})
+}
+
+var plainKey = regexp.MustCompile(`^[^\s."\[\]]+$`)
+
+// under extends a path by the key of a map. It quotes a key that could be read as
+// a longer path.
+func under(path, key string) string {
+	if !plainKey.MatchString(key) {
+		key = strconv.Quote(key)
+	}
+	return path + "." + key
+}
+
+func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// quote quotes text from the rules or from a request.
+func quote(s string) string { return strconv.Quote(s) }
+
+// unknownProfile returns the text of the problem that a profile does not exist,
+// and the nearest name.
+func unknownProfile(name string, names []string) (text, nearest string) {
+	return "there is no profile " + quote(name), Nearest(name, names)
+}

@@ -9,7 +9,7 @@ package policy
 
 import (
 	"fmt"
-	"sync/atomic"
+	"sync"
 )
 
 // A Verdict is the result of a decision. The zero Verdict is Deny.
@@ -79,12 +79,9 @@ type Policy struct {
 	subagents, leaves       *clause
 	limit                   limit
 
-	// A cache of rights. Classes that share a slot replace each other, so that
-	// callers cannot make the policy grow.
-	recent [1 << recentBits]atomic.Pointer[rights]
+	mu     sync.RWMutex
+	worked map[class]*rights // a cache
 }
-
-const recentBits = 9
 
 // Verdict returns the decision about the riskiest call of a tool. A tool that is
 // not in the catalogue is denied.
@@ -145,44 +142,26 @@ func (p *Policy) class(s Subject) class {
 	return c
 }
 
-// slot returns the slot of the class in the cache.
-func (c class) slot() uint64 {
-	h := uint64(1)
-	mix := func(id uint32) { h = (h ^ uint64(id)) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
-	if c.profile != nil {
-		mix(c.profile.id)
-	}
-	if c.provider != nil {
-		mix(c.provider.id + 1<<8)
-	}
-	if c.agent != nil {
-		mix(c.agent.id + 1<<16)
-	}
-	if c.chat != nil {
-		mix(c.chat.id + 1<<24)
-	}
-	for i, on := range [...]bool{c.chosen, c.subagent, c.leaf} {
-		if on {
-			mix(uint32(i) + 1<<30)
-		}
-	}
-	return h >> (64 - recentBits)
-}
-
 // rights are the tools and the autonomy of a class, before a request narrows
 // them.
 type rights struct {
-	class class
 	tools set
 	limit limit
 }
 
 func (p *Policy) rightsOf(c class) *rights {
-	slot := &p.recent[c.slot()]
-	if r := slot.Load(); r != nil && r.class == c {
+	p.mu.RLock()
+	r := p.worked[c]
+	p.mu.RUnlock()
+	switch {
+	case r != nil:
 		return r
+	case p.worked == nil:
+		return new(rights)
 	}
-	r := p.work(c, nil)
-	slot.Store(r)
+	r = p.work(c, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.worked[c] = r
 	return r
 }

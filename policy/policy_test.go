@@ -12,7 +12,7 @@ func compile(t testing.TB, rules Rules) *Policy {
 	t.Helper()
 	p, problems := Compile(rules, NewCatalogue(suite()))
 	for _, problem := range problems {
-		if problem.Severity == Error {
+		if !problem.Warning {
 			t.Fatalf("%s", problem)
 		}
 	}
@@ -167,13 +167,15 @@ func decisive(d Decision) string {
 }
 
 func TestOrderOfSteps(t *testing.T) {
-	d := compile(t, Rules{}).Explain(Subject{}, "exec")
+	rules, busy := explained()
+	d := compile(t, rules).Explain(busy, "exec")
 	var order []string
 	for _, s := range d.Steps {
 		order = append(order, s.Name)
 	}
 	const want = "profile, provider profile, allow, provider allow, agent allow, agent's provider allow, group allow, " +
-		"deny, agent deny, also_allow, agent also_allow, deny_hard, agent deny_hard, subagent deny, leaf deny, request, autonomy"
+		"deny, agent deny, also_allow, agent also_allow, deny_hard, agent deny_hard, " +
+		"profile deny_hard, subagent deny, leaf deny, request, autonomy"
 	if got := strings.Join(order, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -3,9 +3,118 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// A profile is compiled ProfileRules. Its hard denies are separate, because they
+// also remove tools that rules outside the profile add.
+type profile struct {
+	name    string
+	doc     string
+	builtIn bool
+	list    *clause   // its tools
+	hard    []*clause // its own and those of its parents
+	limit   limit
+}
+
+// compileProfiles compiles every profile, parents before children.
+func (k *compiler) compileProfiles() {
+	for _, b := range builtinProfiles {
+		k.addProfile(&profile{
+			name: b.name, doc: b.rules.Doc, builtIn: true,
+			limit: limit{}.lower(b.rules.Autonomy, "profile "+quote(b.name)),
+		}, k.read("", b.rules.Allow).holds)
+		k.policy.ordered = append(k.policy.ordered, b.name)
+	}
+	for _, name := range sortedKeys(k.rules.Profiles) {
+		if p := k.policy.profiles[name]; p != nil && p.builtIn {
+			k.report(under("profiles", name),
+				"profile "+quote(name)+" is built in; give yours another name and let it extend this one", "")
+		} else if k.ownProfile(name, nil) != nil {
+			k.policy.ordered = append(k.policy.ordered, name)
+		}
+	}
+}
+
+func (k *compiler) addProfile(p *profile, holds set) {
+	p.list = &clause{path: "profile " + quote(p.name), holds: holds}
+	k.policy.profiles[p.name] = p
+}
+
+// ownProfile compiles the operator's profile of this name, once. It returns nil
+// if the profile does not exist, or if it extends itself through trail.
+func (k *compiler) ownProfile(name string, trail []string) *profile {
+	if done, ok := k.policy.profiles[name]; ok {
+		return done
+	}
+	rules, ok := k.rules.Profiles[name]
+	if !ok {
+		return nil
+	}
+	path := under("profiles", name)
+	if slices.Contains(trail, name) {
+		k.report(path+".extends",
+			"profiles extend each other in a circle: "+strings.Join(append(trail, name), " extends "), "")
+		return nil
+	}
+	var parent *profile
+	if rules.Extends != "" {
+		parent = k.parent(rules.Extends, path+".extends", append(trail, name))
+	}
+	return k.readProfile(name, path, rules, parent)
+}
+
+// parent returns the profile that another one extends, and reports an unknown
+// name. ownProfile reports circles.
+func (k *compiler) parent(name, path string, trail []string) *profile {
+	if _, ok := k.rules.Profiles[name]; !ok && k.policy.profiles[name] == nil {
+		k.noProfile(path, name)
+		return nil
+	}
+	return k.ownProfile(name, trail)
+}
+
+// profileName matches valid names. They are part of URLs that choose a profile.
+var profileName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *profile) *profile {
+	if !profileName.MatchString(name) {
+		k.report(path, "the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32", "")
+	}
+	if rules.Extends == "" && rules.Allow == nil {
+		k.report(path,
+			"a profile says what it extends or what it allows; to start from every tool write extends: full", "")
+	}
+	k.checkAutonomy(path+".autonomy", rules.Autonomy)
+	p := &profile{name: name, doc: rules.Doc, limit: limit{}.lower(rules.Autonomy, "profile "+quote(name))}
+	holds := k.catalogue.all()
+	if parent != nil {
+		holds, p.limit = parent.list.holds, p.limit.lower(parent.limit.level, parent.limit.by)
+	}
+	holds = k.clause(path+".allow", rules.Allow).keep(holds)
+	holds = k.clause(path+".deny", rules.Deny).drop(holds)
+	holds = holds.or(k.clause(path+".also_allow", rules.AlsoAllow).tools())
+	if hard := k.clause(path+".deny_hard", rules.DenyHard); hard != nil {
+		p.hard = []*clause{hard}
+	}
+	if parent != nil {
+		p.hard = slices.Concat(p.hard, parent.hard)
+	}
+	k.addProfile(p, holds)
+	return p
+}
+
+// noProfile reports a profile that does not exist.
+func (k *compiler) noProfile(path, name string) {
+	var names []string
+	for _, b := range builtinProfiles {
+		names = append(names, b.name)
+	}
+	text, nearest := unknownProfile(name, append(names, sortedKeys(k.rules.Profiles)...))
+	k.report(path, text, nearest)
+}
 
 // A Profile is a named selection of tools, as operators see it.
 type Profile struct {
@@ -73,7 +182,7 @@ func (p *Policy) describe(from *profile) Profile {
 		Autonomy: p.limit.lower(from.limit.level, "").level,
 		Tools:    []string{},
 	}
-	held := from.holds
+	held := from.list.holds
 	for _, hard := range from.hard {
 		held = hard.drop(held)
 	}

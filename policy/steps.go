@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"fmt"
+	"strings"
+)
 
 // An action is the effect of a step on the tools that its list names.
 type action uint8
@@ -15,8 +18,7 @@ const (
 type step struct {
 	name   string
 	action action
-	list   *clause // nil: absent
-	absent string  // why list is nil
+	list   *clause
 }
 
 func (s step) apply(in set) set {
@@ -30,91 +32,72 @@ func (s step) apply(in set) set {
 }
 
 // steps is the order of every decision. Only also_allow can add tools; the steps
-// before and after it can only remove.
-func (p *Policy) steps(c class) []step {
-	first, second := p.profileSteps(c)
-	var forProvider, forChat *clause
+// before and after it can only remove. Lists that are not set are left out.
+func (p *Policy) steps(c class) (all []step) {
+	add := func(name string, does action, list *clause) {
+		if list != nil {
+			all = append(all, step{name, does, list})
+		}
+	}
+	var ofProvider provider
 	if c.provider != nil {
-		forProvider = c.provider.allow
+		ofProvider = *c.provider
 	}
+	var ofAgent agent
+	if c.agent != nil {
+		ofAgent = *c.agent
+	}
+	profiles := p.profilesOf(c)
+	for _, applied := range profiles {
+		name := "profile"
+		if applied != c.profile {
+			name = "provider profile"
+		}
+		add(name, narrows, applied.list)
+	}
+	add("allow", narrows, p.allow)
+	add("provider allow", narrows, ofProvider.allow)
+	add("agent allow", narrows, ofAgent.allow)
+	add("agent's provider allow", narrows, ofAgent.byProvider[c.provider])
 	if c.chat != nil {
-		forChat = c.chat.allow
+		add("group allow", narrows, c.chat.allow)
 	}
-	a := c.agent
-	if a == nil {
-		a = &agent{}
-	}
-	all := []step{
-		first,
-		second,
-		{"allow", narrows, p.allow, "not set"},
-		{"provider allow", narrows, forProvider, "not set for this provider"},
-		{"agent allow", narrows, a.allow, "not set for this agent"},
-		{"agent's provider allow", narrows, a.byProvider[c.provider], "not set for this agent with this provider"},
-		{"group allow", narrows, forChat, "not set for this chat"},
-		{"deny", removes, p.deny, "not set"},
-		{"agent deny", removes, a.deny, "not set for this agent"},
-		{"also_allow", adds, p.also, "not set"},
-		{"agent also_allow", adds, a.also, "not set for this agent"},
-		{"deny_hard", removes, p.hard, "not set"},
-		{"agent deny_hard", removes, a.hard, "not set for this agent"},
-	}
-	all = append(all, p.hardSteps(c)...)
-	return append(all, p.subagentSteps(c)...)
-}
-
-// profileSteps returns the first steps. The profile of a provider replaces the
-// default, but can only narrow a profile that was chosen for the caller.
-func (p *Policy) profileSteps(c class) (first, second step) {
-	first = step{"profile", narrows, c.profile.clause(), ""}
-	second = step{"provider profile", narrows, nil, "not set for this provider"}
-	if c.provider != nil && c.provider.profile != nil {
-		second.list = c.provider.profile.clause()
-		if !c.chosen {
-			first.list, first.absent = nil, "none was chosen, and the provider's stands in for the default"
-		}
-	}
-	return first, second
-}
-
-// profilesOf returns the profiles that apply to c.
-func (p *Policy) profilesOf(c class) []*profile {
-	first, second := p.profileSteps(c)
-	var applied []*profile
-	for _, s := range []step{first, second} {
-		if s.list != nil && !slices.Contains(applied, s.list.profile) {
-			applied = append(applied, s.list.profile)
-		}
-	}
-	return applied
-}
-
-func (p *Policy) hardSteps(c class) []step {
-	var hard []step
-	for _, applied := range p.profilesOf(c) {
+	add("deny", removes, p.deny)
+	add("agent deny", removes, ofAgent.deny)
+	add("also_allow", adds, p.also)
+	add("agent also_allow", adds, ofAgent.also)
+	add("deny_hard", removes, p.hard)
+	add("agent deny_hard", removes, ofAgent.hard)
+	for _, applied := range profiles {
 		for _, list := range applied.hard {
-			hard = append(hard, step{"profile deny_hard", removes, list, ""})
+			add("profile deny_hard", removes, list)
 		}
 	}
-	return hard
+	if c.subagent {
+		add("subagent deny", removes, p.subagents)
+	}
+	if c.leaf {
+		add("leaf deny", removes, p.leaves)
+	}
+	return all
 }
 
-func (p *Policy) subagentSteps(c class) []step {
-	deny := step{"subagent deny", removes, nil, "not a subagent"}
-	if c.subagent {
-		deny.list = p.subagents
+// profilesOf returns the profiles that apply to c. The profile of a provider
+// replaces the default, but can only narrow a profile that was chosen for the caller.
+func (p *Policy) profilesOf(c class) []*profile {
+	switch {
+	case c.provider == nil || c.provider.profile == nil || c.provider.profile == c.profile:
+		return []*profile{c.profile}
+	case c.chosen:
+		return []*profile{c.profile, c.provider.profile}
 	}
-	leaf := step{"leaf deny", removes, nil, "may start subagents"}
-	if c.leaf {
-		leaf.list = p.leaves
-	}
-	return []step{deny, leaf}
+	return []*profile{c.provider.profile}
 }
 
 // work applies the steps to the registered tools. It calls see, unless nil, for
 // each step with the tools before and after it.
 func (p *Policy) work(c class, see func(s step, before, after set)) *rights {
-	r := &rights{class: c}
+	r := new(rights)
 	if c.profile == nil {
 		return r
 	}
@@ -170,4 +153,127 @@ func (c *Catalogue) anyToolset(groups []string, i int) bool {
 		}
 	}
 	return false
+}
+
+// An Effect is the effect of a step on the tool.
+type Effect string
+
+// The effects of steps.
+const (
+	Silent  Effect = "-"       // the request does not narrow itself
+	Keeps   Effect = "keeps"   // allowed before and after
+	Removes Effect = "removes" // allowed before, denied after
+	Adds    Effect = "adds"    // denied before, allowed after
+	Out     Effect = "out"     // denied before and after
+	Asks    Effect = "asks"    // allowed if a person approves
+)
+
+// A Step is one part of a decision.
+type Step struct {
+	Name   string `json:"name"`
+	Effect Effect `json:"effect"`
+	Why    string `json:"why"`
+}
+
+// A Decision is a verdict with its steps.
+type Decision struct {
+	Tool    string  `json:"tool"`
+	Verdict Verdict `json:"verdict"`
+	Steps   []Step  `json:"steps"`
+}
+
+// String writes the verdict on one line and each step on another.
+func (d Decision) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", d.Tool, d.Verdict)
+	for _, s := range d.Steps {
+		fmt.Fprintf(&b, "  %-22s  %-7s  %s\n", s.Name, s.Effect, s.Why)
+	}
+	return b.String()
+}
+
+// Explain returns the decision of Verdict with every step.
+func (p *Policy) Explain(s Subject, name string) Decision {
+	d := Decision{Tool: name}
+	i, ok := p.catalogue.names[name]
+	if !ok {
+		d.add("registered", Removes, "there is no tool "+quote(name))
+		return d
+	}
+	c := p.class(s)
+	if c.profile == nil {
+		text, _ := unknownProfile(s.Profile, nil)
+		d.add("profile", Removes, text)
+		return d
+	}
+	risk := p.catalogue.tools[i].Risk
+	r := p.work(c, func(s step, before, after set) {
+		d.add(s.name, effectOf(before.has(i), after.has(i)), s.list.cite(i)+" "+s.verb(s.list.holds.has(i)))
+	})
+	in, refusal := r.tools.has(i), p.catalogue.refusal(s.Narrow, i)
+	d.addRequest(in, s.Narrow, refusal)
+	d.Verdict = p.conclude(r, s.Narrow, i, risk)
+	d.addAutonomy(in && refusal == "", r.limit.narrow(s.Narrow), risk)
+	return d
+}
+
+func (d *Decision) add(name string, effect Effect, why string) {
+	d.Steps = append(d.Steps, Step{name, effect, why})
+}
+
+// verb returns the verb for the effect of the list on a tool that it names, or
+// does not name.
+func (s step) verb(named bool) string {
+	switch {
+	case !named:
+		return "does not name it"
+	case s.action == removes:
+		return "takes it away"
+	case s.action == adds:
+		return "adds it"
+	}
+	return "names it"
+}
+
+func effectOf(before, after bool) Effect {
+	switch {
+	case before && after:
+		return Keeps
+	case before:
+		return Removes
+	case after:
+		return Adds
+	}
+	return Out
+}
+
+func (d *Decision) addRequest(in bool, n Narrow, refusal string) {
+	switch {
+	case refusal != "":
+		d.add("request", effectOf(in, false), refusal)
+	case n.Empty():
+		d.add("request", Silent, "does not narrow itself")
+	default:
+		d.add("request", effectOf(in, in), "does not narrow it away")
+	}
+}
+
+// addAutonomy adds the last step, which depends on whether the tool is still
+// allowed.
+func (d *Decision) addAutonomy(in bool, l limit, risk Risk) {
+	effect := Out
+	if in {
+		effect = effectOfVerdict(d.Verdict)
+	}
+	d.add("autonomy", effect, fmt.Sprintf("%s says %s, and the tool %s", l.by, l.level, risk))
+}
+
+func effectOfVerdict(v Verdict) Effect {
+	switch v {
+	case Allow:
+		return Keeps
+	case Ask:
+		return Asks
+	}
+	return Removes
 }

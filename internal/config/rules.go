@@ -47,7 +47,7 @@ func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 			text += fmt.Sprintf("; did you mean %q?", p.Nearest)
 		}
 		problem := l.Problem(join("policy", p.Path), "%s", text)
-		problem.Warning = p.Severity == policy.Warning
+		problem.Warning = p.Warning
 		problems = append(problems, problem)
 	}
 	if rules == nil {

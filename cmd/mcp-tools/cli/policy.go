@@ -176,10 +176,10 @@ func (a *CLI) printTable(w io.Writer, profiles []string, list []tableRow) error 
 func (a *CLI) policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Find mistakes and rules without effect",
-		Long: `check reads the settings and reports names that do not exist and rules without
-effect, each with its line. The exit code is 2 if there are mistakes; rules without
-effect are only warnings.`,
+		Short: "Find mistakes in the rules",
+		Long: `check reads the settings and reports names that do not exist and entries that match
+no tool, each with its line. The exit code is 2 if there are mistakes; entries that
+match no tool are only warnings.`,
 		Example: `  mcp-tools policy check
   mcp-tools policy check --config new.yaml --output json`,
 		Args: takes(),
