@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,8 +74,7 @@ func stem(name string) string {
 	if !strings.HasPrefix(name, dir) {
 		return "" // MEMORY.md
 	}
-	name = strings.TrimPrefix(name, dir)
-	return strings.TrimSuffix(name, path.Ext(name))
+	return strings.TrimSuffix(strings.TrimPrefix(name, dir), extension)
 }
 
 // Scope returns the scope of an owner's memories in the index and among embeddings. It has nothing but memories, so

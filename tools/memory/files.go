@@ -3,13 +3,14 @@ package memory
 import (
 	"context"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// Files is a [workspace.Source] of memories: MEMORY.md, memory.md and the files beneath memory/.
+// Files is a [workspace.Source] of memories: MEMORY.md, memory.md and the Markdown files below memory/.
 type Files struct{ m *Memory }
 
 // Files returns the memories as files of the workspace.
@@ -95,7 +96,7 @@ func (f Files) Remove(ctx context.Context, name string) error {
 // since the files on disk can still be listed; the store has logged the error.
 func (f Files) List(ctx context.Context, in string) ([]workspace.SourceEntry, error) {
 	o, _, err := caller(ctx)
-	if err != nil || in != "." && in+"/" != dir && !IsPath(in) {
+	if err != nil || in != "." && !strings.HasPrefix(in+"/", dir) && !IsPath(in) {
 		return nil, nil
 	}
 	entries, err := f.m.o.Rows.List(ctx, o, maxListed)

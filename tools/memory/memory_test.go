@@ -214,7 +214,7 @@ func TestPathsOfKeys(t *testing.T) {
 	for key, want := range map[string]string{
 		"k": "memory/k.md", "MEMORY.md": "MEMORY.md", "memory.md": "memory.md", "./MEMORY.md": "MEMORY.md",
 		"memory/a.md": "memory/a.md",
-		"a/b":         "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json",
+		"a/b":         "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json.md",
 		"Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
 		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md",
 		"memory": "memory/memory.md", "MEMORY": "MEMORY.md",
@@ -225,7 +225,8 @@ func TestPathsOfKeys(t *testing.T) {
 	}
 	for _, key := range []string{"", " ", ".", "/", "memory/", "..", "../x", "memory/../x", "memory/../../etc/passwd",
 		"a\x00b", "a\nb", "a\u202eb", `a\b`, "C:x", "a\xff",
-		strings.Repeat("x", 300), strings.Repeat("a/", 20) + "x", "a#L1"} {
+		strings.Repeat("x", 300), strings.Repeat("a/", 20) + "x", "a#L1", ".hidden", "a/.git/b",
+		"a.md/b", strings.Repeat("語", 90)} {
 		if s, err := m.Store(ada, memory.Write{Key: key, Text: "x"}); kind(err) != tool.Invalid {
 			t.Errorf("%q is %q, %v", key, s.Path, err)
 		}

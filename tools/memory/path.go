@@ -2,6 +2,7 @@ package memory
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,16 +17,21 @@ const (
 	maxPath  = 200     // characters
 	maxText  = 1 << 20 // bytes
 	maxTags  = 20
-	maxTag   = 60 // bytes
-	maxDepth = 8  // directories
+	maxTag   = 60  // bytes
+	maxDepth = 8   // directories
+	maxStep  = 200 // bytes of a name between slashes, so that it can be the name of a file
 )
 
-const dir = "memory/"
+const (
+	dir       = "memory/"
+	extension = ".md"
+)
 
-// IsPath reports whether a name relative to a workspace is that of a memory: MEMORY.md, memory.md, or a file beneath
-// memory/.
+// IsPath reports whether a name relative to a workspace is that of a memory: MEMORY.md, memory.md, or a Markdown file
+// below memory/.
 func IsPath(name string) bool {
-	return name == "MEMORY.md" || name == "memory.md" || strings.HasPrefix(name, dir) && len(name) > len(dir)
+	return name == "MEMORY.md" || name == "memory.md" ||
+		strings.HasPrefix(name, dir) && strings.HasSuffix(name, extension) && len(name) > len(dir+extension)
 }
 
 // pathOf returns the path of a document for a path or a key: the key k means memory/k.md. Names are normalized,
@@ -49,41 +55,38 @@ func pathOf(name string) (string, error) {
 	case strings.ContainsAny(clean, "\\:*?\"<>|#"):
 		return "", wrong("it contains one of \\ : * ? \" < > | #")
 	}
-	for step := range strings.SplitSeq(clean, "/") {
-		if step == ".." {
-			return "", wrong("it contains ..")
-		}
+	if slices.Contains(strings.Split(clean, "/"), "..") {
+		return "", wrong("it contains ..")
 	}
 	if clean = path.Clean(clean); clean == "." {
 		return "", wrong("it is empty")
 	}
 	if clean == "MEMORY" {
-		clean += ".md"
+		clean += extension
 	}
-	if !IsPath(clean) {
+	if !IsPath(clean) && !strings.HasPrefix(clean, dir) {
 		clean = dir + clean
 	}
-	if !isText(clean) {
-		clean += ".md"
+	if !strings.HasSuffix(clean, extension) {
+		clean += extension
+	}
+	for step := range strings.SplitSeq(clean, "/") {
+		switch {
+		case strings.HasPrefix(step, "."):
+			return "", wrong("a name in it begins with a dot")
+		case len(step) > maxStep:
+			return "", wrong("it is too long")
+		}
 	}
 	switch {
 	case utf8.RuneCountInString(clean) > maxPath:
 		return "", wrong("it is too long")
 	case strings.Count(clean, "/") > maxDepth:
 		return "", wrong("it has too many directories")
+	case strings.Contains(clean, extension+"/"):
+		return "", wrong("a directory in it ends in " + extension)
 	}
 	return clean, nil
-}
-
-// isText reports whether a name has the extension of a text file; the name v1.2 has not.
-func isText(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html",
-		".org",
-		".rst", ".adoc", ".log":
-		return true
-	}
-	return false
 }
 
 func checkText(path, text string) error {

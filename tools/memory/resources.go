@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -16,23 +15,12 @@ const Scheme = "memory:///"
 // URI returns the URI of the memory at a path.
 func URI(name string) string { return Scheme + (&url.URL{Path: name}).EscapedPath() }
 
-// MIME returns the media type of a memory, by the extension of its path.
-func MIME(name string) string {
-	switch path.Ext(name) {
-	case ".md", ".markdown":
-		return "text/markdown"
-	case ".json":
-		return "application/json"
-	}
-	return "text/plain"
-}
-
 // Resources lists the memories that the caller can read, by path.
 func (m *Memory) Resources(ctx context.Context) (list []tool.Resource, err error) {
 	files, err := m.Files().List(ctx, ".")
 	for _, f := range files {
 		list = append(list, tool.Resource{
-			URI: URI(f.Name), Name: f.Name, MIME: MIME(f.Name), Size: f.Size, Notes: tool.ModifiedAt(f.Modified),
+			URI: URI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Notes: tool.ModifiedAt(f.Modified),
 		})
 	}
 	slices.SortFunc(list, func(a, b tool.Resource) int { return strings.Compare(a.Name, b.Name) })
@@ -47,7 +35,7 @@ func (m *Memory) Resource(ctx context.Context, uri string) (tool.Part, error) {
 			Try("send a URI such as %sMEMORY.md", Scheme)
 	}
 	d, err := m.Get(ctx, name)
-	return tool.Part{URI: uri, Text: d.Text, MIME: MIME(d.Path)}, err
+	return tool.Part{URI: uri, Text: d.Text, MIME: "text/markdown"}, err
 }
 
 // Complete lists paths of memories that begin with a prefix, in order.

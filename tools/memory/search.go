@@ -106,7 +106,7 @@ func prefixOf(path string) string {
 		return ""
 	case strings.TrimRight(path, "/") == "memory":
 		return dir
-	case IsPath(path):
+	case IsPath(path), strings.HasPrefix(path, dir):
 		return path
 	}
 	return dir + path

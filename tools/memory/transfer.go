@@ -2,12 +2,9 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -67,9 +64,8 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// In the order of paths a file is named before the directory that begins with its name.
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	names := &fileNames{files: map[string]bool{}, dirs: map[string]bool{}}
+	used := map[string]bool{} // names in lower case
 	for _, e := range entries {
 		if e.Owner != o {
 			continue
@@ -81,7 +77,16 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 		if !found || d.Owner != o { // removed since it was listed
 			continue
 		}
-		if err := export(w, names, d); err != nil {
+		name := d.Path
+		for i := 2; used[strings.ToLower(name)]; i++ { // many file systems ignore case
+			name = fmt.Sprintf("%s~%d%s", strings.TrimSuffix(d.Path, extension), i, extension)
+		}
+		used[strings.ToLower(name)] = true
+		text, err := withProperties(d, name)
+		if err == nil {
+			err = w.Write(name, []byte(text), d.Updated)
+		}
+		if err != nil {
 			return n, fmt.Errorf("exporting %s: %w", d.Path, err)
 		}
 		n++
@@ -89,24 +94,8 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	return n, nil
 }
 
-func export(w Writer, names *fileNames, d Document) error {
-	name := names.of(d.Path)
-	if isMarkdown(name) {
-		text, err := withProperties(d, name, d.Text)
-		if err != nil {
-			return err
-		}
-		return w.Write(name, []byte(text), d.Updated)
-	}
-	text, err := withProperties(d, name, "")
-	if err != nil {
-		return err
-	}
-	return errors.Join(w.Write(name, []byte(d.Text), d.Updated), w.Write(name+propertiesFile, []byte(text), d.Updated))
-}
-
-// Import makes documents of the caller's own of all texts in a directory. A document that exists with another text
-// becomes a former version; what cannot be a memory is skipped and reported. Links are not followed.
+// Import makes documents of the caller's own of all Markdown files in a directory. A document that exists with another
+// text becomes a former version; what cannot be a memory is skipped and reported. Links are not followed.
 func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 	o, by, err := caller(ctx)
 	if err != nil {
@@ -114,20 +103,18 @@ func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 	}
 	files := 0
 	err = fs.WalkDir(dir, ".", func(name string, e fs.DirEntry, err error) error {
-		base := name[strings.LastIndexByte(name, '/')+1:]
 		switch {
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case name != "." && strings.HasPrefix(base, "."):
+		case name != "." && strings.HasPrefix(e.Name(), "."):
 			r.skip(name, "it is hidden")
 			if e.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
-		case e.IsDir(), strings.HasSuffix(name, propertiesFile) &&
-			isFile(dir, strings.TrimSuffix(name, propertiesFile)):
+		case e.IsDir():
 			return nil
 		}
 		if files++; files > maxFiles {
@@ -143,11 +130,6 @@ func (r *Report) skip(name, why string) {
 	if len(r.Skipped) < most {
 		r.Skipped = append(r.Skipped, name+": "+why)
 	}
-}
-
-func isFile(dir fs.FS, name string) bool {
-	info, err := fs.Stat(dir, name)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // importFile imports one file, or reports why it does not. It returns errors of the store only.
@@ -179,23 +161,16 @@ func (m *Memory) readFile(dir fs.FS, name string, e fs.DirEntry, c *Change) (mod
 	switch {
 	case err != nil || !e.Type().IsRegular():
 		return skip("it is not a file")
-	case !isText(name):
-		return skip("its name is not that of a text")
+	case !strings.HasSuffix(name, extension):
+		return skip("it is not a Markdown file")
 	}
 	text, err := readText(dir, name)
 	if err != nil {
 		return time.Time{}, err
 	}
-	matter := text
-	if !isMarkdown(name) {
-		matter, _ = readText(dir, name+propertiesFile) // an export of another program has none
-	}
-	body, p, err := readProperties(matter)
+	text, p, err := readProperties(text)
 	if err != nil {
 		return skip("its front matter: " + err.Error())
-	}
-	if p.exported && isMarkdown(name) {
-		text = body
 	}
 	if c.Path, err = pathOf(p.path(name)); err == nil {
 		err = checkText(c.Path, text)
@@ -243,9 +218,6 @@ type properties struct {
 }
 
 const (
-	// propertiesFile is the end of the name of a file with the properties of another, which is not Markdown.
-	propertiesFile = ".memory.md"
-
 	propertiesKey = "memory"
 	keyPath       = "path"
 	keyCategory   = "category"
@@ -259,13 +231,8 @@ const (
 	exportedTime = "2006-01-02T15:04:05.000Z07:00"
 )
 
-func isMarkdown(name string) bool {
-	ext := strings.ToLower(path.Ext(name))
-	return ext == ".md" || ext == ".markdown"
-}
-
-// withProperties puts the properties of a document that is written to a file before a text.
-func withProperties(d Document, file, text string) (string, error) {
+// withProperties returns the text of a document that is written to a file, after its properties.
+func withProperties(d Document, file string) (string, error) {
 	fields := markdown.Fields{{Key: keyCategory, Value: d.Category}}
 	add := func(key, value string) {
 		if value != "" {
@@ -292,15 +259,11 @@ func withProperties(d Document, file, text string) (string, error) {
 	addTime(keyExpires, d.Expires)
 	add(keyAuthor, d.Author.Name)
 	add(keySession, d.Author.Session)
-	return markdown.WithFrontMatter(markdown.Fields{{Key: propertiesKey, Value: fields}}, text)
+	return markdown.WithFrontMatter(markdown.Fields{{Key: propertiesKey, Value: fields}}, d.Text)
 }
 
-// Exported reports whether [Memory.Export] has written a file, by its content or the file of properties beside it.
-func Exported(file string, content []byte) bool {
-	if !isMarkdown(file) {
-		_, err := os.Stat(file + propertiesFile)
-		return err == nil
-	}
+// Exported reports whether [Memory.Export] has written a file with this content.
+func Exported(content []byte) bool {
 	_, p, err := readProperties(string(content))
 	return err == nil && p.exported
 }
@@ -366,50 +329,4 @@ func cleanName(name string) string {
 	const most = 200
 	name = strings.ReplaceAll(name, "\x00", "")
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
-}
-
-// fileNames gives documents names that files can have: different also if case is ignored, not hidden, not too
-// long, and never that of a directory or of a file with properties. The properties have the path of the
-// document.
-type fileNames struct{ files, dirs map[string]bool } // in lower case
-
-func (f *fileNames) of(name string) string {
-	steps := strings.Split(name, "/")
-	last := len(steps) - 1
-	dir := ""
-	for _, step := range steps[:last] {
-		dir = unused(dir, fileStep(step), func(name string) bool { return f.files[name] })
-		f.dirs[strings.ToLower(dir)] = true
-		dir += "/"
-	}
-	file := unused(dir, fileStep(steps[last]), func(name string) bool {
-		return f.files[name] || f.dirs[name] || strings.HasSuffix(name, propertiesFile)
-	})
-	f.files[strings.ToLower(file)] = true
-	return file
-}
-
-// unused returns a name in a directory that is not used.
-func unused(dir, step string, used func(string) bool) string {
-	name, ext := dir+step, path.Ext(step)
-	for n := 2; used(strings.ToLower(name)); n++ {
-		name = fmt.Sprintf("%s%s~%d%s", dir, strings.TrimSuffix(step, ext), n, ext)
-	}
-	return name
-}
-
-// fileStep returns a step of a path that is neither hidden nor too long for a file.
-func fileStep(step string) string {
-	const most, longestExt = 200, 20
-	if strings.HasPrefix(step, ".") {
-		step = "~" + step
-	}
-	if len(step) <= most {
-		return step
-	}
-	ext := path.Ext(step)
-	if len(ext) > longestExt {
-		ext = ""
-	}
-	return strings.ToValidUTF8(step[:most-len(ext)], "") + ext
 }

@@ -1,10 +1,7 @@
 package memory_test
 
 import (
-	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +34,6 @@ func TestExportAndImportKeepEverything(t *testing.T) {
 			"broken front":  "---\na: [\n---\nx",
 			"blank first":   "\n\n  x\n\n",
 			"data.json":     "{\"a\": 1}\n",
-			"notes.txt":     "---\nx: 1\n---\ntext",
 			"MEMORY.md":     "big",
 			"memory.md":     "small",
 			"Case":          "upper",
@@ -85,47 +81,6 @@ func TestExportAndImportKeepEverything(t *testing.T) {
 	})
 }
 
-// A realDir is a directory on the disk that exports write to.
-type realDir string
-
-func (d realDir) Write(name string, content []byte, _ time.Time) error {
-	path := filepath.Join(string(d), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
-}
-
-// TestExportOfNamesThatFilesCannotHave exports documents with names that files cannot have, or not at the same time.
-func TestExportOfNamesThatFilesCannotHave(t *testing.T) {
-	m, _ := open(t, t.TempDir(), t.TempDir())
-	ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
-	keys := []string{
-		".hidden", ".git/config", "a", "a.md/b", "A.md/c", "a~2", "x.json", "x.json.memory", "y.memory",
-		strings.Repeat("語", 180), strings.Repeat("語", 180) + ".txt", strings.Repeat("語", 90) + "/n", "n/a", "N/a",
-	}
-	for _, key := range keys {
-		remember(t, ada, m, key, "the text of "+key)
-	}
-	dir := t.TempDir()
-	if n, err := m.Export(ada, realDir(dir)); n != len(keys) || err != nil {
-		t.Fatalf("%d, %v", n, err)
-	}
-	if r, err := m.Import(bob, os.DirFS(dir)); r.Written != len(keys) || len(r.Skipped) != 0 || err != nil {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	for _, key := range keys {
-		if d, err := m.Get(bob, key); err != nil || d.Text != "the text of "+key {
-			t.Errorf("%s: %q, %v", key, d.Text, err)
-		}
-	}
-}
-
 func TestImportOfOtherFiles(t *testing.T) {
 	m, _ := open(t, t.TempDir(), t.TempDir())
 	ada := as(t, "a", "ada")
@@ -136,6 +91,7 @@ func TestImportOfOtherFiles(t *testing.T) {
 		"memory/a.md":         {Data: []byte("a"), ModTime: time.Unix(1_600_000_000, 0)},
 		".git/config":         {Data: []byte("x")},
 		"memory/pic.png":      {Data: []byte("x")},
+		"memory/notes.txt":    {Data: []byte("x")},
 		"memory/bin.md":       {Data: []byte("a\x00b")},
 		"memory/long.md":      {Data: []byte(long)},
 		"memory/link.md":      {Mode: fs.ModeSymlink, Data: []byte("a.md")},
@@ -143,7 +99,7 @@ func TestImportOfOtherFiles(t *testing.T) {
 		"memory/escape.md":    {Data: []byte("---\nmemory:\n  category: core\n  path: ../../etc/passwd\n---\nx")},
 		"memory/elsewhere.md": {Data: []byte("---\nmemory:\n  category: core\n  path: MEMORY\n---\nx")},
 	})
-	if err != nil || r.Written != 4 || len(r.Skipped) != 7 {
+	if err != nil || r.Written != 4 || len(r.Skipped) != 8 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d, err := m.Get(ada, "README")
@@ -161,7 +117,7 @@ func TestFilesOfTheWorkspace(t *testing.T) {
 		files := m.Files()
 		ada, bob, all := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", "")
 		for name, want := range map[string]bool{"MEMORY.md": true, "memory.md": true, "memory/x.md": true,
-			"memory": false, "Memory.md": false, "memoryx/y": false, "x/memory/y.md": false} {
+			"memory": false, "memory/pool.go": false, "memory/.md": false, "Memory.md": false, "memoryx/y": false, "x/memory/y.md": false} {
 			if got := files.Serves(ada, name); got != want {
 				t.Errorf("%s: %v", name, got)
 			}

@@ -82,7 +82,7 @@ func (a *CLI) memoryImportCommand() *cobra.Command {
 		Use:   "import DIR",
 		Short: "Store the files of a directory as memories",
 		Long: `import stores the files of a directory as memories of one agent and one user:
-MEMORY.md, memory.md and the files in memory/, or else every Markdown file as
+MEMORY.md, memory.md and the Markdown files in memory/, and other Markdown files as
 memory/FILE. Equal memories are not changed; different ones get a new version, and
 the old version can be restored.`,
 		Example: `  mcp-tools memory import notes
@@ -140,8 +140,8 @@ them. Files of an earlier export are replaced; other files only with --force.`,
 // An exportDir writes files to a directory.
 type exportDir struct {
 	dir      string
-	force    bool                                   // replace any file
-	exported func(path string, content []byte) bool // whether a file is an earlier export; nil: none is
+	force    bool                      // replace any file
+	exported func(content []byte) bool // whether a file is an earlier export; nil: none is
 }
 
 func (d exportDir) Write(name string, content []byte, modified time.Time) error {
@@ -169,7 +169,7 @@ func (d exportDir) free(path string, content []byte) bool {
 		return false
 	}
 	there, err := os.ReadFile(path)
-	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(path, there))
+	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(there))
 }
 
 // withMemory opens the memory of the agent and the user of the settings.
