@@ -17,7 +17,10 @@ type Pattern struct {
 
 // ParsePattern reads a pattern as it stands in the configuration.
 func ParsePattern(text string) (Pattern, error) {
-	words := splitWords(text)
+	words, ok := splitWords(text)
+	if !ok {
+		return Pattern{}, fmt.Errorf("pattern %q is not plain words; quote what a shell would expand", text)
+	}
 	if len(words) == 0 {
 		return Pattern{}, fmt.Errorf("an empty pattern allows nothing; write a command, such as %q", "go test **")
 	}

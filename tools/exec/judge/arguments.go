@@ -16,22 +16,19 @@ type arguments struct {
 
 // An option is one option with its value, if it has or may have one.
 type option struct {
-	name  string // with its dashes
-	value arg
-	given bool // the value stood behind a =
-	part  bool // one letter of several
-	// hasValue is true when value may be its value.
-	hasValue bool
+	name     string // with its dashes
+	value    arg
+	given    bool // the value stood behind a =
+	part     bool // one letter of several
+	hasValue bool // value may be its value
 }
 
 // values returns the values of the options of these names.
 func (in arguments) values(names ...string) []arg {
 	var all []arg
 	for _, o := range in.opts {
-		for _, n := range names {
-			if o.name == n {
-				all = append(all, o.value)
-			}
+		if slices.Contains(names, o.name) {
+			all = append(all, o.value)
 		}
 	}
 	return all
@@ -42,47 +39,33 @@ func (in arguments) hasFlag(names ...string) bool {
 	return slices.ContainsFunc(in.opts, func(o option) bool { return !o.part && slices.Contains(names, o.name) })
 }
 
-// matchesAny reports whether an argument matches one of several patterns.
-func (in arguments) matchesAny(patterns ...string) bool {
-	return slices.ContainsFunc(patterns, in.matches)
+// matches reports whether an argument matches one of several patterns of the
+// table.
+func (in arguments) matches(patterns ...string) bool {
+	return slices.ContainsFunc(patterns, in.matchesOne)
 }
 
-// matches reports whether an argument matches a pattern of the table.
-func (in arguments) matches(pattern string) bool {
+func (in arguments) matchesOne(pattern string) bool {
+	first, at1 := strings.CutPrefix(pattern, "0:")
+	operand, at2 := strings.CutPrefix(pattern, "1:")
+	joined, all := strings.CutPrefix(pattern, "~")
 	switch {
 	case pattern == "operands":
 		return len(in.operands) > 0
 	case pattern == "none":
 		return len(in.operands) == 0
 	case pattern == "unknown":
-		for _, a := range in.all {
-			if strings.HasPrefix(a.text, unknown) && a.wild {
-				return true
-			}
-		}
-		return false
-	case strings.HasPrefix(pattern, "0:"):
-		return len(in.all) > 0 && wildcard(pattern[2:], in.all[0].text)
-	case strings.HasPrefix(pattern, "1:"):
-		return len(in.operands) > 0 && wildcard(pattern[2:], in.operands[0].text)
+		return slices.ContainsFunc(in.all, arg.hidden)
+	case at1:
+		return len(in.all) > 0 && wildcard(first, in.all[0].text)
+	case at2:
+		return len(in.operands) > 0 && wildcard(operand, in.operands[0].text)
+	case all:
+		return wildcard(joined, strings.ToLower(joinArgs(in.all).text))
 	case strings.HasPrefix(pattern, "-") && !strings.Contains(pattern, "*"):
-		for _, o := range in.opts {
-			if o.matches(pattern) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(in.opts, func(o option) bool { return o.matches(pattern) })
 	}
-	for _, a := range in.all {
-		text := a.text
-		if strings.HasPrefix(pattern, "~") {
-			text = "~" + strings.ToLower(text)
-		}
-		if wildcard(pattern, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.all, func(a arg) bool { return wildcard(pattern, a.text) })
 }
 
 // matches reports whether the option is meant by a pattern: by its name, by the
@@ -120,11 +103,27 @@ func (p *program) parse(args []arg) arguments {
 	if !strict {
 		return parseLoose(args, strings.Join(p.words["letters"], ""))
 	}
-	_, first := p.words["first"]
-	if p.words["command"] != nil || p.words["shelltext"] != nil {
-		first = true
+	in := arguments{all: args, strict: true}
+	ends := p.lines("first", "command", "shelltext") // the options, at the first operand
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.is("--"):
+			in.operands = append(in.operands, args[i+1:]...)
+			return in
+		case a.starts("--"):
+			i = in.longOption(args, i, spec[1:])
+		case len(a.text) > 1 && a.starts("-"):
+			i = in.letters(args, i, spec[0])
+		default:
+			in.operands = append(in.operands, a)
+			if ends {
+				in.operands = append(in.operands, args[i+1:]...)
+				return in
+			}
+		}
 	}
-	return parseStrict(args, spec, first)
+	return in
 }
 
 // parseLoose divides arguments of a program with options that are not all known:
@@ -137,7 +136,7 @@ func parseLoose(args []arg, letters string) arguments {
 			in.operands = append(in.operands, args[i+1:]...)
 			return in
 		}
-		if len(a.text) < 2 || a.text[0] != '-' {
+		if len(a.text) < 2 || !a.starts("-") {
 			in.operands = append(in.operands, a)
 			continue
 		}
@@ -148,51 +147,20 @@ func parseLoose(args []arg, letters string) arguments {
 		name, text, given := strings.Cut(a.text, "=")
 		value := next
 		if given {
-			value = a
-			value.text = text
+			value = a.with(text)
 		}
 		in.opts = append(in.opts, option{name: name, value: value, given: given, hasValue: true})
-		if a.text[1] == '-' || len(a.text) == 2 {
-			continue
-		}
-		for n := 1; n < len(a.text); n++ {
-			takes := strings.IndexByte(letters, a.text[n]) >= 0
-			letter := option{name: "-" + a.text[n:n+1], part: true, hasValue: takes}
-			if takes {
-				letter.value = next
+		for n := 1; n < len(a.text) && a.text[1] != '-' && len(a.text) > 2; n++ {
+			o := option{name: "-" + a.text[n:n+1], part: true, hasValue: strings.IndexByte(letters, a.text[n]) >= 0}
+			if o.hasValue {
+				o.value = next
 				if n+1 < len(a.text) {
-					letter.value = a
-					letter.value.text = a.text[n+1:]
+					o.value = a.with(a.text[n+1:])
 				}
 			}
-			in.opts = append(in.opts, letter)
-			if takes {
+			in.opts = append(in.opts, o)
+			if o.hasValue {
 				break
-			}
-		}
-	}
-	return in
-}
-
-// parseStrict divides arguments of a program with known options only. spec
-// is a line "options" of the table; first ends the options at the first operand.
-func parseStrict(args []arg, spec []string, first bool) arguments {
-	in := arguments{all: args, strict: true}
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case a.is("--"):
-			in.operands = append(in.operands, args[i+1:]...)
-			return in
-		case strings.HasPrefix(a.text, "--"):
-			i = in.longOption(args, i, spec[1:])
-		case len(a.text) > 1 && a.text[0] == '-':
-			i = in.cluster(args, i, spec[0])
-		default:
-			in.operands = append(in.operands, a)
-			if first {
-				in.operands = append(in.operands, args[i+1:]...)
-				return in
 			}
 		}
 	}
@@ -202,69 +170,63 @@ func parseStrict(args []arg, spec []string, first bool) arguments {
 // longOption reads --name, --name=value, --name value and --na. It returns the
 // index of the last argument that it read.
 func (in *arguments) longOption(args []arg, i int, names []string) int {
-	name, text, given := strings.Cut(args[i].text[2:], "=")
-	found, kind, several := "", byte(0), false
+	a := args[i]
+	name, text, given := strings.Cut(a.text[2:], "=")
+	var fits []string
 	for _, word := range names {
-		full, k := strings.TrimRight(word, "=?"), byte(0)
-		if full != word {
-			k = word[len(word)-1]
-		}
+		full := strings.TrimRight(word, "=?")
 		if full == name {
-			found, kind, several = full, k, false
+			fits = []string{word}
 			break
 		}
 		if name != "" && strings.HasPrefix(full, name) {
-			several = found != ""
-			found, kind = full, k
+			fits = append(fits, word)
 		}
 	}
-	if found == "" || several || kind == '=' && !given && i+1 >= len(args) {
-		in.unknown = args[i].shown()
+	if len(fits) != 1 {
+		in.unknown = a.shown()
 		return i
 	}
-	value := args[i]
-	value.text = text
-	if kind == '=' && !given {
-		i++
+	full := strings.TrimRight(fits[0], "=?")
+	value := a.with(text)
+	if strings.HasSuffix(fits[0], "=") && !given {
+		if i++; i == len(args) {
+			in.unknown = a.shown()
+			return i
+		}
 		value = args[i]
 	}
-	in.opts = append(in.opts, option{name: "--" + found, value: value, given: given, hasValue: kind != 0})
+	in.opts = append(in.opts, option{name: "--" + full, value: value, given: given, hasValue: full != fits[0]})
 	return i
 }
 
-// cluster reads -abc, -ofile and -o file. It returns the index of the last
+// letters reads -abc, -ofile and -o file. It returns the index of the last
 // argument that it read.
-func (in *arguments) cluster(args []arg, i int, letters string) int {
-	text := args[i].text
-	for n := 1; n < len(text); n++ {
-		at := strings.IndexByte(letters, text[n])
-		if at < 0 || text[n] == ':' || text[n] == '?' {
-			in.unknown = args[i].shown()
-			return i
+func (in *arguments) letters(args []arg, i int, spec string) int {
+	a := args[i]
+	for n := 1; n < len(a.text); n++ {
+		_, after, ok := strings.Cut(spec, a.text[n:n+1])
+		if !ok || strings.IndexByte(":?", a.text[n]) >= 0 {
+			break
 		}
-		o := option{name: "-" + text[n:n+1]}
-		kind := byte(0)
-		if at+1 < len(letters) {
-			kind = letters[at+1]
-		}
-		if kind != ':' && kind != '?' {
-			in.opts = append(in.opts, o)
+		o := option{name: "-" + a.text[n:n+1]}
+		takes, may := strings.HasPrefix(after, ":"), strings.HasPrefix(after, "?")
+		if !takes && !may {
+			if in.opts = append(in.opts, o); n+1 == len(a.text) {
+				return i
+			}
 			continue
 		}
-		o.hasValue = true
-		if o.value = args[i]; n+1 < len(text) {
-			o.value.text = text[n+1:]
-		} else if kind == '?' {
-			o.value.text = ""
-		} else if i+1 < len(args) {
-			i++
+		o.hasValue, o.value = true, a.with(a.text[n+1:])
+		if takes && n+1 == len(a.text) {
+			if i++; i == len(args) {
+				break
+			}
 			o.value = args[i]
-		} else {
-			in.unknown = args[i].shown()
-			return i
 		}
 		in.opts = append(in.opts, o)
 		return i
 	}
+	in.unknown = a.shown()
 	return i
 }

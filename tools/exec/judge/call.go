@@ -27,13 +27,13 @@ func (c call) shown() string { return joinArgs(c.args).shown() }
 // call judges one program with its arguments, and returns what it writes.
 func (j *judge) call(s *scope, c call) stream {
 	if !j.step() {
-		return stream{from: anyText}
+		return unknownStream(0)
 	}
 	simple := Simple{Static: true, Program: c.args[0].shown()}
 	for _, a := range c.args {
 		simple.Argv = append(simple.Argv, a.shown())
 		simple.Static = simple.Static && a.static() && !a.glob
-		if a.taint&scrambled != 0 {
+		if a.taint()&scrambled != 0 {
 			j.hit("decoded_code", a.shown())
 		}
 	}
@@ -58,9 +58,8 @@ func (j *judge) call(s *scope, c call) stream {
 	if current.risk != 0 {
 		j.raise(current.risk, current.why)
 	}
-	if out.from == nothing {
-		out.from = anyText
-		out.taint |= s.in.taint
+	if !out.given {
+		out = unknownStream(out.taint() | s.in.taint())
 	}
 	return out
 }
@@ -78,7 +77,7 @@ func (j *judge) inner(s *scope, args []arg) stream {
 func (j *judge) dispatch(s *scope, c call) stream {
 	head := c.args[0]
 	if !head.static() || head.glob || head.text == "" {
-		j.tainted(head.taint, head.shown())
+		j.tainted(head.taint(), head.shown())
 		j.opaque(shorten(head.shown()))
 		return stream{}
 	}
@@ -108,13 +107,13 @@ func (j *judge) dispatch(s *scope, c call) stream {
 
 // program returns what the table says about a program, also when a version
 // follows its name, as in python3.12.
-func (j *judge) program(name string) *program {
+func (t *table) program(name string) *program {
 	name = strings.TrimSuffix(name, ".exe")
-	if p := j.programs[name]; p != nil {
+	if p := t.programs[name]; p != nil {
 		return p
 	}
 	if short := strings.TrimRight(name, "0123456789.-"); len(short) > 1 {
-		return j.programs[short]
+		return t.programs[short]
 	}
 	return nil
 }
@@ -136,8 +135,7 @@ func (j *judge) byPath(s *scope, c call) (string, bool) {
 		return name, true
 	}
 	p := j.programs[name]
-	if p != nil && !strings.HasPrefix(head.text, "/") &&
-		containsAny(head.text, "node_modules/.bin/", "venv/bin/", "vendor/bin/") {
+	if p != nil && !head.starts("/") && containsAny(head.text, "node_modules/.bin/", "venv/bin/", "vendor/bin/") {
 		j.runsCode(s, head)
 		j.run(s, p, c)
 		return name, false
@@ -156,11 +154,11 @@ func (j *judge) byPath(s *scope, c call) (string, bool) {
 func quoteAll(args []arg) string {
 	var all []string
 	for _, a := range args {
-		if q, err := syntax.Quote(a.text, syntax.LangBash); err == nil {
-			all = append(all, q)
-		} else {
-			all = append(all, `"$MCP_UNKNOWN"`)
+		q, err := syntax.Quote(a.text, syntax.LangBash)
+		if err != nil || !a.static() {
+			q = `"$MCP_UNKNOWN"`
 		}
+		all = append(all, q)
 	}
 	return strings.Join(all, " ")
 }
@@ -177,8 +175,7 @@ func (j *judge) tainted(t taint, what string) {
 
 // anyArguments judges arguments that mean the same to most programs.
 func (j *judge) anyArguments(name string, args []arg) {
-	switch name {
-	case "echo", "printf", "grep", "rg", "git", "gh", "test", "[", ":":
+	if j.inList("programs with arguments that are only text", name) {
 		return
 	}
 	for _, a := range args {
@@ -190,12 +187,12 @@ func (j *judge) anyArguments(name string, args []arg) {
 		}
 		p, _, _ := strings.Cut(text, ":")
 		switch {
-		case strings.HasPrefix(a.text, "stratum+"):
+		case a.starts("stratum+"):
 			j.hit("miner", a.shown())
 		case !strings.HasPrefix(p, "/"):
 		case j.inPaths("paths of container engines", path.Clean(p)):
 			j.hit("engine_socket", a.shown())
-		case j.isOurs(path.Clean(p)):
+		case j.inPaths("paths of our data", path.Clean(p)):
 			j.hit("own_program", a.shown())
 		}
 	}

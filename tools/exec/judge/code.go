@@ -1,11 +1,8 @@
 package judge
 
 import (
-	"encoding/base64"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -18,35 +15,39 @@ type handler func(j *judge, s *scope, p *program, c call, in arguments) stream
 var handlers = sync.OnceValue(func() map[string]handler {
 	return map[string]handler{
 		"echo": echo, "printf": printf, "cat": cat, "filter": filter, "tr": tr,
-		"read": readVariables, "cd": cd, "popd": popd, "unset": unset, "set": set, "printenv": printenv,
-		"alias": alias, "declare": declare, "trap": trap, "eval": eval, "source": sourceFile,
-		"shell": shell, "interpreter": interpreter, "powershell": powershell, "cmd": windowsShell,
-		"debugger": debugger, "develop": develop,
-		"remove": remove, "move": move, "copy": copyFiles, "link": link, "chmod": chmod, "tee": tee,
-		"mktemp": mktemp, "dd": dd, "rsync": rsync, "find": find, "fd": fd, "sed": sed, "awk": awk,
+		"read": readVariables, "cd": cd, "unset": unset, "set": set,
+		"alias": alias, "declare": declare, "eval": eval, "source": sourceFile,
+		"shell": shell, "interpreter": interpreter, "develop": develop,
+		"chmod": chmod, "dd": dd, "find": find, "fd": fd, "sed": sed, "awk": awk,
 		"env": env, "flock": flock, "script": script, "xargs": xargs, "parallel": parallel, "npx": npx,
 		"container": container, "gitconfig": gitConfig, "kill": kill,
 	}
 })
 
 // shell judges sh, bash and similar shells.
-func shell(j *judge, s *scope, _ *program, c call, _ arguments) stream {
+func shell(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	j.always = false
-	inline, stdin, args, ok := j.shellOptions(c)
-	if !ok {
-		return stream{}
+	args := in.operands
+	for len(args) > 0 && (args[0].starts("+") || args[0].is("-")) {
+		args = args[1:]
 	}
 	inner := s.clone()
 	switch {
-	case inline && len(args) > 0:
+	case in.unknown != "" || in.hasFlag("--version", "--help"):
+		return stream{}
+	case len(args) > 0 && args[0].hidden():
+		j.tainted(args[0].taint(), args[0].shown())
+		j.opaque("arguments of a shell")
+		return stream{}
+	case in.matches("-c") && len(args) == 0:
+		return stream{}
+	case in.matches("-c"):
 		inner.params = argTexts(args[min(2, len(args)):])
 		if len(args) > 1 {
 			inner.zero = args[1].text
 		}
 		return j.runText(inner, args[0])
-	case inline:
-		return stream{}
-	case stdin || len(args) == 0:
+	case in.matches("-s") || len(args) == 0:
 		inner.params = argTexts(args)
 		return j.runStream(inner, s.in)
 	}
@@ -54,53 +55,16 @@ func shell(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return stream{}
 }
 
-// shellOptions reads the options of a shell: whether its text is an argument or
-// comes from stdin, and the arguments that follow. It returns false when
-// nothing is left to judge.
-func (j *judge) shellOptions(c call) (inline, stdin bool, args []arg, ok bool) {
-	args = c.rest()
-	for len(args) > 0 {
-		a := args[0]
-		switch {
-		case a.is("--"), a.is("-"):
-			return inline, stdin, args[1:], true
-		case slices.Contains([]string{"--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose",
-			"--noediting", "--no-rcs"}, a.text):
-		case a.is("--version"), a.is("--help"):
-			return false, false, nil, false
-		case strings.HasPrefix(a.text, "--"):
-			j.opaque("option " + a.shown() + " of " + c.name())
-			return false, false, nil, false
-		case strings.HasPrefix(a.text, unknown) && a.wild:
-			j.tainted(a.taint, a.shown())
-			j.opaque("arguments of " + c.name())
-			return false, false, nil, false
-		case len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+'):
-			inline = inline || a.text[0] == '-' && strings.Contains(a.text, "c")
-			stdin = stdin || strings.Contains(a.text, "s")
-			if strings.HasSuffix(a.text, "o") || strings.HasSuffix(a.text, "O") {
-				args = args[min(1, len(args)-1):]
-			}
-		default:
-			return inline, stdin, args, true
-		}
-		args = args[1:]
-	}
-	return inline, stdin, nil, true
-}
-
 // runText judges shell text that is an argument.
 func (j *judge) runText(s *scope, text arg) stream {
 	j.always = false
 	if text.static() {
-		inner := s.clone()
-		inner.in = s.in
-		return j.text(inner, text.text)
+		return j.text(s.clone(), text.text)
 	}
-	j.tainted(text.taint, text.shown())
+	j.tainted(text.taint(), text.shown())
 	j.opaque(shorten(text.shown()))
-	if clean := strings.ReplaceAll(text.text, unknown, "_"); strings.Trim(clean, "_ \n") != "" {
-		j.text(s.clone(), strings.ReplaceAll(text.text, unknown, "$MCP_UNKNOWN"))
+	if strings.Trim(text.shown(), "… \n") != "" {
+		j.text(s.clone(), strings.ReplaceAll(text.shown(), "…", "$MCP_UNKNOWN"))
 	}
 	return stream{}
 }
@@ -108,16 +72,13 @@ func (j *judge) runText(s *scope, text arg) stream {
 // runStream judges the commands that a shell reads.
 func (j *judge) runStream(s *scope, in stream) stream {
 	j.always = false
-	switch in.from {
-	case exactly:
+	switch {
+	case in.file != "":
+		j.runFile(s, literal(in.file), nil)
+	case in.given:
 		inner := s.clone()
 		inner.in = stream{}
-		return j.text(inner, in.text)
-	case aFile:
-		j.runFile(s, arg{text: in.text, taint: in.taint}, nil)
-	case anyText:
-		j.tainted(in.taint, "a pipe into a shell")
-		j.opaque("commands that a shell reads from a pipe")
+		return j.runText(inner, literal(in.text))
 	}
 	return stream{}
 }
@@ -126,11 +87,7 @@ func (j *judge) runStream(s *scope, in stream) stream {
 func (j *judge) runFile(s *scope, file arg, params []arg) {
 	inner := s.clone()
 	inner.params = argTexts(params)
-	if file.input != nil {
-		j.runStream(inner, *file.input)
-		return
-	}
-	if file.is("/dev/stdin") || file.is("-") || file.is("/dev/fd/0") || file.is("/proc/self/fd/0") {
+	if file.any("/dev/stdin", "-", "/dev/fd/0", "/proc/self/fd/0") {
 		j.runStream(inner, s.in)
 		return
 	}
@@ -144,11 +101,11 @@ func (j *judge) runFile(s *scope, file arg, params []arg) {
 
 // runsCode judges running a file with unknown contents.
 func (j *judge) runsCode(s *scope, file arg) {
-	j.tainted(file.taint, file.shown())
-	where := j.locate(s, file)
-	switch {
+	j.tainted(file.taint(), file.shown())
+	switch where := j.locate(s, file); {
 	case where == unknownPath:
 		j.opaque("which file it runs: " + file.shown())
+	case where == harmlessPath && file.starts("/dev/fd/"): // a substitution, whose contents were judged
 	case j.req.Sealed && (where == insidePath || where == tempPath):
 		j.raise(tool.Writes, "runs "+file.shown())
 	default:
@@ -159,7 +116,7 @@ func (j *judge) runsCode(s *scope, file arg) {
 // inlineCode judges code of another language that is given inline.
 func (j *judge) inlineCode(language string, code arg) {
 	j.always = false
-	j.tainted(code.taint, language+" code")
+	j.tainted(code.taint(), language+" code")
 	j.raise(tool.Runs, "runs "+language+" code given inline")
 	text := code.text
 	if containsAny(text, "socket", "Socket", "/inet/", "fsockopen", "net.connect") &&
@@ -183,43 +140,45 @@ func (j *judge) glimpse(text string) {
 	}
 	probe := &judge{req: j.req, rules: j.rules, table: j.table, handlers: j.handlers,
 		depth: j.depth + 10, steps: j.steps, parsed: j.parsed}
-	probe.text(probe.newScope(), text)
+	probe.text(probe.newScope(), literal(text).shown())
 	j.steps, j.parsed, j.denied = probe.steps, probe.parsed, probe.denied
 }
 
-// glimpseAll looks for commands in all arguments, in the values of options, and
-// in the operands after the first.
-func (j *judge) glimpseAll(in arguments, args []arg) {
-	for _, a := range args {
-		j.glimpse(strings.TrimLeft(strings.TrimPrefix(a.text, "ext::"), "+!"))
-		if strings.HasPrefix(a.text, "-") {
+// glimpseAll looks for commands in arguments, in strings and values of options
+// in them, and in the words from an operand on.
+func (j *judge) glimpseAll(args []arg) {
+	for i, a := range args {
+		_, value, _ := strings.Cut(a.text, "=")
+		_, command, _ := strings.Cut(a.text, "!")
+		for _, text := range append(quotedTexts(a.text), a.text, value, command) {
+			text = strings.TrimLeft(text, "+!")
+			for _, prefix := range []string{"ext::", "exec=", "shell "} {
+				text = strings.TrimPrefix(text, prefix)
+			}
+			j.glimpse(text)
+		}
+		switch {
+		case a.starts("-"):
 			j.glimpse(a.text[min(2, len(a.text)):])
+		case i > 0 && i < 10:
+			j.glimpse(joinArgs(args[i:]).text)
 		}
-		if _, text, ok := strings.Cut(a.text, "="); ok {
-			j.glimpse(strings.TrimLeft(strings.TrimPrefix(text, "exec="), "!"))
-		}
-	}
-	if len(in.operands) > 1 {
-		j.glimpse(joinArgs(in.operands[1:]).text)
 	}
 }
 
 // quotedTexts returns the strings in source code of any language.
 func quotedTexts(code string) []string {
 	var all []string
-	for i := 0; i < len(code) && len(all) < 50; i++ {
-		q := code[i]
-		if q != '\'' && q != '"' && q != '`' {
-			continue
-		}
-		end := strings.IndexByte(code[i+1:], q)
-		if end < 0 {
+	for len(all) < 50 {
+		i := strings.IndexAny(code, "'\"`")
+		if i < 0 {
 			break
 		}
-		if end > 0 {
-			all = append(all, code[i+1:i+1+end])
+		text, rest, closed := strings.Cut(code[i+1:], code[i:i+1])
+		if !closed {
+			break
 		}
-		i += end + 1
+		all, code = append(all, text), rest
 	}
 	return all
 }
@@ -229,9 +188,6 @@ func eval(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
 	text := joinArgs(c.rest())
 	text.text = strings.TrimPrefix(text.text, "-- ")
-	if len(c.args) == 1 {
-		return stream{}
-	}
 	if text.static() {
 		return j.text(s, text.text)
 	}
@@ -242,21 +198,13 @@ func eval(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 // sourceFile judges . and source.
 func sourceFile(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
-	args := c.rest()
-	if len(args) == 0 {
-		return stream{}
+	if args := c.rest(); len(args) > 0 {
+		j.runFile(s, args[0], args[1:])
+		for name := range s.vars { // it may have changed any
+			s.vars[name] = known(unknownFrom(taintOf(whole(s.vars[name]))))
+		}
 	}
-	j.runFile(s, args[0], args[1:])
-	s.merge(&scope{vars: map[string]value{}, dirs: s.dirs})
 	return stream{}
-}
-
-// trap judges commands that run later.
-func trap(j *judge, s *scope, _ *program, _ call, in arguments) stream {
-	if len(in.operands) > 1 && in.operands[0].text != "" {
-		j.runText(s, in.operands[0])
-	}
-	return silent()
 }
 
 // alias keeps an alias: plain POSIX shells use it from the next line on.
@@ -264,7 +212,7 @@ func alias(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	for _, a := range c.rest() {
 		if name, text, ok := strings.Cut(a.text, "="); ok {
 			j.always = false
-			if strings.Contains(text, unknown) {
+			if !isKnown(text) {
 				j.opaque("the alias " + name)
 			}
 			s.aliases[name] = text
@@ -280,16 +228,21 @@ func interpreter(j *judge, s *scope, p *program, c call, _ arguments) stream {
 	for len(args) > 0 {
 		a := args[0]
 		switch {
-		case strings.HasPrefix(a.text, unknown) && a.wild:
+		case a.hidden():
 			j.opaque("arguments of " + c.name())
 			return stream{}
-		case a.is("-") || a.is("/dev/stdin"):
+		case a.any("-", "/dev/stdin"):
 			args = nil
 			continue
-		case len(a.text) < 2 || a.text[0] != '-':
-			j.runScript(s, p, a)
+		case len(a.text) < 2 || !a.starts("-"):
+			for _, at := range s.resolve(a.text) {
+				for _, content := range j.files[at] {
+					j.inlineCode(p.language(), literal(content.text))
+				}
+			}
+			j.runsCode(s, a)
 			return stream{}
-		case a.is("--test") || a.is("--watch"):
+		case a.any("--test", "--watch"):
 			j.runsWorkspace("runs " + c.name() + " " + a.text)
 		}
 		n, ended := p.interpreterOption(j, s, args)
@@ -298,13 +251,11 @@ func interpreter(j *judge, s *scope, p *program, c call, _ arguments) stream {
 		}
 		args = args[min(n, len(args)):]
 	}
-	switch s.in.from {
-	case aFile:
-		j.runsCode(s, arg{text: s.in.text, taint: s.in.taint})
-	case exactly:
-		j.inlineCode(p.language(), arg{text: s.in.text, taint: s.in.taint})
-	case anyText:
-		j.inlineCode(p.language(), arg{text: unknown, taint: s.in.taint})
+	switch {
+	case s.in.file != "":
+		j.runsCode(s, literal(s.in.file))
+	case s.in.given:
+		j.inlineCode(p.language(), literal(s.in.text))
 	}
 	return stream{}
 }
@@ -320,19 +271,17 @@ func (p *program) letter(keyword string, letter byte) bool {
 func (p *program) interpreterOption(j *judge, s *scope, args []arg) (int, bool) {
 	a, language := args[0], p.language()
 	switch {
-	case a.is("--version"), a.is("--help"), a.is("-V"), a.is("-h"), a.is("-v") && language != "python" &&
-		language != "perl":
+	case a.any("--version", "--help", "-V", "-h"), a.is("-v") && language != "python" && language != "perl":
 		return 1, true
 	case a.is("--"):
 		return 1, false
-	}
-	if strings.HasPrefix(a.text, "--") {
+	case a.starts("--"):
 		name, code, given := strings.Cut(a.text, "=")
 		switch {
 		case p.has("plain", name):
 			return 1, false
 		case p.has("long", name) && given:
-			j.inlineCode(language, arg{text: code, taint: a.taint})
+			j.inlineCode(language, a.with(code))
 		case p.has("long", name):
 			j.inlineCode(language, args[min(1, len(args)-1)])
 		default:
@@ -341,13 +290,12 @@ func (p *program) interpreterOption(j *judge, s *scope, args []arg) (int, bool) 
 		return 1, true
 	}
 	for i := 1; i < len(a.text); i++ {
-		letter, rest := a.text[i], arg{text: a.text[i+1:], taint: a.taint}
+		letter, rest := a.text[i], a.with(a.text[i+1:])
 		if rest.text == "" && len(args) > 1 {
 			rest = args[1]
 		}
-		_, module := p.words["module"]
 		switch {
-		case module && letter == 'm':
+		case p.lines("module") && letter == 'm':
 			j.runModule(s, rest, args)
 			return len(args), true
 		case p.letter("inline", letter):
@@ -371,118 +319,16 @@ func (j *judge) runModule(s *scope, module arg, args []arg) {
 	if args[0].text != "-m" {
 		rest = args[1:]
 	}
-	switch name, _, _ := strings.Cut(module.text, "."); name {
-	case "pip", "ensurepip", "pipx", "poetry", "pipenv", "uv", "virtualenv", "pytest":
+	switch name, _, _ := strings.Cut(module.text, "."); {
+	case !module.static():
+		j.opaque("which module it runs")
+	case j.inList("modules of python that are programs", name):
 		j.call(s, call{args: append([]arg{literal(name)}, rest...), plain: true})
-	case "timeit", "code", "pdb", "cProfile", "profile", "runpy", "smtpd":
+	case j.inList("modules of python that run code", name):
 		j.raise(tool.Runs, "runs the module "+module.shown())
-	case "json", "this", "calendar", "sysconfig", "site", "tokenize", "ast", "dis":
-	default:
+	case !j.inList("modules of python that only show", name):
 		j.runsWorkspace("runs the module " + module.shown())
 	}
-	if !module.static() {
-		j.opaque("which module it runs")
-	}
-}
-
-// runScript judges a script file of an interpreter.
-func (j *judge) runScript(s *scope, p *program, file arg) {
-	if file.input != nil {
-		j.inlineCode(p.language(), arg{text: unknown, taint: file.input.taint})
-		return
-	}
-	for _, at := range s.resolve(file.text) {
-		for _, content := range j.files[at] {
-			j.inlineCode(p.language(), arg{text: content.text, taint: content.taint})
-		}
-	}
-	j.runsCode(s, file)
-}
-
-// powershell judges PowerShell, which takes shortened options.
-func powershell(j *judge, s *scope, _ *program, c call, _ arguments) stream {
-	j.always = false
-	j.raise(tool.Runs, "runs PowerShell")
-	args := c.rest()
-	for i, a := range args {
-		name := strings.ToLower(strings.TrimLeft(a.text, "-/"))
-		if name == "" || name == strings.ToLower(a.text) || i+1 >= len(args) {
-			continue
-		}
-		switch {
-		case strings.HasPrefix("encodedcommand", name), name == "ec":
-			raw, err := base64.StdEncoding.DecodeString(args[i+1].text)
-			if err != nil || len(raw)%2 != 0 {
-				j.hit("decoded_code", args[i+1].shown())
-				return stream{}
-			}
-			units := make([]uint16, len(raw)/2) // the least byte is first
-			for i := range units {
-				units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
-			}
-			j.powershellText(string(utf16.Decode(units)))
-		case strings.HasPrefix("command", name):
-			j.powershellText(joinArgs(args[i+1:]).text)
-		}
-	}
-	if s.in.from == exactly {
-		j.powershellText(s.in.text)
-	}
-	return stream{}
-}
-
-// powershellText looks for the worst things in PowerShell code.
-func (j *judge) powershellText(text string) {
-	lower := strings.ToLower(text)
-	switch {
-	case containsAny(lower, "iex", "invoke-expression") &&
-		containsAny(lower, "downloadstring", "invoke-webrequest", "iwr ", "net.webclient", "invoke-restmethod"):
-		j.hit("remote_code", text)
-	case strings.Contains(lower, "tcpclient"):
-		j.hit("reverse_shell", text)
-	case strings.Contains(lower, "remove-item") && strings.Contains(lower, "-recurse"):
-		j.hit("remove_tree", text)
-	case containsAny(lower, "format-volume", "clear-disk"):
-		j.hit("make_file_system", text)
-	case containsAny(lower, "stop-computer", "restart-computer"):
-		j.hit("power", text)
-	}
-	j.glimpse(text)
-}
-
-// windowsShell judges cmd /c.
-func windowsShell(j *judge, _ *scope, _ *program, c call, _ arguments) stream {
-	j.always = false
-	j.raise(tool.Runs, "runs cmd")
-	text := strings.ToLower(joinArgs(c.rest()).text)
-	if containsAny(text, "del /f", "del /q", "del /s", "rmdir /s", "rd /s", "erase /") {
-		j.hit("remove_tree", text)
-	}
-	if containsAny(text, "format c:", "format d:", "diskpart") {
-		j.hit("make_file_system", text)
-	}
-	for _, a := range c.rest() {
-		j.glimpse(a.text)
-	}
-	return stream{}
-}
-
-// debugger judges editors, debuggers and databases, which can start any program.
-func debugger(j *judge, s *scope, _ *program, c call, _ arguments) stream {
-	j.always = false
-	for i, a := range c.rest() {
-		if _, text, ok := strings.Cut(a.text, "!"); ok {
-			j.glimpse(text)
-		}
-		j.glimpse(strings.TrimPrefix(a.text, "shell "))
-		for _, q := range quotedTexts(a.text) {
-			j.glimpse(q)
-		}
-		if c.name() == "gdb" && a.is("--args") {
-			j.inner(s, c.rest()[i+1:])
-		}
-	}
-	return stream{}
 }
 
 // develop judges tools of developers, which run the workspace's code.
@@ -499,13 +345,10 @@ func develop(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	}
 	if in.hasFlag("--eval", "--init-command") {
 		j.opaque(name + " with code given inline")
-		for _, a := range args {
-			j.glimpse(a.text)
-		}
+		j.glimpseAll(args)
 	}
-	fromStdin := name == "ed" || name == "ex" || in.hasFlag("-f-") || in.matches("-") || in.matches("/dev/stdin") ||
-		in.matches("/dev/stdin=*")
-	if s.in.from != nothing && fromStdin && !j.inList("programs that only read stdin", name) {
+	fromStdin := name == "ed" || name == "ex" || in.hasFlag("-f-") || in.matches("-", "/dev/stdin", "/dev/stdin=*")
+	if s.in.given && fromStdin && !j.inList("programs that only read stdin", name) {
 		j.opaque(name + " reads what to do from a pipe")
 		j.glimpse(strings.ReplaceAll(s.in.text, "\t", " "))
 	}

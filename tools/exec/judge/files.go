@@ -6,104 +6,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// remove judges rm, rmdir, unlink, shred and similar programs.
-func remove(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	tree := in.matchesAny("-r", "-R")
-	for _, o := range in.opts {
-		if o.name == "--no-preserve-root" {
-			j.hit("remove_tree", o.name)
-		}
-		tree = tree || strings.HasPrefix(o.name, "--r")
-	}
-	tree = tree && c.name() != "rmdir" && c.name() != "del"
-	for _, a := range in.all {
-		tree = tree || strings.HasPrefix(a.text, "-") && !a.static()
-	}
-	for _, t := range in.operands {
-		j.removes(s, t, tree)
-	}
-	return silent()
-}
-
-// move judges mv, which removes its sources.
-func move(j *judge, s *scope, _ *program, _ call, in arguments) stream {
-	from, to := sourcesAndTarget(in)
-	for _, f := range from {
-		if where := j.locate(s, f); where != insidePath && where != tempPath {
-			j.removes(s, f, true)
-		}
-		j.keepContents(s, f, to)
-	}
-	for _, t := range to {
-		j.writeInto(s, t)
-	}
-	return silent()
-}
-
-// copyFiles judges cp and install.
-func copyFiles(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	from, to := sourcesAndTarget(in)
-	if c.name() == "install" && in.hasFlag("-d", "--directory") {
-		from, to = nil, in.operands
-	}
-	for _, f := range from {
-		j.read(s, f)
-		j.keepContents(s, f, to)
-	}
-	for _, m := range in.values("-m", "--mode") {
-		if c.name() == "install" && len(m.text) > 3 && m.text[0] != '0' {
-			j.hit("rights", "mode "+m.shown())
-		}
-	}
-	for _, t := range to {
-		j.writeInto(s, t)
-	}
-	return silent()
-}
-
-// keepContents remembers that files now have the contents of another.
-func (j *judge) keepContents(s *scope, from arg, to []arg) {
-	for _, f := range s.resolve(from.text) {
-		for _, content := range j.files[f] {
-			for _, t := range to {
-				j.wrote(s, t, content)
-			}
-		}
-	}
-}
-
-func sourcesAndTarget(in arguments) (from, to []arg) {
-	if to = in.values("-t", "--target-directory"); len(to) > 0 {
-		return in.operands, to
-	}
-	if n := len(in.operands); n > 0 {
-		return in.operands[:n-1], in.operands[n-1:]
-	}
-	return nil, nil
-}
-
-// link judges ln: what is written through a link later is written elsewhere.
-func link(j *judge, s *scope, _ *program, _ call, in arguments) stream {
-	from, to := sourcesAndTarget(in)
-	for _, f := range from {
-		switch j.locate(s, f) {
-		case insidePath, globPath, tempPath, harmlessPath:
-		default:
-			j.raise(tool.Destroys, "makes a link that leads out of the workspace: "+f.shown())
-		}
-	}
-	for _, t := range to {
-		j.writeInto(s, t)
-	}
-	return silent()
-}
-
 // chmod judges chmod, chown and chgrp.
 func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	var operands []arg
 	for _, a := range c.rest() {
-		if !strings.HasPrefix(a.text, "-") || !strings.HasPrefix(a.text, "--") &&
-			strings.Trim(a.text, "-RcfvhHLPd") != "" {
+		if !a.starts("-") || !a.starts("--") && strings.Trim(a.text, "-RcfvhHLPd") != "" {
 			operands = append(operands, a) // a mode may begin with a dash
 		}
 	}
@@ -138,30 +45,10 @@ func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return silent()
 }
 
-// tee judges what the table leaves out: its files have the contents of stdin.
-func tee(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	for _, f := range in.operands {
-		if !f.is("-") && c.name() == "tee" {
-			j.wrote(s, f, s.in)
-		}
-	}
-	return s.in
-}
-
-// mktemp judges mktemp; it is known well enough where it writes.
-func mktemp(j *judge, _ *scope, _ *program, c call, _ arguments) stream {
-	j.raise(tool.Writes, "makes a temporary file")
-	if len(c.rest()) == 0 || len(c.rest()) == 1 && c.rest()[0].is("-d") {
-		return stream{from: exactly, text: "/tmp/tmp.XXXXXXXXXX\n"}
-	}
-	return stream{}
-}
-
 func dd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	for _, a := range c.rest() {
 		name, file, _ := strings.Cut(a.text, "=")
-		target := a
-		target.text = file
+		target := a.with(file)
 		switch {
 		case name == "if":
 			j.read(s, target)
@@ -170,35 +57,9 @@ func dd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 			if j.locate(s, target) != harmlessPath {
 				j.raise(tool.Destroys, "writes over "+target.shown())
 			}
-		case strings.Contains(name, unknown):
+		case !isKnown(name):
 			j.raise(tool.Destroys, "cannot be known before it runs: what dd does")
 		}
-	}
-	return stream{}
-}
-
-// rsync judges copying trees, on this machine or to others.
-func rsync(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	if in.matchesAny("-e", "--rsh", "--rsync-path") {
-		j.hit("helper_program", c.shown())
-	}
-	for _, f := range in.operands {
-		if strings.Contains(f.text, ":") {
-			j.hit("remote_login", f.shown())
-		}
-	}
-	if len(in.operands) == 0 {
-		return stream{}
-	}
-	last := in.operands[len(in.operands)-1]
-	if in.matches("--del*") || in.hasFlag("--remove-source-files") {
-		j.removes(s, last, true)
-	}
-	for _, f := range in.operands[:len(in.operands)-1] {
-		j.read(s, f)
-	}
-	if !strings.Contains(last.text, ":") {
-		j.writeInto(s, last)
 	}
 	return stream{}
 }
@@ -210,11 +71,11 @@ func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	i := 0
 	for ; i < len(args); i++ {
 		a := args[i]
-		if strings.HasPrefix(a.text, unknown) {
+		if mayBeOption(a) {
 			j.opaque("arguments of find: " + a.shown())
 			continue
 		}
-		if a.is("-H") || a.is("-L") || a.is("-P") {
+		if a.any("-H", "-L", "-P") {
 			continue
 		}
 		if a.text == "" || strings.ContainsAny(a.text[:1], "-(!") {
@@ -254,13 +115,16 @@ func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
 			"-perm", "-user":
 			i++ // its value, which may be anything
 		default:
-			if strings.HasPrefix(a.text, unknown) {
+			if mayBeOption(a) {
 				j.opaque("arguments of find: " + a.shown())
 			}
 		}
 	}
-	return stream{from: anyText}
+	return unknownStream(0)
 }
+
+// mayBeOption reports whether the beginning of an argument is not known.
+func mayBeOption(a arg) bool { return a.text != "" && isMark([]rune(a.text)[0]) }
 
 // findExec judges the command that find starts for what it finds.
 func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
@@ -268,8 +132,7 @@ func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
 		return
 	}
 	for _, start := range starts {
-		found := start
-		found.text = strings.TrimSuffix(start.text, "/") + "/found-by-name"
+		found := start.with(strings.TrimSuffix(start.text, "/") + "/found-by-name")
 		if !narrow {
 			found = start
 			if j.locate(s, start) == rootPath {
@@ -285,20 +148,19 @@ func fd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	for i, a := range args {
 		switch {
-		case a.is("-x") || a.is("-X") || a.is("--exec") || a.is("--exec-batch"):
+		case a.any("-x", "-X", "--exec", "--exec-batch"):
 			return j.inner(s, append(args[i+1:len(args):len(args)], arg{text: unknown, wild: true}))
-		case strings.HasPrefix(a.text, "-x"), strings.HasPrefix(a.text, "-X"), strings.HasPrefix(a.text, "--exec"),
-			strings.HasPrefix(a.text, unknown):
+		case a.starts("-x"), a.starts("-X"), a.starts("--exec"), mayBeOption(a):
 			j.opaque("arguments of fd: " + a.shown())
 		}
 		if _, file, ok := strings.Cut(a.text, "="); ok {
 			a.text = file
 		}
-		if !strings.HasPrefix(a.text, "-") {
+		if !a.starts("-") {
 			j.read(s, a)
 		}
 	}
-	return stream{from: anyText, taint: s.in.taint}
+	return unknownStream(s.in.taint())
 }
 
 // sed judges the script of sed, which can write files and start commands.
@@ -318,7 +180,7 @@ func sed(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 			j.hit("helper_program", "sed "+text.shown())
 			j.raise(tool.Runs, "sed starts commands")
 			j.glimpse(strings.TrimLeft(text.text, "0123456789$,/ e"))
-		case strings.HasPrefix(text.text, unknown):
+		case mayBeOption(text):
 			j.opaque("the script of sed: " + text.shown())
 		}
 	}
@@ -376,7 +238,7 @@ func awk(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 		case containsAny(text, "/inet", "system", "getline", "|&", "@load", "@include"),
 			strings.Contains(strings.ReplaceAll(text, "||", ""), "|"), awkWrites(text):
 			j.inlineCode("awk", code)
-		case strings.HasPrefix(text, unknown):
+		case mayBeOption(code):
 			j.opaque("the program of awk: " + code.shown())
 		}
 	}

@@ -97,7 +97,7 @@ func Judge(r Request, rules Rules) Verdict {
 	case len(r.Argv) > 0:
 		args := make([]arg, len(r.Argv))
 		for i, a := range r.Argv {
-			args[i] = literal(a)
+			args[i] = literal(strings.ReplaceAll(a, globMark, unknown))
 		}
 		j.call(s, call{args: args})
 	case strings.TrimSpace(r.Command) != "":
@@ -240,13 +240,13 @@ func (j *judge) verdict() Verdict {
 // text judges shell text and returns what it writes. Either bash or a plain
 // POSIX shell may run it: where they may disagree, both readings are judged.
 func (j *judge) text(s *scope, text string) (out stream) {
-	out.from = anyText
+	out = unknownStream(0)
 	if j.parsed += len(text); len(text) > maxText || j.parsed > maxParsed || nesting(text) > maxNesting {
 		j.opaque("it is too long or nested too deeply")
 		return out
 	}
-	if strings.ContainsRune(text, 0) {
-		j.opaque("it contains a NUL")
+	if strings.ContainsRune(text, 0) || hasMarks(text) {
+		j.opaque("it contains a NUL or another character that no text has")
 		return out
 	}
 	j.deeper(func() {

@@ -1,31 +1,30 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// actNetwork applies the actions of the table that concern other machines.
-func (j *judge) actNetwork(s *scope, c call, in arguments, verb string, a arg) {
-	fetched := stream{from: anyText, taint: fromNetwork}
+// actOnNetwork applies the actions of the table that concern other machines.
+func (j *judge) actOnNetwork(s *scope, c call, in arguments, verb string, a arg) {
 	switch verb {
 	case "download":
-		if !a.is("-") && !a.is("/dev/stdout") || c.name() == "curl" {
+		if !a.any("-", "/dev/stdout") || c.name() == "curl" {
 			a.text = strings.TrimPrefix(a.text, "=")
 			j.write(s, a, "saves to")
-			j.wrote(s, a, fetched)
+			j.wrote(s, a, unknownStream(fromNetwork))
 		}
 	case "url": // of wget, which saves it under its last part
 		if at := strings.LastIndexByte(a.text, '/'); at > 0 && strings.Contains(a.text, "://") && a.text[at+1:] != "" {
-			j.wrote(s, literal(a.text[at+1:]), fetched)
+			j.wrote(s, literal(a.text[at+1:]), unknownStream(fromNetwork))
 		}
 	case "address":
 		for _, a := range c.rest() {
 			text := strings.ToLower(a.text)
-			if containsAny(text, "169.254.169.254", "metadata.google.internal", "100.100.100.200", "[fd00:ec2::254]",
-				"2852039166", "0xa9fea9fe") {
+			if containsAny(text, slices.Collect(maps.Keys(j.lists["addresses of metadata"]))...) {
 				j.hit("metadata", a.shown())
 			}
 			if strings.HasPrefix(text, "file:") {
@@ -39,18 +38,10 @@ func (j *judge) actNetwork(s *scope, c call, in arguments, verb string, a arg) {
 	case "send":
 		j.sends(c.shown(), c)
 		if _, file, ok := strings.Cut(a.text, "@"); ok {
-			a.text = file
-			j.read(s, a)
-		} else if c.name() == "curl" && slices.ContainsFunc(in.values("-T"), func(v arg) bool { return v.is(a.text) }) {
+			j.read(s, a.with(file))
+		} else if c.name() == "curl" && slices.Contains(in.values("-T"), a) {
 			j.read(s, a)
 		}
-	case "compressor":
-		if !slices.Contains(strings.Fields("gzip bzip2 xz zstd pigz lz4 zstdmt"), strings.SplitN(a.text, " ", 2)[0]) {
-			j.act(s, c, in, []string{"helper"}, a)
-			j.glimpse(a.text)
-		}
-	case "setting":
-		j.gitSetting(a.text, true)
 	default:
 		panic("judge: no action " + verb)
 	}
@@ -106,14 +97,13 @@ func container(j *judge, s *scope, _ *program, c call, in arguments) stream {
 			}
 		case "-v", "--volume", "--mount":
 			j.mounts(s, text)
-		}
-		if strings.HasPrefix(o.name, "-v/") {
-			j.mounts(s, o.name[2:])
+		default:
+			if strings.HasPrefix(o.name, "-v/") {
+				j.mounts(s, o.name[2:])
+			}
 		}
 	}
-	if len(in.operands) > 1 {
-		j.glimpse(joinArgs(in.operands[1:]).text)
-	}
+	j.glimpseAll(c.rest())
 	return stream{}
 }
 
@@ -146,7 +136,7 @@ func (j *judge) gitSetting(setting string, used bool) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	command, shell := strings.CutPrefix(value, "!")
 	switch {
-	case strings.Contains(name, unknown):
+	case !isKnown(name):
 		j.opaque("which setting of git it changes")
 	case strings.HasPrefix(name, "alias.") && !shell:
 		if used {
@@ -168,13 +158,13 @@ func gitConfig(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
 	operands := in.operands
 	if in.hasFlag("--get", "--list", "--get-all", "--get-regexp", "--show-origin", "--show-scope", "--name-only") ||
 		in.matches("-l") || len(operands) == 1 || len(operands) > 0 &&
-		(operands[0].is("get") || operands[0].is("list")) {
+		operands[0].any("get", "list") {
 		return stream{}
 	}
 	if len(operands) > 0 && operands[0].is("set") {
 		operands = operands[1:]
 	}
-	if in.matchesAny("--global", "--system", "--file", "-f", "-e", "--edit") {
+	if in.matches("--global", "--system", "--file", "-f", "-e", "--edit") {
 		j.raise(tool.Runs, "changes settings of git outside the repository")
 	}
 	j.raise(tool.Writes, "changes settings of git")
@@ -189,21 +179,17 @@ func gitConfig(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
 
 // kill judges ending processes: a person is asked about one, and all are refused.
 func kill(j *judge, _ *scope, _ *program, c call, in arguments) stream {
-	name, args := c.name(), c.rest()
-	if name == "kill" && in.hasFlag("-l", "-L", "--list", "-0") {
+	name := c.name()
+	switch {
+	case name == "kill" && in.hasFlag("-l", "-L", "--list", "-0"):
 		return silent()
-	}
-	if name == "fuser" && !in.matches("-k") {
+	case name == "fuser" && !in.matches("-k"):
 		return stream{}
 	}
 	all := name == "killall5"
-	for i, a := range args {
-		switch name {
-		case "kill":
-			all = all || a.is("0") || a.is("1") || a.is("-1") && (len(in.operands) == 0 || i > 0)
-		case "pkill", "killall":
-			all = all || a.is(".") || a.is(".*") || a.is("")
-		}
+	for i, a := range c.rest() {
+		all = all || name == "kill" && (a.any("0", "1") || a.is("-1") && (len(in.operands) == 0 || i > 0)) ||
+			name != "kill" && a.any(".", ".*", "")
 	}
 	if all {
 		j.hit("kill_all", c.shown())

@@ -35,10 +35,24 @@ const (
 	ourPath     // the data of mcp-tools
 )
 
+// onPath has the rules for writing, reading and removing at special locations.
+// Where there is none, the risk depends on whether it is inside the workspace.
+var onPath = map[location]struct{ write, read, remove string }{
+	netPath:     {"reverse_shell", "reverse_shell", ""},
+	devicePath:  {"write_device", "", "remove_tree"},
+	kernelPath:  {"kernel_settings", "", "remove_tree"},
+	environPath: {"", "other_process", "remove_tree"},
+	enginePath:  {"engine_socket", "engine_socket", "remove_tree"},
+	secretPath:  {"", "secret_files", ""},
+	startPath:   {"start_up", "", ""},
+	ourPath:     {"own_program", "own_program", "own_program"},
+	systemPath:  {"system_path", "", "remove_tree"},
+	topPath:     {"system_path", "", "remove_tree"},
+}
+
 // locate returns the worst location that a word may stand for.
 func (j *judge) locate(s *scope, a arg) location {
-	text := a.text
-	switch {
+	switch text := a.text; {
 	case strings.HasPrefix(text, "/dev/fd/"):
 		return harmlessPath
 	case a.static():
@@ -50,7 +64,7 @@ func (j *judge) locate(s *scope, a arg) location {
 		return unknownPath
 	}
 	worst := unknownPath
-	for _, p := range s.resolve(text) {
+	for _, p := range s.resolve(a.text) {
 		worst = max(worst, j.locateAbsolute(p, a.glob))
 	}
 	return worst
@@ -58,34 +72,31 @@ func (j *judge) locate(s *scope, a arg) location {
 
 // locateAbsolute returns the location of an absolute clean path.
 func (j *judge) locateAbsolute(p string, glob bool) location {
-	if glob {
-		if fixed := fixedPart(p); fixed != p {
-			return j.locateGlob(p, fixed)
-		}
+	if fixed := fixedPart(p); glob && fixed != p {
+		return j.locateGlob(p, fixed)
 	}
-	if special, ok := j.locateSpecial(p); ok {
+	home, inside := j.req.Home, slices.ContainsFunc(j.req.Roots, func(r string) bool { return below(p, path.Clean(r)) })
+	if special := j.locateSpecial(p, inside); special != unknownPath {
 		return special
 	}
-	home := j.req.Home
 	for _, r := range j.req.Roots {
 		r = path.Clean(r)
-		if p == r {
+		switch {
+		case p == r:
 			return rootPath
-		}
-		if below(r, p) && p != "/" && p != home {
+		case below(r, p) && p != "/" && p != home:
 			return abovePath
-		}
-		if below(p, r) {
+		case below(p, r):
 			return insidePath
 		}
 	}
 	first, _, _ := strings.Cut(p[1:], "/")
 	switch {
-	case p == "/" || home != "" && (p == home || below(home, p)) || p == "/home" || p == "/root" || p == "/Users":
+	case home != "" && (p == home || below(home, p)), j.inList("directories of everything", p):
 		return topPath
 	case home != "" && below(p, home):
 		return homePath
-	case below(p, "/tmp") || below(p, "/var/tmp") || below(p, "/dev/shm") || below(p, "/private/tmp"):
+	case j.inPaths("temporary directories", p):
 		return tempPath
 	case j.inList("system directories", first):
 		return systemPath
@@ -95,8 +106,7 @@ func (j *judge) locateAbsolute(p string, glob bool) location {
 
 // locateGlob judges a path with patterns by the part before the first.
 func (j *judge) locateGlob(p, fixed string) location {
-	rest := strings.TrimPrefix(strings.TrimPrefix(p, fixed), "/")
-	first, _, more := strings.Cut(rest, "/")
+	first, _, more := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(p, fixed), "/"), "/")
 	switch {
 	case strings.HasPrefix(fixed, "/proc") && strings.HasSuffix(p, "/environ"):
 		return environPath
@@ -116,48 +126,36 @@ func (j *judge) locateGlob(p, fixed string) location {
 	return systemPath
 }
 
-// locateSpecial finds the paths that have a location of their own.
-func (j *judge) locateSpecial(p string) (location, bool) {
-	base := path.Base(p)
-	inside := slices.ContainsFunc(j.req.Roots, func(r string) bool { return below(p, path.Clean(r)) })
+// locateSpecial finds the paths that have a location of their own; unknownPath
+// for others. inside reports whether p is below a root.
+func (j *judge) locateSpecial(p string, inside bool) location {
+	device, inDev := strings.CutPrefix(p, "/dev/")
+	first, _, _ := strings.Cut(device, "/")
 	switch {
-	case below(p, "/dev"):
-		return j.locateDevice(p), true
-	case below(p, "/proc/sys") || below(p, "/sys") || p == "/proc/sysrq-trigger":
-		return kernelPath, true
-	case strings.HasPrefix(p, "/proc/") && (strings.Contains(p, "/root/") || base == "environ" || base == "mem" ||
-		base == "maps" || base == "auxv"):
-		return environPath, true
-	case j.inPaths("paths of container engines", p):
-		return enginePath, true
-	case j.isOurs(p):
-		return ourPath, true
-	case j.inPaths("paths that start programs", p),
-		strings.Contains(p, "/.git/hooks/") && !strings.HasSuffix(p, ".sample"),
-		!inside && j.inPaths("paths that start programs at a login", p):
-		return startPath, true
-	case !inside && j.inPaths("paths with credentials", p):
-		return secretPath, true
-	}
-	return 0, false
-}
-
-func (j *judge) locateDevice(p string) location {
-	first, _, _ := strings.Cut(strings.TrimPrefix(p, "/dev/"), "/")
-	switch {
-	case j.inList("harmless devices", first):
+	case inDev && j.inList("harmless devices", first):
 		return harmlessPath
-	case first == "tcp" || first == "udp":
+	case inDev && (first == "tcp" || first == "udp"):
 		return netPath
-	case first == "shm" || first == "mqueue":
+	case inDev && (first == "shm" || first == "mqueue"):
 		return tempPath
+	case inDev:
+		return devicePath
+	case j.inPaths("paths of the kernel", p):
+		return kernelPath
+	case strings.HasPrefix(p, "/proc/") && (strings.Contains(p, "/root/") ||
+		slices.Contains([]string{"environ", "mem", "maps", "auxv"}, path.Base(p))):
+		return environPath
+	case j.inPaths("paths of container engines", p):
+		return enginePath
+	case j.inPaths("paths of our data", p):
+		return ourPath
+	case j.inPaths("paths that start programs", p) && !strings.HasSuffix(p, ".sample"),
+		!inside && j.inPaths("paths that start programs at a login", p):
+		return startPath
+	case !inside && j.inPaths("paths with credentials", p):
+		return secretPath
 	}
-	return devicePath
-}
-
-// isOurs reports whether p belongs to the data or settings of mcp-tools, of any user.
-func (j *judge) isOurs(p string) bool {
-	return j.inPaths("paths of our data", p) || strings.Contains(p+"/", "/Library/Application Support/mcp-tools/")
+	return unknownPath
 }
 
 // below reports whether p is strictly inside dir.
@@ -181,25 +179,14 @@ func fixedPart(p string) string {
 // fixed character except perhaps a dot at the beginning.
 func matchesAll(pattern string) bool {
 	rest := strings.TrimPrefix(pattern, ".")
-	inBrackets := false
-	for _, c := range rest {
-		switch {
-		case c == '[':
-			inBrackets = true
-		case c == ']':
-			inBrackets = false
-		case !inBrackets && c != '*' && c != '?':
-			return false
-		}
+	if from, to := strings.IndexByte(rest, '['), strings.LastIndexByte(rest, ']'); from >= 0 && to > from {
+		rest = rest[:from] + "*" + rest[to+1:]
 	}
-	return rest == "" || strings.ContainsAny(rest, "*[")
+	return rest == "" || strings.Trim(rest, "*?") == "" && strings.Contains(rest, "*")
 }
 
 // input returns what reading a file gives, and judges the reading.
 func (j *judge) input(s *scope, from arg) stream {
-	if from.input != nil {
-		return *from.input
-	}
 	j.read(s, from)
 	for _, p := range s.resolve(from.text) {
 		switch content := j.files[p]; len(content) {
@@ -207,21 +194,21 @@ func (j *judge) input(s *scope, from arg) stream {
 		case 1:
 			return content[0]
 		default:
-			return stream{from: anyText, taint: content[0].taint | content[1].taint}
+			return unknownStream(content[0].taint() | content[1].taint())
 		}
 	}
-	if from.text == "/dev/null" {
+	if from.is("/dev/null") {
 		return silent()
 	}
-	return stream{from: aFile, text: from.text, taint: from.taint}
+	return stream{given: true, text: unknownFrom(from.taint()), file: from.text}
 }
 
 const maxContents = 8 // contents that a file may have at different times
 
 // wrote remembers what was written to a file, in case the text runs it later.
 func (j *judge) wrote(s *scope, file arg, content stream) {
-	if !file.static() || content.from == nothing {
-		content.from = anyText
+	if !file.static() || !content.given {
+		content = unknownStream(content.taint())
 	}
 	for _, p := range s.resolve(file.text) {
 		if j.files == nil {
@@ -229,7 +216,7 @@ func (j *judge) wrote(s *scope, file arg, content stream) {
 		}
 		before := j.files[p]
 		if len(before) >= maxContents {
-			content = stream{from: anyText, taint: content.taint}
+			content = unknownStream(content.taint())
 			before = before[:maxContents-1]
 		}
 		j.files[p] = append(before, content)
@@ -239,17 +226,23 @@ func (j *judge) wrote(s *scope, file arg, content stream) {
 	}
 }
 
+// keepContents remembers that files now have the contents of another.
+func (j *judge) keepContents(s *scope, from arg, to []arg) {
+	for _, f := range s.resolve(from.text) {
+		for _, content := range j.files[f] {
+			for _, t := range to {
+				j.wrote(s, t, content)
+			}
+		}
+	}
+}
+
 // onlyWroteKnown reports whether the text itself wrote a file, with contents
 // that were judged.
 func (j *judge) onlyWroteKnown(s *scope, t arg) bool {
 	for _, p := range s.resolve(t.text) {
-		for _, content := range j.files[p] {
-			if content.from != exactly || content.taint != 0 {
-				return false
-			}
-		}
-		if len(j.files[p]) > 0 {
-			return true
+		if contents := j.files[p]; len(contents) > 0 {
+			return !slices.ContainsFunc(contents, func(c stream) bool { return !c.known() })
 		}
 	}
 	return false
@@ -257,32 +250,19 @@ func (j *judge) onlyWroteKnown(s *scope, t arg) bool {
 
 // write judges writing to a file.
 func (j *judge) write(s *scope, to arg, doing string) {
-	if to.input != nil {
+	shown, where := to.shown(), j.locate(s, to)
+	if rule := onPath[where].write; rule != "" {
+		j.hit(rule, shown)
 		return
 	}
-	shown := to.shown()
-	switch j.locate(s, to) {
+	switch where {
 	case harmlessPath:
-	case netPath:
-		j.hit("reverse_shell", shown)
-	case devicePath:
-		j.hit("write_device", shown)
-	case kernelPath:
-		j.hit("kernel_settings", shown)
-	case enginePath:
-		j.hit("engine_socket", shown)
-	case startPath:
-		j.hit("start_up", shown)
-	case ourPath:
-		j.hit("own_program", shown)
 	case insidePath, globPath, tempPath:
 		risk := tool.Writes
 		if j.current == nil && j.rules.Mode == Unknown { // a redirection, which no pattern can allow
 			risk = tool.Runs
 		}
 		j.raise(risk, doing+" "+shown)
-	case systemPath, topPath:
-		j.hit("system_path", shown)
 	case unknownPath:
 		j.always = false
 		j.raise(tool.Destroys, "cannot be known before it runs: where it "+doing+" ("+shown+")")
@@ -302,21 +282,12 @@ func (j *judge) writeInto(s *scope, to arg) {
 
 // read judges reading a file.
 func (j *judge) read(s *scope, from arg) {
-	if from.input != nil {
+	shown, where := from.shown(), j.locate(s, from)
+	if rule := onPath[where].read; rule != "" {
+		j.hit(rule, shown)
 		return
 	}
-	shown := from.shown()
-	switch j.locate(s, from) {
-	case netPath:
-		j.hit("reverse_shell", shown)
-	case environPath:
-		j.hit("other_process", shown)
-	case secretPath:
-		j.hit("secret_files", shown)
-	case enginePath:
-		j.hit("engine_socket", shown)
-	case ourPath:
-		j.hit("own_program", shown)
+	switch where {
 	case devicePath:
 		j.raise(tool.Runs, "reads the device "+shown)
 	case homePath, otherPath, abovePath:
@@ -328,12 +299,16 @@ func (j *judge) read(s *scope, from arg) {
 
 // removes judges removing a file, or with tree everything below it too.
 func (j *judge) removes(s *scope, t arg, tree bool) {
-	shown := t.shown()
+	shown, where := t.shown(), j.locate(s, t)
 	risk, why := tool.Destroys, "permanently removes "+shown
-	switch j.locate(s, t) {
+	if rule := onPath[where].remove; rule != "" {
+		j.hit(rule, shown)
+		j.raise(risk, why)
+		return
+	}
+	switch where {
 	case insidePath:
-		if base := path.Base(strings.TrimSuffix(shown, "/")); j.req.Sealed && (j.inList("generated files", base) ||
-			strings.HasSuffix(base, ".egg-info") || strings.HasSuffix(base, ".pyc") || strings.HasSuffix(base, ".o")) {
+		if j.req.Sealed && j.inList("generated files", path.Base(strings.TrimSuffix(shown, "/"))) {
 			risk = tool.Writes
 		}
 	case tempPath:
@@ -341,10 +316,6 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 			risk = tool.Writes
 		}
 	case harmlessPath:
-	case topPath, systemPath, devicePath, kernelPath, environPath, enginePath:
-		j.hit("remove_tree", shown)
-	case ourPath:
-		j.hit("own_program", shown)
 	case unknownPath:
 		why = "cannot be known before it runs: what it removes (" + shown + ")"
 		if tree {

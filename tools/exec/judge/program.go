@@ -11,16 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-//go:embed programs.txt names.txt
+//go:embed programs.txt names.txt rules.txt
 var tableFiles embed.FS
-
-func tableText(name string) string {
-	text, err := tableFiles.ReadFile(name)
-	if err != nil {
-		panic("judge: " + err.Error()) // it is part of this program
-	}
-	return string(text)
-}
 
 // A table holds what is known of programs, and lists of names. It is read at
 // the first judgement.
@@ -35,7 +27,7 @@ var tables = sync.OnceValue(func() *table {
 		programs: map[string]*program{}, lists: map[string]map[string]bool{},
 		prefixes: map[string][]string{},
 	}
-	blocks(tableText("programs.txt"), func(header string, lines []string) {
+	blocks("programs.txt", func(header string, lines []string) {
 		for name := range strings.FieldsSeq(header) {
 			p := t.programs[name]
 			if p == nil {
@@ -52,7 +44,7 @@ var tables = sync.OnceValue(func() *table {
 			t.programs[name] = t.programs[as[0]]
 		}
 	}
-	blocks(tableText("names.txt"), func(name string, lines []string) {
+	blocks("names.txt", func(name string, lines []string) {
 		set := map[string]bool{}
 		for word := range strings.FieldsSeq(strings.Join(lines, " ")) {
 			set[word] = true
@@ -67,11 +59,15 @@ var tables = sync.OnceValue(func() *table {
 	return t
 })
 
-// blocks calls f for each block of a table: its headers, joined by blanks, and
+// blocks calls f for each block of a file: its headers, joined by blanks, and
 // its indented lines.
-func blocks(text string, f func(header string, lines []string)) {
+func blocks(file string, f func(header string, lines []string)) {
+	text, err := tableFiles.ReadFile(file)
+	if err != nil {
+		panic("judge: " + err.Error()) // it is part of this program
+	}
 	header, lines := "", []string(nil)
-	for line := range strings.Lines(text + "\n") {
+	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case line == "" || line[0] == '#':
@@ -151,6 +147,11 @@ func (p *program) add(line string) {
 
 func (p *program) has(keyword, word string) bool { return slices.Contains(p.words[keyword], word) }
 
+// lines reports whether the program has a line with one of the keywords.
+func (p *program) lines(keywords ...string) bool {
+	return slices.ContainsFunc(keywords, func(k string) bool { _, ok := p.words[k]; return ok })
+}
+
 // number returns the number that a line with this keyword begins with, and the
 // words after it. It is -1 when there is no such line.
 func (p *program) number(keyword string) (int, []string) {
@@ -173,21 +174,17 @@ func (j *judge) run(s *scope, p *program, c call) stream {
 		return stream{}
 	}
 	in := p.parse(args)
-	out := stream{}
 	if in.unknown != "" {
 		j.opaque("option " + in.unknown + " of " + c.name())
 	}
+	from := taint(0)
 	if p.applyRules(j, s, c, in) {
-		out.taint |= fromDecoder
+		from = fromDecoder
 	}
-	if in.matchesAny(p.words["stop"]...) {
-		return out
+	if in.matches(p.words["stop"]...) {
+		return stream{text: unknownFrom(from)}
 	}
-	switch n, actions := p.number("operands"); {
-	case n < 0:
-	default:
-		j.operands(s, c, in, n, actions)
-	}
+	j.operands(s, p, c, in)
 	if h := j.handlers[p.handler]; h != nil {
 		return h(j, s, p, c, in)
 	}
@@ -198,39 +195,33 @@ func (j *judge) run(s *scope, p *program, c call) stream {
 		j.runText(s, joinArgs(in.operands[n:]))
 	}
 	if p.hasSubcommands() {
-		out = out.or(j.subcommand(s, p, c))
+		from |= j.subcommand(s, p, c).taint()
 	}
-	if p.has("output", "none") {
+	switch out := p.words["output"]; {
+	case out == nil:
+	case out[0] == "none":
 		return silent()
+	case out[0] == "network":
+		return unknownStream(fromNetwork)
+	case out[0] == "stdin":
+		return s.in
+	case len(in.operands) == 0: // the text
+		return textStream(out[0] + "\n")
 	}
-	if p.has("output", "network") {
-		return stream{from: anyText, taint: fromNetwork}
+	if p.lines("operands") {
+		from |= joinArgs(in.operands).taint()
 	}
-	if len(in.operands) > 0 && p.words["operands"] != nil {
-		out.taint |= joinArgs(in.operands).taint
-	}
-	return out
-}
-
-// or returns one of two streams of which at most one is known.
-func (a stream) or(b stream) stream {
-	b.taint |= a.taint
-	return b
+	return stream{text: unknownFrom(from)}
 }
 
 // wrapped judges the command in the operands of a program.
 func (j *judge) wrapped(s *scope, p *program, in arguments, skip int) stream {
 	j.always = false
-	if in.unknown != "" {
-		j.inner(s, in.operands)
-		return stream{}
+	args := in.operands
+	if in.unknown == "" {
+		args = args[min(skip, len(args)):]
 	}
-	if len(in.operands) <= skip {
-		return stream{}
-	}
-	args := in.operands[skip:]
-	_, assignments := p.words["assignments"]
-	for assignments && len(args) > 1 && args[0].static() && strings.Contains(args[0].text, "=") {
+	for p.lines("assignments") && len(args) > 1 && args[0].static() && strings.Contains(args[0].text, "=") {
 		args = args[1:]
 	}
 	return j.inner(s, args)
@@ -247,51 +238,67 @@ func (p *program) applyRules(j *judge, s *scope, c call, in arguments) (decodes 
 					j.act(s, c, in, r.action, o.value)
 				}
 			}
-			continue
 		case "before":
-			continue
-		case "if", "unless":
-			if r.applies(in) != (r.keyword == "if") {
+		case "does", "if", "unless":
+			if !r.applies(in) {
 				continue
 			}
+			decodes = decodes || r.action[0] == "decodes"
+			j.act(s, c, in, r.action, arg{})
 		}
-		if r.action[0] == "decodes" {
-			j.raise(tool.Writes, "unpacks "+joinArgs(in.operands).shown())
-			decodes = true
-			continue
-		}
-		j.act(s, c, in, r.action, arg{})
 	}
 	return decodes
 }
 
-// applies reports whether a pattern of the rule matches, and none behind the
-// word unless does.
+// applies reports whether the action of a line if, unless or does is to be taken.
+// Patterns behind the word unless are exceptions.
 func (r rule) applies(in arguments) bool {
-	patterns, except := r.patterns, []string(nil)
-	if at := slices.Index(patterns, "unless"); at >= 0 {
-		patterns, except = patterns[:at], patterns[at+1:]
-	}
-	return in.matchesAny(patterns...) && !in.matchesAny(except...)
+	patterns, except := exceptions(r.patterns)
+	return r.keyword == "does" || (in.matches(patterns...) && !in.matches(except...)) == (r.keyword == "if")
 }
 
-// operands applies actions to operands. skip of them are left out, unless a
-// pattern behind the word unless matches.
-func (j *judge) operands(s *scope, c call, in arguments, skip int, actions []string) {
-	if at := slices.Index(actions, "unless"); at >= 0 {
-		if in.matchesAny(actions[at:]...) {
-			skip = 0
-		}
-		actions = actions[:at]
+// exceptions divides words at the word unless.
+func exceptions(words []string) (before, after []string) {
+	if at := slices.Index(words, "unless"); at >= 0 {
+		return words[:at], words[at+1:]
 	}
-	for i, o := range in.operands[min(skip, len(in.operands)):] {
+	return words, nil
+}
+
+// operands applies the actions for operands: those of the line "target" to where
+// the others go, and those of the line "operands" to the others.
+func (j *judge) operands(s *scope, p *program, c call, in arguments) {
+	sources := in.operands
+	if p.lines("target") {
+		action, except := exceptions(p.words["target"])
+		targets := in.values("-t", "--target-directory")
+		switch n := len(sources); {
+		case in.matches(except...):
+			sources, targets = nil, sources
+		case len(targets) == 0 && n > 0:
+			sources, targets = sources[:n-1], sources[n-1:]
+		}
+		for _, t := range targets {
+			j.act(s, c, in, action, t)
+		}
+		for _, f := range sources {
+			j.keepContents(s, f, targets)
+		}
+	}
+	skip, actions := p.number("operands")
+	if skip < 0 {
+		return
+	}
+	actions, except := exceptions(actions)
+	if in.matches(except...) {
+		skip = 0
+	}
+	for i, o := range sources[min(skip, len(sources)):] {
 		j.act(s, c, in, actions[min(i, len(actions)-1):][:1], o)
 	}
-	if !in.strict && actions[0] == "read" {
-		for _, o := range in.opts {
-			if o.given {
-				j.read(s, o.value)
-			}
+	for _, o := range in.opts {
+		if o.given && !in.strict && actions[0] == "read" {
+			j.read(s, o.value)
 		}
 	}
 }
@@ -302,6 +309,8 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 	case "reads":
 	case "writes":
 		j.raise(tool.Writes, c.name()+" changes files")
+	case "decodes":
+		j.raise(tool.Writes, "unpacks "+joinArgs(in.operands).shown())
 	case "destroys":
 		j.raise(tool.Destroys, shorten(c.shown())+" cannot be undone")
 	case "runs":
@@ -317,26 +326,44 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 	case "helper":
 		j.always = false
 		j.hit("helper_program", c.shown())
-		j.glimpseAll(in, c.rest())
+		j.glimpseAll(c.rest())
 	case "glimpse":
-		j.glimpseAll(in, c.rest())
+		j.always = false
+		j.glimpseAll(c.rest())
 	case "dumps":
 		j.dumps(c.name())
+	case "shell":
+		j.runText(s, a)
+	case "setting":
+		j.gitSetting(a.text, true)
+	case "compressor":
+		if name, _, _ := strings.Cut(a.text, " "); !j.inList("compressors", name) {
+			j.act(s, c, in, []string{"helper"}, a)
+		}
+	default:
+		if !j.actOnFile(s, c, in, verb, a) {
+			j.actOnNetwork(s, c, in, verb, a)
+		}
+	}
+}
+
+// actOnFile applies an action to a file that an argument names. It returns false
+// for other actions.
+func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bool {
+	switch verb {
 	case "read":
 		j.read(s, a)
-	case "local":
-		if !strings.Contains(a.text, ":") {
-			j.read(s, a)
-		}
-	case "write":
-		j.write(s, a, c.name()+" writes")
-	case "create", "empty":
-		if verb == "empty" {
+	case "write", "create", "empty", "store":
+		switch {
+		case verb == "empty":
 			j.raise(tool.Destroys, "empties "+a.shown())
-		} else if a.is("-") || j.locate(s, a) == rootPath {
-			return
+		case verb != "write" && (a.is("-") || j.locate(s, a) == rootPath):
+			return true
 		}
 		j.write(s, a, c.name()+" writes")
+		if verb == "store" {
+			j.wrote(s, a, s.in)
+		}
 	case "into":
 		j.writeInto(s, a)
 	case "pack":
@@ -345,28 +372,55 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 		default:
 			j.writeInto(s, a)
 		}
-	case "shell":
-		j.runText(s, a)
+	case "local", "localdir":
+		switch {
+		case strings.Contains(a.text, ":"):
+			j.hit("remote_login", a.shown())
+		case verb == "local":
+			j.read(s, a)
+		default:
+			j.writeInto(s, a)
+		}
+	case "remove":
+		j.removes(s, a, in.matches("-r", "-R", "--r*") ||
+			slices.ContainsFunc(in.all, func(a arg) bool { return a.starts("-") && !a.static() }))
+	case "unlink":
+		j.removes(s, a, false)
+	case "vacate": // the source of a move
+		if where := j.locate(s, a); where != insidePath && where != tempPath {
+			j.removes(s, a, true)
+		}
+	case "clears":
+		if n := len(in.operands); n > 0 {
+			j.removes(s, in.operands[n-1], true)
+		}
+	case "links": // what is written through a link later is written elsewhere
+		switch j.locate(s, a) {
+		case insidePath, globPath, tempPath, harmlessPath:
+		default:
+			j.raise(tool.Destroys, "makes a link that leads out of the workspace: "+a.shown())
+		}
+	case "mode":
+		if strings.Contains(a.text, "s") || len(a.text) > 3 && a.text[0] != '0' {
+			j.hit("rights", "mode "+a.shown())
+		}
 	default:
-		j.actNetwork(s, c, in, verb, a)
+		return false
 	}
+	return true
 }
 
 // hasSubcommands reports whether the table says something about subcommands.
 func (p *program) hasSubcommands() bool {
-	for _, k := range []string{"unlisted", "bare", "flags", "values", "reads", "writes", "code", "destroys", "installs",
-		"remote", "runs"} {
-		if _, ok := p.words[k]; ok {
-			return true
-		}
-	}
-	return false
+	return p.lines("unlisted", "bare", "flags", "values") || p.lines(risks...)
 }
+
+// risks are the lists of subcommands.
+var risks = []string{"reads", "writes", "code", "destroys", "installs", "remote", "runs"}
 
 // subcommand judges a program by its subcommand.
 func (j *judge) subcommand(s *scope, p *program, c call) stream {
-	if _, unlisted := p.words["unlisted"]; unlisted &&
-		(len(c.args) < 2 || j.programs[p.name+"/"+c.args[1].text] == nil) {
+	if p.lines("unlisted") && (len(c.args) < 2 || j.programs[p.name+"/"+c.args[1].text] == nil) {
 		j.raise(tool.Runs, "runs "+shorten(c.shown()))
 		return stream{}
 	}
@@ -408,7 +462,7 @@ func (j *judge) subcommand(s *scope, p *program, c call) stream {
 		return j.run(s, child, what)
 	case child.destroys(in):
 		risk = "reads" // nothing worse than what its own lines say
-	case in.matchesAny(child.words["lists"]...):
+	case in.matches(child.words["lists"]...):
 		risk = "reads"
 	case risk == "" && child.judgesAll() && len(args) == len(c.args)-1:
 		risk = "reads"
@@ -434,16 +488,14 @@ func (p *program) judgesAll() bool { return p.handler != "" || p.words["command"
 // destroys reports whether a line of the program says that a call destroys.
 func (p *program) destroys(in arguments) bool {
 	return slices.ContainsFunc(p.rules, func(r rule) bool {
-		return r.action[0] == "destroys" && r.applies(in) == (r.keyword == "if")
+		return r.action[0] == "destroys" && (r.keyword == "if" || r.keyword == "unless") && r.applies(in)
 	})
 }
 
 // risk returns the list that a subcommand is in, or "".
 func (p *program) risk(name string) string {
-	for _, list := range []string{"reads", "writes", "code", "destroys", "installs", "remote", "runs"} {
-		if p.has(list, name) {
-			return list
-		}
+	if i := slices.IndexFunc(risks, func(list string) bool { return p.has(list, name) }); i >= 0 {
+		return risks[i]
 	}
 	return ""
 }
@@ -462,9 +514,9 @@ func (j *judge) globalOptions(s *scope, p *program, c call) ([]arg, bool) {
 	for len(args) > 0 {
 		a := args[0]
 		name, text, given := strings.Cut(a.text, "=")
-		value := arg{text: text, taint: a.taint}
+		value := a.with(text)
 		switch {
-		case !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+"):
+		case !a.starts("-") && !a.starts("+"):
 			return args, true
 		case slices.Contains(shows, a.text):
 			return nil, false

@@ -4,12 +4,14 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// taint describes the origin of a text that is not known.
+// taint describes the origin of a part of a text that is not known.
 type taint uint8
 
 const (
@@ -18,73 +20,74 @@ const (
 	scrambled         // the command itself holds it, in another form
 )
 
-// unknown stands for the parts of a text that are not known. Arguments cannot
-// contain it.
-const unknown = "\x00"
+// Texts have a mark for each part that is not known: one of the characters that
+// Unicode reserves for internal use, chosen by the taint of the part. globMark in
+// a variable says that the shell made its value of a pattern for file names.
+const (
+	firstMark = '\uFDD0'
+	unknown   = "\uFDD0"
+	globMark  = "\uFDDF"
+)
 
-// A value is the value of a variable: one text or, for an array, several.
-type value struct {
-	texts []string // with unknown for each part that is not known
-	taint taint
-	glob  bool // a pattern, which the shell will have replaced by file names
+func isMark(r rune) bool { return r >= firstMark && r < firstMark+8 }
+
+// hasMarks reports whether text holds a character that marks use.
+func hasMarks(text string) bool { return strings.Contains(text, globMark) || !isKnown(text) }
+
+// unknownFrom returns a text that is not known at all.
+func unknownFrom(t taint) string { return string(firstMark + rune(t)) }
+
+// isKnown reports whether the whole text is known.
+func isKnown(text string) bool {
+	return strings.IndexByte(text, unknown[0]) < 0 || !strings.ContainsFunc(text, isMark)
 }
 
-func known(text string) value { return value{texts: []string{text}} }
-
-// first returns what the plain name of the variable gives.
-func (v value) first() string {
-	if len(v.texts) == 0 {
-		return ""
+// taintOf returns the taints of the parts that are not known.
+func taintOf(text string) (t taint) {
+	if isKnown(text) {
+		return 0
 	}
-	return v.texts[0]
+	for _, r := range text {
+		if isMark(r) {
+			t |= taint(r - firstMark)
+		}
+	}
+	return t
 }
-
-func (v value) equal(w value) bool { return v.taint == w.taint && slices.Equal(v.texts, w.texts) }
 
 // A stream is what a command reads from stdin, or writes to stdout.
 type stream struct {
-	from  streamKind
-	text  string
-	taint taint
+	given bool   // false: not redirected, or not worked out
+	text  string // with marks
+	file  string // where it comes from, if that is a file with unknown contents
 }
 
-// streamKind is how much of a stream is known.
-type streamKind uint8
-
-const (
-	nothing streamKind = iota // not redirected: commands get no stdin
-	exactly                   // its text
-	anyText                   // only its taint
-	aFile                     // the path of a file, in text
-)
-
-func silent() stream { return stream{from: exactly} }
-
-// streamOf returns what reading a text gives.
-func streamOf(a arg) stream {
-	if a.static() {
-		return stream{from: exactly, text: a.text, taint: a.taint}
-	}
-	return stream{from: anyText, taint: a.taint}
+func textStream(text string) stream { return stream{given: true, text: text} }
+func unknownStream(t taint) stream  { return textStream(unknownFrom(t)) }
+func silent() stream                { return textStream("") }
+func (a stream) known() bool        { return a.given && a.file == "" && isKnown(a.text) }
+func (a stream) taint() taint       { return taintOf(a.text) }
+func known(text string) expand.Variable {
+	return expand.Variable{Set: true, Kind: expand.String, Str: text}
 }
 
 // and returns what is read when one stream follows another.
 func (a stream) and(b stream) stream {
 	switch {
-	case a.from == nothing:
+	case !a.given:
 		return b
-	case b.from == nothing:
+	case !b.given:
 		return a
-	case a.from == exactly && b.from == exactly && len(a.text)+len(b.text) <= maxText:
-		return stream{from: exactly, text: a.text + b.text, taint: a.taint | b.taint}
+	case a.file+b.file == "" && len(a.text)+len(b.text) <= maxText:
+		return textStream(a.text + b.text)
 	}
-	return stream{from: anyText, taint: a.taint | b.taint}
+	return unknownStream(a.taint() | b.taint())
 }
 
 // A scope is the state of the shell at one point of the text, as far as it is
 // known.
 type scope struct {
-	vars    map[string]value
+	vars    map[string]expand.Variable
 	aliases map[string]string
 	funcs   map[string]*function
 	zero    string   // $0
@@ -101,94 +104,95 @@ type function struct {
 	busy int
 }
 
-const maxDirs = 4 // directories where the shell may be after branches
+const (
+	maxDirs  = 4        // directories where the shell may be after branches
+	maxValue = 32 << 10 // bytes of a variable, so that doubling it ends
+)
 
 func (j *judge) newScope() *scope {
 	s := &scope{
-		vars:    map[string]value{"IFS": known(" \t\n"), "TMPDIR": known("/tmp")},
+		vars:    map[string]expand.Variable{"IFS": known(" \t\n"), "TMPDIR": known("/tmp")},
 		aliases: map[string]string{},
 		funcs:   map[string]*function{},
 		zero:    "sh",
 		dirs:    []string{path.Clean("/" + j.req.Dir)},
 	}
 	switch {
-	case j.req.Open || len(j.req.Stdin) > maxText:
-		s.in = stream{from: anyText}
+	case j.req.Open || len(j.req.Stdin) > maxText || hasMarks(j.req.Stdin):
+		s.in = unknownStream(0)
 	case j.req.Stdin != "":
-		s.in = stream{from: exactly, text: j.req.Stdin}
+		s.in = textStream(j.req.Stdin)
 	}
 	if j.req.Home != "" {
 		s.vars["HOME"] = known(j.req.Home)
 	}
 	for _, name := range j.req.Env {
-		s.vars[name] = value{texts: []string{unknown}}
+		s.vars[name] = known(unknown)
 	}
 	return s
 }
 
 func (s *scope) clone() *scope {
 	c := *s
-	c.vars, c.aliases = maps.Clone(s.vars), maps.Clone(s.aliases)
-	c.funcs = maps.Clone(s.funcs)
+	c.vars, c.aliases, c.funcs = maps.Clone(s.vars), maps.Clone(s.aliases), maps.Clone(s.funcs)
 	return &c
 }
 
+// first returns what the plain name of a variable gives.
+func first(v expand.Variable) string {
+	if len(v.List) > 0 {
+		return v.List[0]
+	}
+	return v.Str
+}
+
+// whole returns the text of all elements of a variable.
+func whole(v expand.Variable) string { return v.Str + strings.Join(v.List, " ") }
+
 // merge makes s the state after either s or other has happened.
 func (s *scope) merge(other *scope) {
-	for name, v := range other.vars {
-		if mine, ok := s.vars[name]; !ok || !mine.equal(v) {
-			s.vars[name] = value{texts: []string{unknown}, taint: mine.taint | v.taint}
-		}
-	}
-	for name := range s.vars {
-		if _, ok := other.vars[name]; !ok {
-			s.vars[name] = value{texts: []string{unknown}, taint: s.vars[name].taint}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(s.vars)), slices.Collect(maps.Keys(other.vars))) {
+		a, here := s.vars[name]
+		b, there := other.vars[name]
+		if here != there || a.Str != b.Str || !slices.Equal(a.List, b.List) {
+			s.vars[name] = known(unknownFrom(taintOf(whole(a)) | taintOf(whole(b))))
 		}
 	}
 	maps.Copy(s.aliases, other.aliases)
 	maps.Copy(s.funcs, other.funcs)
-	if len(s.dirs) == 0 || len(other.dirs) == 0 {
-		s.dirs = nil
-		return
-	}
 	dirs := slices.Clone(s.dirs)
 	for _, d := range other.dirs {
 		if !slices.Contains(dirs, d) {
 			dirs = append(dirs, d)
 		}
 	}
-	if len(dirs) > maxDirs {
+	if len(s.dirs) == 0 || len(other.dirs) == 0 || len(dirs) > maxDirs {
 		dirs = nil
 	}
 	s.dirs = dirs
 }
 
 // get returns the value of a variable, which is unknown if it was never assigned.
-func (s *scope) get(name string) value {
+func (s *scope) get(name string) expand.Variable {
 	if v, ok := s.vars[name]; ok {
 		return v
 	}
 	if name == "PWD" && len(s.dirs) == 1 {
 		return known(s.dirs[0])
 	}
-	return value{texts: []string{unknown}}
+	return known(unknown)
 }
 
-// set sets a variable. Values stay small, so that doubling them ends.
-func (s *scope) set(name string, v value) {
-	size := 0
-	for _, t := range v.texts {
-		size += len(t)
-	}
-	if size > 32<<10 {
-		v = value{texts: []string{unknown}, taint: v.taint}
+func (s *scope) set(name string, v expand.Variable) {
+	if text := whole(v); len(text) > maxValue {
+		v = known(unknownFrom(taintOf(text)))
 	}
 	s.vars[name] = v
 }
 
 // forget makes the variables unknown that a loop body may change.
 func (s *scope) forget(nodes []*syntax.Stmt) {
-	lose := func(name string) { s.vars[name] = value{texts: []string{unknown}, taint: s.vars[name].taint} }
+	lose := func(name string) { s.vars[name] = known(unknownFrom(taintOf(whole(s.vars[name])))) }
 	for _, stmt := range nodes {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
@@ -199,17 +203,18 @@ func (s *scope) forget(nodes []*syntax.Stmt) {
 			case *syntax.WordIter:
 				lose(n.Name.Value)
 			case *syntax.CallExpr:
-				if len(n.Args) > 0 {
-					switch n.Args[0].Lit() {
-					case "read", "mapfile", "readarray", "getopts", "printf", "let", "unset":
-						for _, w := range n.Args[1:] {
-							if name := w.Lit(); syntax.ValidName(name) {
-								lose(name)
-							}
+				if len(n.Args) == 0 {
+					break
+				}
+				switch n.Args[0].Lit() {
+				case "read", "mapfile", "readarray", "getopts", "printf", "let", "unset":
+					for _, w := range n.Args[1:] {
+						if name := w.Lit(); syntax.ValidName(name) {
+							lose(name)
 						}
-					case "cd", "pushd", "popd":
-						s.dirs = nil
 					}
+				case "cd", "pushd", "popd":
+					s.dirs = nil
 				}
 			}
 			return true
@@ -242,4 +247,49 @@ func (s *scope) resolve(p string) []string {
 		all = append(all, path.Join(d, p))
 	}
 	return all
+}
+
+// Get returns a variable or parameter, or the home directory of a user. It makes
+// a scope the environment of the package expand.
+func (s *scope) Get(name string) expand.Variable {
+	switch name {
+	case "@", "*":
+		return expand.Variable{Set: true, Kind: expand.Indexed, List: append([]string{}, s.params...)}
+	case "#":
+		return known(strconv.Itoa(len(s.params)))
+	case "0":
+		return known(s.zero)
+	case "IFS":
+		if v := s.get(name); isKnown(v.Str) {
+			return v
+		}
+		return known(" \t\n")
+	}
+	if user, ok := strings.CutPrefix(name, "HOME "); ok {
+		switch {
+		case user == "+":
+			return s.get("PWD")
+		case user == "root":
+			return known("/root")
+		case syntax.ValidName(user):
+			return known("/home/" + user)
+		}
+		return known("~" + user)
+	}
+	if n, err := strconv.Atoi(name); err == nil {
+		if n >= 1 && n <= len(s.params) {
+			return known(s.params[n-1])
+		}
+		return known("")
+	}
+	return s.get(name)
+}
+
+// Each is part of the interface of the package expand, which calls it for ${!x*}.
+func (s *scope) Each(func(name string, v expand.Variable) bool) {}
+
+// Set sets a variable for ${x:=word}.
+func (s *scope) Set(name string, v expand.Variable) error {
+	s.set(name, v)
+	return nil
 }

@@ -1,8 +1,11 @@
 package judge
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -20,7 +23,7 @@ func (j *judge) stmts(s *scope, list []*syntax.Stmt) stream {
 // stmt judges one statement, and returns what it writes.
 func (j *judge) stmt(s *scope, st *syntax.Stmt) stream {
 	if st == nil || !j.step() {
-		return stream{from: anyText}
+		return unknownStream(0)
 	}
 	if st.Background || st.Coprocess || st.Disown {
 		s = s.clone()
@@ -42,7 +45,7 @@ func (j *judge) stmt(s *scope, st *syntax.Stmt) stream {
 func (j *judge) command(s *scope, cmd syntax.Command) (out stream) {
 	if j.level >= maxLevel {
 		j.opaque("it is nested too deeply")
-		return stream{from: anyText}
+		return unknownStream(0)
 	}
 	j.level++
 	out = j.compound(s, cmd)
@@ -97,8 +100,8 @@ func (j *judge) compound(s *scope, cmd syntax.Command) stream {
 
 // repeated returns what a part of the text writes that runs any number of times.
 func repeated(out stream) stream {
-	if out.from == exactly {
-		out = stream{from: anyText, taint: out.taint}
+	if out.given {
+		out = unknownStream(out.taint())
 	}
 	return out
 }
@@ -107,8 +110,8 @@ func repeated(out stream) stream {
 func (j *judge) binary(s *scope, c *syntax.BinaryCmd) stream {
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		left := j.stmt(s.clone(), c.X)
-		if left.from == nothing {
-			left.from = anyText
+		if !left.given {
+			left = unknownStream(0)
 		}
 		right := s.clone()
 		right.in = left
@@ -138,12 +141,12 @@ func (j *judge) ifClause(s *scope, c *syntax.IfClause) stream {
 }
 
 func (j *judge) caseClause(s *scope, c *syntax.CaseClause) stream {
-	j.word(s, c.Word)
+	j.word(s, c.Word, false)
 	var out stream
 	result := s.clone()
 	for _, item := range c.Items {
 		for _, p := range item.Patterns {
-			j.word(s, p)
+			j.word(s, p, false)
 		}
 		branch := s.clone()
 		out = out.and(j.stmts(branch, item.Stmts))
@@ -179,9 +182,9 @@ func (j *judge) forClause(s *scope, c *syntax.ForClause) stream {
 	}
 	var out stream
 	for _, item := range items {
-		s.set(w.Name.Value, value{texts: []string{item.text}, taint: item.taint, glob: item.glob})
+		s.set(w.Name.Value, item.value())
 		if item.wild {
-			s.set(w.Name.Value, value{texts: []string{unknown}, taint: item.taint})
+			s.set(w.Name.Value, known(unknownFrom(item.taint())))
 		}
 		out = out.and(j.stmts(s, c.Do))
 	}
@@ -271,9 +274,9 @@ func (j *judge) arithm(s *scope, x syntax.Node) {
 		if !ok {
 			return true
 		}
-		text := j.word(s, w).text
+		text := j.word(s, w, false).text
 		if v, ok := s.vars[w.Lit()]; ok {
-			text += v.first()
+			text += first(v)
 		}
 		if strings.Contains(text, "$(") || strings.Contains(text, "`") {
 			j.opaque("arithmetic that runs commands")
@@ -283,29 +286,32 @@ func (j *judge) arithm(s *scope, x syntax.Node) {
 }
 
 // substitution judges $(...) and returns what it writes.
-func (j *judge) substitution(s *scope, c *syntax.CmdSubst) value {
+func (j *judge) substitution(s *scope, c *syntax.CmdSubst) string {
 	inner := s.clone()
 	var out stream
 	j.deeper(func() { out = j.stmts(inner, c.Stmts) })
-	if out.from == exactly {
-		return value{texts: []string{strings.TrimRight(out.text, "\n")}, taint: out.taint}
+	if !out.given {
+		return unknown
 	}
-	return value{texts: []string{unknown}, taint: out.taint}
+	return out.text
 }
 
-// processSubstitution judges <(...) and >(...).
-func (j *judge) processSubstitution(b *builder, p *syntax.ProcSubst) {
-	inner := b.s.clone()
+// processSubstitution judges <(...) and >(...), and returns the file in its place.
+func (j *judge) processSubstitution(s *scope, p *syntax.ProcSubst) string {
+	inner := s.clone()
 	if p.Op == syntax.CmdOut {
-		inner.in = stream{from: anyText}
+		inner.in = unknownStream(0)
 	}
-	var out stream
-	j.deeper(func() { out = j.stmts(inner, p.Stmts) })
-	if out.from == nothing {
-		out.from = anyText
-	}
-	b.add("/dev/fd/" + unknown)
-	b.cur.input, b.cur.taint = &out, out.taint
+	out := unknownStream(0)
+	j.deeper(func() {
+		if wrote := j.stmts(inner, p.Stmts); wrote.given {
+			out = wrote
+		}
+	})
+	j.steps++
+	file := "/dev/fd/" + strconv.Itoa(j.steps)
+	j.wrote(s, literal(file), out)
+	return file
 }
 
 // callExpr judges a simple command of the text.
@@ -339,44 +345,41 @@ func (j *judge) assign(s, to *scope, a *syntax.Assign, exported bool) {
 		return
 	}
 	name := a.Name.Value
-	v := value{texts: []string{""}}
+	v, old := known(""), s.get(name)
 	switch {
 	case a.Array != nil:
 		v = j.array(s, a.Array)
 	case a.Value != nil:
-		w := j.word(s, a.Value)
-		v = value{texts: []string{w.text}, taint: w.taint, glob: w.glob}
+		v = j.word(s, a.Value, false).value()
 	}
-	if a.Index != nil {
+	if a.Index != nil { // which element it is, and so what the others are, is not known
 		j.arithm(s, a.Index)
-		v.texts = []string{unknown}
+		v = known(unknownFrom(taintOf(whole(v) + whole(old))))
 	}
-	if a.Append {
-		old := s.get(name)
-		if a.Array != nil {
-			v.texts = append(old.texts[:len(old.texts):len(old.texts)], v.texts...)
-		} else {
-			v.texts = []string{old.first() + v.first()}
+	switch {
+	case a.Append && a.Array != nil:
+		v.List = slices.Concat(old.List, v.List)
+		if old.Kind == expand.String {
+			v.List = append([]string{old.Str}, v.List...)
 		}
-		v.taint |= old.taint
+	case a.Append:
+		v = known(first(old) + first(v))
 	}
-	j.variable(name, v.first(), exported)
+	j.variable(name, first(v), exported)
 	to.set(name, v)
 }
 
-func (j *judge) array(s *scope, a *syntax.ArrayExpr) (v value) {
+func (j *judge) array(s *scope, a *syntax.ArrayExpr) expand.Variable {
+	v := expand.Variable{Set: true, Kind: expand.Indexed, List: []string{}}
 	for _, e := range a.Elems {
 		if e.Index != nil {
 			j.arithm(s, e.Index)
-			v.texts = append(v.texts, unknown)
+			v.List = append(v.List, unknown)
 		}
-		if e.Value == nil {
-			continue
-		}
-		for _, f := range j.fields(s, []*syntax.Word{e.Value}) {
-			v.texts = append(v.texts, f.text)
-			v.taint |= f.taint
-			v.glob = v.glob || f.glob
+		if e.Value != nil {
+			for _, f := range j.fields(s, []*syntax.Word{e.Value}) {
+				v.List = append(v.List, f.value().Str)
+			}
 		}
 	}
 	return v
@@ -393,7 +396,7 @@ func (j *judge) declClause(s *scope, c *syntax.DeclClause) stream {
 			continue
 		}
 		if a.Name != nil {
-			j.variable(a.Name.Value, s.get(a.Name.Value).first(), exported)
+			j.variable(a.Name.Value, first(s.get(a.Name.Value)), exported)
 			shows = false
 			continue
 		}
@@ -416,7 +419,7 @@ func (j *judge) declClause(s *scope, c *syntax.DeclClause) stream {
 	}
 	if shows && variant != "local" {
 		j.dumps(variant)
-		return stream{from: anyText}
+		return unknownStream(0)
 	}
 	return silent()
 }
@@ -436,17 +439,17 @@ func (j *judge) redirections(s *scope, list []*syntax.Redirect) []arg {
 			strings.Trim(strings.TrimSuffix(to.text, "-"), "0123456789") == ""
 		switch r.Op {
 		case syntax.WordHdoc:
-			s.in = streamOf(arg{text: to.text + "\n", taint: to.taint})
+			s.in = textStream(to.text + "\n")
 		case syntax.RdrIn:
 			s.in = j.input(s, to)
 		case syntax.DplIn:
-			s.in = stream{from: anyText}
+			s.in = unknownStream(0)
 			if !descriptor {
 				j.read(s, to)
 			}
 		case syntax.RdrInOut:
 			j.write(s, to, "writes to")
-			s.in = stream{from: anyText}
+			s.in = unknownStream(0)
 		default:
 			if r.Op != syntax.DplOut || !descriptor {
 				j.write(s, to, "writes to")
@@ -473,29 +476,26 @@ func oneOf(fields []arg) arg {
 // the word that ends it has quotes.
 func (j *judge) hereDoc(s *scope, r *syntax.Redirect) stream {
 	if r.Hdoc == nil {
-		return stream{from: exactly}
+		return silent()
 	}
-	raw := false
+	raw, text := false, ""
 	for _, p := range r.Word.Parts {
 		lit, ok := p.(*syntax.Lit)
 		raw = raw || !ok || strings.Contains(lit.Value, "\\")
 	}
-	var body arg
 	if raw {
 		for _, p := range r.Hdoc.Parts {
 			if lit, ok := p.(*syntax.Lit); ok {
-				body.text += lit.Value
+				text += lit.Value
 			}
 		}
 	} else {
-		b := builder{j: j, s: s, whole: true, open: true}
-		b.all(r.Hdoc.Parts, true)
-		body = b.joined()
+		text = j.word(s, r.Hdoc, true).text
 	}
 	if r.Op == syntax.DashHdoc {
-		body.text = strings.ReplaceAll("\n"+body.text, "\n\t", "\n")[1:]
+		text = strings.ReplaceAll("\n"+text, "\n\t", "\n")[1:]
 	}
-	return streamOf(body)
+	return textStream(text)
 }
 
 // dumps judges a command that shows the environment. In a sandbox that is the

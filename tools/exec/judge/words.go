@@ -1,31 +1,71 @@
 package judge
 
 import (
+	"io"
+	"io/fs"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // An arg is one word that a program gets, as far as it is known.
 type arg struct {
-	text  string // with unknown for each part that is not known
-	glob  bool   // it has patterns, which the shell replaces by file names
-	wild  bool   // its unknown parts may become several words or none
-	taint taint
-	input *stream // of a process substitution: what reading it gives
+	text string // with marks for what is not known
+	glob bool   // it has patterns, which the shell replaces by file names
+	wild bool   // its unknown parts may become several words or none
 }
 
 func literal(text string) arg { return arg{text: text} }
 
 // static reports whether the whole text is known.
-func (a arg) static() bool { return !strings.Contains(a.text, unknown) }
+func (a arg) static() bool { return isKnown(a.text) }
 
 // is reports whether a is exactly this text.
 func (a arg) is(text string) bool { return a.text == text }
 
+// any reports whether a is exactly one of these texts.
+func (a arg) any(texts ...string) bool {
+	for _, t := range texts {
+		if a.text == t {
+			return true
+		}
+	}
+	return false
+}
+
+func (a arg) starts(with string) bool { return strings.HasPrefix(a.text, with) }
+
+// hidden reports whether a may be options or several words.
+func (a arg) hidden() bool { return a.wild && mayBeOption(a) }
+
+func (a arg) taint() taint { return taintOf(a.text) }
+
+// with returns a with another text.
+func (a arg) with(text string) arg {
+	a.text = text
+	return a
+}
+
+// value returns what a variable holds to which a is assigned.
+func (a arg) value() expand.Variable {
+	if a.glob {
+		return known(globMark + a.text)
+	}
+	return known(a.text)
+}
+
 // shown returns the text for messages.
-func (a arg) shown() string { return strings.ReplaceAll(a.text, unknown, "…") }
+func (a arg) shown() string {
+	return strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return '…'
+		}
+		return r
+	}, a.text)
+}
 
 // argTexts returns the texts of words.
 func argTexts(args []arg) []string {
@@ -38,18 +78,13 @@ func argTexts(args []arg) []string {
 
 // joinArgs joins words by blanks.
 func joinArgs(args []arg) arg {
-	var all arg
+	texts := argTexts(args)
 	for i, a := range args {
-		if i > 0 {
-			all.text += " "
-		}
-		all.text += a.text
-		all.taint |= a.taint
 		if a.glob {
-			all.text += unknown
+			texts[i] += unknown
 		}
 	}
-	return all
+	return literal(strings.Join(texts, " "))
 }
 
 const maxFields = 1000 // words that one word may become
@@ -58,161 +93,220 @@ const maxFields = 1000 // words that one word may become
 func (j *judge) fields(s *scope, words []*syntax.Word) []arg {
 	var all []arg
 	for _, w := range words {
-		for _, parts := range j.braces(w) {
-			if !j.step() || len(all) > maxFields*10 {
-				return append(all, arg{text: unknown, wild: true})
+		if len(w.Parts) == 1 { // most words are one plain literal
+			if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\~*?[{") {
+				all = append(all, literal(lit.Value))
+				continue
 			}
-			all = append(all, j.parts(s, parts)...)
 		}
+		if !j.step() || len(all) > maxFields*10 {
+			return append(all, arg{text: unknown, wild: true})
+		}
+		all = append(all, j.expand(s, w)...)
 	}
 	return all
 }
 
-// word returns what a word becomes where it is not split: in assignments and
-// here-documents.
-func (j *judge) word(s *scope, w *syntax.Word) arg {
+// expand returns the words that a word becomes.
+func (j *judge) expand(s *scope, w *syntax.Word) []arg {
+	split := *w
+	if syntax.SplitBraces(&split) && alternatives(split.Parts) > maxFields {
+		return []arg{{text: unknown, wild: true}}
+	}
+	e := expander{judge: j, scope: s}
+	texts, err := expand.Fields(e.config(), &syntax.Word{Parts: e.parts(w.Parts, false)})
+	if err != nil || len(texts) > maxFields || e.splits && !isKnown(first(s.get("IFS"))) {
+		return []arg{{text: unknownFrom(taintOf(strings.Join(texts, ""))), wild: true}}
+	}
+	all := make([]arg, len(texts))
+	for i, text := range texts {
+		all[i].text = strings.ReplaceAll(text, globMark, "")
+		all[i].glob = all[i].text != text || e.globs && isPattern(text)
+		all[i].wild = e.splits && !isKnown(text)
+	}
+	return all
+}
+
+// word returns what a word becomes where it is not split: in assignments, and
+// with here true in here-documents.
+func (j *judge) word(s *scope, w *syntax.Word, here bool) arg {
 	if w == nil {
 		return arg{}
 	}
 	if !j.step() {
-		return arg{text: unknown}
+		return literal(unknown)
 	}
-	b := builder{j: j, s: s, whole: true}
-	b.all(w.Parts, false)
-	return b.joined()
-}
-
-func (j *judge) parts(s *scope, parts []syntax.WordPart) []arg {
-	if len(parts) == 1 { // most words are one plain literal
-		if lit, ok := parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\~*?[") {
-			return []arg{{text: lit.Value}}
-		}
+	e := expander{judge: j, scope: s}
+	word, read := &syntax.Word{Parts: e.parts(w.Parts, here)}, expand.Literal
+	if here {
+		read = expand.Document
 	}
-	b := builder{j: j, s: s}
-	b.all(parts, false)
-	return b.done()
-}
-
-// A builder makes words of the parts of a word.
-type builder struct {
-	j      *judge
-	s      *scope
-	whole  bool // no splitting
-	fields []arg
-	cur    arg
-	open   bool // cur has begun
-}
-
-func (b *builder) done() []arg {
-	b.end()
-	return b.fields
-}
-
-// joined returns everything as one word.
-func (b *builder) joined() arg {
-	b.end()
-	var out arg
-	for i, f := range b.fields {
-		if i > 0 {
-			out.text += " "
-		}
-		out.text += f.text
-		out.glob, out.wild = out.glob || f.glob, out.wild || f.wild
-		out.taint |= f.taint
-		out.input = f.input
+	text, err := read(e.config(), word)
+	if err != nil {
+		text = unknown
 	}
-	return out
+	clean := strings.ReplaceAll(text, globMark, "")
+	return arg{text: clean, glob: clean != text}
 }
 
-func (b *builder) end() {
-	if b.open {
-		b.fields = append(b.fields, b.cur)
-	}
-	b.cur, b.open = arg{}, false
-}
-
-func (b *builder) add(text string) {
-	b.cur.text += text
-	b.open = true
-}
-
-// all adds parts, within double quotes or not.
-func (b *builder) all(parts []syntax.WordPart, quoted bool) {
-	for i, part := range parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			b.lit(p.Value, quoted, i == 0 && !b.open)
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				b.add(unescape(p.Value))
-			} else {
-				b.add(p.Value)
-			}
-		case *syntax.DblQuoted:
-			if !(len(p.Parts) == 1 && isAll(p.Parts[0])) {
-				b.open = true
-			}
-			b.all(p.Parts, true)
-		case *syntax.ParamExp:
-			b.param(p, quoted)
-		case *syntax.CmdSubst:
-			b.value(b.j.substitution(b.s, p), quoted)
-		case *syntax.ArithmExp:
-			b.j.arithm(b.s, p.X)
-			b.add(number(p.X))
-		case *syntax.ProcSubst:
-			b.j.processSubstitution(b, p)
-		case *syntax.ExtGlob:
-			b.add(p.Op.String() + p.Pattern.Value + ")")
-			b.cur.glob = true
-		case *syntax.BraceExp:
-			b.add(unknown)
-			b.cur.wild = true
-		}
-	}
-}
-
-// isAll reports whether a part is "$@", which may become no word at all.
-func isAll(p syntax.WordPart) bool {
-	e, ok := p.(*syntax.ParamExp)
-	return ok && e.Param != nil && (e.Param.Value == "@" || e.Index != nil)
-}
-
-// number returns a plain number, or unknown.
-func number(x syntax.ArithmExpr) string {
-	if w, ok := x.(*syntax.Word); ok {
-		if _, err := strconv.Atoi(w.Lit()); err == nil {
-			return w.Lit()
-		}
-	}
-	return unknown
-}
-
-// lit adds a literal of the text.
-func (b *builder) lit(text string, quoted, first bool) {
-	if !quoted && first && strings.HasPrefix(text, "~") {
-		text = b.tilde(text)
-	}
-	if !strings.Contains(text, "\\") {
-		b.cur.glob = b.cur.glob || !quoted && isPattern(text)
-		b.add(text)
-		return
-	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\\n", text[i+1]) >= 0) {
-			if i++; text[i] != '\n' {
-				out.WriteByte(text[i])
-			}
+// alternatives returns how many words the braces among parts make, or a number
+// above maxFields if those are too many.
+func alternatives(parts []syntax.WordPart) int {
+	n := 1
+	for _, part := range parts {
+		b, ok := part.(*syntax.BraceExp)
+		if !ok {
 			continue
 		}
-		if !quoted && isPattern(text[i:]) && (c == '*' || c == '?' || c == '[') {
-			b.cur.glob = true
+		some := 0
+		for _, e := range b.Elems {
+			some += alternatives(e.Parts)
 		}
-		out.WriteByte(c)
+		if b.Sequence {
+			from, err1 := strconv.Atoi(b.Elems[0].Lit())
+			to, err2 := strconv.Atoi(b.Elems[1].Lit())
+			if some = 256; err1 == nil && err2 == nil { // letters otherwise
+				some = max(from-to, to-from) + 1
+			}
+		}
+		if some > maxFields || some < 0 || n*some > maxFields {
+			return maxFields + 1
+		}
+		n *= some
 	}
-	b.add(out.String())
+	return n
+}
+
+// An expander prepares words for the package expand: it judges what runs in them,
+// and puts marks where the package would have to know more than we do.
+type expander struct {
+	*judge
+	scope  *scope
+	splits bool // the word has expansions that are split into words
+	globs  bool // the word has patterns for file names
+}
+
+func (e *expander) config() *expand.Config {
+	return &expand.Config{
+		Env: e.scope,
+		CmdSubst: func(to io.Writer, c *syntax.CmdSubst) error {
+			_, err := io.WriteString(to, e.substitution(e.scope, c))
+			return err
+		},
+		ProcSubst: func(p *syntax.ProcSubst) (string, error) { return e.processSubstitution(e.scope, p), nil },
+		ReadDir2: func(string) ([]fs.DirEntry, error) { // it is called for patterns only
+			e.globs = true
+			return nil, nil
+		},
+	}
+}
+
+func (e *expander) parts(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
+	made := make([]syntax.WordPart, 0, len(parts))
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			before, after, escaped := p.Value, "", !quoted
+			for escaped { // the package leaves escapes where words are not split
+				if before, after, escaped = strings.Cut(before, "\\"); escaped && after != "" {
+					_, size := utf8.DecodeRuneInString(after)
+					made = append(made, &syntax.Lit{Value: before}, quotedPart(strings.Trim(after[:size], "\n")))
+					before = after[size:]
+				}
+			}
+			part = &syntax.Lit{Value: before}
+		case *syntax.DblQuoted:
+			part = &syntax.DblQuoted{Parts: e.parts(p.Parts, true)}
+		case *syntax.ParamExp:
+			e.splits = e.splits || !quoted
+			part = e.param(p)
+		case *syntax.CmdSubst:
+			e.splits = e.splits || !quoted
+		case *syntax.ArithmExp:
+			e.arithm(e.scope, p.X)
+			text := unknown
+			if w, ok := p.X.(*syntax.Word); ok && isNumber(w) {
+				text = w.Lit()
+			}
+			part = quotedPart(text)
+		case *syntax.ExtGlob:
+			part = &syntax.Lit{Value: "*"}
+		}
+		made = append(made, part)
+	}
+	return made
+}
+
+func quotedPart(text string) syntax.WordPart { return &syntax.SglQuoted{Value: text} }
+func quotedWord(text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{quotedPart(text)}}
+}
+func unknownParam(t taint) syntax.WordPart { return quotedPart(unknownFrom(t)) }
+
+// param judges what runs in a parameter expansion, and returns it in a form that
+// can be worked out. Words in it are expanded once, since nested ones would take
+// exponential time otherwise.
+func (e *expander) param(p *syntax.ParamExp) syntax.WordPart {
+	made := *p
+	fits := e.step() && p.Param != nil && p.Names == 0 && !p.Width && !p.IsSet && p.Flags == nil
+	if p.Index != nil {
+		e.arithm(e.scope, p.Index)
+		w, ok := p.Index.(*syntax.Word)
+		fits = fits && ok && (isNumber(w) || w.Lit() == "@" || w.Lit() == "*")
+	}
+	if p.Slice != nil {
+		e.arithm(e.scope, p.Slice.Offset)
+		e.arithm(e.scope, p.Slice.Length)
+		fits = fits && constant(p.Slice.Offset) && constant(p.Slice.Length)
+	}
+	if p.Repl != nil {
+		orig, with := e.word(e.scope, p.Repl.Orig, false), e.word(e.scope, p.Repl.With, false)
+		fits = fits && orig.static() && p.Repl.Orig.Lit() != ""
+		made.Repl = &syntax.Replace{All: p.Repl.All, Orig: p.Repl.Orig, With: quotedWord(with.text)}
+	}
+	if p.Exp != nil {
+		w := arg{}
+		if p.Exp.Word != nil {
+			w = e.word(e.scope, p.Exp.Word, false)
+		}
+		made.Exp = &syntax.Expansion{Op: p.Exp.Op, Word: quotedWord(w.text)}
+		switch p.Exp.Op {
+		case syntax.OtherParamOps:
+			if w.text != "" && strings.Contains("PpEeAaKk", w.text) {
+				e.hit("prompt_expansion", "${"+p.Param.Value+"@"+w.text+"}")
+			}
+			fits = false
+		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+			fits = fits && w.static()
+		}
+	}
+	if p.Param == nil {
+		return unknownParam(0)
+	}
+	text := whole(e.scope.Get(p.Param.Value))
+	plain := p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Length && !p.Excl && p.Index == nil
+	if !fits || !plain && !isKnown(text) {
+		return unknownParam(taintOf(text))
+	}
+	return &made
+}
+
+func isNumber(w *syntax.Word) bool {
+	_, err := strconv.Atoi(w.Lit())
+	return err == nil
+}
+
+// constant reports whether an arithmetic expression consists of numbers.
+func constant(x syntax.ArithmExpr) bool {
+	all := true
+	if x != nil {
+		syntax.Walk(x, func(n syntax.Node) bool {
+			w, ok := n.(*syntax.Word)
+			all = all && (!ok || isNumber(w))
+			return !ok
+		})
+	}
+	return all
 }
 
 // isPattern reports whether the shell may replace the text by file names.
@@ -220,361 +314,30 @@ func isPattern(text string) bool {
 	return strings.ContainsAny(text, "*?") || strings.Contains(text, "[") && strings.Contains(text, "]")
 }
 
-// tilde replaces a ~ at the beginning of a word by the home directory.
-func (b *builder) tilde(text string) string {
-	user, rest, _ := strings.Cut(text[1:], "/")
-	if strings.Contains(text, "/") {
-		rest = "/" + rest
-	}
-	switch user {
-	case "":
-		return b.s.get("HOME").first() + rest
-	case "+":
-		return b.s.get("PWD").first() + rest
-	case "root":
-		return "/root" + rest
-	}
-	if syntax.ValidName(user) {
-		return "/home/" + user + rest
-	}
-	return text
-}
-
-// value adds the value of a variable or substitution.
-func (b *builder) value(v value, quoted bool) {
-	text := v.first()
-	b.cur.taint |= v.taint
-	b.cur.glob = b.cur.glob || v.glob
-	if quoted || b.whole {
-		b.add(text)
-		return
-	}
-	ifs := b.s.get("IFS").first()
-	if strings.Contains(ifs, unknown) {
-		ifs, text = " \t\n", unknown
-	}
-	isSep := func(r rune) bool { return strings.ContainsRune(ifs, r) }
-	parts := strings.FieldsFunc(text, isSep)
-	if len(parts) > maxFields {
-		parts = []string{unknown}
-	}
-	if len(parts) == 0 {
-		if text != "" {
-			b.end()
+// splitWords splits a text into words as env -S and xargs do: at blanks, with
+// quotes and backslashes. It returns false for text that it cannot split.
+func splitWords(text string) (all []string, ok bool) {
+	for w, err := range syntax.NewParser().WordsSeq(strings.NewReader(text)) {
+		if err != nil {
+			return nil, false
 		}
-		return
-	}
-	if isSep(rune(text[0])) {
-		b.end()
-	}
-	for i, p := range parts {
-		if i > 0 {
-			b.end()
-		}
-		b.add(p)
-		b.cur.taint |= v.taint
-		b.cur.wild = b.cur.wild || strings.Contains(p, unknown)
-		b.cur.glob = b.cur.glob || isPattern(p)
-	}
-	if isSep(rune(text[len(text)-1])) {
-		b.end()
-	}
-}
-
-// list adds the elements of an array, each as a separate word.
-func (b *builder) list(texts []string, quoted bool) {
-	for i, t := range texts {
-		if i > 0 {
-			b.end()
-		}
-		if t == "" && quoted {
-			b.open = true
-		}
-		b.value(known(t), quoted)
-	}
-}
-
-// param adds the value of a parameter expansion.
-func (b *builder) param(p *syntax.ParamExp, quoted bool) {
-	if p.Param == nil {
-		b.unknown(quoted)
-		return
-	}
-	name := p.Param.Value
-	if !b.j.step() {
-		b.unknown(quoted)
-		return
-	}
-	w := b.inside(p)
-	if p.Names != 0 || p.Width || p.Flags != nil {
-		b.unknown(quoted)
-		return
-	}
-	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
-		if op := p.Exp.Word.Lit(); op != "" && strings.Contains("PpEeAaKk", op) {
-			b.j.hit("prompt_expansion", "${"+name+"@"+op+"}")
-		}
-		b.unknown(quoted)
-		return
-	}
-	v, all := b.lookup(name, p.Index)
-	if p.Excl {
-		v = b.s.get(v.first())
-	}
-	if all && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Length {
-		if v.texts == nil {
-			return
-		}
-		b.cur.taint |= v.taint
-		b.list(v.texts, quoted)
-		return
-	}
-	text, ok := operate(p, w, v.first())
-	if !ok || strings.Contains(text, unknown) && text != v.first() {
-		text = unknown
-	}
-	b.value(value{texts: []string{text}, taint: v.taint, glob: v.glob}, quoted)
-}
-
-func (b *builder) unknown(quoted bool) { b.value(value{texts: []string{unknown}}, quoted) }
-
-// operands are the words in an expansion.
-type operands struct{ word, orig, with arg }
-
-// inside judges the substitutions in an expansion, which run in any case. It
-// does so once, since nested ones would take exponential time otherwise.
-func (b *builder) inside(p *syntax.ParamExp) (o operands) {
-	if p.Index != nil {
-		b.j.arithm(b.s, p.Index)
-	}
-	if p.Slice != nil {
-		b.j.arithm(b.s, p.Slice.Offset)
-		b.j.arithm(b.s, p.Slice.Length)
-	}
-	if p.Repl != nil {
-		o.orig, o.with = b.j.word(b.s, p.Repl.Orig), b.j.word(b.s, p.Repl.With)
-	}
-	if p.Exp != nil && p.Exp.Word != nil {
-		o.word = b.j.word(b.s, p.Exp.Word)
-	}
-	return o
-}
-
-// lookup returns the value of a parameter. The second result reports whether it
-// is all elements of a list.
-func (b *builder) lookup(name string, index syntax.ArithmExpr) (value, bool) {
-	switch name {
-	case "@", "*":
-		return value{texts: b.s.params}, true
-	case "#":
-		return known(strconv.Itoa(len(b.s.params))), false
-	case "0":
-		return known(b.s.zero), false
-	}
-	if n, err := strconv.Atoi(name); err == nil {
-		if n >= 1 && n <= len(b.s.params) {
-			return known(b.s.params[n-1]), false
-		}
-		return known(""), false
-	}
-	v := b.s.get(name)
-	if index == nil {
-		return v, false
-	}
-	w, ok := index.(*syntax.Word)
-	if !ok {
-		return value{texts: []string{unknown}, taint: v.taint}, false
-	}
-	switch lit := w.Lit(); lit {
-	case "@", "*":
-		return v, true
-	default:
-		n, err := strconv.Atoi(lit)
-		if err != nil || n < 0 || strings.Contains(strings.Join(v.texts, ""), unknown) {
-			return value{texts: []string{unknown}, taint: v.taint}, false
-		}
-		if n >= len(v.texts) {
-			return known(""), false
-		}
-		return known(v.texts[n]), false
-	}
-}
-
-// operate applies the operation of an expansion to a text, if that is possible.
-func operate(p *syntax.ParamExp, o operands, text string) (string, bool) {
-	switch {
-	case p.Length:
-		return strconv.Itoa(len(text)), !strings.Contains(text, unknown)
-	case p.Slice != nil:
-		return slice(text, p.Slice)
-	case p.Repl != nil:
-		orig, with := o.orig, o.with
-		if orig.glob || !orig.static() || orig.text == "" || strings.ContainsAny(orig.text[:1], "#%") {
-			return "", false
-		}
-		n := 1
-		if p.Repl.All {
-			n = -1
-		}
-		return strings.Replace(text, orig.text, with.text, n), true
-	case p.Exp != nil:
-		return operator(p.Exp, o.word, text)
-	}
-	return text, true
-}
-
-func operator(e *syntax.Expansion, w arg, text string) (string, bool) {
-	switch e.Op {
-	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if text == "" {
-			return w.text, true
-		}
-		return text, true // when it is unknown it stays so
-	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
-		return text, true
-	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		if text == "" || strings.Contains(text, unknown) {
-			return "", false
-		}
-		return w.text, true
-	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
-		return strings.TrimPrefix(text, w.text), !w.glob && w.static()
-	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return strings.TrimSuffix(text, w.text), !w.glob && w.static()
-	case syntax.LowerAll:
-		return strings.ToLower(text), e.Word == nil
-	case syntax.UpperAll:
-		return strings.ToUpper(text), e.Word == nil
-	}
-	return "", false
-}
-
-// slice returns ${x:offset:length} for known numbers.
-func slice(text string, s *syntax.Slice) (string, bool) {
-	if strings.Contains(text, unknown) {
-		return "", false
-	}
-	from, ok := small(s.Offset)
-	if !ok {
-		return "", false
-	}
-	if from < 0 {
-		from = max(0, len(text)+from)
-	}
-	text = text[min(from, len(text)):]
-	if s.Length == nil {
-		return text, true
-	}
-	n, ok := small(s.Length)
-	if !ok {
-		return "", false
-	}
-	if n < 0 {
-		n = max(0, len(text)+n)
-	}
-	return text[:min(n, len(text))], true
-}
-
-// small returns a number that is written out.
-func small(x syntax.ArithmExpr) (int, bool) {
-	switch x := x.(type) {
-	case *syntax.Word:
-		n, err := strconv.Atoi(x.Lit())
-		return n, err == nil
-	case *syntax.UnaryArithm:
-		n, ok := small(x.X)
-		return -n, ok && x.Op == syntax.Minus
-	case *syntax.ParenArithm:
-		return small(x.X)
-	}
-	return 0, false
-}
-
-// braces returns the words that the braces in a word make of it.
-func (j *judge) braces(w *syntax.Word) [][]syntax.WordPart {
-	split := *w
-	if !syntax.SplitBraces(&split) {
-		return [][]syntax.WordPart{w.Parts}
-	}
-	all, ok := alternatives(split.Parts, maxFields)
-	if !ok {
-		return [][]syntax.WordPart{{&syntax.BraceExp{}}} // becomes unknown
-	}
-	return all
-}
-
-// alternatives returns the words without braces that parts stand for, or false
-// when there are more than most.
-func alternatives(parts []syntax.WordPart, most int) ([][]syntax.WordPart, bool) {
-	all := [][]syntax.WordPart{nil}
-	for _, part := range parts {
-		options := [][]syntax.WordPart{{part}}
-		if b, ok := part.(*syntax.BraceExp); ok {
-			if options, ok = choices(b, most); !ok {
-				return nil, false
+		plain, one := true, ""
+		syntax.Walk(w, func(n syntax.Node) bool {
+			switch n.(type) {
+			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+				plain = false
 			}
-		}
-		if len(all)*len(options) > most {
+			return plain
+		})
+		if !plain {
 			return nil, false
 		}
-		var next [][]syntax.WordPart
-		for _, before := range all {
-			for _, o := range options {
-				next = append(next, append(before[:len(before):len(before)], o...))
-			}
-		}
-		all = next
-	}
-	return all, true
-}
-
-func choices(b *syntax.BraceExp, most int) ([][]syntax.WordPart, bool) {
-	if b.Sequence {
-		return sequence(b, most)
-	}
-	var all [][]syntax.WordPart
-	for _, e := range b.Elems {
-		some, ok := alternatives(e.Parts, most)
-		if !ok || len(all)+len(some) > most {
+		e := expander{}
+		one, err = expand.Literal(nil, &syntax.Word{Parts: e.parts(w.Parts, false)})
+		if err != nil {
 			return nil, false
 		}
-		all = append(all, some...)
-	}
-	return all, true
-}
-
-// sequence returns the words of {1..9}, {a..f} or {1..9..2}.
-func sequence(b *syntax.BraceExp, most int) ([][]syntax.WordPart, bool) {
-	first, last, letters := b.Elems[0].Lit(), b.Elems[1].Lit(), false
-	from, err1 := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil {
-		if len(first) != 1 || len(last) != 1 {
-			return nil, false
-		}
-		from, to, letters = int(first[0]), int(last[0]), true
-	}
-	by := 1
-	if len(b.Elems) > 2 {
-		n, err := strconv.Atoi(b.Elems[2].Lit())
-		if err != nil || n > 1<<20 || n < -1<<20 {
-			return nil, false
-		}
-		by = max(n, -n, 1)
-	}
-	if from > 1<<30 || to > 1<<30 || from < -1<<30 || to < -1<<30 || max(from-to, to-from)/by >= most {
-		return nil, false
-	}
-	if to < from {
-		by = -by
-	}
-	var all [][]syntax.WordPart
-	for n := from; (by > 0 && n <= to) || (by < 0 && n >= to); n += by {
-		text := strconv.Itoa(n)
-		if letters {
-			text = string(rune(n))
-		}
-		all = append(all, []syntax.WordPart{&syntax.SglQuoted{Value: text}})
+		all = append(all, one)
 	}
 	return all, true
 }

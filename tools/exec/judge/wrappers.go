@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -16,11 +17,12 @@ func env(j *judge, s *scope, p *program, c call, in arguments) stream {
 	if split := in.values("-S", "--split-string"); len(split) > 0 {
 		again := []arg{c.args[0]}
 		for _, text := range split { // its words may be options, and end the list of options
-			if !text.static() {
+			words, ok := splitWords(text.text)
+			if !ok || !text.static() {
 				j.opaque("env -S " + text.shown())
 				return stream{}
 			}
-			for _, w := range splitWords(text.text) {
+			for _, w := range words {
 				again = append(again, literal(w))
 			}
 		}
@@ -47,46 +49,9 @@ func env(j *judge, s *scope, p *program, c call, in arguments) stream {
 	return j.inner(inner, args)
 }
 
-// splitWords splits a text as env -S does: at blanks, with quotes and backslashes.
-func splitWords(text string) []string {
-	var all []string
-	var cur strings.Builder
-	open, quote := false, byte(0)
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote, open = c, true
-		case c == '\\' && i+1 < len(text) && quote != '\'':
-			i++
-			if text[i] == '_' || text[i] == 't' || text[i] == 'n' {
-				cur.WriteByte(' ')
-			} else {
-				cur.WriteByte(text[i])
-			}
-			open = true
-		case quote == 0 && strings.IndexByte(" \t\n\r", c) >= 0:
-			if open {
-				all = append(all, cur.String())
-			}
-			cur.Reset()
-			open = false
-		default:
-			cur.WriteByte(c)
-			open = true
-		}
-	}
-	if open {
-		all = append(all, cur.String())
-	}
-	return all
-}
-
 // flock judges flock FILE command and flock FILE -c text.
 func flock(j *judge, s *scope, _ *program, _ call, in arguments) stream {
-	if len(in.operands) > 2 && (in.operands[1].is("-c") || in.operands[1].is("--command")) {
+	if len(in.operands) > 2 && in.operands[1].any("-c", "--command") {
 		return j.runText(s, in.operands[2])
 	}
 	if len(in.operands) > 0 {
@@ -106,7 +71,7 @@ func script(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	}
 	if len(in.operands) > 1 {
 		j.inner(s, in.operands[1:])
-	} else if s.in.from != nothing && len(texts) == 0 {
+	} else if len(texts) == 0 {
 		j.runStream(s, s.in)
 	}
 	return stream{}
@@ -119,12 +84,14 @@ func xargs(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	if len(args) == 0 {
 		args = []arg{literal("echo")}
 	}
-	more := []arg{{text: unknown, wild: true, taint: s.in.taint}}
-	if s.in.from == exactly && len(s.in.text) < 4096 &&
+	more := []arg{{text: unknownFrom(s.in.taint()), wild: true}}
+	if s.in.known() && len(s.in.text) < 4096 &&
 		!in.hasFlag("-d", "--delimiter", "-0", "--null", "-a", "--arg-file") {
-		more = nil
-		for _, w := range splitWords(s.in.text) {
-			more = append(more, literal(w))
+		if words, ok := splitWords(s.in.text); ok {
+			more = nil
+			for _, w := range words {
+				more = append(more, literal(w))
+			}
 		}
 	}
 	inner := s.clone()
@@ -145,7 +112,6 @@ func replaceIn(args []arg, mark string, with arg) []arg {
 	for i, a := range args {
 		if strings.Contains(a.text, mark) {
 			a.text = strings.ReplaceAll(a.text, mark, with.text)
-			a.taint |= with.taint
 			a.glob = a.glob || with.glob
 		}
 		filled[i] = a
@@ -154,41 +120,20 @@ func replaceIn(args []arg, mark string, with arg) []arg {
 }
 
 // parallel judges GNU parallel, which gives text to a shell.
-func parallel(j *judge, s *scope, _ *program, c call, _ arguments) stream {
-	var words, inputs []arg
-	given := false
-	for _, a := range c.rest() {
-		switch {
-		case strings.HasPrefix(a.text, ":::"):
-			given = true
-		case given:
-			inputs = append(inputs, a)
-		default:
-			words = append(words, a)
-		}
-	}
-	in := parseStrict(words, strings.Fields("j:k0n:N:I:X jobs= keep-order null max-args= halt= bar progress joblog= "+
-		"dry-run line-buffer ungroup tag will-cite no-notice eta"), true)
-	if in.unknown != "" {
-		j.opaque("option " + in.unknown + " of parallel")
+func parallel(j *judge, s *scope, p *program, _ call, in arguments) stream {
+	words, inputs := in.operands, []arg(nil)
+	if at := slices.IndexFunc(words, func(a arg) bool { return a.starts(":::") }); at >= 0 {
+		words, inputs = words[:at], words[at+1:]
+	} else if len(words) == 0 {
+		return j.runStream(s, s.in)
+	} else {
+		inputs = []arg{{text: unknownFrom(s.in.taint()), wild: true}}
 	}
 	inner := s.clone()
 	inner.in = stream{}
-	if len(in.operands) == 0 {
-		for _, a := range inputs {
-			j.runText(s, a)
-		}
-		if !given {
-			j.runStream(s, s.in)
-		}
-		return stream{}
-	}
-	if !given {
-		inputs = []arg{{text: unknown, wild: true, taint: s.in.taint}}
-	}
 	for _, input := range inputs {
-		filled := replaceIn(in.operands, "{}", input)
-		if joinArgs(filled).text == joinArgs(in.operands).text {
+		filled := replaceIn(words, "{}", input)
+		if slices.Equal(filled, words) {
 			filled = append(filled, input)
 		}
 		if text := joinArgs(filled); text.static() {
@@ -204,11 +149,11 @@ func parallel(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
 	args := c.rest()
-	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
-		if (args[0].is("-c") || args[0].is("--call")) && len(args) > 1 {
+	for len(args) > 0 && args[0].starts("-") {
+		if args[0].any("-c", "--call") && len(args) > 1 {
 			j.runText(s, args[1])
 		}
-		if !args[0].is("--no-install") && !args[0].is("--") && !args[0].is("--no") {
+		if !args[0].any("--no-install", "--", "--no") {
 			j.hit("install", c.shown())
 		}
 		args = args[1:]
@@ -229,7 +174,7 @@ func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 
 // readVariables judges read and mapfile, which set variables to what they read.
 func readVariables(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
-	read := value{texts: []string{unknown}, taint: s.in.taint}
+	read := known(unknownFrom(s.in.taint()))
 	s.set("REPLY", read)
 	for _, a := range c.rest() {
 		if isVariable(a.text) {
@@ -241,19 +186,23 @@ func readVariables(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 
 func unset(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	for _, a := range c.rest() {
-		if !strings.HasPrefix(a.text, "-") {
+		if !a.starts("-") {
 			s.set(a.text, known(""))
 		}
 	}
 	return silent()
 }
 
+// cd judges cd, pushd and popd.
 func cd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
-	for len(args) > 0 && (args[0].is("-P") || args[0].is("-L") || args[0].is("--") || args[0].is("-e")) {
+	if c.name() == "popd" {
+		args = []arg{literal("-")}
+	}
+	for len(args) > 0 && args[0].any("-P", "-L", "--", "-e") {
 		args = args[1:]
 	}
-	to := literal(s.get("HOME").first())
+	to := literal(first(s.get("HOME")))
 	if len(args) > 0 {
 		to = args[0]
 	}
@@ -262,16 +211,11 @@ func cd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return silent()
 }
 
-func popd(_ *judge, s *scope, _ *program, _ call, _ arguments) stream {
-	s.cd(literal("-"))
-	return silent()
-}
-
 // declare judges export and similar builtins where the parser did not see them.
 func declare(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	for _, a := range c.rest() {
 		name, text, ok := strings.Cut(a.text, "=")
-		if strings.Contains(name, unknown) {
+		if !isKnown(name) {
 			j.opaque(c.name() + " " + a.shown())
 		} else if ok {
 			j.variable(name, text, c.name() == "export")
@@ -289,7 +233,7 @@ func set(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		return stream{}
 	}
 	for i, a := range args {
-		option := strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+") ||
+		option := a.starts("-") || a.starts("+") ||
 			i > 0 && strings.HasSuffix(args[i-1].text, "o")
 		if a.is("--") {
 			s.params = argTexts(args[i+1:])
@@ -300,16 +244,4 @@ func set(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		}
 	}
 	return silent()
-}
-
-func printenv(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
-	if len(in.operands) == 0 && !in.hasFlag("--help", "--version") {
-		j.dumps("printenv")
-	}
-	for _, n := range in.operands {
-		if containsAny(strings.ToUpper(n.text), "TOKEN", "SECRET", "PASSWORD", "KEY", "DSN", unknown) {
-			j.dumps(n.shown())
-		}
-	}
-	return stream{}
 }
