@@ -104,7 +104,6 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
 		"github.com/mark3labs/mcp-go":     {"server"},
 		"github.com/spf13/cobra":          {"cmd"},
-		"go.opentelemetry.io/otel":        {"internal/telemetry"},
 		"github.com/fsnotify/fsnotify":    {"internal/config", "tools/skills"},
 		"go.yaml.in/yaml":                 {"internal/config", "internal/markdown"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // taker is a collector that accepts everything immediately.
@@ -35,28 +33,9 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("metrics", func(b *testing.B) { run(b, testCalls(b, Config{})) })
 	b.Run("metrics and traces", func(b *testing.B) {
 		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
-		c.tracer.exporter.client.Transport = taker{}
+		c.tracer.client.Transport = taker{}
 		run(b, c)
 	})
-}
-
-// BenchmarkExport measures the export of a full batch.
-func BenchmarkExport(b *testing.B) {
-	c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
-	e := c.tracer.exporter
-	e.client.Transport = taker{}
-	spans := make([]sdktrace.ReadOnlySpan, sdktrace.DefaultMaxExportBatchSize)
-	for i := range spans {
-		_, span := c.tracer.start(context.Background(), "read_file", Begin{Transport: "stdio"})
-		c.tracer.end(span, End{Verdict: "allow", Outcome: "ok"})
-		spans[i] = span.(sdktrace.ReadOnlySpan)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := e.export(context.Background(), spans); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func BenchmarkNew(b *testing.B) {

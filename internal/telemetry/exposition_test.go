@@ -46,13 +46,13 @@ func TestPageIsWellFormed(t *testing.T) {
 	got := readPage(t, c)
 
 	want := map[string]string{
-		"build_info": "gauge", "calls_limited_total": "counter", "config_reloads_total": "counter",
+		"mcp_tools_build_info": "gauge", "mcp_tools_calls_limited_total": "counter", "mcp_tools_config_reloads_total": "counter",
 		"go_goroutines": "gauge", "go_memstats_heap_alloc_bytes": "gauge",
 		"process_cpu_seconds_total": "counter", "process_open_fds": "gauge",
 		"process_resident_memory_bytes": "gauge", "process_start_time_seconds": "gauge",
-		"redactions_total": "counter", "result_bytes_total": "counter", "sessions": "gauge",
-		"tool_call_duration_seconds": "histogram", "tool_calls_queued": "gauge", "tool_calls_running": "gauge",
-		"tool_calls_total": "counter", "tool_queue_wait_seconds": "histogram",
+		"mcp_tools_redactions_total": "counter", "mcp_tools_result_bytes_total": "counter", "mcp_tools_sessions": "gauge",
+		"mcp_tools_call_duration_seconds": "histogram", "mcp_tools_calls_queued": "gauge", "mcp_tools_calls_running": "gauge",
+		"mcp_tools_calls_total": "counter", "mcp_tools_queue_wait_seconds": "histogram",
 	}
 	if diff := cmp.Diff(want, got.types); diff != "" {
 		t.Errorf("families (-want +got):\n%s", diff)
@@ -62,7 +62,7 @@ func TestPageIsWellFormed(t *testing.T) {
 		if name == unknownTool {
 			calls = 2 // that name, sent by a client, and the unknown one
 		}
-		key := seriesKey("tool_calls_total",
+		key := seriesKey("mcp_tools_calls_total",
 			[2]string{"outcome", "ok"}, [2]string{"tool", name}, [2]string{"verdict", "allow"})
 		if got.series[key] != calls {
 			t.Errorf("%s is %v, want %v", key, got.series[key], calls)
@@ -73,8 +73,8 @@ func TestPageIsWellFormed(t *testing.T) {
 func TestPagesWithoutChangesAreEqual(t *testing.T) {
 	c := testCalls(t, Config{})
 	c.AddTools("b", "a", "d", "c")
-	first := scrape(t, c, "tool_", "redactions_", "calls_", "#")
-	second := scrape(t, c, "tool_", "redactions_", "calls_", "#")
+	first := scrape(t, c, "mcp_tools_", "#")
+	second := scrape(t, c, "mcp_tools_", "#")
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
@@ -161,13 +161,13 @@ func TestScrapesDuringCalls(t *testing.T) {
 					return
 				}
 				for key, value := range page.series {
-					if strings.HasPrefix(key, "tool_call") && value < last[key] {
+					if strings.HasPrefix(key, "mcp_tools_call") && value < last[key] {
 						t.Errorf("%s went from %v to %v", key, last[key], value)
 					}
 				}
 				last = maps.Clone(page.series)
 			}
-			if n := last[seriesKey("tool_queue_wait_seconds_count")]; n != 1200 {
+			if n := last[seriesKey("mcp_tools_queue_wait_seconds_count")]; n != 1200 {
 				t.Errorf("%v calls were counted, want 1200", n)
 			}
 		})

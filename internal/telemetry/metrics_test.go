@@ -84,39 +84,40 @@ func TestMetrics(t *testing.T) {
 	c.Reload(false)
 
 	want := []string{
-		`calls_limited_total{reason="_other"} 1`,
-		`calls_limited_total{reason="queue"} 0`,
-		`calls_limited_total{reason="rate"} 1`,
-		`config_reloads_total{result="failed"} 2`,
-		`config_reloads_total{result="ok"} 1`,
-		`redactions_total{kind="_other"} 3`,
-		`redactions_total{kind="github"} 2`,
-		`redactions_total{kind="jwt"} 0`,
-		`result_bytes_total 111`,
-		`sessions 5`,
-		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"} 1`,
-		`tool_call_duration_seconds_bucket{tool="read_file",le="300"} 2`,
-		`tool_call_duration_seconds_sum{tool="read_file"} 2.003`,
-		`tool_calls_queued 7`,
-		`tool_calls_running 2`,
-		`tool_calls_total{outcome="_other",tool="exec",verdict="_none"} 1`,
-		`tool_calls_total{outcome="not_found",tool="exec",verdict="deny"} 1`,
-		`tool_calls_total{outcome="ok",tool="_unknown",verdict="_other"} 1`,
-		`tool_calls_total{outcome="ok",tool="_unknown",verdict="allow"} 1`,
-		`tool_calls_total{outcome="ok",tool="read_file",verdict="allow"} 2`,
-		`tool_queue_wait_seconds_sum 1`,
-		`tool_queue_wait_seconds_count 6`,
+		`mcp_tools_call_duration_seconds_bucket{tool="read_file",le="0.005"} 1`,
+		`mcp_tools_call_duration_seconds_bucket{tool="read_file",le="300"} 2`,
+		`mcp_tools_call_duration_seconds_sum{tool="read_file"} 2.003`,
+		`mcp_tools_calls_limited_total{reason="_other"} 1`,
+		`mcp_tools_calls_limited_total{reason="queue"} 0`,
+		`mcp_tools_calls_limited_total{reason="rate"} 1`,
+		`mcp_tools_calls_queued 7`,
+		`mcp_tools_calls_running 2`,
+		`mcp_tools_calls_total{outcome="_other",tool="exec",verdict="_none"} 1`,
+		`mcp_tools_calls_total{outcome="not_found",tool="exec",verdict="deny"} 1`,
+		`mcp_tools_calls_total{outcome="ok",tool="_unknown",verdict="_other"} 1`,
+		`mcp_tools_calls_total{outcome="ok",tool="_unknown",verdict="allow"} 1`,
+		`mcp_tools_calls_total{outcome="ok",tool="read_file",verdict="allow"} 2`,
+		`mcp_tools_config_reloads_total{result="failed"} 2`,
+		`mcp_tools_config_reloads_total{result="ok"} 1`,
+		`mcp_tools_queue_wait_seconds_sum 1`,
+		`mcp_tools_queue_wait_seconds_count 6`,
+		`mcp_tools_redactions_total{kind="_other"} 3`,
+		`mcp_tools_redactions_total{kind="github"} 2`,
+		`mcp_tools_redactions_total{kind="jwt"} 0`,
+		`mcp_tools_result_bytes_total 111`,
+		`mcp_tools_sessions 5`,
 	}
-	got := scrape(t, c, "calls_limited", "config_reloads", "redactions", "result_bytes", "sessions ",
-		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"}`,
-		`tool_call_duration_seconds_bucket{tool="read_file",le="300"}`,
-		`tool_call_duration_seconds_sum{tool="read_file"}`, "tool_calls_", "tool_queue_wait_seconds_sum", "tool_queue_wait_seconds_count")
+	got := scrape(t, c, "mcp_tools_calls_", "mcp_tools_config", "mcp_tools_redactions", "mcp_tools_result",
+		"mcp_tools_sessions", `mcp_tools_call_duration_seconds_bucket{tool="read_file",le="0.005"}`,
+		`mcp_tools_call_duration_seconds_bucket{tool="read_file",le="300"}`,
+		`mcp_tools_call_duration_seconds_sum{tool="read_file"}`, "mcp_tools_queue_wait_seconds_sum",
+		"mcp_tools_queue_wait_seconds_count")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	info := regexp.MustCompile(`^build_info\{commit="abc",goversion="go.+",version="1.2.3"\} 1$`)
-	if got := scrape(t, c, "build_info"); len(got) != 1 || !info.MatchString(got[0]) {
-		t.Errorf("build_info is %q", got)
+	info := regexp.MustCompile(`^mcp_tools_build_info\{commit="abc",goversion="go.+",version="1.2.3"\} 1$`)
+	if got := scrape(t, c, "mcp_tools_build_info"); len(got) != 1 || !info.MatchString(got[0]) {
+		t.Errorf("mcp_tools_build_info is %q", got)
 	}
 	if got := scrape(t, c, "go_goroutines ", "process_start_time_seconds "); len(got) < 1 {
 		t.Error("there is nothing about the process itself")
@@ -137,16 +138,16 @@ func TestLabelsAreBounded(t *testing.T) {
 		_, end := c.Start(t.Context(), Begin{Tool: fmt.Sprint("made_up_", i)})
 		end(End{Verdict: fmt.Sprint(i), Outcome: fmt.Sprint(i), Redactions: map[string]int{fmt.Sprint(i): 1}})
 	}
-	if got := len(scrape(t, c, "tool_call_duration_seconds_count")); got != maxTools+1 {
+	if got := len(scrape(t, c, "mcp_tools_call_duration_seconds_count")); got != maxTools+1 {
 		t.Errorf("%d tools have labels, want %d and one for the unknown", got, maxTools)
 	}
 	want := []string{
-		`redactions_total{kind="_other"} 5000`,
-		`redactions_total{kind="github"} 0`,
-		`redactions_total{kind="jwt"} 0`,
-		`tool_calls_total{outcome="_other",tool="_unknown",verdict="_other"} 5000`,
+		`mcp_tools_calls_total{outcome="_other",tool="_unknown",verdict="_other"} 5000`,
+		`mcp_tools_redactions_total{kind="_other"} 5000`,
+		`mcp_tools_redactions_total{kind="github"} 0`,
+		`mcp_tools_redactions_total{kind="jwt"} 0`,
 	}
-	got := scrape(t, c, "redactions_total", "tool_calls_total")
+	got := scrape(t, c, "mcp_tools_redactions_total", "mcp_tools_calls_total")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -167,8 +168,8 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	want := []string{fmt.Sprintf(`tool_calls_total{outcome="ok",tool="tool_0",verdict="allow"} %d`, goroutines*each)}
-	if diff := cmp.Diff(want, scrape(t, c, "tool_calls_total")); diff != "" {
+	want := []string{fmt.Sprintf(`mcp_tools_calls_total{outcome="ok",tool="tool_0",verdict="allow"} %d`, goroutines*each)}
+	if diff := cmp.Diff(want, scrape(t, c, "mcp_tools_calls_total")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"compress/gzip"
 	"maps"
 	"net/http"
 	"runtime"
@@ -20,7 +19,7 @@ const (
 // same time.
 func (m *metrics) handler() http.Handler {
 	slots := make(chan struct{}, maxScrapes)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
@@ -32,73 +31,43 @@ func (m *metrics) handler() http.Handler {
 		m.write(&p)
 		// If deadlines are not supported, the server's timeouts apply.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTimeout))
-		p.send(w, acceptsGzip(r.Header))
-	})
-}
-
-// send sends the page. Errors are ignored: they mean that the client has disconnected.
-func (p *page) send(w http.ResponseWriter, zip bool) {
-	w.Header().Set("Content-Type", pageType)
-	w.Header().Set("Vary", "Accept-Encoding")
-	if !zip {
+		w.Header().Set("Content-Type", pageType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(p.text)))
-		_, _ = w.Write(p.text)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z := gzip.NewWriter(w)
-	_, _ = z.Write(p.text)
-	_ = z.Close()
-}
-
-// acceptsGzip reports whether a request names gzip as an accepted encoding.
-func acceptsGzip(h http.Header) bool {
-	for _, header := range h.Values("Accept-Encoding") {
-		for coding := range strings.SplitSeq(header, ",") {
-			name, weight, _ := strings.Cut(coding, ";")
-			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-				continue
-			}
-			_, q, weighted := strings.Cut(weight, "=")
-			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-			return !weighted || err == nil && n > 0
-		}
-	}
-	return false
+		_, _ = w.Write(p.text) // an error means that the client has disconnected
+	})
 }
 
 // write writes all metrics, sorted by name and labels, so that two pages differ only in their
 // numbers.
 func (m *metrics) write(p *page) {
-	p.begin("build_info", gaugeType, "Always 1; the labels describe the program.")
-	p.sample(1, "commit", m.commit, "goversion", runtime.Version(), "version", m.version)
-	p.counters("calls_limited_total", "Calls rejected by a limit, by reason.", "reason", m.limited)
-	p.begin("config_reloads_total", counterType, "Attempts to reload the configuration.")
-	p.sample(float64(m.unreloaded.Load()), "result", "failed")
-	p.sample(float64(m.reloaded.Load()), "result", "ok")
 	p.goRuntime()
-	p.process(m.proc)
-	p.counters("redactions_total", "Secrets removed from output, by kind.", "kind", m.redacted)
-	p.single("result_bytes_total", counterType, "Bytes of results sent to clients.", float64(m.bytesOut.Load()))
-	p.single("sessions", gaugeType, "Open sessions.", float64(m.sessions.Load()))
-	m.writeTools(p)
-	p.begin("tool_queue_wait_seconds", histogramType, "Time that calls waited for a slot.")
-	p.histogram(m.wait)
-}
-
-func (m *metrics) writeTools(p *page) {
-	known := *m.tools.Load()
-	tools := append(slices.Collect(maps.Values(known)), m.unknown)
-	slices.SortFunc(tools, func(a, b *toolMetrics) int { return strings.Compare(a.name, b.name) })
-
-	p.begin("tool_call_duration_seconds", histogramType,
+	p.begin("mcp_tools_build_info", gaugeType, "Always 1; the labels describe the program.")
+	p.sample(1, "commit", m.commit, "goversion", runtime.Version(), "version", m.version)
+	p.begin("mcp_tools_call_duration_seconds", histogramType,
 		"Time from the arrival of a call to its response, including refused calls.")
+	tools := append(slices.Collect(maps.Values(*m.tools.Load())), m.unknown)
+	slices.SortFunc(tools, func(a, b *toolMetrics) int { return strings.Compare(a.name, b.name) })
 	for _, t := range tools {
 		p.histogram(t.duration, "tool", t.name)
 	}
-	p.single("tool_calls_queued", gaugeType, "Calls that are waiting for a slot.", float64(m.queued.Load()))
-	p.single("tool_calls_running", gaugeType, "Calls that are running.", float64(m.running.Load()))
-	p.begin("tool_calls_total", counterType, "Calls, by tool, verdict of the policy, and outcome.")
+	p.counters("mcp_tools_calls_limited_total", "Calls rejected by a limit, by reason.", "reason", m.limited)
+	p.single("mcp_tools_calls_queued", gaugeType, "Calls that are waiting for a slot.", float64(m.queued.Load()))
+	p.single("mcp_tools_calls_running", gaugeType, "Calls that are running.", float64(m.running.Load()))
+	m.writeCalls(p, tools)
+	p.begin("mcp_tools_config_reloads_total", counterType, "Attempts to reload the configuration.")
+	p.sample(float64(m.unreloaded.Load()), "result", "failed")
+	p.sample(float64(m.reloaded.Load()), "result", "ok")
+	p.begin("mcp_tools_queue_wait_seconds", histogramType, "Time that calls waited for a slot.")
+	p.histogram(m.wait)
+	p.counters("mcp_tools_redactions_total", "Secrets removed from output, by kind.", "kind", m.redacted)
+	p.single("mcp_tools_result_bytes_total", counterType, "Bytes of results sent to clients.",
+		float64(m.bytesOut.Load()))
+	p.single("mcp_tools_sessions", gaugeType, "Open sessions.", float64(m.sessions.Load()))
+	p.process(m.proc)
+}
+
+func (m *metrics) writeCalls(p *page, tools []*toolMetrics) {
+	p.begin("mcp_tools_calls_total", counterType, "Calls, by tool, verdict of the policy, and outcome.")
 	for o, outcome := range m.outcomes {
 		for _, t := range tools {
 			for v, verdict := range m.verdicts {

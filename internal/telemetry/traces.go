@@ -1,34 +1,45 @@
 package telemetry
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	randv2 "math/rand/v2"
+	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
-
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
 	serviceName = "mcp-tools"
-	// exportTimeout is the max time for the delivery of one batch. New spans
-	// wait in a queue of fixed size, and are dropped when it is full.
-	exportTimeout = 30 * time.Second
-	// maxMessage is the maximum size of an error message in a span, in bytes.
-	maxMessage = 256
 	// exampleEndpoint is shown in errors.
 	exampleEndpoint = "http://localhost:4318"
+
+	maxQueue   = 2048            // spans; more are lost
+	maxBatch   = 512             // spans of one request
+	batchDelay = 5 * time.Second // the time that a span waits for others
+
+	exportTimeout  = 30 * time.Second // for the delivery of one batch
+	requestTimeout = 10 * time.Second // of one request
+	firstPause     = time.Second      // before the second attempt; doubled for each further one
+	maxPause       = 10 * time.Second
+	maxMessage     = 256 // bytes of an error message in a span
 )
 
 // Traces configures where spans are sent. The zero value disables tracing.
@@ -43,13 +54,54 @@ type Traces struct {
 	Sample float64
 }
 
-// A tracer creates spans of calls. Names of attributes follow the OpenTelemetry semantic
-// conventions for MCP and generative AI.
+// A tracer makes one span for each call, and sends them in batches to a collector with OTLP over
+// HTTP in its JSON encoding, which every collector supports. The OpenTelemetry SDK would make
+// every start of the program longer, also without traces. Names of attributes follow the
+// semantic conventions for MCP and generative AI.
 type tracer struct {
-	tracer    trace.Tracer
-	processor sdktrace.SpanProcessor
-	exporter  *exporter
-	scrub     func(string) string
+	config Config
+	url    *url.URL
+	client *http.Client
+	queue  chan span
+	done   chan struct{} // closed when the last batch was sent
+	life   context.Context
+	abort  context.CancelFunc // ends all attempts
+
+	mu     sync.Mutex
+	closed bool
+	lost   int // spans lost since the collector last accepted a batch
+}
+
+// A span is one call, in the JSON encoding of OTLP: ids in hexadecimal, 64-bit numbers as text.
+type span struct {
+	TraceID    string      `json:"traceId"`
+	SpanID     string      `json:"spanId"`
+	Parent     string      `json:"parentSpanId,omitempty"`
+	Name       string      `json:"name"`
+	Kind       int         `json:"kind"` // 2 is a server
+	Start      string      `json:"startTimeUnixNano"`
+	End        string      `json:"endTimeUnixNano"`
+	Attributes []attribute `json:"attributes"`
+	Status     spanStatus  `json:"status"`
+	sampled    bool
+}
+
+type spanStatus struct {
+	Code    int    `json:"code,omitempty"` // 2 is an error
+	Message string `json:"message,omitempty"`
+}
+
+type attribute struct {
+	Key   string         `json:"key"`
+	Value map[string]any `json:"value"`
+}
+
+func textAttribute(key, value string) attribute {
+	return attribute{key, map[string]any{"stringValue": value}}
+}
+
+func countAttribute(key string, n int) attribute {
+	return attribute{key, map[string]any{"intValue": strconv.Itoa(n)}}
 }
 
 // newTracer returns nil if tracing is disabled.
@@ -69,28 +121,19 @@ func newTracer(c Config) (*tracer, error) {
 			return nil, fmt.Errorf("the value of the header %q for traces has a line break; remove it", name)
 		}
 	}
-	return startTracer(c, newExporter(endpoint, c)), nil
-}
-
-func startTracer(c Config, e *exporter) *tracer {
-	processor := sdktrace.NewBatchSpanProcessor(e, sdktrace.WithExportTimeout(exportTimeout))
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithSpanProcessor(processor),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(c.Traces.Sample))),
-		sdktrace.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", serviceName),
-			attribute.String("service.version", c.Version),
-			attribute.String("telemetry.sdk.name", "opentelemetry"),
-			attribute.String("telemetry.sdk.language", "go"),
-			attribute.String("telemetry.sdk.version", sdk.Version()),
-		)),
-	)
-	return &tracer{
-		tracer:    provider.Tracer("github.com/mcp-tools/mcp-tools", trace.WithInstrumentationVersion(c.Version)),
-		processor: processor,
-		exporter:  e,
-		scrub:     c.Scrub,
+	t := &tracer{
+		config: c, url: endpoint, queue: make(chan span, maxQueue), done: make(chan struct{}),
+		client: &http.Client{
+			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+				IdleConnTimeout: time.Minute},
+			// A redirect is not followed, because the headers may hold a key for this collector.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Timeout:       requestTimeout,
+		},
 	}
+	t.life, t.abort = context.WithCancel(context.Background())
+	go t.run()
+	return t, nil
 }
 
 // collectorURL parses an endpoint. Its errors do not contain the endpoint, which may have a key.
@@ -111,83 +154,224 @@ func collectorURL(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
+// parentKey is the key of the running span in a context.
+type parentKey struct{}
+
+// traceparent matches the W3C header: a trace, a span, and whether it is sampled.
+var traceparent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]([0-9a-f])$`)
+})
+
 // start starts the span of a call. Its parent is the span that the client sent, or else the span
 // in ctx. An invalid traceparent is ignored.
-func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Context, trace.Span) {
-	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(b.Meta))
-	attrs := append(make([]attribute.KeyValue, 0, 8),
-		attribute.String("mcp.method.name", "tools/call"),
-		attribute.String("gen_ai.operation.name", "execute_tool"),
-		attribute.String("gen_ai.tool.name", tool),
-	)
+func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Context, *span) {
+	s := &span{
+		SpanID: randomHex(8), Name: "tools/call " + tool, Kind: 2, Start: nanoseconds(),
+		Attributes: []attribute{
+			textAttribute("mcp.method.name", "tools/call"),
+			textAttribute("gen_ai.operation.name", "execute_tool"),
+			textAttribute("gen_ai.tool.name", tool),
+		},
+	}
+	outer, nested := ctx.Value(parentKey{}).(*span)
+	m := traceparent().FindStringSubmatch(b.Meta["traceparent"])
+	switch {
+	case m != nil && strings.Trim(m[1], "0") != "" && strings.Trim(m[2], "0") != "":
+		flags, _ := strconv.ParseUint(m[3], 16, 8)
+		s.TraceID, s.Parent, s.sampled = m[1], m[2], flags&1 == 1
+	case nested:
+		s.TraceID, s.Parent, s.sampled = outer.TraceID, outer.SpanID, outer.sampled
+	default:
+		s.TraceID, s.sampled = randomHex(16), randv2.Float64() < t.config.Traces.Sample
+	}
 	switch b.Transport {
 	case "stdio":
-		attrs = append(attrs, attribute.String("network.transport", "pipe"))
+		s.Attributes = append(s.Attributes, textAttribute("network.transport", "pipe"))
 	case "http", "sse":
-		attrs = append(attrs,
-			attribute.String("network.transport", "tcp"), attribute.String("network.protocol.name", "http"))
+		s.Attributes = append(s.Attributes, textAttribute("network.transport", "tcp"),
+			textAttribute("network.protocol.name", "http"))
 	}
-	if b.Caller.Session != "" {
-		attrs = append(attrs, attribute.String("mcp.session.id", sessionHash(b.Caller.Session)))
+	if b.Caller.Session != "" { // hashed: over HTTP the id is a part of the credentials
+		sum := sha256.Sum256([]byte("mcp session " + b.Caller.Session))
+		s.Attributes = append(s.Attributes, textAttribute("mcp.session.id", hex.EncodeToString(sum[:8])))
 	}
 	if b.Caller.Profile != "" {
-		attrs = append(attrs, attribute.String("mcp_tools.profile", b.Caller.Profile))
+		s.Attributes = append(s.Attributes, textAttribute("mcp_tools.profile", b.Caller.Profile))
 	}
-	return t.tracer.Start(ctx, "tools/call "+tool,
-		trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...))
+	return context.WithValue(ctx, parentKey{}, s), s
 }
 
-// sessionHash returns an identifier of a session that does not reveal its id, because over HTTP
-// the id is a part of the credentials.
-func sessionHash(id string) string {
-	sum := sha256.Sum256([]byte("mcp session " + id))
-	return hex.EncodeToString(sum[:8])
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
-// end ends the span of a call.
-func (t *tracer) end(span trace.Span, e End) {
-	if !span.IsRecording() {
+func nanoseconds() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }
+
+// end ends the span of a call and queues it. An error is scrubbed before it is cut, because a
+// pattern does not match half a key.
+func (t *tracer) end(s *span, e End) {
+	if !s.sampled {
 		return
 	}
-	attrs := append(make([]attribute.KeyValue, 0, 8),
-		attribute.String("mcp_tools.verdict", e.Verdict),
-		attribute.String("mcp_tools.outcome", e.Outcome),
-		attribute.Float64("mcp_tools.queue_wait", e.QueueWait.Seconds()),
-		attribute.Int("mcp_tools.result.bytes", e.BytesOut),
-	)
+	s.End = nanoseconds()
+	s.Attributes = append(s.Attributes, textAttribute("mcp_tools.verdict", e.Verdict),
+		textAttribute("mcp_tools.outcome", e.Outcome),
+		attribute{"mcp_tools.queue_wait", map[string]any{"doubleValue": e.QueueWait.Seconds()}},
+		countAttribute("mcp_tools.result.bytes", e.BytesOut))
 	redactions := 0
 	for _, n := range e.Redactions {
 		redactions += n
 	}
 	if redactions > 0 {
-		attrs = append(attrs, attribute.Int("mcp_tools.redactions", redactions))
+		s.Attributes = append(s.Attributes, countAttribute("mcp_tools.redactions", redactions))
 	}
 	if e.Kind != "" {
-		attrs = append(attrs, attribute.String("mcp_tools.error.kind", e.Kind))
+		s.Attributes = append(s.Attributes, textAttribute("mcp_tools.error.kind", e.Kind))
 	}
 	if e.Err != nil || e.Kind != "" {
-		attrs = append(attrs, attribute.String("error.type", "tool_error"))
-		span.SetStatus(codes.Error, t.message(e.Err))
+		s.Attributes = append(s.Attributes, textAttribute("error.type", "tool_error"))
+		s.Status.Code = 2
 	}
-	span.SetAttributes(attrs...)
-	span.End()
+	if e.Err != nil {
+		s.Status.Message = text.Clip(t.config.Scrub(e.Err.Error()), maxMessage)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	select {
+	case t.queue <- *s:
+	default:
+		t.lost++
+	}
 }
 
-// message returns the text of an error without secrets. It is scrubbed before it is cut, because
-// a pattern does not match half a key, and cut before it is queued, to save memory.
-func (t *tracer) message(err error) string {
-	if err == nil {
-		return ""
+// run sends the queued spans until shutdown.
+func (t *tracer) run() {
+	defer close(t.done)
+	for first := range t.queue {
+		batch := []span{first}
+		late := time.After(batchDelay)
+	gather:
+		for len(batch) < maxBatch {
+			select {
+			case s, open := <-t.queue:
+				if !open {
+					break gather
+				}
+				batch = append(batch, s)
+			case <-late:
+				break gather
+			}
+		}
+		t.report(t.export(batch), len(batch))
 	}
-	return text.Clip(t.scrub(err.Error()), maxMessage)
 }
 
-func (t *tracer) shutdown(ctx context.Context) error {
-	err := t.processor.Shutdown(ctx)
-	t.exporter.abort()
-	<-t.exporter.closed // the processor closes the exporter when its own goroutine is done
+// report logs when delivery starts to fail and when it works again, but not each batch in
+// between, so that a broken collector does not fill the log.
+func (t *tracer) report(err error, spans int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	log := t.config.Log.With(slog.String("collector", t.url.Host))
+	switch {
+	case err != nil:
+		if t.lost == 0 {
+			log.Warn("traces cannot be delivered", "spans", spans, "error", err)
+		}
+		t.lost += spans
+	case t.lost > 0:
+		log.Info("traces are delivered again", "lost", t.lost)
+		t.lost = 0
+	}
+}
+
+// export delivers a batch within exportTimeout.
+func (t *tracer) export(batch []span) error {
+	object := func(pairs ...any) map[string]any {
+		m := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1]
+		}
+		return m
+	}
+	resource := []attribute{textAttribute("service.name", serviceName),
+		textAttribute("service.version", t.config.Version)}
+	scope := object("name", "github.com/mcp-tools/mcp-tools", "version", t.config.Version)
+	var body bytes.Buffer
+	z := gzip.NewWriter(&body)
+	err := errors.Join(json.NewEncoder(z).Encode(object("resourceSpans", []any{object(
+		"resource", object("attributes", resource),
+		"scopeSpans", []any{object("scope", scope, "spans", batch)})})), z.Close())
 	if err != nil {
-		return fmt.Errorf("delivering the last traces: %w", err)
+		return fmt.Errorf("encoding the spans: %w", err)
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(t.life, exportTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		after, err := t.post(ctx, body.Bytes())
+		if err == nil || after < 0 {
+			return err
+		}
+		wait := max(after, pause/2+randv2.N(pause)) // random, so that clients do not retry at the same time
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) <= wait || clock.Sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// post makes one attempt to deliver a batch. If it fails and may be tried again, after is how
+// long the collector wants to wait; otherwise it is negative.
+func (t *tracer) post(ctx context.Context, body []byte) (after time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return -1, errors.New("the endpoint for traces is not a valid URL") // err may contain a key
+	}
+	for name, value := range t.config.Traces.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Encoding", "gzip")
+	req.Header.Set("User-Agent", serviceName+"/"+t.config.Version)
+	resp, err := t.client.Do(req)
+	if err != nil {
+		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+			err = wrapped.Err // without the URL, which may contain a key
+		}
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return 0, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		after, _ = outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	default:
+		after = -1
+	}
+	return after, fmt.Errorf("the collector returned status %d", resp.StatusCode)
+}
+
+// shutdown delivers the queued spans. If ctx ends first it discards them.
+func (t *tracer) shutdown(ctx context.Context) error {
+	t.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		close(t.queue)
+	}
+	t.mu.Unlock()
+	defer t.client.CloseIdleConnections()
+	defer t.abort()
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		t.abort()
+		<-t.done
+		return fmt.Errorf("delivering the last traces: %w", context.Cause(ctx))
+	}
 }
