@@ -57,9 +57,7 @@ type Options struct {
 	PerCaller   int           // maximum sessions of one caller; default 3
 	Idle        time.Duration // a browser is closed after this time without requests; default 10 minutes
 	MaxDownload int64         // bytes of one download; default 100 MiB
-	// Memory is the maximum of one browser with all its pages in bytes, default 2 GiB.
-	// It is enforced where this program may create cgroups.
-	Memory int64
+	Memory      int64         // maximum of each process of a browser in bytes, on Linux; default 2 GiB
 	// Insecure lets Chromium run without its sandbox and in the network of this machine
 	// if the system does not permit isolation.
 	Insecure bool

@@ -91,7 +91,7 @@ func sweep(home string) error {
 
 func sweepOne(outer string) error {
 	info, err := os.Lstat(outer)
-	if err != nil || !info.IsDir() || !ownedByUser(info) {
+	if err != nil || !info.IsDir() || private.CheckDir(outer) != nil {
 		return nil // deleted meanwhile, or not created by this program
 	}
 	lock, err := os.OpenFile(filepath.Join(outer, "lock"), os.O_RDWR, 0)
@@ -107,5 +107,5 @@ func sweepOne(outer string) error {
 	if free, err := private.TryLock(lock); err != nil || !free {
 		return err
 	}
-	return errors.Join(removeCgroup(filepath.Base(outer)), os.RemoveAll(outer))
+	return os.RemoveAll(outer)
 }

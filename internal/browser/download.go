@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -153,7 +154,7 @@ func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 	if d.id == "" || strings.Trim(d.id, "0123456789abcdefABCDEF-") != "" {
 		return nil, 0, fmt.Errorf("invalid download name %q", d.id)
 	}
-	file, err := s.program.dirs.downloadRoot.OpenFile(d.id, os.O_RDONLY|openNonblock, 0)
+	file, err := s.program.dirs.downloadRoot.OpenFile(d.id, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
 	}

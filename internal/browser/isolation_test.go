@@ -217,22 +217,14 @@ func withFew(t *testing.T) {
 	weak.do(Request{Action: Close})
 }
 
-// TestMemoryLimit checks that a browser that uses too much memory loses only the page.
+// TestMemoryLimit checks that a browser that uses too much memory still works.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	g := newCgroup(prefix+"test", 1<<20)
-	if g == nil {
-		needtest.Lacking(t, "cgroups", "this program may not make any")
-	}
-	if err := g.remove(); err != nil {
-		t.Fatal(err)
-	}
 	b := atShop(t, func(o *Options) { o.Memory = 600 << 20 })
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
-	_,
-		err := b.try(Request{Action: Evaluate,
+	_, err := b.try(Request{Action: Evaluate,
 		Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
-	if tool.AsError(err).Kind != tool.Unavailable {
+	if kind := tool.AsError(err).Kind; kind != tool.Unavailable && kind != tool.Invalid { // it crashes, or an exception
 		t.Errorf("a page without end: %v", err)
 	}
 	wantContains(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)

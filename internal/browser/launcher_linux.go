@@ -15,8 +15,6 @@ import (
 const LauncherArg = "browser-stage"
 
 const (
-	// insecureArg permits the launcher to start Chromium without its own sandbox.
-	insecureArg = "-weak"
 	// probeArg makes the launcher exit at once. It tests whether processes can be started
 	// in new namespaces.
 	probeArg = "-only"
@@ -62,15 +60,8 @@ func execBrowser(server int, args []string) error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("rights: %w", err)
 	}
-	weak := len(args) > 0 && args[0] == insecureArg
-	if weak {
-		args = args[1:]
-	}
 	if len(args) == 0 {
 		return checkNestedNamespaces()
-	}
-	if weak && checkNestedNamespaces() != nil {
-		args = append([]string{args[0], noSandbox}, args[1:]...)
 	}
 	return unix.Exec(args[0], args, os.Environ())
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -46,50 +48,34 @@ func (p *program) run(s startOptions) error {
 	return <-started
 }
 
-// startProcess starts the browser in new namespaces. If the system does not permit them,
-// it fails, unless s.insecure is set.
+// startProcess starts the browser in new namespaces, or in those of this process if the
+// system permits no isolation and s.insecure is set.
 func (p *program) startProcess(s startOptions) (*exec.Cmd, error) {
 	who, err := s.dirs.assignUser()
 	if err != nil {
 		return nil, err
 	}
-	var stage []string
-	if s.insecure {
-		stage = []string{insecureArg}
+	if s.insecure && CheckIsolation(context.Background()) != nil {
+		return p.startShared(s, who)
 	}
-	cmd, err := p.startIsolated(s, who, ownNamespaces, append(stage, s.path))
-	if err == nil {
-		return cmd, nil
-	}
-	if !s.insecure {
-		return nil, notIsolated(err)
-	}
-	if who.switched { // root can create a network namespace without a user namespace
-		if cmd, err := p.startIsolated(s, who, ownNamespaces&^unix.CLONE_NEWUSER,
-			[]string{s.path, noSandbox}); err == nil {
-			return cmd, nil
-		}
-	}
-	return p.startShared(s, who)
-}
-
-func notIsolated(err error) error {
-	return tool.Errorf(tool.Unavailable,
-		"no browser is started: the system does not permit its isolation").
-		Try("use web_fetch; mcp-tools doctor shows the operator what to allow").Because(err)
-}
-
-// startIsolated starts a launcher that creates the listener for the proxy and executes
-// the browser with args.
-func (p *program) startIsolated(s startOptions, who identity, flags uintptr, args []string) (*exec.Cmd, error) {
-	cmd := s.command(selfExe, slices.Concat([]string{LauncherArg}, args, s.args(innerAddress())))
-	cmd.SysProcAttr = who.attributes(flags)
-	l, err := handshake(cmd, func() { p.cgroup.add(cmd.Process.Pid) })
+	cmd := s.command(selfExe, slices.Concat([]string{LauncherArg, s.path}, s.args(innerAddress())))
+	cmd.SysProcAttr = who.attributes(ownNamespaces)
+	l, err := handshake(cmd, func() { limitMemory(cmd.Process.Pid, s.memory) })
 	if err != nil {
-		return nil, errors.Join(err, errors.New(p.output.String()))
+		return nil, tool.Errorf(tool.Unavailable, "no browser is started: the system does not permit its isolation").
+			Try("use web_fetch; mcp-tools doctor shows the operator what to allow").
+			Because(errors.Join(err, errors.New(p.output.String())))
 	}
 	p.listen, p.kill = l, func() { killGroup(cmd) }
 	return cmd, nil
+}
+
+// limitMemory limits the memory of each process of a browser. A page with more crashes.
+// If the machine has too little, the kernel kills a browser first.
+func limitMemory(pid int, bytes int64) {
+	limit := unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &limit, nil) // without a limit it works, too
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("500"), 0)
 }
 
 // handshake starts a launcher and receives its listener. It returns after the launcher
@@ -134,12 +120,12 @@ func receiveListener(conn *net.UnixConn) (_ net.Listener, err error) {
 		return nil, errors.Join(fmt.Errorf("the launcher sent no listener: %s", append(message[:n], more...)), err)
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
-	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the launcher sent an unexpected message"), err)
+	if err != nil {
+		return nil, err
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.Join(errors.New("the launcher sent an unexpected message"), err)
+	if err != nil {
+		return nil, err
 	}
 	file := os.NewFile(uintptr(fds[0]), "proxy")
 	l, err := net.FileListener(file)
@@ -170,7 +156,7 @@ func (p *program) startShared(s startOptions, who identity) (*exec.Cmd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", filepath.Base(s.path), err), l.Close())
 	}
-	p.cgroup.add(cmd.Process.Pid)
+	limitMemory(cmd.Process.Pid, s.memory)
 	p.listen, p.kill = l, func() { killGroup(cmd) }
 	return cmd, nil
 }
@@ -183,11 +169,7 @@ func killGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 func CheckIsolation(ctx context.Context) error {
 	who := currentUser()
 	if os.Geteuid() == 0 {
-		user, err := unusedUser()
-		if err != nil {
-			return err
-		}
-		who = identity{user, user, true}
+		who = identity{nobodyUser, nobodyUser, true}
 	}
 	words := &tailBuffer{}
 	cmd := exec.CommandContext(ctx, selfExe, LauncherArg)
@@ -228,6 +210,38 @@ func advice() string {
 	}
 	return "permit user namespaces: in a container, allow clone and unshare with namespace flags; " +
 		"as root, let other users execute this program's file"
+}
+
+// If the server runs as root, each browser runs as a user of its own. No distribution
+// assigns such high numbers.
+const (
+	firstUser  = 1 << 30
+	users      = 1 << 28
+	nobodyUser = 65534
+)
+
+// An identity is the user that a browser runs as.
+type identity struct {
+	uid, gid uint32
+	switched bool // not the user of this process
+}
+
+func currentUser() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
+
+// assignUser returns the user for a browser and makes it the owner of its home. In a
+// container that has no high numbers, it is nobody.
+func (p *directories) assignUser() (identity, error) {
+	if os.Geteuid() != 0 {
+		return currentUser(), nil
+	}
+	user := firstUser + rand.IntN(users)
+	if os.Chown(p.home, user, user) != nil {
+		user = nobodyUser
+	}
+	return identity{uint32(user), uint32(user), true},
+		filepath.WalkDir(p.home, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, user, user))
+		})
 }
 
 // attributes returns the attributes of the first process of a browser.

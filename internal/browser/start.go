@@ -28,7 +28,6 @@ const (
 // A program is a running Chromium.
 type program struct {
 	dirs   *directories
-	cgroup *cgroup
 	listen net.Listener // of the proxy
 	to     *os.File     // commands
 	from   *os.File     // responses and events
@@ -43,6 +42,7 @@ type startOptions struct {
 	dirs     *directories
 	args     func(proxy string) []string
 	insecure bool       // start without isolation if the system does not permit it
+	memory   int64      // limit of each process
 	files    []*os.File // file descriptors 3 and 4
 	output   io.Writer
 }
@@ -60,12 +60,11 @@ func startProgram(o Options, home string) (*program, error) {
 	if p.dirs, err = newDirectories(home); err != nil {
 		return nil, fmt.Errorf("creating the directories of the browser: %w", err)
 	}
-	p.cgroup = newCgroup(filepath.Base(p.dirs.root), o.Memory)
 	if err := p.launch(startOptions{
-		path: path, dirs: p.dirs, output: p.output, insecure: o.Insecure,
+		path: path, dirs: p.dirs, output: p.output, insecure: o.Insecure, memory: o.Memory,
 		args: func(proxy string) []string { return arguments(proxy, p.dirs) },
 	}); err != nil {
-		return nil, errors.Join(err, p.cgroup.remove(), p.dirs.remove())
+		return nil, errors.Join(err, p.dirs.remove())
 	}
 	return p, nil
 }
@@ -94,7 +93,7 @@ func (p *program) launch(s startOptions) error {
 func (p *program) close() error {
 	p.kill()
 	<-p.done
-	return errors.Join(p.to.Close(), p.from.Close(), p.cgroup.remove(), p.dirs.remove())
+	return errors.Join(p.to.Close(), p.from.Close(), p.dirs.remove())
 }
 
 // explain ends a browser that failed to start, and returns an error with the cause from
