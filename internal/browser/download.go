@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +27,6 @@ type download struct {
 	id       string // also its name in the browser's directory
 	name     string // its name in the workspace
 	received int64
-	total    int64 // 0: unknown
 	done     bool
 	failed   bool
 }
@@ -47,13 +48,13 @@ func (s *session) downloadProgress(e cdpbrowser.EventDownloadProgress) {
 		if d.id != e.GUID || d.done {
 			continue
 		}
-		d.received, d.total = int64(e.ReceivedBytes), int64(e.TotalBytes)
+		d.received = int64(e.ReceivedBytes)
 		switch {
 		case e.State == cdpbrowser.DownloadProgressStateCompleted:
 			d.done = true
 		case e.State == cdpbrowser.DownloadProgressStateCanceled:
 			d.done, d.failed = true, true
-		case d.received > s.o.MaxDownload || d.total > s.o.MaxDownload:
+		case d.received > s.o.MaxDownload || int64(e.TotalBytes) > s.o.MaxDownload:
 			d.done, d.failed = true, true
 			s.cancelDownload(d.id)
 		}
@@ -64,16 +65,6 @@ func (s *session) cancelDownload(id string) {
 	s.inBackground(func(ctx context.Context) {
 		_ = run(ctx, endpoint{s.conn, ""}, cdpbrowser.CancelDownload, cdpbrowser.CancelDownloadParams{GUID: id})
 	})
-}
-
-// downloading reports whether a download is in progress. The caller holds s.mu.
-func (s *session) downloading() bool {
-	for _, d := range s.downloads {
-		if !d.done {
-			return true
-		}
-	}
-	return false
 }
 
 // expectDownload makes waitIdle wait a short time for a download: the browser sends no
@@ -87,16 +78,7 @@ func (s *session) expectDownload() {
 // downloadPending reports whether a download is in progress or expected. The caller holds
 // s.mu.
 func (s *session) downloadPending(now time.Time) bool {
-	return now.Before(s.downloadExpected) || s.downloading()
-}
-
-// progressText describes the progress of a download.
-func (d *download) progressText() string {
-	size := fmt.Sprintf("%d bytes", d.received)
-	if d.total > 0 {
-		size = fmt.Sprintf("%d of %d bytes", d.received, d.total)
-	}
-	return fmt.Sprintf("%q is being downloaded, %s so far; use the action wait", d.name, size)
+	return now.Before(s.downloadExpected) || slices.ContainsFunc(s.downloads, func(d *download) bool { return !d.done })
 }
 
 // saveDownloads saves finished downloads in the caller's files and adds notes about all
@@ -109,7 +91,7 @@ func (s *session) saveDownloads(ctx context.Context) {
 			done = append(done, d)
 		} else {
 			waiting = append(waiting, d)
-			s.note("%s", d.progressText())
+			s.note("%q is being downloaded, %d bytes so far; use the action wait", d.name, d.received)
 		}
 	}
 	s.downloads = waiting
@@ -172,33 +154,22 @@ func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 // maxFileName is the maximum length of a file name without its extension, in bytes.
 const maxFileName = 60
 
+var (
+	unsafeInNames = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+	reservedNames = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`) // on Windows, and hidden or empty ones
+)
+
 // safeFileName returns a file name made of the characters of a suggested name that are
 // safe on all systems.
 func safeFileName(suggested string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, suggested)
+	name := unsafeInNames.ReplaceAllString(suggested, "_")
 	ending := filepath.Ext(name)
 	if len(ending) > 12 {
 		ending = ""
 	}
 	name = strings.Trim(strings.TrimSuffix(name, ending), "._-")
-	first, _, _ := strings.Cut(strings.ToLower(name), ".")
-	if name == "" || reservedNames[first] {
+	if reservedNames.MatchString(name) {
 		name = strings.TrimSuffix("file-"+name, "-")
 	}
 	return strings.TrimRight(name[:min(len(name), maxFileName)], "._-") + strings.TrimRight(ending, ".")
-}
-
-// reservedNames are the names of devices on Windows, with any extension.
-var reservedNames = map[string]bool{
-	"con": true, "prn": true, "aux": true, "nul": true,
-	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true,
-	"com9": true,
-	"lpt1": true, "lpt2": true, "lpt3": true, "lpt4": true, "lpt5": true, "lpt6": true, "lpt7": true, "lpt8": true,
-	"lpt9": true,
 }

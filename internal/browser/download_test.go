@@ -65,7 +65,7 @@ func TestSlowDownload(t *testing.T) {
 	b := newFixture(t, map[string]*httptest.Server{"shop.example": s.Server})
 	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `,
-		" of 3000000 bytes so far; use the action wait")
+		" bytes so far; use the action wait")
 	close(s.goOn)
 	wantContains(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
 	b.do(Request{Action: Close})

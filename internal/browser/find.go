@@ -2,11 +2,8 @@ package browser
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -17,22 +14,13 @@ import (
 // paths are the executables themselves: the program on the PATH may be a script that
 // adds flags and extensions.
 func candidates() []string {
-	switch runtime.GOOS {
-	case "darwin":
-		return []string{
-			"/Applications/Chromium.app/Contents/MacOS/Chromium",
-			"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-			"chromium",
-		}
-	case "linux":
-		return []string{
-			"/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser",
-			"/usr/lib/chromium-browser/chromium-browser",
-			"/opt/google/chrome/chrome",
-			"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-		}
+	return []string{
+		"/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser",
+		"/usr/lib/chromium-browser/chromium-browser", "/opt/google/chrome/chrome",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
 	}
-	return []string{"chromium", "chrome"}
 }
 
 // Find returns the path and the version of Chromium. If path is empty, Find searches the
@@ -57,22 +45,16 @@ func findExecutable(path string) (string, error) {
 	if path != "" {
 		all = []string{path}
 	}
+	var err error
 	for _, place := range all {
-		found, err := exec.LookPath(place)
-		if err == nil {
+		var found string
+		if found, err = exec.LookPath(place); err == nil {
 			return found, nil
 		}
-		if path != "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
-			return "", notInstalled().Because(err)
-		}
 	}
-	return "", notInstalled()
-}
-
-func notInstalled() *tool.Error {
 	try := "use web_fetch, or ask the user to install Chromium"
 	if _, err := os.Stat("/etc/debian_version"); err == nil {
 		try += ": apt-get install chromium"
 	}
-	return tool.Errorf(tool.Unavailable, "Chromium is not installed").Try("%s", try)
+	return "", tool.Errorf(tool.Unavailable, "Chromium is not installed").Try("%s", try).Because(err)
 }

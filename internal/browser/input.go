@@ -1,9 +1,13 @@
 package browser
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -67,7 +71,12 @@ func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
 	return found.Object.ObjectID, nil
 }
 
-// call calls a JavaScript function with the element as this. The function returns a
+// pageScript has the functions that run in pages.
+//
+//go:embed page.js
+var pageScript string
+
+// call calls a function of page.js with the element as this. The function returns a
 // string or an element.
 func (el element) call(ctx context.Context, function string, arguments ...any) (text string, other *element,
 	err error) {
@@ -75,8 +84,8 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 	if err != nil {
 		return "", nil, err
 	}
-	params := runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: object, UserGesture: new(true)}
-	for _, a := range arguments {
+	params := runtime.CallFunctionOnParams{FunctionDeclaration: pageScript, ObjectID: object, UserGesture: new(true)}
+	for _, a := range append([]any{function}, arguments...) {
 		value, err := jsonv2.Marshal(a)
 		if err != nil {
 			return "", nil, err
@@ -100,39 +109,14 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 	return text, nil, jsonv2.Unmarshal(result.Result.Value, &text)
 }
 
-// coverScript returns "" if a click on the middle of an element reaches it. Otherwise it
-// returns a reason, or the element that covers it.
-const coverScript = `function() {
-	if (this.nodeType !== 1) return this.parentElement ? '' : 'hidden';
-	if (this.tagName === 'OPTION') return 'option';
-	if (this.disabled) return 'disabled';
-	const meets = () => {
-		const box = [...this.getClientRects()].find(r => r.width > 0 && r.height > 0);
-		if (!box) return this.matches('input') && this.labels && this.labels.length ? 'label' : 'hidden';
-		const x = box.left + box.width / 2, y = box.top + box.height / 2;
-		let at = this.getRootNode().elementFromPoint(x, y);
-		if (!at || at === this || this.contains(at) || at.contains(this)) return '';
-		const label = at.closest('label');
-		if (label && label.control === this) return '';
-		for (let up = this; up; up = up.getRootNode().host) if (up === at || at.contains(up)) return '';
-		return at;
-	};
-	const first = meets();
-	if (first === '' || first === 'hidden' || first === 'label') return first;
-	this.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-	return meets();
-}`
-
 // click clicks on an element, or moves the mouse there for Hover.
 func (s *session) click(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	// If scrolling fails, coverScript reports that the element is hidden.
-	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
-		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	why, cover, err := el.call(ctx, coverScript)
+	_ = el.scrollIntoView(ctx) // if it fails, cover reports that the element is hidden
+	why, cover, err := el.call(ctx, "cover")
 	switch {
 	case err != nil:
 		return err
@@ -145,33 +129,19 @@ func (s *session) click(ctx context.Context, t *tab, req Request) error {
 		return tool.Errorf(tool.Invalid, "%.60q is an option",
 			req.Ref).Try("use the action select on its list, with its name as text")
 	case why == "label": // the label shows the input, as for styled check boxes
-		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
+		_, _, err := el.call(ctx, "click")
 		return err
 	case why == "hidden":
-		return tool.Errorf(tool.Conflict, "%.60q is not visible",
-			req.Ref).Try("take a snapshot or a screenshot to see what is visible")
+		return notVisible(nil)
 	}
 	x, y, err := s.center(ctx, el)
 	if err != nil {
 		return err
 	}
-	if req.Action == Click && el.linksToFile(ctx) {
+	if link, _, err := el.call(ctx, "fileLink"); err == nil && link == "file" && req.Action == Click {
 		s.expectDownload()
 	}
 	return t.mouse(ctx, x, y, req)
-}
-
-// fileLinkScript returns "file" if an element is in a link that downloads a file.
-// Chromium opens such links to other sites like ordinary links.
-const fileLinkScript = `function() {
-	const link = this.nodeType === 1 && this.closest('a[download][href], area[download][href]');
-	return link && (link.origin === location.origin || /^(blob|data):$/.test(link.protocol)) ? 'file' : '';
-}`
-
-// linksToFile reports whether a click on an element should start a download.
-func (el element) linksToFile(ctx context.Context) bool {
-	result, _, err := el.call(ctx, fileLinkScript)
-	return err == nil && result == "file"
 }
 
 // mouse moves the mouse and, for Click, clicks.
@@ -180,26 +150,16 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
 		return err
 	}
-	button, mask := input.MouseButtonLeft, int64(1)
-	switch req.Button {
-	case "right":
-		button, mask = input.MouseButtonRight, 2
-	case "middle":
-		button, mask = input.MouseButtonMiddle, 4
-	}
-	for n := int64(1); n <= 2; n++ {
-		for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed,
-			input.DispatchMouseEventTypeMouseReleased} {
-			e := input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: button, Buttons: mask, ClickCount: n}
-			if kind == input.DispatchMouseEventTypeMouseReleased {
-				e.Buttons = 0
-			}
-			if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, e); err != nil {
-				return err
-			}
+	mask := map[string]int64{"left": 1, "right": 2, "middle": 4}
+	e := input.DispatchMouseEventParams{X: x, Y: y, Button: input.MouseButton(cmp.Or(req.Button, "left"))}
+	for e.ClickCount = 1; e.ClickCount == 1 || e.ClickCount == 2 && req.Double; e.ClickCount++ {
+		e.Type, e.Buttons = input.DispatchMouseEventTypeMousePressed, mask[string(e.Button)]
+		if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, e); err != nil {
+			return err
 		}
-		if !req.Double {
-			break
+		e.Type, e.Buttons = input.DispatchMouseEventTypeMouseReleased, 0
+		if err := run(ctx, t.main.endpoint, input.DispatchMouseEvent, e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -208,18 +168,23 @@ func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 // center returns the middle of an element in coordinates of the page.
 func (s *session) center(ctx context.Context, el element) (x, y float64, err error) {
 	found, err := call(ctx, el.target.endpoint, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
-	if err != nil {
-		return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").
-			Try("take a snapshot to see what is visible").Because(err)
-	}
 	for _, q := range found.Quads {
 		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
-			x, y = (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
 			dx, dy, err := s.origin(ctx, el.target)
-			return x + dx, y + dy, err
+			return (q[0]+q[2]+q[4]+q[6])/4 + dx, (q[1]+q[3]+q[5]+q[7])/4 + dy, err
 		}
 	}
-	return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is visible")
+	return 0, 0, notVisible(err)
+}
+
+func notVisible(err error) *tool.Error {
+	return tool.Errorf(tool.Conflict, "the element is not visible").
+		Try("take a snapshot or a screenshot to see what is visible").Because(err)
+}
+
+func (el element) scrollIntoView(ctx context.Context) error {
+	return run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
+		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
 }
 
 // origin returns the position of a target on its page.
@@ -242,41 +207,14 @@ func (s *session) origin(ctx context.Context, p *pageTarget) (x, y float64, err 
 	return x, y, nil
 }
 
-// prepareInputScript focuses an input and selects its content. Inputs without a text
-// cursor, such as dates, are set at once.
-const prepareInputScript = `function(text) {
-	const kind = (this.type || '').toLowerCase();
-	if (this.disabled) return 'disabled';
-	if (this.readOnly) return 'readonly';
-	if (this.tagName === 'INPUT') {
-		if (['checkbox', 'radio', 'file', 'button', 'submit', 'reset', 'image', 'hidden'].includes(kind)) {
-			return 'no ' + kind;
-		}
-		if (['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range'].includes(kind)) {
-			this.focus();
-			Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(this, text);
-			this.dispatchEvent(new Event('input', {bubbles: true}));
-			this.dispatchEvent(new Event('change', {bubbles: true}));
-			return this.value === '' && text !== '' ? 'form ' + kind : 'set';
-		}
-	} else if (this.tagName !== 'TEXTAREA' && !this.isContentEditable) {
-		return 'no ' + this.tagName.toLowerCase();
-	}
-	this.focus();
-	if (this.isContentEditable) getSelection().selectAllChildren(this);
-	else this.select();
-	return 'type';
-}`
-
 // typeText replaces the content of an element.
 func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
-		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	how, _, err := el.call(ctx, prepareInputScript, req.Text)
+	_ = el.scrollIntoView(ctx) // typing works without it
+	how, _, err := el.call(ctx, "prepareInput", req.Text)
 	switch kind, rest, _ := strings.Cut(how, " "); {
 	case err != nil:
 		return err
@@ -290,12 +228,12 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 		return tool.Errorf(tool.Invalid, "%.60q does not accept %.60q: its type is %.20s", req.Ref, req.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && req.Text == "":
-		err = el.target.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
+		err = el.target.key(ctx, namedKeys["delete"], 0)
 	case kind == "type":
 		err = run(ctx, el.target.endpoint, input.InsertText, input.InsertTextParams{Text: req.Text})
 	}
 	if err == nil && req.Submit {
-		err = el.target.key(ctx, keys["enter"], 0)
+		err = el.target.key(ctx, namedKeys["enter"], 0)
 	}
 	return err
 }
@@ -321,34 +259,13 @@ func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
 	return p.key(ctx, k, modifiers)
 }
 
-// selectScript selects the options of a list with the given values or labels.
-const selectScript = `function(values) {
-	if (this.tagName !== 'SELECT') return 'no';
-	if (this.disabled) return 'disabled';
-	const clean = s => s.trim().replace(/\s+/g, ' ');
-	const chosen = new Set();
-	for (const v of values) {
-		const all = [...this.options];
-		const o = all.find(o => o.value === v) || all.find(o => clean(o.label) === clean(v)) ||
-			all.find(o => clean(o.label).toLowerCase() === clean(v).toLowerCase());
-		if (!o || o.disabled) return 'missing ' + v;
-		chosen.add(o);
-	}
-	if (!this.multiple && chosen.size > 1) return 'one';
-	this.focus();
-	for (const o of this.options) o.selected = chosen.has(o);
-	this.dispatchEvent(new Event('input', {bubbles: true}));
-	this.dispatchEvent(new Event('change', {bubbles: true}));
-	return '';
-}`
-
 // selectOptions selects options of a list.
 func (s *session) selectOptions(ctx context.Context, t *tab, req Request) error {
 	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	how, _, err := el.call(ctx, selectScript, req.Values)
+	how, _, err := el.call(ctx, "select", req.Values)
 	switch {
 	case err != nil:
 		return err
@@ -362,6 +279,40 @@ func (s *session) selectOptions(ctx context.Context, t *tab, req Request) error 
 	case how != "":
 		return tool.Errorf(tool.NotFound, "option %.100q not found",
 			strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see the options", req.Ref)
+	}
+	return nil
+}
+
+// scroll scrolls to an element, or scrolls the page or the area around an element. It
+// notes the position, since a snapshot also contains what is not visible.
+func (s *session) scroll(ctx context.Context, t *tab, req Request) error {
+	el, err := s.element(ctx, t, cmp.Or(req.Ref, "html"))
+	if err != nil {
+		return err
+	}
+	direction := req.Direction
+	if req.Ref == "" {
+		direction = cmp.Or(direction, "down")
+	} else if err := el.scrollIntoView(ctx); err != nil {
+		return err
+	}
+	position, _, err := el.call(ctx, "scroll", direction)
+	if err != nil {
+		return err
+	}
+	of, percent, _ := strings.Cut(position, " ")
+	name := map[string]string{"page": "the page", "part": "the scrollable area"}[of]
+	at, err := strconv.ParseUint(percent, 10, 7)
+	switch {
+	case of == "none":
+		s.addNote("nothing is scrollable")
+	case name == "" || err != nil || at > 100: // the page has changed the result
+	case at == 0:
+		s.addNote(name + " is at the top")
+	case at == 100:
+		s.addNote(name + " is at the bottom")
+	default:
+		s.addNote(fmt.Sprintf("%s is at %d %%", name, at))
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package browser
 
 import (
+	"cmp"
 	"context"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,44 +22,24 @@ type key struct {
 	text   string // inserted text
 }
 
-// keys are the keys with names, in lower case.
-var keys = map[string]key{
-	"enter":      {"Enter", "Enter", 13, "\r"},
-	"tab":        {"Tab", "Tab", 9, ""},
-	"escape":     {"Escape", "Escape", 27, ""},
-	"backspace":  {"Backspace", "Backspace", 8, ""},
-	"delete":     {"Delete", "Delete", 46, ""},
-	"space":      {" ", "Space", 32, " "},
-	"arrowup":    {"ArrowUp", "ArrowUp", 38, ""},
-	"arrowdown":  {"ArrowDown", "ArrowDown", 40, ""},
-	"arrowleft":  {"ArrowLeft", "ArrowLeft", 37, ""},
-	"arrowright": {"ArrowRight", "ArrowRight", 39, ""},
-	"home":       {"Home", "Home", 36, ""},
-	"end":        {"End", "End", 35, ""},
-	"pageup":     {"PageUp", "PageUp", 33, ""},
-	"pagedown":   {"PageDown", "PageDown", 34, ""},
-	"insert":     {"Insert", "Insert", 45, ""},
-	"f1":         {"F1", "F1", 112, ""},
-	"f2":         {"F2", "F2", 113, ""},
-	"f3":         {"F3", "F3", 114, ""},
-	"f4":         {"F4", "F4", 115, ""},
-	"f5":         {"F5", "F5", 116, ""},
-	"f6":         {"F6", "F6", 117, ""},
-	"f7":         {"F7", "F7", 118, ""},
-	"f8":         {"F8", "F8", 119, ""},
-	"f9":         {"F9", "F9", 120, ""},
-	"f10":        {"F10", "F10", 121, ""},
-	"f11":        {"F11", "F11", 122, ""},
-	"f12":        {"F12", "F12", 123, ""},
+// namedKeys are the names of keys in lower case, with their keys.
+var namedKeys = map[string]key{
+	"enter": {"Enter", "Enter", 13, "\r"}, "return": {"Enter", "Enter", 13, "\r"},
+	"tab":    {"Tab", "Tab", 9, ""},
+	"escape": {"Escape", "Escape", 27, ""}, "esc": {"Escape", "Escape", 27, ""},
+	"backspace": {"Backspace", "Backspace", 8, ""},
+	"delete":    {"Delete", "Delete", 46, ""}, "del": {"Delete", "Delete", 46, ""},
+	"space": {" ", "Space", 32, " "}, " ": {" ", "Space", 32, " "},
+	"arrowup": {"ArrowUp", "ArrowUp", 38, ""}, "up": {"ArrowUp", "ArrowUp", 38, ""},
+	"arrowdown": {"ArrowDown", "ArrowDown", 40, ""}, "down": {"ArrowDown", "ArrowDown", 40, ""},
+	"arrowleft": {"ArrowLeft", "ArrowLeft", 37, ""}, "left": {"ArrowLeft", "ArrowLeft", 37, ""},
+	"arrowright": {"ArrowRight", "ArrowRight", 39, ""}, "right": {"ArrowRight", "ArrowRight", 39, ""},
+	"home": {"Home", "Home", 36, ""}, "end": {"End", "End", 35, ""},
+	"pageup": {"PageUp", "PageUp", 33, ""}, "pagedown": {"PageDown", "PageDown", 34, ""},
+	"insert": {"Insert", "Insert", 45, ""},
 }
 
-// otherKeys maps other names of keys to those in keys.
-var otherKeys = map[string]string{
-	"return": "enter", "esc": "escape", "del": "delete", "up": "arrowup", "down": "arrowdown", "left": "arrowleft",
-	"right": "arrowright",
-	"pgup":  "pageup", "pgdn": "pagedown", " ": "space", "spacebar": "space", "page_up": "pageup",
-	"page_down": "pagedown",
-}
+var functionKey = regexp.MustCompile(`^[fF](1[0-2]|[1-9])$`)
 
 // Modifiers of the DevTools protocol.
 const (
@@ -67,8 +50,7 @@ const (
 )
 
 var modifierKeys = map[string]int64{
-	"alt": alt, "option": alt, "control": control, "ctrl": control, "c": control, "meta": meta, "cmd": meta,
-	"command": meta, "shift": shift,
+	"alt": alt, "control": control, "ctrl": control, "meta": meta, "cmd": meta, "command": meta, "shift": shift,
 }
 
 // parseKey parses a key such as Enter, a or Control+Shift+a.
@@ -88,15 +70,13 @@ func parseKey(text string) (k key, modifiers int64, err error) {
 		modifiers |= m
 		rest = rest[at+1:]
 	}
-	name := strings.ToLower(rest)
-	if strings.TrimSpace(name) != "" {
-		name = strings.TrimSpace(name)
-	}
-	if other, ok := otherKeys[name]; ok {
-		name = other
-	}
-	if k, ok := keys[name]; ok {
+	name := cmp.Or(strings.ToLower(strings.TrimSpace(rest)), rest)
+	if k, ok := namedKeys[name]; ok {
 		return k, modifiers, nil
+	}
+	if f := functionKey.FindStringSubmatch(name); f != nil {
+		n, _ := strconv.ParseInt(f[1], 10, 64) // it has digits only
+		return key{"F" + f[1], "F" + f[1], 111 + n, ""}, modifiers, nil
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	if rest = strings.TrimSpace(rest); r == utf8.RuneError || size != len(rest) || !unicode.IsPrint(r) {

@@ -49,15 +49,13 @@ func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport
 	if err != nil {
 		return nil, err
 	}
-	_ = run(ctx, el.target.endpoint, dom.ScrollIntoViewIfNeeded,
-		dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	_ = el.scrollIntoView(ctx) // if it fails, it has no box
 	box, err := call(ctx, el.target.endpoint, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: el.node})
 	if err != nil || box.Model == nil || len(box.Model.Border) != 8 || box.Model.Width < 1 || box.Model.Height < 1 {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil,
-			tool.Errorf(tool.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
+		return nil, notVisible(err)
 	}
 	dx, dy, err := s.origin(ctx, el.target)
 	if err != nil {
@@ -77,33 +75,24 @@ func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport
 }
 
 // picture takes a screenshot of at most maxPictureBytes: a PNG if it is small enough,
-// else a JPEG with a lower and lower quality.
+// else a JPEG, smaller if necessary.
 func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string, error) {
-	for _, try := range []struct {
-		format  page.CaptureScreenshotFormat
-		quality int64
-		scale   float64
-	}{{page.CaptureScreenshotFormatPng, 0, 1}, {page.CaptureScreenshotFormatJpeg, 75, 1},
-		{page.CaptureScreenshotFormatJpeg, 60, 0.6}, {page.CaptureScreenshotFormatJpeg, 40, 0.3}} {
-		params := page.CaptureScreenshotParams{Format: try.format, Clip: clip, CaptureBeyondViewport: new(clip != nil)}
-		if try.quality > 0 {
-			params.Quality = new(try.quality)
-		}
-		if try.scale != 1 {
-			smaller := page.Viewport{Width: windowWidth, Height: windowHeight}
-			if clip != nil {
-				smaller = *clip
-			}
-			smaller.Scale = try.scale
-			params.Clip = &smaller
-		}
+	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, Clip: clip,
+		CaptureBeyondViewport: new(clip != nil)}
+	for _, scale := range []float64{1, 0.6, 0.3} {
 		taken, err := call(ctx, t.main.endpoint, page.CaptureScreenshot, params)
 		if err != nil {
 			return nil, "", err
 		}
 		if len(taken.Data) > 0 && len(taken.Data) <= maxPictureBytes {
-			return taken.Data, "image/" + string(try.format), nil
+			return taken.Data, "image/" + string(params.Format), nil
 		}
+		smaller := page.Viewport{Width: windowWidth, Height: windowHeight}
+		if clip != nil {
+			smaller = *clip
+		}
+		smaller.Scale = scale
+		params.Format, params.Quality, params.Clip = page.CaptureScreenshotFormatJpeg, new(int64(60)), &smaller
 	}
 	return nil, "",
 		tool.Errorf(tool.TooLarge, "the screenshot is too large").Try("take one of the visible part, or of one element")

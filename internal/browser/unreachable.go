@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,12 +62,7 @@ func (r *refusals) lookup(address *url.URL) error {
 // there is one, else an error for why, which is the browser's name of the error.
 func (r *refusals) loadError(address, why string) error {
 	has := func(words ...string) bool {
-		for _, word := range words {
-			if strings.Contains(why, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(why, word) })
 	}
 	host := address
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
@@ -76,34 +72,28 @@ func (r *refusals) loadError(address, why string) error {
 		}
 		host = u.Host
 	}
-	failure := func(kind tool.Kind, what string) *tool.Error {
-		return tool.Errorf(kind, "%.200q "+what, host).Because(errors.New(why))
-	}
+	kind, what, next := tool.Unavailable, "could not be loaded", "check the address, or try again later"
 	switch {
 	case has("UNSAFE_PORT"):
-		return failure(tool.Refused, "has a port that browsers refuse, because other services use it").
-			Try("use port 443 or 80; where the operator allows this host and port, web_fetch reads it")
+		kind, what = tool.Refused, "has a port that browsers refuse, because other services use it"
+		next = "use port 443 or 80; where the operator allows this host and port, web_fetch reads it"
 	case has("HTTP_RESPONSE_CODE_FAILURE"):
-		return failure(tool.Unavailable,
-			"returned an error without content").Try("check the address; web_fetch shows the status")
+		what, next = "returned an error without content", "check the address; web_fetch shows the status"
 	case has("TUNNEL_CONNECTION_FAILED", "PROXY", "NAME_NOT_RESOLVED"):
-		return failure(tool.Refused,
-			"cannot be reached: it does not exist, does not answer, or may not be reached from here").
-			Try("check the address; web_fetch reports which")
+		kind, what = tool.Refused, "cannot be reached: it does not exist, does not answer, or may not be reached from here"
+		next = "check the address; web_fetch reports which"
 	case has("CERT", "SSL"):
-		return failure(tool.Unavailable, "has no trusted certificate").Try("check the address")
+		what, next = "has no trusted certificate", "check the address"
 	case has("TIMED_OUT"):
-		return failure(tool.Timeout, "did not answer in time").Try("try again later")
+		kind, what, next = tool.Timeout, "did not answer in time", "try again later"
 	case has("TOO_MANY_REDIRECTS"):
-		return failure(tool.Unavailable, "redirects too often").Try("open the target page directly")
+		what, next = "redirects too often", "open the target page directly"
 	case has("BLOCKED", "ACCESS_DENIED"):
-		return failure(tool.Refused,
-			"may not be opened from the page that led there").Try("open it directly if you need it")
+		kind, what = tool.Refused, "may not be opened from the page that led there"
+		next = "open it directly if you need it"
 	case has("EMPTY_RESPONSE", "CONNECTION_"):
-		return failure(tool.Unavailable,
-			"closed the connection without a response").Try("try again, or check whether the site uses https or http")
-	case has("ERR_ABORTED"):
-		return failure(tool.Unavailable, "returned nothing to show").Try("take a snapshot to see what is there")
+		what = "closed the connection without a response"
+		next = "try again, or check whether the site uses https or http"
 	}
-	return failure(tool.Unavailable, "could not be loaded").Try("check the address, or try again later")
+	return tool.Errorf(kind, "%.200q %s", host, what).Try("%s", next).Because(errors.New(why))
 }
