@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -30,17 +31,19 @@ func Parse(command string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, found := only(file)
+	found := ""
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if found == "" && n != nil {
+			found = needsShell(n)
+		}
+		return found == ""
+	})
 	if found != "" {
 		return nil, unfit(found)
 	}
-	argv := make([]string, 0, len(call.Args))
-	for _, w := range call.Args {
-		text, found := plain(w)
-		if found != "" {
-			return nil, unfit(found)
-		}
-		argv = append(argv, text)
+	argv, err := expand.Fields(nil, file.Stmts[0].Cmd.(*syntax.CallExpr).Args...)
+	if err != nil {
+		return nil, unfit("an expansion")
 	}
 	return argv, checkArgv(argv)
 }
@@ -113,130 +116,90 @@ func checkArgv(argv []string) error {
 	return nil
 }
 
-// only returns the one simple command of a file, or says what else there is.
-func only(file *syntax.File) (*syntax.CallExpr, string) {
-	switch {
-	case len(file.Stmts) == 0:
-		return nil, "no program in it"
-	case len(file.Stmts) > 1:
-		return nil, "several commands"
-	case len(file.Last) > 0 || len(file.Stmts[0].Comments) > 0:
-		return nil, "a comment (#)"
-	}
-	s := file.Stmts[0]
-	switch {
-	case s.Background || s.Coprocess || s.Disown:
-		return nil, "an operator (&)"
-	case s.Negated:
-		return nil, "an operator (!)"
-	case len(s.Redirs) > 0:
-		return nil, fmt.Sprintf("a redirection (%s)", s.Redirs[0].Op)
-	case s.Semicolon.IsValid():
-		return nil, "an operator (;)"
-	}
-	switch c := s.Cmd.(type) {
+// needsShell returns what a node of the grammar needs a shell for; "" for nothing.
+func needsShell(n syntax.Node) string {
+	switch n := n.(type) {
+	case *syntax.File:
+		switch {
+		case len(n.Stmts) == 0:
+			return "no program in it"
+		case len(n.Stmts) > 1:
+			return "several commands"
+		case len(n.Last) > 0 || len(n.Stmts[0].Comments) > 0:
+			return "a comment (#)"
+		}
+	case *syntax.Stmt:
+		switch {
+		case n.Background || n.Coprocess || n.Disown:
+			return "an operator (&)"
+		case n.Negated:
+			return "an operator (!)"
+		case len(n.Redirs) > 0:
+			return fmt.Sprintf("a redirection (%s)", n.Redirs[0].Op)
+		case n.Semicolon.IsValid():
+			return "an operator (;)"
+		}
 	case *syntax.CallExpr:
-		if len(c.Assigns) > 0 {
-			return nil, fmt.Sprintf("an assignment (%s=)", c.Assigns[0].Name.Value)
+		if len(n.Assigns) > 0 {
+			return fmt.Sprintf("an assignment (%s=)", n.Assigns[0].Name.Value)
 		}
-		return c, ""
 	case *syntax.BinaryCmd:
-		return nil, fmt.Sprintf("an operator (%s)", c.Op)
+		return fmt.Sprintf("an operator (%s)", n.Op)
 	case *syntax.Subshell, *syntax.Block:
-		return nil, "a group of commands"
-	}
-	return nil, "a construct of the shell"
-}
-
-// plain returns what a word stands for, or what in it needs a shell.
-func plain(w *syntax.Word) (text, found string) {
-	var b strings.Builder
-	for i, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			if found := unquoted(&b, p.Value, i == 0); found != "" {
-				return "", found
-			}
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				return "", "a quote with escapes ($'...')"
-			}
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			if found := quoted(&b, p); found != "" {
-				return "", found
-			}
-		default:
-			return "", expansion(part)
+		return "a group of commands"
+	case *syntax.Word:
+		return expands(n)
+	case *syntax.DblQuoted:
+		if n.Dollar {
+			return `a translated quote ($"...")`
 		}
-	}
-	return b.String(), ""
-}
-
-// unquoted writes what a literal without quotes stands for.
-func unquoted(b *strings.Builder, lit string, first bool) string {
-	if first && strings.HasPrefix(lit, "~") {
-		return "an expansion (~)"
-	}
-	for i := 0; i < len(lit); i++ {
-		switch c := lit[i]; {
-		case c == '\\' && i+1 == len(lit):
-			return "a backslash at its end"
-		case c == '\\':
-			i++
-			if lit[i] != '\n' {
-				b.WriteByte(lit[i])
-			}
-		case strings.IndexByte("*?[", c) >= 0:
-			return fmt.Sprintf("a pattern for file names (%c)", c)
-		case c == '{' && strings.ContainsAny(lit[i:], ",.") && strings.ContainsRune(lit[i:], '}'):
-			return "an expansion ({...})"
-		default:
-			b.WriteByte(c)
+	case *syntax.SglQuoted:
+		if n.Dollar {
+			return "a quote with escapes ($'...')"
 		}
-	}
-	return ""
-}
-
-// quoted writes what double quotes stand for.
-func quoted(b *strings.Builder, q *syntax.DblQuoted) string {
-	if q.Dollar {
-		return `a translated quote ($"...")`
-	}
-	for _, part := range q.Parts {
-		lit, ok := part.(*syntax.Lit)
-		if !ok {
-			return expansion(part)
-		}
-		for i := 0; i < len(lit.Value); i++ {
-			c := lit.Value[i]
-			if c == '\\' && i+1 < len(lit.Value) && strings.IndexByte("\\\"$`\n", lit.Value[i+1]) >= 0 {
-				i++
-				if c = lit.Value[i]; c == '\n' {
-					continue
-				}
-			}
-			b.WriteByte(c)
-		}
-	}
-	return ""
-}
-
-func expansion(part syntax.WordPart) string {
-	switch p := part.(type) {
+	case *syntax.Lit:
 	case *syntax.CmdSubst:
 		return "a substitution ($(...) or backquotes)"
-	case *syntax.ParamExp:
-		if p.Param != nil {
-			return fmt.Sprintf("a variable ($%s)", p.Param.Value)
-		}
-		return "a variable ($)"
 	case *syntax.ProcSubst:
 		return "a substitution (<(...))"
+	case *syntax.ParamExp:
+		if n.Param != nil {
+			return fmt.Sprintf("a variable ($%s)", n.Param.Value)
+		}
+		return "a variable ($)"
 	case *syntax.ArithmExp:
 		return "arithmetic ($((...)))"
 	case *syntax.ExtGlob:
 		return "a pattern for file names"
+	default:
+		return "a construct of the shell"
 	}
-	return "an expansion"
+	return ""
+}
+
+// expands returns what a shell would expand in the parts of a word without
+// quotes; "" for nothing.
+func expands(w *syntax.Word) string {
+	for i, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		if i == 0 && strings.HasPrefix(lit.Value, "~") {
+			return "an expansion (~)"
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			switch c := lit.Value[i]; {
+			case c == '\\' && i+1 == len(lit.Value):
+				return "a backslash at its end"
+			case c == '\\':
+				i++
+			case strings.IndexByte("*?[", c) >= 0:
+				return fmt.Sprintf("a pattern for file names (%c)", c)
+			case c == '{' && strings.ContainsAny(lit.Value[i:], ",.") && strings.ContainsRune(lit.Value[i:], '}'):
+				return "an expansion ({...})"
+			}
+		}
+	}
+	return ""
 }
