@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -13,8 +14,8 @@ import (
 // It has no structured content, since clients that get some show their model
 // that instead of the text.
 type answer struct {
-	status Status
-	site   Site
+	status sandbox.Status
+	site   sandbox.Site
 	text   string
 	k      *task // nil when the call only asks about it
 	lost   error // why its remaining processes could not be kept
@@ -54,7 +55,7 @@ func (a answer) result() tool.Result {
 func (a answer) ending() ([]string, tool.Kind) {
 	st := a.status
 	switch st.State {
-	case Exited:
+	case sandbox.Exited:
 		switch {
 		case st.Signal != "":
 			return []string{"ended by " + st.Signal}, ""
@@ -64,18 +65,18 @@ func (a answer) ending() ([]string, tool.Kind) {
 			return []string{"exit code 0 after " + brief(st.Took)}, ""
 		}
 		return nil, ""
-	case TimedOut:
+	case sandbox.TimedOut:
 		note := "stopped after " + brief(st.Took) + ", when its time was up"
 		if a.k != nil && !a.k.args.inBackground() {
 			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end",
 				int(a.site.Most.Seconds()))
 		}
 		return []string{note}, tool.Timeout
-	case Killed:
+	case sandbox.Killed:
 		return []string{because("ended on request", st.Why)}, tool.Cancelled
-	case Starved:
+	case sandbox.Starved:
 		return []string{because("killed because it used too much", st.Why)}, tool.TooLarge
-	case Vanished:
+	case sandbox.Vanished:
 		return []string{because("it was lost with its sandbox", st.Why)}, tool.Unavailable
 	}
 	return a.running(), ""
@@ -113,7 +114,7 @@ func (a answer) left() []string {
 	case a.lost != nil:
 		return []string{fmt.Sprintf("what still ran of it was ended, since it could not be kept: %s",
 			tool.AsError(a.lost))}
-	case n == 0 || a.status.State == Running:
+	case n == 0 || a.status.State == sandbox.Running:
 		return nil
 	}
 	return []string{fmt.Sprintf("%s it started still %s as %s; process log or kill", count(n, "process", "processes"),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/golden"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -18,16 +19,16 @@ import (
 type scene struct {
 	name     string
 	out, err string
-	status   Status
-	site     func(*Site)
+	status   sandbox.Status
+	site     func(*sandbox.Site)
 	keepErr  error
 	lost     bool // the keeper fails
-	act      func(ctx context.Context, a *actor, u Until) bool
+	act      func(ctx context.Context, a *actor, u sandbox.Until) bool
 	calls    []string // tool and arguments
 }
 
 // forever is a command that runs until the wait ends.
-func forever(ctx context.Context, _ *actor, u Until) bool {
+func forever(ctx context.Context, _ *actor, u sandbox.Until) bool {
 	if u.Idle > 0 {
 		select {
 		case <-ctx.Done():
@@ -39,17 +40,19 @@ func forever(ctx context.Context, _ *actor, u Until) bool {
 	return true
 }
 
-func exited(code int) Status {
-	return Status{ID: "p_1", State: Exited, Code: code, Took: 1200 * time.Millisecond}
+func exited(code int) sandbox.Status {
+	return sandbox.Status{ID: "p_1", State: sandbox.Exited, Code: code, Took: 1200 * time.Millisecond}
 }
 
-func running() Status { return Status{ID: "p_1", State: Running, Took: 3 * time.Minute} }
+func running() sandbox.Status {
+	return sandbox.Status{ID: "p_1", State: sandbox.Running, Took: 3 * time.Minute}
+}
 
 func scenes() []scene {
 	const run = `exec {"command":"make all"}`
-	long := ""
+	var long strings.Builder
 	for i := range 2000 {
-		long += fmt.Sprintf("line %d of the output\n", i+1)
+		long.WriteString(fmt.Sprintf("line %d of the output\n", i+1))
 	}
 	all := []scene{
 		{name: "it worked", out: "one\ntwo\n", status: exited(0), calls: []string{run}},
@@ -58,37 +61,37 @@ func scenes() []scene {
 		{name: "both streams", out: "built 3 of 4\n", err: "main.go:3: undefined: x\n", status: exited(2),
 			calls: []string{run}},
 		{name: "only stderr", err: "Switched to branch 'x'\n", status: exited(0), calls: []string{run}},
-		{name: "a signal", out: "x", status: Status{State: Exited, Code: 139, Signal: "SIGSEGV"}, calls: []string{run}},
-		{name: "too slow", out: "testing ...\n", status: Status{State: TimedOut, Took: 300 * time.Second,
+		{name: "a signal", out: "x", status: sandbox.Status{State: sandbox.Exited, Code: 139, Signal: "SIGSEGV"}, calls: []string{run}},
+		{name: "too slow", out: "testing ...\n", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second,
 			Signal: "SIGKILL"}, calls: []string{run}},
-		{name: "too much memory", status: Status{State: Starved, Why: "memory, 512 MB", Signal: "SIGKILL"},
+		{name: "too much memory", status: sandbox.Status{State: sandbox.Starved, Why: "memory, 512 MB", Signal: "SIGKILL"},
 			calls: []string{run}},
-		{name: "somebody ended it", status: Status{State: Killed, Signal: "SIGKILL"}, calls: []string{run}},
-		{name: "the sandbox is gone", out: "half", status: Status{State: Vanished}, calls: []string{run}},
-		{name: "children go on", out: "started\n", status: Status{ID: "p_1", State: Exited, Left: 2},
+		{name: "somebody ended it", status: sandbox.Status{State: sandbox.Killed, Signal: "SIGKILL"}, calls: []string{run}},
+		{name: "the sandbox is gone", out: "half", status: sandbox.Status{State: sandbox.Vanished}, calls: []string{run}},
+		{name: "children go on", out: "started\n", status: sandbox.Status{ID: "p_1", State: sandbox.Exited, Left: 2},
 			calls: []string{run, `process {"action":"poll","id":"p_1"}`}},
-		{name: "children that cannot be kept", status: Status{ID: "p_1", State: Exited, Left: 1}, calls: []string{run},
+		{name: "children that cannot be kept", status: sandbox.Status{ID: "p_1", State: sandbox.Exited, Left: 1}, calls: []string{run},
 			keepErr: tool.Errorf(tool.Busy, "20 commands are in the background, which is the most").Try("remove some")},
 		{name: "elsewhere than wanted", out: "x\n", status: exited(0),
-			site: func(s *Site) { s.Note = "docker does not answer" }, calls: []string{run}},
+			site: func(s *sandbox.Site) { s.Note = "docker does not answer" }, calls: []string{run}},
 		{name: "no such program", err: "/bin/bash: line 1: python: command not found\n", status: exited(127),
 			calls: []string{`exec {"command":"python x.py"}`}},
 		{name: "no such program behind walls", err: "/bin/bash: line 1: cargo: command not found\n",
 			status: exited(127), calls: []string{`exec {"command":"cargo build"}`}},
 		{name: "no such program in the image", err: "sh: 1: foo: not found\n", status: exited(127),
-			site: func(s *Site) { s.Tier = "docker" }, calls: []string{run}},
+			site: func(s *sandbox.Site) { s.Tier = "docker" }, calls: []string{run}},
 		{name: "sudo", err: "bash: line 1: sudo: command not found\n", status: exited(127), calls: []string{run}},
 		{name: "behind walls", err: "touch: cannot touch '/etc/x': Read-only file system\n", status: exited(1),
 			calls: []string{run}},
 		{name: "no network", err: "curl: (6) Could not resolve host: example.com\n", status: exited(6),
 			calls: []string{run}},
-		{name: "it asks", out: "Proceed? [Y/n] ", status: Status{State: TimedOut, Took: 300 * time.Second},
+		{name: "it asks", out: "Proceed? [Y/n] ", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second},
 			calls: []string{run}},
-		{name: "an editor", out: "~\n~\n", status: Status{State: TimedOut, Took: 300 * time.Second},
+		{name: "an editor", out: "~\n~\n", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second},
 			calls: []string{`exec {"command":"vim x"}`}},
-		{name: "it never ends", out: "x\n", status: Status{State: TimedOut, Took: 300 * time.Second},
+		{name: "it never ends", out: "x\n", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second},
 			calls: []string{`exec {"command":"tail -f x | grep y"}`}},
-		{name: "packages, without a word", status: Status{State: TimedOut, Took: 60 * time.Second},
+		{name: "packages, without a word", status: sandbox.Status{State: sandbox.TimedOut, Took: 60 * time.Second},
 			calls: []string{`exec {"command":"cd js && npm install x"}`, `exec {"command":"npm test"}`}},
 		{name: "modules",
 			err: "go: x: Get \"https://proxy.golang.org/x\": dial tcp: lookup proxy.golang.org on [::1]:53: connection refused\n", status: exited(1), calls: []string{`exec {"command":"go build"}`}},
@@ -101,22 +104,22 @@ func scenes() []scene {
 			status: exited(1), calls: []string{`exec {"command":"docker ps"}`}},
 		{name: "it wants a terminal", err: "the input device is not a TTY\n", status: exited(1), calls: []string{run}},
 		{name: "at a terminal, waiting", out: "Password: ",
-			status: Status{ID: "p_1", State: Running, Waiting: true, Took: 2 * time.Second}, act: forever,
+			status: sandbox.Status{ID: "p_1", State: sandbox.Running, Waiting: true, Took: 2 * time.Second}, act: forever,
 			calls: []string{`exec {"command":"login","tty":true}`,
 				`process {"action":"write","id":"p_1","data":"x\n"}`}},
 		{name: "colours and progress", out: " 10%\r 50%\r100%\n\x1b[32mok\x1b[0m\n", status: exited(0),
 			calls: []string{run}},
 		{name: "no text", out: "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 40), status: exited(0),
 			calls: []string{run}},
-		{name: "very long", out: long, status: exited(1), calls: []string{run}},
-		{name: "very long on both, and nothing keeps it", out: long, err: long, lost: true, status: exited(1),
+		{name: "very long", out: long.String(), status: exited(1), calls: []string{run}},
+		{name: "very long on both, and nothing keeps it", out: long.String(), err: long.String(), lost: true, status: exited(1),
 			calls: []string{run}},
 	}
 	return append(all, behindScenes()...)
 }
 
 func behindScenes() []scene {
-	server := func(ctx context.Context, a *actor, u Until) bool {
+	server := func(ctx context.Context, a *actor, u sandbox.Until) bool {
 		if a.typed == "" && a.out.Size() == 0 {
 			a.out.write("listening on :3000\n")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -25,13 +26,13 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	patience, until := firstLook, Until{Idle: settled}
+	patience, until := firstLook, sandbox.Until{Idle: settled}
 	if k.args.Yield > 0 {
-		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), Until{}
+		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), sandbox.Until{}
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	if until.Idle > 0 { // quiet counts after the first output
-		p.Wait(within, Until{Pattern: "."})
+		p.Wait(within, sandbox.Until{Pattern: "."})
 	}
 	st := p.Wait(within, until)
 	cancel()
@@ -39,14 +40,14 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	size := p.Log(Stdout).Size()
+	size := p.Log(sandbox.Stdout).Size()
 	text, err := t.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, k: &k}
-	if st.State != Running && st.Left == 0 {
+	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil
 	}

@@ -23,40 +23,15 @@ import (
 type Commands interface {
 	// Site returns where a command would run, and starts nothing. dir is what the
 	// model wrote, "" for the workspace.
-	Site(ctx context.Context, dir string) (Site, error)
+	Site(ctx context.Context, dir string) (sandbox.Site, error)
 	// Start starts a command, which outlives ctx. The code that starts it waits for
 	// its end, kills it, or leaves it to the caller with Keep.
-	Start(ctx context.Context, c Command) (Process, error)
+	Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error)
 	// Process returns a command that was left to the caller.
-	Process(ctx context.Context, id string) (Process, error)
+	Process(ctx context.Context, id string) (sandbox.Process, error)
 	// Processes returns all of them, the oldest first.
-	Processes(ctx context.Context) ([]Process, error)
+	Processes(ctx context.Context) ([]sandbox.Process, error)
 }
-
-// The types of commands and processes belong to the package sandbox.
-type (
-	Site    = sandbox.Site
-	Command = sandbox.Command
-	Apart   = sandbox.Apart
-	Stream  = sandbox.Stream
-	Process = sandbox.Process
-	Until   = sandbox.Until
-	State   = sandbox.State
-	Status  = sandbox.Status
-	Log     = sandbox.Log
-)
-
-// The streams and the states.
-const (
-	Stdout   = sandbox.Stdout
-	Stderr   = sandbox.Stderr
-	Running  = sandbox.Running
-	Exited   = sandbox.Exited
-	TimedOut = sandbox.TimedOut
-	Killed   = sandbox.Killed
-	Starved  = sandbox.Starved
-	Vanished = sandbox.Vanished
-)
 
 // A Keeper keeps output that is too long for the model.
 type Keeper interface {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
@@ -38,7 +39,7 @@ func (t execTool) order(a execArgs) (cli.Order, bool) {
 	if len(argv) == 0 || argv[0] == "" || !t.holds(argv[0]) || a.check() != nil {
 		return cli.Order{}, false
 	}
-	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(Site{Most: t.Most}), t.Most)}, true
+	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(sandbox.Site{Most: t.Most}), t.Most)}, true
 }
 
 // alone refuses arguments that a program with credentials cannot have.
@@ -72,10 +73,10 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	c := Command{
+	c := sandbox.Command{
 		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,
 		Timeout: min(cmp.Or(l.Timeout, site.Limit), site.Most),
-		Apart: &Apart{
+		Apart: &sandbox.Apart{
 			Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program,
 			Verify: func() error { return cli.Same(l.Program, l.Identity) },
 		},

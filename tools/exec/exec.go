@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -62,9 +63,9 @@ func errNoCommands() error {
 }
 
 // site returns where a command would run, with its times limited to ours.
-func (r *runner) site(ctx context.Context, dir string) (Site, error) {
+func (r *runner) site(ctx context.Context, dir string) (sandbox.Site, error) {
 	if r.Commands == nil {
-		return Site{}, errNoCommands()
+		return sandbox.Site{}, errNoCommands()
 	}
 	s, err := r.Commands.Site(ctx, dir)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -126,7 +127,7 @@ func isVariable(name string) bool {
 
 // timeout returns how long the command may take: at most what the site allows,
 // unless it runs in the background, where 0 means no limit.
-func (a execArgs) timeout(s Site) time.Duration {
+func (a execArgs) timeout(s sandbox.Site) time.Duration {
 	d := cmp.Or(time.Duration(a.Timeout)*time.Second, time.Duration(a.Millis)*time.Millisecond, span(a.Other))
 	if a.inBackground() {
 		return d
@@ -173,7 +174,7 @@ func joined(words []string) string {
 
 // argv returns what is started. A shell is no login shell and reads no start-up
 // file: it does only what is in the command.
-func (a execArgs) argv(s Site) []string {
+func (a execArgs) argv(s sandbox.Site) []string {
 	switch {
 	case len(a.Argv) > 0:
 		return a.Argv
@@ -191,8 +192,8 @@ func (a execArgs) argv(s Site) []string {
 }
 
 // command returns the command to start.
-func (a execArgs) command(s Site) Command {
-	return Command{
+func (a execArgs) command(s sandbox.Site) sandbox.Command {
+	return sandbox.Command{
 		Argv: a.argv(s), Text: a.text(), Dir: a.Cwd, At: s, Env: a.variables(), Stdin: []byte(a.Stdin),
 		// A command in the background can be written to; many commands end when
 		// their input ends.

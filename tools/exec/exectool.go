@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
@@ -40,7 +41,7 @@ For servers and long commands set background. To read or change files use the fi
 // A task is a command that was checked and judged and can be started.
 type task struct {
 	args    execArgs
-	site    Site
+	site    sandbox.Site
 	verdict judge.Verdict
 	note    string // for the model, in any case
 }

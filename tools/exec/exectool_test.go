@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -46,7 +47,7 @@ func TestListedOnly(t *testing.T) {
 // commands they make.
 func TestWhatIsStarted(t *testing.T) {
 	bash := func(text string) []string { return []string{"/bin/bash", "-c", text} }
-	for args, want := range map[string]Command{
+	for args, want := range map[string]sandbox.Command{
 		`{"command":"ls | wc"}`: {Argv: bash("ls | wc"), Text: "ls | wc", Timeout: 300 * time.Second},
 		`{"cmd":"ls","working_dir":"/w/x","timeout":120000,"description":"to see"}`: {Argv: bash("ls"), Text: "ls",
 			Dir: "/w/x", Timeout: 120 * time.Second},
@@ -107,7 +108,7 @@ func TestWhatIsStarted(t *testing.T) {
 		if at := next.asked.At; at.Tier != sealed().Tier || at.Inode != sealed().Inode {
 			t.Errorf("%s is to run at %+v", args, at)
 		}
-		next.asked.Watch, next.asked.At = nil, Site{}
+		next.asked.Watch, next.asked.At = nil, sandbox.Site{}
 		if len(next.asked.Stdin) == 0 {
 			next.asked.Stdin = nil
 		}
@@ -128,11 +129,11 @@ func TestWhichShell(t *testing.T) {
 	}
 	a := execArgs{Command: "x"}
 	for have, want := range map[string]string{"/bin/bash": "/bin/bash -c x", "/bin/sh": "/bin/sh -c x"} {
-		if got := strings.Join(a.argv(Site{Find: only(have)}), " "); got != want {
+		if got := strings.Join(a.argv(sandbox.Site{Find: only(have)}), " "); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := a.argv(Site{Find: only("")}); got[0] != "/bin/sh" || got[len(got)-1] != "x" {
+	if got := a.argv(sandbox.Site{Find: only("")}); got[0] != "/bin/sh" || got[len(got)-1] != "x" {
 		t.Errorf("%q", got)
 	}
 }
@@ -306,7 +307,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			ctx, cancel := context.WithTimeout(within(t, &reporter{}), 700*time.Millisecond)
 			defer cancel()
 			if name == "background" { // it would answer before
-				next.act = func(ctx context.Context, _ *actor, _ Until) bool { <-ctx.Done(); return true }
+				next.act = func(ctx context.Context, _ *actor, _ sandbox.Until) bool { <-ctx.Done(); return true }
 			}
 			if _, err := call.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || !next.removed {
 				t.Errorf("%s: %v, removed %v", name, err, next.removed)
@@ -399,10 +400,10 @@ func TestLaunch(t *testing.T) {
 		t.Fatal("the program's file is not verified at its start")
 	}
 	next.asked.Apart.Verify = nil
-	want := Command{
+	want := sandbox.Command{
 		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"},
 		Timeout: 300 * time.Second,
-		Apart:   &Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
+		Apart:   &sandbox.Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
 	}
 	if diff := cmp.Diff(want, next.asked); diff != "" {
 		t.Error(diff)

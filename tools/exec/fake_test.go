@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -58,9 +59,9 @@ func (l *paper) ReadAt(p []byte, at int64) (int, error) {
 // actor is a Process that does what its script says.
 type actor struct {
 	mu       sync.Mutex
-	status   Status
+	status   sandbox.Status
 	out, err paper
-	asked    Command
+	asked    sandbox.Command
 	typed    string
 	closed   bool
 	kept     string // how
@@ -69,23 +70,23 @@ type actor struct {
 	keepErr  error
 	// act is called by each Wait, which returns when it says so. nil ends at
 	// once.
-	act func(ctx context.Context, a *actor, u Until) (done bool)
+	act func(ctx context.Context, a *actor, u sandbox.Until) (done bool)
 }
 
-func (a *actor) Status() Status {
+func (a *actor) Status() sandbox.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.status
 }
 
-func (a *actor) set(change func(*Status)) {
+func (a *actor) set(change func(*sandbox.Status)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(&a.status)
 }
 
-func (a *actor) Wait(ctx context.Context, u Until) Status {
-	for a.act != nil && ctx.Err() == nil && a.Status().State == Running {
+func (a *actor) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
+	for a.act != nil && ctx.Err() == nil && a.Status().State == sandbox.Running {
 		if a.act(ctx, a, u) {
 			break
 		}
@@ -103,8 +104,8 @@ func (a *actor) Wait(ctx context.Context, u Until) Status {
 	return st
 }
 
-func (a *actor) Log(s Stream) Log {
-	if s == Stdout {
+func (a *actor) Log(s sandbox.Stream) sandbox.Log {
+	if s == sandbox.Stdout {
 		return &a.out
 	}
 	return &a.err
@@ -118,7 +119,7 @@ func (a *actor) Write(_ context.Context, data []byte, end bool) error {
 }
 
 func (a *actor) Kill(context.Context) error {
-	a.set(func(s *Status) { s.State, s.Signal, s.Left = Killed, "SIGKILL", 0 })
+	a.set(func(s *sandbox.Status) { s.State, s.Signal, s.Left = sandbox.Killed, "SIGKILL", 0 })
 	a.killed = true
 	return nil
 }
@@ -137,16 +138,16 @@ func (a *actor) Remove(ctx context.Context) error {
 
 // stage is Commands with the actors that are on it.
 type stage struct {
-	site    Site
+	site    sandbox.Site
 	siteErr error
 	err     error
 	next    *actor
 	all     []*actor
 }
 
-func (s *stage) Site(context.Context, string) (Site, error) { return s.site, s.siteErr }
+func (s *stage) Site(context.Context, string) (sandbox.Site, error) { return s.site, s.siteErr }
 
-func (s *stage) Start(_ context.Context, c Command) (Process, error) {
+func (s *stage) Start(_ context.Context, c sandbox.Command) (sandbox.Process, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -154,13 +155,13 @@ func (s *stage) Start(_ context.Context, c Command) (Process, error) {
 	a.asked = c
 	a.status.Text, a.status.TTY, a.status.Dir, a.status.Tier = c.Text, c.TTY, s.site.Dir, s.site.Tier
 	if c.Watch != nil && a.out.Size() > 0 {
-		c.Watch(Stdout, a.out.text)
+		c.Watch(sandbox.Stdout, a.out.text)
 	}
 	s.all = append(s.all, a)
 	return a, nil
 }
 
-func (s *stage) Process(_ context.Context, id string) (Process, error) {
+func (s *stage) Process(_ context.Context, id string) (sandbox.Process, error) {
 	i := slices.IndexFunc(s.all, func(a *actor) bool { return a.status.ID == id && !a.removed })
 	if i < 0 {
 		return nil, tool.Errorf(tool.NotFound, "there is no command %q of yours",
@@ -169,8 +170,8 @@ func (s *stage) Process(_ context.Context, id string) (Process, error) {
 	return s.all[i], nil
 }
 
-func (s *stage) Processes(context.Context) ([]Process, error) {
-	var all []Process
+func (s *stage) Processes(context.Context) ([]sandbox.Process, error) {
+	var all []sandbox.Process
 	for _, a := range s.all {
 		if !a.removed {
 			all = append(all, a)
@@ -180,12 +181,12 @@ func (s *stage) Processes(context.Context) ([]Process, error) {
 }
 
 // sealed returns a site as the kernel's walls make it.
-func sealed() Site {
+func sealed() sandbox.Site {
 	have := map[string]string{
 		"/bin/bash": "/bin/bash", "ls": "/usr/bin/ls", "git": "/usr/bin/git", "python3": "/usr/bin/python3",
 		"/w/build.sh": "/w/build.sh",
 	}
-	return Site{
+	return sandbox.Site{
 		Tier: "kernel", Sealed: true, Dir: "/w", Inode: "8:1234", Roots: []string{"/w"}, Home: "/home/agent",
 		Limit: 300 * time.Second, Most: 600 * time.Second,
 		Find: func(name string) (string, string) {

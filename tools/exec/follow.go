@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
@@ -30,7 +31,7 @@ type follower struct {
 	limit  time.Duration
 
 	mu      sync.Mutex
-	parts   [Stderr + 1][]byte // the last line of each stream, not ended
+	parts   [sandbox.Stderr + 1][]byte // the last line of each stream, not ended
 	waiting []byte
 
 	scrubbed io.Writer // into out, but for what may yet be a secret
@@ -64,8 +65,8 @@ func (f *follower) stop() {
 }
 
 // watch takes output as it comes, without waiting.
-func (f *follower) watch(s Stream, data []byte) {
-	if s > Stderr {
+func (f *follower) watch(s sandbox.Stream, data []byte) {
+	if s > sandbox.Stderr {
 		return
 	}
 	f.mu.Lock()

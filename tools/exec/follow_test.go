@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
@@ -52,7 +53,7 @@ func news(t *testing.T, r *runner, pieces ...string) []string {
 		defer cancel()
 		f := r.follow(ctx, time.Minute)
 		for _, piece := range pieces {
-			f.watch(Stdout, []byte(piece))
+			f.watch(sandbox.Stdout, []byte(piece))
 			time.Sleep(time.Second) // of a clock that is not the machine's
 		}
 		f.stop()
@@ -106,11 +107,11 @@ func TestProgressIsThrottled(t *testing.T) {
 		rep = reporter{}
 		f := (&runner{}).follow(within(t, &rep), time.Minute)
 		for range 1000 {
-			f.watch(Stderr, []byte("x\n"))
+			f.watch(sandbox.Stderr, []byte("x\n"))
 			time.Sleep(time.Millisecond)
 		}
 		f.stop()
-		f.watch(Stdout, []byte("too late\n"))
+		f.watch(sandbox.Stdout, []byte("too late\n"))
 	})
 	if n := len(rep.messages); n < 3 || n > 5 || rep.total != 60 {
 		t.Errorf("%d messages in a second, of %v", n, rep.total)
@@ -125,9 +126,9 @@ func TestProgressIsThrottled(t *testing.T) {
 func TestProgressOfACommand(t *testing.T) {
 	rep := &reporter{}
 	synctest.Test(t, func(t *testing.T) {
-		next := &actor{status: running(), act: func(_ context.Context, a *actor, _ Until) bool {
+		next := &actor{status: running(), act: func(_ context.Context, a *actor, _ sandbox.Until) bool {
 			time.Sleep(time.Second)
-			a.set(func(s *Status) { s.State = Exited })
+			a.set(func(s *sandbox.Status) { s.State = sandbox.Exited })
 			return true
 		}}
 		next.out.write("compiling\n")

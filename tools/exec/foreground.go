@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -21,7 +22,7 @@ func (t execTool) foreground(ctx context.Context, k task) (tool.Result, error) {
 	return t.run(ctx, k.args.command(k.site), k)
 }
 
-func (r *runner) run(ctx context.Context, c Command, k task) (tool.Result, error) {
+func (r *runner) run(ctx context.Context, c sandbox.Command, k task) (tool.Result, error) {
 	news := r.follow(ctx, c.Timeout)
 	if news.report != nil {
 		c.Watch = news.watch
@@ -42,13 +43,13 @@ func (r *runner) run(ctx context.Context, c Command, k task) (tool.Result, error
 
 // await waits for the end of a command, or until a command with a terminal waits
 // for input.
-func await(ctx context.Context, p Process, tty bool) Status {
+func await(ctx context.Context, p sandbox.Process, tty bool) sandbox.Status {
 	if !tty {
-		return p.Wait(ctx, Until{})
+		return p.Wait(ctx, sandbox.Until{})
 	}
 	for idle := quiet; ; idle *= 2 {
-		st := p.Wait(ctx, Until{Idle: idle})
-		if st.State != Running || st.Waiting || ctx.Err() != nil {
+		st := p.Wait(ctx, sandbox.Until{Idle: idle})
+		if st.State != sandbox.Running || st.Waiting || ctx.Err() != nil {
 			return st
 		}
 	}
@@ -56,14 +57,14 @@ func await(ctx context.Context, p Process, tty bool) Status {
 
 // settle returns the result of a command, and leaves its remaining processes to the
 // caller.
-func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool.Result, error) {
+func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Status, k task) (tool.Result, error) {
 	text, err := r.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, k: &k}
-	if st.State != Running && st.Left == 0 {
+	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil
 	}
@@ -72,12 +73,12 @@ func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool
 		a.lost = err
 		return a.result(), nil
 	}
-	r.places.shown(tool.CallerFrom(ctx), st.ID, p.Log(Stdout).Size(), p.Log(Stderr).Size())
+	r.places.shown(tool.CallerFrom(ctx), st.ID, p.Log(sandbox.Stdout).Size(), p.Log(sandbox.Stderr).Size())
 	return a.result(), nil
 }
 
 // remove ends a command, also after the end of the call.
-func remove(ctx context.Context, p Process) {
+func remove(ctx context.Context, p sandbox.Process) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	_ = p.Remove(ctx) // what cannot be ended now ends with its session

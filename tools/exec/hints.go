@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
@@ -17,8 +18,8 @@ const hinted = 4 << 10
 // hint returns one line of advice about a command that failed, or "".
 func (a answer) hint() string {
 	st := a.status
-	if a.k == nil || st.State == Exited && st.Code == 0 && st.Signal == "" || st.State == Killed ||
-		st.State == Vanished {
+	if a.k == nil || st.State == sandbox.Exited && st.Code == 0 && st.Signal == "" || st.State == sandbox.Killed ||
+		st.State == sandbox.Vanished {
 		return ""
 	}
 	end := a.text[max(0, len(a.text)-hinted):]
@@ -85,7 +86,7 @@ var known = sync.OnceValue(func() traces {
 
 func (a answer) missing(end string) string {
 	found := known().missing.FindStringSubmatch(end)
-	if found == nil || a.status.State != Exited {
+	if found == nil || a.status.State != sandbox.Exited {
 		return ""
 	}
 	name := found[1] + found[2]
@@ -108,7 +109,7 @@ func (a answer) missing(end string) string {
 
 func (a answer) input(end string) string {
 	switch {
-	case a.status.State == Running:
+	case a.status.State == sandbox.Running:
 		return ""
 	case a.status.Waiting || known().asks.MatchString(end):
 		return "it seems to wait for an answer: use its option that answers yes, or send stdin or tty: true"
@@ -122,7 +123,7 @@ func (a answer) network(end string) string {
 	if a.site.Network {
 		return ""
 	}
-	switch late := a.status.State == TimedOut; {
+	switch late := a.status.State == sandbox.TimedOut; {
 	case !late && known().engine.MatchString(end):
 		return "commands cannot reach the container engine here"
 	case late && a.fetches(), known().unreachable.MatchString(end):
@@ -151,7 +152,7 @@ func (a answer) fetches() bool {
 
 // screen advises about programs that fill a terminal.
 func (a answer) screen(string) string {
-	if a.k.args.TTY || a.status.State != TimedOut {
+	if a.k.args.TTY || a.status.State != sandbox.TimedOut {
 		return ""
 	}
 	for _, c := range a.k.verdict.Simple {

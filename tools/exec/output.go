@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
 
@@ -23,12 +24,12 @@ const (
 
 // A section is a part of a log.
 type section struct {
-	log      Log
+	log      sandbox.Log
 	from, to int64
 }
 
 // whole returns the whole stream so far.
-func whole(p Process, s Stream) section {
+func whole(p sandbox.Process, s sandbox.Stream) section {
 	log := p.Log(s)
 	return section{log, 0, log.Size()}
 }
@@ -155,8 +156,8 @@ func trimRune(s string) string {
 
 // output returns what a command wrote, as the model reads it: stdout, then stderr.
 // Output that is too long is kept, and the text has its handle.
-func (r *runner) output(ctx context.Context, p Process) (string, error) {
-	sections := []section{whole(p, Stdout), whole(p, Stderr)}
+func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) {
+	sections := []section{whole(p, sandbox.Stdout), whole(p, sandbox.Stderr)}
 	captures := []*capture{{}, {}}
 	for i, s := range sections {
 		if s.to == 0 {

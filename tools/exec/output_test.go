@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"io"
 	"os"
 	"runtime"
@@ -32,8 +33,8 @@ type pair struct {
 	out, errs *paper
 }
 
-func (p pair) Log(s Stream) Log {
-	if s == Stdout {
+func (p pair) Log(s sandbox.Stream) sandbox.Log {
+	if s == sandbox.Stdout {
 		return p.out
 	}
 	return p.errs
@@ -182,10 +183,10 @@ func BenchmarkOutput(b *testing.B) {
 }
 
 // endless is a Process and a Log of 64 MB that is nowhere.
-type endless struct{ Process }
+type endless struct{ sandbox.Process }
 
-func (e endless) Log(s Stream) Log {
-	if s == Stdout {
+func (e endless) Log(s sandbox.Stream) sandbox.Log {
+	if s == sandbox.Stdout {
 		return e
 	}
 	return &paper{}

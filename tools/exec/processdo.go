@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -74,15 +75,15 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 }
 
 // state returns how a process is, in a few words.
-func state(st Status) string {
+func state(st sandbox.Status) string {
 	switch {
-	case st.State == Running && st.Waiting:
+	case st.State == sandbox.Running && st.Waiting:
 		return "waits for input, " + brief(st.Took)
-	case st.State == Running:
+	case st.State == sandbox.Running:
 		return "running, " + brief(st.Took)
 	case st.Left > 0:
 		return fmt.Sprintf("ended, %s of it left", count(st.Left, "process", "processes"))
-	case st.State == Exited && st.Signal == "":
+	case st.State == sandbox.Exited && st.Signal == "":
 		return fmt.Sprintf("exit code %d", st.Code)
 	case st.Signal != "":
 		return string(st.State) + " by " + st.Signal
@@ -104,7 +105,7 @@ func firstLine(text string) string {
 }
 
 // wait waits on the server, so that the model need not poll.
-func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
+func (t processTool) wait(ctx context.Context, p sandbox.Process, a processArgs) (tool.Result, error) {
 	out, _ := t.places.of(tool.CallerFrom(ctx), p.Status().ID)
 	if a.Offset != nil {
 		out = *a.Offset
@@ -131,42 +132,42 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.R
 	switch {
 	case st.Matched != "":
 		also = append(also, "matched: "+firstLine(st.Matched))
-	case st.State == Running && over && before:
+	case st.State == sandbox.Running && over && before:
 		also = append(also, fmt.Sprintf("nothing new matched in %s; a line that was shown before does", brief(limit)))
-	case st.State == Running && over:
+	case st.State == sandbox.Running && over:
 		also = append(also, "waited "+brief(limit))
-	case st.State == Running && st.WasIdle:
+	case st.State == sandbox.Running && st.WasIdle:
 		also = append(also, "it is quiet")
 	}
 	return t.news(ctx, p, st, a, also...)
 }
 
 // until returns what is waited for.
-func (a processArgs) until(from int64) (Until, *regexp.Regexp, error) {
+func (a processArgs) until(from int64) (sandbox.Until, *regexp.Regexp, error) {
 	switch what := strings.ToLower(a.Until); {
 	case what == "idle":
-		return Until{Idle: waitQuiet}, nil, nil
+		return sandbox.Until{Idle: waitQuiet}, nil, nil
 	case a.Pattern != "" && (what == "" || what == "pattern"):
 		re, err := a.expression()
-		return Until{Pattern: a.Pattern, From: from}, re, err
+		return sandbox.Until{Pattern: a.Pattern, From: from}, re, err
 	case what == "" || what == "exit":
-		return Until{}, nil, nil
+		return sandbox.Until{}, nil, nil
 	case what == "pattern":
-		return Until{}, nil, tool.Errorf(tool.Invalid,
+		return sandbox.Until{}, nil, tool.Errorf(tool.Invalid,
 			"pattern is missing").Try("send the expression that a line has to match")
 	}
-	return Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
+	return sandbox.Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
 }
 
 // matched reports whether a line near the end of what was shown matches.
-func (t processTool) matched(ctx context.Context, p Process, re *regexp.Regexp, to int64) bool {
+func (t processTool) matched(ctx context.Context, p sandbox.Process, re *regexp.Regexp, to int64) bool {
 	var b bytes.Buffer
-	s := section{p.Log(Stdout), max(0, to-lookBack), to}
+	s := section{p.Log(sandbox.Stdout), max(0, to-lookBack), to}
 	return s.clean(ctx, &b) == nil && re.Match(b.Bytes())
 }
 
 // news returns what a process wrote since it was last asked, and how it is.
-func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tool.Result,
+func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Status, a processArgs, also ...string) (tool.Result,
 	error) {
 	caller := tool.CallerFrom(ctx)
 	out, errs := t.places.of(caller, st.ID)
@@ -175,7 +176,7 @@ func (t processTool) news(ctx context.Context, p Process, st Status, a processAr
 	}
 	var b strings.Builder
 	shown := [2]int64{}
-	for i, s := range []section{{log: p.Log(Stdout), from: out}, {log: p.Log(Stderr), from: errs}} {
+	for i, s := range []section{{log: p.Log(sandbox.Stdout), from: out}, {log: p.Log(sandbox.Stderr), from: errs}} {
 		s.to = s.log.Size()
 		shown[i] = s.to
 		text, err := t.latest(ctx, s)
@@ -215,8 +216,8 @@ func (t processTool) latest(ctx context.Context, s section) (string, error) {
 	return note + text, err
 }
 
-func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
-	if st := p.Status(); st.State != Running && st.Left == 0 {
+func (t processTool) kill(ctx context.Context, p sandbox.Process, a processArgs) (tool.Result, error) {
+	if st := p.Status(); st.State != sandbox.Running && st.Left == 0 {
 		return t.news(ctx, p, st, a, "it had ended before")
 	}
 	if err := p.Kill(ctx); err != nil {
@@ -224,12 +225,12 @@ func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tool.R
 	}
 	within, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	return t.news(ctx, p, p.Wait(within, Until{}), a)
+	return t.news(ctx, p, p.Wait(within, sandbox.Until{}), a)
 }
 
-func (t processTool) remove(ctx context.Context, p Process, action string) (tool.Result, error) {
+func (t processTool) remove(ctx context.Context, p sandbox.Process, action string) (tool.Result, error) {
 	st := p.Status()
-	if action == "clear" && (st.State == Running || st.Left > 0) {
+	if action == "clear" && (st.State == sandbox.Running || st.Left > 0) {
 		return tool.Result{}, tool.Errorf(tool.Conflict, "%s still runs",
 			st.ID).Try("use remove to end it and to forget it")
 	}
@@ -240,9 +241,9 @@ func (t processTool) remove(ctx context.Context, p Process, action string) (tool
 }
 
 // write types data, and waits a moment for what comes back.
-func (t processTool) write(ctx context.Context, p Process, a processArgs, data []byte) (tool.Result, error) {
+func (t processTool) write(ctx context.Context, p sandbox.Process, a processArgs, data []byte) (tool.Result, error) {
 	st := p.Status()
-	if st.State != Running {
+	if st.State != sandbox.Running {
 		return tool.Result{}, tool.Errorf(tool.Conflict, "%s has ended", st.ID).Try("start it again with exec")
 	}
 	if !st.TTY {
@@ -261,5 +262,5 @@ func (t processTool) write(ctx context.Context, p Process, a processArgs, data [
 	}
 	within, cancel := context.WithTimeout(ctx, a.patience(echo))
 	defer cancel()
-	return t.news(ctx, p, p.Wait(within, Until{Idle: echoQuiet}), a)
+	return t.news(ctx, p, p.Wait(within, sandbox.Until{Idle: echoQuiet}), a)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -60,11 +61,11 @@ func common(a, b []byte) int {
 
 // log shows a part of a log: from an offset, the last lines, or the lines that
 // match.
-func (t processTool) log(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
+func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) (tool.Result, error) {
 	if a.Pattern != "" {
 		return t.matching(ctx, p, a)
 	}
-	s, errs := whole(p, Stdout), whole(p, Stderr)
+	s, errs := whole(p, sandbox.Stdout), whole(p, sandbox.Stderr)
 	if s.to == 0 {
 		s, errs = errs, section{}
 	}
@@ -139,14 +140,14 @@ func lineStart(s section, lines int) int64 {
 }
 
 // matching shows the last lines that match, as grep -n does.
-func (t processTool) matching(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
+func (t processTool) matching(ctx context.Context, p sandbox.Process, a processArgs) (tool.Result, error) {
 	re, err := a.expression()
 	if err != nil {
 		return tool.Result{}, err
 	}
 	var b strings.Builder
 	total := 0
-	for i, s := range []section{whole(p, Stdout), whole(p, Stderr)} {
+	for i, s := range []section{whole(p, sandbox.Stdout), whole(p, sandbox.Stderr)} {
 		f := &finder{re: re}
 		if err := t.scrubbed(ctx, s, f); err != nil {
 			return tool.Result{}, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
@@ -190,7 +191,7 @@ func (t processTool) prepareTyping(ctx context.Context, a processArgs, action st
 }
 
 // typing judges what is typed into a process.
-func (t processTool) typing(ctx context.Context, st Status, a processArgs, data []byte) (judge.Verdict, error) {
+func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArgs, data []byte) (judge.Verdict, error) {
 	site, err := t.site(ctx, "")
 	if err != nil {
 		return judge.Verdict{}, err
@@ -234,7 +235,7 @@ func harmless(data string) bool { return strings.Trim(data, "\x03\x04\x1a\x1b\x1
 
 // find returns the process of the call. Without an id that is the only process
 // there is, for actions that only read.
-func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
+func (t processTool) find(ctx context.Context, a processArgs) (sandbox.Process, error) {
 	if t.Commands == nil {
 		return nil, errNoCommands()
 	}

@@ -135,11 +135,11 @@ func TestPollsShowEachByteOnce(t *testing.T) {
 // TestLogInPages reads a log from end to end by the offsets in its answers.
 func TestLogInPages(t *testing.T) {
 	all, a := started(t, "x", Options{Scrub: scrubber(t)})
-	whole := ""
+	var whole strings.Builder
 	for i := range 3000 {
-		whole += fmt.Sprintf("line %d\n", i)
+		whole.WriteString(fmt.Sprintf("line %d\n", i))
 	}
-	a.out.write(whole)
+	a.out.write(whole.String())
 	got, offset := "", 0
 	for range 20 {
 		res, err := bind(t, all, "process", fmt.Sprintf(`{"action":"log","id":"p_1","offset":%d}`,
@@ -157,8 +157,8 @@ func TestLogInPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got != whole {
-		t.Errorf("%d bytes of %d came", len(got), len(whole))
+	if got != whole.String() {
+		t.Errorf("%d bytes of %d came", len(got), len(whole.String()))
 	}
 	for args, want := range map[string]string{
 		`{"action":"log","id":"p_1","tail":2}`:                "line 2998\nline 2999",

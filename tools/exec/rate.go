@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
 // judge judges a command and its input. What is typed into it later is judged
 // then.
-func (r *runner) judge(s Site, a execArgs) judge.Verdict {
+func (r *runner) judge(s sandbox.Site, a execArgs) judge.Verdict {
 	return judge.Judge(judge.Request{
 		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
 		Env: slices.Sorted(maps.Keys(a.Env)), Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.inBackground()),

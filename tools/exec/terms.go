@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
@@ -54,7 +55,7 @@ func listed(names []string) string {
 // A witness has seen files, as far as they can be seen from here. What is in a
 // container's own image stays the same with it.
 type witness struct {
-	site  Site
+	site  sandbox.Site
 	names []string // of programs
 	read  []string // of other files
 	seen  []string // each with its identity

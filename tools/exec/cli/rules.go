@@ -23,7 +23,7 @@ type flagRule struct {
 // parseRule reads one pattern.
 func parseRule(text, why string) (rule, error) {
 	r := rule{why: why}
-	for _, part := range strings.Fields(text) {
+	for part := range strings.FieldsSeq(text) {
 		if !strings.HasPrefix(part, "-") {
 			if len(r.flags) > 0 {
 				return r, fmt.Errorf("%q: write the words of a command before its flags", text)

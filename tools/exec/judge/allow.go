@@ -77,8 +77,8 @@ func (p Pattern) Matches(argv []string, roots []string) bool {
 // fits reports whether a word may stand for a star: no path that leads out of
 // the roots, not even in the value of an option.
 func fits(word string, roots []string) bool {
-	if at := strings.IndexByte(word, '='); at >= 0 {
-		if !fits(word[at+1:], roots) {
+	if _, after, ok := strings.Cut(word, "="); ok {
+		if !fits(after, roots) {
 			return false
 		}
 	}

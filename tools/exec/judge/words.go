@@ -3,6 +3,7 @@ package judge
 import (
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,12 +29,7 @@ func (a arg) is(text string) bool { return a.text == text }
 
 // any reports whether a is exactly one of these texts.
 func (a arg) any(texts ...string) bool {
-	for _, t := range texts {
-		if a.text == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(texts, a.text)
 }
 
 func (a arg) starts(with string) bool { return strings.HasPrefix(a.text, with) }
