@@ -18,14 +18,10 @@ var builtinGroups = []string{
 	"results", "runtime", "script", "sessions", "skills", "teams", "web",
 }
 
-// optionalTools are registered only if the configuration enables them. Rules may
-// name them in any case.
-var optionalTools = []string{"browser"}
-
 // A builtinProfile is a profile that operators cannot redefine.
 type builtinProfile struct {
-	name  string
-	rules ProfileRules
+	name, doc string
+	rules     ProfileRules
 }
 
 // builtinProfiles are the built-in profiles, in the order in which they are
@@ -33,33 +29,27 @@ type builtinProfile struct {
 // tools are named only in short profiles, and if the profile has one tool of a
 // group but not the group.
 var builtinProfiles = []builtinProfile{
-	{"full", ProfileRules{
-		Doc:   "every tool",
+	{"full", "every tool", ProfileRules{
 		Allow: List{"*"},
 	}},
-	{"coding", ProfileRules{
-		Doc: "work on code: files, commands, web, memory, skills, media",
+	{"coding", "work on code: files, commands, web, memory, skills, media", ProfileRules{
 		Allow: List{"group:fs", "group:runtime", "group:sessions", "group:agents", "group:memory", "group:web",
 			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
 			"group:results"},
 	}},
-	{"messaging", ProfileRules{
-		Doc: "talk to people: messages, web, sessions, reading media",
+	{"messaging", "talk to people: messages, web, sessions, reading media", ProfileRules{
 		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",
 			"group:results",
 			"skill_search"},
 	}},
-	{"minimal", ProfileRules{
-		Doc:   "session_status and nothing else",
+	{"minimal", "session_status and nothing else", ProfileRules{
 		Allow: List{"session_status"},
 	}},
-	{"readonly", ProfileRules{
-		Doc:      "every tool that changes nothing",
+	{"readonly", "every tool that changes nothing", ProfileRules{
 		Allow:    List{"risk:reads"},
 		Autonomy: ReadOnly,
 	}},
-	{"lean", ProfileRules{
-		Doc:   "a short list for small contexts: files, commands, and a search for the rest",
+	{"lean", "a short list for small contexts: files, commands, and a search for the rest", ProfileRules{
 		Allow: List{"group:discovery", "group:results", "read_file", "edit", "exec"},
 	}},
 }

@@ -166,7 +166,7 @@ func (c *Catalogue) unknown(entry string) (text, nearest string) {
 func (c *Catalogue) unknownTool(name string) (text, nearest string) {
 	_, registered := c.lookup(name)
 	_, ofServer := serverOf(name)
-	if registered || ofServer || isPattern(name) || slices.Contains(optionalTools, name) {
+	if registered || ofServer || isPattern(name) {
 		return "", ""
 	}
 	if slices.Contains(c.groupNames(), name) {

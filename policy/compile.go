@@ -15,8 +15,8 @@ type (
 		allow   *clause
 	}
 	agent struct {
-		allow, deny, hard, also *clause
-		byProvider              map[*provider]*clause
+		allow, deny, also *clause
+		byProvider        map[*provider]*clause
 	}
 	chat struct{ allow *clause }
 )
@@ -65,12 +65,8 @@ func (k *compiler) compileGlobal() {
 	p.deny = k.clause("deny", r.Deny)
 	p.hard = k.clause("deny_hard", r.DenyHard)
 	p.also = k.clause("also_allow", r.AlsoAllow)
-	if p.subagents = k.clause("subagents.deny", r.Subagents.Deny); p.subagents == nil {
-		p.subagents = k.read("built-in subagents.deny", subagentDeny)
-	}
-	if p.leaves = k.clause("subagents.leaf_deny", r.Subagents.LeafDeny); p.leaves == nil {
-		p.leaves = k.read("built-in subagents.leaf_deny", leafDeny)
-	}
+	p.subagents = k.read("the list for subagents", subagentDeny)
+	p.leaves = k.read("the list for subagents that cannot start others", leafDeny)
 }
 
 func (k *compiler) compileProviders() {
@@ -102,13 +98,11 @@ func (k *compiler) compileAgents() {
 		made := &agent{
 			allow:      k.clause(path+".allow", rules.Allow),
 			deny:       k.clause(path+".deny", rules.Deny),
-			hard:       k.clause(path+".deny_hard", rules.DenyHard),
 			also:       k.clause(path+".also_allow", rules.AlsoAllow),
 			byProvider: make(map[*provider]*clause),
 		}
 		for _, provider := range sortedKeys(rules.ByProvider) {
-			list := under(path+".by_provider", provider) + ".allow"
-			made.byProvider[k.provider(provider)] = k.clause(list, rules.ByProvider[provider].Allow)
+			made.byProvider[k.provider(provider)] = k.clause(under(path+".by_provider", provider), rules.ByProvider[provider])
 		}
 		k.policy.agents[name] = made
 	}
@@ -116,7 +110,7 @@ func (k *compiler) compileAgents() {
 
 func (k *compiler) compileChats() {
 	for _, name := range sortedKeys(k.rules.Groups) {
-		k.policy.chats[name] = &chat{k.clause(under("groups", name)+".allow", k.rules.Groups[name].Allow)}
+		k.policy.chats[name] = &chat{k.clause(under("groups", name), k.rules.Groups[name])}
 	}
 }
 

@@ -48,13 +48,11 @@ func TestErrorsStopTheStart(t *testing.T) {
 			`agents.ada.deny[1]: there is no tool "editt"; did you mean "edit"?`},
 		{"agent's list for a provider",
 			Rules{Agents: map[string]AgentRules{"a b": {
-				ByProvider: map[string]AgentProviderRules{"x.ai": {Allow: List{"editt"}}},
+				ByProvider: map[string]List{"x.ai": List{"editt"}},
 			}}},
-			`agents."a b".by_provider."x.ai".allow[0]: there is no tool "editt"; did you mean "edit"?`},
-		{"chat's list", Rules{Groups: map[string]ChatRules{"-100:7": {Allow: List{"editt"}}}},
-			`groups.-100:7.allow[0]: there is no tool "editt"; did you mean "edit"?`},
-		{"subagents' list", Rules{Subagents: SubagentRules{Deny: List{"editt"}, LeafDeny: List{"edit"}}},
-			`subagents.deny[0]: there is no tool "editt"; did you mean "edit"?`},
+			`agents."a b".by_provider."x.ai"[0]: there is no tool "editt"; did you mean "edit"?`},
+		{"chat's list", Rules{Groups: map[string]List{"-100:7": List{"editt"}}},
+			`groups.-100:7[0]: there is no tool "editt"; did you mean "edit"?`},
 		{"built-in profile", Rules{Profiles: map[string]ProfileRules{"full": {Allow: List{"*"}}}},
 			`profiles.full: profile "full" is built in; give yours another name and let it extend this one`},
 		{"profile of nothing", own(ProfileRules{Deny: List{"exec"}}),
@@ -63,8 +61,8 @@ func TestErrorsStopTheStart(t *testing.T) {
 			`profiles.a/b: the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32`},
 		{"profile's parent", own(ProfileRules{Extends: "owm"}),
 			`profiles.own.extends: there is no profile "owm"; did you mean "own"?`},
-		{"profile's list", own(ProfileRules{Extends: "full", DenyHard: List{"editt"}}),
-			`profiles.own.deny_hard[0]: there is no tool "editt"; did you mean "edit"?`},
+		{"profile's list", own(ProfileRules{Extends: "full", Deny: List{"editt"}}),
+			`profiles.own.deny[0]: there is no tool "editt"; did you mean "edit"?`},
 		{"profile's autonomy", own(ProfileRules{Extends: "full", Autonomy: "ful"}),
 			`profiles.own.autonomy: there is no autonomy "ful"; it is readonly, supervised or full; did you mean "full"?`},
 		{"a profile that extends itself", own(ProfileRules{Extends: "own"}),
@@ -95,7 +93,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 // TestNamesWithoutToolsAreNotErrors checks groups without tools, and tools of
 // servers that are not connected.
 func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
-	rules := Rules{Deny: List{"browser", "group:agents", "group:goclaw", "group:mcp", "mcp:hub", "mcp_hub__x", "x_*"}}
+	rules := Rules{Deny: List{"group:agents", "group:goclaw", "group:mcp", "mcp:hub", "mcp_hub__x", "x_*"}}
 	p, problems := Compile(rules, NewCatalogue(nil))
 	if p == nil {
 		t.Fatalf("%v", problems)

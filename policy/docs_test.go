@@ -71,12 +71,12 @@ func example() Rules {
 	return Rules{
 		Profile: "coding", Autonomy: Supervised,
 		Deny: List{"group:runtime", "web_search"}, AlsoAllow: List{"exec"}, DenyHard: List{"credentialed_exec"},
-		Profiles: map[string]ProfileRules{"reviewer": {Doc: "reads code and talks about it", Extends: "readonly",
+		Profiles: map[string]ProfileRules{"reviewer": {Extends: "readonly",
 			Deny: List{"group:memory"}}},
 		ByProvider: map[string]ProviderRules{"local-model": {Profile: "lean"}},
 		Agents: map[string]AgentRules{"researcher": {Allow: List{"group:web", "group:fs", "group:results"},
 			AlsoAllow: List{"web_search"}}},
-		Groups: map[string]ChatRules{"telegram:-100123": {Allow: List{"group:web"}}},
+		Groups: map[string]List{"telegram:-100123": List{"group:web"}},
 	}
 }
 

@@ -34,14 +34,14 @@ func explained() (Rules, Subject) {
 			DenyHard:  List{"credentialed_exec"},
 			AlsoAllow: List{"bash", "credentialed_exec"},
 			Profiles: map[string]ProfileRules{
-				"base": {Extends: "coding", Deny: List{"glob"}, DenyHard: List{"undo"}},
+				"base": {Extends: "coding", Deny: List{"glob"}},
 				"own":  {Extends: "base", AlsoAllow: List{"message"}},
 			},
 			ByProvider: map[string]ProviderRules{"acme": {Profile: "coding", Allow: List{"*"}}},
 			Agents: map[string]AgentRules{"ada": {
-				Allow: List{"*"}, Deny: List{"search"}, AlsoAllow: List{"message"}, DenyHard: List{"history"},
-				ByProvider: map[string]AgentProviderRules{"acme": {Allow: List{"group:goclaw"}}}}},
-			Groups: map[string]ChatRules{"chat-1": {Allow: List{"group:goclaw"}}},
+				Allow: List{"*"}, Deny: List{"search"}, AlsoAllow: List{"message"},
+				ByProvider: map[string]List{"acme": List{"group:goclaw"}}}},
+			Groups: map[string]List{"chat-1": List{"group:goclaw"}},
 		}, Subject{
 			Profile: "own", Agent: "ada", Provider: "acme", Group: "chat-1", Depth: 1, Leaf: true,
 			Narrow: Narrow{Exclude: []string{"edit"}},

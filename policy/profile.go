@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// A profile is compiled ProfileRules. Its hard denies are separate, because they
-// also remove tools that rules outside the profile add.
+// A profile is compiled ProfileRules.
 type profile struct {
 	name    string
 	doc     string
 	builtIn bool
-	list    *clause   // its tools
-	hard    []*clause // its own and those of its parents
+	list    *clause // its tools
 	limit   limit
 }
 
@@ -23,7 +21,7 @@ type profile struct {
 func (k *compiler) compileProfiles() {
 	for _, b := range builtinProfiles {
 		k.addProfile(&profile{
-			name: b.name, doc: b.rules.Doc, builtIn: true,
+			name: b.name, doc: b.doc, builtIn: true,
 			limit: limit{}.lower(b.rules.Autonomy, "profile "+quote(b.name)),
 		}, k.read("", b.rules.Allow).holds)
 		k.policy.ordered = append(k.policy.ordered, b.name)
@@ -88,7 +86,7 @@ func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *pr
 			"a profile says what it extends or what it allows; to start from every tool write extends: full", "")
 	}
 	k.checkAutonomy(path+".autonomy", rules.Autonomy)
-	p := &profile{name: name, doc: rules.Doc, limit: limit{}.lower(rules.Autonomy, "profile "+quote(name))}
+	p := &profile{name: name, limit: limit{}.lower(rules.Autonomy, "profile "+quote(name))}
 	holds := k.catalogue.all()
 	if parent != nil {
 		holds, p.limit = parent.list.holds, p.limit.lower(parent.limit.level, parent.limit.by)
@@ -96,12 +94,6 @@ func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *pr
 	holds = k.clause(path+".allow", rules.Allow).keep(holds)
 	holds = k.clause(path+".deny", rules.Deny).drop(holds)
 	holds = holds.or(k.clause(path+".also_allow", rules.AlsoAllow).tools())
-	if hard := k.clause(path+".deny_hard", rules.DenyHard); hard != nil {
-		p.hard = []*clause{hard}
-	}
-	if parent != nil {
-		p.hard = slices.Concat(p.hard, parent.hard)
-	}
 	k.addProfile(p, holds)
 	return p
 }
@@ -182,12 +174,8 @@ func (p *Policy) describe(from *profile) Profile {
 		Autonomy: p.limit.lower(from.limit.level, "").level,
 		Tools:    []string{},
 	}
-	held := from.list.holds
-	for _, hard := range from.hard {
-		held = hard.drop(held)
-	}
 	for i, tool := range p.catalogue.tools {
-		if held.has(i) {
+		if from.list.holds.has(i) {
 			out.Tools = append(out.Tools, tool.Name)
 		}
 	}

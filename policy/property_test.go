@@ -55,20 +55,17 @@ func (d dice) rules() Rules {
 		Profile: d.pick("", "full", "coding", "lean", "own", "child"), Autonomy: d.autonomy(),
 		Allow: d.list(), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(),
 		Profiles: map[string]ProfileRules{
-			"own": {Allow: append(d.list(), d.entry()), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(),
+			"own": {Allow: append(d.list(), d.entry()), Deny: d.list(), AlsoAllow: d.list(),
 				Autonomy: d.autonomy()},
-			"child": {Extends: d.pick("own", "coding", "full"), Allow: d.list(), Deny: d.list(), DenyHard: d.list(),
+			"child": {Extends: d.pick("own", "coding", "full"), Allow: d.list(), Deny: d.list(),
 				AlsoAllow: d.list()},
 		},
 		ByProvider: map[string]ProviderRules{"acme": {Profile: d.pick("", "", "messaging", "own"), Allow: d.list()}},
 		Agents: map[string]AgentRules{"ada": {
-			Allow: d.list(), Deny: d.list(), DenyHard: d.list(), AlsoAllow: d.list(),
-			ByProvider: map[string]AgentProviderRules{"acme": {Allow: d.list()}, "other": {Allow: d.list()}},
+			Allow: d.list(), Deny: d.list(), AlsoAllow: d.list(),
+			ByProvider: map[string]List{"acme": d.list(), "other": d.list()},
 		}},
-		Groups: map[string]ChatRules{"chat": {Allow: d.list()}},
-	}
-	if d.IntN(3) == 0 {
-		r.Subagents = SubagentRules{Deny: d.list(), LeafDeny: d.list()}
+		Groups: map[string]List{"chat": d.list()},
 	}
 	return r
 }
@@ -134,17 +131,16 @@ func (m model) profile(name string) (rules ProfileRules, ok bool) {
 	return rules, ok
 }
 
-// holds reports what a profile makes of a tool, whether it is denied hard,
-// and the autonomy that it leaves.
-func (m model) holds(name string, s Tool, level Autonomy) (held, hard bool, left Autonomy) {
+// holds reports whether a profile holds a tool, and the autonomy that it leaves.
+func (m model) holds(name string, s Tool, level Autonomy) (held bool, left Autonomy) {
 	rules, _ := m.profile(name)
 	held = true
 	if rules.Extends != "" {
-		held, hard, level = m.holds(rules.Extends, s, level)
+		held, level = m.holds(rules.Extends, s, level)
 	}
 	held = held && (rules.Allow == nil || in(rules.Allow, s))
 	held = held && !in(rules.Deny, s) || in(rules.AlsoAllow, s)
-	return held, hard || in(rules.DenyHard, s), stricter(level, rules.Autonomy)
+	return held, stricter(level, rules.Autonomy)
 }
 
 func stricter(a, b Autonomy) Autonomy {
@@ -173,20 +169,20 @@ func (m model) decide(sub Subject, s Tool) Verdict {
 	if _, ok := m.profile(name); !ok {
 		return Deny
 	}
-	ok, hard, level := m.holds(name, s, level)
+	ok, level := m.holds(name, s, level)
 	if other := m.ByProvider[sub.Provider].Profile; other != "" {
-		ok2, hard2, level2 := m.holds(other, s, level)
-		ok, hard, level = ok && ok2, hard || hard2, level2
+		ok2, level2 := m.holds(other, s, level)
+		ok, level = ok && ok2, level2
 	}
 	agent := m.Agents[sub.Agent]
 	for _, list := range []List{m.Allow, m.ByProvider[sub.Provider].Allow, agent.Allow,
-		agent.ByProvider[sub.Provider].Allow, m.Groups[sub.Group].Allow} {
+		agent.ByProvider[sub.Provider], m.Groups[sub.Group]} {
 		ok = ok && (list == nil || in(list, s))
 	}
 	ok = ok && !in(m.Deny, s) && !in(agent.Deny, s)
 	ok = ok || in(m.AlsoAllow, s) || in(agent.AlsoAllow, s)
-	ok = ok && !hard && !in(m.DenyHard, s) && !in(agent.DenyHard, s)
-	if !ok || m.subagentDenied(sub, s) || narrowed(sub.Narrow, s) {
+	ok = ok && !in(m.DenyHard, s)
+	if !ok || subagentDenied(sub, s) || narrowed(sub.Narrow, s) {
 		return Deny
 	}
 	if sub.Narrow.ReadOnly {
@@ -201,15 +197,8 @@ func (m model) decide(sub Subject, s Tool) Verdict {
 	return Deny
 }
 
-func (m model) subagentDenied(sub Subject, s Tool) bool {
-	deny, leaf := m.Subagents.Deny, m.Subagents.LeafDeny
-	if deny == nil {
-		deny = subagentDeny
-	}
-	if leaf == nil {
-		leaf = leafDeny
-	}
-	return (sub.Depth > 0 || sub.Leaf) && in(deny, s) || sub.Leaf && in(leaf, s)
+func subagentDenied(sub Subject, s Tool) bool {
+	return (sub.Depth > 0 || sub.Leaf) && in(subagentDeny, s) || sub.Leaf && in(leafDeny, s)
 }
 
 func narrowed(n Narrow, s Tool) bool {
@@ -257,8 +246,7 @@ func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject,
 	if want := (model{rules}).decide(s, one); got != want {
 		t.Errorf("seed %d, %+v: want %s, got\n%s", seed, s, want, decision)
 	}
-	hard := slices.Concat(rules.DenyHard, rules.Agents[s.Agent].DenyHard, rules.Profiles[s.Profile].DenyHard)
-	if got != Deny && in(hard, one) {
+	if got != Deny && in(rules.DenyHard, one) {
 		t.Errorf("seed %d: a hard deny lost\n%s", seed, decision)
 	}
 	isIn := true

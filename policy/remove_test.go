@@ -23,8 +23,7 @@ func remove(t *testing.T, r Rules, path string) Rules {
 	case "profiles":
 		r.Profiles = maps.Clone(r.Profiles)
 		rules := r.Profiles[words[1]]
-		cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard,
-			"also_allow": &rules.AlsoAllow}[name])
+		cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "also_allow": &rules.AlsoAllow}[name])
 		r.Profiles[words[1]] = rules
 	case "by_provider":
 		r.ByProvider = maps.Clone(r.ByProvider)
@@ -36,22 +35,20 @@ func remove(t *testing.T, r Rules, path string) Rules {
 		rules := r.Agents[words[1]]
 		if words[2] == "by_provider" {
 			rules.ByProvider = maps.Clone(rules.ByProvider)
-			inner := rules.ByProvider[words[3]]
-			cut(&inner.Allow)
-			rules.ByProvider[words[3]] = inner
+			list := rules.ByProvider[words[3]]
+			cut(&list)
+			rules.ByProvider[words[3]] = list
 		} else {
-			cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "deny_hard": &rules.DenyHard,
-				"also_allow": &rules.AlsoAllow}[name])
+			cut(map[string]*List{"allow": &rules.Allow, "deny": &rules.Deny, "also_allow": &rules.AlsoAllow}[name])
 		}
 		r.Agents[words[1]] = rules
 	case "groups":
 		r.Groups = maps.Clone(r.Groups)
-		rules := r.Groups[words[1]]
-		cut(&rules.Allow)
-		r.Groups[words[1]] = rules
+		list := r.Groups[words[1]]
+		cut(&list)
+		r.Groups[words[1]] = list
 	default:
-		cut(map[string]*List{"allow": &r.Allow, "deny": &r.Deny, "deny_hard": &r.DenyHard, "also_allow": &r.AlsoAllow,
-			"subagents.deny": &r.Subagents.Deny, "subagents.leaf_deny": &r.Subagents.LeafDeny}[list])
+		cut(map[string]*List{"allow": &r.Allow, "deny": &r.Deny, "deny_hard": &r.DenyHard, "also_allow": &r.AlsoAllow}[list])
 	}
 	return r
 }

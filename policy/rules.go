@@ -14,8 +14,7 @@ type Rules struct {
 	Profiles   map[string]ProfileRules  `yaml:"profiles" doc:"profiles of your own, by name"`
 	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider"`
 	Agents     map[string]AgentRules    `yaml:"agents" doc:"rules for an agent, by its name"`
-	Groups     map[string]ChatRules     `yaml:"groups" doc:"rules for a group chat, by its id"`
-	Subagents  SubagentRules            `yaml:"subagents" doc:"what agents that were started by agents never get"`
+	Groups     map[string]List          `yaml:"groups" doc:"only these tools in a group chat, by its id"`
 }
 
 // A List names tools: "exec", another system's name for it, "group:fs",
@@ -26,11 +25,9 @@ type List []string
 
 // ProfileRules describe a profile that the operator defines.
 type ProfileRules struct {
-	Doc       string   `yaml:"doc" doc:"what the profile is for"`
 	Extends   string   `yaml:"extends" doc:"the profile to start from; without it the profile starts from allow"`
 	Allow     List     `yaml:"allow" doc:"the tools of the profile; with extends, only these of it"`
 	Deny      List     `yaml:"deny" doc:"not these, unless also_allow adds them back"`
-	DenyHard  List     `yaml:"deny_hard" doc:"never these in this profile or one that extends it"`
 	AlsoAllow List     `yaml:"also_allow" doc:"these in addition to what it extends"`
 	Autonomy  Autonomy `yaml:"autonomy" enum:"readonly,supervised,full" doc:"lowers the autonomy for this profile"`
 }
@@ -43,28 +40,10 @@ type ProviderRules struct {
 
 // AgentRules apply to one agent.
 type AgentRules struct {
-	Allow      List                          `yaml:"allow" doc:"only these tools"`
-	Deny       List                          `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
-	DenyHard   List                          `yaml:"deny_hard" doc:"never these tools"`
-	AlsoAllow  List                          `yaml:"also_allow" doc:"these tools too"`
-	ByProvider map[string]AgentProviderRules `yaml:"by_provider" doc:"rules for a provider of the agent's model"`
-}
-
-// AgentProviderRules apply to one agent with a model of one provider.
-type AgentProviderRules struct {
-	Allow List `yaml:"allow" doc:"only these tools"`
-}
-
-// ChatRules apply in one group chat.
-type ChatRules struct {
-	Allow List `yaml:"allow" doc:"only these tools"`
-}
-
-// SubagentRules replace the built-in lists; an empty list removes the
-// restriction.
-type SubagentRules struct {
-	Deny     List `yaml:"deny" doc:"never for a subagent; replaces the built-in list"`
-	LeafDeny List `yaml:"leaf_deny" doc:"never for a subagent that may not start others; replaces the built-in list"`
+	Allow      List            `yaml:"allow" doc:"only these tools"`
+	Deny       List            `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
+	AlsoAllow  List            `yaml:"also_allow" doc:"these tools too"`
+	ByProvider map[string]List `yaml:"by_provider" doc:"only these tools with a model of a provider, by its name"`
 }
 
 // Autonomy is how much may happen without an approval. The empty Autonomy leaves

@@ -67,12 +67,6 @@ func (p *Policy) steps(c class) (all []step) {
 	add("also_allow", adds, p.also)
 	add("agent also_allow", adds, ofAgent.also)
 	add("deny_hard", removes, p.hard)
-	add("agent deny_hard", removes, ofAgent.hard)
-	for _, applied := range profiles {
-		for _, list := range applied.hard {
-			add("profile deny_hard", removes, list)
-		}
-	}
 	if c.subagent {
 		add("subagent deny", removes, p.subagents)
 	}

@@ -29,7 +29,6 @@ policy:
   autonomy: supervised # readonly, supervised or full
   profiles:
     clerk:
-      doc: the time and the status of the session
       allow: [datetime, session_status, read_result]
   # deny_hard: ["group:automation"] # nothing adds these back
 
