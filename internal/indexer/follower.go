@@ -3,7 +3,6 @@ package indexer
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 )
@@ -44,27 +43,20 @@ const (
 	maxChanges = 500                    // that are read at once
 	retryAfter = 2 * time.Second        // after an error
 	gather     = 250 * time.Millisecond // that changes wait for others, unless a caller waits for them
-	settle     = 20 * time.Millisecond  // between reads of the feed while a transaction is open
-	idle       = 10 * time.Minute       // between rounds without changes
+	settle     = 20 * time.Millisecond  // between reads of the feed while a caller waits for an open transaction
+	idle       = 10 * time.Minute       // between calls of Apply without changes
 )
 
-// A Follower reads the change feed for all that this process keeps up to date with the store: the search index, the
-// embeddings in memory, and what clients are notified of. It waits, gathers and retries for all of them; each has its
-// own cursor, and an error of one does not stop the others. It begins with the first subscription.
+// A Follower reads the change feed for all that this process keeps up to date with the store, such as the search
+// index and the notifications of clients. Each has its own place in the feed, and is called on its own.
 type Follower struct {
 	feed Feed
 	log  *slog.Logger
 	ctx  context.Context
 	stop context.CancelFunc
+
+	mu   sync.Mutex // held to start a goroutine of done, so that none starts after Close
 	done sync.WaitGroup
-
-	changed chan struct{} // a topic may have changed
-	asked   chan struct{} // a caller waits, or there is another subscription
-
-	mu      sync.Mutex
-	started bool
-	list    []*Subscription
-	topics  map[string]bool // that are watched
 }
 
 // NewFollower returns a Follower that reads nothing yet.
@@ -72,26 +64,16 @@ func NewFollower(feed Feed, log *slog.Logger) *Follower {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	f := &Follower{
-		feed: feed, log: log, changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), topics: map[string]bool{},
-	}
+	f := &Follower{feed: feed, log: log}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
 
-// Feed returns the feed that is followed, for those who read it from a cursor of their own.
-func (f *Follower) Feed() Feed { return f.feed }
-
 // Close ends all subscriptions.
 func (f *Follower) Close() error {
 	f.mu.Lock()
-	f.started = true // and nothing else starts
-	list := slices.Clone(f.list)
 	f.stop()
 	f.mu.Unlock()
-	for _, s := range list {
-		s.Close()
-	}
 	f.done.Wait()
 	return nil
 }
@@ -103,46 +85,39 @@ type Subscription struct {
 	name       string
 	ctx        context.Context
 	stop       context.CancelFunc
-	retry      time.Time  // when it is called again after an error; for run alone
-	calling    sync.Mutex // held while the Subscriber is called
-	waiting    []chan error
+	ended      chan struct{} // the Subscriber is not called any more
+	changed    chan struct{} // a topic may have changed
+	asked      chan struct{} // a caller waits
+
+	mu      sync.Mutex
+	waiting []chan error
 }
 
 // Subscribe calls s with changes until the Subscription is closed. Name is for the log.
 func (f *Follower) Subscribe(name string, s Subscriber) *Subscription {
-	sub := &Subscription{follower: f, subscriber: s, name: name}
+	sub := &Subscription{
+		follower: f, subscriber: s, name: name,
+		ended: make(chan struct{}), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1),
+	}
 	sub.ctx, sub.stop = context.WithCancel(f.ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list = append(f.list, sub)
 	if f.ctx.Err() != nil {
+		close(sub.ended)
 		return sub
 	}
 	for _, topic := range s.Topics() {
-		if !f.topics[topic] {
-			f.topics[topic] = true
-			first := f.feed.Wait(topic)
-			f.done.Go(func() { f.watch(topic, first) })
-		}
+		first := f.feed.Wait(topic)
+		f.done.Go(func() { sub.watch(topic, first) })
 	}
-	if !f.started {
-		f.started = true
-		f.done.Go(f.run)
-	}
-	signal(f.asked)
+	f.done.Go(sub.run)
 	return sub
 }
 
 // Close ends the subscription. Its Subscriber is not called after that.
 func (s *Subscription) Close() {
 	s.stop()
-	s.calling.Lock() // until a call has returned
-	defer s.calling.Unlock()
-	f := s.follower
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.list = slices.DeleteFunc(f.list, func(other *Subscription) bool { return other == s })
-	s.answer(ErrClosed)
+	<-s.ended
 }
 
 // CatchUp waits until the Subscriber has taken what was committed before the call, and returns its error if it fails.
@@ -157,22 +132,23 @@ func (s *Subscription) CatchUp(ctx context.Context) error {
 	}
 }
 
-// request asks for a round that begins after now. The channel receives its error.
+// request asks for a read of the feed that begins after now. The channel receives its error.
 func (s *Subscription) request() <-chan error {
 	answer := make(chan error, 1)
-	s.follower.mu.Lock()
+	s.mu.Lock()
 	s.waiting = append(s.waiting, answer)
-	s.follower.mu.Unlock()
-	signal(s.follower.asked)
+	s.mu.Unlock()
+	signal(s.asked)
 	return answer
 }
 
-// answer ends the waiting of all who wait for the subscription. The caller holds the Follower's lock.
-func (s *Subscription) answer(err error) {
-	for _, c := range s.waiting {
-		c <- err // it has room
-	}
+// callers removes and returns those who wait.
+func (s *Subscription) callers() []chan error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.waiting
 	s.waiting = nil
+	return list
 }
 
 func signal(c chan struct{}) {
@@ -182,159 +158,82 @@ func signal(c chan struct{}) {
 	}
 }
 
-// watch signals changes of a topic. It waits for the next one before it signals one: the round that follows
-// reads both.
-func (f *Follower) watch(topic string, wait <-chan struct{}) {
+// watch signals changes of a topic. It waits for the next one before it signals one: the read that follows
+// sees both.
+func (s *Subscription) watch(topic string, wait <-chan struct{}) {
 	for {
 		select {
 		case <-wait:
-		case <-f.ctx.Done():
+		case <-s.ctx.Done():
 			return
 		}
-		wait = f.feed.Wait(topic)
-		signal(f.changed)
+		wait = s.follower.feed.Wait(topic)
+		signal(s.changed)
 	}
 }
 
-// run calls the subscribers until Close.
-func (f *Follower) run() {
-	for f.ctx.Err() == nil {
-		r := f.round()
+// run calls the Subscriber until Close.
+func (s *Subscription) run() {
+	defer close(s.ended)
+	var callers []chan error // that wait since before the last read
+	for s.ctx.Err() == nil {
+		callers = append(callers, s.callers()...)
+		more, moved, err := s.step()
 		switch {
-		case r.more && r.moved:
-		case r.more:
-			f.pause(settle, nil, nil)
-		case !f.pause(r.rest, f.changed, f.asked):
-		default:
-			f.pause(min(gather, r.rest), nil, f.asked)
+		case err == nil && more && moved:
+			continue
+		case err == nil && more && len(callers) > 0:
+			s.pause(settle, nil, nil)
+			continue
+		}
+		for _, c := range callers {
+			c <- err // it has room
+		}
+		callers = nil
+		switch {
+		case err != nil && s.ctx.Err() == nil:
+			s.follower.log.Warn("changes in the store are not followed at present", "by", s.name, "err", err)
+			s.pause(retryAfter, nil, s.asked)
+		case more, s.pause(idle, s.changed, s.asked):
+			s.pause(gather, nil, s.asked)
 		}
 	}
 }
 
 // pause waits for a change, for a caller, or until d has passed. It reports whether there was a change.
-func (f *Follower) pause(d time.Duration, changed, asked <-chan struct{}) bool {
+func (s *Subscription) pause(d time.Duration, changed, asked <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-asked:
-	case <-f.ctx.Done():
+	case <-s.ctx.Done():
 	case <-changed:
 		return true
 	}
 	return false
 }
 
-// A round is the result of calling all subscribers once.
-type round struct {
-	more  bool // there are more changes, or changes that are not settled
-	moved bool // a subscriber with more changes has taken some
-	rest  time.Duration
-}
-
-// A turn is a call of one subscriber in a round.
-type turn struct {
-	*Subscription
-	callers []chan error // that wait since before the round
-}
-
-// round calls all subscribers once. Those that are at the same place share one read of the feed.
-func (f *Follower) round() round {
-	r := round{rest: idle}
-	groups := map[string][]turn{} // by cursor
-	for _, t := range f.turns(&r) {
-		cursor, err := t.cursor()
-		if err != nil {
-			f.end(t, false, err, &r)
-			continue
-		}
-		groups[cursor] = append(groups[cursor], t)
+// step reads the feed once and passes the changes on. More means that there are more changes, or changes that are
+// not settled; moved, that the Subscriber has taken some.
+func (s *Subscription) step() (more, moved bool, err error) {
+	cursor, err := s.subscriber.Cursor(s.ctx)
+	if err != nil {
+		return false, false, err
 	}
-	for cursor, group := range groups {
-		var topics []string
-		for _, t := range group {
-			topics = append(topics, t.subscriber.Topics()...)
-		}
-		slices.Sort(topics)
-		var keys []Key
-		next, lost, more, err := f.feed.Follow(f.ctx, cursor, maxChanges, slices.Compact(topics),
-			func(topic, name string) {
-				keys = append(keys, Key{topic, name})
-			})
-		for _, t := range group {
-			if err != nil {
-				f.end(t, false, err, &r)
-				continue
+	var c Changes
+	known := map[Key]bool{}
+	next, lost, more, err := s.follower.feed.Follow(s.ctx, cursor, maxChanges, s.subscriber.Topics(),
+		func(topic, name string) {
+			if k := (Key{topic, name}); !known[k] {
+				known[k] = true
+				c.Keys = append(c.Keys, k)
 			}
-			unfinished, failed := t.apply(Changes{keys, lost, next})
-			r.moved = r.moved || failed == nil && (unfinished || next != cursor)
-			f.end(t, more || lost || unfinished, failed, &r) // where all was read, more may have come since
-		}
+		})
+	if err != nil {
+		return false, false, err
 	}
-	return r
-}
-
-// turns returns the subscriptions that are called in a round: not those that rest after an error, unless a
-// caller waits.
-func (f *Follower) turns(r *round) (turns []turn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.list {
-		if rest := time.Until(s.retry); rest > 0 && len(s.waiting) == 0 {
-			r.rest = min(r.rest, rest)
-			continue
-		}
-		turns = append(turns, turn{s, s.waiting})
-		s.waiting = nil
-	}
-	return turns
-}
-
-// cursor returns the cursor of the subscriber.
-func (t turn) cursor() (string, error) {
-	t.calling.Lock()
-	defer t.calling.Unlock()
-	if t.ctx.Err() != nil {
-		return "", ErrClosed
-	}
-	return t.subscriber.Cursor(t.ctx)
-}
-
-// apply calls the subscriber with what it takes of some changes.
-func (t turn) apply(c Changes) (more bool, err error) {
-	t.calling.Lock()
-	defer t.calling.Unlock()
-	if t.ctx.Err() != nil {
-		return false, ErrClosed
-	}
-	topics, known := t.subscriber.Topics(), map[Key]bool{}
-	keys := c.Keys
-	c.Keys = nil
-	for _, k := range keys {
-		if !known[k] && slices.Contains(topics, k.Topic) {
-			known[k] = true
-			c.Keys = append(c.Keys, k)
-		}
-	}
-	return t.subscriber.Apply(t.ctx, c)
-}
-
-// end ends a turn. While there is more, those who wait go on waiting.
-func (f *Follower) end(t turn, more bool, err error, r *round) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err == nil && more {
-		r.more = true
-		t.waiting = append(t.callers, t.waiting...)
-		return
-	}
-	for _, c := range t.callers {
-		c <- err
-	}
-	t.retry = time.Time{}
-	if err != nil && t.ctx.Err() == nil {
-		t.retry = time.Now().Add(retryAfter)
-		r.rest = min(r.rest, retryAfter)
-		f.log.Warn("changes in the store are not followed at present", "by", t.name, "err", err)
-	}
+	c.Lost, c.Next = lost, next
+	unfinished, err := s.subscriber.Apply(s.ctx, c)
+	return more || lost || unfinished, unfinished || next != cursor, err
 }

@@ -83,7 +83,7 @@ func (a *App) openEmbeddings() error {
 	a.onClose(encoder.Close)
 	a.embeddings = embeddings.New(embeddings.Options{
 		Encoder: encoder, Space: encoder.Space(), Rows: vectors.New(a.store, a.memories, encoder.Space()),
-		Follower: a.follower, Scrub: a.scrub.Text, Log: a.log,
+		Feed: a.store, Scrub: a.scrub.Text, Log: a.log,
 	})
 	a.onClose(a.embeddings.Close)
 	return nil

@@ -1,26 +1,28 @@
 package embeddings
 
 import (
+	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
 )
 
 // A cache has the vectors of one scope in memory.
 type cache struct {
 	scope  string
-	used   int64         // when it was searched last; guarded by Embeddings.mu
-	loaded chan struct{} // closed when it was read, or cannot be
+	busy   chan struct{} // has an element while the cache is brought up to date
+	cursor string        // how far in the feed it is
 
-	mu      sync.RWMutex
-	err     error
-	docs    []*document
-	at      map[string]int // the position of a document in docs
-	size    int64
-	changed []string // documents that changed while it was read
-	reading bool
+	mu   sync.RWMutex
+	docs []*document
+	at   map[string]int // the position of a document in docs
+	size int64
+}
+
+func newCache(scope string) *cache {
+	return &cache{scope: scope, busy: make(chan struct{}, 1), at: map[string]int{}}
 }
 
 // A document has the parts of one document.
@@ -40,6 +42,13 @@ type vector struct {
 }
 
 const perVector, perDocument = 64, 256 // bytes, beside numbers and texts
+
+// weight returns the size of the cache for the limit of all.
+func (c *cache) weight() int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return min(max(c.size, minWeight), maxSize)
+}
 
 func (d *document) size() int64 {
 	n := int64(perDocument + len(d.path) + len(d.category))
@@ -82,56 +91,67 @@ func (c *cache) remove(id string) {
 	delete(c.at, id)
 }
 
-// read reads all parts of the scope, up to a limit of bytes, and then the documents that have changed since.
-func (c *cache) read(ctx context.Context, rows Rows, limit int64) error {
-	all := &cache{at: map[string]int{}}
-	err := rows.OfScope(ctx, c.scope, func(p Part) bool {
-		all.add(p)
-		return all.size < limit && ctx.Err() == nil
-	})
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.docs, c.at, c.size = all.docs, all.at, all.size
-	c.mu.Unlock()
-	for {
-		c.mu.Lock()
-		changed := c.changed
-		c.changed = nil
-		c.reading = len(changed) > 0
-		c.mu.Unlock()
-		if len(changed) == 0 {
-			return nil
+// maxBatches is the number of batches of changes after which reading everything is quicker.
+const maxBatches = 20
+
+// update takes in what has changed since the last call. The caller holds busy.
+func (c *cache) update(ctx context.Context, rows Rows, feed indexer.Feed) error {
+	documents, vectors := rows.Topics()
+	for n := 0; ; n++ {
+		if n == maxBatches {
+			c.cursor = ""
 		}
-		if err := refresh(ctx, rows, map[string]*cache{c.scope: c}, changed); err != nil {
+		var ids []string
+		next, lost, more, err := feed.Follow(ctx, c.cursor, maxDocuments, []string{documents, vectors},
+			func(_, id string) { ids = append(ids, id) })
+		switch {
+		case err != nil:
+		case lost:
+			err = c.read(ctx, rows)
+		case len(ids) > 0:
+			err = c.refresh(ctx, rows, ids)
+		}
+		if err != nil {
 			return err
+		}
+		moved := next != c.cursor
+		c.cursor = next
+		if !more || !moved {
+			return nil
 		}
 	}
 }
 
-// refresh reads some documents again, for the caches of their scopes.
-func refresh(ctx context.Context, rows Rows, caches map[string]*cache, ids []string) error {
-	scopes := slices.Collect(maps.Keys(caches))
-	for some := range slices.Chunk(ids, maxDocuments) {
-		parts, err := rows.OfDocuments(ctx, some, scopes)
-		if err != nil {
-			return err
-		}
-		for _, c := range caches {
-			c.mu.Lock()
-			for _, id := range some {
-				c.remove(id)
-			}
-			for _, p := range parts {
-				if p.Scope == c.scope && c.size < maxSize {
-					c.add(p)
-				}
-			}
-			c.mu.Unlock()
+// read reads all parts of the scope, the latest documents first, as far as there is room.
+func (c *cache) read(ctx context.Context, rows Rows) error {
+	all := newCache(c.scope)
+	err := rows.OfScope(ctx, c.scope, func(p Part) bool {
+		all.add(p)
+		return all.size < maxSize && ctx.Err() == nil
+	})
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.docs, c.at, c.size = all.docs, all.at, all.size
+	return nil
+}
+
+// refresh reads some documents again.
+func (c *cache) refresh(ctx context.Context, rows Rows, ids []string) error {
+	parts, err := rows.OfDocuments(ctx, ids, c.scope)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.remove(id)
+	}
+	for _, p := range parts {
+		if c.size < maxSize {
+			c.add(p)
 		}
 	}
 	return nil

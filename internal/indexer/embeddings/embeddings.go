@@ -12,12 +12,14 @@ package embeddings
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 )
 
 // An Encoder turns texts into vectors.
@@ -82,35 +84,30 @@ type Rows interface {
 
 	// OfScope reads the parts of a scope, the latest documents first, until each returns false.
 	OfScope(ctx context.Context, scope string, each func(Part) bool) error
-	// OfDocuments reads the parts of those of some documents that are in some scopes.
-	OfDocuments(ctx context.Context, ids, scopes []string) ([]Part, error)
+	// OfDocuments reads the parts of those of some documents that are in a scope.
+	OfDocuments(ctx context.Context, ids []string, scope string) ([]Part, error)
 }
 
 // Options are the dependencies of Embeddings.
 type Options struct {
-	Encoder  Encoder
-	Space    string // the name of the encoder's vectors
-	Rows     Rows   // of that space
-	Follower *indexer.Follower
-	Scrub    func(string) string // is applied to all that the encoder gets; nil: nothing is removed
-	Log      *slog.Logger        // nil: discard
+	Encoder Encoder
+	Space   string // the name of the encoder's vectors
+	Rows    Rows   // of that space
+	Feed    indexer.Feed
+	Scrub   func(string) string // is applied to all that the encoder gets; nil: nothing is removed
+	Log     *slog.Logger        // nil: discard
 }
 
 // Embeddings are open until Close. Their methods may be called concurrently.
 type Embeddings struct {
-	o      Options
-	name   string // of the worker, in the store
-	topics []string
-	ctx    context.Context
-	stop   context.CancelFunc
-	done   sync.WaitGroup
-	cursor string // of the caches in the feed; used by the Follower alone
+	o    Options
+	name string // of the worker, in the store
+	ctx  context.Context
+	stop context.CancelFunc
 
-	mu     sync.Mutex
-	caches map[string]*cache // by scope
-	uses   int64             // of caches
-	sub    *indexer.Subscription
-	closed bool
+	mu     sync.Mutex // held to start a goroutine of done, so that none starts after Close
+	done   sync.WaitGroup
+	caches *lru.Cache[string, *cache] // by scope
 }
 
 var errClosed = errors.New("the search by embeddings is closed")
@@ -123,8 +120,7 @@ func New(o Options) *Embeddings {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	documents, vectors := o.Rows.Topics()
-	e := &Embeddings{o: o, name: newName(), topics: []string{documents, vectors}, caches: map[string]*cache{}}
+	e := &Embeddings{o: o, name: rand.Text(), caches: lru.New[string, *cache](maxSize, (*cache).weight)}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -132,13 +128,8 @@ func New(o Options) *Embeddings {
 // Close ends what is in progress.
 func (e *Embeddings) Close() error {
 	e.mu.Lock()
-	e.closed = true
-	sub := e.sub
-	e.mu.Unlock()
 	e.stop()
-	if sub != nil {
-		sub.Close()
-	}
+	e.mu.Unlock()
 	e.done.Wait()
 	return nil
 }

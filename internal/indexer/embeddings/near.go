@@ -2,10 +2,7 @@ package embeddings
 
 import (
 	"context"
-	"slices"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
 )
 
 const (
@@ -13,9 +10,9 @@ const (
 	// and for the vectors of its scopes.
 	patience = 800 * time.Millisecond
 
-	maxSize      = 192 << 20 // bytes of vectors in memory, and of one scope
-	maxCaches    = 64
-	maxDocuments = 200 // that are read at once
+	maxSize      = 192 << 20    // bytes of vectors in memory, and of one scope
+	minWeight    = maxSize / 64 // of one scope, so that there are not too many
+	maxDocuments = 200          // that are read at once
 )
 
 // A Query names what to search for.
@@ -79,7 +76,7 @@ func (e *Embeddings) pending(ctx context.Context) (ids []string, filling bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	_, lost, _, err := e.o.Follower.Feed().Follow(ctx, cursor, maxDocuments, e.topics[:1], func(_, key string) {
+	_, lost, _, err := e.o.Feed.Follow(ctx, cursor, maxDocuments, []string{e.documents()}, func(_, key string) {
 		ids = append(ids, key)
 	})
 	return ids, lost, err
@@ -104,155 +101,54 @@ func nearest(caches []*cache, vector []float32, q Query) (found []Near) {
 
 // ready returns the caches of scopes, with what is in the store now.
 func (e *Embeddings) ready(ctx context.Context, scopes []string) ([]*cache, error) {
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil, errClosed
-	}
-	if e.sub == nil {
-		e.sub = e.o.Follower.Subscribe("the embeddings in memory", follower{e})
-	}
-	sub := e.sub
-	e.mu.Unlock()
-	if err := sub.CatchUp(ctx); err != nil {
-		return nil, err
-	}
 	caches := make([]*cache, len(scopes))
 	for i, scope := range scopes {
-		caches[i] = e.cache(scope)
-	}
-	for _, c := range caches {
-		select {
-		case <-c.loaded:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		c, ok := e.caches.Get(scope)
+		if !ok { // of two searches at the same time one keeps its cache
+			c = newCache(scope)
+			e.caches.Put(scope, c)
 		}
-		c.mu.RLock()
-		err := c.err
-		c.mu.RUnlock()
-		if err != nil {
+		if err := e.update(ctx, c); err != nil {
 			return nil, err
 		}
+		caches[i] = c
 	}
 	return caches, nil
 }
 
-// cache returns the cache of a scope, and starts to read it if it is new. Reading continues if the search that
-// started it gives up; the next search uses it.
-func (e *Embeddings) cache(scope string) *cache {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.uses++
-	c := e.caches[scope]
-	if c == nil {
-		c = &cache{scope: scope, loaded: make(chan struct{}), reading: true}
-		if e.closed {
-			c.err = errClosed
-			close(c.loaded)
-			return c
-		}
-		e.caches[scope] = c
-		e.done.Go(func() { e.read(c) })
+// update brings a cache up to date. Reading continues if the search that started it gives up; the next search
+// uses it.
+func (e *Embeddings) update(ctx context.Context, c *cache) error {
+	select {
+	case c.busy <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	c.used = e.uses
-	return c
-}
-
-// read reads a cache, and forgets it if that fails.
-func (e *Embeddings) read(c *cache) {
-	defer close(c.loaded)
-	err := c.read(e.ctx, e.o.Rows, maxSize)
-	if err == nil {
-		e.evict(c)
-		return
+	updated := make(chan error, 1)
+	started := e.start(func() {
+		err := c.update(e.ctx, e.o.Rows, e.o.Feed)
+		e.caches.Put(c.scope, c) // its size has changed
+		<-c.busy
+		updated <- err
+	})
+	if !started {
+		return errClosed
 	}
-	c.mu.Lock()
-	c.err = err
-	c.mu.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.caches[c.scope] == c {
-		delete(e.caches, c.scope)
-	}
-}
-
-// evict forgets the caches that were not searched for the longest time while all are too large, but not one.
-func (e *Embeddings) evict(kept *cache) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	sizes := map[*cache]int64{}
-	total := int64(0)
-	for _, c := range e.caches {
-		c.mu.RLock()
-		sizes[c] = c.size
-		c.mu.RUnlock()
-		total += sizes[c]
-	}
-	for len(e.caches) > 1 && (total > maxSize || len(e.caches) > maxCaches) {
-		var oldest *cache
-		for _, c := range e.caches {
-			if c != kept && (oldest == nil || c.used < oldest.used) {
-				oldest = c
-			}
-		}
-		total -= sizes[oldest]
-		delete(e.caches, oldest.scope)
-	}
-}
-
-// A follower is the subscriber that keeps the caches in step with the store.
-type follower struct{ *Embeddings }
-
-// Topics returns those of documents and their vectors.
-func (f follower) Topics() []string { return f.topics }
-
-// Cursor returns how far the caches are.
-func (f follower) Cursor(context.Context) (string, error) { return f.cursor, nil }
-
-// Apply reads documents that have changed into the caches that have them. If changes were lost all caches are
-// forgotten.
-func (f follower) Apply(ctx context.Context, c indexer.Changes) (more bool, err error) {
-	if c.Lost {
-		f.mu.Lock()
-		clear(f.caches)
-		f.mu.Unlock()
-	}
-	var ids []string
-	for _, k := range c.Keys {
-		if !slices.Contains(ids, k.Name) {
-			ids = append(ids, k.Name)
-		}
-	}
-	if err := f.refresh(ctx, ids); err != nil {
-		return false, err
-	}
-	f.cursor = c.Next
-	return false, nil
-}
-
-// refresh reads some documents into the caches. Caches that are being read do so at the end.
-func (e *Embeddings) refresh(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	caches := map[string]*cache{}
-	e.mu.Lock()
-	for scope, c := range e.caches {
-		c.mu.Lock()
-		if c.reading {
-			c.changed = append(c.changed, ids...)
-		} else {
-			caches[scope] = c
-		}
-		c.mu.Unlock()
-	}
-	e.mu.Unlock()
-	if len(caches) == 0 {
-		return nil
-	}
-	if err := refresh(ctx, e.o.Rows, caches, ids); err != nil {
+	select {
+	case err := <-updated:
 		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	e.evict(nil)
-	return nil
+}
+
+// start runs f in the background, unless the Embeddings are closed.
+func (e *Embeddings) start(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return false
+	}
+	e.done.Go(f)
+	return true
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 )
 
@@ -42,18 +41,17 @@ func (noRows) Topics() (documents, vectors string) { return "d", "v" }
 // blocks, and one that its caller cancels.
 func TestACancelledSearchDoesNotWait(t *testing.T) {
 	feed := &stuckFeed{read: make(chan struct{}), may: make(chan struct{})}
-	f := indexer.NewFollower(feed, nil)
-	m := embeddings.New(embeddings.Options{Encoder: ready{}, Rows: noRows{}, Follower: f})
+	m := embeddings.New(embeddings.Options{Encoder: ready{}, Rows: noRows{}, Feed: feed})
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := m.Near(t.Context(), embeddings.Query{Text: "heron"})
+		_, err := m.Near(t.Context(), embeddings.Query{Text: "heron", Scopes: []string{"s"}})
 		first <- err
 	}()
 	<-feed.read
 	go func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := m.Near(ctx, embeddings.Query{Text: "crane"})
+		_, err := m.Near(ctx, embeddings.Query{Text: "crane", Scopes: []string{"s"}})
 		second <- err
 	}()
 	select {
@@ -68,7 +66,7 @@ func TestACancelledSearchDoesNotWait(t *testing.T) {
 	if err := <-first; err == nil {
 		t.Error("a feed that fails is no error")
 	}
-	if err := errors.Join(m.Close(), f.Close()); err != nil {
+	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -125,7 +125,7 @@ func TestBoundsOfMatches(t *testing.T) {
 		near, all int
 	}{{"none", 0, 500}, {"one", 1, 500}, {"some", 60, 500}, {"nearly half", 230, 500}, {"one of ten", 1, 10},
 		{"four of ten", 4, 10}, {"one alone", 1, 1}} {
-		s := &cache{at: map[string]int{}}
+		s := newCache("s")
 		for i := range c.all {
 			like := 0.0
 			if i < c.near {
@@ -171,7 +171,7 @@ func TestBestMatchesAreKept(t *testing.T) {
 
 func BenchmarkCompare(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
-	s := &cache{at: map[string]int{}}
+	s := newCache("s")
 	list := topical(random, 20_000, 768, 40)
 	for i, v := range list {
 		s.add(Part{Document: string(rune('a' + i/10)), Version: 1, N: i % 10, Vector: pack(v)})

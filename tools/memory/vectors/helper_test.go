@@ -55,7 +55,7 @@ func newWorldWith(t testing.TB, dsn, dir string, encoder embeddings.Encoder, spa
 	})
 	if encoder != nil {
 		w.embeddings = embeddings.New(embeddings.Options{Encoder: encoder, Space: space, Rows: w.vectors,
-			Follower: follower})
+			Feed: s})
 		t.Cleanup(func() {
 			if err := w.embeddings.Close(); err != nil {
 				t.Error(err)

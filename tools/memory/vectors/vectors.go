@@ -8,7 +8,6 @@ package vectors
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
@@ -200,18 +199,13 @@ func (v Vectors) OfScope(ctx context.Context, scope string, each func(embeddings
 
 var errStop = errors.New("stop reading")
 
-// OfDocuments returns the parts of those of some memories that are in some scopes.
-func (v Vectors) OfDocuments(ctx context.Context, ids, scopes []string) (parts []embeddings.Part, err error) {
-	args := []any{v.space}
-	documents := store.In(&args, ids)
-	owners := make([]string, len(scopes))
-	for i, scope := range scopes {
-		o := memory.OwnerOf(scope)
-		owners[i] = "(" + store.Params(&args, o.Agent, o.User) + ")"
-	}
+// OfDocuments returns the parts of those of some memories that are one owner's.
+func (v Vectors) OfDocuments(ctx context.Context, ids []string, scope string) (parts []embeddings.Part, err error) {
+	o := memory.OwnerOf(scope)
+	args := []any{v.space, o.Agent, o.User}
 	// With coalesce SQLite uses the index of ids and not that of owners: see memory.Rows.Readable.
-	text := selectParts + "m.id IN (" + documents + ") AND (coalesce(m.agent, ''), coalesce(m.usr, '')) IN (VALUES " +
-		strings.Join(owners, ", ") + ") ORDER BY m.id, p.n"
+	text := selectParts + "m.id IN (" + store.In(&args, ids) +
+		") AND coalesce(m.agent, '') = $2 AND coalesce(m.usr, '') = $3 ORDER BY m.id, p.n"
 	err = v.store.View(ctx, func(t *store.Tx) error {
 		parts, err = store.List(t, text, args, scanPart)
 		return err

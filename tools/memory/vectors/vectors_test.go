@@ -114,7 +114,7 @@ func TestVectorsOfMemories(t *testing.T) {
 		if got := parts(t, vectors.New(s, rows, "n"), ada); got != nil {
 			t.Errorf("in another space ada has %v", got)
 		}
-		of, err := v.OfDocuments(ctx, []string{x.ID, y.ID}, []string{memory.Scope(bob)})
+		of, err := v.OfDocuments(ctx, []string{x.ID, y.ID}, memory.Scope(bob))
 		if err != nil || len(of) != 1 || memory.OwnerOf(of[0].Scope) != bob {
 			t.Errorf("bob has %v, %v", of, err)
 		}
