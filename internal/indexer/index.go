@@ -18,6 +18,7 @@ const (
 	form = "1 "
 
 	maxKeys     = 500              // of a source, that are listed at once
+	maxLoaded   = 50               // keys of which the documents are read at once
 	maxText     = 4 << 20          // bytes of documents that are written at once
 	maxPieces   = 500              // documents that are written at once
 	cursorAge   = 10 * time.Minute // how old the cursor on disk may be
@@ -108,18 +109,25 @@ func (s *searchIndex) Apply(ctx context.Context, c Changes) (more bool, err erro
 		s.saveCursor(ctx, false)
 		return false, nil
 	}
-	b := &batch{s: s, replace: true}
+	byTopic := map[string][]string{}
 	for _, k := range c.Keys {
-		if err := b.add(ctx, k); err != nil {
+		byTopic[k.Topic] = append(byTopic[k.Topic], k.Name)
+	}
+	for topic, names := range byTopic {
+		if delete(byTopic, topic); len(byTopic) > 0 {
+			err = s.take(ctx, topic, names, true, "")
+		} else if err = s.take(ctx, topic, names, true, form+c.Next); err == nil {
+			s.saved(c.Next)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
-	return false, b.end(ctx, c.Next)
+	return false, nil
 }
 
 // fill takes the next documents of the sources into the index. It continues where it, or another process, stopped.
 func (s *searchIndex) fill(ctx context.Context) error {
-	b := &batch{s: s}
 	at := max(slices.Index(s.topics, s.filling.Topic), 0)
 	topic, after := s.topics[at], ""
 	if topic == s.filling.Topic {
@@ -129,23 +137,23 @@ func (s *searchIndex) fill(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the keys of %s: %w", topic, err)
 	}
-	for _, name := range names {
-		if err := b.add(ctx, Key{topic, name}); err != nil {
-			return err
-		}
-		after = name
+	var next *Key
+	cursor := form + s.cursor
+	if len(names) == maxKeys {
+		next = &Key{topic, names[maxKeys-1]}
+	} else if at < len(s.topics)-1 {
+		next = &Key{Topic: s.topics[at+1]}
 	}
-	switch {
-	case len(names) == maxKeys:
-		return b.flush(ctx, Key{topic, after})
-	case at < len(s.topics)-1:
-		return b.flush(ctx, Key{Topic: s.topics[at+1]})
+	if next != nil {
+		cursor += separator + next.Topic + separator + next.Name
 	}
-	if err := b.end(ctx, s.cursor); err != nil {
+	if err := s.take(ctx, topic, names, false, cursor); err != nil {
 		return err
 	}
-	s.filling = nil
-	s.log.Debug("the search index was filled")
+	if s.filling = next; next == nil {
+		s.saved(s.cursor)
+		s.log.Debug("the search index was filled")
+	}
 	return nil
 }
 
@@ -179,83 +187,55 @@ func sourceID(id string) string {
 	return parts[len(parts)-1]
 }
 
-// A batch gathers documents and writes them in parts. The cursor is written with the last, so that after a crash all
-// changes are read again. While the index is filled, each part says how far that has come.
-type batch struct {
-	s       *searchIndex
-	replace bool // documents of the keys may be in the index
-	keys    []Key
-	put     []index.Document
-	bytes   int
+// take writes the documents that some keys of a topic have now, in parts. The cursor is written with the last part,
+// so that after a crash all are read again. Documents that were indexed before are replaced if replace is set.
+func (s *searchIndex) take(ctx context.Context, topic string, names []string, replace bool, cursor string) error {
+	var b index.Batch
+	var read []string // the names of the batch
+	size := 0
+	for some := range slices.Chunk(names, maxLoaded) {
+		if len(b.Put) >= maxPieces || size >= maxText {
+			if err := s.write(ctx, topic, read, b, replace); err != nil {
+				return err
+			}
+			b, read, size = index.Batch{}, nil, 0
+		}
+		docs, err := s.sources[topic].Load(ctx, some)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", topic, err)
+		}
+		for name, list := range docs {
+			for _, d := range list {
+				d.ID = Key{topic, name}.prefix() + d.ID
+				b.Put = append(b.Put, d)
+				size += len(d.Title) + len(d.Headings) + len(d.Body)
+			}
+		}
+		read = append(read, some...)
+	}
+	b.Cursor = cursor
+	return s.write(ctx, topic, read, b, replace)
 }
 
-// add adds all documents that a key has now.
-func (b *batch) add(ctx context.Context, k Key) error {
-	docs, err := b.s.sources[k.Topic].Load(ctx, k.Name)
-	if err != nil {
-		return fmt.Errorf("reading a %s: %w", k.Topic, err)
-	}
-	b.keys = append(b.keys, k)
-	for _, d := range docs {
-		d.ID = k.prefix() + d.ID
-		b.put = append(b.put, d)
-		b.bytes += len(d.Title) + len(d.Headings) + len(d.Body)
-	}
-	switch {
-	case len(b.put) < maxPieces && b.bytes < maxText:
-		return nil
-	case b.replace:
-		return b.write(ctx, "")
-	}
-	return b.flush(ctx, k)
-}
-
-// flush writes the gathered documents of an index that is being filled; k is the last key among them.
-func (b *batch) flush(ctx context.Context, k Key) error {
-	if err := b.write(ctx, form+b.s.cursor+separator+k.Topic+separator+k.Name); err != nil {
-		return err
-	}
-	b.s.filling = &k
-	return nil
-}
-
-// end writes the gathered documents and a cursor.
-func (b *batch) end(ctx context.Context, cursor string) error {
-	if err := b.write(ctx, form+cursor); err != nil {
-		return err
-	}
-	b.s.saved(cursor)
-	return nil
-}
-
-func (b *batch) write(ctx context.Context, cursor string) error {
-	w := index.Batch{Put: b.put, Cursor: cursor}
-	if b.replace && len(b.keys) > 0 {
-		var err error
-		if w.Delete, err = b.stale(); err != nil {
+// write writes a batch with all documents of some keys.
+func (s *searchIndex) write(ctx context.Context, topic string, names []string, b index.Batch, replace bool) error {
+	if replace {
+		prefixes := make([]string, len(names))
+		for i, name := range names {
+			prefixes[i] = Key{topic, name}.prefix()
+		}
+		indexed, err := s.index.IDs(prefixes...)
+		if err != nil {
 			return err
 		}
+		kept := make(map[string]bool, len(b.Put))
+		for _, d := range b.Put {
+			kept[d.ID] = true
+		}
+		b.Delete = slices.DeleteFunc(indexed, func(id string) bool { return kept[id] })
 	}
-	if err := b.s.index.Apply(ctx, w); err != nil {
+	if err := s.index.Apply(ctx, b); err != nil {
 		return fmt.Errorf("writing the search index: %w", err)
 	}
-	b.keys, b.put, b.bytes = nil, nil, 0
 	return nil
-}
-
-// stale returns the indexed documents of the keys that they have no longer.
-func (b *batch) stale() ([]string, error) {
-	prefixes := make([]string, len(b.keys))
-	for i, k := range b.keys {
-		prefixes[i] = k.prefix()
-	}
-	indexed, err := b.s.index.IDs(prefixes...)
-	if err != nil {
-		return nil, err
-	}
-	kept := make(map[string]bool, len(b.put))
-	for _, d := range b.put {
-		kept[d.ID] = true
-	}
-	return slices.DeleteFunc(indexed, func(id string) bool { return kept[id] }), nil
 }

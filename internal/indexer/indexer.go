@@ -29,9 +29,9 @@ import (
 type Source interface {
 	// Topic returns the topic of the change feed under which its keys change.
 	Topic() string
-	// Load returns the documents of a key as they are now, none if the key does not exist or cannot be indexed. An
+	// Load returns the documents of keys as they are now, none for a key that does not exist or cannot be indexed. An
 	// error means that nothing can be read at present. IDs of documents are unique within the source.
-	Load(ctx context.Context, key string) ([]index.Document, error)
+	Load(ctx context.Context, keys []string) (map[string][]index.Document, error)
 	// Keys lists keys in their order, beginning after one.
 	Keys(ctx context.Context, after string, limit int) ([]string, error)
 }

@@ -50,14 +50,17 @@ func (w *world) set(key string, pieces ...string) {
 
 func (w *world) Topic() string { return "t" }
 
-func (w *world) Load(_ context.Context, key string) (docs []index.Document, err error) {
+func (w *world) Load(_ context.Context, keys []string) (map[string][]index.Document, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.loads++; w.failAfter > 0 && w.loads > w.failAfter {
-		return nil, errors.New("down")
-	}
-	for i, text := range w.things[key] {
-		docs = append(docs, index.Document{ID: key + "/" + strconv.Itoa(i), Scope: "s", Body: text})
+	docs := map[string][]index.Document{}
+	for _, key := range keys {
+		if w.loads++; w.failAfter > 0 && w.loads > w.failAfter {
+			return nil, errors.New("down")
+		}
+		for i, text := range w.things[key] {
+			docs[key] = append(docs[key], index.Document{ID: key + "/" + strconv.Itoa(i), Scope: "s", Body: text})
+		}
 	}
 	return docs, w.failing
 }

@@ -63,12 +63,12 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 		if len(keys) == 0 {
 			break
 		}
+		documents, err := f.source.Load(ctx, keys)
+		if err != nil {
+			return index.Result{}, false, err
+		}
 		for _, key := range keys {
-			documents, err := f.source.Load(ctx, key)
-			if err != nil {
-				return index.Result{}, false, err
-			}
-			b.Put = append(b.Put, documents...)
+			b.Put = append(b.Put, documents[key]...)
 			f.have = append(f.have, key)
 		}
 		after = keys[len(keys)-1]

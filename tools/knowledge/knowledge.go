@@ -84,17 +84,18 @@ func NewSource(s *store.Store) Source { return Source{s} }
 // Topic returns the topic of the change feed that announces changes.
 func (Source) Topic() string { return topic }
 
-// Load returns the document of an entity, or none if the entity does not exist.
-func (s Source) Load(ctx context.Context, key string) (list []index.Document, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		found, err := rows{t}.listEntities("e.id = $1", key)
-		list = list[:0]
+// Load returns the documents of entities, by id.
+func (s Source) Load(ctx context.Context, ids []string) (map[string][]index.Document, error) {
+	documents := map[string][]index.Document{}
+	err := s.store.View(ctx, func(t *store.Tx) error {
+		var args []any
+		found, err := rows{t}.listEntities("e.id IN ("+store.In(&args, ids)+")", args...)
 		for _, e := range found {
-			list = append(list, document(e))
+			documents[e.ID] = []index.Document{document(e)}
 		}
 		return err
 	})
-	return list, err
+	return documents, err
 }
 
 // Keys returns the ids of entities after one, in order.

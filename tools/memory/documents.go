@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -20,22 +21,22 @@ func (r *Rows) Keys(ctx context.Context, after string, limit int) ([]string, err
 	return r.IDs(ctx, after, limit)
 }
 
-// Load returns the parts of a memory for the search index.
-func (r *Rows) Load(ctx context.Context, key string) ([]index.Document, error) {
-	d, found, err := r.ByID(ctx, key)
-	if err != nil || !found {
-		return nil, err
+// Load returns the parts of memories for the search index, by id.
+func (r *Rows) Load(ctx context.Context, ids []string) (map[string][]index.Document, error) {
+	var args []any
+	docs, err := r.where(ctx, isMemory+" AND id IN ("+store.In(&args, ids)+")", args...)
+	parts := map[string][]index.Document{}
+	for _, d := range docs {
+		lang := index.Language(d.Text)
+		for n, c := range chunksOf(d) {
+			parts[d.ID] = append(parts[d.ID], index.Document{
+				ID: part{d.ID, d.Version, n}.String(), Scope: Scope(d.Owner), Kind: d.Category, Path: d.Path,
+				Title: stem(d.Path), Headings: strings.Join(headings(c), "\n"), Body: c.Text, Tags: d.Tags,
+				Time: d.Updated.UnixMilli(), Lang: lang,
+			})
+		}
 	}
-	lang := index.Language(d.Text)
-	var docs []index.Document
-	for n, c := range chunksOf(d) {
-		docs = append(docs, index.Document{
-			ID: part{d.ID, d.Version, n}.String(), Scope: Scope(d.Owner), Kind: d.Category, Path: d.Path,
-			Title: stem(d.Path), Headings: strings.Join(headings(c), "\n"), Body: c.Text, Tags: d.Tags,
-			Time: d.Updated.UnixMilli(), Lang: lang,
-		})
-	}
-	return docs, nil
+	return parts, err
 }
 
 // Texts returns the parts of a memory for embeddings, each with the name and the headings above it.
