@@ -109,7 +109,7 @@ func (c *Change) checkRevertible() error {
 // commit makes the change. It returns a function for the rest of the work, which is
 // done after the locks are released and which cannot fail the change.
 func (c *Change) commit(ctx context.Context, r Record) (finished func() error, err error) {
-	if err := c.journal.write(entry{Mark: &prepared{c.steps, r}}); err != nil {
+	if err := c.journal.write(entry{Prepared: c.steps}); err != nil {
 		return nil, err
 	}
 	c.prepared = true
@@ -128,11 +128,6 @@ func (c *Change) commit(ctx context.Context, r Record) (finished func() error, e
 			return nil, err
 		}
 		c.applied++
-	}
-	if len(c.external) > 0 {
-		if err := c.journal.write(entry{Done: true}); err != nil {
-			return nil, err
-		}
 	}
 	return c.record(ctx, r)
 }
@@ -184,9 +179,6 @@ func (s *Store) finish(id string, steps []*step, files []FileRecord, copies *roo
 // rollBack reverts everything.
 func (c *Change) rollBack() error {
 	var errs []error
-	if c.prepared {
-		_ = c.journal.write(entry{Back: true}) // on a full disk this fails; then the state of the files decides
-	}
 	for _, p := range slices.Backward(c.external[:c.applied]) {
 		errs = append(errs, p.revert())
 	}

@@ -25,17 +25,10 @@ type journal struct {
 
 // An entry is a line of a journal. One of its fields is set.
 type entry struct {
-	Shards []int     `json:"shards,omitempty"` // the locks of all files; the first line
-	Step   *step     `json:"step,omitempty"`   // the step to stage next
-	Copies int       `json:"copies,omitempty"` // the number of copies, including the next one
-	Mark   *prepared `json:"mark,omitempty"`   // all steps are staged: recovery completes the change
-	Done   bool      `json:"done,omitempty"`   // the external files are changed
-	Back   bool      `json:"back,omitempty"`   // the change is reverted
-}
-
-type prepared struct {
-	Steps  []*step `json:"steps"`
-	Record Record  `json:"record"`
+	Shards   []int   `json:"shards,omitempty"`   // the locks of all files; the first line
+	Step     *step   `json:"step,omitempty"`     // the step to stage next
+	Copies   int     `json:"copies,omitempty"`   // the number of copies, including the next one
+	Prepared []*step `json:"prepared,omitempty"` // all steps are staged, and may be applied from now on
 }
 
 // newJournal creates a journal with a new name.
@@ -110,9 +103,6 @@ type plan struct {
 	steps    []*step
 	copies   int
 	prepared bool
-	record   Record
-	done     bool
-	back     bool
 }
 
 func readPlan(file *os.File) (plan, error) {
@@ -139,19 +129,11 @@ func (p *plan) add(e entry) {
 	if e.Step != nil {
 		p.steps = append(p.steps, e.Step)
 	}
-	if e.Mark != nil {
-		p.steps = slices.DeleteFunc(e.Mark.Steps, func(s *step) bool { return s == nil })
-		p.record, p.prepared = e.Mark.Record, true
+	if e.Prepared != nil {
+		p.steps = slices.DeleteFunc(e.Prepared, func(s *step) bool { return s == nil })
+		p.prepared = true
 	}
 	p.copies = max(p.copies, e.Copies)
-	p.done = p.done || e.Done
-	p.back = p.back || e.Back
-}
-
-// shouldFinish reports whether to complete the change instead of reverting it.
-func (p *plan) shouldFinish() bool {
-	away := slices.ContainsFunc(p.record.Files, func(f FileRecord) bool { return f.External })
-	return p.prepared && !p.back && (p.done || !away)
 }
 
 func (p *plan) touches(shards []int) bool {

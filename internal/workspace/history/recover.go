@@ -12,8 +12,8 @@ import (
 )
 
 // Recover recovers the unfinished changes of killed processes: it completes those that
-// were prepared, and reverts the others. Then it removes old history. It is cheap if
-// there is nothing to do.
+// are in the catalogue, and reverts the others. Then it removes old history. It is cheap
+// if there is nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
 	_, err := s.recoverPending(ctx, nil)
 	return errors.Join(err, s.pruneNow(ctx))
@@ -114,13 +114,28 @@ func (s *Store) finishOrRevert(ctx context.Context, j *journal, p plan) error {
 			return err
 		}
 	}
-	if p.shouldFinish() && rollForward(p.steps) {
-		return s.recordAgain(ctx, p, copies)
+	unlock, err := s.lockCatalogue(ctx)
+	if err != nil {
+		return err
 	}
-	if p.prepared && !p.back {
-		_ = j.write(entry{Back: true}) // on a full disk this fails; then the state of the files decides
+	defer unlock()
+	recorded, known, err := s.Find(context.WithoutCancel(ctx), j.id)
+	if err != nil {
+		return err
 	}
-	return errors.Join(revert(p.steps, roots, copies, p.prepared), dropCopies(copies, j.id, p.copies))
+	if !known {
+		return errors.Join(revert(p.steps, roots, copies, p.prepared), dropCopies(copies, j.id, p.copies))
+	}
+	s.finish(j.id, p.steps, recorded.Files, copies)
+	var errs []error
+	for _, dir := range dirs {
+		if dir != nil {
+			if err := dir.SyncDir("."); !syncUnsupported(err) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func closeAll(roots map[string]*root.Root) {
@@ -164,64 +179,4 @@ func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 	}
 	s.dir, dirs[key] = dir, dir
 	return nil
-}
-
-// rollForward applies the steps that were not applied yet. It returns false if a file
-// was changed since, so that the whole change must be reverted.
-func rollForward(steps []*step) bool {
-	var todo []*step
-	for _, s := range steps {
-		if s.dir == nil {
-			continue
-		}
-		at := s.progress()
-		if at == overwritten && s.canApply() {
-			return false // another process had begun to revert it
-		}
-		if at == staged && !s.canApply() {
-			return false
-		}
-		if at == staged {
-			todo = append(todo, s)
-		}
-	}
-	for _, s := range todo {
-		if s.apply() != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// recordAgain adds a completed change to the catalogue, unless it is already there.
-func (s *Store) recordAgain(ctx context.Context, p plan, copies *root.Root) error {
-	unlock, err := s.lockCatalogue(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, known, err := s.Find(context.WithoutCancel(ctx), p.record.ID)
-	if err != nil {
-		return err
-	}
-	if !known {
-		book, err := s.appendRecord(p.record)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(book.Sync(), book.Close()); err != nil {
-			return err
-		}
-	}
-	s.finish(p.record.ID, p.steps, p.record.Files, copies)
-	var errs []error
-	for _, st := range p.steps {
-		if st.dir == nil {
-			continue
-		}
-		if err := st.dir.SyncDir("."); !syncUnsupported(err) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -45,19 +45,18 @@ func TestRecoverAtEveryPoint(t *testing.T) {
 		stop func(t *testing.T, c *Change)
 		want map[string]string
 	}{
-		"staged":         {func(*testing.T, *Change) {}, crashBefore},
-		"half a mark":    {func(t *testing.T, c *Change) { halfMark(t, c) }, crashBefore},
-		"marked":         {func(t *testing.T, c *Change) { markAndApply(t, c, 0) }, crashAfter},
-		"on record":      {func(t *testing.T, c *Change) { markAndApply(t, c, 5); record(t, c) }, crashAfter},
-		"put away":       {func(t *testing.T, c *Change) { markAndApply(t, c, 5); record(t, c); putAway(c) }, crashAfter},
-		"taken back":     {func(t *testing.T, c *Change) { markAndApply(t, c, 5); takeBack(t, c) }, crashBefore},
-		"half back":      {func(t *testing.T, c *Change) { markAndApply(t, c, 5); halfBack(t, c) }, crashBefore},
-		"half forgotten": {func(t *testing.T, c *Change) { markAndApply(t, c, 5); undo(t, c, 2) }, crashBefore},
+		"staged":          {func(*testing.T, *Change) {}, crashBefore},
+		"half prepared":   {func(t *testing.T, c *Change) { halfPrepared(t, c) }, crashBefore},
+		"prepared":        {func(t *testing.T, c *Change) { prepareAndApply(t, c, 0) }, crashBefore},
+		"on record":       {func(t *testing.T, c *Change) { prepareAndApply(t, c, 5); record(t, c) }, crashAfter},
+		"put away":        {func(t *testing.T, c *Change) { prepareAndApply(t, c, 5); record(t, c); putAway(c) }, crashAfter},
+		"taken back":      {func(t *testing.T, c *Change) { prepareAndApply(t, c, 5); takeBack(t, c) }, crashBefore},
+		"half taken back": {func(t *testing.T, c *Change) { prepareAndApply(t, c, 5); undo(t, c, 2) }, crashBefore},
 	}
 	for n := range 5 {
-		points[fmt.Sprintf("%d applied", n+1)] = points["marked"]
+		points[fmt.Sprintf("%d applied", n+1)] = points["prepared"]
 		p := points[fmt.Sprintf("%d applied", n+1)]
-		p.stop = func(t *testing.T, c *Change) { markAndApply(t, c, n+1) }
+		p.stop = func(t *testing.T, c *Change) { prepareAndApply(t, c, n+1) }
 		points[fmt.Sprintf("%d applied", n+1)] = p
 	}
 	for name, p := range points {
@@ -90,10 +89,9 @@ func TestRecoverAtEveryPoint(t *testing.T) {
 	}
 }
 
-func markAndApply(t *testing.T, c *Change, n int) {
+func prepareAndApply(t *testing.T, c *Change, n int) {
 	t.Helper()
-	r := Record{ID: c.journal.id, Time: time.Now(), Files: c.files}
-	if err := c.journal.write(entry{Mark: &prepared{c.steps, r}}); err != nil {
+	if err := c.journal.write(entry{Prepared: c.steps}); err != nil {
 		t.Fatal(err)
 	}
 	c.prepared = true
@@ -104,9 +102,9 @@ func markAndApply(t *testing.T, c *Change, n int) {
 	}
 }
 
-func halfMark(t *testing.T, c *Change) {
+func halfPrepared(t *testing.T, c *Change) {
 	t.Helper()
-	if _, err := c.journal.file.WriteString(`{"mark":{"steps":[{"root":"/`); err != nil {
+	if _, err := c.journal.file.WriteString(`{"prepared":[{"root":"/`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,15 +127,7 @@ func takeBack(t *testing.T, c *Change) {
 	}
 }
 
-func halfBack(t *testing.T, c *Change) {
-	t.Helper()
-	if err := c.journal.write(entry{Back: true}); err != nil {
-		t.Fatal(err)
-	}
-	undo(t, c, 2)
-}
-
-// undo reverts the last n steps without a journal entry, as on a full disk.
+// undo reverts the last n steps.
 func undo(t *testing.T, c *Change, n int) {
 	t.Helper()
 	for i := range n {
@@ -155,7 +145,7 @@ func TestRecoverKeepsLaterChanges(t *testing.T) {
 	b.write("b", "old b")
 	c, l := b.begin("a", "b")
 	b.stage(c, []string{"a", "b"}, map[string]string{"a": "new a", "b": "new b"})
-	markAndApply(t, c, 1)
+	prepareAndApply(t, c, 1)
 	die(c, l)
 	b.write("b", "someone's work")
 	if err := b.s.Recover(t.Context()); err != nil {
@@ -171,7 +161,7 @@ func TestLockRecovers(t *testing.T) {
 	b.write("a", "old")
 	c, l := b.begin("a", "b")
 	b.stage(c, []string{"a", "b"}, map[string]string{"a": "new", "b": "made"})
-	markAndApply(t, c, 1)
+	prepareAndApply(t, c, 1)
 	die(c, l)
 	other := New(b.s.dir, Limits{}, b.s.log)
 	lock, err := other.Lock(t.Context(), []string{"b"})
@@ -179,7 +169,7 @@ func TestLockRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()
-	b.has(map[string]string{"a": "new", "b": "made"})
+	b.has(map[string]string{"a": "old"})
 	b.tidy()
 }
 
@@ -215,7 +205,7 @@ func TestRecoverInReplacedDirectory(t *testing.T) {
 	c, l := b.begin("a")
 	b.stage(c, []string{"a"}, map[string]string{"a": "new"})
 	temp := c.steps[0].temp()
-	markAndApply(t, c, 0)
+	prepareAndApply(t, c, 0)
 	die(c, l)
 	if err := os.Rename(b.dir, b.dir+".moved"); err != nil {
 		t.Fatal(err)

@@ -136,15 +136,6 @@ func (s *step) progress() progress {
 	return overwritten
 }
 
-// canApply reports whether a staged step can still be applied.
-func (s *step) canApply() bool {
-	info, err := s.dir.Lstat(s.base())
-	if s.Old == nil {
-		return notExist(err)
-	}
-	return err == nil && s.Old.is(info)
-}
-
 // revert restores the state before the step, wherever it was interrupted.
 func (s *step) revert(copies *root.Root, marked bool) error {
 	at := staged

@@ -1,8 +1,10 @@
 package ignore
 
 import (
+	_ "embed" // the file types
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -21,23 +23,20 @@ const (
 // within a step, ** any number of steps, [a-z] one character, {a,b} either a or b.
 // A pattern that ends with a slash matches everything below that directory.
 type Glob struct {
-	list  *List
+	list  List
 	rules []rule
 }
 
-// CompileGlob parses patterns relative to one directory: *.go matches the files in
+// CompileGlob parses a pattern relative to a directory: *.go matches the files in
 // it, **/*.go files at any depth. Errors can be returned to the model as they are.
-func CompileGlob(patterns ...string) (*Glob, error) { return compileGlob(patterns, true) }
+func CompileGlob(pattern string) (*Glob, error) { return compileGlob([]string{pattern}, true) }
 
 // CompileAnyDepth is like CompileGlob, but a pattern without a slash matches names
 // at any depth.
-func CompileAnyDepth(patterns ...string) (*Glob, error) { return compileGlob(patterns, false) }
+func CompileAnyDepth(pattern string) (*Glob, error) { return compileGlob([]string{pattern}, false) }
 
 func compileGlob(patterns []string, rooted bool) (*Glob, error) {
-	if len(patterns) > maxGlobs {
-		return nil, tooMany(patterns)
-	}
-	g := &Glob{list: &List{}}
+	g := &Glob{}
 	for _, pattern := range patterns {
 		rules, err := globRules(pattern, rooted)
 		if err != nil {
@@ -48,16 +47,8 @@ func compileGlob(patterns []string, rooted bool) (*Glob, error) {
 			g.list.add(r)
 		}
 	}
-	if g.list.slow > maxSlow {
-		return nil, tooMany(patterns)
-	}
 	g.list.finish()
 	return g, nil
-}
-
-func tooMany(patterns []string) error {
-	return tool.Errorf(tool.Invalid, "%d globs have too many alternatives together", len(patterns)).
-		Try("use fewer globs, or more general ones")
 }
 
 // globRules parses one pattern. Each of its alternatives becomes a rule.
@@ -87,7 +78,7 @@ func globRules(pattern string, rooted bool) ([]rule, error) {
 		}
 		var r rule
 		at := rooted || strings.Contains(one, "/")
-		if err := r.parse(strings.TrimPrefix(one, "/"), at, dialect{runes: true}); err != nil {
+		if err := r.parse(strings.TrimPrefix(one, "/"), at, false); err != nil {
 			return nil, bad("%v", err).Try(`use **/*.go for all Go files; escape a special character with \`)
 		}
 		rules = append(rules, r)
@@ -102,129 +93,64 @@ func (g *Glob) Match(name string) bool {
 }
 
 // MayContain reports whether files below a directory can match.
-func (g *Glob) MayContain(dir string) bool {
+func (g *Glob) MayContain(dir string) bool { return mayContain(g.rules, dir) }
+
+func mayContain(rules []rule, dir string) bool {
 	if dir == "." {
 		dir = ""
 	}
-	for i := range g.rules {
-		if g.rules[i].mayContain(dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, func(r rule) bool { return r.mayContain(dir) })
 }
-
-var errBraces = errors.New("a { has no closing }")
 
 // expand expands the braces of a pattern: a{b,c}d becomes abd and acd. Braces may be
 // nested. Braces within a class and escaped braces are ordinary characters.
 func expand(pattern string) ([]string, error) {
-	done := []string{""}
-	for from := 0; from < len(pattern); {
-		open, err := indexUnescaped(pattern, from, "{")
-		if err != nil {
-			return nil, err
-		}
-		if open == len(pattern) {
-			return product(done, []string{pattern[from:]})
-		}
-		if done, err = product(done, []string{pattern[from:open]}); err != nil {
-			return nil, err
-		}
-		var choices []string
-		if choices, from, err = alternatives(pattern, open+1); err != nil {
-			return nil, err
-		}
-		if done, err = product(done, choices); err != nil {
-			return nil, err
-		}
-	}
-	return done, nil
-}
-
-// alternatives expands the alternatives between two braces. It also returns the
-// offset after the closing brace.
-func alternatives(pattern string, from int) ([]string, int, error) {
-	var all []string
-	for start, at, depth := from, from, 0; ; at++ {
-		var err error
-		if at, err = indexUnescaped(pattern, at, "{,}"); err != nil {
-			return nil, 0, err
-		}
-		if at == len(pattern) {
-			return nil, 0, errBraces
-		}
-		switch c := pattern[at]; {
-		case c == '{':
-			depth++
-			continue
-		case depth > 0:
-			if c == '}' {
-				depth--
-			}
-			continue
-		}
-		choices, err := expand(pattern[start:at])
-		if err != nil {
-			return nil, 0, err
-		}
-		if all = append(all, choices...); len(all) > maxAlternatives {
-			return nil, 0, errAlternatives()
-		}
-		if pattern[at] == '}' {
-			return all, at + 1, nil
-		}
-		start = at + 1
-	}
-}
-
-// indexUnescaped returns the offset of the first of chars that is neither escaped
-// nor in a class, or the length of the pattern.
-func indexUnescaped(pattern string, from int, chars string) (int, error) {
-	for i := from; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '\\':
+	open, depth := -1, 0
+	var choices []string // between the first braces
+	for i, from := 0, 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
 			i++
-			continue
-		case '[':
-			_, size, err := parseClass(pattern[i:], dialect{})
+		case c == '[':
+			_, size, err := parseClass(pattern[i:], false)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			i += size - 1
-			continue
-		}
-		for j := range len(chars) {
-			if pattern[i] == chars[j] {
-				return i, nil
+		case c == '{':
+			if depth++; depth == 1 {
+				open, from = i, i+1
 			}
+		case depth == 1 && (c == ',' || c == '}'):
+			choices, from = append(choices, pattern[from:i]), i+1
+			if c == ',' {
+				continue
+			}
+			var all []string
+			for _, choice := range choices {
+				more, err := expand(pattern[:open] + choice + pattern[from:])
+				if err != nil {
+					return nil, err
+				}
+				if all = append(all, more...); len(all) > maxAlternatives {
+					return nil, fmt.Errorf("its braces expand to more than %d patterns", maxAlternatives)
+				}
+			}
+			return all, nil
+		case depth > 1 && c == '}':
+			depth--
 		}
 	}
-	return len(pattern), nil
-}
-
-// product returns the concatenations of each string of before with each of after.
-func product(before, after []string) ([]string, error) {
-	if len(before)*len(after) > maxAlternatives {
-		return nil, errAlternatives()
+	if depth > 0 {
+		return nil, errors.New("a { has no closing }")
 	}
-	all := make([]string, 0, len(before)*len(after))
-	for _, b := range before {
-		for _, a := range after {
-			all = append(all, b+a)
-		}
-	}
-	return all, nil
-}
-
-func errAlternatives() error {
-	return fmt.Errorf("its braces expand to more than %d patterns", maxAlternatives)
+	return []string{pattern}, nil
 }
 
 // A Filter selects the files of a search by globs, of which the last match decides,
 // and by file types. The nil Filter selects all files.
 type Filter struct {
-	list     *List
+	list     List
 	wanted   []rule // the globs without "!"
 	excludes bool   // there are globs with "!"
 	types    *Glob
@@ -234,21 +160,31 @@ type Filter struct {
 // names at any depth. With "!" it excludes files, and whole directories. Errors can
 // be returned to the model as they are.
 func NewFilter(globs, types []string) (*Filter, error) {
-	if len(globs) > maxGlobs {
-		return nil, tooMany(globs)
-	}
-	f := &Filter{list: &List{}}
+	f := &Filter{}
 	for _, glob := range globs {
 		if err := f.add(glob); err != nil {
 			return nil, err
 		}
 	}
-	if f.list.slow > maxSlow {
-		return nil, tooMany(globs)
+	if len(globs) > maxGlobs || f.list.slow > maxSlow {
+		return nil, tool.Errorf(tool.Invalid, "%d globs have too many alternatives together", len(globs)).
+			Try("use fewer globs, or more general ones")
 	}
 	f.list.finish()
+	if len(types) == 0 {
+		return f, nil
+	}
+	var of []string
+	for _, name := range types {
+		globs := typeGlobs(name)
+		if globs == nil {
+			return nil, unknownType(text.Clip(name, maxShown))
+		}
+		of = append(of, globs...)
+	}
+	slices.Sort(of)
 	var err error
-	f.types, err = typesGlob(types)
+	f.types, err = compileGlob(slices.Compact(of), false)
 	return f, err
 }
 
@@ -272,36 +208,6 @@ func (f *Filter) add(glob string) error {
 		f.wanted = append(f.wanted, rules...)
 	}
 	return nil
-}
-
-func typesGlob(types []string) (*Glob, error) {
-	if len(types) == 0 {
-		return nil, nil
-	}
-	if len(types) > maxGlobs {
-		return nil, tool.Errorf(tool.Invalid, "%d file types are too many, the maximum is %d", len(types), maxGlobs).
-			Try("leave out types to search all files")
-	}
-	var globs []string
-	for _, name := range types {
-		of, ok := TypeGlobs(name)
-		if !ok {
-			return nil, unknownType(text.Clip(name, maxShown))
-		}
-		globs = append(globs, of...)
-	}
-	return compileTypes(globs)
-}
-
-// unknownType returns an error that suggests a similar type. There are about a
-// hundred types, too many to list.
-func unknownType(name string) error {
-	err := tool.Errorf(tool.Invalid, "no file type %q", name)
-	glob := "*." + strings.TrimLeft(name, ".*")
-	if near := tool.Nearest(name, TypeNames()); near != "" {
-		return err.Try("did you mean %q? or use the glob %q", near, glob)
-	}
-	return err.Try("use the glob %q; the types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
 }
 
 // Keep reports whether a file is selected.
@@ -331,18 +237,42 @@ func (f *Filter) Enter(dir string) bool {
 	if f == nil || dir == "." {
 		return true
 	}
-	if f.excludes && f.excluded(dir) {
-		return false
-	}
-	for i := range f.wanted {
-		if f.wanted[i].mayContain(dir) {
-			return true
-		}
-	}
-	return len(f.wanted) == 0
+	return !(f.excludes && f.excluded(dir)) && (len(f.wanted) == 0 || mayContain(f.wanted, dir))
 }
 
 func (f *Filter) excluded(dir string) bool {
 	wanted, decided := f.list.Match(dir, true)
 	return decided && !wanted
+}
+
+// fileTypes has the names of each file type, and its globs.
+//
+//go:embed types.txt
+var fileTypes string
+
+// typeGlobs returns the globs of a file type, for names at any depth, or nil.
+func typeGlobs(name string) []string {
+	for line := range strings.Lines(fileTypes) {
+		names, globs, _ := strings.Cut(line, ":")
+		if slices.Contains(strings.Fields(names), strings.ToLower(name)) {
+			return strings.Fields(globs)
+		}
+	}
+	return nil
+}
+
+// unknownType returns an error that suggests a similar type. There are about a
+// hundred types, too many to list.
+func unknownType(name string) error {
+	err := tool.Errorf(tool.Invalid, "no file type %q", name)
+	glob := "*." + strings.TrimLeft(name, ".*")
+	var all []string
+	for line := range strings.Lines(fileTypes) {
+		names, _, _ := strings.Cut(line, ":")
+		all = append(all, strings.Fields(names)[0])
+	}
+	if near := tool.Nearest(name, all); near != "" {
+		return err.Try("did you mean %q? or use the glob %q", near, glob)
+	}
+	return err.Try("use the glob %q; the types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
 }

@@ -46,7 +46,7 @@ func Parse(text []byte) *List {
 		var line string
 		line, rest, more = strings.Cut(rest, "\n")
 		if line = trimLine(line); line != "" && len(line) <= maxLine {
-			if r, err := parseRule(line, dialect{}); err == nil {
+			if r, err := parseRule(line, false); err == nil {
 				l.add(r)
 			}
 		}

@@ -53,7 +53,7 @@ func nameRule(pattern string) (rule, error) {
 	if strings.ContainsAny(pattern, "\x00\n") {
 		return rule{}, fmt.Errorf("it has more than one line, or a NUL character")
 	}
-	return parseRule(trimLine(pattern), dialect{runes: true, fold: true})
+	return parseRule(trimLine(pattern), true)
 }
 
 // Covers reports whether the patterns match a file, or a directory that contains it.
