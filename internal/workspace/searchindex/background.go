@@ -93,7 +93,7 @@ func (b *background) handleError(ctx context.Context, err error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return
-	case errors.Is(err, errNoTrust) || errors.Is(err, errTooBig):
+	case errors.Is(err, errNoEvents) || errors.Is(err, errTooBig):
 		b.disabled = true
 		b.releaseAll()
 		b.log.Info("this workspace is searched without an index", "cause", err)
@@ -122,7 +122,7 @@ func (b *background) releaseAll() {
 // ensureView creates a view if there is none.
 func (b *background) ensureView(ctx context.Context) error {
 	b.mu.RLock()
-	there, seg := b.view != nil || b.statAll, b.seg
+	there, seg := b.view != nil, b.seg
 	b.mu.RUnlock()
 	if seg == nil {
 		if err := b.openSegment(); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -133,22 +133,10 @@ func (b *background) ensureView(ctx context.Context) error {
 		return nil
 	}
 	w, err := newWatcher()
-	if err == nil {
-		err = b.watch(ctx, w)
-	}
-	if !errors.Is(err, errNoEvents) {
-		return err
-	}
-	b.log.Info("the search index checks every file for each search", "cause", err)
-	v, err := b.load(ctx, nil)
 	if err != nil {
 		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.statAll = true
-	b.stale.Store(int64(v.freshCount))
-	return nil
+	return b.watch(ctx, w)
 }
 
 // watch creates a view that events keep up to date.
@@ -163,7 +151,6 @@ func (b *background) watch(ctx context.Context, w *watcher) error {
 		return v.close()
 	}
 	b.view = v
-	b.stale.Store(int64(v.freshCount))
 	b.verified = time.Now()
 	b.readers.Go(func() { b.readEvents(ctx, w) })
 	return nil
@@ -180,24 +167,15 @@ func (x *Index) load(ctx context.Context, w *watcher) (*view, error) {
 	if err := v.scanTree(ctx, ".", false); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
-	trust := m.trust(v)
-	if w == nil {
+	switch {
+	case !m.trusted(v):
+		return nil, errors.Join(errNoEvents, m.close())
+	case v.size() > x.o.Memory:
+		return nil, errors.Join(errTooBig, m.close())
+	case w == nil:
 		v.mounts, err = nil, m.close()
 	}
-	switch {
-	case trust == trustNothing:
-		err = errNoTrust
-	case w != nil && trust < trustEvents:
-		err = errNoEvents
-	case v.size() > x.o.Memory:
-		err = errTooBig
-	default:
-		return v, err
-	}
-	if w != nil {
-		err = errors.Join(err, m.close())
-	}
-	return nil, err
+	return v, err
 }
 
 // readEvents reads events regularly, so that the kernel's queue does not overflow
@@ -276,11 +254,7 @@ func (b *background) openSegment() error {
 func (b *background) needsRebuild() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	count := int(b.stale.Load())
-	if b.view != nil {
-		count = b.view.freshCount
-	}
-	return b.tooStale(count)
+	return b.view != nil && b.tooStale(b.view.freshCount)
 }
 
 // tooStale reports whether so many files have changed that a new segment is worth its
@@ -309,7 +283,7 @@ func (b *background) rebuild(ctx context.Context) error {
 		return err
 	}
 	b.log.Debug("built the search index", "files", seg.Len(), "bytes", seg.Size(), "took", time.Since(begun))
-	return b.replace(ctx, seg, p)
+	return b.replace(seg, p)
 }
 
 // adoptNewer opens the segment of another process, if there is one. It reports whether
@@ -321,7 +295,6 @@ func (b *background) adoptNewer(ctx context.Context) (bool, error) {
 	}
 	b.mu.Lock()
 	err = errors.Join(b.closeView(), b.closeSegment())
-	b.statAll = false
 	b.mu.Unlock()
 	if err != nil {
 		return false, err
@@ -339,15 +312,10 @@ func (b *background) plan(ctx context.Context) (p plan, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	v := b.view
-	switch {
-	case v != nil:
-		err = v.refresh(ctx)
-	case b.statAll:
-		v, err = b.load(ctx, nil)
-	default:
-		err = errLost
+	if v == nil {
+		return plan{}, errLost
 	}
-	if err != nil {
+	if err = v.refresh(ctx); err != nil {
 		return plan{}, errors.Join(err, b.closeView())
 	}
 	fault := segment.Guard(func() { p = v.plan() })
@@ -355,7 +323,7 @@ func (b *background) plan(ctx context.Context) (p plan, err error) {
 }
 
 // replace replaces the segment by a new one.
-func (b *background) replace(ctx context.Context, seg *segment.Segment, p plan) error {
+func (b *background) replace(seg *segment.Segment, p plan) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.seg
@@ -371,14 +339,6 @@ func (b *background) replace(ctx context.Context, seg *segment.Segment, p plan) 
 		} else {
 			b.staleFloor = b.view.freshCount
 		}
-	}
-	if b.statAll {
-		v, err := b.load(ctx, nil)
-		if err != nil {
-			return err
-		}
-		b.staleFloor = v.freshCount
-		b.stale.Store(int64(v.freshCount))
 	}
 	if old != nil {
 		return old.Close()

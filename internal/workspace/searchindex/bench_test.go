@@ -85,16 +85,3 @@ func BenchmarkFiles(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkStatAll answers queries without events.
-func BenchmarkStatAll(b *testing.B) {
-	w := benchTree(b)
-	w.start(func(x *Index) { x.statAll = true })
-	re, err := syntax.Parse("gcmarknewobject", syntax.Perl)
-	w.do(err)
-	for b.Loop() {
-		if _, ok := w.x.Candidates(b.Context(), ".", re); !ok {
-			b.Fatal("no answer")
-		}
-	}
-}

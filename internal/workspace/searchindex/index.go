@@ -4,8 +4,7 @@
 // The result has every file that a walk would find at that time and that matches; it may
 // have others. Files that changed since they were indexed are always in it. Before each
 // answer the index reads the kernel's events for all earlier changes (watch_linux.go).
-// Where events are not reliable, it compares the stamps of all files for each answer.
-// Where stamps are not reliable either, it gives no answers.
+// Where events are not reliable, as on network file systems, it gives no answers.
 //
 // Two kinds of change cause no event, and are only detected by a check of all stamps every
 // few minutes: writing to a mapped file before the file is closed, and writing through a
@@ -61,12 +60,10 @@ type Index struct {
 	key       segment.Digest
 	intervals intervals
 	used      atomic.Int64 // time of the last query, Unix nanoseconds
-	stale     atomic.Int64 // number of changed files at the last answer
 
 	mu         sync.RWMutex
 	seg        *segment.Segment // nil if the contents of files are not indexed yet
 	view       *view            // nil if it may be out of date
-	statAll    bool             // there is no view; each answer stats all files
 	staleFloor int              // number of changed files just after seg was built
 	readers    sync.WaitGroup   // goroutines that read events
 	started    bool
@@ -98,7 +95,7 @@ func (x *Index) Start() {
 	if x.closed || x.o.Store == "" {
 		return
 	}
-	if !x.started || x.view == nil && !x.statAll {
+	if !x.started || x.view == nil {
 		x.request()
 	}
 	if x.started {
@@ -144,7 +141,7 @@ func (x *Index) Settle(ctx context.Context) bool {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.view != nil || x.statAll && x.seg != nil
+	return x.view != nil
 }
 
 // closeView closes the view. The caller holds the lock.
@@ -206,7 +203,7 @@ func (x *Index) answer(ctx context.Context, dir string, get func(*view) []string
 		if !x.refresh(ctx) {
 			return nil, false
 		}
-		if names, ok, again := x.query(ctx, dir, get); !again {
+		if names, ok, again := x.query(dir, get); !again {
 			return names, ok
 		}
 	}
@@ -214,15 +211,12 @@ func (x *Index) answer(ctx context.Context, dir string, get func(*view) []string
 }
 
 // query queries the current view. again reports that the view must be refreshed first.
-func (x *Index) query(ctx context.Context, dir string, get func(*view) []string) (names []string, ok, again bool) {
+func (x *Index) query(dir string, get func(*view) []string) (names []string, ok, again bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	v, err := x.view, error(nil)
-	if v == nil && x.statAll && x.seg != nil {
-		v, err = x.load(ctx, nil)
-	}
+	v := x.view
 	switch {
-	case v == nil || err != nil:
+	case v == nil:
 		return nil, false, false
 	case v.lost || len(v.relist) > 0:
 		return nil, false, true
@@ -233,7 +227,7 @@ func (x *Index) query(ctx context.Context, dir string, get func(*view) []string)
 		x.request()
 		return nil, false, false
 	}
-	if x.stale.Store(int64(v.freshCount)); x.tooStale(v.freshCount) {
+	if x.tooStale(v.freshCount) {
 		x.request()
 	}
 	return names, true, false
@@ -243,10 +237,7 @@ func (x *Index) query(ctx context.Context, dir string, get func(*view) []string)
 func (x *Index) refresh(ctx context.Context) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.view == nil && x.statAll && x.seg != nil:
-		return true
-	case x.view == nil:
+	if x.view == nil {
 		x.request()
 		return false
 	}
@@ -343,18 +334,8 @@ func (d *requestQueue) waitServed(ctx context.Context, done <-chan struct{}) boo
 	}
 }
 
-// trust is the way in which changes on a file system can be detected.
-type trust byte
-
-const (
-	trustNothing trust = iota
-	trustStamps        // the change time of a file cannot be set back
-	trustEvents        // and every change causes an event
-)
-
 var (
-	errNoTrust  = errors.New("changes on this file system cannot be detected")
-	errNoEvents = errors.New("some directories cannot be watched")
+	errNoEvents = errors.New("not every change of these files can be detected")
 	errLost     = errors.New("events were lost")
 )
 

@@ -118,18 +118,6 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelWithoutEvents does the same if each answer compares all stamps.
-func TestModelWithoutEvents(t *testing.T) {
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			runModel(t, seed+100, func(x *Index) {
-				hasty(x)
-				x.statAll = true
-			})
-		})
-	}
-}
-
 func runModel(t *testing.T, seed uint64, how func(*Index)) {
 	m := &model{world: newWorld(t, t.TempDir()), r: rand.New(rand.NewPCG(seed, 7)), how: how}
 	for range 40 {

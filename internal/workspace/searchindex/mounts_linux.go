@@ -26,16 +26,16 @@ type mountTable struct {
 
 // A mountPoint is one mounted file system.
 type mountPoint struct {
-	dir   string // relative to the root
-	id    string // of the device
-	trust trust
+	dir    string // relative to the root
+	id     string // of the device
+	events bool   // every change causes an event
 }
 
 // readMounts reads the mounts below a root.
 func readMounts(r *root.Root) (*mountTable, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return nil, errors.Join(errNoTrust, err)
+		return nil, errors.Join(errNoEvents, err)
 	}
 	m := &mountTable{file: file, root: rootPath(r)}
 	text, err := m.read()
@@ -43,7 +43,7 @@ func readMounts(r *root.Root) (*mountTable, error) {
 		m.all = parseMounts(text, m.root)
 	}
 	if err != nil || len(m.all) == 0 {
-		return nil, errors.Join(errNoTrust, err, file.Close())
+		return nil, errors.Join(errNoEvents, err, file.Close())
 	}
 	return m, nil
 }
@@ -75,17 +75,15 @@ func (m *mountTable) changed() bool {
 	return err != nil || !slices.Equal(parseMounts(text, m.root), m.all)
 }
 
-// trust returns what can be relied on for everything in v.
-func (m *mountTable) trust(v *view) trust {
-	least := trustEvents
+// trusted reports whether everything in v causes events.
+func (m *mountTable) trusted(v *view) bool {
 	for _, on := range m.all {
-		if v.hasDir(on.dir) {
-			least = min(least, on.trust)
-		} else if v.hasFile(split(on.dir)) { // a mount on a file: its events go to its real directory
-			least = min(least, on.trust, trustStamps)
+		// The events of a file on which something is mounted go to its real directory.
+		if v.hasDir(on.dir) && !on.events || v.hasFile(split(on.dir)) {
+			return false
 		}
 	}
-	return least
+	return true
 }
 
 // parseMounts returns the mount that contains top, and the mounts below top.
@@ -100,7 +98,7 @@ func parseMounts(text []byte, top string) []mountPoint {
 			continue
 		}
 		kind, _, _ := strings.Cut(after, " ")
-		at, next := unescape(fields[4]), mountPoint{id: fields[2] + fields[3], trust: trustOf(kind)}
+		at, next := unescape(fields[4]), mountPoint{id: fields[2] + fields[3], events: causesEvents(kind)}
 		switch {
 		case at != top && strings.HasPrefix(at, strings.TrimSuffix(top, "/")+"/"):
 			next.dir = at[len(strings.TrimSuffix(top, "/"))+1:]
@@ -135,18 +133,15 @@ func unescape(s string) string {
 	}
 }
 
-// trustOf returns what a type of file system can be relied on for. A network file system
-// reports no events for changes by other machines. Other types may report times that
-// prove nothing.
-func trustOf(kind string) trust {
+// causesEvents reports whether all changes on a type of file system cause events. A network
+// file system reports none for changes by other machines.
+func causesEvents(kind string) bool {
 	switch kind {
 	case "ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "f2fs", "zfs", "jfs", "nilfs2", "tmpfs", "overlay",
 		"squashfs", "erofs", "iso9660":
-		return trustEvents
-	case "nfs", "nfs4", "ceph", "virtiofs", "9p":
-		return trustStamps
+		return true
 	}
-	return trustNothing
+	return false
 }
 
 // rootPath returns the path of a root without links.

@@ -2,14 +2,10 @@
 
 package searchindex
 
-import (
-	"path"
+import "github.com/mcp-tools/mcp-tools/internal/workspace/root"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
-)
+// There is no index on this system: newWatcher fails, and nothing else is called.
 
-// A watcher is not available on this system.
 type watcher struct{}
 
 func newWatcher() (*watcher, error)                 { return nil, errNoEvents }
@@ -18,37 +14,14 @@ func (*watcher) add(r *root.Root, dir string) error { return nil }
 func (*watcher) remove(dir string)                  {}
 func (*watcher) drain(apply func(change)) error     { return nil }
 func (*watcher) wait() bool                         { return false }
-func rootPath(r *root.Root) string                  { return absolute(r.Path()) }
-func atLowPriority(do func())                       { do() }
-func (*mountTable) close() error                    { return nil }
-func (*mountTable) changed() bool                   { return false }
-func (m *mountTable) trust(v *view) trust           { return m.all }
 
-// A mountTable has only the root.
-type mountTable struct{ all trust }
+type mountTable struct{}
 
-// readMounts trusts stamps if the system reports the change time of an inode.
-func readMounts(r *root.Root) (*mountTable, error) {
-	info, err := r.Info()
-	if err != nil || info.Changed.IsZero() {
-		return nil, errNoTrust
-	}
-	return &mountTable{trustStamps}, nil
-}
+func readMounts(*root.Root) (*mountTable, error) { return nil, errNoEvents }
+func (*mountTable) close() error                 { return nil }
+func (*mountTable) changed() bool                { return false }
+func (*mountTable) trusted(*view) bool           { return false }
 
-// A fileStat is the state of a file. ok reports whether it is a regular file.
-type fileStat struct {
-	segment.Stamp
-	links uint32
-	ok    bool
-}
-
-func statDir(r *root.Root, dir string, bases []string, far bool) []fileStat {
-	out := make([]fileStat, len(bases))
-	for i, base := range bases {
-		if info, err := r.Lstat(path.Join(dir, base)); err == nil && info.Regular() {
-			out[i] = fileStat{stampOf(info), uint32(info.Links), true}
-		}
-	}
-	return out
-}
+func rootPath(r *root.Root) string                          { return absolute(r.Path()) }
+func atLowPriority(do func())                               { do() }
+func statDir(*root.Root, string, []string) (all []fileStat) { return nil }

@@ -18,6 +18,13 @@ import (
 // errTooBig means that the view of the tree exceeds Options.Memory.
 var errTooBig = errors.New("the tree is too big to be indexed")
 
+// A fileStat is the state of a file. ok reports whether it is a regular file.
+type fileStat struct {
+	segment.Stamp
+	links uint32
+	ok    bool
+}
+
 // A scan reads directories and the stamps of their files.
 type scan struct {
 	v *view

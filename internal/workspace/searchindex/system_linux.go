@@ -9,16 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
-// A fileStat is the state of a file. ok reports whether it is a regular file.
-type fileStat struct {
-	segment.Stamp
-	links uint32
-	ok    bool
-}
-
-// statDir returns the state of files in one directory. If far is set, it asks the server of
-// a network file system instead of using cached attributes.
-func statDir(r *root.Root, dir string, bases []string, far bool) []fileStat {
+// statDir returns the state of files in one directory.
+func statDir(r *root.Root, dir string, bases []string) []fileStat {
 	out := make([]fileStat, len(bases))
 	if len(bases) == 0 {
 		return out
@@ -28,15 +20,11 @@ func statDir(r *root.Root, dir string, bases []string, far bool) []fileStat {
 		return out
 	}
 	defer unix.Close(fd)
-	flags := unix.AT_SYMLINK_NOFOLLOW
-	if far {
-		flags |= unix.AT_STATX_FORCE_SYNC
-	}
 	const wanted = unix.STATX_TYPE | unix.STATX_SIZE | unix.STATX_MTIME | unix.STATX_CTIME |
 		unix.STATX_INO | unix.STATX_NLINK
 	for i, base := range bases {
 		var st unix.Statx_t
-		if unix.Statx(fd, base, flags, wanted, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
+		if unix.Statx(fd, base, unix.AT_SYMLINK_NOFOLLOW, wanted, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
 			st.Mask&wanted != wanted {
 			continue
 		}

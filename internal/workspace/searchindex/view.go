@@ -18,7 +18,7 @@ import (
 type view struct {
 	o       *Options
 	seg     *segment.Segment // may be nil
-	watcher *watcher         // nil if stamps are compared instead
+	watcher *watcher         // nil in a view that is only compared with another
 	mounts  *mountTable      // nil if watcher is nil
 	inRepo  bool             // the root is in a repository that begins above it
 
@@ -504,5 +504,5 @@ func (v *view) stat(dir string, bases []string) []fileStat {
 	if len(bases) == 0 {
 		return nil
 	}
-	return statDir(v.o.Root, dir, bases, v.watcher == nil)
+	return statDir(v.o.Root, dir, bases)
 }

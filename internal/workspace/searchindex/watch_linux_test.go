@@ -150,14 +150,14 @@ func TestParseMounts(t *testing.T) {
 broken line
 `
 	got := parseMounts([]byte(text), "/srv/a b")
-	want := []mountPoint{{".", "0:40/", trustEvents}, {"far", "0:41/", trustStamps}, {"fuse/x", "0:42/", trustNothing}}
+	want := []mountPoint{{".", "0:40/", true}, {"far", "0:41/", false}, {"fuse/x", "0:42/", false}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := parseMounts([]byte(text), "/srv/a b/far/deep"); len(got) != 1 || got[0].trust != trustStamps {
+	if got := parseMounts([]byte(text), "/srv/a b/far/deep"); len(got) != 1 || got[0].events {
 		t.Errorf("in a mount: %+v", got)
 	}
-	if got := parseMounts([]byte(text), "/"); len(got) != 6 || got[0].trust != trustEvents {
+	if got := parseMounts([]byte(text), "/"); len(got) != 6 || !got[0].events {
 		t.Errorf("all: %+v", got)
 	}
 	if got := parseMounts([]byte("nothing"), "/"); got != nil {
@@ -168,14 +168,14 @@ broken line
 	v.dirs["."] = nil
 	for _, c := range []struct {
 		see  func()
-		want trust
+		want bool
 	}{
-		{func() {}, trustEvents},
-		{func() { v.addFresh(".", "far") }, trustStamps}, // a mount point on a file
-		{func() { v.dirs["fuse/x"] = nil }, trustNothing},
+		{func() {}, true},
+		{func() { v.addFresh(".", "far") }, false}, // a mount point on a file
+		{func() { v.dirs["fuse/x"] = nil }, false},
 	} {
-		if c.see(); m.trust(v) != c.want {
-			t.Errorf("trust %d, want %d", m.trust(v), c.want)
+		if c.see(); m.trusted(v) != c.want {
+			t.Errorf("trusted: %v, want %v", m.trusted(v), c.want)
 		}
 	}
 }
