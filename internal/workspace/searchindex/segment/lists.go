@@ -89,11 +89,21 @@ func appendList(to []byte, numbers []uint32, files int) []byte {
 // Eval returns the files in [lo, hi) that may match, in order. It does not consider the
 // flags Always and Binary. ok is false if the query matches all files.
 func (s *Segment) Eval(q trigram.Query, lo, hi uint32) (files []uint32, ok bool) {
-	if q.Op == trigram.All {
+	if len(q) == 0 {
 		return nil, false
 	}
 	e := evaluation{s, lo, min(hi, uint32(s.files))}
-	return e.eval(q, nil, true), true
+	clauses := make([]clause, len(q))
+	for i, c := range q {
+		clauses[i] = e.lookUp(c)
+	}
+	slices.SortFunc(clauses, func(a, b clause) int { return a.most - b.most })
+	for i, c := range clauses {
+		if files = e.clause(c, files, i == 0); len(files) == 0 {
+			return nil, true
+		}
+	}
+	return files, true
 }
 
 // AddAlways adds the files in [lo, hi) with the flag Always, in order.
@@ -116,71 +126,45 @@ type evaluation struct {
 	lo, hi uint32
 }
 
-// eval returns the files of within that may match. all means that within is every file.
-func (e *evaluation) eval(q trigram.Query, within []uint32, all bool) []uint32 {
-	switch q.Op {
-	case trigram.And:
-		return e.and(q, within, all)
-	case trigram.Or:
-		return e.or(q, within, all)
-	case trigram.None:
-		return nil
-	}
-	return e.every(within, all)
+// A clause has the lists of each alternative, the shortest first, and the maximum number
+// of files that satisfy it.
+type clause struct {
+	texts [][]list
+	most  int
 }
 
-func (e *evaluation) every(within []uint32, all bool) []uint32 {
-	if all {
-		for n := e.lo; n < e.hi; n++ {
-			within = append(within, n)
+func (e *evaluation) lookUp(c trigram.Clause) (found clause) {
+	for _, text := range c {
+		lists := make([]list, len(text))
+		for i, t := range text {
+			lists[i] = e.list(t)
+		}
+		slices.SortFunc(lists, func(a, b list) int { return a.count - b.count })
+		if lists[0].count > 0 {
+			found.texts = append(found.texts, lists)
+			found.most += lists[0].count
 		}
 	}
-	return within
+	return found
 }
 
-func (e *evaluation) and(q trigram.Query, within []uint32, all bool) []uint32 {
-	lists := make([]list, len(q.Trigrams))
-	for i, t := range q.Trigrams {
-		if lists[i] = e.list(t); lists[i].count == 0 {
-			return nil
+// clause returns the files of within that satisfy a clause. all means that within is every
+// file.
+func (e *evaluation) clause(c clause, within []uint32, all bool) []uint32 {
+	var found []uint32
+	for _, lists := range c.texts {
+		files := within
+		for i, l := range lists {
+			if files = e.filter(l, files, all && i == 0); len(files) == 0 {
+				break
+			}
+		}
+		if found = append(found, files...); len(c.texts) == 1 {
+			return files
 		}
 	}
-	slices.SortFunc(lists, func(a, b list) int { return a.count - b.count })
-	for _, l := range lists {
-		within, all = e.filter(l, within, all), false
-		if len(within) == 0 {
-			return nil
-		}
-	}
-	for _, sub := range q.Sub {
-		within, all = e.eval(sub, within, all), false
-		if len(within) == 0 {
-			return nil
-		}
-	}
-	return e.every(within, all)
-}
-
-func (e *evaluation) or(q trigram.Query, within []uint32, all bool) []uint32 {
-	found := make([]uint64, e.files/64+1)
-	add := func(numbers []uint32) {
-		for _, n := range numbers {
-			found[n/64] |= 1 << (n % 64)
-		}
-	}
-	for _, t := range q.Trigrams {
-		add(e.filter(e.list(t), within, all))
-	}
-	for _, sub := range q.Sub {
-		add(e.eval(sub, within, all))
-	}
-	var out []uint32
-	for i, word := range found {
-		for ; word != 0; word &= word - 1 {
-			out = append(out, uint32(i*64+bits.TrailingZeros64(word)))
-		}
-	}
-	return out
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // filter returns the files of within that are in the list. It does not change within.

@@ -348,13 +348,13 @@ func FuzzSegment(f *testing.F) {
 
 // satisfies evaluates a query for a text with these trigrams.
 func satisfies(has map[trigram.T]bool, q trigram.Query) bool {
-	all, one := true, false
-	for _, t := range q.Trigrams {
-		all, one = all && has[t], one || has[t]
+	for _, clause := range q {
+		one := slices.ContainsFunc(clause, func(all []trigram.T) bool {
+			return !slices.ContainsFunc(all, func(t trigram.T) bool { return !has[t] })
+		})
+		if !one {
+			return false
+		}
 	}
-	for _, sub := range q.Sub {
-		matches := satisfies(has, sub)
-		all, one = all && matches, one || matches
-	}
-	return q.Op == trigram.All || q.Op == trigram.And && all || q.Op == trigram.Or && one
+	return true
 }

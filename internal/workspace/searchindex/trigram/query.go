@@ -3,143 +3,252 @@ package trigram
 import (
 	"regexp/syntax"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Op is the operator that combines the parts of a query.
-type Op byte
+// A Query selects texts by their trigrams: a text must satisfy every clause. The zero
+// Query selects every text.
+type Query []Clause
 
-// The operations. The zero query matches every text.
+// A Clause is satisfied by texts with all trigrams of one of its alternatives. No text
+// satisfies one without alternatives.
+type Clause [][]T
+
+// Limits of a query. What exceeds them is left out, so that more texts may match.
 const (
-	All  Op = iota // every text
-	None           // no text
-	And            // texts with all of the parts
-	Or             // texts with one of the parts
-)
-
-// A Query selects texts by their trigrams.
-type Query struct {
-	Op       Op
-	Trigrams []T // sorted
-	Sub      []Query
-}
-
-// Limits of a query. Parts beyond the limits are left out, so that more texts may match.
-const (
-	maxNodes = 2000 // of an expression
-	maxParts = 256  // of an Or
-	maxConds = 128  // of an And
-	maxSize  = 4096 // trigrams in all
+	maxNodes    = 2000 // of an expression
+	maxExact    = 48   // strings of a set
+	maxBytes    = 4096 // of the strings of one set together
+	maxTexts    = 256  // alternatives of a clause
+	maxTrigrams = 4096 // in all
 )
 
 // Of returns the query for texts in which re may match.
 func Of(re *syntax.Regexp) Query {
 	a := analyzer{left: maxNodes}
-	q := a.part(re).query()
-	if q.Op == And {
-		slices.SortStableFunc(q.Sub, func(a, b Query) int { return a.size() - b.size() })
-		for len(q.Sub) > 0 && q.size() > maxSize {
-			q.Sub = q.Sub[:len(q.Sub)-1]
+	sets := a.part(re).sets()
+	slices.SortStableFunc(sets, func(a, b []string) int { return len(a) - len(b) })
+	var q Query
+	size := 0
+	for _, set := range sets {
+		if len(set) > 0 && shortest(set) < 3 {
+			continue
 		}
-	}
-	if q.size() > maxSize || q.Op == And && len(q.Trigrams)+len(q.Sub) == 0 {
-		return Query{}
+		var clause Clause
+		for _, text := range set {
+			clause = append(clause, trigramsOf(text))
+			size += len(clause[len(clause)-1])
+		}
+		if size > maxTrigrams {
+			break
+		}
+		q = append(q, clause)
 	}
 	return q
 }
 
-func (q Query) size() int {
-	n := len(q.Trigrams)
-	for _, s := range q.Sub {
-		n += s.size()
+// trigramsOf returns the trigrams of s. Some of a long s are enough.
+func trigramsOf(s string) []T {
+	const most = 128
+	var all []T
+	for i := 0; i+3 <= len(s) && len(all) < most; i++ {
+		all = append(all, T(s[i])<<16|T(s[i+1])<<8|T(s[i+2]))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func shortest(set []string) int {
+	n := len(set[0])
+	for _, text := range set {
+		n = min(n, len(text))
 	}
 	return n
 }
 
-func (q Query) equal(p Query) bool {
-	return q.Op == p.Op && slices.Equal(q.Trigrams, p.Trigrams) && slices.EqualFunc(q.Sub, p.Sub, Query.equal)
+// A textInfo describes the texts that a part of an expression matches: either all of
+// them are known, or each contains one string of each of the needed sets.
+type textInfo struct {
+	known bool
+	exact []string
+	need  [][]string
 }
 
-// and returns the query for texts that match both.
-func (q Query) and(p Query) Query { return join(And, q, p) }
+func exactSet(set ...string) textInfo { return textInfo{known: true, exact: set} }
 
-// or returns the query for texts that match one of both.
-func (q Query) or(p Query) Query { return join(Or, q, p) }
+func (p textInfo) sets() [][]string {
+	if p.known {
+		return [][]string{p.exact}
+	}
+	return p.need
+}
 
-// join combines two queries, and flattens the result if possible.
-func join(op Op, q, p Query) Query {
-	empty, full := All, None // the neutral element, and the absorbing one
-	if op == Or {
-		empty, full = None, All
+// An analyzer analyzes an expression, up to a number of nodes.
+type analyzer struct{ left int }
+
+func (a *analyzer) part(re *syntax.Regexp) textInfo {
+	if a.left--; a.left < 0 {
+		return textInfo{}
 	}
-	switch {
-	case q.Op == full || p.Op == full:
-		return Query{Op: full}
-	case q.Op == empty:
-		return p
-	case p.Op == empty || q.equal(p):
-		return q
-	}
-	out := Query{Op: op}
-	for _, part := range []Query{q, p} {
-		if part.Op != op && len(part.Trigrams)+len(part.Sub) > 1 {
-			part = Query{Sub: []Query{part}}
+	switch re.Op {
+	case syntax.OpNoMatch:
+		return exactSet()
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return exactSet("")
+	case syntax.OpLiteral:
+		return literal(re.Rune, re.Flags&syntax.FoldCase != 0)
+	case syntax.OpCharClass:
+		return charClass(re.Rune)
+	case syntax.OpCapture:
+		return a.part(re.Sub[0])
+	case syntax.OpConcat:
+		return a.concat(re.Sub)
+	case syntax.OpAlternate:
+		return a.alternate(re.Sub)
+	case syntax.OpQuest:
+		return a.alternate([]*syntax.Regexp{re.Sub[0], {Op: syntax.OpEmptyMatch}})
+	case syntax.OpPlus:
+		return textInfo{need: a.part(re.Sub[0]).sets()}
+	case syntax.OpRepeat:
+		const few = 4
+		switch {
+		case re.Min == 0:
+			return textInfo{}
+		case re.Min == re.Max && re.Min <= few:
+			return a.concat(slices.Repeat(re.Sub, re.Min))
 		}
-		out.Trigrams = append(out.Trigrams, part.Trigrams...)
-		for _, sub := range part.Sub {
-			if !slices.ContainsFunc(out.Sub, sub.equal) {
-				out.Sub = append(out.Sub, sub)
+		return textInfo{need: a.part(re.Sub[0]).sets()}
+	}
+	return textInfo{} // any character, or a star
+}
+
+// concat joins adjacent parts as long as their texts are few.
+func (a *analyzer) concat(subs []*syntax.Regexp) textInfo {
+	run := []string{""}
+	var need [][]string
+	for _, sub := range subs {
+		p := a.part(sub)
+		if p.known && len(run)*len(p.exact) <= maxExact && size(run)*len(p.exact)+size(p.exact)*len(run) <= maxBytes {
+			joined := make([]string, 0, len(run)*len(p.exact))
+			for _, x := range run {
+				for _, y := range p.exact {
+					joined = append(joined, x+y)
+				}
+			}
+			run = joined
+			continue
+		}
+		need = append(need, run)
+		if run = p.exact; !p.known {
+			need, run = append(need, p.need...), []string{""}
+		}
+	}
+	if need == nil {
+		return exactSet(run...)
+	}
+	return textInfo{need: append(need, run)}
+}
+
+// alternate returns all texts if they are few, or else the best set of each part.
+func (a *analyzer) alternate(subs []*syntax.Regexp) textInfo {
+	all := textInfo{known: true}
+	var either []string
+	for _, sub := range subs {
+		p := a.part(sub)
+		all.known = all.known && p.known
+		all.exact = append(all.exact, p.exact...)
+		var best []string
+		found := false
+		for _, set := range p.sets() {
+			if len(set) == 0 {
+				best, found = nil, true // it matches nothing
+				break
+			}
+			if n := shortest(set); n >= 3 && (!found || n > shortest(best)) {
+				best, found = set, true
+			}
+		}
+		if either = append(either, best...); !found || len(either) > maxTexts {
+			either = []string{""}
+		}
+	}
+	slices.Sort(all.exact)
+	all.exact = slices.Compact(all.exact)
+	if all.known && len(all.exact) <= maxExact && size(all.exact) <= maxBytes {
+		return all
+	}
+	slices.Sort(either)
+	return textInfo{need: [][]string{slices.Compact(either)}}
+}
+
+// literal returns the info of a literal. Without case, only ASCII letters are used.
+func literal(runes []rune, fold bool) textInfo {
+	var parts []string
+	var b strings.Builder
+	for _, r := range runes {
+		switch c, ok := indexedByte(r, fold); {
+		case ok:
+			b.WriteByte(c)
+		case !indexable(r) || fold && unicode.SimpleFold(r) != r:
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if parts == nil {
+		return exactSet(b.String())
+	}
+	var p textInfo
+	for _, part := range append(parts, b.String()) {
+		p.need = append(p.need, []string{part})
+	}
+	return p
+}
+
+// indexedByte returns the byte under which an ASCII letter is indexed.
+func indexedByte(r rune, fold bool) (byte, bool) {
+	if fold {
+		for next := unicode.SimpleFold(r); r >= utf8.RuneSelf && next != r; next = unicode.SimpleFold(next) {
+			if next < utf8.RuneSelf {
+				r = next
 			}
 		}
 	}
-	return out.limit()
+	return lower(byte(r)), r < utf8.RuneSelf && indexable(r)
 }
 
-// limit keeps a query within its limits.
-func (q Query) limit() Query {
-	slices.Sort(q.Trigrams)
-	q.Trigrams = slices.Compact(q.Trigrams)
-	if q.Op == Or && len(q.Trigrams)+len(q.Sub) > maxParts {
-		return Query{}
-	}
-	if q.Op == And {
-		q.Trigrams = q.Trigrams[:min(len(q.Trigrams), maxConds)]
-		q.Sub = q.Sub[:min(len(q.Sub), maxConds)]
-	}
-	return q
+// indexable reports whether trigrams contain r. They do not contain line ends, nor the
+// rune that represents invalid UTF-8.
+func indexable(r rune) bool {
+	return r != '\n' && r != '\r' && r != utf8.RuneError && utf8.ValidRune(r)
 }
 
-// allOf returns the query for texts that contain s. Some trigrams of a long s are enough.
-func allOf(s string) Query {
-	q := Query{Op: And}
-	for i := 0; i+3 <= len(s) && len(q.Trigrams) < maxConds; i++ {
-		q.Trigrams = append(q.Trigrams, T(s[i])<<16|T(s[i+1])<<8|T(s[i+2]))
-	}
-	if len(q.Trigrams) == 0 {
-		return Query{}
-	}
-	slices.Sort(q.Trigrams)
-	q.Trigrams = slices.Compact(q.Trigrams)
-	return q
-}
-
-// oneOf returns the query for texts that contain one of the strings.
-func oneOf(set []string) Query {
-	switch len(set) {
-	case 0:
-		return Query{Op: None}
-	case 1:
-		return allOf(set[0])
-	}
-	q := Query{Op: Or}
-	for _, s := range set {
-		switch p := allOf(s); {
-		case p.Op == All:
-			return p
-		case len(p.Trigrams) == 1:
-			q.Trigrams = append(q.Trigrams, p.Trigrams[0])
-		default:
-			q.Sub = append(q.Sub, p)
+func charClass(ranges []rune) textInfo {
+	var set []string
+	for i := 0; i < len(ranges); i += 2 {
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			if len(set) == maxExact || !indexable(r) {
+				return textInfo{}
+			}
+			if c := string(r); r < utf8.RuneSelf {
+				set = append(set, string(lower(c[0])))
+			} else {
+				set = append(set, c)
+			}
 		}
 	}
-	return q.limit()
+	slices.Sort(set)
+	return exactSet(slices.Compact(set)...)
+}
+
+func size(set []string) int {
+	n := 0
+	for _, s := range set {
+		n += len(s)
+	}
+	return n
 }
