@@ -112,8 +112,6 @@ func (d *memoryApprovals) Withdraw(_ context.Context, id string) error {
 	return nil
 }
 
-func sevenPastCalls(context.Context, approvals.Call) (int, bool) { return 7, true }
-
 // Next returns the id of the next question.
 func (d *memoryApprovals) next(t *testing.T) string {
 	t.Helper()
@@ -128,7 +126,7 @@ func (d *memoryApprovals) next(t *testing.T) string {
 
 func withApprovals(d *memoryApprovals) func(*Config) {
 	return func(c *Config) {
-		c.Approvals, c.PastCalls = d, sevenPastCalls
+		c.Approvals = d
 		c.Settings.ApprovalWait = WaitAttended
 	}
 }

@@ -269,7 +269,7 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 	}
 	need := &tool.Asking{}
 	if asks {
-		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: c.dialog(ctx, q, id)}}
+		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: dialog(q, id)}}
 	}
 	return a, need
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -27,27 +28,13 @@ func (a Access) subject() policy.Subject {
 	}
 }
 
-// narrow returns a with the restrictions of more added. If both restrict the
-// tools, the result lists the tools that pass both.
-func (s *Server) narrow(a Access, more policy.Narrow) Access {
-	switch {
-	case more.Empty():
-		return a
-	case a.Narrow.Empty():
+// narrow returns a with the restrictions of more. ok is false if a has other
+// restrictions already.
+func (a Access) narrow(more policy.Narrow) (_ Access, ok bool) {
+	if a.Narrow.Empty() {
 		a.Narrow = more
-		return a
 	}
-	now, other := s.settings(), a
-	other.Narrow = more
-	both := policy.Narrow{Tools: []string{}, ReadOnly: a.Narrow.ReadOnly || more.ReadOnly}
-	for _, t := range s.ordered {
-		if now.Policy.Verdict(a.subject(), t.Spec.Name) != policy.Deny &&
-			now.Policy.Verdict(other.subject(), t.Spec.Name) != policy.Deny {
-			both.Tools = append(both.Tools, t.Spec.Name)
-		}
-	}
-	a.Narrow = both
-	return a
+	return a, more.Empty() || reflect.DeepEqual(a.Narrow, more)
 }
 
 // An Identity is what a bearer token proves.
@@ -115,7 +102,7 @@ func (c *call) status() tool.SessionStatus {
 	}
 	s.loops.mu.Lock()
 	defer s.loops.mu.Unlock()
-	if h := s.loops.sessions[c.Caller.Session]; h != nil {
+	if h, ok := s.loops.sessions.Get(c.Caller.Session); ok {
 		st.Since, st.Calls, st.Failed = h.since, h.calls, h.failed
 	}
 	return st

@@ -54,10 +54,6 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 // receive handles one message, which came with access a. Notifications and responses
 // are handled at once and in order; requests run concurrently.
 func (c *conn) receive(raw []byte, a Access) {
-	if items, ok := jsonrpc.Batch(raw); ok {
-		c.spawn(&jsonrpc.Message{}, func() []byte { return c.session.handleBatch(c.calls, items, a, c.out) })
-		return
-	}
 	m, broken := jsonrpc.Parse(raw)
 	switch {
 	case broken != nil:

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,43 +35,6 @@ func (s *session) respond(ctx context.Context, flight *flight, m *jsonrpc.Messag
 		return nil
 	}
 	return reply
-}
-
-// handleBatch answers the messages of a batch together, as the revisions before
-// 2025-06-18 allow.
-func (s *session) handleBatch(ctx context.Context, items []json.RawMessage, a Access, out func([]byte) error) []byte {
-	if v := s.clientInfo().version; v != "" && v > mcp.ProtocolVersion20250326 {
-		return jsonrpc.Failure(nil, noBatches(v))
-	}
-	if len(items) == 0 || len(items) > jsonrpc.MaxBatch {
-		return jsonrpc.Failure(nil,
-			jsonrpc.Errorf(mcp.INVALID_REQUEST, "a batch holds 1 to %d messages", jsonrpc.MaxBatch))
-	}
-	var replies [][]byte
-	for _, raw := range items {
-		m, broken := jsonrpc.Parse(raw)
-		switch {
-		case broken != nil:
-			replies = append(replies, s.server.refusal(m.ID, broken))
-		case m.Modern():
-			replies = append(replies, s.server.refusal(m.ID, noBatches(m.Meta.Version)))
-		case m.ID == nil || m.IsResponse:
-			s.notice(ctx, m)
-		default:
-			if reply := s.handle(ctx, m, a, out); reply != nil {
-				replies = append(replies, reply)
-			}
-		}
-	}
-	if replies == nil {
-		return nil
-	}
-	return append(append([]byte{'['}, bytes.Join(replies, []byte{','})...), ']')
-}
-
-func noBatches(version string) *jsonrpc.Error {
-	return jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time",
-		text.Clip(version, jsonrpc.MaxQuoted))
 }
 
 // answerSafely calls answer and recovers from panics: a bug costs one response,

@@ -251,8 +251,5 @@ func TestWideMessagesAreRefusedUndecoded(t *testing.T) {
 		if _, refused := jsonrpc.Parse([]byte(raw)); refused == nil || !strings.Contains(refused.Message, "values") {
 			t.Errorf("%s: got %v", what, refused)
 		}
-		if items, ok := jsonrpc.Batch([]byte(raw)); ok {
-			t.Errorf("%s is a batch of %d", what, len(items))
-		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -35,7 +34,6 @@ type HTTP struct {
 
 	sessions *sessionTable
 	conns    *connTable
-	unused   unusedConns
 }
 
 // Serve answers requests until ctx ends. Then it closes the listener, waits for
@@ -55,7 +53,6 @@ func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(h.Server.log.Handler(), slog.LevelDebug),
 		TLSConfig:         h.TLS,
-		ConnState:         h.unused.observe,
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -85,7 +82,6 @@ const sweepEvery = time.Minute
 // for calls only.
 func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 	h.Server.Close()
-	h.unused.close()
 	patience, done := context.WithTimeout(context.Background(), h.Grace)
 	defer done()
 	h.conns.drain(h.Grace)
@@ -100,39 +96,6 @@ func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 		h.Server.log.Warn("some requests did not stop when they were cancelled")
 	}
 	return errors.Join(srv.Close(), ignoreDeadline(err))
-}
-
-// unusedConns holds the connections that have not sent a request yet. Without it,
-// http.Server.Shutdown would wait for several seconds for them.
-type unusedConns struct {
-	mu     sync.Mutex
-	fresh  map[net.Conn]struct{}
-	closed bool
-}
-
-func (i *unusedConns) observe(c net.Conn, state http.ConnState) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch {
-	case state != http.StateNew:
-		delete(i.fresh, c)
-	case i.closed:
-		c.Close()
-	default:
-		if i.fresh == nil {
-			i.fresh = make(map[net.Conn]struct{})
-		}
-		i.fresh[c] = struct{}{}
-	}
-}
-
-func (i *unusedConns) close() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.closed = true
-	for c := range i.fresh {
-		c.Close()
-	}
 }
 
 // ignoreDeadline drops the error about calls that used up the grace time: those

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -15,7 +16,7 @@ import (
 // in the long run.
 type rates struct {
 	mu      sync.Mutex
-	buckets map[string]*bucket
+	buckets *lru.Cache[string, *bucket]
 	resume  time.Time // when identities are counted by all processes together again
 }
 
@@ -24,11 +25,13 @@ type bucket struct {
 	filled time.Time
 }
 
-// maxBuckets bounds the memory for sessions. A bucket that is full again can be
-// dropped.
-const maxBuckets = 10_000
+// maxSessions bounds the memory for sessions: those that made no call for longest
+// are forgotten.
+const maxSessions = 10_000
 
-func newRates() *rates { return &rates{buckets: make(map[string]*bucket)} }
+func newRates() *rates {
+	return &rates{buckets: lru.New[string](maxSessions, func(*bucket) int64 { return 1 })}
+}
 
 // identityShare is how many times the calls of one session an identity may make
 // in all of its sessions: sessions cost nothing to begin.
@@ -93,11 +96,10 @@ func (r *rates) take(session string, l Limits, now time.Time) (wait time.Duratio
 	perSecond, burst := float64(l.PerMinute)/60, float64(l.Burst)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, ok := r.buckets[session]
+	b, ok := r.buckets.Get(session)
 	if !ok {
-		r.makeRoom(perSecond, burst, now)
 		b = &bucket{tokens: burst, filled: now}
-		r.buckets[session] = b
+		r.buckets.Put(session, b)
 	}
 	if passed := now.Sub(b.filled).Seconds(); passed > 0 {
 		b.tokens = min(burst, b.tokens+passed*perSecond)
@@ -110,28 +112,11 @@ func (r *rates) take(session string, l Limits, now time.Time) (wait time.Duratio
 	return 0
 }
 
-func (r *rates) makeRoom(perSecond, burst float64, now time.Time) {
-	if len(r.buckets) < maxBuckets {
-		return
-	}
-	for session, b := range r.buckets {
-		if b.tokens+now.Sub(b.filled).Seconds()*perSecond >= burst {
-			delete(r.buckets, session)
-		}
-	}
-	for session := range r.buckets { // all in use: the map's order is random enough
-		if len(r.buckets) < maxBuckets {
-			return
-		}
-		delete(r.buckets, session)
-	}
-}
-
 // left returns how many calls session may make at once.
 func (r *rates) left(session string, l Limits, now time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, ok := r.buckets[session]
+	b, ok := r.buckets.Get(session)
 	if !ok {
 		return l.Burst
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -13,14 +14,13 @@ import (
 // the same calls again and again and gets the same results.
 type loops struct {
 	mu       sync.Mutex
-	sessions map[string]*history
+	sessions *lru.Cache[string, *history]
 }
 
 // A history holds the last calls of a session, and counts all of them.
 type history struct {
 	last   []pastCall
 	since  time.Time
-	used   time.Time
 	calls  int
 	failed int
 }
@@ -35,14 +35,15 @@ const (
 	historyAge    = 10 * time.Minute
 	// maxCycle is the longest cycle of calls that counts as a repetition: A, B,
 	// C, A, B, C.
-	maxCycle     = 3
-	maxHistories = 10_000
+	maxCycle = 3
 	// pollFactor is how much more often a tool that is made for polling may be
 	// called.
 	pollFactor = 3
 )
 
-func newLoops() *loops { return &loops{sessions: make(map[string]*history)} }
+func newLoops() *loops {
+	return &loops{sessions: lru.New[string](maxSessions, func(*history) int64 { return 1 })}
+}
 
 const loopAdvice = "change the arguments, use another tool, or tell the user what stops you"
 
@@ -100,8 +101,8 @@ func repeatLimit(limit int, t tool.Tool) int {
 func (l *loops) inARow(session string, call digest, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.sessions[session]
-	if h == nil {
+	h, ok := l.sessions.Get(session)
+	if !ok {
 		return 0
 	}
 	n := 0
@@ -119,18 +120,16 @@ func (l *loops) inARow(session string, call digest, now time.Time) int {
 func (l *loops) add(session string, one pastCall, failed bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, ok := l.sessions[session]
+	h, ok := l.sessions.Get(session)
 	if !ok {
-		l.makeRoom(one.at)
 		h = &history{last: make([]pastCall, 0, historyLength), since: one.at}
-		l.sessions[session] = h
+		l.sessions.Put(session, h)
 	}
 	if len(h.last) == historyLength {
 		copy(h.last, h.last[1:])
 		h.last = h.last[:historyLength-1]
 	}
 	h.last = append(h.last, one)
-	h.used = one.at
 	h.calls++
 	if failed {
 		h.failed++
@@ -162,23 +161,4 @@ func (h *history) repeats(one pastCall) int {
 		count++
 	}
 	return count
-}
-
-// makeRoom drops histories that are old, and then any, until there is room for
-// one more.
-func (l *loops) makeRoom(now time.Time) {
-	if len(l.sessions) < maxHistories {
-		return
-	}
-	for session, h := range l.sessions {
-		if now.Sub(h.used) > historyAge {
-			delete(l.sessions, session)
-		}
-	}
-	for session := range l.sessions {
-		if len(l.sessions) < maxHistories {
-			return
-		}
-		delete(l.sessions, session)
-	}
 }

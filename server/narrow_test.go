@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 )
 
@@ -69,19 +68,5 @@ func TestSSEPostsAreNarrowedByBothRequests(t *testing.T) {
 				t.Errorf("got %v and %q, want %s and %q", names, change, test.want, test.change)
 			}
 		})
-	}
-}
-
-// A jsonrpc.Batch is narrowed like a single message.
-func TestSSEBatchesAreNarrowed(t *testing.T) {
-	noLeaks(t)
-	s := openSite(t)
-	e, v := s.openSSE(t, "alice", "/sse")
-	defer e.close()
-	v.header = map[string]string{"X-MCP-Tools": "echo"}
-	v.post("[" + callLine("1", "change", `{}`) + "," + callLine("2", "echo", `{"text":"hi"}`) + "]")
-	got := expect(t, e.data, "the answers")
-	if strings.Contains(got, "changed") || !strings.Contains(got, "hi0") {
-		t.Errorf("got %s", got)
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -169,49 +168,5 @@ func TestAnIDIsUsedOnceAtATime(t *testing.T) {
 	w.send(callLine("1", "echo", `{"text":"third"}`))
 	if r := read(t, w.next()); r.text() != "third0" {
 		t.Errorf("the third got %+v", r)
-	}
-}
-
-func TestBatchesBelongToTheirRevisions(t *testing.T) {
-	noLeaks(t)
-	list := func(items ...string) string { return "[" + strings.Join(items, ",") + "]" }
-	mixed := list(ping("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`, `5`,
-		callLine(`"c"`, "echo", `{"text":"in a batch"}`))
-	for version, allowed := range map[string]bool{"2024-11-05": true, "2025-03-26": true, "2025-06-18": false,
-		"2025-11-25": false} {
-		t.Run(version, func(t *testing.T) {
-			w := dial(t, newTestServer(t))
-			w.send(handshake(version, "{}")...)
-			w.next()
-			w.send(mixed)
-			line := w.next()
-			if !allowed {
-				if r := read(t, line); r.Error == nil || !strings.Contains(r.Error.Message, "no batches") {
-					t.Errorf("got %s", line)
-				}
-				return
-			}
-			var replies []reply
-			if err := json.Unmarshal([]byte(line), &replies); err != nil || len(replies) != 3 {
-				t.Fatalf("got %s, %v", line, err)
-			}
-			if replies[1].Error == nil || replies[2].text() != "in a batch0" {
-				t.Errorf("got %s", line)
-			}
-			for what, raw := range map[string]string{
-				"an empty batch": "[]", "a batch that is too long": list(strings.Split(strings.Repeat(ping("1")+"\n",
-					101), "\n")[:101]...),
-				"a batch of a million": "[" + strings.Repeat("1,", 500_000) + "1]",
-			} {
-				w.send(raw)
-				if r := read(t, w.next()); r.Error == nil || r.Error.Code != mcp.INVALID_REQUEST {
-					t.Errorf("%s got %+v", what, r)
-				}
-			}
-			w.send(list(`{"jsonrpc":"2.0","method":"notifications/x"}`))
-			if more := w.rest(); len(more) > 0 {
-				t.Errorf("a batch of notifications was answered: %q", more)
-			}
-		})
 	}
 }

@@ -2,7 +2,7 @@ package server
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,50 +39,32 @@ func plainJSON(raw []byte) string {
 	return string(plain)
 }
 
-// maskedParts lists the arguments that differ from what is shown, and how much
-// of each is hidden at most. It returns "" if none differs.
+// maskedParts lists the arguments that differ from what is shown. It returns "" if
+// none differs.
 func maskedParts(raw, clean []byte) string {
 	if bytes.Equal(raw, clean) {
 		return ""
 	}
 	var before, after map[string]json.RawMessage
-	if json.Unmarshal(raw, &before) != nil || json.Unmarshal(clean, &after) != nil {
-		return "parts of the arguments, which look like secrets and may be anything"
-	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if n := differing(before[name], after[name]); n > 0 {
-			parts = append(parts,
-				fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tool.Visible(name)))
+	parts := []string{}
+	if json.Unmarshal(raw, &before) == nil && json.Unmarshal(clean, &after) == nil {
+		for _, name := range slices.Sorted(maps.Keys(before)) {
+			if !bytes.Equal(before[name], after[name]) {
+				parts = append(parts, tool.Visible(name))
+			}
 		}
 	}
-	return strings.Join(parts, ", ") + ", which look like secrets and may be anything"
-}
-
-// differing returns how many bytes of a lie between the beginning and the end
-// that a and b have in common.
-func differing(a, b []byte) int {
-	if bytes.Equal(a, b) {
-		return 0
-	}
-	begin, end := 0, 0
-	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
-		begin++
-	}
-	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	return max(len(a)-begin-end, 1)
+	return "parts of " + cmp.Or(strings.Join(parts, ", "), "the arguments") + ", which look like secrets and may be anything"
 }
 
 // dialog returns the question as a client shows it. id is that of the stored
 // question: only a stored question can become a rule.
-func (c *call) dialog(ctx context.Context, q approvals.Call, id string) map[string]any {
+func dialog(q approvals.Call, id string) map[string]any {
 	choices := []string{approvals.ChoiceAllow, approvals.ChoiceDeny}
 	message := questionText(q)
 	if id != "" && !q.Once {
 		choices = []string{approvals.ChoiceAllow, approvals.ChoiceSession, approvals.ChoiceAlways, approvals.ChoiceDeny}
-		message += c.scopeText(ctx, q)
+		message += scopeText()
 	}
 	return map[string]any{"message": message, "requestedSchema": decisionForm(choices)}
 }
@@ -168,19 +150,11 @@ func oneLine(text string) string {
 const alwaysFor = 30 * 24 * time.Hour
 
 // scopeText explains the wider answers before one is given.
-func (c *call) scopeText(ctx context.Context, q approvals.Call) string {
-	before := ""
-	if c.server.PastCalls != nil {
-		n, complete := c.server.PastCalls(ctx, q)
-		before = fmt.Sprintf("; so far such a call was made %d times", n)
-		if !complete {
-			before = fmt.Sprintf("; so far such a call was made at least %d times", n)
-		}
-	}
+func scopeText() string {
 	return fmt.Sprintf("\n\n%s: this call, once.\n%s: calls with exactly these arguments, until this session ends.\n"+
-		"%s: calls with exactly these arguments, of this agent, in this profile and workspace, until %s%s.",
+		"%s: calls with exactly these arguments, of this agent, in this profile and workspace, until %s.",
 		approvals.ChoiceAllow, approvals.ChoiceSession, approvals.ChoiceAlways,
-		time.Now().Add(alwaysFor).UTC().Format(time.DateOnly), before)
+		time.Now().Add(alwaysFor).UTC().Format(time.DateOnly))
 }
 
 func decisionForm(choices []string) map[string]any {

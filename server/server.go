@@ -20,7 +20,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -36,7 +35,6 @@ type Config struct {
 	AuditLog             AuditLog
 	Results              ResultStore
 	Approvals            Approvals         // nil: only the client can be asked
-	PastCalls            PastCalls         // nil: questions do not show how often the call was made before
 	Library              Library           // nil: there are only tools
 	Observer             Observer          // nil measures nothing
 	Meter                Meter             // nil: identities are counted by this process alone
@@ -45,10 +43,6 @@ type Config struct {
 	Log                  *slog.Logger
 	Settings             Settings
 }
-
-// PastCalls counts how often the very same call was made before. complete is
-// false if there was no time to read the whole audit log.
-type PastCalls func(ctx context.Context, c approvals.Call) (n int, complete bool)
 
 // A Meter counts one call of an identity in all processes together, of which
 // perMinute are allowed in the long run and burst at once. If the call is not

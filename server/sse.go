@@ -94,8 +94,8 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	c.drain(lastGrace)
 }
 
-// postSSE takes one message. Its response goes over the stream. The restrictions of
-// the request that opened the stream and those of this request both apply.
+// postSSE takes one message. Its response goes over the stream. The request may
+// restrict itself if the one that opened the stream did not.
 func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	a.Transport = "sse"
 	c := h.conns.find(r.URL.Query().Get("sessionId"), a)
@@ -107,12 +107,17 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		writeText(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
 		return
 	}
+	access, ok := c.session.access.narrow(a.Narrow)
+	if !ok {
+		writeText(w, http.StatusForbidden, "the headers X-MCP-* differ from those with which the stream was opened")
+		return
+	}
 	raw, ok := h.body(w, r)
 	if !ok {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	c.receive(raw, h.Server.narrow(c.session.access, a.Narrow))
+	c.receive(raw, access)
 }
 
 // isJSON reports whether the body is declared as JSON. A web page cannot send that

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// post takes one message, or a batch, of either era.
+// post takes one message of either era.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	if !isJSON(r) {
 		writeText(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
@@ -28,12 +28,6 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	if !ok {
 		return
 	}
-	if items, ok := jsonrpc.Batch(raw); ok {
-		h.serveSession(w, r, a, &jsonrpc.Message{}, func(ctx context.Context, s *session, out *stream) []byte {
-			return s.handleBatch(ctx, items, narrowed(s, a), out.sender())
-		})
-		return
-	}
 	m, broken := jsonrpc.Parse(raw)
 	switch {
 	case broken != nil:
@@ -41,9 +35,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	case m.Modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
 		h.serveStateless(w, r, a, m)
 	default:
-		h.serveSession(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
-			return s.handle(ctx, m, narrowed(s, a), out.sender())
-		})
+		h.serveSession(w, r, a, m)
 	}
 }
 
@@ -174,8 +166,7 @@ func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access)
 
 // serveSession serves the eras with sessions: initialize opens a session, all other
 // requests name it.
-func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message,
-	handle func(context.Context, *session, *stream) []byte) {
+func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
 		h.refuse(w, http.StatusBadRequest, m,
 			jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
@@ -189,13 +180,13 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 	} else if s = h.session(w, r, a, m); s == nil {
 		return
 	}
-	if m.Raw != nil && (m.ID == nil || m.IsResponse) {
+	if m.ID == nil || m.IsResponse {
 		s.notice(r.Context(), m)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	out := newStream(w, r)
-	reply := handle(r.Context(), s, out)
+	reply := s.handle(r.Context(), m, narrowed(s, a), out.sender())
 	if opened && s.clientInfo().version == "" {
 		h.sessions.drop(s) // the handshake failed
 		w.Header().Del(mcp.HeaderSessionID)

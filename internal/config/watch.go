@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,7 +20,7 @@ type Watcher struct {
 	Apply func(*Loaded) error
 
 	// Again requests a reload even if the file has not changed, for SIGHUP. May be nil.
-	Again <-chan struct{}
+	Again <-chan os.Signal
 
 	// Report gets the result of each reload. May be nil.
 	Report func(error)
@@ -65,11 +66,8 @@ func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan stru
 		select {
 		case <-ctx.Done():
 			return
-		case _, open := <-w.Again:
-			if asked = open; !open {
-				w.Again = nil
-				continue
-			}
+		case <-w.Again:
+			asked = true
 		case <-nudges:
 			asked = w.settle(ctx, nudges)
 		}

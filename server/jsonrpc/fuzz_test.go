@@ -79,25 +79,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func FuzzBatch(f *testing.F) {
-	for _, seed := range seedMessages() {
-		f.Add([]byte(seed))
-		f.Add([]byte("[" + seed + "," + seed + "]"))
-	}
-	f.Add([]byte("[" + strings.Repeat("1,", 200) + "1]"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		items, ok := Batch(raw)
-		var all []json.RawMessage
-		err := json.Unmarshal(raw, &all)
-		switch {
-		case len(items) > MaxBatch+1:
-			t.Errorf("%d messages were split off", len(items))
-		case ok && len(items) <= MaxBatch && (err != nil || cmp.Diff(items, all) != "" && len(items)+len(all) > 0):
-			t.Errorf("%v, %s", err, cmp.Diff(items, all))
-		}
-	})
-}
-
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{"", "\n", "a\nb", "a\r\n\r\nb\n", strings.Repeat("x", 70) + "\ny\n",
 		strings.Repeat("x", 33), " \t\n{}\n"} {

@@ -1,5 +1,5 @@
 // Package jsonrpc reads and writes the messages of MCP: JSON-RPC 2.0, one
-// message or a batch at a time, in bounded memory. It knows the members that
+// message at a time, in bounded memory. It knows the members that
 // the server needs, and how lines of messages are read and written. It does not
 // know sessions, tools or HTTP. Begin with [Parse].
 package jsonrpc
@@ -59,9 +59,6 @@ type Metadata struct {
 
 // Modern reports whether m belongs to the stateless era of the protocol.
 func (m *Message) Modern() bool { return mcp.IsModernProtocol(m.Meta.Version) }
-
-// MaxBatch is the most messages of a batch, which are answered one after the other.
-const MaxBatch = 100
 
 // maxDepth bounds the nesting of a message, far above what clients send.
 const maxDepth = 64
@@ -252,7 +249,7 @@ func members(d *jsontext.Decoder, known []string, each func(name string) error) 
 		return err
 	}
 	if open.Kind() != '{' {
-		return &shapeError{"a message is a JSON object"}
+		return &shapeError{"a message is a JSON object; batches are not supported"}
 	}
 	for d.PeekKind() == '"' {
 		token, err := d.ReadToken()
@@ -308,33 +305,6 @@ func tooBig(raw []byte) *Error {
 		return Errorf(mcp.INVALID_REQUEST, "the message has more than %d values", tool.MaxValues)
 	}
 	return nil
-}
-
-// Batch splits an array of messages. ok is false for anything else. It stops at
-// one message more than a batch may hold: such a batch is refused unread.
-func Batch(raw []byte) (items []json.RawMessage, ok bool) {
-	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' || tooBig(raw) != nil {
-		return nil, false
-	}
-	// Parse reports what is wrong with a single message.
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, false
-	}
-	for d.PeekKind() != ']' {
-		item, err := d.ReadValue()
-		if err != nil {
-			return nil, false
-		}
-		if items = append(items, json.RawMessage(item.Clone())); len(items) > MaxBatch {
-			return items, true
-		}
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, false
-	}
-	_, err := d.ReadToken()
-	return items, errors.Is(err, io.EOF)
 }
 
 // Success writes the response to a request that succeeded.

@@ -234,8 +234,8 @@ func (a *App) openServer(context.Context) (err error) {
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
 		Tools: a.set, Scrub: a.scrub, AuditLog: a.audit, Results: a.results,
-		Approvals: a.approvals, PastCalls: pastCalls(audit.NewDB(a.store)),
-		Observer: a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
+		Approvals: a.approvals,
+		Observer:  a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
 		Ended:    func(c tool.Caller) { a.commands.EndSession(c.Session) }, Stopping: a.commands.Stop,
 	})

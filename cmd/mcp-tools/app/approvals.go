@@ -3,25 +3,11 @@ package app
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/server"
 )
-
-// pastCallsTime is the max time that a question waits for the audit log.
-const pastCallsTime = 300 * time.Millisecond
-
-// pastCalls counts calls in the audit log for the server's questions.
-func pastCalls(log *audit.DB) server.PastCalls {
-	return func(ctx context.Context, c approvals.Call) (n int, complete bool) {
-		ctx, cancel := context.WithTimeout(ctx, pastCallsTime)
-		defer cancel()
-		past, err := CountPast(ctx, log, c)
-		return past.Equal, err == nil
-	}
-}
 
 // PastCalls counts earlier calls: those with the very same arguments, and those
 // of the tool. The audit log has only a digest of all arguments together, so

@@ -226,25 +226,11 @@ func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
 func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	again := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
-	var both sync.WaitGroup
-	both.Go(func() {
-		for {
-			select {
-			case <-hangup:
-				select {
-				case again <- struct{}{}:
-				case <-ctx.Done():
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	both.Go(func() {
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		config.Watcher{
-			Apply: func(l *config.Loaded) error { return a.apply(l, more) }, Again: again,
+			Apply: func(l *config.Loaded) error { return a.apply(l, more) }, Again: hangup,
 			Report: func(err error) { a.calls.Reload(err == nil) }, Log: a.log,
 		}.Watch(ctx, a.loaded)
 	})
@@ -252,7 +238,7 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 		// SIGHUP still goes to the channel: while the parts are closed it must not end
 		// the process before the last calls are recorded.
 		cancel()
-		both.Wait()
+		watching.Wait()
 	}
 }
 
