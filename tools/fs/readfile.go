@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -454,9 +453,6 @@ func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, err
 		return tool.Textf("[%s: %s; not shown: it could not be decoded; to get its bytes use encoding base64]",
 			r.file.Name, facts), nil
 	}
-	if more := r.binaryFacts(); more != "" {
-		facts += ", " + more
-	}
 	return tool.Textf("[%s: %s; not text: %s]", r.file.Name, facts, r.adviceForBinary()), nil
 }
 
@@ -483,41 +479,6 @@ func (r *reader) describePicture(p picture.Picture) string {
 		facts += fmt.Sprintf(", converted from %s, %s", p.FromFormat, formatSize(r.file.Size))
 	}
 	return facts
-}
-
-// binaryFacts returns the version of a PDF, or the number of entries of a zip archive.
-func (r *reader) binaryFacts() string {
-	switch {
-	case r.kind.MIME == "application/pdf":
-		line, _, _ := bytes.Cut(r.head[:min(len(r.head), 16)], []byte("\n"))
-		number := strings.TrimRight(string(bytes.TrimPrefix(line, []byte("%PDF-"))), "\r ")
-		if len(number) == 3 && number[1] == '.' {
-			return "PDF " + number
-		}
-	case bytes.HasPrefix(r.head, []byte("PK")):
-		if n := r.zipEntries(); n >= 0 {
-			return text.Plural(n, "entry", "entries")
-		}
-	}
-	return ""
-}
-
-// zipEntries returns the number of entries in the end record of a zip archive, or -1.
-func (r *reader) zipEntries() int {
-	const recordSize, maxSize, unknown = 22, 22 + 4096, 0xFFFF // maxSize includes a comment
-	from := max(r.file.Size-maxSize, 0)
-	tail, err := readUpTo(r.content, from, r.file.Size-from)
-	if err != nil {
-		return -1
-	}
-	at := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if at < 0 || len(tail)-at < recordSize {
-		return -1
-	}
-	if n := binary.LittleEndian.Uint16(tail[at+10:]); n != unknown {
-		return int(n)
-	}
-	return -1
 }
 
 // adviceForBinary returns how to use a file that is not text.
