@@ -74,6 +74,9 @@ func (r *renderer) inlineCode(n *html.Node) {
 // firstImage finds the first image in an element.
 var firstImage = goquery.Single("img")
 
+// noteMark matches the number or sign of a footnote.
+var noteMark = pattern(`^[0-9a-zA-Z*†‡§]{1,4}$`)
+
 // anchor writes a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
 func (r *renderer) anchor(n *html.Node) {
@@ -81,11 +84,14 @@ func (r *renderer) anchor(n *html.Node) {
 	if strings.HasPrefix(href, "#") {
 		class := attr(n, "class")
 		switch text := textOf(n, 20); {
-		case text != "" && strings.Trim(text, "↩↑^⤴⏎⇑ ") == "":
+		case text != "" && strings.Trim(text, "↩↑^⤴⏎⇑ \ufe0e") == "":
 			return
 		case text == "¶" || text == "#" || text == "§" || text == "🔗" || text == "∞":
 			return
 		case hasWord(class, "headerlink") || hasWord(class, "anchor") || hasWord(class, "anchorjs-link"):
+			return
+		case n.Parent != nil && n.Parent.Data == "sup" && noteMark().MatchString(text):
+			r.out.raw("[" + text + "]")
 			return
 		}
 		r.children(n)

@@ -23,7 +23,7 @@ func TestTextIsNotMarkup(t *testing.T) {
 		{"table of lines", "<p>a | b<br>--- | ---<br>c | d<p>|e|<br>|:-|", "a | b\n\\--- | ---\nc | d\n\n\\|e|\n\\|:-|"},
 		{"heading by underline", "<p>a<br>===<p>b<br>---", "a\n\\===\n\nb\n\\---"},
 		{"address of a reference", "<p>[x]: http://evil.example<p>see [1]: two", "[x]\\: http://evil.example\n\nsee [1]: two"},
-		{"link behind a note", `<p><sup><a href="#n">1</a></sup>(http://evil.example)<p id=n>Note`, "[^1]\\(http://evil.example)\n\n[^1]: Note"},
+		{"link behind a note", `<p><sup><a href="#n">1</a></sup>(http://evil.example)<p id=n>Note`, "[1]\\(http://evil.example)\n\nNote"},
 		{"picture before a link", "<p>so!<a href=/x>l</a>", "so\\![l](https://www.example.org/x)"},
 		{"end of a link", "<p><a href=/x>a](http://evil.example) b</a> <a href=/y>[1]</a>", `[a]\(http://evil.example) b](https://www.example.org/x) [[1]](https://www.example.org/y)`},
 		{"alternative text", `<p><img src=i.png alt="](http://evil.example)">`, `![\](http://evil.example)](https://www.example.org/dir/i.png)`},

@@ -14,7 +14,7 @@
 //   - hidden.go, css.go: remove what is hidden,
 //   - meta.go: read title, author and dates,
 //   - content.go: find the main part,
-//   - render.go, inline.go, table.go, math.go, notes.go: write it as a small
+//   - render.go, inline.go, table.go, math.go: write it as a small
 //     tree of blocks and text (output.go),
 //   - markdown.go: convert that tree with html-to-markdown.
 //

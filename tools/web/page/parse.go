@@ -302,11 +302,6 @@ func (f *filter) rawText(name string, attrs []html.Attribute) {
 		if f.noscript.Len()+len(text) <= maxNoscript {
 			f.noscript.WriteString(text)
 		}
-	case "textarea":
-		f.nodes++
-		value := cutText(strings.TrimSpace(text), 200)
-		attrs = append(attrs, html.Attribute{Key: "type", Val: "textarea"}, html.Attribute{Key: "value", Val: value})
-		f.write("input", attrs, false)
 	case "iframe":
 		f.nodes++
 		f.write("embed", attrs, false)

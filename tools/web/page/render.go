@@ -21,7 +21,6 @@ type renderer struct {
 	wantLinks bool
 
 	out       *output
-	notes     footnotes
 	explained map[string]bool // abbreviations that were explained
 	inLink    bool
 	linkText  bool // the current link contains text, not only images
@@ -43,7 +42,6 @@ func (r *renderer) render(roots []*html.Node) (string, error) {
 	}
 	r.out = newOutput(r.limit, r.format == Text)
 	r.linked, r.explained = map[string]bool{}, map[string]bool{}
-	r.notes = findNotes(roots, r.skip)
 	for _, root := range roots {
 		r.out.endBlock(2)
 		r.node(root)
@@ -74,16 +72,19 @@ func (r *renderer) node(n *html.Node) {
 	case html.TextNode:
 		r.text(n.Data)
 	case html.ElementNode:
-		if n.Namespace == "" && r.note(n) || n.Data == "head" || n.Data == "meta" {
-			return
-		}
-		if !r.inline(n) && !r.block(n) && !r.field(n) {
+		switch {
+		case fieldTags[n.Data]:
+			r.out.space = true
+		case !r.inline(n) && !r.block(n):
 			r.other(n)
 		}
 	case html.DocumentNode:
 		r.children(n)
 	}
 }
+
+// fieldTags are metadata and form fields: what can be entered into a page is no content.
+var fieldTags = setOf("head meta input button optgroup meter progress")
 
 // separated writes the content of an element as separate blocks.
 func (r *renderer) separated(n *html.Node, gap int) {
@@ -174,8 +175,9 @@ func (r *renderer) block(n *html.Node) bool {
 		r.out.endBlock(2)
 	case "embed", "frame":
 		r.frame(n)
-	case "video", "audio":
-		r.media(n)
+	case "video", "audio": // its content is for browsers without
+	case "select":
+		r.out.text(textOf(n, 120))
 	default:
 		return false
 	}
@@ -241,10 +243,6 @@ func (r *renderer) list(n *html.Node) {
 		case c.Type != html.ElementNode || c.Data != "li":
 			r.node(c)
 		case r.skip[c]:
-		case r.notes.labels[c] != "":
-			r.out.closeContainer()
-			r.note(c)
-			r.out.openContainer(name, "")
 		default:
 			prefix := ""
 			if value, ok := parseInt(attr(c, "value")); ok && value >= 0 && value < 1e8 {
@@ -341,48 +339,27 @@ func follows(n *html.Node, names ...string) bool {
 	return n != nil && slices.Contains(names, n.Data)
 }
 
-// frame writes a frame as a link: videos, and the parts of a frameset.
+// frame writes a video, or a part of a frameset, as a link.
 func (r *renderer) frame(n *html.Node) {
 	src := address(r.base, attr(n, "src"))
-	name := first(100, attr(n, "title"), attr(n, "name"))
-	if src == "" || !strings.HasPrefix(src, "http") {
-		return
-	}
+	name := first(100, attr(n, "title"), attr(n, "name"), "Frame")
 	if n.Data == "embed" {
-		if !isVideo(src) {
+		if !videoHosts().MatchString(src) {
 			return
 		}
-		name = strings.TrimSpace("Video: " + strings.TrimPrefix(name, "Video: "))
+		name = "Video: " + strings.TrimPrefix(name, "Video: ")
 	}
-	r.namedLink(first(100, name, "Frame"), src, 2)
-}
-
-func (r *renderer) media(n *html.Node) {
-	source := goquery.NewDocumentFromNode(n).Find("source[src]").AttrOr("src", "")
-	if src := address(r.base, first(maxURL, attr(n, "src"), source)); src != "" {
-		r.namedLink(first(100, attr(n, "title"), attr(n, "aria-label"), n.Data), src, 1)
+	if src == "" {
+		return
 	}
-}
-
-func (r *renderer) namedLink(name, src string, gap int) {
-	r.out.endBlock(gap)
+	r.out.endBlock(2)
 	r.link(name, func() { r.out.text(name) }, src)
-	r.out.endBlock(gap)
+	r.out.endBlock(2)
 }
 
-// isVideo reports whether a frame with this address shows a video.
-func isVideo(src string) bool {
-	u, err := url.Parse(src)
-	if err != nil {
-		return false
-	}
-	switch strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") {
-	case "youtube.com", "youtube-nocookie.com", "youtu.be", "player.vimeo.com", "vimeo.com", "dailymotion.com",
-		"player.twitch.tv", "ted.com", "embed.ted.com", "loom.com", "player.bilibili.com":
-		return true
-	}
-	return strings.HasPrefix(u.Path, "/videos/embed/")
-}
+// videoHosts matches the addresses of videos that pages embed.
+var videoHosts = pattern(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|embed\.ted|` +
+	`loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
 
 // code writes a block of code with its white space.
 func (r *renderer) code(n *html.Node) {
@@ -516,91 +493,4 @@ func languageName(name string) string {
 		return ""
 	}
 	return name
-}
-
-// maxOptions limits the options of a select element that are shown.
-const maxOptions = 8
-
-// field writes an element of a form; false if it is not one.
-func (r *renderer) field(n *html.Node) bool {
-	switch n.Data {
-	case "input":
-		r.input(n)
-	case "select":
-		r.options(n)
-	case "button":
-		if text := textOf(n, 80); text != "" && !r.inLink {
-			r.boxed(text)
-		} else {
-			r.children(n)
-		}
-	case "option", "optgroup":
-	case "label":
-		r.out.space = true
-		r.children(n)
-		r.out.space = true
-	case "meter", "progress":
-		r.out.text(textOf(n, 40))
-	default:
-		return false
-	}
-	return true
-}
-
-func (r *renderer) input(n *html.Node) {
-	value := first(80, attr(n, "value"))
-	switch kind := strings.ToLower(attr(n, "type")); kind {
-	case "checkbox", "radio":
-		r.out.space = true
-		r.out.raw(checkbox(n))
-		r.out.space = true
-	case "submit", "button", "reset":
-		if value == "" && kind == "submit" {
-			value = "Submit"
-		}
-		r.boxed(value)
-	case "image":
-		r.boxed(first(80, attr(n, "alt"), "Submit"))
-	case "password":
-		r.boxed(first(80, attr(n, "placeholder"), "…"))
-	default:
-		r.boxed(first(80, value, attr(n, "placeholder"), "…"))
-	}
-}
-
-// boxed writes the text of a button or a field in brackets.
-func (r *renderer) boxed(text string) {
-	if text == "" {
-		return
-	}
-	if !r.out.plain {
-		text = labelEscaper.Replace(text)
-	}
-	r.out.space = true
-	r.out.raw("[" + text + "]")
-	r.out.space = true
-}
-
-// options writes the options of a select element, selected ones first.
-func (r *renderer) options(n *html.Node) {
-	var selected, others []string
-	more := ""
-	for c := range n.Descendants() {
-		if c.Data != "option" || c.Type != html.ElementNode {
-			continue
-		}
-		text := first(60, textOf(c, 60), attr(c, "label"))
-		switch {
-		case text == "":
-		case hasAttr(c, "selected") && len(selected) < maxOptions:
-			selected = append(selected, text)
-		case len(others) < maxOptions:
-			others = append(others, text)
-		default:
-			more = " / …"
-		}
-	}
-	if all := append(selected, others...); len(all) > 0 {
-		r.boxed(strings.Join(all, " / ") + more)
-	}
 }
