@@ -11,14 +11,12 @@ import (
 var keptTags = func() map[string]string {
 	all := map[string]string{
 		"a": "href", "img": "src alt", "td": "colspan rowspan", "th": "colspan rowspan scope", "ol": "start",
-		"time": "datetime", "abbr": "title", "code": "class", "pre": "class", "input": "type value placeholder",
-		"option": "selected", "math": "display", "li": "id value", "video": "src", "audio": "src", "source": "src",
+		"time": "datetime", "abbr": "title", "code": "class", "pre": "class", "math": "display", "li": "id value",
 		"h1": "id", "h2": "id", "h3": "id", "h4": "id", "h5": "id", "h6": "id",
 	}
 	for name := range setOf("blockquote p ul dl dt dd table thead tbody tfoot tr caption b strong i em s del ins " +
-		"sub sup kbd samp var q cite br hr figure figcaption details summary section article main form fieldset " +
-		"legend label select button ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt " +
-		"mtext mtable mtr mtd semantics") {
+		"sub sup kbd samp var q cite br hr figure figcaption details summary section article main label select option " +
+		"ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt mtext mtable mtr mtd semantics") {
 		all[name] = ""
 	}
 	return all
@@ -26,124 +24,91 @@ var keptTags = func() map[string]string {
 
 // cleanHTML returns elements as HTML without anything that is not content.
 func (r *renderer) cleanHTML(roots []*html.Node) (string, error) {
-	w := &htmlWriter{renderer: r}
+	var b strings.Builder
 	for _, root := range roots {
-		w.node(root, false)
-		w.endLine()
-	}
-	r.full = w.full
-	return strings.TrimSpace(w.b.String()), r.err
-}
-
-type htmlWriter struct {
-	*renderer
-	b    strings.Builder
-	last byte
-}
-
-func (w *htmlWriter) node(n *html.Node, inPre bool) {
-	if w.nodes++; w.nodes%512 == 0 && w.err == nil {
-		w.err = w.ctx.Err()
-	}
-	if w.full = w.full || w.b.Len() > w.limit; w.err != nil || w.full || w.skip[n] {
-		return
-	}
-	switch n.Type {
-	case html.TextNode:
-		text := n.Data
-		if !inPre {
-			text = collapseBlanks(text, w.last)
+		wrapper := &html.Node{Type: html.DocumentNode}
+		if root.Parent != nil {
+			root.Parent.RemoveChild(root)
 		}
-		w.write(html.EscapeString(text))
-	case html.ElementNode:
-		switch n.Data {
-		case "head", "meta", "annotation", "annotation-xml":
+		wrapper.AppendChild(root)
+		r.clean(wrapper, false)
+		if err := html.Render(&b, wrapper); err != nil {
+			return "", err
+		}
+		b.WriteByte('\n')
+	}
+	text := b.String()
+	if r.full = len(text) > r.limit; r.full {
+		text = strings.ToValidUTF8(text[:r.limit], "")
+	}
+	return strings.TrimSpace(text), r.err
+}
+
+// clean removes what is no content from the descendants of a node, and puts each block
+// on its own lines.
+func (r *renderer) clean(n *html.Node, inPre bool) {
+	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
+		r.err = r.ctx.Err()
+	}
+	for c := n.FirstChild; c != nil && r.err == nil; {
+		next := c.NextSibling
+		_, kept := keptTags[c.Data]
+		isBlock := c.Type == html.ElementNode && !inlineTags[c.Data] && !inPre
+		switch {
+		case c.Type == html.TextNode && !inPre:
+			c.Data = collapseBlanks(c.Data, c.PrevSibling == nil || strings.HasSuffix(c.PrevSibling.Data, "\n"))
+		case c.Type == html.TextNode:
+		case r.skip[c] || fieldTags[c.Data] || c.Data == "annotation" || c.Data == "annotation-xml":
+			n.RemoveChild(c)
+			c, isBlock = nil, false
 		default:
-			w.element(n, inPre || n.Data == "pre")
+			r.clean(c, inPre || c.Data == "pre")
+			r.cleanAttributes(c)
 		}
-	case html.DocumentNode:
-		w.content(n, inPre)
+		if isBlock {
+			lineBreak := &html.Node{Type: html.TextNode, Data: "\n"}
+			n.InsertBefore(lineBreak, next)
+		}
+		for c != nil && c.Type == html.ElementNode && !kept && c.FirstChild != nil {
+			inner := c.FirstChild
+			c.RemoveChild(inner)
+			n.InsertBefore(inner, c)
+		}
+		if c != nil && c.Type == html.ElementNode && !kept {
+			n.RemoveChild(c)
+		}
+		c = next
 	}
 }
 
-func (w *htmlWriter) content(n *html.Node, inPre bool) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		w.node(c, inPre)
-	}
-}
-
-func (w *htmlWriter) element(n *html.Node, inPre bool) {
-	isBlock := !inlineTags[n.Data] && !inPre
-	if isBlock {
-		w.endLine()
-	}
-	keys, kept := keptTags[n.Data]
-	if kept {
-		w.write("<" + n.Data)
-		for key := range strings.FieldsSeq(keys) {
-			if value, ok := w.attribute(n, key); ok {
-				w.write(" " + key + `="` + html.EscapeString(value) + `"`)
+// cleanAttributes keeps the attributes that are content, made safe.
+func (r *renderer) cleanAttributes(n *html.Node) {
+	var attrs []html.Attribute
+	for key := range strings.FieldsSeq(keptTags[n.Data]) {
+		value := first(300, attr(n, key))
+		switch key {
+		case "href", "src":
+			if strings.HasPrefix(value, "#") {
+				break
+			}
+			value = address(r.base, attr(n, key))
+		case "class":
+			language := codeLanguage(n)
+			if value = ""; language != "" && (n.Data == "code" || n.FirstChild == nil || n.FirstChild.Data != "code") {
+				value = "language-" + language
 			}
 		}
-		w.write(">")
-	}
-	w.content(n, inPre)
-	if kept && !voidTags[n.Data] {
-		w.write("</" + n.Data + ">")
-	}
-	if isBlock || kept && n.Data == "pre" {
-		w.endLine()
-	}
-}
-
-// attribute returns the value of an attribute, made safe; false to leave it out.
-func (w *htmlWriter) attribute(n *html.Node, key string) (value string, ok bool) {
-	if !hasAttr(n, key) {
-		return "", false
-	}
-	value = first(300, attr(n, key))
-	switch key {
-	case "href", "src":
-		value = address(w.base, attr(n, key))
-		if strings.HasPrefix(attr(n, key), "#") {
-			value = cutText(oneLine(attr(n, key)), 300)
+		if value != "" {
+			attrs = append(attrs, html.Attribute{Key: key, Val: value})
 		}
-	case "class":
-		language := codeLanguage(n)
-		if value = ""; language != "" && (n.Data == "code" || n.FirstChild == nil || n.FirstChild.Data != "code") {
-			value = "language-" + language
-		}
-	case "value":
-		if strings.EqualFold(attr(n, "type"), "password") {
-			value = ""
-		}
-	case "selected":
-		return "", true
 	}
-	return value, value != ""
+	n.Attr = attrs
 }
 
-func (w *htmlWriter) write(text string) {
-	if text != "" {
-		w.b.WriteString(text)
-		w.last = text[len(text)-1]
-	}
-}
-
-// endLine ends the line, if there is something on it.
-func (w *htmlWriter) endLine() {
-	if w.last != '\n' && w.last != 0 {
-		w.write("\n")
-	}
-}
-
-// collapseBlanks collapses the blanks of a text that follows the character last.
-func collapseBlanks(text string, last byte) string {
-	if text == "" {
-		return ""
-	}
+// collapseBlanks collapses the blanks of a text.
+func collapseBlanks(text string, atLineStart bool) string {
 	collapsed := strings.Join(strings.Fields(text), " ")
-	if isBlank(text[0]) && last != ' ' && last != '\n' && last != 0 {
+	if text != "" && isBlank(text[0]) && !atLineStart {
 		collapsed = " " + collapsed
 	}
 	if collapsed != "" && collapsed != " " && isBlank(text[len(text)-1]) {

@@ -220,21 +220,10 @@ func isShownDisplay(display string) bool {
 // textLength returns the number of characters that an element would show.
 func textLength(root *html.Node) int {
 	count := 0
-	for n := root; n != nil; {
+	for n := range root.Descendants() {
 		if n.Type == html.TextNode {
 			count += utf8.RuneCountInString(strings.TrimSpace(n.Data))
 		}
-		if n.FirstChild != nil && !neverContent[n.Data] {
-			n = n.FirstChild
-			continue
-		}
-		for n != root && n.NextSibling == nil {
-			n = n.Parent
-		}
-		if n == root {
-			break
-		}
-		n = n.NextSibling
 	}
 	return count
 }

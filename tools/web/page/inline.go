@@ -32,13 +32,11 @@ func (r *renderer) inline(n *html.Node) bool {
 		r.children(n)
 		r.out.raw("”")
 	case "sup":
-		r.script(n, superscripts, "^")
+		r.script(n, "^")
 	case "sub":
-		r.script(n, subscripts, "_")
+		r.script(n, "_")
 	case "rt":
 		r.bracketed(textOf(n, 200))
-	case "abbr", "acronym":
-		r.abbreviation(n)
 	case "time":
 		r.time(n)
 	case "math", texInline, texDisplay:
@@ -211,44 +209,18 @@ func isIcon(n *html.Node, side string) bool {
 	return ok && size <= 24
 }
 
-const (
-	superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"
-	subscripts   = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢ"
-	scriptable   = "0123456789+-=()ni"
-)
-
-// inScript writes a text with superscript or subscript characters, if all of it has them.
-func inScript(text, characters string) (string, bool) {
-	to := []rune(characters)
-	var b strings.Builder
-	for _, r := range strings.ReplaceAll(text, "−", "-") {
-		i := strings.IndexRune(scriptable, r)
-		if i < 0 {
-			return "", false
-		}
-		b.WriteRune(to[i])
-	}
-	return b.String(), text != ""
-}
-
 // ordinals are superscripts that are readable on the line.
 var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * † ‡")
 
-// script writes superscript or subscript.
-func (r *renderer) script(n *html.Node, characters, sign string) {
+// script writes superscript or subscript after a sign.
+func (r *renderer) script(n *html.Node, sign string) {
 	text := textOf(n, 40)
-	if n.FirstChild != nil && (n.FirstChild.Type != html.TextNode || n.FirstChild.NextSibling != nil) {
-		r.children(n)
-		return
-	}
-	if short, ok := inScript(text, characters); ok {
-		r.out.raw(short)
-		return
-	}
+	isText := n.FirstChild != nil && n.FirstChild == n.LastChild && n.FirstChild.Type == html.TextNode
+	isNumber := exponent().MatchString(text)
 	switch {
-	case text == "" || ordinals[strings.ToLower(text)]:
-		r.out.text(text)
-	case len([]rune(text)) == 1:
+	case !isText || ordinals[strings.ToLower(text)] || isNumber && sign == "_": // as in H2O
+		r.children(n)
+	case len([]rune(text)) == 1 || isNumber:
 		r.out.raw(sign)
 		r.out.text(text)
 	default:
@@ -258,24 +230,14 @@ func (r *renderer) script(n *html.Node, characters, sign string) {
 	}
 }
 
+var exponent = pattern(`^[-+−]?[0-9.,]+$`)
+
 func (r *renderer) bracketed(text string) {
 	if text != "" {
 		r.out.raw("(")
 		r.out.text(text)
 		r.out.raw(")")
 	}
-}
-
-// abbreviation writes the meaning of an abbreviation after it, the first time.
-func (r *renderer) abbreviation(n *html.Node) {
-	r.children(n)
-	short, title := textOf(n, 40), first(100, attr(n, "title"))
-	if title == "" || short == "" || r.explained[short] || strings.EqualFold(title, short) {
-		return
-	}
-	r.explained[short] = true
-	r.out.space = true
-	r.bracketed(title)
 }
 
 // time writes a time, with its date if the text does not contain the year.

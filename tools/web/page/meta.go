@@ -33,9 +33,10 @@ func readMeta(doc document, base *url.URL) Meta {
 	ld := readJSONLD(doc.jsonLD)
 	m := Meta{
 		Title: first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], textOrEmpty(e.heading, 300)),
-		Author: first(200, ld.author, named["author"], named["article:author"], named["dc.creator"],
-			named["dcterms.creator"], named["parsely-author"], named["citation_author"],
-			withoutBy(textOrEmpty(e.byline, 100))),
+		Author: first(200, slices.DeleteFunc([]string{
+			ld.author, named["author"], named["article:author"], named["dc.creator"], named["dcterms.creator"],
+			named["parsely-author"], named["citation_author"], withoutBy(textOrEmpty(e.byline, 100)),
+		}, isAddress)...),
 		Site: first(100, named["og:site_name"], ld.site, named["application-name"]),
 		Description: first(500, named["og:description"], named["description"], named["twitter:description"],
 			ld.description),
@@ -126,6 +127,13 @@ func attrOrEmpty(n *html.Node, key string) string {
 	return attr(n, key)
 }
 
+// isAddress reports whether a text is the address of a page, which some sites give as
+// the author.
+func isAddress(text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	return strings.Contains(text, "://") || strings.HasPrefix(text, "www.") || strings.HasPrefix(text, "/")
+}
+
 // withoutBy returns the name in a line such as "By Ann Example".
 func withoutBy(line string) string {
 	for _, by := range []string{"by ", "von ", "par ", "por ", "door "} {
@@ -173,24 +181,23 @@ func firstDate(texts ...string) string {
 
 // parseDate converts the date formats of pages to those of Meta; "" if there is no date.
 func parseDate(text string) string {
-	if len(text) > 60 {
-		return ""
-	}
 	for _, layout := range []string{
-		time.RFC3339, "2006-01-02T15:04:05.999Z0700", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00",
-		"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST", time.RFC1123,
-		time.RFC1123Z,
+		time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST", time.RFC1123, time.RFC1123Z,
 	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.Format(time.RFC3339)
 		}
 	}
 	for _, layout := range []string{
-		"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
-		"2006/01/02", "20060102", "January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
+		time.DateOnly, "2006/01/02", "20060102", "January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
 	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.Format("2006-01-02")
+		day, _, _ := strings.Cut(text, "T")
+		if isDate := len(day) > 10 && day[4] == '-'; isDate { // a time may follow
+			day = day[:10]
+		}
+		if t, err := time.Parse(layout, day); err == nil {
+			return t.Format(time.DateOnly)
 		}
 	}
 	return ""
@@ -201,61 +208,45 @@ type jsonLD struct {
 	title, author, site, description, published, modified string
 }
 
-// Limits for objects in JSON-LD.
-const (
-	maxJSONLDDepth = 12
-	maxJSONLDNodes = 2000
-)
+const maxJSONLDDepth = 12
 
 // contentTypes are the JSON-LD types for the content of a page, best first.
-var contentTypes = []string{
-	"article", "newsarticle", "blogposting", "techarticle", "report", "scholarlyarticle", "recipe", "product", "qapage",
-	"question", "discussionforumposting", "videoobject", "howto", "liveblogposting", "reportagenewsarticle", "webpage",
-	"creativework", "book", "event", "softwareapplication",
-}
+var contentTypes = strings.Fields("article newsarticle blogposting techarticle report scholarlyarticle recipe product " +
+	"qapage question discussionforumposting videoobject howto liveblogposting reportagenewsarticle webpage " +
+	"creativework book event softwareapplication")
 
 // readJSONLD returns the metadata of the first object of the best type. Scripts with
 // invalid JSON are ignored.
 func readJSONLD(scripts []string) jsonLD {
 	var best jsonLD
 	bestRank := len(contentTypes)
-	for _, script := range scripts {
-		var value any
-		if json.Unmarshal([]byte(strings.TrimSpace(script)), &value) != nil {
-			continue
-		}
-		left := maxJSONLDNodes
-		eachTyped(value, 0, &left, func(object map[string]any) {
-			for _, name := range namesIn(object["@type"]) {
+	var visit func(value any, depth int)
+	visit = func(value any, depth int) {
+		switch v := value.(type) {
+		case []any:
+			for _, one := range v {
+				visit(one, depth+1)
+			}
+		case map[string]any:
+			for _, name := range namesIn(v["@type"]) {
 				if rank := slices.Index(contentTypes, strings.ToLower(name)); rank >= 0 && rank < bestRank {
-					best, bestRank = newJSONLD(object), rank
+					best, bestRank = newJSONLD(v), rank
 				}
 			}
-		})
-	}
-	return best
-}
-
-// eachTyped calls visit for every object with a type, outer objects first.
-func eachTyped(value any, depth int, left *int, visit func(map[string]any)) {
-	if *left--; depth > maxJSONLDDepth || *left < 0 {
-		return
-	}
-	switch v := value.(type) {
-	case []any:
-		for _, one := range v {
-			eachTyped(one, depth+1, left, visit)
-		}
-	case map[string]any:
-		if v["@type"] != nil {
-			visit(v)
-		}
-		for _, key := range []string{"@graph", "mainEntity", "mainEntityOfPage", "itemListElement", "item"} {
-			if inner, ok := v[key]; ok {
-				eachTyped(inner, depth+1, left, visit)
+			for _, key := range []string{"@graph", "mainEntity", "mainEntityOfPage", "itemListElement", "item"} {
+				if inner, ok := v[key]; ok && depth < maxJSONLDDepth {
+					visit(inner, depth+1)
+				}
 			}
 		}
 	}
+	for _, script := range scripts {
+		var value any
+		if json.Unmarshal([]byte(strings.TrimSpace(script)), &value) == nil {
+			visit(value, 0)
+		}
+	}
+	return best
 }
 
 func newJSONLD(object map[string]any) jsonLD {
@@ -288,7 +279,7 @@ func stringIn(object map[string]any, keys ...string) string {
 func namesIn(value any) []string {
 	switch v := value.(type) {
 	case string:
-		if !strings.HasPrefix(v, "http") {
+		if !isAddress(v) {
 			return []string{v}
 		}
 	case map[string]any:
@@ -299,9 +290,6 @@ func namesIn(value any) []string {
 		var all []string
 		for _, one := range v[:min(len(v), 10)] {
 			all = append(all, namesIn(one)...)
-			if len(all) > 10 {
-				break
-			}
 		}
 		return all
 	}

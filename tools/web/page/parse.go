@@ -63,11 +63,11 @@ func parse(ctx context.Context, source string) (document, error) {
 		if doc.sheet == nil {
 			doc.sheet = readSheet(f.styles)
 		}
-		root, err := html.Parse(&contextReader{ctx, bytes.NewReader(f.html)})
+		root, err := html.Parse(bytes.NewReader(f.html))
 		if err == nil {
 			doc.root = root
 			restoreNames(root)
-			return doc, nil
+			return doc, ctx.Err()
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -75,19 +75,6 @@ func parse(ctx context.Context, source string) (document, error) {
 	}
 	return doc, tool.Errorf(tool.Invalid, "the elements of the page are nested too deep to parse").
 		Try("use http_request with raw to see the source")
-}
-
-// contextReader returns the error of ctx once it ends.
-type contextReader struct {
-	ctx context.Context
-	*bytes.Reader
-}
-
-func (r *contextReader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(b)
 }
 
 // filter copies the tokens of a page and leaves out what is not content.

@@ -63,7 +63,7 @@ func TestTextAndHTML(t *testing.T) {
 		read(t, source, Options{Whole: true, Format: Text}).Text); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	want := "<h1>A <b>b</b></h1>\n<p>c &lt;d&gt; <a href=\"https://www.example.org/e\">e</a> </p>\n<ul>\n<li>f</li>\n</ul>\n<table>\n<tbody>\n<tr>\n<th>g</th>\n<th>h</th>\n</tr>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>\n<pre>x\n  y</pre>\n<img src=\"https://www.example.org/dir/i.png\" alt=\"I\">"
+	want := "<h1>A <b>b</b></h1>\n<p>c &lt;d&gt; <a href=\"https://www.example.org/e\">e</a> </p>\n<ul><li>f</li>\n</ul>\n<table><tbody><tr><th>g</th>\n<th>h</th>\n</tr>\n<tr><td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>\n<pre>x\n  y</pre>\n<img src=\"https://www.example.org/dir/i.png\" alt=\"I\"/>"
 	if diff := cmp.Diff(want, read(t, source, Options{Whole: true, Format: HTML}).Text); diff != "" {
 		t.Errorf("html (-want +got):\n%s", diff)
 	}

@@ -21,7 +21,6 @@ type renderer struct {
 	wantLinks bool
 
 	out       *output
-	explained map[string]bool // abbreviations that were explained
 	inLink    bool
 	linkText  bool // the current link contains text, not only images
 	inFormula bool // in the drawing of a formula without TeX
@@ -41,7 +40,7 @@ func (r *renderer) render(roots []*html.Node) (string, error) {
 		return r.cleanHTML(roots)
 	}
 	r.out = newOutput(r.limit, r.format == Text)
-	r.linked, r.explained = map[string]bool{}, map[string]bool{}
+	r.linked = map[string]bool{}
 	for _, root := range roots {
 		r.out.endBlock(2)
 		r.node(root)
@@ -178,6 +177,7 @@ func (r *renderer) block(n *html.Node) bool {
 	case "video", "audio": // its content is for browsers without
 	case "select":
 		r.out.text(textOf(n, 120))
+		r.out.space = true
 	default:
 		return false
 	}
