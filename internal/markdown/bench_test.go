@@ -39,10 +39,10 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-func BenchmarkOutline(b *testing.B) {
+func BenchmarkHeadings(b *testing.B) {
 	text := document(b)
 	for b.Loop() {
-		Outline(text)
+		Headings(text)
 	}
 }
 

@@ -1,6 +1,10 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Chunk is a piece of a text that a search can find and show.
 type Chunk struct {
@@ -9,7 +13,6 @@ type Chunk struct {
 	Title    string   // the heading that it is beneath, or begins with
 	Text     string   // its lines, joined by \n; valid UTF-8 without NUL
 	Code     bool     // beside headings it has nothing but code
-	Lang     string   // the language of that code, also where its fence is in a chunk before
 	Meta     bool     // it is front matter
 }
 
@@ -95,14 +98,31 @@ type draft struct {
 	section int
 }
 
-// leads reports whether b announces the block after it, as in "like this:".
-func (p *packer) leads(b, next block) bool {
-	return b.kind == paragraph && announces(p.text[b.start:b.end]) && b.size() <= p.small() &&
-		next.kind != heading && next.kind != rule && next.end-b.start <= p.Limit
+// path is the position of a text in the outline.
+type path struct {
+	titles [7]string // by level
+	title  string    // the innermost
+	above  []string  // those above it
+	count  int       // of headings so far
 }
 
-func announces(text string) bool {
-	return strings.HasSuffix(text, ":") || strings.HasSuffix(text, "：")
+func (p *path) enter(level int, title string) {
+	p.titles[level] = title
+	clear(p.titles[level+1:])
+	p.title, p.above = title, nil
+	p.count++
+	for _, t := range p.titles[:level] {
+		if t != "" {
+			p.above = append(p.above, t)
+		}
+	}
+}
+
+// leads reports whether b announces the block after it, as in "like this:".
+func (p *packer) leads(b, next block) bool {
+	text := p.text[b.start:b.end]
+	return b.kind == paragraph && (strings.HasSuffix(text, ":") || strings.HasSuffix(text, "：")) &&
+		b.size() <= p.small() && next.kind != heading && next.kind != rule && next.end-b.start <= p.Limit
 }
 
 func (p *packer) add(b block) {
@@ -112,18 +132,9 @@ func (p *packer) add(b block) {
 		}
 		p.section.enter(b.level, shortTitle(b.title))
 	}
-	switch {
-	case b.size() <= p.Limit:
+	if b.size() <= p.Limit {
 		p.place(b)
-	case b.kind == item || b.kind == quote:
-		for part := range b.parts(p.text) {
-			if part.size() <= p.Limit {
-				p.place(part)
-			} else {
-				p.cut(part)
-			}
-		}
-	default:
+	} else {
 		p.cut(b)
 	}
 }
@@ -147,9 +158,6 @@ func (p *packer) place(b block) {
 	case rule:
 		return
 	case code:
-		if !d.code {
-			d.lang = b.lang
-		}
 		d.code = true
 	default:
 		d.text = true
@@ -182,20 +190,13 @@ func (p *packer) flush() {
 	}
 	if n := len(p.chunks); n > 0 && p.joins(d) {
 		d.from, d.start, d.headed = p.last.from, p.last.start, p.last.headed
-		if p.last.code {
-			d.lang = p.last.lang
-		}
 		d.code, d.text = d.code || p.last.code, d.text || p.last.text
 		p.chunks = p.chunks[:n-1]
 	}
-	c := Chunk{
+	p.chunks = append(p.chunks, Chunk{
 		From: d.from, To: d.to, Headings: p.section.above, Title: p.section.title,
 		Text: p.text[d.start:d.end], Code: d.code && !d.text, Meta: d.kind == matter,
-	}
-	if c.Code {
-		c.Lang = d.lang
-	}
-	p.chunks = append(p.chunks, c)
+	})
 	p.last = d
 }
 
@@ -203,4 +204,131 @@ func (p *packer) flush() {
 func (p *packer) joins(d draft) bool {
 	return d.size() < p.small() && !d.headed && d.section == p.last.section &&
 		d.kind != matter && p.last.kind != matter && d.end-p.last.start <= p.Limit
+}
+
+// cut places a block that is larger than the limit piece by piece: between
+// lines, at the best border in the second half of each piece, and inside of
+// lines that are too large themselves.
+func (p *packer) cut(b block) {
+	piece := block{kind: b.kind}
+	if b.kind == heading {
+		piece.kind = paragraph
+	}
+	for r := read(p.text[:b.end], b.start, b.from); !r.over; {
+		switch {
+		case blank(r.line):
+			r.step()
+		case b.end-r.at <= p.slack():
+			piece.from, piece.start, piece.to, piece.end = r.no, r.at, b.to, b.end
+			p.place(piece)
+			return
+		case len(r.line) > p.Limit:
+			p.cutLine(piece, r)
+			r.step()
+		default:
+			piece.from, piece.start = r.no, r.at
+			piece.to, piece.end, r = p.stretch(r, b.kind == code)
+			p.place(piece)
+		}
+	}
+}
+
+// stretch finds the lines from r on that make a piece: the last of them, where
+// it ends, and the line to continue at. There is more than fits.
+func (p *packer) stretch(r reader, isCode bool) (to, end int, after reader) {
+	start, best := r.at, 0
+	lastTo, lastEnd, lastLine := r.no, r.end(), r.line
+	gap := false
+	for r.step(); !r.over; r.step() {
+		if blank(r.line) {
+			gap = true
+			continue
+		}
+		if worth := border(lastLine, r.line, gap, isCode); lastEnd-start >= p.Target/2 && worth >= best {
+			best, to, end, after = worth, lastTo, lastEnd, r
+		}
+		if r.end()-start > p.Target {
+			break
+		}
+		lastTo, lastEnd, lastLine, gap = r.no, r.end(), r.line, false
+	}
+	if best == 0 {
+		return lastTo, lastEnd, r
+	}
+	return to, end, after
+}
+
+// border says how good it is to cut between two lines, from 1.
+func border(before, after string, gap, isCode bool) int {
+	columns, bytes := indent(after)
+	switch {
+	case gap && columns == 0:
+		return 4
+	case gap:
+		return 3
+	case isCode && columns == 0 && word(after[0]), !isCode && (isItem(after[bytes:]) || endsSentence(before)):
+		return 2
+	}
+	return 1
+}
+
+func endsSentence(text string) bool {
+	const near = 8 // bytes; quotes and brackets may follow the full stop
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text[max(0, len(text)-near):], " \t\"')*_"))
+	return strings.ContainsRune(".!?…"+alone, last)
+}
+
+// alone are the characters that end a sentence without a space after it.
+const alone = "。！？；"
+
+// cutLine places a line that is larger than the limit.
+func (p *packer) cutLine(piece block, r reader) {
+	piece.from, piece.to = r.no, r.no
+	rest := strings.TrimLeftFunc(r.line, unicode.IsSpace)
+	at := r.end() - len(rest)
+	for rest = strings.TrimRightFunc(rest, unicode.IsSpace); rest != ""; {
+		size := len(rest)
+		if size > p.slack() {
+			size = seam(cutRunes(rest, p.Target))
+		}
+		piece.start, piece.end = at, at+size
+		p.place(piece)
+		next := strings.TrimLeftFunc(rest[size:], unicode.IsSpace)
+		at += len(rest) - len(next)
+		rest = next
+	}
+}
+
+// seam returns where to cut a text that continues: behind a sentence, or else a word,
+// in the second half of it; or else at its end.
+func seam(text string) int {
+	words := 0
+	for i := len(text); i > len(text)/2; {
+		r, width := utf8.DecodeLastRuneInString(text[:i])
+		i -= width
+		switch {
+		case strings.ContainsRune(alone, r):
+			return i + width
+		case unicode.IsSpace(r):
+			if endsSentence(text[:i]) {
+				return i
+			}
+			words = max(words, i)
+		}
+	}
+	if words > 0 {
+		return words
+	}
+	return len(text)
+}
+
+// cutRunes returns the beginning of a text, at most so many bytes of it.
+func cutRunes(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -98,7 +96,8 @@ func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error
 	}
 	last := closeOfMatter(clean)
 	if last == 0 {
-		return nil, text, 1, &SyntaxError{1, unclosed(clean)}
+		return nil, text, 1, &SyntaxError{1,
+			fmt.Sprintf("the front matter is not closed by a line --- within %d KiB", maxMatter>>10)}
 	}
 	lines := []string{""} // for the opening line, so that numbers of lines are those of the text
 	r := read(clean, 0, 1)
@@ -111,17 +110,13 @@ func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error
 	return meta, body, r.no, err
 }
 
-func unclosed(text string) string {
-	if len(text) > maxMatter {
-		return fmt.Sprintf("the front matter is not closed by a line --- within %d KiB", maxMatter>>10)
-	}
-	return "the front matter is not closed by a line ---"
-}
-
 func isBar(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
 // closesMatter reports whether a line ends front matter.
 func closesMatter(line string) bool { return isBar(line) || strings.TrimRight(line, " \t\r") == "..." }
+
+// firstKey matches the first line of front matter that is no comment.
+var firstKey = regexp.MustCompile(`^[ \t]*(?:\{|["'_\pL\p{Nd}].*:(?:[ \t]|$))`)
 
 // opensMatter reports whether a text without byte order mark begins with front matter.
 func opensMatter(text string) bool {
@@ -131,13 +126,7 @@ func opensMatter(text string) bool {
 	}
 	for r.step(); strings.HasPrefix(r.line, "#") && r.at < maxMatter; r.step() {
 	}
-	line := strings.TrimRight(trimIndent(r.line), " \t\r")
-	if closesMatter(r.line) || strings.HasPrefix(line, "{") {
-		return true
-	}
-	first, _ := utf8.DecodeRuneInString(line)
-	colon := strings.Contains(line, ": ") || strings.Contains(line, ":\t") || strings.HasSuffix(line, ":")
-	return colon && (first == '"' || first == '\'' || first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first))
+	return closesMatter(r.line) || firstKey.MatchString(strings.TrimSuffix(r.line, "\r"))
 }
 
 // closeOfMatter returns the number of the line that closes the front matter of a text, 0 if it has none.
@@ -203,7 +192,7 @@ var keyWithColons = regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^
 // blockScalar matches a line that ends with the mark of a block scalar.
 var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
 
-// quoteColons puts plain values that contain ": " into quotes.
+// quoteColons puts plain values that contain ": " into quotes, with the deeper lines that continue them.
 func quoteColons(lines []string) []string {
 	out := slices.Clone(lines)
 	for i := 0; i < len(out); i++ {
@@ -211,41 +200,32 @@ func quoteColons(lines []string) []string {
 		if m == nil && !blockScalar.MatchString(out[i]) {
 			continue
 		}
-		deeper := strings.Repeat(" ", len(out[i])-len(strings.TrimLeft(out[i], " "))+1)
-		last := i // of the lines that belong to the value
-		for n := i + 1; n < len(out) && (strings.TrimSpace(out[n]) == "" || strings.HasPrefix(out[n], deeper)); n++ {
-			if strings.TrimSpace(out[n]) != "" {
-				last = n
+		first, depth := i, len(out[i])-len(strings.TrimLeft(out[i], " "))
+		for n := i + 1; n < len(out) && (blank(out[n]) || strings.HasPrefix(out[n][depth:], " ")); n++ {
+			if !blank(out[n]) {
+				i = n
 			}
 		}
 		if m != nil {
 			value, _, _ := strings.Cut(m[2], " #")
-			out[i] = m[1] + "'" + strings.ReplaceAll(strings.TrimRight(value, " \t"), "'", "''")
-			for n := i + 1; n <= last; n++ {
-				out[n] = strings.ReplaceAll(out[n], "'", "''")
-			}
-			out[last] += "'"
+			out[first] = m[1] + strings.TrimRight(value, " \t")
+			whole := strings.ReplaceAll(strings.Join(out[first:i+1], "\n")[len(m[1]):], "'", "''")
+			copy(out[first:], strings.Split(m[1]+"'"+whole+"'", "\n"))
 		}
-		i = last
 	}
 	return out
 }
 
 // valueOf returns the value of a node.
 func valueOf(n *yaml.Node, depth int) (any, error) {
-	problem := ""
 	switch {
 	case depth > maxDepth:
-		problem = fmt.Sprintf("this is nested more than %d deep", maxDepth)
-	case n.Anchor != "" || n.Kind == yaml.AliasNode:
-		problem = "anchors and aliases are not allowed; put text that begins with & or * in quotes"
-	case n.Style&yaml.TaggedStyle != 0:
-		problem = "tags are not allowed; put text that begins with ! in quotes"
+		return nil, &SyntaxError{n.Line, fmt.Sprintf("this is nested more than %d deep", maxDepth)}
+	case n.Anchor != "" || n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:
+		return nil, &SyntaxError{n.Line,
+			"anchors, aliases and tags are not allowed; put text that begins with &, * or ! in quotes"}
 	case strings.ContainsRune(n.Value, 0):
-		problem = "the character U+0000 is not allowed"
-	}
-	if problem != "" {
-		return nil, &SyntaxError{n.Line, problem}
+		return nil, &SyntaxError{n.Line, "the character U+0000 is not allowed"}
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -261,15 +241,11 @@ func valueOf(n *yaml.Node, depth int) (any, error) {
 		}
 		return list, nil
 	}
-	if n.Style == 0 {
-		switch n.Value {
-		case "", "~", "null", "Null", "NULL":
-			return nil, nil
-		case "true", "True", "TRUE":
-			return true, nil
-		case "false", "False", "FALSE":
-			return false, nil
-		}
+	switch tag := n.ShortTag(); {
+	case n.Style == 0 && tag == "!!null":
+		return nil, nil
+	case n.Style == 0 && tag == "!!bool":
+		return strings.EqualFold(n.Value, "true"), nil
 	}
 	return n.Value, nil
 }
@@ -279,17 +255,12 @@ func fieldsOf(n *yaml.Node, depth int) (Fields, error) {
 	fields := Fields{}
 	lines := map[string]int{}
 	for i := 0; i < len(n.Content); i += 2 {
-		key, err := valueOf(n.Content[i], depth)
-		if err != nil {
+		if _, err := valueOf(n.Content[i], depth); err != nil {
 			return nil, err
 		}
 		name, line := n.Content[i].Value, n.Content[i].Line
-		switch key.(type) {
-		case []any, Fields:
-			return nil, &SyntaxError{line, "a key has to be a text"}
-		}
-		if name == "<<" || len(name) > maxKey {
-			return nil, &SyntaxError{line, fmt.Sprintf("a key has at most %d bytes and is not <<", maxKey)}
+		if n.Content[i].Kind != yaml.ScalarNode || name == "<<" || len(name) > maxKey {
+			return nil, &SyntaxError{line, fmt.Sprintf("a key is a text of at most %d bytes and not <<", maxKey)}
 		}
 		if before, twice := lines[name]; twice {
 			return nil, &SyntaxError{line, fmt.Sprintf("the key %q is in line %d already", name, before)}

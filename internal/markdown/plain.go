@@ -1,6 +1,41 @@
 package markdown
 
-import "strings"
+import (
+	entities "html"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Headings lists the headings of a text as plain text, in their order; long ones are
+// cut. What looks like one in code, comments, lists and quotes does not count.
+func Headings(text string) []string {
+	var all []string
+	s := scan(normal(text))
+	for b, ok := s.block(); ok; b, ok = s.block() {
+		if b.kind == heading {
+			all = append(all, shortTitle(b.title))
+		}
+	}
+	return all
+}
+
+// shortTitle returns a title as plain text in one line, so short that every chunk
+// can have it.
+func shortTitle(title string) string {
+	const longest = 200
+	title = strings.Join(strings.Fields(inline(cutRunes(title, 4*longest))), " ")
+	if len(title) <= longest {
+		return title
+	}
+	title = cutRunes(title, longest)
+	if i := strings.LastIndexByte(title, ' '); i > longest/2 {
+		title = title[:i]
+	}
+	return title + "…"
+}
 
 // Plain returns the text without Markdown, for snippets: no front matter, marks,
 // addresses, tags and comments; code stays, without its fences. Blocks, items
@@ -21,22 +56,18 @@ func Plain(text string) string {
 
 func (b block) plain(text string) string {
 	text = text[b.start:b.end]
-	switch b.kind {
-	case rule, matter:
+	isScript := b.kind == html && (strings.HasPrefix(text, "<script") || strings.HasPrefix(text, "<style"))
+	switch {
+	case b.kind == rule || b.kind == matter || isScript:
 		return ""
-	case heading:
+	case b.kind == heading:
 		return inline(b.title)
-	case code:
+	case b.kind == code:
 		return plainCode(text)
-	case table:
+	case b.kind == table:
 		return plainTable(text)
-	case html:
-		if name := tagName(trimIndent(text)); name == "script" || name == "style" {
-			return ""
-		}
-		return plainProse(inline(text), false)
 	}
-	return plainProse(text, b.kind != paragraph)
+	return plainProse(text)
 }
 
 // plainCode returns a code block without its fences, or without its indentation.
@@ -44,88 +75,74 @@ func plainCode(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	f, fenced := openFence(trimIndent(first))
 	if !fenced {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			b.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "    "), "\t"))
-		}
-		return b.String()
+		text = strings.ReplaceAll("\n"+text, "\n\t", "\n    ")
+		return strings.ReplaceAll(text, "\n    ", "\n")
 	}
-	if end := strings.LastIndexByte(rest, '\n') + 1; f.closes(trimIndent(rest[end:])) {
+	if end := strings.LastIndexByte(rest, '\n') + 1; closesFence(trimIndent(rest[end:]), f) {
 		rest = rest[:end]
 	}
 	return rest
 }
 
 func plainTable(text string) string {
+	const escaped = "\x00" // a normal text has none
 	var b strings.Builder
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.ReplaceAll(text, `\|`, escaped)) {
 		if isDelimiter(strings.TrimRight(line, "\n")) {
 			continue
 		}
-		cells := strings.Split(strings.Trim(strings.TrimSpace(strings.ReplaceAll(line, `\|`, dropped)), "|"), "|")
-		for i, cell := range cells {
+		for i, cell := range strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|") {
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			b.WriteString(inline(strings.ReplaceAll(strings.TrimSpace(cell), dropped, `\|`)))
+			b.WriteString(inline(strings.ReplaceAll(strings.TrimSpace(cell), escaped, `\|`)))
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-// plainProse returns a paragraph, an item or a quote; the latter two are nested,
-// with marks before their lines and code in them.
-func plainProse(text string, nested bool) string {
+// plainProse returns a paragraph, an item or a quote without the marks before its lines.
+func plainProse(text string) string {
 	var b, paragraph strings.Builder
 	flush := func() {
 		b.WriteString(inline(paragraph.String()))
 		paragraph.Reset()
 	}
-	var open fence
-	inFence := false
+	fence, inFence := "", false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		switch bare := unquoted(line); {
-		case inFence && open.closes(bare):
+		bare := strings.TrimLeft(line, " \t>")
+		switch {
+		case inFence && closesFence(bare, fence):
 			inFence = false
 		case inFence:
 			if quoted, ok := strings.CutPrefix(trimIndent(line), ">"); ok {
 				line = strings.TrimPrefix(quoted, " ")
 			}
-			b.WriteString(line)
-			b.WriteByte('\n')
-		case nested:
-			if open, inFence = openFence(inner(line)); inFence || blank(bare) {
+			b.WriteString(line + "\n")
+		case isReference(bare):
+		default:
+			if fence, inFence = openFence(inner(line)); inFence || blank(bare) {
 				flush()
 				continue
 			}
-			if isItem(bare) {
+			bytes, _ := marker(bare)
+			if bytes > 0 {
 				flush()
 			}
-			paragraph.WriteString(unmarked(bare))
-			paragraph.WriteByte('\n')
-		case !blank(bare) && !isReference(bare):
-			paragraph.WriteString(trimIndent(line))
-			paragraph.WriteByte('\n')
+			for bytes > 0 && !digit(bare[0]) { // numbers stay
+				bare = strings.TrimLeft(bare[bytes:], " \t>")
+				bytes, _ = marker(bare)
+			}
+			if _, title, ok := hashHeading(bare); ok {
+				bare = title
+			}
+			paragraph.WriteString(bare + "\n")
 		}
 	}
 	flush()
 	return b.String()
-}
-
-// unmarked returns a line without the bullets before it; numbers stay.
-func unmarked(line string) string {
-	for {
-		bytes, _ := marker(line)
-		if bytes == 0 || digit(line[0]) {
-			if level, title, ok := hashHeading(line); ok && level > 0 {
-				return title
-			}
-			return line
-		}
-		line = unquoted(line[bytes:])
-	}
 }
 
 // isReference reports whether a line says where links go: [name]: address.
@@ -133,4 +150,94 @@ func isReference(line string) bool {
 	name, address, ok := strings.Cut(line, "]:")
 	return ok && strings.HasPrefix(name, "[") && !strings.HasPrefix(name, "[^") && len(name) < 200 &&
 		len(strings.Fields(cutRunes(address, 400))) <= 4 && !blank(address)
+}
+
+// syntax matches the Markdown within a paragraph: escapes, code, addresses, tags, links
+// and images, and runs of emphasis marks. No part of it looks far ahead, so that the time
+// stays linear.
+var syntax = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?s)" + strings.Join([]string{
+		`\\([!-/:-@\[-\x60{-~])`,                        // 1: what is escaped
+		"``((?:`?[^`])+)``|`([^`]+)`",                   // 2, 3: code
+		`<([A-Za-z][a-z]*://[^>\s]*|[^<>\s]+@[^>\s]+)>`, // 4: an address
+		`(</?[A-Za-z!][^<>]*>)`,                         // 5: a tag
+		`!?\[((?:[^\[\]]|\[[^\[\]]*\](?:\([^()\s]*\))?)*)\]` + // 6: a link with its address
+			`(?:\((?:[^()\s\\]|\\.|\([^()\s]*\))*(?:\s+"[^"]*")?\s*\)|\[[^\[\]]*\])`,
+		`\[\[([^\[\]]+)\]\]`, // 7: [[page]]
+		`(\*+|_+|~+)`,        // 8: marks of emphasis
+	}, "|"))
+})
+
+// inline returns the text of a paragraph without its Markdown: emphasis, code
+// spans, links, images, tags, comments, escapes and entities.
+func inline(text string) string {
+	if !strings.ContainsAny(text, "\\`<[*_~&") {
+		return text
+	}
+	return entities.UnescapeString(withoutSyntax(withoutComments(text), 3))
+}
+
+func withoutComments(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "<!--")
+		b.WriteString(before)
+		_, after, closed := strings.Cut(rest, "-->")
+		if !found || !closed {
+			b.WriteString(text[len(before):])
+			return b.String()
+		}
+		text = after
+	}
+}
+
+// withoutSyntax resolves the syntax in a text, and that in links up to a depth.
+func withoutSyntax(text string, depth int) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range syntax().FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[at:m[0]])
+		at = m[1]
+		group := 1
+		for m[2*group] < 0 {
+			group++
+		}
+		switch inside := text[m[2*group]:m[2*group+1]]; group {
+		case 2, 3:
+			if len(inside) > 2 && inside[0] == ' ' && inside[len(inside)-1] == ' ' && !blank(inside) {
+				inside = inside[1 : len(inside)-1]
+			}
+			b.WriteString(inside)
+		case 5:
+		case 6:
+			if depth > 0 {
+				inside = withoutSyntax(inside, depth-1)
+			}
+			b.WriteString(inside)
+		case 8:
+			if isText(text[:m[0]], inside, text[m[1]:]) {
+				b.WriteString(inside)
+			}
+		default:
+			b.WriteString(inside)
+		}
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// isText reports whether a run of * _ ~ is no emphasis: between letters, as in
+// snake_case, and between spaces.
+func isText(before, run, after string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	return run[0] == '~' && len(run) != 2 || inWord(last) && inWord(next) ||
+		(before == "" || unicode.IsSpace(last)) && (after == "" || unicode.IsSpace(next))
+}
+
+// inWord reports whether a rune makes a mark beside it part of a word, as in
+// snake_case; in scripts without spaces none does.
+func inWord(r rune) bool {
+	const firstWithoutSpaces = 0x2e80
+	return r < firstWithoutSpaces && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -44,12 +44,8 @@ func Parse(main string) (m Meta, body string, err error) {
 		Tools:       words(front, more, "tools", "allowed-tools"),
 		Arguments:   arguments(front),
 	}
-	for _, h := range markdown.Outline(body) {
-		if len(m.Headings) == maxHeadings {
-			break
-		}
-		m.Headings = append(m.Headings, h.Title)
-	}
+	m.Headings = markdown.Headings(body)
+	m.Headings = m.Headings[:min(len(m.Headings), maxHeadings)]
 	return m, body, nil
 }
 
