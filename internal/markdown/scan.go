@@ -21,7 +21,9 @@ import (
 func normal(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	text = strings.ToValidUTF8(text, "\ufffd")
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+	}
 	return strings.ReplaceAll(text, "\x00", "\ufffd")
 }
 
