@@ -67,8 +67,12 @@ func (a *App) openCommands(context.Context) error {
 		modes[p.Profile] = SandboxPolicy(c.Sandbox, p)
 	}
 	usual := SandboxPolicy(c.Sandbox, config.SandboxProfile{})
+	caches := filepath.Join(a.data, "caches")
+	if len(c.Sandbox.Docker.Hosts) > 0 {
+		caches = "" // engines on other machines do not see it
+	}
 	a.commands, err = commands.New(commands.Options{
-		Launchers: launchers, Spool: spool, Log: a.log,
+		Launchers: launchers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
 		Mode: func(caller tool.Caller) commands.Policy {
 			if p, ok := modes[a.rules.profileOf(caller)]; ok {
 				return p

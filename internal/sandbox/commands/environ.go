@@ -36,7 +36,7 @@ func passed() []string {
 }
 
 // environ returns the environment of a command. Later values replace earlier ones.
-func (c *Commands) environ(p *target, home string, tty, proxy bool, own []string) []string {
+func (c *Commands) environ(p *target, n *instance, tty bool, own []string) []string {
 	env := environment{}
 	env.set("LANG", "C.UTF-8")
 	for _, name := range passed() {
@@ -45,7 +45,7 @@ func (c *Commands) environ(p *target, home string, tty, proxy bool, own []string
 		}
 	}
 	env.set("PATH", strings.Join(p.path, string(os.PathListSeparator)))
-	env.set("HOME", home)
+	env.set("HOME", n.home)
 	env.set("TERM", "dumb")
 	if tty {
 		env.set("TERM", "xterm-256color")
@@ -59,9 +59,9 @@ func (c *Commands) environ(p *target, home string, tty, proxy bool, own []string
 		env.set("LOGNAME", user)
 	}
 	env.set("SHELL", "/bin/sh")
-	env.set("TMPDIR", p.temp(home))
+	env.set("TMPDIR", p.temp(n.home))
 	switch {
-	case proxy:
+	case n.proxy:
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 			env.set(name, proxyURL)
 			env.set(strings.ToLower(name), proxyURL)
@@ -73,6 +73,7 @@ func (c *Commands) environ(p *target, home string, tty, proxy bool, own []string
 		env.set("PIP_RETRIES", "0")
 		env.set("npm_config_fetch_retries", "0")
 	}
+	env.setCaches(n)
 	for _, v := range slices.Concat(c.o.Environ, own) {
 		name, value, _ := strings.Cut(v, "=")
 		env.set(name, value)

@@ -29,6 +29,8 @@ type instance struct {
 	box    *box.Box
 	home   string
 	proxy  bool
+	cache  string   // see addCaches, as commands see it; "" for none
+	git    string   // the settings of git, likewise
 	clean  []func() // functions to call when the instance ends
 	gone   chan struct{}
 	ending sync.Once
@@ -55,6 +57,8 @@ type plan struct {
 	home  string
 	hosts []string
 	proxy bool
+	cache string
+	git   string
 	clean []func()
 }
 
@@ -161,7 +165,11 @@ func (c *Commands) enter(p *target, digest string) (*instance, error) {
 		}
 		known = c.newInstance(key, digest)
 		c.warm[key] = known
-		c.working.Go(func() { c.open(known, p, c.plan(p)) })
+		c.working.Go(func() {
+			pl := c.plan(p)
+			c.addCaches(p, &pl)
+			c.open(known, p, pl)
+		})
 	}
 	known.busy++
 	return known, nil
@@ -209,7 +217,7 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 	defer close(n.ready)
 	ctx, cancel := context.WithTimeout(tool.With(c.ctx, &tool.Running{Caller: p.caller}), launchLimit)
 	defer cancel()
-	n.home, n.proxy, n.clean = pl.home, pl.proxy, pl.clean
+	n.home, n.proxy, n.cache, n.git, n.clean = pl.home, pl.proxy, pl.cache, pl.git, pl.clean
 	if pl.proxy {
 		socket, stop, err := c.o.Proxy(ctx, p.caller, pl.hosts)
 		if err != nil {

@@ -68,7 +68,11 @@ type Options struct {
 	Boxes      int           // maximum number of sandboxes; default 64
 	Background Background
 	Spool      string // a directory for output that only the server may write to
-	Log        *slog.Logger
+	Caches     string // a directory for the caches of each caller's commands; "" for none
+	// GitConfig returns a file with settings of git for commands, such as the user's
+	// name; "" or nil for none.
+	GitConfig func(tool.Caller) string
+	Log       *slog.Logger
 }
 
 func (o Options) complete() (Options, error) {

@@ -54,7 +54,7 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	}
 	body := wire.StartBody{
 		Argv: cmd.Argv, Dir: target.site.Dir, Input: cmd.Open || cmd.TTY || len(cmd.Stdin) > 0, Merge: cmd.Merge,
-		Env:     c.environ(target, n.home, cmd.TTY, n.proxy, cmd.Env),
+		Env:     c.environ(target, n, cmd.TTY, cmd.Env),
 		Timeout: timeout(cmd, target.site),
 		Limits: wire.Limits{
 			Memory: c.o.Limits.Memory, Processes: c.o.Limits.Processes,

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -21,7 +22,9 @@ func (t *tree) base(p plan) error {
 	for _, d := range []struct {
 		name, at string
 		mode     uint32
-	}{{"tmp", "/tmp", 0o1777}, {"home", p.Home, 0o700}, {"shm", "/dev/shm", 0o1777}} {
+	}{
+		{"tmp", "/tmp", 0o1777}, {"tmp", "/var/tmp", 0o1777}, {"home", p.Home, 0o700}, {"shm", "/dev/shm", 0o1777},
+	} {
 		if err := t.share(scratch, d.name, d.at, d.mode); err != nil {
 			return fmt.Errorf("%s: %w", d.at, err)
 		}
@@ -43,7 +46,7 @@ func (t *tree) base(p plan) error {
 	}
 	for at, to := range map[string]string{
 		"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0",
-		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2", "/var/tmp": "/tmp",
+		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 	} {
 		if err := t.link(at, to); err != nil {
 			return fmt.Errorf("%s: %w", at, err)
@@ -69,7 +72,7 @@ func (t *tree) mountAt(m int, at string) error {
 
 // share mounts a directory of scratch at another path.
 func (t *tree) share(scratch int, name, at string, mode uint32) error {
-	if err := unix.Mkdirat(scratch, name, mode); err != nil {
+	if err := unix.Mkdirat(scratch, name, mode); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
 	if err := unix.Fchmodat(scratch, name, mode, 0); err != nil {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +19,9 @@ const nobody = 65534
 type identity struct {
 	outsideUID, outsideGID int
 	uid, gid               int
+	// realRoot reports that the files of root belong to commands, and only their
+	// root directory keeps them away.
+	realRoot bool
 }
 
 // identities caches what is known about users.
@@ -32,20 +34,18 @@ type identities struct {
 func commandIdentity() (identity, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid != 0 {
-		return identity{uid, gid, uid, gid}, nil
+		return identity{outsideUID: uid, outsideGID: gid, uid: uid, gid: gid}, nil
 	}
 	outside, count, err := rootOutside()
 	if err != nil {
 		return identity{}, err
 	}
 	if count > nobody {
-		return identity{nobody, nobody, nobody, nobody}, nil
+		return identity{outsideUID: nobody, outsideGID: nobody, uid: nobody, gid: nobody}, nil
 	}
-	if outside == 0 {
-		return identity{}, errors.New("the server is root, and has no other user to run commands as")
-	}
-	// Root in a user namespace, as in a container without rights.
-	return identity{0, 0, nobody, nobody}, nil
+	// Root in a user namespace, as in a container without rights: commands are the
+	// same user as the server, as they are for a server that is not root.
+	return identity{outsideUID: 0, outsideGID: 0, uid: nobody, gid: nobody, realRoot: outside == 0}, nil
 }
 
 // rootOutside returns the ID of user 0 outside the namespace of this process, and the

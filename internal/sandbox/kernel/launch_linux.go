@@ -201,6 +201,9 @@ func (s *start) planOpen() error {
 	if s.walls.Proxy != "" {
 		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
 	}
+	if s.id.realRoot {
+		return errors.New("the server is root, and has neither namespaces nor another user to run commands as")
+	}
 	for _, o := range s.tree {
 		s.plan.Binds = append(s.plan.Binds, o.source)
 		if !o.Write || s.id.outsideUID == os.Geteuid() || o.uid == s.id.outsideUID {
@@ -209,7 +212,7 @@ func (s *start) planOpen() error {
 		if o.uid == 0 {
 			return fmt.Errorf("%s: %w: %s", o.Path, errOwner, ownerAdvice)
 		}
-		s.id = identity{o.uid, o.gid, o.uid, o.gid}
+		s.id = identity{outsideUID: o.uid, outsideGID: o.gid, uid: o.uid, gid: o.gid}
 	}
 	if s.walls.Home == "" {
 		return nil

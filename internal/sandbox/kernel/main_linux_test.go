@@ -7,6 +7,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,26 +52,45 @@ func eachUser(t *testing.T, test func(t *testing.T)) {
 		t.Run("user", test)
 		return
 	}
+	if only, err := os.ReadFile("/proc/self/uid_map"); err != nil || slices.Equal(strings.Fields(string(only)), []string{"0", "0", "1"}) {
+		test(t)
+		return
+	}
 	t.Run("root", test)
+	name := "-test.run=^" + strings.SplitN(t.Name(), "/", 2)[0] + "$"
 	t.Run("user", func(t *testing.T) {
-		runAs(t, testBinary(t), "-test.run=^"+strings.SplitN(t.Name(), "/", 2)[0]+"$", "-test.v")
+		runAs(t, testBinary(t), name, "-test.v")
+	})
+	t.Run("root in a namespace without other users", func(t *testing.T) {
+		only := []syscall.SysProcIDMap{{Size: 1}}
+		run(t, &syscall.SysProcAttr{
+			Cloneflags: syscall.CLONE_NEWUSER, UidMappings: only, GidMappings: only,
+		}, testBinary(t), name, "-test.v")
 	})
 }
 
 // runAs runs the test binary as an ordinary user.
 func runAs(t *testing.T, argv ...string) {
 	t.Helper()
+	run(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}, argv...)
+}
+
+// run runs the test binary as another user.
+func run(t *testing.T, as *syscall.SysProcAttr, argv ...string) {
+	t.Helper()
 	cmd := osexec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.SysProcAttr = as
 	cmd.Dir = "/tmp"
 	tmp := openDir(t)
-	if err := os.Chown(tmp, 65534, 65534); err != nil {
-		t.Fatal(err)
+	if as.Credential != nil {
+		if err := os.Chown(tmp, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd.Env = append(os.Environ(), "HOME=/nonexistent", "TMPDIR="+tmp)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("PASS")) {
-		t.Errorf("as an ordinary user: %v\n%s", err, out)
+		t.Errorf("as another user: %v\n%s", err, out)
 	}
 }
 

@@ -67,6 +67,11 @@ func jail(p plan) error {
 			t.guests = append(t.guests, g.at)
 		}
 	}
+	for _, keys := range []string{"/etc/ssl/private", "/etc/pki/tls/private"} {
+		if err := t.hide(keys); err != nil { // root's, and commands may be root
+			return fmt.Errorf("hiding %s: %w", keys, err)
+		}
+	}
 	if err := t.cover(p); err != nil {
 		return err
 	}

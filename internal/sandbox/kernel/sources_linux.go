@@ -88,7 +88,7 @@ func (l *Launcher) mounts(all []opened, id identity) (identity, []*os.File, erro
 		if o.uid == 0 {
 			return id, nil, fmt.Errorf("%s: %w (%v)", o.Path, errOwner, err)
 		}
-		id = identity{o.uid, o.gid, o.uid, o.gid}
+		id = identity{outsideUID: o.uid, outsideGID: o.gid, uid: o.uid, gid: o.gid}
 		files, err := l.mountsAs(all, id)
 		return id, files, err
 	}
