@@ -157,36 +157,33 @@ func trimRune(s string) string {
 // output returns what a command wrote, as the model reads it: stdout, then stderr.
 // Output that is too long is kept, and the text has its handle.
 func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) {
-	sections := []section{whole(p, sandbox.Stdout), whole(p, sandbox.Stderr)}
 	captures := []*capture{{}, {}}
-	for i, s := range sections {
+	kept := keeping{ctx: ctx, keeper: r.Keeper}
+	defer kept.end()
+	for i, s := range []section{whole(p, sandbox.Stdout), whole(p, sandbox.Stderr)} {
 		if s.to == 0 {
 			continue
 		}
-		if s.binary() {
-			fmt.Fprintf(captures[i],
-				"(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n", s.to)
-			sections[i].to = 0
-			continue
+		if i == 1 && captures[0].size > 0 {
+			_, _ = kept.Write([]byte(mark)) // never fails
 		}
-		if err := r.scrubbed(ctx, s, captures[i]); err != nil {
+		to := io.MultiWriter(captures[i], &kept)
+		if s.binary() {
+			fmt.Fprintf(to, "(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n",
+				s.to)
+		} else if err := r.scrubbed(ctx, s, to); err != nil {
 			return "", err
 		}
 	}
 	shares := shared(captures[0].size, captures[1].size)
+	handle, start := kept.end(), int64(0)
 	var b strings.Builder
-	handle, start := "", int64(0)
-	if captures[0].size > shares[0] || captures[1].size > shares[1] {
-		handle = r.keep(ctx, sections)
-	}
 	for i, c := range captures {
 		if i == 1 && captures[0].size > 0 && c.size > 0 {
 			b.WriteString(mark)
+			start = captures[0].size + int64(len(mark))
 		}
 		show(&b, c, shares[i], handle, start)
-		if sections[i].to > 0 {
-			start += c.size + int64(len(mark))
-		}
 	}
 	return strings.TrimRight(b.String(), "\n"), nil
 }
@@ -228,37 +225,47 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 	}
 }
 
-// keep gives the whole output to the keeper, and returns its handle, "" when it
-// cannot be kept.
-func (r *runner) keep(ctx context.Context, sections []section) string {
-	if r.Keeper == nil {
-		return ""
-	}
-	from, to := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = to.CloseWithError(pour(ctx, sections, to)) // always nil
-	}()
-	handle, err := r.Keeper.Keep(ctx, from)
-	_ = from.Close() // always nil; it ends the goroutine
-	<-done
-	if err != nil {
-		return ""
-	}
-	return handle
+// A keeping gives what is written to it to a keeper, once that is more than one
+// answer can have.
+type keeping struct {
+	ctx    context.Context
+	keeper Keeper // nil: it is lost
+	begin  []byte
+	to     *io.PipeWriter // nil before there is too much
+	done   chan struct{}
+	handle string
 }
 
-func pour(ctx context.Context, sections []section, to io.Writer) error {
-	for i, s := range sections {
-		if i > 0 && s.to > 0 {
-			if _, err := io.WriteString(to, mark); err != nil {
-				return err
+// Write never fails: what cannot be kept is lost.
+func (k *keeping) Write(p []byte) (int, error) {
+	switch {
+	case k.keeper == nil:
+		return len(p), nil
+	case k.to == nil && len(k.begin)+len(p) <= outputMost:
+		k.begin = append(k.begin, p...)
+		return len(p), nil
+	case k.to == nil:
+		k.done = make(chan struct{})
+		var from *io.PipeReader
+		from, k.to = io.Pipe()
+		go func() {
+			defer close(k.done)
+			if handle, err := k.keeper.Keep(k.ctx, from); err == nil {
+				k.handle = handle
 			}
-		}
-		if err := s.clean(ctx, to); err != nil {
-			return err
-		}
+			_ = from.Close() // always nil; later writes fail
+		}()
+		_, _ = k.to.Write(k.begin)
 	}
-	return nil
+	_, _ = k.to.Write(p)
+	return len(p), nil
+}
+
+// end returns the handle, "" when nothing was kept.
+func (k *keeping) end() string {
+	if k.to != nil {
+		_ = k.to.Close() // always nil
+		<-k.done
+	}
+	return k.handle
 }

@@ -14,7 +14,12 @@ import (
 
 // pipeFrom returns a pipe for output of a command. Closing r interrupts a read; the
 // command's end blocks, as programs expect.
-func pipeFrom() (r, w *os.File, err error) { return pipe(0) }
+func pipeFrom() (r, w *os.File, err error) {
+	if r, w, err = pipe(0); err == nil {
+		wire.Widen(w)
+	}
+	return r, w, err
+}
 
 // pipeTo returns a pipe for input of a command.
 func pipeTo() (r, w *os.File, err error) { return pipe(1) }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
 // patience is how long an agent may take to end by itself.
@@ -116,6 +117,7 @@ func newPipes() (*pipes, error) {
 			return nil, err
 		}
 	}
+	wire.Widen(p.out[1])
 	return p, nil
 }
 
