@@ -1,6 +1,8 @@
 package scrub
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -10,202 +12,152 @@ type family struct {
 	prefix    string
 	chars     class
 	minLength int
-	extra     proof // what the rest must look like
+	proof     string // what the rest must look like, see familyTable
 }
 
-// A proof is a condition that distinguishes a token from a name with the same prefix.
-type proof byte
-
-const (
-	noProof proof = iota // the prefix is sufficient
-	mixed                // it looks random, or has 20 letters and digits in a row
-	exact                // exactly minLength letters and digits
-	atEdge               // no letter or digit before the prefix
-)
-
-// families returns the token formats with a known prefix, grouped by issuer. A
+// familyTable has the token formats with a known prefix. A row has the kind, the
+// characters after the prefix, their minimum number, a proof, and prefixes. A
 // longer prefix comes before a shorter one that it begins with.
-func families() []family {
-	var all []family
-	for _, group := range [][]family{modelFamilies(), hostFamilies(), cloudFamilies(), serviceFamilies(),
-		paymentFamilies()} {
-		all = append(all, group...)
+//
+// The proof distinguishes a token from a name with the same prefix:
+//
+//	any    the prefix is sufficient
+//	edge   no letter or digit comes before the prefix
+//	mixed  the same, and it looks random, or has 20 letters and digits in a row
+//	exact  the same as edge, and exactly the minimum number of letters and digits
+const familyTable = `
+anthropic_key        token           16 edge  sk-ant-
+openai_key           token           16 edge  sk-proj- sk-svcacct- sk-admin- sk-None-
+api_key              token           20 edge  sk-or-v1- sk-lf-
+openai_key           alnum           20 any   sk-
+openai_key           token           20 mixed sk-
+groq_key             alnum           20 any   gsk_
+perplexity_key       alnum           20 any   pplx-
+xai_key              alnum           32 any   xai-
+replicate_token      alnum           30 edge  r8_
+huggingface_token    alnum           30 edge  hf_ api_org_
+fireworks_key        alnum           22 mixed fw_
+api_key              token           24 mixed nvapi- tgp_v1_ csk- jina_ tvly- lsv2_pt_ lsv2_sk_ e2b_ fc-
+api_key              token           24 mixed hcaptcha_ phx_ rnd_
+github_token         word            22 any   github_pat_
+github_token         token|.         20 any   ghs_
+github_token         alnum           20 any   ghp_ gho_ ghu_ ghr_
+gitlab_token         token|.         16 any   glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt-
+gitlab_token         token|.         16 any   glagent- gloas- glffct- glwt- gltok-
+gitlab_token         token           20 any   GR1348941
+bitbucket_token      token|=         24 edge  ATBB ATCTT3xFfG
+atlassian_token      token|=         24 edge  ATATT3
+npm_token            alnum           20 any   npm_
+pypi_token           token           16 any   pypi-AgE
+pypi_token           token           40 mixed pypi-
+rubygems_token       lowhex          32 any   rubygems_
+cargo_token          alnum           32 exact cio
+nuget_key            lower|digit     43 exact oy2
+docker_token         token           20 any   dckr_pat_ dckr_oat_
+clojars_token        alnum           40 any   CLOJARS_
+artifactory_key      alnum           59 edge  AKCp cmVmd
+sonar_token          hex             40 edge  squ_ sqp_ sqa_
+sourcegraph_token    word            40 edge  sgp_
+ci_token             token           30 edge  bkua_ CCIPAT_ CCIPRJ_
+infrastructure_token token|.         30 edge  pul- pnu_ pat. sat.
+aws_key              upper|digit     16 any   AKIA
+aws_key              upper|digit     16 edge  ASIA ABIA ACCA
+aws_key              base64|=        80 edge  ABSK
+google_key           token           30 edge  AIza
+google_secret        token           20 any   GOCSPX-
+google_token         token|.         20 edge  ya29.
+google_token         token           30 edge  1//0
+google_key           token           40 mixed AQ.
+digitalocean_token   hex             40 any   dop_v1_ doo_v1_ dor_v1_
+heroku_key           token           30 any   HRKU-
+fly_token            token           40 edge  fo1_
+fly_token            token|+|=       40 edge  fm1r_ fm1a_ fm2_
+netlify_token        alnum           30 edge  nfp_ nfc_ nfo_ nfu_ nfb_
+vercel_token         word            24 mixed vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_
+cloudflare_key       lowhex|-       100 edge  v1.0-
+cloudflare_token     token           36 edge  cfut_ cfat_ cfk_
+databricks_token     lowhex|-        32 edge  dapi
+planetscale_token    token|.|=       30 any   pscale_tkn_ pscale_oauth_ pscale_pw_
+supabase_key         token           20 mixed sbp_ sb_secret_
+vault_token          token|.         24 edge  hvs. hvb. hvr.
+doppler_token        alnum|.         40 edge  dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.
+onepassword_token    token|+|=       60 edge  ops_eyJ
+onepassword_key      upper|digit|-   29 mixed A3-
+age_key              upper|digit     50 any   AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1
+alibaba_key          alnum           12 mixed LTAI
+tencent_key          alnum           32 exact AKID
+clickhouse_key       alnum           38 exact 4b1d
+openshift_token      token           43 any   sha256~
+tailscale_key        alnum|-         16 any   tskey-
+database_key         token           24 mixed mdb_sa_sk_ napi_
+wallet_key           alnum          100 edge  xprv
+wallet_key           lower|digit     58 exact nsec1
+slack_token          alnum|-         10 any   xoxb- xoxa- xoxp- xoxr- xoxs- xoxo- xoxc- xoxe- xoxe.xoxp-
+slack_token          alnum|-         10 any xoxe.xoxb- xapp- xwfp-
+slack_token          base64|-|%      10 any   xoxd-
+discord_token        token           60 edge  mfa.
+twilio_key           lowhex          32 exact SK
+sendgrid_key         token|.         40 edge  SG.
+mailgun_key          lowhex          32 exact key-
+brevo_key            alnum|-         40 any   xkeysib- xsmtpsib-
+linear_key           alnum           30 any   lin_api_ lin_oauth_ lin_wh_
+notion_token         alnum           40 edge  ntn_
+notion_token         alnum           43 exact secret_
+figma_token          token           20 any   figd_ figu_ figo_
+postman_key          hex|-           40 any   PMAK-
+newrelic_key         alnum|-         19 edge  NRAK- NRII- NRJS- NRRA-
+grafana_token        token|+|=       30 any   glsa_ glc_
+grafana_token        base64|=        40 edge  eyJrIjoi
+sentry_token         token|+|=       40 any   sntrys_ sntryu_ sntrya_
+dynatrace_token      upper|digit|.   60 any   dt0c01. dt0s01. dt0s16.
+hubspot_token        alnum|-         30 edge  pat-na1- pat-na2- pat-eu1-
+facebook_token       alnum           90 edge  EAAA EAAB EAAC EAAD EAAE EAAF EAAG EAAM
+contentful_token     token           40 edge  CFPAT-
+frameio_token        token|=         60 any   fio-u-
+readme_key           lower|digit     60 edge  rdme_
+scalingo_token       token           40 edge  tk-us-
+typeform_token       token|.         40 edge  tfp_
+octopus_key          upper|digit     26 exact API-
+infracost_key        alnum           32 exact ico-
+adobe_secret         token           30 edge  p8e-
+api_token            alnum           16 edge  sm_aat_ sm_pat_ sm_sat_
+mapbox_token         token|.         40 edge  sk.eyJ
+stripe_key           alnum           10 any   sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_
+stripe_key           alnum           10 any pk_test_
+stripe_secret        base64|=        24 any   whsec_
+square_token         token           20 any   sq0atp- sq0csp- sq0idp-
+square_token         token           60 exact EAAA
+braintree_token      word|$          40 any   access_token$production$ access_token$sandbox$
+shopify_token        alnum           20 any   shpat_ shpca_ shppa_ shpss_ shptka_
+duffel_token         token|=         40 any   duffel_live_ duffel_test_
+easypost_key         alnum           50 edge  EZAK EZTK
+shippo_token         hex             32 any   shippo_live_ shippo_test_
+flutterwave_key      alnum|-         12 any   FLWSECK_TEST- FLWSECK-
+plaid_token          lowhex|-        36 edge  access-sandbox- access-development- access-production-
+`
+
+// families parses familyTable.
+func families() (all []family) {
+	classes := map[string]class{
+		"token": token, "word": word, "base64": base64, "alnum": alnum, "upper": upper, "lower": lower, "hex": anyHex,
+		"lowhex": lowHex, "digit": digit, "_": under, "-": dash, ".": dot, "+": plus, "=": equal, "%": percent,
+		"$": dollar,
+	}
+	for line := range strings.Lines(strings.TrimSpace(familyTable)) {
+		row := strings.Fields(line)
+		f := family{kind: row[0], proof: row[3]}
+		for name := range strings.SplitSeq(row[1], "|") {
+			if classes[name] == 0 {
+				panic(fmt.Sprintf("scrub: %q is not a class", name)) // a test parses the table
+			}
+			f.chars |= classes[name]
+		}
+		f.minLength, _ = strconv.Atoi(row[2])
+		for _, f.prefix = range row[4:] {
+			all = append(all, f)
+		}
 	}
 	return all
-}
-
-// each returns one family for each prefix.
-func each(f family, prefixes ...string) []family {
-	out := make([]family, len(prefixes))
-	for i, p := range prefixes {
-		out[i] = f
-		out[i].prefix = p
-	}
-	return out
-}
-
-func join(groups ...[]family) (all []family) {
-	for _, g := range groups {
-		all = append(all, g...)
-	}
-	return all
-}
-
-// modelFamilies returns the keys of model providers.
-func modelFamilies() []family {
-	return join(
-		each(family{kind: "anthropic_key", chars: token, minLength: 16, extra: atEdge}, "sk-ant-"),
-		each(family{kind: "openai_key", chars: token, minLength: 16, extra: atEdge}, "sk-proj-", "sk-svcacct-",
-			"sk-admin-", "sk-None-"),
-		each(family{kind: "api_key", chars: token, minLength: 20, extra: atEdge}, "sk-or-v1-", "sk-lf-"),
-		each(family{kind: "openai_key", chars: alnum, minLength: 20}, "sk-"),
-		each(family{kind: "openai_key", chars: token, minLength: 20, extra: mixed}, "sk-"),
-		each(family{kind: "groq_key", chars: alnum, minLength: 20}, "gsk_"),
-		each(family{kind: "perplexity_key", chars: alnum, minLength: 20}, "pplx-"),
-		each(family{kind: "xai_key", chars: alnum, minLength: 32}, "xai-"),
-		each(family{kind: "replicate_token", chars: alnum, minLength: 30, extra: atEdge}, "r8_"),
-		each(family{kind: "huggingface_token", chars: alnum, minLength: 30, extra: atEdge}, "hf_", "api_org_"),
-		each(family{kind: "fireworks_key", chars: alnum, minLength: 22, extra: mixed}, "fw_"),
-		each(family{kind: "api_key", chars: token, minLength: 24, extra: mixed},
-			"nvapi-", "tgp_v1_", "csk-", "jina_", "tvly-", "lsv2_pt_", "lsv2_sk_", "e2b_", "fc-", "hcaptcha_", "phx_",
-			"rnd_"),
-	)
-}
-
-// hostFamilies returns the tokens of code hosts, package registries and builders.
-func hostFamilies() []family {
-	return join(
-		each(family{kind: "github_token", chars: word, minLength: 22}, "github_pat_"),
-		each(family{kind: "github_token", chars: token | dot, minLength: 20}, "ghs_"),
-		each(family{kind: "github_token", chars: alnum, minLength: 20}, "ghp_", "gho_", "ghu_", "ghr_"),
-		each(family{kind: "gitlab_token", chars: token | dot, minLength: 16}, "glpat-", "gldt-", "glrt-", "glrtr-",
-			"glcbt-", "glptt-",
-			"glft-", "glsoat-", "glimt-", "glagent-", "gloas-", "glffct-", "glwt-", "gltok-"),
-		each(family{kind: "gitlab_token", chars: token, minLength: 20}, "GR1348941"),
-		each(family{kind: "bitbucket_token", chars: token | equal, minLength: 24, extra: atEdge}, "ATBB", "ATCTT3xFfG"),
-		each(family{kind: "atlassian_token", chars: token | equal, minLength: 24, extra: atEdge}, "ATATT3"),
-		each(family{kind: "npm_token", chars: alnum, minLength: 20}, "npm_"),
-		each(family{kind: "pypi_token", chars: token, minLength: 16}, "pypi-AgE"),
-		each(family{kind: "pypi_token", chars: token, minLength: 40, extra: mixed}, "pypi-"),
-		each(family{kind: "rubygems_token", chars: lowHex, minLength: 32}, "rubygems_"),
-		each(family{kind: "cargo_token", chars: alnum, minLength: 32, extra: exact}, "cio"),
-		each(family{kind: "nuget_key", chars: lower | digit, minLength: 43, extra: exact}, "oy2"),
-		each(family{kind: "docker_token", chars: token, minLength: 20}, "dckr_pat_", "dckr_oat_"),
-		each(family{kind: "clojars_token", chars: alnum, minLength: 40}, "CLOJARS_"),
-		each(family{kind: "artifactory_key", chars: alnum, minLength: 59, extra: atEdge}, "AKCp", "cmVmd"),
-		each(family{kind: "sonar_token", chars: anyHex, minLength: 40, extra: atEdge}, "squ_", "sqp_", "sqa_"),
-		each(family{kind: "sourcegraph_token", chars: word, minLength: 40, extra: atEdge}, "sgp_"),
-		each(family{kind: "ci_token", chars: token, minLength: 30, extra: atEdge}, "bkua_", "CCIPAT_", "CCIPRJ_"),
-		each(family{kind: "infrastructure_token", chars: token | dot, minLength: 30, extra: atEdge}, "pul-", "pnu_",
-			"pat.", "sat."),
-	)
-}
-
-// cloudFamilies returns the keys of clouds, platforms and databases.
-func cloudFamilies() []family {
-	return join(
-		each(family{kind: "aws_key", chars: upper | digit, minLength: 16}, "AKIA"),
-		each(family{kind: "aws_key", chars: upper | digit, minLength: 16, extra: atEdge}, "ASIA", "ABIA", "ACCA"),
-		each(family{kind: "aws_key", chars: base64 | equal, minLength: 80, extra: atEdge}, "ABSK"),
-		each(family{kind: "google_key", chars: token, minLength: 30, extra: atEdge}, "AIza"),
-		each(family{kind: "google_secret", chars: token, minLength: 20}, "GOCSPX-"),
-		each(family{kind: "google_token", chars: token | dot, minLength: 20, extra: atEdge}, "ya29."),
-		each(family{kind: "google_token", chars: token, minLength: 30, extra: atEdge}, "1//0"),
-		each(family{kind: "google_key", chars: token, minLength: 40, extra: mixed}, "AQ."),
-		each(family{kind: "digitalocean_token", chars: anyHex, minLength: 40}, "dop_v1_", "doo_v1_", "dor_v1_"),
-		each(family{kind: "heroku_key", chars: token, minLength: 30}, "HRKU-"),
-		each(family{kind: "fly_token", chars: token, minLength: 40, extra: atEdge}, "fo1_"),
-		each(family{kind: "fly_token", chars: base64 | equal | token, minLength: 40, extra: atEdge}, "fm1r_", "fm1a_",
-			"fm2_"),
-		each(family{kind: "netlify_token", chars: alnum, minLength: 30, extra: atEdge}, "nfp_", "nfc_", "nfo_", "nfu_",
-			"nfb_"),
-		each(family{kind: "vercel_token", chars: word, minLength: 24, extra: mixed}, "vcp_", "vci_", "vca_", "vcr_",
-			"vck_", "vercel_blob_rw_"),
-		each(family{kind: "cloudflare_key", chars: lowHex | dash, minLength: 100, extra: atEdge}, "v1.0-"),
-		each(family{kind: "cloudflare_token", chars: token, minLength: 36, extra: atEdge}, "cfut_", "cfat_", "cfk_"),
-		each(family{kind: "databricks_token", chars: lowHex | dash, minLength: 32, extra: atEdge}, "dapi"),
-		each(family{kind: "planetscale_token", chars: token | dot | equal, minLength: 30}, "pscale_tkn_",
-			"pscale_oauth_", "pscale_pw_"),
-		each(family{kind: "supabase_key", chars: token, minLength: 20, extra: mixed}, "sbp_", "sb_secret_"),
-		each(family{kind: "vault_token", chars: token | dot, minLength: 24, extra: atEdge}, "hvs.", "hvb.", "hvr."),
-		each(family{kind: "doppler_token", chars: alnum | dot, minLength: 40, extra: atEdge},
-			"dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
-		each(family{kind: "onepassword_token", chars: base64 | equal | token, minLength: 60, extra: atEdge}, "ops_eyJ"),
-		each(family{kind: "onepassword_key", chars: upper | digit | dash, minLength: 29, extra: mixed}, "A3-"),
-		each(family{kind: "age_key", chars: upper | digit, minLength: 50}, "AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"),
-		each(family{kind: "alibaba_key", chars: alnum, minLength: 12, extra: mixed}, "LTAI"),
-		each(family{kind: "tencent_key", chars: alnum, minLength: 32, extra: exact}, "AKID"),
-		each(family{kind: "clickhouse_key", chars: alnum, minLength: 38, extra: exact}, "4b1d"),
-		each(family{kind: "openshift_token", chars: token, minLength: 43}, "sha256~"),
-		each(family{kind: "tailscale_key", chars: alnum | dash, minLength: 16}, "tskey-"),
-		each(family{kind: "database_key", chars: token, minLength: 24, extra: mixed}, "mdb_sa_sk_", "napi_"),
-		each(family{kind: "wallet_key", chars: alnum, minLength: 100, extra: atEdge}, "xprv"),
-		each(family{kind: "wallet_key", chars: lower | digit, minLength: 58, extra: exact}, "nsec1"),
-	)
-}
-
-// serviceFamilies returns the tokens of chat, mail, design, project and
-// monitoring services.
-func serviceFamilies() []family {
-	return join(
-		each(family{kind: "slack_token", chars: alnum | dash, minLength: 10},
-			"xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-",
-			"xwfp-"),
-		each(family{kind: "slack_token", chars: alnum | dash | percent | plus, minLength: 10}, "xoxd-"),
-		each(family{kind: "discord_token", chars: token, minLength: 60, extra: atEdge}, "mfa."),
-		each(family{kind: "twilio_key", chars: lowHex, minLength: 32, extra: exact}, "SK"),
-		each(family{kind: "sendgrid_key", chars: token | dot, minLength: 40, extra: atEdge}, "SG."),
-		each(family{kind: "mailgun_key", chars: lowHex, minLength: 32, extra: exact}, "key-"),
-		each(family{kind: "brevo_key", chars: alnum | dash, minLength: 40}, "xkeysib-", "xsmtpsib-"),
-		each(family{kind: "linear_key", chars: alnum, minLength: 30}, "lin_api_", "lin_oauth_", "lin_wh_"),
-		each(family{kind: "notion_token", chars: alnum, minLength: 40, extra: atEdge}, "ntn_"),
-		each(family{kind: "notion_token", chars: alnum, minLength: 43, extra: exact}, "secret_"),
-		each(family{kind: "figma_token", chars: token, minLength: 20}, "figd_", "figu_", "figo_"),
-		each(family{kind: "postman_key", chars: anyHex | dash, minLength: 40}, "PMAK-"),
-		each(family{kind: "newrelic_key", chars: alnum | dash, minLength: 19, extra: atEdge}, "NRAK-", "NRII-", "NRJS-",
-			"NRRA-"),
-		each(family{kind: "grafana_token", chars: base64 | equal | token, minLength: 30}, "glsa_", "glc_"),
-		each(family{kind: "grafana_token", chars: base64 | equal, minLength: 40, extra: atEdge}, "eyJrIjoi"),
-		each(family{kind: "sentry_token", chars: base64 | equal | token, minLength: 40}, "sntrys_", "sntryu_",
-			"sntrya_"),
-		each(family{kind: "dynatrace_token", chars: upper | digit | dot, minLength: 60}, "dt0c01.", "dt0s01.",
-			"dt0s16."),
-		each(family{kind: "hubspot_token", chars: alnum | dash, minLength: 30, extra: atEdge}, "pat-na1-", "pat-na2-",
-			"pat-eu1-"),
-		each(family{kind: "facebook_token", chars: alnum, minLength: 90, extra: atEdge}, "EAAA", "EAAB", "EAAC", "EAAD",
-			"EAAE", "EAAF", "EAAG", "EAAM"),
-		each(family{kind: "contentful_token", chars: token, minLength: 40, extra: atEdge}, "CFPAT-"),
-		each(family{kind: "frameio_token", chars: token | equal, minLength: 60}, "fio-u-"),
-		each(family{kind: "readme_key", chars: lower | digit, minLength: 60, extra: atEdge}, "rdme_"),
-		each(family{kind: "scalingo_token", chars: token, minLength: 40, extra: atEdge}, "tk-us-"),
-		each(family{kind: "typeform_token", chars: token | dot, minLength: 40, extra: atEdge}, "tfp_"),
-		each(family{kind: "octopus_key", chars: upper | digit, minLength: 26, extra: exact}, "API-"),
-		each(family{kind: "infracost_key", chars: alnum, minLength: 32, extra: exact}, "ico-"),
-		each(family{kind: "adobe_secret", chars: token, minLength: 30, extra: atEdge}, "p8e-"),
-		each(family{kind: "api_token", chars: alnum, minLength: 16, extra: atEdge}, "sm_aat_", "sm_pat_", "sm_sat_"),
-		each(family{kind: "mapbox_token", chars: token | dot, minLength: 40, extra: atEdge}, "sk.eyJ"),
-	)
-}
-
-// paymentFamilies returns the keys of payment, shop and parcel services.
-func paymentFamilies() []family {
-	return join(
-		each(family{kind: "stripe_key", chars: alnum, minLength: 10},
-			"sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_", "pk_live_", "pk_test_"),
-		each(family{kind: "stripe_secret", chars: base64 | equal, minLength: 24}, "whsec_"),
-		each(family{kind: "square_token", chars: token, minLength: 20}, "sq0atp-", "sq0csp-", "sq0idp-"),
-		each(family{kind: "square_token", chars: token, minLength: 60, extra: exact}, "EAAA"),
-		each(family{kind: "braintree_token", chars: alnum | under | dollar, minLength: 40}, "access_token$production$",
-			"access_token$sandbox$"),
-		each(family{kind: "shopify_token", chars: alnum, minLength: 20}, "shpat_", "shpca_", "shppa_", "shpss_",
-			"shptka_"),
-		each(family{kind: "duffel_token", chars: token | equal, minLength: 40}, "duffel_live_", "duffel_test_"),
-		each(family{kind: "easypost_key", chars: alnum, minLength: 50, extra: atEdge}, "EZAK", "EZTK"),
-		each(family{kind: "shippo_token", chars: anyHex, minLength: 32}, "shippo_live_", "shippo_test_"),
-		each(family{kind: "flutterwave_key", chars: alnum | dash, minLength: 12}, "FLWSECK_TEST-", "FLWSECK-"),
-		each(family{kind: "plaid_token", chars: lowHex | dash, minLength: 36, extra: atEdge},
-			"access-sandbox-", "access-development-", "access-production-"),
-	)
 }
 
 // triggers returns the triggers of a family for the index.
@@ -238,13 +190,13 @@ func (f family) find(t *text, at int) (span, bool) {
 
 func (f family) proved(t *text, at, start, end int) bool {
 	rest := t.s[start:end]
-	if blankedOut(rest) || f.extra != noProof && !t.edge(at) {
+	if blankedOut(rest) || f.proof != "any" && !t.edge(at) {
 		return false
 	}
-	switch f.extra {
-	case mixed:
+	switch f.proof {
+	case "mixed":
 		return random(rest) || varied(rest) && longest(rest, alnum) >= 20
-	case exact:
+	case "exact":
 		return len(rest) == f.minLength && !word.has(t.at(end)) && varied(rest)
 	}
 	return true

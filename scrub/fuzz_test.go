@@ -29,7 +29,7 @@ func FuzzText(f *testing.F) {
 	for _, s := range starts() {
 		f.Add(s, uint64(1))
 	}
-	s := mustNew(f, Options{Hex: HexStrict})
+	s := mustNew(f, Options{})
 	if err := s.Set("v", "hunter22!", "pa/ss&word1"); err != nil {
 		f.Fatal(err)
 	}

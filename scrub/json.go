@@ -198,84 +198,19 @@ func (p *program) hidesWhole(w weight, value string) bool {
 	return !onlyNameWords(value) && !pathLike(value)
 }
 
-// Value masks the secrets of a decoded JSON value: in its strings, whole strings
-// under keys such as password, and keys that are secrets. Maps and lists are
-// copied. Values of other types are converted to JSON first; those that cannot be
-// become nil.
-func (s *Scrubber) Value(v any) any { return s.program().value("", "", v) }
-
-// value scrubs the value of a key, which a sibling may have named.
-func (p *program) value(key, said string, v any) any {
-	switch v := v.(type) {
-	case nil, bool, float64, float32, int, int64, int32, uint, uint64, uint32, json.Number:
-		return v
-	case string:
-		return p.valueUnder(key, said, v)
-	case map[string]any:
-		return p.object(v)
-	case []any:
-		return p.list(key, v)
-	case json.RawMessage:
-		return p.raw(v)
-	}
-	return p.other(key, v)
-}
-
-func (p *program) object(m map[string]any) map[string]any {
-	if m == nil {
-		return nil
-	}
-	var said sibling
-	for key, v := range m {
-		if name, ok := v.(string); ok {
-			said.note(key, name, true)
-		}
-	}
-	out := make(map[string]any, len(m))
-	for key, v := range m {
-		out[p.text(key)] = p.value(key, said.nameFor(key, true), v)
-	}
-	return out
-}
-
-func (p *program) list(key string, l []any) []any {
-	if l == nil {
-		return nil
-	}
-	var said sibling
-	out := make([]any, len(l))
-	for i, v := range l {
-		out[i] = p.value(key, said.nameFor(key, false), v)
-		if word, ok := v.(string); ok {
-			said.note(key, word, false)
-		}
-	}
-	return out
-}
-
-// raw scrubs a document. One that is not JSON becomes a string.
-func (p *program) raw(doc json.RawMessage) json.RawMessage {
-	if out, ok := p.document(doc); ok {
-		return out
-	}
-	code, err := json.Marshal(p.text(string(doc)))
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return code
-}
-
-// other scrubs the JSON form of a value.
-func (p *program) other(key string, v any) any {
+// Value masks the secrets of the JSON form of a value: in its strings, whole
+// strings under keys such as password, and keys that are secrets. It returns maps,
+// lists and [json.Number]s, or nil for what cannot be JSON.
+func (s *Scrubber) Value(v any) any {
 	code, err := json.Marshal(v)
 	if err != nil {
 		return nil
 	}
 	var plain any
-	d := json.NewDecoder(bytes.NewReader(code))
+	d := json.NewDecoder(bytes.NewReader(s.JSON(code)))
 	d.UseNumber()
 	if d.Decode(&plain) != nil {
 		return nil
 	}
-	return p.value(key, "", plain)
+	return plain
 }

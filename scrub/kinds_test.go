@@ -29,6 +29,9 @@ func TestKindsAreAll(t *testing.T) {
 			found = append(found, match[1])
 		}
 	}
+	for _, f := range families() {
+		found = append(found, f.kind)
+	}
 	slices.Sort(found)
 	if found = slices.Compact(found); !slices.Equal(found, Kinds()) {
 		t.Errorf("the finders say %q, Kinds says %q", found, Kinds())

@@ -17,7 +17,7 @@ const (
 	minValue       = 6
 	maxWindowStart = 32 // the last position in a value for its trigger
 	maxIndent      = 16 // blanks at the beginning of a wrapped line
-	valueLookBack  = 72 // maxWindowStart, the window and a wrap, with room to spare
+	valueLookBack  = 96 // maxWindowStart, the window and wraps, with room to spare
 )
 
 // A valueForm has the triggers of one form of a value. Longer forms come first,
@@ -28,7 +28,7 @@ type valueForm struct {
 }
 
 // Set masks values from now on, in their common encodings, instead of the former
-// values of name. Values that are short or common in ordinary text are refused:
+// values of name, if there are any. Values that are short or common in ordinary text are refused:
 // the error names their positions, and the others are set.
 func (s *Scrubber) Set(name string, values ...string) error {
 	return s.SetMasked(name, "", values...)
@@ -53,11 +53,6 @@ func (s *Scrubber) SetMasked(name, mask string, values ...string) error {
 	}
 	s.swap(name, forms)
 	return errors.Join(refused...)
-}
-
-// Remove stops masking the values of name.
-func (s *Scrubber) Remove(name string) {
-	s.swap(name, nil)
 }
 
 // swap replaces the forms of a name and the program.
@@ -132,7 +127,7 @@ func formsOf(v, mask string) []form {
 		add(s, form{})
 	}
 	for _, s := range base64Forms(v) {
-		add(s, form{edges: base64 | token})
+		add(s, form{inBase64: true})
 	}
 	add(hex.EncodeToString([]byte(v)), form{folded: true})
 	return out
@@ -216,120 +211,72 @@ var commonValues = newWordSet("localhost", "127.0.0.1", "0.0.0.0", "example.com"
 
 // A form is one encoding of a known value.
 type form struct {
-	text    string
-	mask    string
-	folded  bool  // hexadecimal, in small or capital letters
-	bounded bool  // an IP address: 10.0.0.1 must not match 10.0.0.12
-	edges   class // up to three of these on both sides are masked too
+	text     string
+	mask     string
+	folded   bool // hexadecimal, in small or capital letters
+	bounded  bool // an IP address: 10.0.0.1 must not match 10.0.0.12
+	inBase64 bool // lines may be wrapped, and up to three digits on both sides are masked too
 }
 
-// triggers returns two windows of the form that do not overlap, since a line break
-// can split only one. For a short form it returns all windows, and those that end
-// with a line break.
+// triggers returns the rarest window of the form. Wrapped lines split only one of
+// two, so there are two of base64.
 func (f form) triggers() []trigger {
-	if len(f.text) >= 8 {
-		first, second := rarestTwo(f.text[:min(len(f.text), maxWindowStart)])
-		return []trigger{f.at(first, f.text[first:]), f.at(second, f.text[second:])}
+	most := min(len(f.text), maxWindowStart)
+	if !f.inBase64 || most < 8 {
+		return []trigger{f.at(rarest(f.text[:most]))}
 	}
-	var out []trigger
-	for i := 0; i+4 <= len(f.text); i++ {
-		out = append(out, f.at(i, f.text[i:]))
-	}
-	for i := 3; i < len(f.text); i++ {
-		for _, end := range []string{"\n", "\r", `\`} {
-			out = append(out, f.at(i-3, f.text[i-3:i]+end))
-		}
-	}
-	return out
+	return []trigger{f.at(rarest(f.text[:most/2])), f.at(most/2 + rarest(f.text[most/2:most]))}
 }
 
 // at returns the trigger for the window at an offset of the form.
-func (f form) at(offset int, window string) trigger {
+func (f form) at(offset int) trigger {
 	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
-	return trigger{windows: []uint32{windowOf(window)}, find: find}
+	return trigger{windows: []uint32{windowOf(f.text[offset:])}, find: find}
 }
 
 // find compares the text around at with the form; at is the position of the byte
 // at offset.
 func (f form) find(t *text, at, offset int) (span, bool) {
-	to, ok := f.forward(t, at, offset, false)
-	if !ok {
-		if to, ok = f.forward(t, at, offset, true); !ok {
+	from, to := at, at
+	for k := offset; k < len(f.text); k++ {
+		if f.inBase64 {
+			to = t.wrapAfter(to)
+		}
+		if t.atEnd(to) || !f.same(t.s[to], f.text[k]) {
 			return span{}, false
 		}
+		to++
 	}
-	from, ok := f.backward(t, at, offset, false)
-	if !ok {
-		if from, ok = f.backward(t, at, offset, true); !ok {
+	for k := offset; k > 0; k-- {
+		if f.inBase64 {
+			from = t.wrapBefore(from)
+		}
+		if from == 0 || !f.same(t.s[from-1], f.text[k-1]) {
 			return span{}, false
 		}
+		from--
 	}
 	if f.bounded && (from > 0 && digit.has(t.s[from-1]) || digit.has(t.at(to))) {
 		return span{}, false
 	}
-	if f.edges != 0 {
-		from, to = t.back(from, f.edges, 3), t.runMax(to, f.edges, 3)
+	if f.inBase64 {
+		from, to = t.back(from, base64|token, 3), t.runMax(to, base64|token, 3)
 	}
 	return span{from: from, to: to, kind: "value", mask: f.mask}, true
 }
 
 func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 
-// forward returns the end of the form with byte k at i. A line break may be part
-// of the form or not; breaks selects which to try first.
-func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
-	for ; k < len(f.text); k++ {
-		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
-			switch i = j; {
-			case !blank.has(f.text[k]):
-			case t.s[j-1] == f.text[k]:
-				i-- // one of the blanks belongs to the form
-			default:
-				continue // the line break replaces the blank
-			}
-		}
-		if t.atEnd(i) || !f.same(t.s[i], f.text[k]) {
-			return i, false
-		}
-		i++
-	}
-	return i, true
-}
-
-// backward returns the beginning of the form with byte k at i.
-func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
-	for ; k > 0; k-- {
-		if j := t.wrapBefore(i); j < i && j > 0 && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
-			if f.same(t.s[j-1], f.text[k-1]) {
-				i = j
-			} else if blank.has(f.text[k-1]) && t.s[i-1] != f.text[k-1] {
-				i = j
-				continue
-			}
-		}
-		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {
-			return i, false
-		}
-		i--
-	}
-	return i, true
-}
-
 // wrapAfter returns the end of the line break at i and the indentation after it,
-// or i if there is none.
+// or i if there is none. It also reads the line breaks of JSON.
 func (t *text) wrapAfter(i int) int {
 	j := i
-	if t.has(j, "\r") {
-		j++
-	} else if t.has(j, `\r`) {
-		j += 2
+	for _, end := range []string{"\r", `\r`, "\n", `\n`} {
+		if t.has(j, end) {
+			j += len(end)
+		}
 	}
-	switch {
-	case t.has(j, "\n"):
-		j++
-	case t.has(j, `\n`):
-		j += 2
-	default:
+	if j == i {
 		return i
 	}
 	return t.runMax(j, blank, maxIndent)
@@ -337,46 +284,33 @@ func (t *text) wrapAfter(i int) int {
 
 // wrapBefore returns the start of the line break that ends at i, or i.
 func (t *text) wrapBefore(i int) int {
-	j := t.back(i, blank, maxIndent)
-	switch {
-	case j >= 1 && t.s[j-1] == '\n':
-		j--
-	case j >= 2 && t.s[j-1] == 'n' && t.s[j-2] == '\\':
-		j -= 2
-	default:
-		return i
+	from := t.back(i, blank, maxIndent)
+	j := from
+	for _, end := range []string{"\n", `\n`, "\r", `\r`} {
+		if strings.HasSuffix(t.s[:j], end) {
+			j -= len(end)
+		}
 	}
-	switch {
-	case j >= 1 && t.s[j-1] == '\r':
-		j--
-	case j >= 2 && t.s[j-1] == 'r' && t.s[j-2] == '\\':
-		j -= 2
+	if j == from {
+		return i
 	}
 	return j
 }
 
-// frequencyOrder has the bytes that the filter distinguishes at the second place of
-// a window, in lower case, from the rarest in text to the most frequent.
-const frequencyOrder = "~|\x7fk{gzwfyxvj}bqdcmhulpansoiret`"
-
-// inText and inFilter rate a byte for the rarity of a window: at any place of it,
-// and at its second place, on which the filter depends.
-var inText, inFilter = tablesOfRarity()
-
-func tablesOfRarity() (inText, inFilter [256]int8) {
-	for i := range 256 {
+// inText rates a byte for the rarity of a window.
+var inText = func() (rates [256]int8) {
+	for i := range rates {
 		switch b := byte(i); {
 		case !alnum.has(b):
-			inText[b] = 4
+			rates[i] = 4
 		case digit.has(b), strings.IndexByte("jqxz", fold(b)) >= 0:
-			inText[b] = 3
+			rates[i] = 3
 		case strings.IndexByte("kvwybp", fold(b)) >= 0:
-			inText[b] = 1
+			rates[i] = 1
 		}
-		inFilter[i] = int8(len(frequencyOrder)-strings.IndexByte(frequencyOrder, byte(i)&0x1f|0x60)) / 2
 	}
-	return inText, inFilter
-}
+	return rates
+}()
 
 // rarest returns the position in s of the four bytes that are rarest in text. s may
 // be a word.
@@ -388,25 +322,4 @@ func rarest(s string) (at int) {
 		}
 	}
 	return at
-}
-
-// rarity rates the window at the beginning of s: the higher, the less often the
-// filter accepts text without the window.
-func rarity(s string) int {
-	return int(inText[s[0]] + inText[s[1]] + inText[s[2]] + inText[s[3]] + inFilter[s[1]])
-}
-
-// rarestTwo returns the positions of the two rarest windows in s that do not
-// overlap. s has eight bytes or more.
-func rarestTwo(s string) (first, second int) {
-	best, left := -1, 0
-	for right := 4; right+4 <= len(s); right++ {
-		if rarity(s[right-4:]) > rarity(s[left:]) {
-			left = right - 4
-		}
-		if sum := rarity(s[left:]) + rarity(s[right:]); sum > best {
-			best, first, second = sum, left, right
-		}
-	}
-	return first, second
 }

@@ -26,9 +26,7 @@ func writings(t testing.TB, v string) map[string]string {
 		"raw": v, "in a word": "aa" + v + "zz", "JSON": string(code), "JSON in JSON": string(twice),
 		"query": url.QueryEscape(v),
 		"path":  url.PathEscape(v), "hex": hex.EncodeToString([]byte(v)),
-		"HEX":    strings.ToUpper(hex.EncodeToString([]byte(v))),
-		"broken": v[:len(v)/2] + "\n" + v[len(v)/2:], "broken and indented": v[:len(v)/2] + "\r\n    " + v[len(v)/2:],
-		"broken in JSON": v[:len(v)/2] + `\n` + v[len(v)/2:],
+		"HEX": strings.ToUpper(hex.EncodeToString([]byte(v))),
 	}
 	var every strings.Builder
 	for _, b := range []byte(v) {
@@ -40,13 +38,10 @@ func writings(t testing.TB, v string) map[string]string {
 			"raw": b64.RawStdEncoding} {
 			s := enc.EncodeToString([]byte(head + v + "tail"))
 			out[fmt.Sprintf("base64 %s after %d", name, skip)] = s
-			out[fmt.Sprintf("base64 %s after %d, wrapped", name, skip)] = s[:len(s)/2] + "\n" + s[len(s)/2:]
+			if len(v) >= 8 {
+				out[fmt.Sprintf("base64 %s after %d, wrapped", name, skip)] = s[:len(s)/2] + "\n" + s[len(s)/2:]
+			}
 		}
-	}
-	if i := strings.LastIndex(v, " "); i > 0 && (letter | blank).all(v) && !strings.Contains(v, "  ") {
-		out["broken at a blank"] = v[:i] + "\n" + v[i+1:]
-		out["broken at a blank and indented"] = v[:i] + "\r\n\t" + v[i+1:]
-		out["broken at a blank in JSON"] = v[:i] + `\n` + v[i+1:]
 	}
 	return out
 }
@@ -111,7 +106,9 @@ func TestServerAddress(t *testing.T) {
 	if err := s.SetMasked("address", "(gone)", "203.0.113.7"); err == nil {
 		t.Error("a mask that is none was taken")
 	}
-	s.Remove("address")
+	if err := s.Set("address"); err != nil {
+		t.Fatal(err)
+	}
 	if got := s.Text(in); got != in {
 		t.Errorf("removed, and got %q", got)
 	}

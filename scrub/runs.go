@@ -2,34 +2,20 @@ package scrub
 
 import "strings"
 
-// Hex selects which runs of 64 and more hexadecimal digits are secrets.
-type Hex string
-
-const (
-	HexLines  Hex = "lines"  // those after a word for a key on the line; the default
-	HexStrict Hex = "strict" // all
-	HexOff    Hex = "off"    // none
-)
-
-// runFinder returns the finder of secrets that are only recognised by their length.
-func runFinder(h Hex) finder {
-	return func(t *text, at int) (span, bool) {
-		from := t.back(at, inRun, block)
-		if from > t.done && inRun.has(t.s[from-1]) {
-			return span{}, false // found from the block before
-		}
-		from = t.start(from)
-		if !inRun.has(t.at(from+57)) || !inRun.has(t.at(from+44)) {
-			return span{}, false
-		}
-		if found, ok := dotted(t, from); ok {
-			return found, true
-		}
-		if h == HexOff {
-			return span{}, false
-		}
-		return hexRun(t, from, h)
+// longRun finds secrets that are only recognised by their length.
+func longRun(t *text, at int) (span, bool) {
+	from := t.back(at, inRun, block)
+	if from > t.done && inRun.has(t.s[from-1]) {
+		return span{}, false // found from the block before
 	}
+	from = t.start(from)
+	if !inRun.has(t.at(from+57)) || !inRun.has(t.at(from+44)) {
+		return span{}, false
+	}
+	if found, ok := dotted(t, from); ok {
+		return found, true
+	}
+	return hexRun(t, from)
 }
 
 // dotted finds Discord's bot tokens, of 24 to 28 . 6 . 27 to 40 characters, and
@@ -55,8 +41,9 @@ func dotted(t *text, from int) (span, bool) {
 	return span{from: from, to: end, kind: "discord_token", tail: token}, ok
 }
 
-// hexRun finds 64 and more hexadecimal digits in the run that begins at from.
-func hexRun(t *text, from int, h Hex) (span, bool) {
+// hexRun finds 64 and more hexadecimal digits in the run that begins at from, after
+// a word for a key.
+func hexRun(t *text, from int) (span, bool) {
 	to := from
 	for {
 		for to < t.end() && inRun.has(t.s[to]) && !anyHex.has(t.s[to]) {
@@ -75,9 +62,6 @@ func hexRun(t *text, from int, h Hex) (span, bool) {
 		}
 	}
 	found := span{from: from, to: to, kind: "hex_key", tail: anyHex}
-	if h == HexStrict {
-		return found, true
-	}
 	return found, keyLine(t.line(from), t.at(from-1))
 }
 

@@ -9,10 +9,8 @@ import (
 type program struct {
 	triggers []trigger // the triggers in index
 	index    *index
-	run      finder // for long runs of letters, digits, _ - and .
 	extra    []Rule
 	allow    allow
-	kinds    bool       // whether masks name the kind
 	textPool *sync.Pool // of *text, so that a search does not allocate
 	reach    int        // the most that a known value begins before its trigger; 0 if there is none
 }
@@ -85,7 +83,7 @@ func (p *program) look(t *text, i int, long bool) (span, bool) {
 	if found, ok := p.triggered(t, i); ok || !long {
 		return found, ok
 	}
-	found, ok := p.accept(t, p.run, i)
+	found, ok := p.accept(t, longRun, i)
 	if !ok {
 		return found, false
 	}

@@ -25,8 +25,6 @@ import (
 
 // Options configure a Scrubber. The zero value is the default.
 type Options struct {
-	Hex   Hex      // "" means HexLines
-	Kinds bool     // masks name the kind: [REDACTED:github_token]
 	Allow []string // values that are not masked; with the prefix re: RE2 patterns of whole values
 	Extra []Rule   // more secrets
 }
@@ -61,24 +59,20 @@ func New(o Options) (*Scrubber, error) {
 }
 
 // builtin returns the program of the default options.
-var builtin = sync.OnceValue(func() *program { return newProgram(HexLines) })
+var builtin = sync.OnceValue(func() *program { return newProgram() })
 
 // newProgram returns a program for all built-in kinds of secrets.
-func newProgram(h Hex) *program {
+func newProgram() *program {
 	triggers := staticTriggers()
 	return &program{
-		triggers: triggers, index: newIndex(triggers), run: runFinder(h),
+		triggers: triggers, index: newIndex(triggers),
 		textPool: &sync.Pool{New: func() any { return new(text) }},
 	}
 }
 
 func compile(o Options) (*program, error) {
-	if !slices.Contains([]Hex{"", HexLines, HexStrict, HexOff}, o.Hex) {
-		return nil, fmt.Errorf("hex is %q; use %q, %q or %q", o.Hex, HexLines, HexStrict, HexOff)
-	}
 	p := new(program)
 	*p = *builtin()
-	p.run, p.kinds = runFinder(o.Hex), o.Kinds
 	for _, r := range o.Extra {
 		re, err := regexp.Compile(r.Pattern)
 		if err != nil {
@@ -143,24 +137,6 @@ func (s *Scrubber) Report(text string) (string, map[string]int) {
 	return p.render(text, 0, spans), found
 }
 
-// Error returns err with its secrets masked, or err itself if there is none. A masked
-// error does not wrap its causes, because their texts are not scrubbed.
-func (s *Scrubber) Error(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	clean := s.Text(text)
-	if clean == text {
-		return err
-	}
-	return cleanError(clean)
-}
-
-type cleanError string
-
-func (e cleanError) Error() string { return string(e) }
-
 // find returns the secrets of s, in order and without overlaps.
 func (p *program) find(s string) []span {
 	spans, _ := p.search(s, 0, 0, false)
@@ -184,11 +160,8 @@ func (p *program) render(s string, at int, spans []span) string {
 }
 
 func (p *program) mask(f span) string {
-	switch {
-	case f.mask != "":
+	if f.mask != "" {
 		return f.mask
-	case p.kinds:
-		return maskHead + ":" + f.kind + "]"
 	}
 	return Mask
 }

@@ -1,7 +1,6 @@
 package scrub
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -124,23 +123,19 @@ func TestOptions(t *testing.T) {
 		options  Options
 		in, want string
 	}{
-		{"kinds", Options{Kinds: true}, "a " + key, "a [REDACTED:github_token]"},
 		{"allowed", Options{Allow: []string{key}}, "a " + key, "a " + key},
 		{"allowed by pattern", Options{Allow: []string{"re:ghp_.*"}}, "a " + key, "a " + key},
 		{"a pattern is of the whole", Options{Allow: []string{"re:ghp"}}, "a " + key, "a " + Mask},
 		{"rule", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-\d{4}`}}}, "x badge-1234 y", "x " + Mask + " y"},
 		{"rule of a line", Options{Extra: []Rule{{Name: "badge", Pattern: `^badge \d{4}`}}},
 			"12:badge 1234\n+badge 1234\na badge 1234", "12:[REDACTED]\n+[REDACTED]\na badge 1234"},
-		{"named", Options{Kinds: true, Extra: []Rule{{Name: "my-badge.v2", Pattern: `badge-\d{4}`}}}, "badge-1234",
-			"[REDACTED:my-badge.v2]"},
 		{"group", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-(\d{4})`}}}, "x badge-1234 y", "x badge-" +
 			Mask + " y"},
 		{"rule and token", Options{Extra: []Rule{{Name: "tail", Pattern: `p_\w+ \w+`}}}, "a " + key + " b c", "a " +
 			Mask + " c"},
 		{"hex by line", Options{}, "encryption key is " + hexKey, "encryption key is " + Mask},
 		{"hex of no key", Options{}, "file " + hexKey, "file " + hexKey},
-		{"hex strict", Options{Hex: HexStrict}, "file " + hexKey, "file " + Mask},
-		{"hex off", Options{Hex: HexOff}, "encryption key is " + hexKey, "encryption key is " + hexKey},
+
 		{"digest", Options{}, "secret sha256:" + hexKey, "secret sha256:" + hexKey},
 	} {
 		if got := mustNew(t, c.options).Text(c.in); got != c.want {
@@ -151,13 +146,12 @@ func TestOptions(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for want, o := range map[string]Options{
-		"hex":         {Hex: "loud"},
-		"allowed":     {Allow: []string{"re:("}},
-		"a[":          {Extra: []Rule{{Name: "a[", Pattern: "x"}}},
-		"missing":     {Extra: []Rule{{Name: "r", Pattern: "(missing"}}},
-		"one byte":    {Extra: []Rule{{Name: "r", Pattern: "x*"}}},
-		`rule ""`:     {Extra: []Rule{{Pattern: "x"}}},
-		"lines\", \"": {Hex: "x"},
+
+		"allowed":  {Allow: []string{"re:("}},
+		"a[":       {Extra: []Rule{{Name: "a[", Pattern: "x"}}},
+		"missing":  {Extra: []Rule{{Name: "r", Pattern: "(missing"}}},
+		"one byte": {Extra: []Rule{{Name: "r", Pattern: "x*"}}},
+		`rule ""`:  {Extra: []Rule{{Pattern: "x"}}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
@@ -195,23 +189,6 @@ func TestReport(t *testing.T) {
 	}
 	if _, found := new(Scrubber).Report("nothing"); found != nil {
 		t.Errorf("found %v in nothing", found)
-	}
-}
-
-func TestError(t *testing.T) {
-	s := new(Scrubber)
-	plain := errors.New("no such file")
-	if got := s.Error(plain); got != plain {
-		t.Errorf("a harmless error became %v", got)
-	}
-	key := pre("gh", "p_", alnums, 36).draw(dice(6))
-	cause := errors.New("bad token " + key)
-	got := s.Error(fmt.Errorf("calling: %w", cause))
-	if got.Error() != "calling: bad token "+Mask || errors.Is(got, cause) {
-		t.Errorf("got %v", got)
-	}
-	if s.Error(nil) != nil {
-		t.Error("nil became an error")
 	}
 }
 

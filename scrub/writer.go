@@ -24,15 +24,11 @@ type Writer struct {
 	done  int    // the end of the last secret in buf
 	wait  int    // search again when buf has this length
 	tail  class  // the class of a secret that is too long to hold
-	total int    // secrets masked
 	err   error
 }
 
 // NewWriter returns a Writer that writes to w. Close writes the rest.
 func (s *Scrubber) NewWriter(w io.Writer) *Writer { return &Writer{to: w, by: s} }
-
-// Hidden returns the number of secrets masked so far.
-func (w *Writer) Hidden() int { return w.total }
 
 // Write takes all of b, or fails permanently.
 func (w *Writer) Write(b []byte) (int, error) {
@@ -96,7 +92,6 @@ func (w *Writer) pass(more bool) {
 		w.err = err
 		return
 	}
-	w.total += len(spans)
 	keep := max(0, open-maxKept)
 	w.buf = append(w.buf[:0], s[keep:]...)
 	w.start = open - keep
