@@ -28,9 +28,6 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	if err := p.remove(ctx); err != nil {
 		return err
 	}
-	if err := p.removeEmpty(ctx); err != nil {
-		return err
-	}
 	if err := p.read(ctx); err != nil || !p.sound || p.heads.count < rewriteHeadsAt {
 		return err // keep the evidence
 	}
@@ -96,7 +93,8 @@ func (p *pruner) measure(ctx context.Context, most int64) error {
 	return nil
 }
 
-// remove prunes the chains that have old records.
+// remove prunes the chains that have old records, and those whose records were all
+// removed before they ended.
 func (p *pruner) remove(ctx context.Context) error {
 	before := p.minTime
 	if p.sizeTime.After(before) {
@@ -108,6 +106,11 @@ func (p *pruner) remove(ctx context.Context) error {
 	list, err := p.rows.Earliest(ctx, before.UnixMicro())
 	if err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.heads.pruned)) {
+		if id, ok := chainID(name); ok && !p.heads.pruned[name].End && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
 	}
 	for _, id := range list {
 		c, found, err := p.rows.Chain(ctx, id)
@@ -212,29 +215,6 @@ func (p *pruner) skip(ctx context.Context, at point) error {
 	if p.heads.pruned[at.Chain].Seq <= at.Seq {
 		p.report("old audit records are kept",
 			fmt.Errorf("the chain %s does not verify after record %d; run mcp-tools audit verify", at.Chain, at.Seq))
-	}
-	return nil
-}
-
-// removeEmpty removes ended chains without records.
-func (p *pruner) removeEmpty(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(p.heads.pruned)) {
-		at := p.heads.pruned[name]
-		id, ok := chainID(name)
-		if at.End || !ok {
-			continue
-		}
-		c, found, err := p.rows.Chain(ctx, id)
-		if err != nil {
-			return err
-		}
-		if !found || !p.ended(c) || c.Seq != int64(at.Seq) {
-			continue
-		}
-		at.End = true
-		if err := p.removeUpTo(ctx, c, at); err != nil {
-			return err
-		}
 	}
 	return nil
 }

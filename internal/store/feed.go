@@ -48,25 +48,16 @@ func (s *Store) Changes(ctx context.Context, since Cursor, limit int, topics ...
 	args := []any{since.XID, since.Seq, limit}
 	only := ""
 	if len(topics) > 0 {
-		marks := make([]string, len(topics))
-		for i, topic := range topics {
-			args = append(args, topic)
-			marks[i] = fmt.Sprintf("$%d", i+4)
-		}
-		only = " AND topic IN (" + strings.Join(marks, ", ") + ")"
+		only = " AND topic IN (" + Params(&args, topics...) + ")"
 	}
 	text := "SELECT xid, seq, topic, key FROM change WHERE (xid, seq) > ($1, $2) AND {{settled}}" + only +
 		" ORDER BY xid, seq LIMIT $3"
 	err = s.View(ctx, func(t *Tx) error {
-		list = list[:0]
-		return t.Each(text, args, func(scan func(...any) error) error {
-			var c Change
-			if err := scan(&c.Cursor.XID, &c.Cursor.Seq, &c.Topic, &c.Key); err != nil {
-				return err
-			}
-			list = append(list, c)
-			return nil
+		list, err = List(t, text, args, func(scan Scan) (c Change, err error) {
+			err = scan(&c.Cursor.XID, &c.Cursor.Seq, &c.Topic, &c.Key)
+			return c, err
 		})
+		return err
 	})
 	return list, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,11 +83,7 @@ func (b *notifier) wake(topics ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(topics) == 0 {
-		for topic, c := range b.waiters {
-			close(c)
-			delete(b.waiters, topic)
-		}
-		return
+		topics = slices.Collect(maps.Keys(b.waiters))
 	}
 	for _, topic := range topics {
 		if c := b.waiters[topic]; c != nil {
@@ -101,14 +99,9 @@ func (b *notifier) changed(topics map[string]bool) {
 		return
 	}
 	b.mu.Lock()
-	for topic := range topics {
-		b.pending[topic] = true
-		if c := b.waiters[topic]; c != nil {
-			close(c)
-			delete(b.waiters, topic)
-		}
-	}
+	maps.Copy(b.pending, topics)
 	b.mu.Unlock()
+	b.wake(slices.Collect(maps.Keys(topics))...)
 	select {
 	case b.unsent <- struct{}{}:
 	default:
@@ -127,10 +120,7 @@ func (b *notifier) sendLoop() {
 			return
 		}
 		b.mu.Lock()
-		topics := make([]string, 0, len(b.pending))
-		for topic := range b.pending {
-			topics = append(topics, topic)
-		}
+		topics := slices.Collect(maps.Keys(b.pending))
 		clear(b.pending)
 		b.mu.Unlock()
 		if err := b.signaler.send(b.ctx, topics); err != nil && b.ctx.Err() == nil {

@@ -46,7 +46,6 @@ type sqliteConn interface {
 type cachingConn struct {
 	sqliteConn
 	statements map[string]*statement
-	uses       int64
 }
 
 // maxStatements is the size of the cache of a connection.
@@ -58,19 +57,16 @@ type statement struct {
 	driver.Stmt
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
-	used  int64
 	busy  bool
 }
 
 // statement returns a prepared statement, or nil if the text must be run without
 // one.
 func (c *cachingConn) statement(ctx context.Context, text string) (*statement, error) {
-	c.uses++
 	if s := c.statements[text]; s != nil {
 		if s.busy {
 			return nil, nil
 		}
-		s.used = c.uses
 		return s, nil
 	}
 	if !cacheable(text) {
@@ -88,7 +84,7 @@ func (c *cachingConn) statement(ctx context.Context, text string) (*statement, e
 	if err := c.evict(); err != nil {
 		return nil, errors.Join(err, made.Close())
 	}
-	s := &statement{Stmt: made, exec: run, query: ask, used: c.uses}
+	s := &statement{Stmt: made, exec: run, query: ask}
 	c.statements[text] = s
 	return s, nil
 }
@@ -103,23 +99,19 @@ func cacheable(text string) bool {
 	return false
 }
 
-// evict closes the least recently used statement if the cache is full.
+// evict closes some statement if the cache is full. Programs have few statements,
+// so that this is rare.
 func (c *cachingConn) evict() error {
 	if len(c.statements) < maxStatements {
 		return nil
 	}
-	oldest := ""
 	for text, s := range c.statements {
-		if !s.busy && (oldest == "" || s.used < c.statements[oldest].used) {
-			oldest = text
+		if !s.busy {
+			delete(c.statements, text)
+			return s.Close()
 		}
 	}
-	if oldest == "" {
-		return nil
-	}
-	s := c.statements[oldest]
-	delete(c.statements, oldest)
-	return s.Close()
+	return nil
 }
 
 // ExecContext runs a statement.
