@@ -32,8 +32,7 @@ func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
 		return fmt.Errorf("scrub.values: %w", err)
 	}
 	if !c.ServerAddresses {
-		s.Remove("server-addresses")
-		return nil
+		return s.Set("server-addresses")
 	}
 	addresses, err := serverAddresses()
 	if err != nil {
