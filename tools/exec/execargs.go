@@ -15,17 +15,18 @@ import (
 
 type execArgs struct {
 	Command    string            `json:"command,omitempty" jsonschema:"shell command to run" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
-	Argv       []string          `json:"argv,omitempty" jsonschema:"command as words, run without a shell" alias:"args"`
+	Argv       []string          `json:"argv,omitempty" jsonschema:"command as a list of words, run without a shell" alias:"args"`
 	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
 	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"timeout in seconds" alias:"timeout_secs,timeout_sec"`
 	Background bool              `json:"background,omitempty" jsonschema:"return at once and continue with the process tool" alias:"run_in_background,is_background"`
-	Keep       bool              `json:"keep,omitempty" jsonschema:"keep it after the session ends" alias:"detach"`
+	Keep       bool              `json:"keep,omitempty" jsonschema:"with background: keep it running when the session ends" alias:"detach"`
 	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set" alias:"environment"`
 	Stdin      string            `json:"stdin,omitempty" jsonschema:"text for standard input" alias:"input"`
 	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal" alias:"pty"`
 
-	Other   int  `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000 on" hidden:"true"`
-	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"milliseconds" hidden:"true"`
+	Other   int  `json:"timeout,omitempty" jsonschema:"timeout in seconds, from 1000 on in milliseconds" hidden:"true"`
+	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"timeout in milliseconds" hidden:"true"`
+	InMS    bool `json:"timeout_is_ms,omitempty" jsonschema:"timeout is always in milliseconds" hidden:"true"`
 	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait before the command continues in the background" hidden:"true" alias:"yield_time_ms"`
 	IsInput bool `json:"is_input,omitempty" jsonschema:"the command is input for a running command" hidden:"true"`
 	others
@@ -54,10 +55,10 @@ func (unused) IsZero() bool { return true }
 const (
 	maxEnv   = 100
 	maxYield = 2 * time.Minute
-	// minMilliseconds is the least number that counts as milliseconds where the
-	// unit is not given. Callers that mean seconds ask for less, and those that
-	// mean milliseconds and get seconds only wait longer.
-	minMilliseconds = 10_000
+	// maxSeconds is the greatest timeout that counts as seconds where neither the
+	// argument nor the name of the tool gives the unit: nobody who means milliseconds
+	// may wait for an hour.
+	maxSeconds = 999
 )
 
 // check refuses arguments that make no sense, before anyone has to approve them.
@@ -128,16 +129,23 @@ func isVariable(name string) bool {
 // timeout returns how long the command may take: at most what the site allows,
 // unless it runs in the background, where 0 means no limit.
 func (a execArgs) timeout(s sandbox.Site) time.Duration {
-	d := cmp.Or(time.Duration(a.Timeout)*time.Second, time.Duration(a.Millis)*time.Millisecond, span(a.Other))
+	d := a.asked()
 	if a.inBackground() {
 		return d
 	}
 	return min(cmp.Or(d, s.Limit), s.Most)
 }
 
-// span returns a time that was given without a unit.
-func span(n int) time.Duration {
-	if n >= minMilliseconds {
+// asked returns the timeout that the arguments ask for, 0 for none.
+func (a execArgs) asked() time.Duration {
+	return cmp.Or(time.Duration(a.Timeout)*time.Second, time.Duration(a.Millis)*time.Millisecond,
+		duration(a.Other, a.InMS, maxSeconds))
+}
+
+// duration returns a time that was given without a unit: seconds, unless it is
+// known to be in milliseconds or too great for seconds.
+func duration(n int, milliseconds bool, maxSeconds int) time.Duration {
+	if milliseconds || n > maxSeconds {
 		return time.Duration(n) * time.Millisecond
 	}
 	return time.Duration(n) * time.Second

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -29,7 +30,11 @@ func (t execTool) Spec() tool.Spec {
 		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
 		Doc: `Runs a shell command in the workspace. Returns its output, and its exit code if not 0.
 For servers and long commands set background. To read or change files use the file tools.`,
-		Also:     also,
+		Also: also,
+		// Their timeout is in milliseconds.
+		Means: map[string]string{
+			"Bash": `{"timeout_is_ms":true}`, "tool::shell_exec": `{"timeout_is_ms":true}`,
+		},
 		Keywords: "bash sh shell terminal run command script build test git install powershell",
 		// The timeout of the command itself ends before.
 		Timeout: t.Most + time.Minute,
@@ -63,6 +68,9 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	}
 	k := task{args: a, site: site, verdict: t.judge(site, a)}
 	k.note = t.withoutCredentials(k)
+	if a.asked() > site.Most && !a.inBackground() {
+		k.note = strings.TrimPrefix(k.note+"; the timeout was "+brief(site.Most)+", which is the max", "; ")
+	}
 	return k, nil
 }
 

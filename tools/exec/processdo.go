@@ -41,7 +41,7 @@ func (t processTool) act(ctx context.Context, a processArgs, action string) (too
 func (a processArgs) patience(usual time.Duration) time.Duration {
 	d := time.Duration(a.Timeout) * time.Second
 	if d == 0 {
-		d = span(a.Other)
+		d = duration(a.Other, a.InMS, maxWaitSeconds)
 	}
 	if d == 0 {
 		d = usual

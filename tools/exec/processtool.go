@@ -32,7 +32,8 @@ type processArgs struct {
 	Limit   int      `json:"limit,omitempty" jsonschema:"bytes of log" hidden:"true"`
 	Hex     []string `json:"hex,omitempty" jsonschema:"bytes in hex" hidden:"true"`
 	Literal string   `json:"literal,omitempty" jsonschema:"another name of data" hidden:"true"`
-	Other   int      `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000" hidden:"true"`
+	Other   int      `json:"timeout,omitempty" jsonschema:"seconds to wait, from 121 on milliseconds" hidden:"true"`
+	InMS    bool     `json:"timeout_is_ms,omitempty" jsonschema:"timeout is always in milliseconds" hidden:"true"`
 	Block   *bool    `json:"block,omitempty" jsonschema:"wait for the end" hidden:"true"`
 	Yield   int      `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait for output; it has no effect" hidden:"true" alias:"yield_time_ms"`
 	Tokens  unused   `json:"max_output_tokens,omitempty,omitzero" jsonschema:"max output; it has no effect" hidden:"true"`
@@ -47,7 +48,7 @@ func (processTool) Spec() tool.Spec {
 			"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output",
 		},
 		Means: map[string]string{
-			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true}`,
+			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true,"timeout_is_ms":true}`,
 			"get_terminal_output": `{"action":"poll","block":false}`, "KillShell": `{"action":"kill"}`,
 			"KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
 		},
@@ -59,8 +60,11 @@ func (processTool) Spec() tool.Spec {
 }
 
 const (
-	waitUsual   = 30 * time.Second
-	waitLongest = 10 * time.Minute
+	waitUsual = 30 * time.Second
+	// maxWaitSeconds is the greatest timeout without a unit that counts as seconds.
+	// Other systems have a tool of this name whose timeout is in milliseconds.
+	maxWaitSeconds = 120
+	waitLongest    = 10 * time.Minute
 	// waitAgain is the default wait for a line that matches one which was shown
 	// before, since that one may be what the caller means.
 	waitAgain = 5 * time.Second

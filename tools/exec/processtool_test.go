@@ -3,12 +3,14 @@ package exec
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -310,8 +312,61 @@ func TestOtherNames(t *testing.T) {
 		if err := json.Unmarshal(c.JSON(), &a); err != nil {
 			t.Fatal(err)
 		}
+		if name == "TaskOutput" && a.Other == 30000 && a.patience(0) != 30*time.Second {
+			t.Errorf("%s: %s", call, a.patience(0))
+		}
 		if got, err := a.action(); got != want || err != nil || name != "process" && a.ID != "p_1" {
 			t.Errorf("%s: %s of %s, %v", call, got, a.ID, err)
+		}
+	}
+}
+
+// TestTimeoutUnits checks timeouts whose unit depends on the name of the tool, or
+// is not given at all.
+func TestTimeoutUnits(t *testing.T) {
+	set, err := tool.NewSet(Tools(Options{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]time.Duration{
+		`exec {"command":"x","timeout":30}`:                          30 * time.Second,
+		`exec {"command":"x","timeout":600}`:                         10 * time.Minute,
+		`exec {"command":"x","timeout":1500}`:                        1500 * time.Millisecond,
+		`exec {"command":"x","timeout":5000}`:                        5 * time.Second,
+		`exec {"command":"x","timeout_seconds":1800}`:                30 * time.Minute,
+		`exec {"command":"x","timeout_ms":500}`:                      500 * time.Millisecond,
+		`Bash {"command":"x","timeout":5000}`:                        5 * time.Second,
+		`Bash {"command":"x","timeout":500}`:                         500 * time.Millisecond,
+		`Bash {"command":"x","timeout_seconds":5}`:                   5 * time.Second,
+		`tool::shell_exec {"argv":["x"],"timeout":900}`:              900 * time.Millisecond,
+		`process {"action":"poll","id":"p_1","timeout":500}`:         500 * time.Millisecond,
+		`process {"action":"wait","id":"p_1","timeout":60}`:          time.Minute,
+		`process {"action":"wait","id":"p_1","timeout_seconds":500}`: 500 * time.Second,
+		`TaskOutput {"task_id":"p_1","timeout":100}`:                 100 * time.Millisecond,
+		`process {"action":"wait","id":"p_1","timeout":3600}`:        3600 * time.Millisecond,
+	} {
+		name, args, _ := strings.Cut(call, " ")
+		one, ok := set.Lookup(name)
+		if !ok {
+			t.Fatalf("there is no %s", name)
+		}
+		c, err := one.Bind([]byte(args), tool.DefaultLimits())
+		if err != nil {
+			t.Fatalf("%s: %v", call, err)
+		}
+		var a struct {
+			execArgs
+			Process processArgs
+		}
+		if err := errors.Join(json.Unmarshal(c.JSON(), &a.execArgs), json.Unmarshal(c.JSON(), &a.Process)); err != nil {
+			t.Fatal(err)
+		}
+		got := a.timeout(sandbox.Site{Most: time.Hour})
+		if one.Spec.Name == "process" {
+			got = a.Process.patience(0)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", call, got, want)
 		}
 	}
 }
