@@ -93,7 +93,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 		t.Fatal(err)
 	}
 	ids := &app.Identities{Table: table}
-	ids.Listed.Store(new([]config.Token))
+	ids.Listed.Store(new(map[string]config.Token))
 	web := httptest.NewServer((&server.HTTP{
 		Server: s, Identities: ids, Approvals: app.ServeApprovals(d), Base: server.Access{
 			Caller: tool.Caller{Workspace: p.dir},

@@ -197,7 +197,7 @@ func TestHeadsAreWrittenPeriodically(t *testing.T) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	for _, o := range []Options{{HeadEvery: -1}, {MaxAge: -1}, {MaxBytes: -1}} {
+	for _, o := range []Options{{HeadEvery: -1}, {MaxAge: -1}} {
 		if l, err := Open(o); err == nil {
 			_ = l.Close()
 			t.Errorf("%+v was accepted", o)

@@ -25,7 +25,6 @@ type Options struct {
 	Version   string        // of the program; written to the first line of the chain
 	HeadEvery time.Duration // interval of heads; 0 means a minute
 	MaxAge    time.Duration // remove older records; 0 keeps all
-	MaxBytes  int64         // remove the oldest records above this size; 0 keeps all
 	Logger    *slog.Logger  // for failures in the background; nil discards them
 }
 
@@ -33,7 +32,7 @@ func (o Options) complete() (Options, error) {
 	if o.DB == nil {
 		return o, errors.New("audit: no store is given")
 	}
-	if o.HeadEvery < 0 || o.MaxAge < 0 || o.MaxBytes < 0 {
+	if o.HeadEvery < 0 || o.MaxAge < 0 {
 		return o, errors.New("an audit limit is negative; use 0 for the default")
 	}
 	if o.HeadEvery == 0 {

@@ -22,9 +22,6 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	if l.opts.MaxAge > 0 {
 		p.minTime = now.Add(-l.opts.MaxAge)
 	}
-	if err := p.measure(ctx, l.opts.MaxBytes); err != nil {
-		return err
-	}
 	if err := p.remove(ctx); err != nil {
 		return err
 	}
@@ -45,9 +42,7 @@ type pruner struct {
 	heads  headIndex
 	sound  bool // the heads verify
 
-	minTime  time.Time // older records are removed
-	excess   int64     // bytes to remove because of the size limit
-	sizeTime time.Time // older records make up that size
+	minTime time.Time // older records are removed
 }
 
 func (p *pruner) read(ctx context.Context) (err error) {
@@ -56,54 +51,13 @@ func (p *pruner) read(ctx context.Context) (err error) {
 	return err
 }
 
-// measure computes how much exceeds the size limit and up to which time. It
-// takes the sizes from heads, which are sealed, so that an attacker cannot make records
-// disappear by adding rows.
-func (p *pruner) measure(ctx context.Context, most int64) error {
-	if most == 0 {
-		return nil
-	}
-	for chain, at := range p.heads.reached {
-		if !p.heads.removed(chain) {
-			p.excess += at.Bytes - p.heads.pruned[chain].Bytes
-		}
-	}
-	p.excess -= most
-	at, found := position{}, int64(0)
-	for found < p.excess {
-		list, err := p.rows.After(ctx, at, pageSize)
-		if err != nil {
-			return err
-		}
-		for _, r := range list {
-			if at = r.position(); p.heads.reached[chainName(r.Chain)].Key == p.key.id() {
-				found += int64(len(r.Line))
-			}
-			if found >= p.excess {
-				break
-			}
-		}
-		if len(list) < pageSize {
-			break
-		}
-	}
-	if p.excess > 0 {
-		p.sizeTime = time.UnixMicro(at.At + 1)
-	}
-	return nil
-}
-
 // remove prunes the chains that have old records, and those whose records were all
 // removed before they ended.
 func (p *pruner) remove(ctx context.Context) error {
-	before := p.minTime
-	if p.sizeTime.After(before) {
-		before = p.sizeTime
-	}
-	if before.IsZero() {
+	if p.minTime.IsZero() {
 		return nil
 	}
-	list, err := p.rows.Earliest(ctx, before.UnixMicro())
+	list, err := p.rows.Earliest(ctx, p.minTime.UnixMicro())
 	if err != nil {
 		return err
 	}
@@ -127,12 +81,6 @@ func (p *pruner) remove(ctx context.Context) error {
 	return nil
 }
 
-// expired reports whether a record is to be removed. The time is that of its
-// line, not of a column.
-func (p *pruner) expired(c chainRow, written time.Time) bool {
-	return written.Before(p.minTime) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.sizeTime)
-}
-
 // pruneChain removes the old records at the beginning of a chain, one page at a
 // time.
 func (p *pruner) pruneChain(ctx context.Context, c chainRow) error {
@@ -148,14 +96,11 @@ func (p *pruner) pruneChain(ctx context.Context, c chainRow) error {
 			if !fits {
 				return p.skip(ctx, at)
 			}
-			if !p.expired(c, row.Time) {
+			if !row.Time.Before(p.minTime) { // of the line, not of a column
 				more = false
 				break
 			}
 			upTo.Seq, upTo.Mark, upTo.Bytes = w.number, w.last.String(), upTo.Bytes+int64(len(r.Line))
-			if c.Key == p.key.id() {
-				p.excess -= int64(len(r.Line))
-			}
 		}
 		last := more && len(list) < pageSize
 		upTo.End = last && p.ended(c) && int64(upTo.Seq) == c.Seq

@@ -67,29 +67,6 @@ func TestRetentionByAge(t *testing.T) {
 	})
 }
 
-func TestRetentionByBytes(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		for ago := range 5 {
-			end(t, w.past(t, time.Duration(10-ago)*time.Hour, 100))
-		}
-		before := w.green(t, 500).Bytes
-		limit := before/2 + 100
-		w.prune(t, Options{MaxBytes: limit})
-		r := w.verify(t)
-		if !r.OK() || r.Bytes > limit || r.Bytes < limit-1000 {
-			t.Errorf("%d bytes of %d, want %d; problems %v", r.Bytes, before, limit, r.Problems)
-		}
-		if got := w.calls(t); got[len(got)-1] != "6h0m0s 99" || strings.HasPrefix(got[0], "10h") {
-			t.Errorf("from %s to %s", got[0], got[len(got)-1])
-		}
-		w.prune(t, Options{MaxBytes: 1})
-		w.green(t, 0)
-		if n := len(w.chains(t)); n > 0 {
-			t.Errorf("%d chains are left", n)
-		}
-	})
-}
-
 func TestRetentionOfAChainInUse(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.past(t, 48*time.Hour, 10)
@@ -167,8 +144,6 @@ func TestPruneAbandonedForeignChains(t *testing.T) {
 	w.prune(t, Options{MaxAge: time.Hour})
 	w.green(t, 10)
 	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", foreignAbandonedAfter.Milliseconds())
-	w.prune(t, Options{MaxBytes: 1}) // which is not about others
-	w.green(t, 10)
 	w.prune(t, Options{MaxAge: time.Hour})
 	w.green(t, 0)
 	// Its machine comes back: no key that it can check says that this was right.

@@ -13,9 +13,6 @@ func (l *Loaded) check() Problems {
 	if c.Server.Metrics != "" && c.Server.Metrics == c.Server.HTTP {
 		add("server.metrics", "this is the address of server.http; metrics need one of their own")
 	}
-	if stop, warn := c.Limits.RepeatStop, c.Limits.RepeatWarn; stop > 0 && stop < warn {
-		add("limits.repeat_stop", "%d is less than repeat_warn: %d; the advice comes first", stop, warn)
-	}
 
 	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
 		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
@@ -23,8 +20,6 @@ func (l *Loaded) check() Problems {
 	if e := c.Memory.Embeddings; (e.URL == "") != (e.Model == "") {
 		add("memory.embeddings", "an endpoint and its model go together; set both url and model, or neither")
 	}
-	checkPrograms(c.Exec.Programs, add)
-	checkAgents(c.Agents, add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems
@@ -43,46 +38,13 @@ func (o OAuth) check(publicURL string, add func(path, format string, args ...any
 	}
 }
 
-func checkTokens(tokens []Token, add func(path, format string, args ...any)) {
-	names, hashes := make(map[string]bool), make(map[string]bool)
-	for i, t := range tokens {
-		path := indexed("connections.tokens", i)
-		if names[t.Name] {
-			add(path+".name", "two tokens are called %q; logs could not tell them apart", t.Name)
+func checkTokens(tokens map[string]Token, add func(path, format string, args ...any)) {
+	names := make(map[string]string) // by hash
+	for _, name := range sorted(tokens) {
+		hash := tokens[name].Hash
+		if other, taken := names[hash]; taken {
+			add(under("connections.tokens", name)+".hash", "%s has the same token", other)
 		}
-		if hashes[t.Hash] {
-			add(path+".hash", "an earlier entry has the same token")
-		}
-		names[t.Name], hashes[t.Hash] = true, true
-	}
-}
-
-func checkAgents(agents []Agent, add func(path, format string, args ...any)) {
-	seen := make(map[string]bool)
-	for i, a := range agents {
-		path := indexed("agents", i)
-		if seen[a.Name] {
-			add(path+".name", "two agents are called %q; only one of these can be meant", a.Name)
-		}
-		if a.Evolve && a.Kind != "predefined" {
-			add(path+".evolve", "this is about predefined agents; an open one writes its SOUL.md anyway")
-		}
-		seen[a.Name] = true
-	}
-}
-
-func checkPrograms(programs []Program, add func(path, format string, args ...any)) {
-	seen := make(map[string]bool)
-	for i, p := range programs {
-		path := indexed("exec.programs", i)
-		if seen[p.Name] {
-			add(path+".name", "two programs are called %q; calls could not tell them apart", p.Name)
-		}
-		seen[p.Name] = true
-		for name := range p.Files {
-			if _, twice := p.Secrets[name]; twice {
-				add(under(path+".files", name), "the variable is in secrets too; it has one value")
-			}
-		}
+		names[hash] = name
 	}
 }

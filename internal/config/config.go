@@ -17,43 +17,42 @@ import "github.com/mcp-tools/mcp-tools/policy"
 
 // Config has all settings. Default returns one that is ready to use.
 type Config struct {
-	Server      Server       `yaml:"server" restart:"true"`
-	Connections Connections  `yaml:"connections"`
-	Policy      policy.Rules `yaml:"policy" flags:"autonomy"`
-	Workspace   Workspace    `yaml:"workspace" restart:"true"`
-	Agents      []Agent      `yaml:"agents" restart:"true"`
-	Memory      Memory       `yaml:"memory" restart:"true"`
-	Skills      Skills       `yaml:"skills" restart:"true"`
-	Exec        Exec         `yaml:"exec"`
-	Sandbox     Sandbox      `yaml:"sandbox" restart:"true"`
-	Web         Web          `yaml:"web"`
-	Limits      Limits       `yaml:"limits"`
-	Audit       Audit        `yaml:"audit"`
-	Scrub       Scrub        `yaml:"scrub"`
-	Approvals   Approvals    `yaml:"approvals"`
-	Vault       Vault        `yaml:"vault" restart:"true"`
-	Store       Store        `yaml:"store" restart:"true"`
-	Telemetry   Telemetry    `yaml:"telemetry"`
+	Server      Server           `yaml:"server" restart:"true"`
+	Connections Connections      `yaml:"connections"`
+	Policy      policy.Rules     `yaml:"policy" flags:"autonomy"`
+	Workspace   Workspace        `yaml:"workspace" restart:"true"`
+	Agents      map[string]Agent `yaml:"agents" keys:"label" restart:"true"`
+	Memory      Memory           `yaml:"memory" restart:"true"`
+	Skills      Skills           `yaml:"skills" restart:"true"`
+	Exec        Exec             `yaml:"exec"`
+	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
+	Web         Web              `yaml:"web"`
+	Limits      Limits           `yaml:"limits"`
+	Audit       Audit            `yaml:"audit"`
+	Scrub       Scrub            `yaml:"scrub"`
+	Approvals   Approvals        `yaml:"approvals"`
+	Vault       Vault            `yaml:"vault" restart:"true"`
+	Store       Store            `yaml:"store" restart:"true"`
+	Telemetry   Telemetry        `yaml:"telemetry"`
 }
 
 // Server has the settings of transports.
 type Server struct {
-	HTTP           string   `yaml:"http" form:"address" flag:"http"`
-	SSE            bool     `yaml:"sse" default:"false" flag:"sse"`
-	TLSCert        string   `yaml:"tls_cert" form:"path" flag:"tls-cert"`
-	TLSKey         string   `yaml:"tls_key" form:"path" flag:"tls-key"`
-	AllowedHosts   []string `yaml:"allowed_hosts" form:"host"`
-	AllowedOrigins []string `yaml:"allowed_origins" form:"origin"`
-	PublicURL      string   `yaml:"public_url" form:"url"`
-	Metrics        string   `yaml:"metrics" form:"address" flag:"metrics"`
-	Instructions   string   `yaml:"instructions"`
+	HTTP         string   `yaml:"http" form:"address" flag:"http"`
+	SSE          bool     `yaml:"sse" default:"false" flag:"sse"`
+	TLSCert      string   `yaml:"tls_cert" form:"path" flag:"tls-cert"`
+	TLSKey       string   `yaml:"tls_key" form:"path" flag:"tls-key"`
+	AllowedHosts []string `yaml:"allowed_hosts" form:"site"`
+	PublicURL    string   `yaml:"public_url" form:"url"`
+	Metrics      string   `yaml:"metrics" form:"address" flag:"metrics"`
+	Instructions string   `yaml:"instructions"`
 }
 
 // Connections has the settings of callers and their authentication.
 type Connections struct {
-	OAuth  OAuth   `yaml:"oauth" restart:"true"`
-	Tokens []Token `yaml:"tokens"`
-	Stdio  Stdio   `yaml:"stdio" restart:"true"`
+	OAuth  OAuth            `yaml:"oauth" restart:"true"`
+	Tokens map[string]Token `yaml:"tokens" keys:"name"`
+	Stdio  Stdio            `yaml:"stdio" restart:"true"`
 }
 
 // OAuth has the settings of access tokens. Without an issuer none are accepted.
@@ -65,13 +64,11 @@ type OAuth struct {
 
 // A Token is a bearer token, known by its hash only.
 type Token struct {
-	Name      string   `yaml:"name" form:"name" required:"true"`
 	Hash      string   `yaml:"hash" form:"sha256" required:"true"`
 	Profiles  []string `yaml:"profiles" form:"label" required:"true"`
 	Agent     string   `yaml:"agent" form:"label"`
 	User      string   `yaml:"user" form:"label"`
 	Workspace string   `yaml:"workspace" form:"path"`
-	Expires   Time     `yaml:"expires"`
 }
 
 // Stdio describes the caller on stdin and stdout.

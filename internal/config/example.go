@@ -15,10 +15,9 @@ server:
 
 connections:
   # tokens: # mcp-tools token create makes tokens too, and keeps them elsewhere
-  #   - name: ci
+  #   ci:
   #     hash: 3b1f0a2c4d5e69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
   #     profiles: [readonly]
-  #     expires: 2030-01-31
   # oauth:
   #   issuer: https://login.example.com
   #   scopes:
@@ -38,8 +37,7 @@ limits:
 scrub:
   # values: ["secret:deploy-key", "env:DEPLOY_TOKEN", "file:~/.config/deploy.key"]
   # rules:
-  #   - name: badge
-  #     pattern: 'BADGE-[0-9]{8}'
+  #   badge: 'BADGE-[0-9]{8}'
 
 vault:
   # key_from: keyring # or file; mcp-tools secrets set NAME keeps a secret

@@ -44,9 +44,12 @@ func formNamed(name string) form {
 	case "proxy":
 		return form{words: "a URL such as http://host:3128 or socks5://host:1080, without a password", hide: true,
 			pattern: `(https?|socks5h?)://[^\s/?#@]+/?`, check: checkURL}
-	case "origin":
-		return form{words: "an origin such as https://app.example.com, without a path",
-			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?`}
+	case "site":
+		return form{
+			words: "a host name such as mcp.example.com, with or without a port, or an origin such as " +
+				"https://app.example.com, without a path",
+			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`,
+		}
 	case "host":
 		return form{words: "a host name such as mcp.example.com, with or without a port",
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
@@ -58,6 +61,9 @@ func formNamed(name string) form {
 	case "hosts":
 		return form{words: "a host such as example.org, *.example.org for all beneath it, or *, with or without a port",
 			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
+	case "prefix":
+		return form{words: "a host such as api.example.com or *.example.com:8443, with or without a path such as /v1/",
+			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\s?#]*)?`}
 	case "path":
 		return form{words: "a path; relative ones begin where the file is", pattern: anyText, settle: settlePath}
 	case "sha256":
@@ -88,9 +94,6 @@ func formNamed(name string) form {
 		return form{words: "a command on one line", pattern: `[^\x00-\x1f\x7f]+`}
 	case "variable":
 		return form{words: "the name of a variable", pattern: `[A-Za-z_][A-Za-z0-9_]*`}
-	case "digest":
-		return form{words: "a SHA-256: 64 hexadecimal digits", pattern: `[0-9a-fA-F]{64}`,
-			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "engine":
 		return form{
 			words:   "an engine such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host",

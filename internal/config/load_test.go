@@ -43,8 +43,7 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 	}
 	c := l.Config
 	if c.Approvals.Timeout != Duration(2*time.Minute) || c.Limits.Result != 100<<10 ||
-		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" ||
-		len(c.Web.Methods) != 7 {
+		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
 	if c.Policy.Allow != nil {
@@ -78,8 +77,8 @@ func TestProblems(t *testing.T) {
 			"2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
 		{"far from everything", "approvals:\n  qqqqqqqq: 1",
 			"2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
-		{"unknown name in a list", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], agnt: b}",
-			"3: connections.tokens[0].agnt: no such setting; did you mean agent?"},
+		{"unknown name in a list", "connections:\n  tokens:\n    a: {hash: " + hash + ", profiles: [x], agnt: b}",
+			"3: connections.tokens.a.agnt: no such setting; did you mean agent?"},
 		{"set twice", "limits:\n  calls_per_minute: 1\n  calls_per_minute: 2", "3: limits.calls_per_minute: set twice, first in line 2; keep one"},
 		{"section twice", "limits: {}\nlimits: {}", "2: limits: set twice, first in line 1; keep one"},
 		{"text for a number", "limits:\n  calls_per_minute: many",
@@ -98,7 +97,7 @@ func TestProblems(t *testing.T) {
 			`2: limits.result: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
 		{"no unit", "approvals:\n  timeout: 30",
 			`2: approvals.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1s to 1d`},
-		{"yes", "server:\n  sse: yes", "2: server.sse: this is text; accepted: true or false"},
+		{"yes", "scrub:\n  server_addresses: yes", "2: scrub.server_addresses: this is text; accepted: true or false"},
 		{"unknown word", "telemetry:\n  log_level: wrn",
 			`2: telemetry.log_level: "wrn" is unknown (did you mean warn?); accepted: one of debug, info, warn, error`},
 		{"far word", "approvals:\n  wait: perhaps",
@@ -121,36 +120,26 @@ func TestProblems(t *testing.T) {
 			"2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
 		{"vault", "scrub:\n  values: ['secret:de ploy']",
 			"2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
-		{"token for a hash", "connections:\n  tokens:\n  - name: ci\n    hash: hunter2hunter2\n    profiles: [x]",
-			"4: connections.tokens[0].hash: this is something else; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
-		{"missing", "connections:\n  tokens:\n  - name: ci\n    hash: " + hash,
-			"3: connections.tokens[0]: profiles is missing; accepted: a list, each up to 256 characters on one line"},
-		{"empty and required", "connections:\n  tokens:\n  - {name: ci, hash: " + hash + ", profiles: []}",
-			"3: connections.tokens[0].profiles: this is empty; accepted: a list, each up to 256 characters on one line"},
-		{"two agents", "agents:\n- {name: a}\n- {name: a, kind: predefined}",
-			`3: agents[1].name: two agents are called "a"; only one of these can be meant`},
-		{"open and evolving", "agents:\n- {name: a, evolve: true}",
-			"2: agents[0].evolve: this is about predefined agents; an open one writes its SOUL.md anyway"},
-		{"another kind", "agents:\n- {name: a, kind: closed}",
-			`2: agents[0].kind: "closed" is unknown; accepted: one of open, predefined`},
-		{"two of a name", "connections:\n  tokens:\n  - {name: ci, hash: " + hash +
-			", profiles: [x]}\n  - {name: ci, hash: " + strings.Repeat("b", 64) + ", profiles: [x]}",
-			`4: connections.tokens[1].name: two tokens are called "ci"; logs could not tell them apart`},
-		{"two of a hash", "connections:\n  tokens:\n  - {name: a, hash: " + hash +
-			", profiles: [x]}\n  - {name: b, hash: " + strings.ToUpper(hash) + ", profiles: [x]}",
-			"4: connections.tokens[1].hash: an earlier entry has the same token"},
-		{"no date", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], expires: 2027-02-30}",
-			`3: connections.tokens[0].expires: "2027-02-30": not a date; accepted: a date such as 2027-01-31 or 2027-01-31T18:00:00Z`},
+		{"token for a hash", "connections:\n  tokens:\n    ci:\n      hash: hunter2hunter2\n      profiles: [x]",
+			"4: connections.tokens.ci.hash: this is something else; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
+		{"missing", "connections:\n  tokens:\n    ci:\n      hash: " + hash,
+			"4: connections.tokens.ci: profiles is missing; accepted: a list, each up to 256 characters on one line"},
+		{"empty and required", "connections:\n  tokens:\n    ci: {hash: " + hash + ", profiles: []}",
+			"3: connections.tokens.ci.profiles: this is empty; accepted: a list, each up to 256 characters on one line"},
+		{"two agents", "agents:\n  a: {}\n  a: {kind: predefined}", "3: agents.a: set twice, first in line 2; keep one"},
+		{"another kind", "agents:\n  a: {kind: closed}",
+			`2: agents.a.kind: "closed" is unknown; accepted: one of open, predefined, evolving`},
+		{"two of a hash", "connections:\n  tokens:\n    a: {hash: " + hash +
+			", profiles: [x]}\n    b: {hash: " + strings.ToUpper(hash) + ", profiles: [x]}",
+			"4: connections.tokens.b.hash: a has the same token"},
 		{"address without a port", "server:\n  http: localhost",
 			`2: server.http: "localhost": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
 		{"port alone", "server:\n  http: 8080",
 			"2: server.http: this is a number; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces"},
 		{"port too large", "server:\n  http: ':70000'",
 			`2: server.http: ":70000": the port is not below 65536; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"origin with a path", "server:\n  allowed_origins: [https://a.example/]",
-			`2: server.allowed_origins[0]: "https://a.example/": not of the right form; accepted: an origin such as https://app.example.com, without a path`},
-		{"URL for a host", "server:\n  allowed_hosts: [https://a.example]",
-			`2: server.allowed_hosts[0]: "https://a.example": not of the right form; accepted: a host name such as mcp.example.com, with or without a port`},
+		{"origin with a path", "server:\n  allowed_hosts: [https://a.example/]",
+			`2: server.allowed_hosts[0]: "https://a.example/": not of the right form; accepted: a host name such as mcp.example.com, with or without a port, or an origin such as https://app.example.com, without a path`},
 		{"URL with a password", "telemetry:\n  otlp_endpoint: https://me:hunter2@host/",
 			"2: telemetry.otlp_endpoint: this is something else; accepted: a URL such as https://host/path, without a password"},
 		{"another proxy", "web:\n  proxy: ftp://host:21",
@@ -159,8 +148,8 @@ func TestProblems(t *testing.T) {
 			"2: web.proxy: this is something else; accepted: a URL such as http://host:3128 or socks5://host:1080, without a password"},
 		{"inside without a port", "web:\n  private: [wiki.corp]",
 			`2: web.private[0]: "wiki.corp": not of the right form; accepted: a host with its port, such as wiki.corp:8080`},
-		{"bad pattern", "scrub:\n  rules:\n  - {name: a, pattern: '('}",
-			"3: scrub.rules[0].pattern: \"(\": error parsing regexp: missing closing ): `(`; accepted: a regular expression (RE2)"},
+		{"bad pattern", "scrub:\n  rules:\n    a: '('",
+			"3: scrub.rules.a: \"(\": error parsing regexp: missing closing ): `(`; accepted: a regular expression (RE2)"},
 		{"bad exception", "scrub:\n  allow: ['re:(']",
 			"2: scrub.allow[0]: \"re:(\": error parsing regexp: missing closing ): `(`; accepted: text, or a regular expression (RE2) after re:"},
 		{"bad header", "telemetry:\n  otlp_headers: {'a b': 'env:X'}",
@@ -169,8 +158,6 @@ func TestProblems(t *testing.T) {
 			"2: server.tls_cert: a certificate and its key go together; set both tls_cert and tls_key, or neither"},
 		{"one address for two", "server:\n  http: :80\n  metrics: :80",
 			"3: server.metrics: this is the address of server.http; metrics need one of their own"},
-		{"stop before advice", "limits:\n  repeat_stop: 2",
-			"2: limits.repeat_stop: 2 is less than repeat_warn: 3; the advice comes first"},
 		{"scopes without an issuer", "connections:\n  oauth:\n    scopes: {a: [b]}",
 			"2: connections.oauth: without an issuer the rest has no meaning; set issuer, or remove the section"},
 		{"issuer without an audience", "connections:\n  oauth: {issuer: https://a.example, scopes: {a: [b]}}",
@@ -190,9 +177,9 @@ func TestProblems(t *testing.T) {
 		{"bad alias", "server:\n  http: &p x\n  metrics: *p",
 			`2: server.http: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces` + "\n" +
 				`3: server.metrics: "x": not of the right form; accepted: an address such as 127.0.0.1:8080, or :8080 for all interfaces`},
-		{"all at once", "limits:\n  calls_per_minute: x\n  repeat_stop: y\nserve: {}",
+		{"all at once", "limits:\n  calls_per_minute: x\n  repeat_warn: y\nserve: {}",
 			"2: limits.calls_per_minute: this is text; accepted: a whole number from 1 to 1000000\n" +
-				"3: limits.repeat_stop: this is text; accepted: a whole number from 0 to 1000\n4: serve: no such setting; did you mean server?"},
+				"3: limits.repeat_warn: this is text; accepted: a whole number from 0 to 1000\n4: serve: no such setting; did you mean server?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, test.text)
@@ -215,7 +202,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 		"scrub: {values: [" + secret + "]}",
 		"scrub: {values: {a: " + secret + "}}",
 		"scrub: {values: " + secret + "}",
-		"connections: {tokens: [{name: x, hash: " + secret + ", profiles: [x]}]}",
+		"connections: {tokens: {x: {hash: " + secret + ", profiles: [x]}}}",
 		"telemetry: {otlp_headers: {a: " + secret + "}}",
 		"telemetry: {otlp_headers: " + secret + "}",
 		"telemetry: {otlp_endpoint: 'https://me:" + secret + "@host'}",

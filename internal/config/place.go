@@ -24,6 +24,10 @@ const (
 	EnvVaultKey     = envPrefix + "VAULT_KEY"
 	EnvVaultKeyNext = EnvVaultKey + "_NEXT"
 
+	// EnvVaultDir is the variable for the directory of the vault; empty: vault in the
+	// data directory. It is not a setting.
+	EnvVaultDir = envPrefix + "VAULT_DIR"
+
 	// EnvToken is the variable in which clients should keep their token. It is not a
 	// setting, and there is no warning about it.
 	EnvToken = envPrefix + "TOKEN"
@@ -106,7 +110,7 @@ func userDir(getenv func(string) string, goos, xdg, windows, unix string) string
 // not: others may have set them, but a misspelled name should be noticed. The
 // environment has the form of os.Environ.
 func UnknownVariables(environment []string) []Problem {
-	known := []string{EnvConfig, EnvData, EnvToken, EnvVaultKey, EnvVaultKeyNext}
+	known := []string{EnvConfig, EnvData, EnvToken, EnvVaultDir, EnvVaultKey, EnvVaultKeyNext}
 	for _, s := range settings() {
 		known = append(known, s.Env)
 	}

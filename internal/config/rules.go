@@ -71,10 +71,10 @@ func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	}
 	connections := &l.Config.Connections
 	check("connections.stdio.profile", connections.Stdio.Profile)
-	for i, token := range connections.Tokens {
-		for j, name := range token.Profiles {
+	for _, token := range sorted(connections.Tokens) {
+		for i, name := range connections.Tokens[token].Profiles {
 			if name != policy.AnyProfile {
-				check(indexed(indexed("connections.tokens", i)+".profiles", j), name)
+				check(indexed(under("connections.tokens", token)+".profiles", i), name)
 			}
 		}
 	}
@@ -85,12 +85,12 @@ func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 			}
 		}
 	}
-	for i, p := range l.Config.Web.Profiles {
-		check(indexed("web.profiles", i)+".profile", p.Profile)
+	for _, profile := range sorted(l.Config.Sandbox.Profiles) {
+		check(under("sandbox.profiles", profile), profile)
 	}
-	for i, c := range l.Config.Web.Credentials {
-		for j, name := range c.Profiles {
-			check(indexed(indexed("web.credentials", i)+".profiles", j), name)
+	for _, credential := range sorted(l.Config.Web.Credentials) {
+		for i, name := range l.Config.Web.Credentials[credential].Profiles {
+			check(indexed(under("web.credentials", credential)+".profiles", i), name)
 		}
 	}
 	return problems

@@ -22,10 +22,10 @@ func TestPolicyProblemsHaveTheirPlace(t *testing.T) {
 	hash := strings.Repeat("0f", 32)
 	for _, test := range []struct{ name, text, want string }{
 		{"profile of stdio", "connections:\n  stdio:\n    profile: codin", "3: connections.stdio.profile: "},
-		{"profile of a token", "connections:\n  tokens:\n  - name: a\n    hash: " + hash + "\n    profiles:\n    - full\n    - fulle", "7: connections.tokens[0].profiles[1]: "},
+		{"profile of a token", "connections:\n  tokens:\n    a:\n      hash: " + hash + "\n      profiles:\n      - full\n      - fulle", "7: connections.tokens.a.profiles[1]: "},
 		{"profile of a scope", "connections:\n  oauth:\n    issuer: https://a.example\n    audience: x\n    scopes:\n      tools.read: [readonl]", `6: connections.oauth.scopes."tools.read"[0]: `},
-		{"profile of the web", "web:\n  profiles:\n  - profile: coding\n  - profile: messagin", "4: web.profiles[1].profile: "},
-		{"profile of a credential", "web:\n  credentials:\n  - {name: a, hosts: [a.example], secret: secret:a, profiles: [coding, codin]}", "3: web.credentials[0].profiles[1]: "},
+		{"profile of a sandbox", "sandbox:\n  profiles: {codding: host}", "2: sandbox.profiles.codding: "},
+		{"profile of a credential", "web:\n  credentials:\n    a: {hosts: [a.example], secret: secret:a, profiles: [coding, codin]}", "3: web.credentials.a.profiles[1]: "},
 		{"default profile", "policy:\n  profile: fulle", "2: policy.profile: "},
 		{"tool", "policy:\n  allow:\n  - datetime\n  - datetim", "4: policy.allow[1]: "},
 		{"agent with a dot", "policy:\n  agents:\n    a.b:\n      deny: [datetim]", `4: policy.agents."a.b".deny[0]: `},

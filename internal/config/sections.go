@@ -2,27 +2,24 @@ package config
 
 // Workspace has the settings of files that callers see, and of their history.
 type Workspace struct {
-	PerCaller    string          `yaml:"per_caller" default:"none" enum:"none,agent,user"`
-	Roots        []WorkspaceRoot `yaml:"roots"`
-	Deny         []string        `yaml:"deny" form:"glob"`
-	Protect      []string        `yaml:"protect" form:"glob"`
-	HardLinks    string          `yaml:"hard_links" default:"inside" enum:"inside,allow"`
-	HistoryBytes Size            `yaml:"history_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
+	PerCaller    string                   `yaml:"per_caller" default:"none" enum:"none,agent,user"`
+	Roots        map[string]WorkspaceRoot `yaml:"roots" keys:"name"`
+	Deny         []string                 `yaml:"deny" form:"glob"`
+	Protect      []string                 `yaml:"protect" form:"glob"`
+	HardLinks    string                   `yaml:"hard_links" default:"inside" enum:"inside,allow"`
+	HistoryBytes Size                     `yaml:"history_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
 }
 
 // A WorkspaceRoot is a directory beside the workspace.
 type WorkspaceRoot struct {
-	Name  string `yaml:"name" form:"name" required:"true"`
 	Path  string `yaml:"path" form:"path" required:"true"`
 	Write bool   `yaml:"write"`
 }
 
 // An Agent has the settings of an agent's context files.
 type Agent struct {
-	Name   string `yaml:"name" form:"label" required:"true"`
-	Kind   string `yaml:"kind" enum:"open,predefined"`
-	Evolve bool   `yaml:"evolve"`
-	Files  string `yaml:"files" form:"path"`
+	Kind  string `yaml:"kind" enum:"open,predefined,evolving"`
+	Files string `yaml:"files" form:"path"`
 }
 
 // Limits has the limits of one session and of the whole process.
@@ -30,28 +27,20 @@ type Limits struct {
 	CallsPerMinute int  `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
 	Result         Size `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
 	RepeatWarn     int  `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
-	RepeatStop     int  `yaml:"repeat_stop" default:"10" min:"0" max:"1000"`
 }
 
 // Audit has the settings of the audit log.
 type Audit struct {
 	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d"`
-	MaxBytes  Size     `yaml:"max_bytes" restart:"true" default:"0" min:"0" max:"16TiB"`
 	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape"`
 }
 
 // Scrub has the settings of what is masked in everything that leaves the server.
 type Scrub struct {
-	Allow           []string    `yaml:"allow" restart:"true" form:"exception"`
-	Values          []Secret    `yaml:"values" form:"secret"`
-	Rules           []ScrubRule `yaml:"rules" restart:"true"`
-	ServerAddresses bool        `yaml:"server_addresses" default:"true"`
-}
-
-// A ScrubRule is a pattern of the operator.
-type ScrubRule struct {
-	Name    string `yaml:"name" form:"name" required:"true"`
-	Pattern string `yaml:"pattern" form:"pattern" required:"true"`
+	Allow           []string          `yaml:"allow" restart:"true" form:"exception"`
+	Values          []Secret          `yaml:"values" form:"secret"`
+	Rules           map[string]string `yaml:"rules" restart:"true" keys:"name" form:"pattern"`
+	ServerAddresses bool              `yaml:"server_addresses" default:"true"`
 }
 
 // Approvals has the settings of calls that need an approval.
@@ -62,7 +51,6 @@ type Approvals struct {
 
 // Vault has the settings of the vault of secrets.
 type Vault struct {
-	Dir     string `yaml:"dir" form:"path"`
 	KeyFrom string `yaml:"key_from" default:"file" enum:"file,env,keyring"`
 }
 

@@ -193,12 +193,12 @@ func TestRefusedSettingsAreNotInForce(t *testing.T) {
 		put(t, b.path, "limits: {calls_per_minute: 2}")
 		b.nudge()
 		b.refuse = nil
-		put(t, b.path, "limits: {calls_per_minute: 2, repeat_stop: 5}")
+		put(t, b.path, "limits: {calls_per_minute: 2, repeat_warn: 5}")
 		b.nudge()
 		if len(b.reports) != 2 || b.reports[0] == nil || b.reports[1] != nil {
 			t.Fatalf("reported %v", b.reports)
 		}
-		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.calls_per_minute limits.repeat_stop]"`) {
+		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.calls_per_minute limits.repeat_warn]"`) {
 			t.Errorf("the log says %s", log)
 		}
 	})

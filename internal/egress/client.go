@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -57,7 +56,6 @@ type Client struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	pauses pauses
-	robots *lru.Cache[string, robotRules] // by origin
 
 	mu       sync.Mutex
 	pools    map[string]*pool // by their rules
@@ -83,7 +81,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Rules == nil {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
 	}
-	c := &Client{o: o, robots: lru.New[string](maxRobotsCache, robotRules.size)}
+	c := &Client{o: o}
 	if _, err := c.newPool(Rules{}); err != nil { // the proxy, which all pools share, is invalid
 		return nil, err
 	}

@@ -96,11 +96,6 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 			"%q is not on the public internet, and redirects from other hosts may not lead to it", x.at.site()).
 			Try("request this URL itself: the operator allows it")
 	}
-	if x.r.Robots {
-		if err := x.client.checkRobots(ctx, x.at); err != nil {
-			return nil, err
-		}
-	}
 	if x.r.Polite {
 		if err := x.client.pauses.wait(ctx, x.at); err != nil {
 			return nil, err

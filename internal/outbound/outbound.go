@@ -42,7 +42,6 @@ type Request struct {
 	// ends with [ErrTooLong].
 	MaxBytes int64
 	Timeout  time.Duration // including redirects and body; 0 is 30 s
-	Robots   bool          // obey robots.txt
 	// Raw requests an uncompressed body, so that ranges of it can be requested.
 	Raw bool
 	// Polite waits if the host receives too many requests.
@@ -62,8 +61,6 @@ type Secret interface {
 // A Credential is a [Secret] that the operator has configured.
 type Credential interface {
 	Secret
-	// Redirects reports whether redirects may be followed with the credential.
-	Redirects() bool
 	// Within reports whether content contains the secret, as it is or in a common encoding.
 	Within(content io.Reader) (bool, error)
 }

@@ -263,7 +263,7 @@ func (f fetcher) get(ctx context.Context, a *admission, address string, continue
 	limits := f.limits()
 	answer, err := f.client.Do(ctx, outbound.Request{
 		URL: address, Header: header, Redirects: maxRedirects, MaxBytes: limits.Page, Timeout: fetchTimeout,
-		Robots: limits.Robots, Polite: true,
+		Polite: true,
 	})
 	if err != nil {
 		return cache.Entry{}, err

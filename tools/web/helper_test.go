@@ -62,8 +62,7 @@ func newNet(t testing.TB, handler http.HandlerFunc) *testNet {
 		Marks:  tool.NewMarks(), Cache: cache.New(cache.Options{}),
 		Scope: func(ctx context.Context) string { return tool.CallerFrom(ctx).Principal() },
 		Limits: func() Limits {
-			methods := func(context.Context) []string { return []string{"GET", "HEAD", "POST", "PUT"} }
-			return Limits{Page: 10 << 20, Download: 8 << 20, Methods: methods}
+			return Limits{Page: 10 << 20, Download: 8 << 20}
 		},
 		Files: saved{}, Secrets: noSecrets{},
 	}

@@ -208,7 +208,6 @@ func TestNotModifiedKeepsTheType(t *testing.T) {
 type loud struct{ outbound.Credential }
 
 func (loud) Attach(context.Context, *http.Request) (bool, error) { return true, nil }
-func (loud) Redirects() bool                                     { return false }
 func (loud) Within(content io.Reader) (bool, error) {
 	text, err := io.ReadAll(content)
 	return strings.Contains(string(text), testSecret), err

@@ -113,9 +113,9 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		Method: a.method(), URL: completeURL(a.URL), Header: make(http.Header), MaxBytes: a.MaxBytes,
 		Timeout: time.Duration(a.Timeout) * time.Second, Polite: true,
 	}
-	if allowed := t.limits().Methods(ctx); !slices.Contains(allowed, r.Method) {
-		return r, tool.Errorf(tool.Refused, "the operator does not allow the method %q", short(r.Method, 20)).
-			Try("use one of %s, or ask the user to have the operator allow it", strings.Join(allowed, ", "))
+	if methods := strings.Fields("GET HEAD OPTIONS POST PUT PATCH DELETE"); !slices.Contains(methods, r.Method) {
+		return r, tool.Errorf(tool.Invalid, "the method %q is not supported", short(r.Method, 20)).
+			Try("use one of %s", strings.Join(methods, ", "))
 	}
 	if a.Path != "" && r.Method != http.MethodGet && r.Method != http.MethodPost {
 		return r, tool.Errorf(tool.Invalid, "a %s request cannot save a file", r.Method).
@@ -148,7 +148,7 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		if err != nil {
 			return r, err
 		}
-		r.Secret, follows = credential, follows && credential.Redirects()
+		r.Secret, follows = credential, false // the next URL may be for another credential
 	}
 	if follows {
 		r.Redirects = maxRedirects

@@ -45,9 +45,6 @@ type Options struct {
 type Limits struct {
 	Page     int64 // bytes of a page
 	Download int64 // bytes of a download
-	Robots   bool  // web_fetch obeys robots.txt
-	// Methods returns the methods that the caller in ctx may use with http_request.
-	Methods func(context.Context) []string
 }
 
 // A Searcher searches the web. Its errors may be shown to a model.

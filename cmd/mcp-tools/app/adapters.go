@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -60,8 +62,8 @@ func metricLabels() telemetry.Labels {
 // secrets that the settings refer to.
 func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 	rules := make([]scrub.Rule, 0, len(c.Rules))
-	for _, r := range c.Rules {
-		rules = append(rules, scrub.Rule{Name: r.Name, Pattern: r.Pattern})
+	for _, name := range slices.Sorted(maps.Keys(c.Rules)) {
+		rules = append(rules, scrub.Rule{Name: name, Pattern: c.Rules[name]})
 	}
 	s, err := scrub.New(scrub.Options{Allow: c.Allow, Extra: rules})
 	if err != nil {

@@ -191,7 +191,7 @@ func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
 		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: Version(),
-		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: a.log,
+		MaxAge: time.Duration(c.MaxAge), Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -245,7 +245,10 @@ func (a *App) openServer(context.Context) (err error) {
 // serverSettings returns the part of the settings that the server goes by, and
 // that may change while it runs.
 func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
-	l := c.Limits
+	l, repeatStop := c.Limits, 0
+	if c.Limits.RepeatWarn > 0 {
+		repeatStop = max(maxRepeated, c.Limits.RepeatWarn)
+	}
 	return server.Settings{
 		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout),
 		ApprovalWait: approvalWait(c.Approvals.Wait),
@@ -255,7 +258,7 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal,
 			Timeout: callTimeout, Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),
-			RepeatWarn: l.RepeatWarn, RepeatStop: l.RepeatStop,
+			RepeatWarn: l.RepeatWarn, RepeatStop: repeatStop,
 		},
 	}
 }

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,10 +65,10 @@ func (a *App) openCommands(context.Context) error {
 		return err
 	}
 	modes := make(map[string]commands.Policy)
-	for _, p := range c.Sandbox.Profiles {
-		modes[p.Profile] = SandboxPolicy(c.Sandbox, p)
+	for profile, mode := range c.Sandbox.Profiles {
+		modes[profile] = SandboxPolicy(c.Sandbox, mode)
 	}
-	usual := SandboxPolicy(c.Sandbox, config.SandboxProfile{})
+	usual := SandboxPolicy(c.Sandbox, "")
 	caches := filepath.Join(a.data, "caches")
 	if len(c.Sandbox.Docker.Hosts) > 0 {
 		caches = "" // engines on other machines do not see it
@@ -115,7 +117,7 @@ func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launc
 	var all []sandbox.Launcher
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
-			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, Data: data,
+			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: linuxBuild(), Data: data,
 			Mounts: filepath.Join(data, "mounts"), Log: log,
 		})
 		if err != nil {
@@ -126,15 +128,24 @@ func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launc
 	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
 }
 
+// linuxBuild returns the path of the build of this program that runs in containers, if
+// there is one beside this program; "" is this program.
+func linuxBuild() string {
+	program, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(filepath.Dir(program), docker.AgentFile)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
 // SandboxPolicy returns where the commands of a profile run, and what must be isolated.
-func SandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy {
-	p := commands.Policy{Mode: commands.Mode(c.Mode), Network: c.Network}
-	if own.Mode != "" {
-		p.Mode = commands.Mode(own.Mode)
-	}
-	if own.Network != "" {
-		p.Network = own.Network == "on"
-	}
+// An empty mode is that of callers with other profiles.
+func SandboxPolicy(c config.Sandbox, mode string) commands.Policy {
+	p := commands.Policy{Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network}
 	if p.Mode != commands.Host { // the host cannot isolate anything
 		for _, name := range c.Require {
 			p.Require = append(p.Require, sandbox.Promise(name))
@@ -145,14 +156,13 @@ func SandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy 
 
 // environ returns the variables of the settings for every command.
 func (a *App) environ() []string {
-	c := a.loaded.Config.Exec
 	var all []string
-	for _, name := range c.Inherit {
-		if value := a.env.Getenv(name); value != "" {
-			all = append(all, name+"="+value)
+	for name, value := range a.loaded.Config.Exec.Environment {
+		if inherited, ok := strings.CutPrefix(value, "env:"); ok {
+			if value = a.env.Getenv(inherited); value == "" {
+				continue
+			}
 		}
-	}
-	for name, value := range c.Environment {
 		all = append(all, name+"="+value)
 	}
 	slices.Sort(all)

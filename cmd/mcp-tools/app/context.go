@@ -1,17 +1,23 @@
 package app
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 // Agents returns the agents of the settings.
-func Agents(list []config.Agent) []contextfiles.Agent {
-	agents := make([]contextfiles.Agent, len(list))
-	for i, a := range list {
-		agents[i] = contextfiles.Agent{Name: a.Name, Predefined: a.Kind == "predefined", Evolves: a.Evolve,
-			Dir: a.Files}
+func Agents(list map[string]config.Agent) []contextfiles.Agent {
+	agents := make([]contextfiles.Agent, 0, len(list))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		a := list[name]
+		agents = append(agents, contextfiles.Agent{
+			Name: name, Predefined: a.Kind == "predefined" || a.Kind == "evolving", Evolves: a.Kind == "evolving",
+			Dir: a.Files,
+		})
 	}
 	return agents
 }

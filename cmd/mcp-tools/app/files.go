@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -24,12 +25,13 @@ func (a *App) openFiles(context.Context) error {
 		History:   history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}, IndexMemory: maxIndexMemory,
 		Log: a.log,
 	}
-	if dir := a.loaded.Config.Vault.Dir; dir != "" { // otherwise it is in the data directory, which is hidden
+	if dir, chosen, err := a.env.VaultDir(); err == nil && chosen { // otherwise it is in the data directory, which is hidden
 		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
 	}
-	for _, r := range c.Roots {
-		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})
+	for name, r := range c.Roots {
+		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: name, Path: r.Path, Write: r.Write})
 	}
+	slices.SortFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
 
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)

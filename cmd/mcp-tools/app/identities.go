@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
@@ -24,10 +22,10 @@ var errNoToken = errors.New("the request has no bearer token")
 // in the settings, and those of an OAuth issuer.
 type Identities struct {
 	Table    *tokens.Table
-	Listed   atomic.Pointer[[]config.Token] // changes with the settings
-	oauth    *oauth.Verifier                // nil without an issuer
-	resource string                         // URL of the MCP endpoint
-	metadata string                         // URL of its metadata
+	Listed   atomic.Pointer[map[string]config.Token] // changes with the settings
+	oauth    *oauth.Verifier                         // nil without an issuer
+	resource string                                  // URL of the MCP endpoint
+	metadata string                                  // URL of its metadata
 }
 
 // Identify authenticates a token with the source that can have issued it.
@@ -45,7 +43,7 @@ func (i *Identities) Identify(ctx context.Context, token string) (server.Identit
 		}
 		return server.Identity{}, i.refusal(err)
 	}
-	if who, ok := i.fromSettings(token, time.Now()); ok {
+	if who, ok := i.fromSettings(token); ok {
 		return who, nil
 	}
 	if i.oauth == nil {
@@ -86,23 +84,17 @@ func (i *Identities) refusal(err error) error {
 
 // fromSettings compares the token with every listed hash, so that the time does
 // not depend on which one matches.
-func (i *Identities) fromSettings(token string, now time.Time) (server.Identity, bool) {
+func (i *Identities) fromSettings(token string) (who server.Identity, found bool) {
 	sum := sha256.Sum256([]byte(token))
 	digest := []byte(hex.EncodeToString(sum[:]))
-	var found *config.Token
-	listed := *i.Listed.Load()
-	for n := range listed {
-		if subtle.ConstantTimeCompare(digest, []byte(strings.ToLower(listed[n].Hash))) == 1 {
-			found = &listed[n]
+	for name, t := range *i.Listed.Load() {
+		if subtle.ConstantTimeCompare(digest, []byte(t.Hash)) == 1 {
+			who, found = named(server.Identity{
+				ID: "settings:" + name, Agent: t.Agent, User: t.User, Workspace: t.Workspace, Profiles: t.Profiles,
+			}), true
 		}
 	}
-	if found == nil || !found.Expires.IsZero() && now.After(found.Expires.Time) {
-		return server.Identity{}, false
-	}
-	return named(server.Identity{
-		ID: "settings:" + found.Name, Agent: found.Agent, User: found.User, Workspace: found.Workspace,
-		Profiles: found.Profiles,
-	}), true
+	return who, found
 }
 
 // Challenge returns the response to a request without a token.

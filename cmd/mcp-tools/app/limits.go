@@ -9,12 +9,13 @@ const (
 	sessionIdle       = 30 * time.Minute
 	readHeaderTimeout = 10 * time.Second
 
-	grace     = 10 * time.Second // for running calls when the server stops
-	perBurst  = 6                // a burst is at most this part of the calls of a minute
-	maxCalls  = 10               // calls of one session that run at the same time
-	maxTotal  = 64               // calls of all sessions that run at the same time
-	maxQueued = 100              // calls of one session that wait
-	maxResult = 10 << 20         // bytes of one result that is kept
+	grace       = 10 * time.Second // for running calls when the server stops
+	perBurst    = 6                // a burst is at most this part of the calls of a minute
+	maxCalls    = 10               // calls of one session that run at the same time
+	maxTotal    = 64               // calls of all sessions that run at the same time
+	maxRepeated = 10               // equal calls in a row, then a tool that only reads is refused
+	maxQueued   = 100              // calls of one session that wait
+	maxResult   = 10 << 20         // bytes of one result that is kept
 
 	callTimeout = 30 * time.Second // of a call whose tool has no limit of its own
 

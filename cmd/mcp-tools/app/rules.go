@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -57,7 +58,7 @@ func compileRules(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	commands, err := commandRules(l, compiled.Profiles())
+	commands, err := commandRules(l)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logge
 
 // commandRules converts the settings for commands. Errors have the line in the
 // file.
-func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, error) {
+func commandRules(l *config.Loaded) (judge.Rules, error) {
 	c := l.Config.Exec
 	rules := judge.Rules{Groups: make(map[string]judge.Action), Mode: map[string]judge.Mode{
 		"risky": judge.Risky, "unknown": judge.Unknown, "always": judge.Always,
@@ -108,15 +109,9 @@ func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, err
 		}
 		rules.Allow = append(rules.Allow, pattern)
 	}
-	for i, p := range l.Config.Sandbox.Profiles {
-		if !slices.ContainsFunc(profiles, func(known policy.Profile) bool { return known.Name == p.Profile }) {
-			wrong = append(wrong,
-				l.Problem(fmt.Sprintf("sandbox.profiles[%d].profile", i), "the policy has no profile %q", p.Profile))
-		}
-	}
-	for i := range c.Programs {
-		if err := cli.Check(Programs(c.Programs[i : i+1])); err != nil {
-			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.programs[%d]", i), "%v", err))
+	for _, p := range Programs(c.Programs) {
+		if err := cli.Check([]cli.Program{p}); err != nil {
+			wrong = append(wrong, l.Problem("exec.programs."+p.Name, "%v", err))
 		}
 	}
 	if len(wrong) > 0 {
@@ -126,17 +121,26 @@ func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, err
 	return rules, nil
 }
 
-func Programs(list []config.Program) []cli.Program {
+// Programs returns the programs of the settings, by their names.
+func Programs(list map[string]config.Program) []cli.Program {
 	var all []cli.Program
-	for _, p := range list {
-		preset := p.Preset
-		if preset == "" && slices.Contains(cli.Presets(), p.Name) {
-			preset = p.Name
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		p := list[name]
+		made := cli.Program{Name: name, Path: p.Path, Env: make(map[string]string), Files: make(map[string]string),
+			Set: make(map[string]string), Allow: p.Allow, Hosts: p.Hosts}
+		for variable, value := range p.Environment {
+			if secret, ok := strings.CutPrefix(value, "secret:"); ok {
+				made.Env[variable] = secret
+			} else if secret, ok := strings.CutPrefix(value, "secret-file:"); ok {
+				made.Files[variable] = secret
+			} else {
+				made.Set[variable] = value
+			}
 		}
-		all = append(all, cli.Program{
-			Name: p.Name, Path: p.Path, SHA256: p.SHA256, Preset: preset, Env: p.Secrets, Files: p.Files, Set: p.Set,
-			Allow: p.Allow, Reads: p.Reads, Deny: p.Deny, Timeout: time.Duration(p.Timeout), Hosts: p.Hosts,
-		})
+		if slices.Contains(cli.Presets(), name) {
+			made.Preset = name
+		}
+		all = append(all, made)
 	}
 	return all
 }

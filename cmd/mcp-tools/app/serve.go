@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,8 +74,9 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hosts := slices.Concat(c.AllowedHosts, []string{hostOf(endpoint)})
-	stopMetrics, err := a.serveMetrics(hosts)
+	hosts, origins := allowedSites(c.AllowedHosts)
+	hosts = append(hosts, hostOf(endpoint))
+	stopMetrics, err := a.serveMetrics(hosts, origins)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		Approvals:  ServeApprovals(a.approvals),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
-		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,
+		AllowedHosts: hosts, AllowedOrigins: origins,
 	}).Serve(ctx, listener)
 }
 
@@ -123,6 +123,18 @@ func (a *App) endpoint(addr net.Addr) string {
 		scheme = "https"
 	}
 	return scheme + "://" + addr.String() + "/mcp"
+}
+
+// allowedSites separates hosts from origins, which have a scheme.
+func allowedSites(all []string) (hosts, origins []string) {
+	for _, site := range all {
+		if strings.Contains(site, "://") {
+			origins = append(origins, site)
+		} else {
+			hosts = append(hosts, site)
+		}
+	}
+	return hosts, origins
 }
 
 func hostOf(endpoint string) string {
@@ -191,7 +203,7 @@ func (a *App) certificate() (*tls.Config, error) {
 }
 
 // serveMetrics opens the listener for Prometheus, if the settings have one.
-func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
+func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 	c := a.loaded.Config.Server
 	if c.Metrics == "" {
 		return func() {}, nil
@@ -203,7 +215,7 @@ func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.calls.Handler())
 	// Prometheus connects by address as often as by name.
-	guard := server.Guard{Hosts: hosts, Origins: c.AllowedOrigins, Addresses: true}
+	guard := server.Guard{Hosts: hosts, Origins: origins, Addresses: true}
 	srv := &http.Server{
 		Handler: guard.Handler(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 	}

@@ -9,26 +9,29 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
-// VaultDir returns the directory of the vault, which need not exist.
-func (e *Env) VaultDir(c config.Vault) (string, error) {
-	if c.Dir != "" {
-		return c.Dir, nil
+// VaultDir returns the directory of the vault, which need not exist, and whether the
+// operator chose it.
+func (e *Env) VaultDir() (dir string, chosen bool, err error) {
+	if dir := e.Getenv(config.EnvVaultDir); dir != "" {
+		dir, err = filepath.Abs(dir)
+		return dir, true, err
 	}
 	data, err := e.DataDir()
-	return filepath.Join(data, "vault"), err
+	return filepath.Join(data, "vault"), false, err
 }
 
 // Vault returns the vault of the settings. Nothing is read yet.
 func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
-	dir, err := e.VaultDir(c)
+	dir, chosen, err := e.VaultDir()
 	if err != nil {
 		return nil, err
 	}
 	if err := checkPrivate(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(dir); c.Dir == "" && err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is a link or a file, and must be a directory; move it away, or set vault.dir", dir)
+	if info, err := os.Lstat(dir); !chosen && err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a link or a file, and must be a directory; move it away, or set %s", dir,
+			config.EnvVaultDir)
 	}
 	return vault.New(vault.Config{
 		Dir: dir, Key: vault.KeyStore(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext,

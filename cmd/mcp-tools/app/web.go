@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
@@ -40,13 +39,10 @@ type webRules struct {
 
 func newWebRules(c config.Web) (*webRules, error) {
 	w := &webRules{Web: c}
-	for _, profile := range append([]string{""}, profileNames(c)...) {
-		rules := w.of(profile)
-		if _, err := egress.NewDialer(rules, nil); err != nil {
-			return nil, fmt.Errorf("web: %w", err)
-		}
+	if _, err := egress.NewDialer(w.reach(), nil); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
 	}
-	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private, c.Profiles})
+	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private})
 	if err != nil {
 		return nil, err
 	}
@@ -55,37 +51,9 @@ func newWebRules(c config.Web) (*webRules, error) {
 	return w, nil
 }
 
-func profileNames(c config.Web) (names []string) {
-	for _, p := range c.Profiles {
-		names = append(names, p.Profile)
-	}
-	return names
-}
-
-// of returns what callers with a profile may reach.
-func (w *webRules) of(profile string) egress.Rules {
-	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private}
-	for _, p := range w.Profiles {
-		if p.Profile != profile {
-			continue
-		}
-		if p.Allow != nil {
-			r.Allow = p.Allow
-		}
-		r.Deny = slices.Concat(r.Deny, p.Deny)
-		r.AllowPrivate = slices.Concat(r.AllowPrivate, p.Private)
-	}
-	return r
-}
-
-// methods returns the methods that callers with a profile may use.
-func (w *webRules) methods(profile string) []string {
-	for _, p := range w.Profiles {
-		if p.Profile == profile && p.Methods != nil {
-			return p.Methods
-		}
-	}
-	return w.Methods
+// reach returns what callers may reach.
+func (w *webRules) reach() egress.Rules {
+	return egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private}
 }
 
 // openWeb joins the web tools to the clients and the browsers that they use. No
@@ -138,9 +106,9 @@ func (o *webAccess) profile(ctx context.Context) string {
 	return o.rules.profileOf(tool.CallerFrom(ctx))
 }
 
-// reach returns what callers with a profile may reach, without this server.
-func (o *webAccess) reach(profile string) (egress.Rules, error) {
-	r := o.rules.load().web.of(profile)
+// reach returns what callers may reach, without this server.
+func (o *webAccess) reach(string) (egress.Rules, error) {
+	r := o.rules.load().web.reach()
 	r.Own = o.own
 	return r, nil
 }
@@ -153,10 +121,8 @@ func (o *webAccess) scope(ctx context.Context) string {
 
 // limits returns the bounds of one request.
 func (o *webAccess) limits() toolweb.Limits {
-	rules := o.rules.load().web
 	return toolweb.Limits{
-		Page: maxPage, Download: maxDownload, Robots: rules.Robots,
-		Methods: func(ctx context.Context) []string { return rules.methods(o.profile(ctx)) },
+		Page: maxPage, Download: maxDownload,
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -30,16 +31,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The values of [config.WebCredential].As. The default is Bearer.
+// The values of [config.WebCredential].As that are not the name of a header.
 const (
-	Bearer = "bearer"
+	Bearer = "bearer" // the default
 	Basic  = "basic"
-	Header = "header"
 )
 
 // Options are what a Wallet needs.
 type Options struct {
-	Credentials []config.WebCredential
+	Credentials map[string]config.WebCredential // by name
 	// Private are the hosts, with a port, to which credentials are also sent without TLS.
 	Private []string
 	// Profile returns the policy profile of the caller in ctx.
@@ -59,27 +59,37 @@ type Wallet struct {
 // credential is a configured credential with its parsed hosts.
 type credential struct {
 	config.WebCredential
+	name   string
+	places []place
+}
+
+// A place is a host to which a credential may be sent, with the path above which it may
+// not; "" is every path.
+type place struct {
 	hosts egress.Hosts
+	path  string
 }
 
 // New checks the credentials and returns a Wallet.
 func New(o Options) (*Wallet, error) {
 	w := &Wallet{Options: o}
-	for _, c := range o.Credentials {
-		hosts, err := egress.ParseHosts(c.Hosts)
-		if err != nil {
-			return nil, fmt.Errorf("web.credentials: %s: hosts: %w", c.Name, err)
-		}
-		if slices.ContainsFunc(w.all, func(other credential) bool { return other.Name == c.Name }) {
-			return nil, fmt.Errorf("web.credentials: two have the name %s", c.Name)
-		}
-		if (c.As == Header) != (c.Header != "") {
-			return nil, fmt.Errorf("web.credentials: %s: set header together with as: header, and only then", c.Name)
+	for _, name := range slices.Sorted(maps.Keys(o.Credentials)) {
+		c := credential{WebCredential: o.Credentials[name], name: name}
+		for _, text := range c.Hosts {
+			host, below, found := strings.Cut(text, "/")
+			if found {
+				below = "/" + below
+			}
+			hosts, err := egress.ParseHosts([]string{host})
+			if err != nil {
+				return nil, fmt.Errorf("web.credentials.%s.hosts: %w", name, err)
+			}
+			c.places = append(c.places, place{hosts, below})
 		}
 		if len(c.Methods) == 0 {
 			c.Methods = []string{http.MethodGet, http.MethodHead}
 		}
-		w.all = append(w.all, credential{c, hosts})
+		w.all = append(w.all, c)
 	}
 	return w, nil
 }
@@ -98,7 +108,7 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (outbou
 		if !w.usable(ctx, c) {
 			continue
 		}
-		if names = append(names, c.Name); c.Name != name {
+		if names = append(names, c.name); c.name != name {
 			continue
 		}
 		u, err := url.Parse(address)
@@ -112,12 +122,8 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (outbou
 				Try("use one of these methods, or ask the user to have the operator allow it")
 		}
 		if err := w.fits(c, u); err != nil {
-			where := strings.Join(c.Hosts, ", ")
-			if len(c.Paths) > 0 {
-				where += ", below " + strings.Join(c.Paths, " or ")
-			}
 			return nil, tool.Errorf(tool.Refused, "the credential %q is not for %q: %v", name, u.Host, err).
-				Try("send the request without it, or to one of: %s", where)
+				Try("send the request without it, or to one of: %s", strings.Join(c.Hosts, ", "))
 		}
 		return attachment{w, c}, nil
 	}
@@ -138,30 +144,33 @@ func (w *Wallet) fits(c credential, u *url.URL) error {
 	if err != nil {
 		return errors.New("this is not a host")
 	}
-	switch {
-	case !c.hosts.Has(to):
-		return errors.New("it is for other hosts")
-	case u.Scheme != "https" && !slices.Contains(w.Private, to.String()):
-		return errors.New("it is sent over https only")
-	case u.Scheme == "https" && to.Port != 443 && !c.hosts.HasPort(to) && !slices.Contains(w.Private, to.String()):
-		return errors.New("it is for port 443") // another port may belong to another user of the host
-	case len(c.Paths) > 0 && !below(u.Path, c.Paths):
-		return fmt.Errorf("it is for paths that begin with %s", strings.Join(c.Paths, " or "))
+	private := slices.Contains(w.Private, to.String())
+	err = errors.New("it is for other hosts")
+	for _, p := range c.places {
+		switch {
+		case !p.hosts.Has(to):
+		case u.Scheme != "https" && !private:
+			err = errors.New("it is sent over https only")
+		case u.Scheme == "https" && to.Port != 443 && !p.hosts.HasPort(to) && !private:
+			err = errors.New("it is for port 443") // another port may belong to another user of the host
+		case p.path != "" && !below(u.Path, p.path):
+			err = errors.New("it is for other paths")
+		default:
+			return nil
+		}
 	}
-	return nil
+	return err
 }
 
-// below reports whether a path is one of the operator's or is below one of them. It
-// reports false for a path that servers may resolve to another one.
-func below(asked string, parents []string) bool {
+// below reports whether a path is that of the operator or is below it. It reports
+// false for a path that servers may resolve to another one.
+func below(asked, parent string) bool {
 	ambiguous := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }
 	if strings.ContainsFunc(asked, ambiguous) || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
 		return false
 	}
-	return slices.ContainsFunc(parents, func(parent string) bool {
-		rest, ok := strings.CutPrefix(asked, parent)
-		return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(parent, "/"))
-	})
+	rest, ok := strings.CutPrefix(asked, parent)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(parent, "/"))
 }
 
 // An attachment adds a credential to requests. It implements [outbound.Credential].
@@ -169,9 +178,6 @@ type attachment struct {
 	wallet *Wallet
 	credential
 }
-
-// Redirects reports whether redirects within the same host may be followed.
-func (a attachment) Redirects() bool { return a.WebCredential.Redirects }
 
 // Attach adds the secret to a request, if the credential is for its URL and method.
 func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
@@ -184,12 +190,12 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 	}
 	if strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return false, tool.Errorf(tool.Unavailable, "the credential %q has characters that are invalid in a header",
-			a.Name).
+			a.name).
 			Try("ask the user to have the operator check it")
 	}
 	header, value, values := a.encode(secret)
-	if err := a.wallet.Mask("web.credentials."+a.Name, values...); err != nil {
-		return false, tool.Errorf(tool.Refused, "the credential %q cannot be masked in results", a.Name).
+	if err := a.wallet.Mask("web.credentials."+a.name, values...); err != nil {
+		return false, tool.Errorf(tool.Refused, "the credential %q cannot be masked in results", a.name).
 			Try("ask the user to have the operator configure a longer one").Because(err)
 	}
 	r.Header.Set(header, value)
@@ -197,7 +203,7 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 }
 
 func (a attachment) unreadable(err error) error {
-	return tool.Errorf(tool.Unavailable, "the credential %q cannot be read", a.Name).
+	return tool.Errorf(tool.Unavailable, "the credential %q cannot be read", a.name).
 		Try("ask the user to have the operator check it").Because(err)
 }
 
@@ -211,10 +217,10 @@ func (a attachment) encode(secret string) (header, value string, values []string
 			values = append(values, password)
 		}
 		return "Authorization", "Basic " + encoded, values
-	case Header:
-		return a.WebCredential.Header, secret, []string{secret}
+	case "", Bearer:
+		return "Authorization", "Bearer " + secret, []string{secret}
 	}
-	return "Authorization", "Bearer " + secret, []string{secret}
+	return a.As, secret, []string{secret}
 }
 
 // Within reports whether content contains the secret, unchanged or in an encoding that

@@ -25,7 +25,7 @@ func (m *masked) set(_ string, values ...string) error {
 	return nil
 }
 
-func wallet(t *testing.T, all ...config.WebCredential) (*Wallet, *masked) {
+func wallet(t *testing.T, all map[string]config.WebCredential) (*Wallet, *masked) {
 	t.Helper()
 	var m masked
 	w, err := New(Options{
@@ -46,11 +46,10 @@ func as(t *testing.T, agent, profile string) context.Context {
 }
 
 func TestFind(t *testing.T) {
-	w, _ := wallet(t, config.WebCredential{
-		Name: "github", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp:8080"},
-		Paths:   []string{"/v1/", "/wiki"},
+	w, _ := wallet(t, map[string]config.WebCredential{"github": {
+		Hosts:   []string{"api.example.com/v1/", "*.example.org:8443/v1/", "wiki.corp:8080/wiki"},
 		Methods: []string{"GET", "POST"}, Profiles: []string{"coding"}, Agents: []string{"a"}, Secret: "s3cr3t-value",
-	})
+	}})
 	for _, c := range []struct {
 		name, credential, method, url, agent, profile string
 		want                                          tool.Kind
@@ -101,10 +100,10 @@ func TestAttachedHeaders(t *testing.T) {
 		{config.WebCredential{Secret: "token-1234"}, "Authorization", "Bearer token-1234"},
 		{config.WebCredential{As: Basic, Secret: "ann:password1"}, "Authorization", "Basic " +
 			base64.StdEncoding.EncodeToString([]byte("ann:password1"))},
-		{config.WebCredential{As: Header, Header: "X-Api-Key", Secret: "key-123456"}, "X-Api-Key", "key-123456"},
+		{config.WebCredential{As: "X-Api-Key", Secret: "key-123456"}, "X-Api-Key", "key-123456"},
 	} {
-		c.credential.Name, c.credential.Hosts = "c", []string{"api.example.com"}
-		w, m := wallet(t, c.credential)
+		c.credential.Hosts = []string{"api.example.com"}
+		w, m := wallet(t, map[string]config.WebCredential{"c": c.credential})
 		got, err := w.Find(t.Context(), "c", "GET", "https://api.example.com/")
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +130,7 @@ func TestUnusableSecretsAreNotSent(t *testing.T) {
 		"unmaskable": "short",
 	} {
 		w, err := New(Options{
-			Credentials: []config.WebCredential{{Name: "c", Hosts: []string{"api.example.com"}, Secret: secret}},
+			Credentials: map[string]config.WebCredential{"c": {Hosts: []string{"api.example.com"}, Secret: secret}},
 			Fetch: func(s config.Secret) (string, error) {
 				if s == "" {
 					return "", errors.New("no such secret in /var/lib/vault")
@@ -161,15 +160,9 @@ func TestUnusableSecretsAreNotSent(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	for name, all := range map[string][]config.WebCredential{
-		"host":                {{Name: "a", Hosts: []string{"a b"}}},
-		"two of a name":       {{Name: "a", Hosts: []string{"a.b"}}, {Name: "a", Hosts: []string{"a.c"}}},
-		"header without name": {{Name: "a", Hosts: []string{"a.b"}, As: Header}},
-		"name without header": {{Name: "a", Hosts: []string{"a.b"}, Header: "X"}},
-	} {
-		if _, err := New(Options{Credentials: all}); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+	all := map[string]config.WebCredential{"a": {Hosts: []string{"a b"}}}
+	if _, err := New(Options{Credentials: all}); err == nil || !strings.Contains(err.Error(), "web.credentials.a.hosts") {
+		t.Errorf("accepted: %v", err)
 	}
 }
 
@@ -184,8 +177,7 @@ func TestCredentialIsSentOnlyToItsHosts(t *testing.T) {
 	}))
 	defer server.Close()
 	client := egresstest.Client(t, map[string]*httptest.Server{"api.example.com": server, "evil.example.net": server})
-	w, _ := wallet(t, config.WebCredential{Name: "c", Hosts: []string{"api.example.com"}, Secret: "token-1234",
-		Redirects: true})
+	w, _ := wallet(t, map[string]config.WebCredential{"c": {Hosts: []string{"api.example.com"}, Secret: "token-1234"}})
 	for _, c := range []struct {
 		to   string
 		want []string
@@ -215,10 +207,9 @@ func TestCredentialIsSentOnlyToItsHosts(t *testing.T) {
 }
 
 func TestOddPathsAndPorts(t *testing.T) {
-	w, _ := wallet(t, config.WebCredential{
-		Name: "a", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp"}, Paths: []string{"/v1", "/w/"},
-		Secret: "s3cr3t-value",
-	})
+	w, _ := wallet(t, map[string]config.WebCredential{"a": {Secret: "s3cr3t-value", Hosts: []string{
+		"api.example.com/v1", "api.example.com/w/", "*.example.org:8443/v1", "wiki.corp/v1",
+	}}})
 	for address, fits := range map[string]bool{
 		"https://api.example.com/v1":                      true,
 		"https://api.example.com/v1/x%20y":                true,
@@ -246,10 +237,10 @@ func TestOddPathsAndPorts(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	const value, user = "tok/7+q.Zq8vX2mK9pL4", "ann"
-	w, _ := wallet(t,
-		config.WebCredential{Name: "bearer", Hosts: []string{"api.example.com"}, Secret: value},
-		config.WebCredential{Name: "basic", Hosts: []string{"api.example.com"}, As: Basic, Secret: user + ":" + value},
-	)
+	w, _ := wallet(t, map[string]config.WebCredential{
+		"bearer": {Hosts: []string{"api.example.com"}, Secret: value},
+		"basic":  {Hosts: []string{"api.example.com"}, As: Basic, Secret: user + ":" + value},
+	})
 	pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + value))
 	for name, text := range map[string]string{
 		"nothing": "", "as it is": value, "in base64": base64.StdEncoding.EncodeToString([]byte(value)),

@@ -8,6 +8,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
+// AgentFile is the name of a build of this program for Linux, beside this program, if the
+// engine cannot run this one.
+const AgentFile = "mcp-tools-linux"
+
 // An agentFile is the program that becomes the first process of a container.
 type agentFile struct {
 	path    string
@@ -23,7 +27,7 @@ func (l *Launcher) agent() (agentFile, error) {
 	if path == "" {
 		if runtime.GOOS != "linux" {
 			return agentFile{}, tool.Errorf(tool.Unavailable, "no agent is set for docker sandboxes").
-				Try("set sandbox.docker.agent to a Linux build of mcp-tools")
+				Try("put a Linux build of mcp-tools beside this program, named %s", AgentFile)
 		}
 		self, err := os.Readlink("/proc/self/exe")
 		if err != nil {
@@ -34,7 +38,7 @@ func (l *Launcher) agent() (agentFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return agentFile{}, unavailable("the agent of docker sandboxes cannot be read").
-			Try("restart the server if it was updated, or set sandbox.docker.agent").Because(err)
+			Try("restart the server if it was updated").Because(err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -45,7 +49,7 @@ func (l *Launcher) agent() (agentFile, error) {
 	program, err := elf.NewFile(f)
 	if err != nil || !a.mode.IsRegular() {
 		return agentFile{}, unavailable("the agent of docker sandboxes is no Linux program").
-			Try("set sandbox.docker.agent to a build with GOOS=linux CGO_ENABLED=0").Because(err)
+			Try("put a build with GOOS=linux CGO_ENABLED=0 beside this program, named %s", AgentFile).Because(err)
 	}
 	switch program.Machine {
 	case elf.EM_X86_64:

@@ -63,10 +63,10 @@ func (e *engine) explainStart(err error, a agentFile) error {
 	switch {
 	case strings.Contains(text, "exec format error"):
 		return unavailable("the agent is not for the processor of the docker engine at %s", e.name).
-			Try("set sandbox.docker.agent to a Linux build of mcp-tools for it").Because(err)
+			Try("put a Linux build of mcp-tools for it beside this program, named %s", AgentFile).Because(err)
 	case a.dynamic && strings.Contains(text, "no such file or directory"):
 		return unavailable("the agent needs shared libraries that the image lacks").
-			Try("build mcp-tools with CGO_ENABLED=0, or set sandbox.docker.agent to such a build").Because(err)
+			Try("build mcp-tools with CGO_ENABLED=0, or put such a build beside it, named %s", AgentFile).Because(err)
 	case strings.Contains(text, "chdir to cwd"):
 		return unavailable("the docker engine at %s does not see the mounts of this machine", e.name).
 			Try("run the server where the engine runs, or give the workspace to a user who is not root").Because(err)

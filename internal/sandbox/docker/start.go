@@ -55,7 +55,7 @@ func fits(e *engine, p plan) error {
 	case p.agent.arch != "" && p.facts.arch != "" && p.agent.arch != p.facts.arch:
 		return unavailable("the agent is for %s, but the docker engine at %s runs %s", p.agent.arch, e.name,
 			p.facts.arch).
-			Try("set sandbox.docker.agent to a Linux build of mcp-tools for %s", p.facts.arch)
+			Try("put a Linux build of mcp-tools for %s beside this program, named %s", p.facts.arch, AgentFile)
 	case e.local && p.agent.mode.Perm()&0o001 == 0:
 		return unavailable("the agent of docker sandboxes cannot be run by other users").Try("chmod a+rx the program")
 	case p.Proxy != "" && !e.local:

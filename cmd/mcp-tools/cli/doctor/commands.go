@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
@@ -49,9 +48,9 @@ func (c *checkup) checkCommands() {
 				errors.Unwrap(err))
 		}
 	}
-	c.checkMode("", app.SandboxPolicy(s, config.SandboxProfile{}), order, found)
-	for _, p := range s.Profiles {
-		c.checkMode(" of the profile "+p.Profile, app.SandboxPolicy(s, p), order, found)
+	c.checkMode("", app.SandboxPolicy(s, ""), order, found)
+	for profile, mode := range s.Profiles {
+		c.checkMode(" of the profile "+profile, app.SandboxPolicy(s, mode), order, found)
 	}
 	c.checkPrograms()
 }

@@ -31,18 +31,9 @@ func (c *checkup) checkVault() {
 // vaultVariable returns the variable that sets the vault's directory for a server
 // with another data directory.
 func vaultVariable(env *app.Env) []string {
-	loaded, err := env.Load()
+	dir, _, err := env.VaultDir()
 	if err != nil {
 		return nil // the server reports it
 	}
-	dir, err := env.VaultDir(loaded.Config.Vault)
-	if err != nil {
-		return nil
-	}
-	for _, s := range config.Settings() {
-		if s.Key == "vault.dir" {
-			return []string{s.Env + "=" + dir}
-		}
-	}
-	return nil
+	return []string{config.EnvVaultDir + "=" + dir}
 }

@@ -74,8 +74,8 @@ func (c *checkup) checkWebSecrets(w config.Web) {
 	for name, key := range w.Search.Keys {
 		uses = append(uses, use{"web.search.keys." + name, key})
 	}
-	for _, each := range w.Credentials {
-		uses = append(uses, use{"web.credentials: " + each.Name, each.Secret})
+	for name, c := range w.Credentials {
+		uses = append(uses, use{"web.credentials." + name, c.Secret})
 	}
 	found := 0
 	for _, u := range uses {
