@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"strings"
 	"sync"
@@ -41,6 +42,9 @@ type Store struct {
 	closed  bool
 	write   *sql.DB
 	read    *sql.DB
+
+	turns [64]chan struct{} // of UpdateInTurn, by hash of the key; each has an element while it is taken
+	seed  maphash.Seed
 }
 
 // ErrNotFound is the error of reading a row that does not exist.
@@ -72,7 +76,10 @@ func OpenLazy(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{log: o.Log, opened: make(chan struct{})}
+	s := &Store{log: o.Log, opened: make(chan struct{}), seed: maphash.MakeSeed()}
+	for i := range s.turns {
+		s.turns[i] = make(chan struct{}, 1)
+	}
 	if isPostgres(o.DSN) {
 		return s, s.usePostgres(o)
 	}

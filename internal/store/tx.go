@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"time"
 
@@ -110,6 +111,21 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 			return err
 		}
 	}
+}
+
+// UpdateInTurn is Update for transactions that change the same row, which the key
+// names. Of this process one at a time runs for a key. If they waited for each
+// other in the database, each would have a transaction id already, and the change
+// feed could not move on.
+func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error) error {
+	turn := s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return s.Update(ctx, f)
 }
 
 const (

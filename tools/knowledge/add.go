@@ -156,6 +156,8 @@ const (
 // values mean "not given". Relations may end at shared entities; everything that is written belongs to the caller.
 func (g *Graph) Add(ctx context.Context, entities []graph.Entity, relations []graph.Relation) (added Added, err error) {
 	var a *adding
+	g.adding.Add(1)
+	defer g.adding.Add(-1)
 	err = g.change(ctx, func(c *change) (string, error) {
 		added = Added{Change: c.number}
 		a = &adding{change: c, own: map[string]graph.Entity{}, shared: map[string]graph.Entity{}, result: &added}
@@ -181,11 +183,15 @@ func (g *Graph) Add(ctx context.Context, entities []graph.Entity, relations []gr
 	return added, nil
 }
 
+// maxComparing is the number of calls of Add at the same time that also search for duplicates by words, which waits
+// for the index. More of them compare names only.
+const maxComparing = 4
+
 // duplicates returns entities that new ones may be the same as. The new ones are stored already, so an error only
 // ends the search.
 func (g *Graph) duplicates(ctx context.Context, o tool.Owner, created []graph.Entity) map[string][]graph.Entity {
 	found := map[string][]graph.Entity{}
-	byWords := true
+	byWords := g.adding.Load() <= maxComparing
 	for _, e := range created[:min(len(created), maxCompared)] {
 		list, fresh, err := g.similar(ctx, o, e.Name, similarOptions{strict: true, byWords: byWords})
 		if err != nil {

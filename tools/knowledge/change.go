@@ -20,6 +20,9 @@ type change struct {
 
 	entities, relations int64 // added, or removed if negative
 	wrote               bool
+
+	former  [][]any        // rows of knowledge_past
+	written map[string]int // their positions, by the id of the row that was written
 }
 
 // errUnchanged ends a transaction that would change nothing.
@@ -35,8 +38,8 @@ func (g *Graph) change(ctx context.Context, f func(c *change) (summary string, e
 		return err
 	}
 	caller := tool.CallerFrom(ctx)
-	return g.store.Update(ctx, func(t *store.Tx) error {
-		c := &change{rows: rows{t}, owner: o}
+	return g.store.UpdateInTurn(ctx, scope(o), func(t *store.Tx) error {
+		c := &change{rows: rows{t}, owner: o, written: map[string]int{}}
 		c.provenance = graph.Provenance{Author: caller.Principal(), Session: caller.Session}
 		if err := c.begin(); err != nil {
 			return err
@@ -52,28 +55,24 @@ func (g *Graph) change(ctx context.Context, f func(c *change) (summary string, e
 // begin gives the change the next number. Other changes of the same owner wait until the transaction ends.
 func (c *change) begin() error {
 	err := c.Row(`INSERT INTO knowledge_owner (agent, usr, latest, entities, relations) VALUES ($1, $2, 1, 0, 0)
-		ON CONFLICT (agent, usr) DO UPDATE SET latest = knowledge_owner.latest + 1 RETURNING latest`,
-		[]any{c.owner.Agent, c.owner.User}, &c.number)
-	if err != nil {
-		return err
-	}
-	if c.provenance.Created, err = c.Now(); err != nil {
-		return err
-	}
+		ON CONFLICT (agent, usr) DO UPDATE SET latest = knowledge_owner.latest + 1 RETURNING latest, {{now}}`,
+		[]any{c.owner.Agent, c.owner.User}, &c.number, &c.provenance.Created)
 	c.provenance.Updated = c.provenance.Created
-	_, err = c.Exec(`INSERT INTO knowledge_change (agent, usr, number, summary, author, session, at)
-		VALUES ($1, $2, $3, '', $4, $5, $6)`,
-		c.owner.Agent, c.owner.User, c.number, c.provenance.Author, c.provenance.Session, c.provenance.Created)
 	return err
 }
 
-// end records the summary and checks the limits.
+// end records the change and checks the limits.
 func (c *change) end(summary string) error {
 	if !c.wrote {
 		return errUnchanged
 	}
-	_, err := c.Exec("UPDATE knowledge_change SET summary = $4 WHERE agent = $1 AND usr = $2 AND number = $3",
-		c.owner.Agent, c.owner.User, c.number, summary)
+	p := c.provenance
+	err := c.Insert("knowledge_change (agent, usr, number, summary, author, session, at)",
+		[][]any{{c.owner.Agent, c.owner.User, c.number, summary, p.Author, p.Session, p.Created}})
+	if err != nil {
+		return err
+	}
+	err = c.Insert("knowledge_past (agent, usr, number, kind, subject, former, after)", c.former)
 	if err != nil {
 		return err
 	}
@@ -154,14 +153,11 @@ func (c *change) insertEntity(e *graph.Entity) error {
 	if err != nil {
 		return err
 	}
+	var names [][]any
 	for _, slug := range e.Slugs() {
-		_, err := c.Exec("INSERT INTO entity_name (agent, usr, slug, entity, head) VALUES ($1, $2, $3, $4, $5)",
-			e.Owner.Agent, e.Owner.User, slug, e.ID, graph.Prefix(slug))
-		if err != nil {
-			return err
-		}
+		names = append(names, []any{e.Owner.Agent, e.Owner.User, slug, e.ID, graph.Prefix(slug)})
 	}
-	return nil
+	return c.Insert("entity_name (agent, usr, slug, entity, head)", names)
 }
 
 // setRelation replaces old by r. A nil old adds r, a nil r removes old.
@@ -210,16 +206,15 @@ func (c *change) writeRelation(old, r *graph.Relation) error {
 	return err
 }
 
-// keep records what a row was before the change. If the change writes a row twice, the first former value and the
+// keep notes what a row was before the change. If the change writes a row twice, the first former value and the
 // last version count.
 func (c *change) keep(kind, id string, former any, after int64) error {
 	encoded, err := store.ToJSON(former, former == nil)
-	if err != nil {
-		return err
+	if at, twice := c.written[id]; twice {
+		c.former[at][len(c.former[at])-1] = after
+		return nil
 	}
-	_, err = c.Exec(`INSERT INTO knowledge_past (agent, usr, number, kind, subject, former, after)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (agent, usr, number, subject) DO UPDATE SET after = excluded.after`,
-		c.owner.Agent, c.owner.User, c.number, kind, id, encoded, after)
+	c.written[id] = len(c.former)
+	c.former = append(c.former, []any{c.owner.Agent, c.owner.User, c.number, kind, id, encoded, after})
 	return err
 }

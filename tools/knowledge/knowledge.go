@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
@@ -37,10 +38,11 @@ type Searcher interface {
 type Graph struct {
 	store    *store.Store
 	searcher Searcher
+	adding   atomic.Int64 // calls of Add in progress
 }
 
 // New returns the graph that a store holds.
-func New(s *store.Store, searcher Searcher) *Graph { return &Graph{s, searcher} }
+func New(s *store.Store, searcher Searcher) *Graph { return &Graph{store: s, searcher: searcher} }
 
 // Tools returns the tools of the group. They can be described without a graph.
 func Tools(g *Graph) []tool.Tool {

@@ -70,7 +70,7 @@ func (g *Graph) suggest(ctx context.Context, o tool.Owner, err error) error {
 }
 
 const (
-	maxSimilarRead = 64 // entities of which the names are compared with one
+	maxSimilarRead = 64 // names that are compared with one
 	maxSimilar     = 3  // returned
 )
 
@@ -96,11 +96,21 @@ func (g *Graph) similar(
 		}
 	}
 	err = g.view(ctx, func(r rows) error {
-		byPrefix, err := r.byPrefix(o, graph.Prefix(slug), maxSimilarRead)
+		names, err := r.namesWithPrefix(o, graph.Prefix(slug), maxSimilarRead)
 		if err != nil {
 			return err
 		}
 		var ids []string
+		for _, name := range names {
+			if graph.Similar(slug, name.slug) {
+				ids = append(ids, name.entity)
+			}
+		}
+		byPrefix, err := r.byID(o, ids)
+		if err != nil {
+			return err
+		}
+		ids = nil
 		for _, hit := range found.Hits {
 			ids = append(ids, hit.ID)
 		}
@@ -108,8 +118,8 @@ func (g *Graph) similar(
 		list = nil
 		known := map[string]bool{slug: true}
 		for i, e := range slices.Concat(byPrefix, byWords) {
-			anyName := i >= len(byPrefix) && !options.strict
-			like := anyName || slices.ContainsFunc(e.Slugs(), func(s string) bool { return graph.Similar(slug, s) })
+			like := i < len(byPrefix) || !options.strict ||
+				slices.ContainsFunc(e.Slugs(), func(s string) bool { return graph.Similar(slug, s) })
 			if like && !known[e.Slug] && len(list) < maxSimilar {
 				known[e.Slug] = true
 				list = append(list, e)

@@ -67,11 +67,17 @@ func (r rows) byName(o tool.Owner, slugs []string) ([]graph.Entity, error) {
 		SELECT n.entity FROM entity_name n WHERE n.agent = $1 AND n.usr IN ($2, '') AND n.slug IN (%s))`, o, slugs)
 }
 
-// byPrefix returns entities with a name that begins with a prefix, see [graph.Prefix].
-func (r rows) byPrefix(o tool.Owner, prefix string, limit int) ([]graph.Entity, error) {
-	return r.listEntities(`e.id IN (
-		SELECT n.entity FROM entity_name n WHERE n.agent = $1 AND n.usr IN ($2, '') AND n.head = $3 LIMIT $4)`,
-		o.Agent, o.User, prefix, limit)
+// An entityName is the slug of a name, and the id of its entity.
+type entityName struct{ slug, entity string }
+
+// namesWithPrefix returns names that begin with a prefix, see [graph.Prefix].
+func (r rows) namesWithPrefix(o tool.Owner, prefix string, limit int) ([]entityName, error) {
+	return store.List(r.Tx, `SELECT slug, entity FROM entity_name
+		WHERE agent = $1 AND usr IN ($2, '') AND head = $3 LIMIT $4`,
+		[]any{o.Agent, o.User, prefix, limit}, func(scan store.Scan) (n entityName, err error) {
+			err = scan(&n.slug, &n.entity)
+			return n, err
+		})
 }
 
 // byConfidence returns the entities of a type that are valid at a moment, the most certain first. An empty type means

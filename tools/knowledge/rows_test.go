@@ -71,7 +71,7 @@ func TestRowsRoundTrip(t *testing.T) {
 			if links, _, err := q.relationsAt(own, []string{"ada"}, 10, 20); len(links) > 0 || err != nil {
 				t.Errorf("found a relation that is no longer valid: %v %v", links, err)
 			}
-			alike, err := q.byPrefix(own, graph.Prefix("the-adb"), 5)
+			alike, err := q.namesWithPrefix(own, graph.Prefix("the-adb"), 5)
 			if len(alike) != 1 || err != nil {
 				t.Errorf("found %v, %v by the prefix of an alias", alike, err)
 			}
@@ -108,7 +108,15 @@ func TestRowsOfOtherOwnersAreInvisible(t *testing.T) {
 				"entities": func() ([]graph.Entity, error) { return q.bySlug(own, []string{"ada"}) },
 				"named":    func() ([]graph.Entity, error) { return q.byName(own, []string{"the-ada"}) },
 				"by id":    func() ([]graph.Entity, error) { return q.byID(own, all) },
-				"alike":    func() ([]graph.Entity, error) { return q.byPrefix(own, "ada", 10) },
+				"alike": func() ([]graph.Entity, error) {
+					names, err := q.namesWithPrefix(own, "ada", 10)
+					var list []graph.Entity
+					for _, n := range names {
+						found, _ := q.byID(own, []string{n.entity})
+						list = append(list, found...)
+					}
+					return list, err
+				},
 			} {
 				got, err := look()
 				found := map[string]bool{}

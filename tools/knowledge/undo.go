@@ -52,15 +52,13 @@ func (c *change) undoable(number int64) (changeRecord, error) {
 		}
 		return found[0], nil
 	}
-	latest, err := c.changes(c.owner, 0, maxLatest+1)
+	latest, err := c.changes(c.owner, 0, maxLatest)
 	if err != nil {
 		return changeRecord{}, err
 	}
 	var names []string
 	for _, one := range latest {
-		if one.number != c.number { // the change that is being made
-			names = append(names, fmt.Sprintf("%d %s", one.number, one.summary))
-		}
+		names = append(names, fmt.Sprintf("%d %s", one.number, one.summary))
 	}
 	wrong := tool.Errorf(tool.NotFound, "you have no change %d, or it is too old", number)
 	if len(names) > 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // change runs f in a transaction. While others change the same document first, it runs again.
-func (r *Rows) change(ctx context.Context, path string, f func(*store.Tx) error) error {
-	err := r.store.Update(ctx, f)
+func (r *Rows) change(ctx context.Context, o tool.Owner, path string, f func(*store.Tx) error) error {
+	err := r.store.UpdateInTurn(ctx, Scope(o), f) // all changes of an owner change its counter
 	if errors.Is(err, store.ErrConflict) {
 		return tool.Errorf(tool.Busy, "%q is being changed by many at once", path).Try("try again in a second")
 	}
@@ -21,12 +21,12 @@ func (r *Rows) change(ctx context.Context, path string, f func(*store.Tx) error)
 // Put makes an owner's document what a change describes, and keeps the version before. If the document is already so,
 // nothing changes and unchanged is true.
 func (r *Rows) Put(ctx context.Context, c Change) (d Document, unchanged bool, err error) {
-	err = r.change(ctx, c.Path, func(t *store.Tx) error {
+	err = r.change(ctx, c.Owner, c.Path, func(t *store.Tx) error {
 		old, found, err := rowOf(t, c.Owner, c.Path)
 		if err != nil {
 			return err
 		}
-		now, err := t.Now()
+		now, former, err := formerVersion(t, c.Owner, c.Path)
 		if err != nil {
 			return err
 		}
@@ -42,6 +42,7 @@ func (r *Rows) Put(ctx context.Context, c Change) (d Document, unchanged bool, e
 		if found && !old.live {
 			action = "expire"
 		}
+		next.Version = former + 1
 		d, err = r.replace(t, old, found, next, action, c.By)
 		return err
 	})
@@ -85,7 +86,7 @@ func same(a, b row) bool {
 	return a.Text == b.Text && a.Category == b.Category && a.tags == b.tags && near
 }
 
-// replace puts next in the place of old, and keeps old as a former version.
+// replace puts next in the place of old, and keeps old as a former version. Without old, next has its version.
 func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string, by Author) (d Document, err error) {
 	if found {
 		next.ID, next.Version = old.ID, old.Version+1
@@ -98,12 +99,9 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 			err = errors.Join(keep(t, old, action, by), r.count(t, next.Owner, 0, int64(len(next.Text)-len(old.Text))))
 		}
 	} else {
-		next.Version, err = nextVersion(t, next.Owner, next.Path)
-		if err == nil {
-			err = changed(t.Exec("INSERT INTO memory ("+columns+`)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-				ON CONFLICT (agent, usr, path) DO NOTHING`, next.values()...))
-		}
+		err = changed(t.Exec("INSERT INTO memory ("+columns+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+			ON CONFLICT (agent, usr, path) DO NOTHING`, next.values()...))
 		if err == nil {
 			err = r.count(t, next.Owner, 1, int64(len(next.Text)))
 		}
@@ -117,13 +115,11 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 	return d, t.Changed(next.topic(), next.ID)
 }
 
-// nextVersion returns the version of a new document: it continues those of a removed one.
-func nextVersion(t *store.Tx, o tool.Owner, path string) (int64, error) {
-	former, err := past(t, o, path, 1)
-	if err != nil || len(former) == 0 {
-		return 1, err
-	}
-	return former[0].Version + 1, nil
+// formerVersion returns the time, and the last former version of a document: a new one of the path continues it.
+func formerVersion(t *store.Tx, o tool.Owner, path string) (now, version int64, err error) {
+	err = t.Row(`SELECT {{now}}, coalesce(max(version), 0) FROM memory_past
+		WHERE agent = $1 AND usr = $2 AND path = $3`, []any{o.Agent, o.User, path}, &now, &version)
+	return now, version, err
 }
 
 // changed returns an error that runs the transaction again if a statement has changed no row: another transaction has
@@ -158,7 +154,7 @@ func keep(t *store.Tx, r row, action string, by Author) error {
 
 // Drop removes an owner's document and keeps it as a former version.
 func (r *Rows) Drop(ctx context.Context, o tool.Owner, path string, by Author) (d Document, found bool, err error) {
-	err = r.change(ctx, path, func(t *store.Tx) error {
+	err = r.change(ctx, o, path, func(t *store.Tx) error {
 		old, there, err := rowOf(t, o, path)
 		if found = there && old.live; err != nil || !found {
 			return err
@@ -183,7 +179,7 @@ func (r *Rows) drop(t *store.Tx, old row, action string, by Author) error {
 // Undo makes the last former version of an owner's document the present one; a second Undo reverts that. Found
 // is false if there is no former version.
 func (r *Rows) Undo(ctx context.Context, o tool.Owner, path string, by Author) (d Document, found bool, err error) {
-	err = r.change(ctx, path, func(t *store.Tx) error {
+	err = r.change(ctx, o, path, func(t *store.Tx) error {
 		old, exists, err := rowOf(t, o, path)
 		if err != nil {
 			return err
@@ -211,6 +207,7 @@ func (r *Rows) Undo(ctx context.Context, o tool.Owner, path string, by Author) (
 			next.expires = 0 // it would expire at once
 		}
 		next.Author = by
+		next.Version = p.Version + 1
 		d, err = r.replace(t, old, exists, next, "undo", by)
 		return err
 	})

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
@@ -63,8 +64,11 @@ type Options struct {
 	Now        func() time.Time       // nil: time.Now
 }
 
-// A Memory serves the tools, the file tools and the command line. It keeps no state.
-type Memory struct{ o Options }
+// A Memory serves the tools, the file tools and the command line.
+type Memory struct {
+	o       Options
+	storing atomic.Int64 // calls of Store in progress
+}
 
 // New returns a Memory.
 func New(o Options) *Memory {
@@ -74,7 +78,7 @@ func New(o Options) *Memory {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Memory{o}
+	return &Memory{o: o}
 }
 
 // caller returns the owner and the author of what the caller writes.
@@ -149,6 +153,8 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	m.storing.Add(1)
+	defer m.storing.Add(-1)
 	d, unchanged, err := m.o.Rows.Put(ctx, Change{
 		Owner: o, Path: path, Text: w.Text, Digest: digest(w.Text), Category: w.Category, Tags: tags,
 		Expires: w.Expires, By: by,
@@ -158,6 +164,10 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 	}
 	return Stored{Document: d, Unchanged: unchanged, Similar: m.similar(ctx, o, d)}, nil
 }
+
+// maxComparing is the number of documents that may be stored at the same time with a search of the index for
+// similar ones, which takes longer than storing one.
+const maxComparing = 4
 
 // similar returns paths of documents with nearly the same text: those with the same digest, and
 // those that the index finds without waiting and that share most of their words. It is advice:
@@ -169,7 +179,7 @@ func (m *Memory) similar(ctx context.Context, o tool.Owner, d Document) []string
 		return nil
 	}
 	const most, longest = 3, 4 << 10
-	if len(d.Text) > longest {
+	if len(d.Text) > longest || m.storing.Load() > maxComparing {
 		return paths
 	}
 	found, err := m.o.Index.SearchNow(ctx, index.Query{Text: d.Text, Scopes: scopes(o), Limit: 2 * most})
