@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
@@ -151,140 +150,38 @@ func isAboutDuckDuckGo(u *url.URL) bool {
 		!u.Query().Has("ad_domain")
 }
 
-// duckDuckGoPage is a result page, and the state of reading it.
+// A duckDuckGoPage is what a result page has.
 type duckDuckGoPage struct {
 	results      []Result
 	nothingFound bool
 	challenge    bool // a captcha
-
-	ad      bool // the current result is an advertisement
-	field   field
-	element atom.Atom // that contains the field
-	depth   int       // of elements with the same name
-	text    strings.Builder
 }
 
-// field is a field of a result that is being read.
-type field int
-
-const (
-	noField field = iota
-	title
-	snippet
-	extras // may contain a date
-)
-
-// readDuckDuckGo reads a page from its tokens, without a tree: time and memory are
-// linear in the size of the page.
-func readDuckDuckGo(body []byte) *duckDuckGoPage {
-	p := &duckDuckGoPage{}
-	z := html.NewTokenizer(bytes.NewReader(body))
-	for {
-		kind := z.Next()
-		switch kind {
-		case html.ErrorToken:
-			p.finish()
-			return p
-		case html.TextToken:
-			if p.field != noField && p.text.Len() < maxText {
-				p.text.Write(z.Raw()) // decoded by tidy
+func readDuckDuckGo(body []byte) duckDuckGoPage {
+	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
+	if err != nil { // nested too deep: no page of DuckDuckGo is
+		return duckDuckGoPage{}
+	}
+	p := duckDuckGoPage{
+		nothingFound: doc.Find(".no-results, .result--no-result").Length() > 0,
+		challenge:    doc.Find("#challenge-form, [class^=anomaly-modal], [action*='/anomaly.js']").Length() > 0,
+	}
+	doc.Find(".result").Not(".result--ad, .result--sponsored, .result--no-result").
+		EachWithBreak(func(_ int, one *goquery.Selection) bool {
+			link := one.Find("a.result__a").First()
+			if to := target(link.AttrOr("href", "")); to != "" {
+				p.results = append(p.results, Result{
+					URL: to, Title: textOf(link), Snippet: textOf(one.Find(".result__snippet").First()),
+					Date: dateIn(textOf(one.Find(".result__extras"))),
+				})
 			}
-		case html.StartTagToken, html.SelfClosingTagToken:
-			p.start(z.Token())
-		case html.EndTagToken:
-			p.end(z.Token())
-		}
-		if len(p.results) >= maxItems && p.field == noField {
-			return p
-		}
-	}
+			return len(p.results) < maxItems
+		})
+	return p
 }
 
-func (p *duckDuckGoPage) start(t html.Token) {
-	classes := strings.Fields(attribute(t, "class"))
-	has := func(class string) bool { return slices.Contains(classes, class) }
-	if attribute(t, "id") == "challenge-form" ||
-		slices.ContainsFunc(classes, func(c string) bool { return strings.HasPrefix(c, "anomaly-modal") }) ||
-		strings.Contains(attribute(t, "action"), "/anomaly.js") {
-		p.challenge = true
-	}
-	if p.field != noField {
-		if t.DataAtom == p.element && t.DataAtom != 0 {
-			p.depth++
-		}
-		if t.DataAtom == atom.Br || t.DataAtom == atom.Span {
-			p.text.WriteByte(' ')
-		}
-		if !has("result") && !has("result__a") { // else the end tag of the field is missing
-			return
-		}
-		p.finish()
-	}
-	switch {
-	case has("no-results"), has("result--no-result"):
-		p.nothingFound, p.ad = true, true // it looks like a result
-	case has("result"):
-		p.ad = has("result--ad") || has("result--sponsored")
-	case has("result__a") && t.DataAtom == atom.A && !p.ad:
-		p.link(attribute(t, "href"))
-		p.take(title, t)
-	case has("result__snippet"):
-		p.take(snippet, t)
-	case has("result__extras__url"), has("result__extras"):
-		p.take(extras, t)
-	}
-}
-
-// link begins a result, unless the link leads to an advertisement.
-func (p *duckDuckGoPage) link(href string) {
-	to := target(href)
-	if to == "" {
-		p.ad = true
-		return
-	}
-	p.results = append(p.results, Result{URL: to})
-}
-
-func (p *duckDuckGoPage) take(f field, t html.Token) {
-	if p.ad || len(p.results) == 0 || t.Type == html.SelfClosingTagToken || t.DataAtom == 0 {
-		return
-	}
-	p.field, p.element, p.depth = f, t.DataAtom, 1
-	p.text.Reset()
-}
-
-func (p *duckDuckGoPage) end(t html.Token) {
-	if p.field == noField || t.DataAtom != p.element {
-		return
-	}
-	if p.depth--; p.depth == 0 {
-		p.finish()
-	}
-}
-
-// finish sets the field of the result.
-func (p *duckDuckGoPage) finish() {
-	if p.field == noField || len(p.results) == 0 {
-		return
-	}
-	text := strings.Join(strings.Fields(p.text.String()), " ")
-	result := &p.results[len(p.results)-1]
-	switch {
-	case p.field == title:
-		result.Title = text
-	case p.field == snippet && result.Snippet == "":
-		result.Snippet = text
-	case p.field == extras && result.Date == "":
-		result.Date = dateIn(text)
-	}
-	p.field = noField
-}
-
-func attribute(t html.Token, name string) string {
-	for _, a := range t.Attr {
-		if a.Key == name {
-			return a.Val
-		}
-	}
-	return ""
+// textOf returns the text of elements on one line. It is escaped, because tidy expects
+// HTML.
+func textOf(s *goquery.Selection) string {
+	return html.EscapeString(strings.Join(strings.Fields(s.Text()), " "))
 }
