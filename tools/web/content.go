@@ -170,38 +170,28 @@ const maxJSON = 8 << 20
 func readJSON(body []byte) content {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var out bytes.Buffer
-	if len(body) > maxJSON || indentedSize(body) > 4*maxJSON || json.Indent(&out, body, "", "  ") != nil {
+	if len(body) > maxJSON || depthOf(body) > maxJSONDepth || json.Indent(&out, body, "", "  ") != nil {
 		return content{kind: "JSON, not indented", text: strings.ToValidUTF8(string(body), "\ufffd")}
 	}
 	return content{kind: "JSON", text: strings.ToValidUTF8(out.String(), "\ufffd")}
 }
 
-// indentedSize returns the approximate size of JSON after indentation, which is large
-// for deep nesting.
-func indentedSize(body []byte) (size int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		size++
-		switch b := body[i]; {
-		case quoted && b == '\\':
-			i++
-			size++
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{' || b == '[':
+// maxJSONDepth is the maximum nesting of JSON that is indented.
+const maxJSONDepth = 60
+
+// depthOf returns the nesting of JSON; brackets in strings count as well.
+func depthOf(body []byte) (deepest int) {
+	depth := 0
+	for _, b := range body {
+		switch b {
+		case '{', '[':
 			depth++
-			size += 2*depth + 1
-		case b == '}' || b == ']':
+			deepest = max(deepest, depth)
+		case '}', ']':
 			depth--
-			size += 2*depth + 1
-		case b == ',':
-			size += 2*depth + 1
-		case b == ':':
-			size++
 		}
 	}
-	return size
+	return deepest
 }
 
 func (f fetcher) readImage(ctx context.Context, got cache.Entry, kind string) (content, error) {

@@ -29,10 +29,8 @@ type feedEntry struct{ Title, Link, Date, By, Text string }
 
 const (
 	maxEntries   = 500
-	maxFeed      = 4 << 20 // bytes
-	maxDepth     = 64
-	maxElement   = 256 << 10 // bytes of the text of one element
-	maxEntryHTML = 32 << 10  // bytes of an entry that are converted
+	maxFeed      = 4 << 20  // bytes
+	maxEntryHTML = 32 << 10 // bytes of an entry that are converted
 	entryChars   = 600
 )
 
@@ -130,14 +128,65 @@ func absolute(base *url.URL, ref string) string {
 	return u.String()
 }
 
-// xmlFeed reads a feed token by token, so that nesting needs no memory.
-func xmlFeed(body []byte, contentType string) (f feed, err error) {
+// xmlItem is an entry of RSS, RDF or Atom.
+type xmlItem struct {
+	Title xmlText `xml:"title"`
+	Links []struct {
+		Href     string `xml:"href,attr"`
+		Relation string `xml:"rel,attr"`
+		Text     string `xml:",chardata"`
+	} `xml:"link"`
+	PubDate   string `xml:"pubDate"`
+	Published string `xml:"published"`
+	Date      string `xml:"date"`
+	Updated   string `xml:"updated"`
+	Authors   []struct {
+		Name string `xml:"name"`
+		Text string `xml:",chardata"`
+	} `xml:"author"`
+	Creator     string  `xml:"creator"`
+	Description xmlText `xml:"description"`
+	Summary     xmlText `xml:"summary"`
+	Content     xmlText `xml:"content"`
+	Encoded     xmlText `xml:"encoded"`
+}
+
+// xmlText is a text that may contain elements, as HTML.
+type xmlText struct {
+	Text  string `xml:",chardata"`
+	Inner string `xml:",innerxml"`
+}
+
+func (t xmlText) html() string {
+	if strings.TrimSpace(t.Text) == "" { // XHTML
+		return t.Inner
+	}
+	return t.Text
+}
+
+func (i xmlItem) entry() feedEntry {
+	e := feedEntry{
+		Title: i.Title.html(), Date: cmp.Or(i.PubDate, i.Published, i.Date, i.Updated), By: i.Creator,
+		Text: cmp.Or(i.Description.html(), i.Summary.html(), i.Content.html(), i.Encoded.html()),
+	}
+	for _, l := range i.Links {
+		if e.Link == "" && (l.Relation == "" || l.Relation == "alternate") {
+			e.Link = cmp.Or(l.Href, l.Text)
+		}
+	}
+	for _, a := range i.Authors {
+		e.By = cmp.Or(e.By, a.Name, a.Text)
+	}
+	return e
+}
+
+// xmlFeed reads a feed entry by entry, up to maxEntries.
+func xmlFeed(body []byte, _ string) (f feed, err error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) { return charset.NewReaderLabel(label, in) }
-	var entry *feedEntry
-	for depth := 0; ; {
+	for len(f.Entries) < maxEntries {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			return f, nil
@@ -145,120 +194,29 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 		if err != nil {
 			return f, err
 		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			if t.Name.Local == "item" || t.Name.Local == "entry" {
-				if len(f.Entries) == maxEntries {
-					return f, nil
-				}
-				f.Entries = append(f.Entries, feedEntry{})
-				entry = &f.Entries[len(f.Entries)-1]
-				depth++
-				continue
-			}
-			if to := f.field(entry, t); to != nil {
-				text, err := innerText(d, t)
-				if *to == "" {
-					*to = text
-				}
-				if err != nil {
-					return f, err
-				}
-				continue
-			}
-			if depth++; depth > maxDepth {
-				return f, errTooDeep
-			}
-		case xml.EndElement:
-			if depth--; t.Name.Local == "item" || t.Name.Local == "entry" {
-				entry = nil
-			}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
 		}
-	}
-}
-
-// field returns the field for the text of an element, or nil.
-func (f *feed) field(entry *feedEntry, t xml.StartElement) *string {
-	name := t.Name.Local
-	if entry == nil {
-		switch name {
+		var item xmlItem
+		var text xmlText
+		switch start.Name.Local {
+		case "item", "entry":
+			if err = d.DecodeElement(&item, &start); err == nil || item.Title.Text != "" {
+				f.Entries = append(f.Entries, item.entry())
+			}
 		case "title":
-			return &f.Title
+			err = d.DecodeElement(&text, &start)
+			f.Title = cmp.Or(f.Title, text.html())
 		case "subtitle", "description":
-			return &f.About
+			err = d.DecodeElement(&text, &start)
+			f.About = cmp.Or(f.About, text.html())
 		}
-		return nil
-	}
-	switch name {
-	case "title":
-		return &entry.Title
-	case "link":
-		for _, a := range t.Attr {
-			if a.Name.Local == "href" {
-				if relation := attribute(t, "rel"); relation == "" || relation == "alternate" {
-					entry.Link = a.Value
-				}
-				return nil
-			}
-		}
-		return &entry.Link
-	case "pubDate", "published", "date":
-		return &entry.Date
-	case "updated":
-		if entry.Date == "" {
-			return &entry.Date
-		}
-	case "author", "creator":
-		return &entry.By
-	case "description", "summary":
-		return &entry.Text
-	case "content", "encoded":
-		if entry.Text == "" {
-			return &entry.Text
-		}
-	}
-	return nil
-}
-
-func attribute(t xml.StartElement, name string) string {
-	for _, a := range t.Attr {
-		if a.Name.Local == name {
-			return a.Value
-		}
-	}
-	return ""
-}
-
-var errTooDeep = errors.New("the feed is nested too deep")
-
-// innerText returns the text of an element and its descendants.
-func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
-	var b strings.Builder
-	for depth := 1; depth > 0; {
-		token, err := d.Token()
 		if err != nil {
-			return strings.TrimSpace(b.String()), err
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			if depth++; depth > maxDepth {
-				return strings.TrimSpace(b.String()), errTooDeep
-			}
-			if start.Name.Local == "author" && (t.Name.Local == "email" || t.Name.Local == "uri") {
-				if err := d.Skip(); err != nil {
-					return strings.TrimSpace(b.String()), err
-				}
-				depth--
-			}
-		case xml.EndElement:
-			depth--
-		case xml.CharData:
-			if b.Len() < maxElement {
-				b.Write(t)
-			}
+			return f, err
 		}
 	}
-	return strings.TrimSpace(b.String()), nil
+	return f, nil
 }
 
 // jsonItem is an entry of a JSON feed.

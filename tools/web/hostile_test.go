@@ -3,8 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -106,24 +104,12 @@ func TestWhatSwellsIsBounded(t *testing.T) {
 	}
 }
 
-func TestFeedsAreNotDeep(t *testing.T) {
-	for _, text := range []string{"<rss><channel><title>" + strings.Repeat("<a>", 100), "<rss>" + strings.Repeat("<a>", 100)} {
-		if _, err := xmlFeed([]byte(text), ""); !errors.Is(err, errTooDeep) {
-			t.Errorf("%.40s...: %v", text, err)
+func TestDeepJSONIsNotIndented(t *testing.T) {
+	for depth, want := range map[int]string{3: "JSON", maxJSONDepth + 1: "JSON, not indented"} {
+		if c := readJSON([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))); c.kind != want {
+			t.Errorf("depth %d: %s", depth, c.kind)
 		}
 	}
-}
-
-func FuzzPrettySize(f *testing.F) {
-	f.Add([]byte(`{"a":[1,2,{"b":"c,[\"\\"}],"d":{},"e":[]}`))
-	f.Add([]byte(`[[[[1,2],[3]],{}]]`))
-	f.Add([]byte("[ 1 ,\n2 ]"))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var out bytes.Buffer
-		if json.Indent(&out, body, "", "  ") == nil && out.Len() > indentedSize(body) {
-			t.Errorf("%q has %d bytes, not %d", body, out.Len(), indentedSize(body))
-		}
-	})
 }
 
 const testSecret = "tok-q7w8e9r0t1y2u3i4"

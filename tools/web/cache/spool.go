@@ -25,23 +25,16 @@ const (
 	maxPartAge       = 24 * time.Hour // without being continued
 )
 
-// A quota limits what a spool keeps.
-type quota struct {
-	parts int
-	bytes int64
-}
-
-func (q quota) exceeds(limit quota) bool { return q.parts > limit.parts || q.bytes > limit.bytes }
-
 // A Spool keeps the beginnings of interrupted downloads in files, so that they can
 // be continued. Callers cannot displace the downloads of others.
 type Spool struct {
-	dir              string
-	perCaller, total quota // of one caller the latest part is kept in any case
+	dir      string
+	maxParts int   // of one caller
+	maxBytes int64 // of one caller, except the latest part
 }
 
 // NewSpool returns the spool in a directory, which is created when it is needed.
-func NewSpool(dir string) Spool { return Spool{dir, quota{16, 2 << 30}, quota{256, 8 << 30}} }
+func NewSpool(dir string) Spool { return Spool{dir, 16, 2 << 30} }
 
 // Open opens the part that the caller in ctx has under a key; an empty one if there
 // is none. The part is locked until it is closed.
@@ -192,91 +185,35 @@ func (p *Part) Done() error {
 	return p.Close()
 }
 
-// callerParts are the parts of one caller, the latest first.
-type callerParts struct {
-	parts []fs.FileInfo
-	used  quota
-}
-
-// takeOldest removes the oldest part from the list.
-func (c *callerParts) takeOldest() fs.FileInfo {
-	last := len(c.parts) - 1
-	part := c.parts[last]
-	c.parts = c.parts[:last]
-	c.used.parts--
-	c.used.bytes -= part.Size()
-	return part
-}
-
-// sweep removes expired parts, the oldest parts of callers that exceed their quota,
-// and then, while the total exceeds its quota, the oldest part of the caller that
-// uses most. Parts that are open stay.
+// sweep removes expired parts, and the oldest parts of callers that have too many. Parts
+// that are open stay.
 func (s Spool) sweep() error {
-	callers, err := s.list()
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
-	var used quota
-	for _, c := range callers {
-		for len(c.parts) > 0 {
-			expired := time.Since(c.parts[len(c.parts)-1].ModTime()) >= maxPartAge
-			if !expired && (len(c.parts) == 1 || !c.used.exceeds(s.perCaller)) {
-				break
-			}
-			if err := s.remove(c.takeOldest()); err != nil {
-				return err
-			}
+	var parts []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasSuffix(e.Name(), partExtension) && len(e.Name()) >= ownerLength {
+			parts = append(parts, info)
 		}
-		used.parts += c.used.parts
-		used.bytes += c.used.bytes
 	}
-	for used.parts > 1 && used.exceeds(s.total) {
-		part := largest(callers, used.bytes > s.total.bytes).takeOldest()
-		used.parts--
-		used.bytes -= part.Size()
+	slices.SortFunc(parts, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	count, bytes := map[string]int{}, map[string]int64{} // by caller
+	for _, part := range parts {
+		owner := part.Name()[:ownerLength]
+		count[owner]++
+		bytes[owner] += part.Size()
+		isOver := count[owner] > s.maxParts || count[owner] > 1 && bytes[owner] > s.maxBytes
+		if !isOver && time.Since(part.ModTime()) < maxPartAge {
+			continue
+		}
 		if err := s.remove(part); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// largest returns the caller that uses most, in bytes or in parts.
-func largest(callers []*callerParts, inBytes bool) *callerParts {
-	return slices.MaxFunc(callers, func(a, b *callerParts) int {
-		if inBytes {
-			return int(min(max(a.used.bytes-b.used.bytes, -1), 1))
-		}
-		return a.used.parts - b.used.parts
-	})
-}
-
-// list returns all parts by caller.
-func (s Spool) list() ([]*callerParts, error) {
-	entries, err := os.ReadDir(s.dir) // sorted by name, so the parts of a caller are adjacent
-	if err != nil {
-		return nil, err
-	}
-	var all []*callerParts
-	owner := ""
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !strings.HasSuffix(e.Name(), partExtension) || len(e.Name()) < ownerLength {
-			continue
-		}
-		if name := e.Name()[:ownerLength]; name != owner || len(all) == 0 {
-			owner = name
-			all = append(all, &callerParts{})
-		}
-		c := all[len(all)-1]
-		c.parts = append(c.parts, info)
-		c.used.parts++
-		c.used.bytes += info.Size()
-	}
-	for _, c := range all {
-		slices.SortFunc(c.parts, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	}
-	return all, nil
 }
 
 // remove removes a part, unless it is open.

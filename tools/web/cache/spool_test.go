@@ -58,12 +58,12 @@ func countParts(t *testing.T, s Spool, user string) int {
 	return len(all)
 }
 
-func newSpool(t *testing.T, perCaller, total quota) Spool {
-	return Spool{filepath.Join(t.TempDir(), "downloads"), perCaller, total}
+func newSpool(t *testing.T, maxParts int, maxBytes int64) Spool {
+	return Spool{filepath.Join(t.TempDir(), "downloads"), maxParts, maxBytes}
 }
 
 func TestExpiredPartsAreRemoved(t *testing.T) {
-	s := newSpool(t, quota{3, 1 << 20}, quota{100, 1 << 20})
+	s := newSpool(t, 3, 1<<20)
 	interrupt(t, s, "ann", "expired", 1, 2*maxPartAge)
 	for i := range 5 {
 		interrupt(t, s, "ann", fmt.Sprint(i), 1, time.Hour-time.Duration(i)*time.Minute)
@@ -75,7 +75,7 @@ func TestExpiredPartsAreRemoved(t *testing.T) {
 }
 
 func TestPartsOfACallerAreLimited(t *testing.T) {
-	s := newSpool(t, quota{100, 250}, quota{100, 1 << 20})
+	s := newSpool(t, 100, 250)
 	for i, c := range []struct {
 		key        string
 		size, want int
@@ -90,7 +90,7 @@ func TestPartsOfACallerAreLimited(t *testing.T) {
 // TestCallersDoNotDisplaceOthers has one caller begin many downloads, large and small.
 func TestCallersDoNotDisplaceOthers(t *testing.T) {
 	for _, size := range []int{1, 300} {
-		s := newSpool(t, quota{5, 1000}, quota{8, 1200})
+		s := newSpool(t, 5, 1000)
 		for i := range 3 { // the oldest of all
 			interrupt(t, s, "ann", fmt.Sprint(i), 100, 20*time.Hour)
 		}
@@ -106,31 +106,8 @@ func TestCallersDoNotDisplaceOthers(t *testing.T) {
 	}
 }
 
-// TestLargestCallerIsEvicted has many callers who are within their own quotas.
-func TestLargestCallerIsEvicted(t *testing.T) {
-	s := newSpool(t, quota{10, 1000}, quota{6, 2000})
-	interrupt(t, s, "ann", "a", 100, 20*time.Hour)
-	for i := range 4 {
-		interrupt(t, s, "eve", fmt.Sprint(i), 100, time.Hour-time.Duration(i)*time.Minute)
-	}
-	for i := range 3 {
-		interrupt(t, s, fmt.Sprintf("user%d", i), "x", 10, time.Minute)
-	}
-	if !has(t, s, "ann", "a") || has(t, s, "eve", "0") || countParts(t, s, "eve") != 2 {
-		t.Errorf("ann has %d, eve has %d", countParts(t, s, "ann"), countParts(t, s, "eve"))
-	}
-	interrupt(t, s, "large", "x", 1900, time.Minute)
-	if has(t, s, "large", "x") || !has(t, s, "ann", "a") {
-		t.Error("one large part displaced all others")
-	}
-	s = newSpool(t, quota{16, 2 << 30}, quota{6, 2000})
-	if interrupt(t, s, "large", "x", 3000, time.Minute); !has(t, s, "large", "x") {
-		t.Error("the only part was removed")
-	}
-}
-
 func TestCallersDoNotShareParts(t *testing.T) {
-	s := newSpool(t, quota{16, 2 << 30}, quota{256, 8 << 30})
+	s := newSpool(t, 16, 2<<30)
 	interrupt(t, s, "ann", "a", 10, 0)
 	p, err := s.Open(by(t, "eve"), "a")
 	if err != nil || p.Size() != 0 || p.Version() != "" {
