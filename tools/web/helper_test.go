@@ -59,7 +59,7 @@ func newNet(t testing.TB, handler http.HandlerFunc) *testNet {
 	t.Cleanup(server.Close)
 	n.Options = Options{
 		Client: egresstest.Client(t, map[string]*httptest.Server{"docs.example.com": server, "other.example.net": server}),
-		Marks:  tool.NewMarks(), Cache: cache.New(cache.Options{}),
+		Marks:  tool.NewMarks(), Cache: cache.New(),
 		Scope: func(ctx context.Context) string { return tool.CallerFrom(ctx).Principal() },
 		Limits: func() Limits {
 			return Limits{Page: 10 << 20, Download: 8 << 20}

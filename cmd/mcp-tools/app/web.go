@@ -89,7 +89,7 @@ func (a *App) openWeb(context.Context) error {
 	o.options = toolweb.Options{
 		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
 		Files: toolweb.WorkspaceFiles{Workspace: a.files},
-		Cache: cache.New(cache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: maxPageCache, Log: a.log}),
+		Cache: cache.New(),
 		Spool: cache.NewSpool(filepath.Join(a.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
 	}

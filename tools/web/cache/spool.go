@@ -3,6 +3,8 @@ package cache
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +60,12 @@ func (s Spool) Open(ctx context.Context, key string) (*Part, error) {
 // parts of a caller have the same beginning.
 func partName(ctx context.Context, key string) string {
 	return digest(tool.CallerFrom(ctx).Principal())[:ownerLength] + digest(key)
+}
+
+// digest returns the hexadecimal digest of a key, for file names.
+func digest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
 }
 
 // lockFile opens and locks a file. It tries again if another process removed the
