@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 	"golang.org/x/net/idna"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -135,32 +134,15 @@ func plain(s string, limit int) string {
 	return text.Clip(strings.Join(strings.Fields(s), " "), limit)
 }
 
+var (
+	notShown  = regexp.MustCompile(`(?is)<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>`)
+	blockTag  = regexp.MustCompile(`(?i)</?(?:br|p|li|div|td|tr|ul|ol|h[1-6])\b[^<>]*>`)
+	inlineTag = regexp.MustCompile(`(?i)</?(?:a|abbr|b|code|em|font|i|img|mark|small|span|strong|sub|sup|u|wbr)\b[^<>]*>`)
+)
+
 func withoutTags(text string) string {
-	var b strings.Builder
-	var skipped atom.Atom // element with text that is not shown
-	z := html.NewTokenizer(strings.NewReader(text))
-	for {
-		switch kind := z.Next(); kind {
-		case html.ErrorToken:
-			return b.String()
-		case html.TextToken:
-			if skipped == 0 {
-				b.Write(z.Text())
-			}
-		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
-			raw := string(z.Raw())
-			name, _ := z.TagName()
-			known := atom.Lookup(name)
-			switch skipped = 0; {
-			case kind == html.StartTagToken && (known == atom.Script || known == atom.Style):
-				skipped = known
-			case known == 0:
-				b.WriteString(raw)
-			case known == atom.Br || known == atom.P || known == atom.Li || known == atom.Div || known == atom.Td:
-				b.WriteByte(' ')
-			}
-		}
-	}
+	text = blockTag.ReplaceAllString(notShown.ReplaceAllString(text, ""), " ")
+	return html.UnescapeString(inlineTag.ReplaceAllString(text, ""))
 }
 
 var day = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(T[0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?(\s|$)`)
