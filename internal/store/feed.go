@@ -71,8 +71,8 @@ func (c Cursor) Before(other Cursor) bool {
 // distinguishes an old feed from an empty one.
 func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, err error) {
 	err = s.Update(ctx, func(t *Tx) (err error) {
-		n, err = t.Exec("DELETE FROM change WHERE at < {{now}} - $1 AND seq < (SELECT max(seq) FROM change)",
-			age.Milliseconds())
+		n, err = t.Exec(`DELETE FROM change WHERE at < {{now}} - $1
+			AND (xid, seq) < (SELECT xid, seq FROM change ORDER BY xid DESC, seq DESC LIMIT 1)`, age.Milliseconds())
 		return err
 	})
 	return n, err
