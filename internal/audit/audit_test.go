@@ -173,7 +173,7 @@ func TestHeadsAreWrittenPeriodically(t *testing.T) {
 		w := newWorld(t, "")
 		l := w.open(t, Options{})
 		reached := func() uint64 {
-			b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key),
+			b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key), lastHead{},
 				func(int64, Kind, string) { t.Error("a problem in heads") })
 			if err != nil {
 				t.Fatal(err)

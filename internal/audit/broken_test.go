@@ -269,7 +269,7 @@ func TestJournalIsReplaced(t *testing.T) {
 		var heads headIndex
 		k, err := loadKey(w.dir)
 		if err == nil {
-			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k),
+			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k), lastHead{},
 				func(_ int64, kind Kind, _ string) { t.Error(kind) })
 		}
 		if at := heads.reached[chainName(l.current.chain.ID)]; err != nil || !at.End || at.Bytes != w.verify(t).Bytes {

@@ -50,10 +50,13 @@
 //   - records that retention removed are expected to be missing, because heads
 //     that are sealed with the key list them.
 //
-// Not detected: the last heads removed together with the ends of their chains,
-// which includes a store that is restored to an earlier state or emptied; and
-// anything done by someone who can read the key, which is everyone who can run
-// code as this user.
+// The last head that a process on this machine wrote stands in DIR/audit.head, so
+// heads that are removed from the end are missed too, and so is a store that was
+// emptied or set back to an earlier state. Another machine with the same key does
+// not miss them.
+//
+// Not detected: anything done by someone who can read the key, which is everyone
+// who can run code as this user.
 //
 // Machines that share a store may share a key; then each can check everything.
 // Otherwise a machine checks only the links of chains with other keys, and the

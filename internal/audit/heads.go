@@ -82,8 +82,8 @@ func (b headIndex) removed(chain string) bool {
 }
 
 // readHeads reads the heads of a key and calls problem for each mistake. Without
-// a sealer it checks only the links.
-func readHeads(ctx context.Context, rows rowStore, key string, s *sealer,
+// a sealer it checks only the links. last is the last head that is known.
+func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, last lastHead,
 	problem func(number int64, kind Kind, detail string)) (headIndex, error) {
 	b := headIndex{reached: map[string]point{}, pruned: map[string]point{}}
 	w := walker{counter: headLine, seal: s, last: origin()}
@@ -95,8 +95,15 @@ func readHeads(ctx context.Context, rows rowStore, key string, s *sealer,
 		for _, row := range list {
 			after, b.number = row.Number, row.Number
 			b.read(&w, row, problem)
+			if last.Key == key && last.Number == row.Number && last.Mark != linkOf([]byte(row.Line)).String() {
+				problem(row.Number, Changed, "this machine has written another head with this number: "+
+					"the store was set back, and then used again")
+			}
 		}
 		if len(list) < pageSize {
+			if last.Key == key && b.number < last.Number {
+				problem(0, Missing, last.setBack(b.number))
+			}
 			return b, nil
 		}
 	}
@@ -208,7 +215,9 @@ func (l *Log) noteHead(noted point) point {
 
 // note writes a head with points of chains.
 func (l *Log) note(ctx context.Context, k key, at []point) error {
-	return l.rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
+	return headWriter{l.rows, k, l.opts.Dir}.add(ctx, func(seal headsFunc) error {
+		return l.rows.Note(ctx, k.id(), 0, seal)
+	}, head{Kind: headReached, Chains: at})
 }
 
 // report logs an error, unless the Log is being closed.

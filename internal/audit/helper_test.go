@@ -65,6 +65,9 @@ func (w *world) clear(t testing.TB) {
 	for _, table := range []string{"audit_chain", "audit_record", "audit_head"} {
 		w.exec(t, "DELETE FROM "+table)
 	}
+	if err := ForgetLastHead(w.dir); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *world) open(t testing.TB, o Options) *Log {

@@ -182,7 +182,7 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	}
 	l.current = &openChain{
 		chain: c, journal: j, lastTime: now,
-		upload: upload{rows: l.rows, key: l.key, chain: c, synced: true},
+		upload: upload{rows: l.rows, key: l.key, dir: l.opts.Dir, chain: c, synced: true},
 	}
 	l.current.lastLink, _ = parseLink(c.Hash)
 	l.start.Do(func() {

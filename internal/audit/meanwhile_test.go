@@ -42,7 +42,7 @@ func TestVerifyDuringChanges(t *testing.T) {
 func (w *world) rewrite(t testing.TB) {
 	t.Helper()
 	k, err := loadKey(w.dir)
-	p := &pruner{rows: w.rows, key: k, seal: newSealer(k)}
+	p := &pruner{rows: w.rows, key: k, dir: w.dir, seal: newSealer(k)}
 	if err == nil {
 		err = p.read(t.Context())
 	}

@@ -15,7 +15,7 @@ const foreignAbandonedAfter = 30 * 24 * time.Hour
 
 // prune applies the retention, and rewrites the heads when there are many.
 func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
-	p := &pruner{rows: l.rows, key: k, seal: newSealer(k), now: now, report: l.report}
+	p := &pruner{rows: l.rows, key: k, dir: l.opts.Dir, seal: newSealer(k), now: now, report: l.report}
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -36,6 +36,7 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 type pruner struct {
 	rows   rowStore
 	key    key
+	dir    string // of the key
 	seal   *sealer
 	now    time.Time
 	report func(doing string, err error)
@@ -46,8 +47,12 @@ type pruner struct {
 }
 
 func (p *pruner) read(ctx context.Context) (err error) {
+	last, err := loadLastHead(p.dir)
+	if err != nil {
+		return err
+	}
 	p.sound = true
-	p.heads, err = readHeads(ctx, p.rows, p.key.id(), p.seal, func(int64, Kind, string) { p.sound = false })
+	p.heads, err = readHeads(ctx, p.rows, p.key.id(), p.seal, last, func(int64, Kind, string) { p.sound = false })
 	return err
 }
 
@@ -140,8 +145,9 @@ func (p *pruner) ended(c chainRow) bool {
 
 // removeUpTo removes the beginning of a chain, or all of it if it ends there.
 func (p *pruner) removeUpTo(ctx context.Context, c chainRow, upTo point) error {
-	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End,
-		sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
+	err := headWriter{p.rows, p.key, p.dir}.add(ctx, func(seal headsFunc) error {
+		return p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, seal)
+	}, head{Kind: headPruned, Chains: []point{upTo}})
 	if errors.Is(err, errMoved) {
 		return nil // another process was faster
 	}
@@ -172,12 +178,14 @@ func (p *pruner) rewrite(ctx context.Context) error {
 		return nil
 	}
 	changed := errors.New("heads were added")
-	err := p.rows.Rewrite(ctx, p.key.id(), func(last headRow, chains bool) ([]headRow, error) {
-		if last.Number != p.heads.number {
-			return nil, changed
-		}
-		return sealHeads(p.key, heads...)(last, chains)
-	})
+	err := headWriter{p.rows, p.key, p.dir}.add(ctx, func(seal headsFunc) error {
+		return p.rows.Rewrite(ctx, p.key.id(), func(last headRow, chains bool) ([]headRow, error) {
+			if last.Number != p.heads.number {
+				return nil, changed
+			}
+			return seal(last, chains)
+		})
+	}, heads...)
 	if errors.Is(err, changed) {
 		return nil
 	}

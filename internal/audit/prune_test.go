@@ -179,7 +179,7 @@ func TestConcurrentHeadsPreventRewrite(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")
-	p := &pruner{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), report: l.report}
+	p := &pruner{rows: w.rows, key: l.key, dir: w.dir, seal: newSealer(l.key), now: time.Now(), report: l.report}
 	if err := p.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}

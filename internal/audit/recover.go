@@ -177,7 +177,7 @@ func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 		return nil, &Problem{Kind: Changed, Detail: "the first line was changed"}, nil
 	}
 	w.accept(sealedLine{line: f.line})
-	found := &deadJournal{upload: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line),
+	found := &deadJournal{upload: upload{key: k, dir: dir, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line),
 		Hash: w.last.String()}}}
 	for lines.Scan() {
 		if problem := found.readLine(&w, lines.Bytes()); problem != nil {

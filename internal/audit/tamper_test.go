@@ -285,6 +285,51 @@ func TestVerifyWithOtherKey(t *testing.T) {
 	})
 }
 
+// TestVerifyFindsEmptiedStore expects that a store that was emptied, or set back to
+// an earlier head together with its records, does not verify, also after it was used
+// again.
+func TestVerifyFindsEmptiedStore(t *testing.T) {
+	back := []string{
+		"DELETE FROM audit_head WHERE number > 3", "DELETE FROM audit_record WHERE seq > 0",
+		"DELETE FROM audit_chain WHERE id > (SELECT min(id) FROM audit_chain)",
+	}
+	each(t, func(t *testing.T, w *world) {
+		for name, change := range map[string][]string{
+			"emptied":  {"DELETE FROM audit_record", "DELETE FROM audit_chain", "DELETE FROM audit_head"},
+			"set back": back,
+		} {
+			t.Run(name, func(t *testing.T) {
+				w.clear(t)
+				w.chain(t)
+				for range 3 {
+					w.chain(t, "a", "b")
+				}
+				w.green(t, 6)
+				for _, text := range change {
+					w.exec(t, text)
+				}
+				w.red(t, Missing)
+				w.chain(t, "c")
+				w.red(t, Missing)
+				for range 4 { // until the number is reached again
+					w.chain(t, "d")
+				}
+				if r := w.verify(t); r.OK() {
+					t.Error("the store was set back, used, and verifies")
+				}
+				if err := ForgetLastHead(w.dir); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	})
+	w := newWorld(t, "")
+	w.chain(t, "a")
+	if r, err := (*DB)(nil).Verify(t.Context(), w.dir); err != nil || r.OK() {
+		t.Errorf("without a store: %+v, %v", r, err)
+	}
+}
+
 func TestVerifyWithSharedKey(t *testing.T) {
 	here := newWorld(t, "")
 	here.chain(t, "a")

@@ -170,6 +170,7 @@ const maxBatch = 256
 type upload struct {
 	rows   rowStore
 	key    key
+	dir    string   // of the key
 	chain  chainRow // the part that is known to be in the store
 	bytes  int64    // size of all records up to there
 	begun  bool     // the store has the chain
@@ -237,7 +238,9 @@ func (c *upload) tryNext(ctx context.Context, list []recordRow, seen int64) (n i
 
 // begin adds the chain to the store, with a head.
 func (c *upload) begin(ctx context.Context) error {
-	err := c.rows.Begin(ctx, c.chain, sealHeads(c.key, head{Kind: headReached, Chains: []point{c.point()}}))
+	err := headWriter{c.rows, c.key, c.dir}.add(ctx, func(seal headsFunc) error {
+		return c.rows.Begin(ctx, c.chain, seal)
+	}, head{Kind: headReached, Chains: []point{c.point()}})
 	c.begun = err == nil
 	return err
 }
@@ -246,7 +249,9 @@ func (c *upload) begin(ctx context.Context) error {
 func (c *upload) end(ctx context.Context) error {
 	at := c.point()
 	at.End = true
-	return c.rows.Note(ctx, c.key.id(), c.chain.ID, sealHeads(c.key, head{Kind: headReached, Chains: []point{at}}))
+	return headWriter{c.rows, c.key, c.dir}.add(ctx, func(seal headsFunc) error {
+		return c.rows.Note(ctx, c.key.id(), c.chain.ID, seal)
+	}, head{Kind: headReached, Chains: []point{at}})
 }
 
 // advance records that the store has these records too.
@@ -301,7 +306,7 @@ func (c *upload) advanceTo(list []recordRow, seq int64, hash string) (n int, err
 // retention removed it, it continues where it was cut off. Otherwise it must be
 // one that was never in the store.
 func (c *upload) resumePruned(ctx context.Context, list []recordRow) (n int, err error) {
-	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
+	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), lastHead{}, func(int64, Kind, string) {})
 	if err != nil {
 		return 0, err
 	}
@@ -321,7 +326,7 @@ func (c *upload) contains(ctx context.Context, r recordRow) (bool, error) {
 	if err != nil || len(list) > 0 && list[0].Line == r.Line {
 		return err == nil, err
 	}
-	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
+	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), lastHead{}, func(int64, Kind, string) {})
 	return book.pruned[chainName(r.Chain)].Seq >= uint64(r.Seq), err
 }
 

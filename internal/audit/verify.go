@@ -48,14 +48,20 @@ const (
 // there first. An error means that the log could not be read. Other processes may
 // write to the log at the same time.
 func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
-	if db == nil {
-		return Report{}, nil
+	c := &verification{found: map[string]bool{}, linked: map[string]int{}}
+	var err error
+	if c.last, err = loadLastHead(dir); err != nil {
+		return c.report, err
 	}
-	problems, err := db.Recover(ctx, dir)
-	if err != nil {
-		return Report{Problems: problems}, err
+	if db == nil { // there is no store
+		if c.last.Number > 0 {
+			c.problem(headsName, 0, Missing, c.last.setBack(0))
+		}
+		return c.report, nil
 	}
-	c := &verification{found: map[string]bool{}, linked: map[string]int{}, report: Report{Problems: problems}}
+	if c.report.Problems, err = db.Recover(ctx, dir); err != nil {
+		return c.report, err
+	}
 	err = db.rows.Snapshot(ctx, func(rows rowStore) error {
 		c.rows = rows
 		return c.read(ctx, dir)
@@ -71,6 +77,7 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 // A verification is the state of one Verify.
 type verification struct {
 	rows   rowStore
+	last   lastHead
 	key    string  // id of our key, or ""
 	seal   *sealer // nil without a key
 	heads  map[string]headIndex
@@ -117,15 +124,17 @@ func (c *verification) read(ctx context.Context, dir string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	if c.key != "" && !slices.Contains(keys, c.key) {
+		keys = append(keys, c.key)
+	}
 	c.heads = map[string]headIndex{}
 	for _, key := range keys {
 		name := headsName
 		if key != c.key {
 			name += " of " + key
 		}
-		c.heads[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key), func(number int64, kind Kind, detail string) {
-			c.problem(name, uint64(number), kind, detail)
-		})
+		c.heads[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key), c.last,
+			func(number int64, kind Kind, detail string) { c.problem(name, uint64(number), kind, detail) })
 		if err != nil {
 			return err
 		}
@@ -283,6 +292,10 @@ func (c *verification) addNotes() {
 		c.note(headsName+" of "+key, OtherKey, fmt.Sprintf(
 			"%d chains are sealed with the key %s, which is missing: only their links were checked", c.linked[key],
 			key))
+	}
+	if c.seal != nil && c.heads[c.key].count == 0 && c.last.Number == 0 {
+		c.note(headsName, Missing, "nothing is sealed with the key: no call was recorded on this machine, "+
+			"or the log and "+headName+" were removed")
 	}
 	if n := len(c.open); n > 0 {
 		c.note(c.open[n-1], Unended, fmt.Sprintf("%d chains, the latest named here, have no end: "+

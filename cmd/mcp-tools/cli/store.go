@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
@@ -130,7 +131,7 @@ in the data directory), and no open approvals.`,
 			done := storeCopy{Manifest: m, From: s.Location(), To: path, Bytes: info.Size()}
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s (%s).\n", args[0], done.size(), terminal.FileSize(info.Size()))
-				return err
+				return errors.Join(err, a.printMissing(w, "Not in it, so copy it to another place too:", "", false))
 			})
 		},
 	}
@@ -164,16 +165,58 @@ new machine.`,
 			if err != nil {
 				return err
 			}
+			dir, err := a.DataDir()
+			if err != nil {
+				return err
+			}
+			if err := audit.ForgetLastHead(dir); err != nil { // the restored log may be an earlier one
+				return err
+			}
 			done := storeCopy{Manifest: m, From: args[0], To: s.Location()}
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s, as of %s. Search indexes will be rebuilt.\n",
 					s.Location(), done.size(), terminal.Date(time.UnixMilli(m.Made)))
-				return err
+				return errors.Join(err, a.printMissing(w, "Not restored, because backups do not have it:",
+					" from the old machine before the first call", true))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace the content of the store")
 	return cmd
+}
+
+// printMissing prints what backups do not have: all of it, or only what is missing
+// on this machine.
+func (a *CLI) printMissing(w io.Writer, title, when string, onlyMissing bool) error {
+	dir, err := a.DataDir()
+	if err != nil {
+		return err
+	}
+	loaded, err := a.Load()
+	if err != nil {
+		return err
+	}
+	vault, err := a.VaultDir(loaded.Config.Vault)
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct{ what, path string }{
+		{"the key of the audit log", filepath.Join(dir, "audit.key")},
+		{"the vault", vault},
+		{"the history of files", filepath.Join(dir, "history")},
+	} {
+		if _, err := os.Lstat(part.path); onlyMissing == (err == nil) {
+			continue
+		}
+		if title != "" {
+			title += "\n"
+		}
+		if _, err := fmt.Fprintf(w, "%s  %s: copy %s%s\n", title, part.what, part.path, when); err != nil {
+			return err
+		}
+		title = ""
+	}
+	return nil
 }
 
 func (a *CLI) storeMigrateCommand() *cobra.Command {
