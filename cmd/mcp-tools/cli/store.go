@@ -192,11 +192,7 @@ func (a *CLI) printMissing(w io.Writer, title, when string, onlyMissing bool) er
 	if err != nil {
 		return err
 	}
-	loaded, err := a.Load()
-	if err != nil {
-		return err
-	}
-	vault, err := a.VaultDir(loaded.Config.Vault)
+	vault, _, err := a.VaultDir()
 	if err != nil {
 		return err
 	}
