@@ -112,8 +112,6 @@ func writtenForm(t reflect.Type) form {
 		return form{words: "a duration such as 30s, 5m or 1d12h", pattern: durationPattern}
 	case reflect.TypeFor[Size]():
 		return form{words: "a size such as 512B, 100KiB or 5MiB", pattern: sizePattern}
-	case reflect.TypeFor[Time]():
-		return form{words: "a date such as 2027-01-31 or 2027-01-31T18:00:00Z", pattern: timePattern}
 	}
 	return form{words: "text", pattern: anyText}
 }

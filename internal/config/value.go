@@ -134,30 +134,3 @@ func (s Size) String() string {
 	}
 	return "0"
 }
-
-// A Time is a point in time; the zero Time means never.
-type Time struct{ time.Time }
-
-const timePattern = `[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?`
-
-// UnmarshalText reads a date, which means its first second in UTC, or RFC 3339.
-func (t *Time) UnmarshalText(text []byte) error {
-	layout := time.DateOnly
-	if len(text) > len(layout) {
-		layout = time.RFC3339
-	}
-	at, err := time.Parse(layout, string(text))
-	if err != nil {
-		return errors.New("not a date")
-	}
-	t.Time = at.UTC()
-	return nil
-}
-
-// MarshalText writes the time as UnmarshalText reads it.
-func (t Time) MarshalText() ([]byte, error) {
-	if t.IsZero() {
-		return nil, nil
-	}
-	return []byte(t.Format(time.RFC3339Nano)), nil
-}

@@ -57,24 +57,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
-	for text, want := range map[string]string{
-		"2027-01-31": "2027-01-31T00:00:00Z", "2027-01-31T18:00:00+01:00": "2027-01-31T17:00:00Z",
-		"2027-01-31T18:00:00.5Z": "2027-01-31T18:00:00.5Z",
-	} {
-		var at Time
-		if err := at.UnmarshalText([]byte(text)); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-		if got, err := at.MarshalText(); err != nil || string(got) != want {
-			t.Errorf("%s is written %s, %v", text, got, err)
-		}
-	}
-	if text, err := new(Time).MarshalText(); err != nil || len(text) != 0 {
-		t.Errorf("never is written %q, %v", text, err)
-	}
-}
-
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	value := strings.Repeat("s3", 8)

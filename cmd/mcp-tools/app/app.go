@@ -149,6 +149,9 @@ func (a *App) openLog(context.Context) (err error) {
 		Level: a.level, Format: t.LogFormat, Scrub: a.scrub.Text,
 		Colour: terminal.NewPainter(a.env.Err, a.env.Getenv).On(),
 	})
+	if err == nil {
+		a.maskAddresses(a.loaded.Config.Scrub, serverAddresses(a.log))
+	}
 	return err
 }
 
@@ -338,15 +341,16 @@ func parseProxy(text string) (*url.URL, error) {
 }
 
 // serverAddresses returns the addresses of this machine that others could use.
-// They are masked in what leaves.
-func serverAddresses() ([]string, error) {
+func serverAddresses(log *slog.Logger) (out []string) {
 	addresses, err := net.InterfaceAddrs()
-	var out []string
+	if err != nil {
+		log.Warn("the addresses of this machine are not known, so they are not masked", "err", err)
+	}
 	for _, a := range addresses {
 		network, ok := a.(*net.IPNet)
 		if ok && !network.IP.IsLoopback() && !network.IP.IsLinkLocalUnicast() {
 			out = append(out, network.IP.String())
 		}
 	}
-	return out, err
+	return out
 }

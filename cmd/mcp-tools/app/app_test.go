@@ -1,10 +1,15 @@
 package app
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 func TestADataDirectoryForEverybodyIsRefused(t *testing.T) {
@@ -25,5 +30,26 @@ func TestADataDirectoryForEverybodyIsRefused(t *testing.T) {
 	}
 	if err := checkPrivate(filepath.Join(dir, "to be made")); err != nil {
 		t.Errorf("a missing one: %v", err)
+	}
+}
+
+// TestAddressesThatCannotBeMasked: a server starts on machines with everyday addresses.
+func TestAddressesThatCannotBeMasked(t *testing.T) {
+	var log bytes.Buffer
+	s, err := scrub.New(scrub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &App{scrub: s, log: slog.New(slog.NewTextHandler(&log, nil))}
+	a.maskAddresses(config.Scrub{ServerAddresses: true}, []string{"203.0.113.77", "192.168.1.1", "fd::1"})
+	if got := s.Text("at 203.0.113.77 and 192.168.1.1"); got != "at [SERVER_IP] and 192.168.1.1" {
+		t.Errorf("masked as %q", got)
+	}
+	if n := strings.Count(log.String(), "is not masked"); n != 2 || !strings.Contains(log.String(), "address=fd::1") {
+		t.Errorf("logged %s", log.String())
+	}
+	a.maskAddresses(config.Scrub{}, []string{"203.0.113.77"})
+	if got := s.Text("at 203.0.113.77"); got != "at 203.0.113.77" {
+		t.Errorf("switched off, and masked as %q", got)
 	}
 }

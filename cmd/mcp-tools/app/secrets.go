@@ -8,8 +8,7 @@ import (
 )
 
 // setSecrets sets the values that the scrubber masks: the secrets that the settings
-// refer to, the vault's key if it is in the environment, and the addresses of
-// this machine.
+// refer to, and the vault's key if it is in the environment.
 func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
 	values := make([]string, 0, len(c.Values))
 	for n, secret := range c.Values {
@@ -31,12 +30,25 @@ func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
 	if err := s.Set("settings", values...); err != nil {
 		return fmt.Errorf("scrub.values: %w", err)
 	}
+	return nil
+}
+
+// addressValues is the name of the masked addresses of this machine.
+const addressValues = "server-addresses"
+
+// maskAddresses masks the addresses of this machine. Those that are too short or too
+// common to be masked, such as 192.168.1.1, are left out and logged.
+func (a *App) maskAddresses(c config.Scrub, addresses []string) {
 	if !c.ServerAddresses {
-		return s.Set("server-addresses")
+		addresses = nil
 	}
-	addresses, err := serverAddresses()
-	if err != nil {
-		return fmt.Errorf("finding the addresses of this machine: %w", err)
+	if a.scrub.SetMasked(addressValues, scrub.ServerIP, addresses...) == nil {
+		return
 	}
-	return s.SetMasked("server-addresses", scrub.ServerIP, addresses...)
+	for _, address := range addresses {
+		if err := a.scrub.SetMasked(addressValues, scrub.ServerIP, address); err != nil {
+			a.log.Warn("an address of this machine is not masked", "address", address, "err", err)
+		}
+	}
+	_ = a.scrub.SetMasked(addressValues, scrub.ServerIP, addresses...) // the rest
 }

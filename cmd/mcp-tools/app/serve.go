@@ -264,6 +264,7 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config.Vault)); err != nil {
 		return err
 	}
+	a.maskAddresses(l.Config.Scrub, serverAddresses(a.log))
 	if err := a.level.UnmarshalText([]byte(l.Config.Telemetry.LogLevel)); err != nil {
 		return err
 	}

@@ -262,9 +262,10 @@ func ago(flag, text string, now time.Time) (time.Time, error) {
 
 // moment parses a date, a time, or a duration from now.
 func moment(flag, text string, from func(time.Duration) time.Time) (time.Time, error) {
-	var at config.Time
-	if err := at.UnmarshalText([]byte(text)); err == nil {
-		return at.Time, nil
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
 	}
 	var d config.Duration
 	if err := d.UnmarshalText([]byte(text)); err != nil {
