@@ -26,6 +26,10 @@ type Site struct {
 	// that an interpreter reads: "" if it cannot be determined. A nil File means
 	// that it never can.
 	File func(path string) (identity string)
+	// Disposable reports whether git ignores what is at an absolute path, or at all
+	// matches of a pattern, and tracks nothing in it. A nil Disposable means that this
+	// cannot be found out.
+	Disposable func(path string) bool
 }
 
 // Where describes the sandbox in one line, for the person who approves.

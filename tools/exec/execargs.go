@@ -15,11 +15,11 @@ import (
 
 type execArgs struct {
 	Command    string            `json:"command,omitempty" jsonschema:"shell command to run" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
-	Argv       []string          `json:"argv,omitempty" jsonschema:"command as a list of words, run without a shell" alias:"args"`
+	Argv       []string          `json:"argv,omitempty" jsonschema:"command as words, run without a shell" alias:"args"`
 	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
 	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"timeout in seconds" alias:"timeout_secs,timeout_sec"`
-	Background bool              `json:"background,omitempty" jsonschema:"return at once and continue with the process tool" alias:"run_in_background,is_background"`
-	Keep       bool              `json:"keep,omitempty" jsonschema:"with background: keep it running when the session ends" alias:"detach"`
+	Background bool              `json:"background,omitempty" jsonschema:"return at once; continue with the process tool" alias:"run_in_background,is_background"`
+	Keep       bool              `json:"keep,omitempty" jsonschema:"with background: keep it after the session" alias:"detach"`
 	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set" alias:"environment"`
 	Stdin      string            `json:"stdin,omitempty" jsonschema:"text for standard input" alias:"input"`
 	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal" alias:"pty"`

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/gitrepo"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -85,6 +86,7 @@ func (c *Commands) target(ctx context.Context, dir string, start bool) (*target,
 	p.fill(c.o, inside, identity)
 	p.site.Home = c.warmHome(p)
 	p.site.Find = p.finder(hostDir)
+	p.site.Disposable = p.disposable
 	if p.site.Tier != string(Docker) {
 		p.site.File = p.identity
 	}
@@ -205,6 +207,17 @@ func (p *target) inside(host string) (path string, ok bool) {
 		}
 	}
 	return path, ok
+}
+
+// disposable reports whether git ignores what is at a path inside.
+func (p *target) disposable(inside string) bool {
+	host, best := inside, 0
+	for _, b := range p.layout.Binds {
+		if rel, within := beneath(b.Inside, inside); within && len(b.Inside) > best {
+			host, best = filepath.Join(b.Host, rel), len(b.Inside)
+		}
+	}
+	return (best > 0 || !p.site.Sealed) && gitrepo.Disposable(host)
 }
 
 // beneath returns the relative path from a directory to path, if path is in it.

@@ -28,7 +28,7 @@ func (credentialed) Spec() tool.Spec {
 		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
 		Doc: `Runs a configured program, such as gh or aws, with the operator's credentials. Returns its output.
-Send the command as one text or as argv. There is no shell: no pipes or variables. For other commands use exec.`,
+No shell: no pipes or variables. Send command or argv. For other commands use exec.`,
 		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},
 		Keywords: "cli cloud github gh gcloud aws kubectl kubernetes terraform deploy",
 	}

@@ -32,6 +32,9 @@ type Request struct {
 	Open    bool     // more than Stdin may follow, and it is not known
 	Sealed  bool     // the command runs in a sandbox: it can change nothing but the roots
 	Network bool     // the command can reach other machines
+	// Disposable reports whether git ignores what is at an absolute path, or at all
+	// matches of a pattern, and tracks nothing in it. nil: nothing is disposable.
+	Disposable func(path string) bool
 }
 
 // Mode chooses what needs approval beside what is risky.
@@ -126,6 +129,7 @@ type judge struct {
 	level    int // of the grammar
 	declared []*function
 	files    map[string][]stream // what the text itself may have written, by absolute path
+	filled   []string            // absolute paths where the text itself moves something
 	// current collects the risk of the running simple command itself, so that
 	// a pattern of the allow list counts for that command alone.
 	current *finding

@@ -67,7 +67,7 @@ func TestNothingOrdinaryIsDenied(t *testing.T) {
 // Every line of the table means something: its handlers, actions, rules and lists exist.
 func TestTable(t *testing.T) {
 	verbs := strings.Fields(`reads writes destroys runs code remote opaque rule helper glimpse dumps decodes read local localdir
-		store remove unlink vacate clears links mode
+		store remove unlink vacate fill clears links mode
 		write create empty into pack shell download url address method send compressor setting`)
 	keywords := strings.Fields(`as alone begins options letters stop operands first command assignments shelltext values
 		flags reads writes code destroys installs remote runs lists shows unlisted bare output target language inline harmless

@@ -297,6 +297,17 @@ func (j *judge) read(s *scope, from arg) {
 	}
 }
 
+// disposable reports whether removing a file or directory loses only what can be
+// made again.
+func (j *judge) disposable(s *scope, t arg) bool {
+	all := s.resolve(t.text)
+	return j.req.Disposable != nil && len(all) > 0 && !slices.ContainsFunc(all, func(p string) bool {
+		return !j.req.Disposable(p) || slices.ContainsFunc(j.filled, func(f string) bool {
+			return f == p || below(f, p) || below(p, f) || strings.ContainsAny(p, "*?[")
+		})
+	})
+}
+
 // removes judges removing a file, or with tree everything below it too.
 func (j *judge) removes(s *scope, t arg, tree bool) {
 	shown, where := t.shown(), j.locate(s, t)
@@ -307,8 +318,8 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 		return
 	}
 	switch where {
-	case insidePath:
-		if j.req.Sealed && j.inList("generated files", path.Base(strings.TrimSuffix(shown, "/"))) {
+	case insidePath, globPath:
+		if j.req.Sealed && j.disposable(s, t) {
 			risk = tool.Writes
 		}
 	case tempPath:

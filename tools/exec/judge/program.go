@@ -386,6 +386,11 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 			slices.ContainsFunc(in.all, func(a arg) bool { return a.starts("-") && !a.static() }))
 	case "unlink":
 		j.removes(s, a, false)
+	case "fill": // the target of a move
+		for _, p := range s.resolve(a.text) {
+			j.filled = append(j.filled, p)
+		}
+		j.writeInto(s, a)
 	case "vacate": // the source of a move
 		if where := j.locate(s, a); where != insidePath && where != tempPath {
 			j.removes(s, a, true)

@@ -47,7 +47,7 @@ func TestRisk(t *testing.T) {
 		{"npx tsc", w, x}, {"curl localhost:3000", w, x}, {"git fetch", w, x}, {"python -m pytest", w, x},
 		{"gcc a.c", w, x},
 		{"python3.12 a.py", w, x}, {"clang-15 a.c", w, x}, {"rm -rf /tmp/a", w, d}, {"CC=clang make", w, x},
-		{"rm a", d, d}, {"rm -rf node_modules", w, d}, {"rm -rf src", d, d}, {"git reset --hard", d, d},
+		{"rm a", d, d}, {"rm -rf node_modules", d, d}, {"rm -rf src", d, d}, {"git reset --hard", d, d},
 		{"git clean -fd", d, d}, {"git push -f", d, d},
 		{"git push --delete o b", d, d}, {"git restore .", d, d}, {"find . -name '*.o' -delete", d, d},
 		{"truncate -s0 a", d, d},
@@ -274,6 +274,28 @@ func TestCommentsAreNotDoubted(t *testing.T) {
 		"if true; then # x\nls\nfi"} {
 		if v := Judge(request(command, true), Rules{}); v.Risk != tool.Reads {
 			t.Errorf("%q is %s: %s", command, v.Risk, v.Why)
+		}
+	}
+}
+
+// TestDisposable removes what git ignores, and what it does not.
+func TestDisposable(t *testing.T) {
+	const w, d = tool.Writes, tool.Destroys
+	for command, want := range map[string]tool.Risk{
+		"rm -rf build": w, "rm -rf ./build/": w, "rm -rf build/x y.o": w, "cd sub && rm -rf ../build": w, "rm -f *.o": w,
+		"rm -rf dist": d, "rm -rf build dist": d, "rm -rf *": d, "rm -rf \"$X\"": tool.Runs, "rm -rf *.go": d,
+		"mv src build && rm -rf build": d, "mv src build/; rm -rf build": d, "mv src build/x; rm -rf build": d,
+		"mv a build/a.o; rm -rf build/*.o": d, "for x in build y.o; do rm -rf $x; done": w,
+	} {
+		r := request(command, true)
+		r.Disposable = func(p string) bool {
+			return p == "/work/app/build" || below(p, "/work/app/build") || strings.HasSuffix(p, ".o")
+		}
+		if v := Judge(r, Rules{}); v.Risk != want {
+			t.Errorf("%q is %s (%s), want %s", command, v.Risk, v.Why, want)
+		}
+		if r.Sealed = false; Judge(r, Rules{}).Risk < d {
+			t.Errorf("%q runs unasked without a sandbox", command)
 		}
 	}
 }

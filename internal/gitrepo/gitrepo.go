@@ -1,0 +1,171 @@
+// Package gitrepo reads what a git repository says about files, without running
+// git: settings of a repository can make git run programs.
+//
+// It knows the index and the ignore files of a repository, and nothing about
+// commits. Begin with [Disposable].
+package gitrepo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
+)
+
+const (
+	maxIndex   = 64 << 20 // bytes of an index
+	maxMatches = 1000     // of a pattern
+)
+
+// Disposable reports whether git ignores what is at an absolute path and tracks
+// nothing in it, so that removing it loses only what can be made again. The path
+// may be a pattern; then it reports whether that is so for every match. It returns
+// false for what it cannot find out, and for a repository within a repository.
+func Disposable(name string) bool {
+	names := []string{filepath.Clean(name)}
+	if strings.ContainsAny(name, "*?[") {
+		var err error
+		if names, err = filepath.Glob(name); err != nil || len(names) == 0 || len(names) > maxMatches {
+			return false
+		}
+	}
+	for _, name := range names {
+		repo, found := repository(filepath.Dir(name))
+		if !found {
+			return false
+		}
+		rel, err := filepath.Rel(repo, name)
+		if err != nil || exists(filepath.Join(name, ".git")) {
+			return false
+		}
+		rel = filepath.ToSlash(rel)
+		if !ignored(repo, rel) || tracks(repo, rel) {
+			return false
+		}
+	}
+	return true
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// repository returns the directory of the repository that holds dir.
+func repository(dir string) (repo string, found bool) {
+	for {
+		if exists(filepath.Join(dir, ".git")) {
+			return dir, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}
+
+// ignored reports whether ignore files of the repository cover a file, or a
+// directory that holds it.
+func ignored(repo, rel string) bool {
+	exclude := ignore.Parse(read(filepath.Join(repo, ".git", "info", "exclude"), ignore.MaxText))
+	lists := []*ignore.List{exclude} // of the directories from the root down, the deepest last
+	dirs := []string{"."}
+	parts := strings.Split(rel, "/")
+	for i, base := range parts {
+		dir := path.Join(parts[:i]...)
+		lists = append(lists, ignore.Parse(read(filepath.Join(repo, dir, ".gitignore"), ignore.MaxText)))
+		dirs = append(dirs, path.Clean(dir))
+		info, err := os.Lstat(filepath.Join(repo, dir, base))
+		isDir := err == nil && info.IsDir() || err != nil && i+1 < len(parts)
+		for n := len(lists) - 1; n >= 0; n-- {
+			within, err := filepath.Rel(dirs[n], path.Clean(dir))
+			if err != nil {
+				return false
+			}
+			if covered, decided := lists[n].In(filepath.ToSlash(within)).Match(base, isDir); decided {
+				if covered {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
+// read returns the content of a regular file, nil if it cannot be read or is
+// longer than most bytes.
+func read(name string, most int64) []byte {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(file, most))
+	if errors.Join(err, file.Close()) != nil {
+		return nil
+	}
+	return text
+}
+
+// tracks reports whether the index has a file, or files below a directory. It
+// reports true for an index that it cannot read.
+func tracks(repo, rel string) bool {
+	const header, fixed = 12, 62 // bytes of the header, and of an entry before its name
+	file := filepath.Join(repo, ".git", "index")
+	if info, err := os.Lstat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return true // a worktree or submodule, whose index is elsewhere
+	}
+	if !exists(file) {
+		return false
+	}
+	index := read(file, maxIndex)
+	if len(index) < header+20 || string(index[:4]) != "DIRC" {
+		return true
+	}
+	version, entries := binary.BigEndian.Uint32(index[4:]), binary.BigEndian.Uint32(index[8:])
+	if version != 2 && version != 3 {
+		return true
+	}
+	rest := index[header : len(index)-20] // a checksum is at the end
+	for range entries {
+		if len(rest) < fixed+1 {
+			return true
+		}
+		flags, from := binary.BigEndian.Uint16(rest[60:]), fixed
+		if flags&0x4000 != 0 {
+			from += 2
+		}
+		end := bytes.IndexByte(rest[min(from, len(rest)):], 0)
+		if long := flags & 0xFFF; end <= 0 || long < 0xFFF && int(long) != end {
+			return true
+		}
+		name := string(rest[from : from+end])
+		if name == rel || strings.HasPrefix(name, rel+"/") || strings.HasPrefix(rel, name) && strings.HasSuffix(name, "/") {
+			return true
+		}
+		size := (from + end + 8) &^ 7
+		if size > len(rest) {
+			return true
+		}
+		rest = rest[size:]
+	}
+	for len(rest) >= 8 { // extensions; with "link" other entries are in another file
+		size := int64(binary.BigEndian.Uint32(rest[4:])) + 8
+		if string(rest[:4]) == "link" || size > int64(len(rest)) {
+			return true
+		}
+		rest = rest[size:]
+	}
+	return false
+}
