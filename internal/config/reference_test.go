@@ -43,7 +43,8 @@ In the environment a list of words is written with commas (` + "`a,b`" + `), any
 
 The file is read again when it changes and on SIGHUP. Settings marked *restart* keep their value until the next
 start; the log names those that wait for it. A file with a mistake changes nothing, and the log says what is wrong.
-Nor does a file that has become empty or has gone: rules that are lost by accident stay in force.
+Nor does a file that has become empty or has gone: rules that are lost by accident stay in force. A file in a
+directory that callers can write to is read at the start only, with a warning in the log.
 
 ## Help in the editor
 

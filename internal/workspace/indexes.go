@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +42,8 @@ type openIndex struct {
 }
 
 func newIndexes(w *Workspace) *indexes {
-	sum := sha256.Sum256([]byte(strings.Join(w.o.Deny, "\n") + "\x00" + w.o.Data + "\x00" + w.o.Home))
+	sum := sha256.Sum256([]byte(strings.Join(slices.Concat(w.o.Deny, w.o.Private), "\n") + "\x00" + w.o.Data + "\x00" +
+		w.o.Home))
 	return &indexes{
 		memory: w.o.IndexMemory, store: filepath.Join(w.o.Data, "files", "index"), rules: hex.EncodeToString(sum[:]),
 		denied: w.deniedInDir, log: w.o.Log, open: map[inode]*openIndex{},

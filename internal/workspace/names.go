@@ -58,7 +58,8 @@ func startUpNames() []string {
 			"**/.local/share/systemd/", "**/.local/share/applications/", "**/Library/LaunchAgents/",
 		},
 		[]string{ // programs that read settings which start others
-			".gitconfig", "**/.config/git/", ".gitmodules", ".gitattributes", ".hgrc", "**/.hg/hgrc", ".curlrc", ".wgetrc",
+			".gitconfig", "**/.config/git/", ".gitmodules", ".gitattributes", ".hgrc", "**/.hg/hgrc", ".curlrc",
+			".wgetrc",
 			".vimrc", ".gvimrc", ".exrc", ".nvimrc", "**/.config/nvim/", ".vim/", ".emacs", ".emacs.d/", ".gdbinit",
 			".lldbinit", ".tmux.conf", ".screenrc", "**/.cargo/config", "**/.cargo/config.toml",
 			"**/.ipython/profile_default/startup/", ".pythonstartup", ".Rprofile",

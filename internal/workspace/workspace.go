@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,6 +59,7 @@ type Options struct {
 	Roots     []ExtraRoot
 	Deny      []string // patterns in .gitignore syntax, for files that callers must not see
 	Protect   []string // likewise, for files that callers must not change
+	Private   []string // absolute paths of files that callers must not see, whatever Deny excepts
 	HardLinks HardLinks
 	History   history.Limits
 	Routes    []Route // files that are not on disk
@@ -103,7 +105,11 @@ func New(o Options) (*Workspace, error) {
 	}
 	w := &Workspace{o: o, mounts: map[mountKey]*mount{}}
 	var err error
-	if w.deny, err = newPatterns(o.Deny, o.Home); err != nil {
+	deny := slices.Clone(o.Deny)
+	for _, path := range o.Private {
+		deny = append(deny, escapePattern(filepath.ToSlash(path)), escapePattern(filepath.ToSlash(pastLinks(path))))
+	}
+	if w.deny, err = newPatterns(deny, o.Home); err != nil {
 		return nil, fmt.Errorf("deny patterns: %w", err)
 	}
 	if w.protect, err = newPatterns(o.Protect, o.Home); err != nil {
@@ -133,6 +139,18 @@ func checkRoots(roots []ExtraRoot) error {
 		seen[r.Name] = true
 	}
 	return nil
+}
+
+// pastLinks returns a path without symbolic links, also if the file does not exist.
+func pastLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(pastLinks(dir), filepath.Base(path))
 }
 
 // Close closes all directories. No call may be running.

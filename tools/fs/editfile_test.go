@@ -90,28 +90,35 @@ func TestEdit(t *testing.T) {
 		want     string // the file; "" when the edit is refused
 		reply    string // part of it, or of the error
 	}{
-		"CRLF, one line":      {"a\r\nb\r\nc\r\n", "b", "x", "a\r\nx\r\nc\r\n", "edited f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\nversion X; to undo it use undo X"},
-		"CRLF, several lines": {"a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\r\ny\r\nc\r\n", "1 replacement (matched ignoring line endings)"},
-		"mixed endings":       {"a\r\nb\nc\r\nd\n", "b\nc\n", "B\nC\n", "a\r\nB\nC\r\nd\n", "ignoring line endings"},
-		"BOM":                 {"\xef\xbb\xbfa\nb\n", "a", "x", "\xef\xbb\xbfx\nb\n", "1 replacement\n"},
-		"Latin-1":             {latin, "crème", "glace à la crème", strings.Replace(latin, "cr\xe8me", "glace \xe0 la cr\xe8me", 1), "+la glace à la crème"},
-		"not in Latin-1":      {latin, "crème", "€ 5", "", "latin-1, which has no character '€'"},
-		"UTF-16":              {wide("eins\r\nzwei\r\n"), "zwei", "drei", wide("eins\r\ndrei\r\n"), "-zwei\n+drei\n"},
-		"no final newline":    {"a\nb", "b", "c", "a\nc", "+c\n\\ No newline at end of file\n"},
-		"duplicate":           {"a\nb\na\n", "a", "x", "", "invalid: old_string occurs 2 times, in lines 1, 3; add lines"},
-		"not found":           {"alpha\nbeta gamma\n", "beta gama", "x", "", "The most similar text:\nline 2, "},
-		"whitespace drift":    {"func f() {\n\treturn 1 \n}\n", "func f() {\n    return 1\n}", "func f() {\n    return 2\n}", "func f() {\n\treturn 2\n}\n", "(matched ignoring indentation)"},
-		"$& is literal":       {"a b c\n", "b", `$& $1 \1 %d`, "a $& $1 \\1 %d c\n", "1 replacement\n"},
-		"empty old":           {"a\n", "", "x", "", "invalid: old_string is empty, but the file is not"},
-		"empty old and file":  {"", "", "x\n", "x\n", "+x\n"},
-		"same text":           {"a\n", "a", "a", "", "invalid: old_string and new_string are identical"},
-		"quotes":              {"say “hi”\n", `say "hi"`, `say "ho"`, "say “ho”\n", "(matched ignoring the style of quotes, dashes and spaces)"},
-		"a mask is no text":   {"key: abc\n", "key: [REDACTED]", "x", "", "stands for a hidden secret"},
-		"no new masks":        {"key: abc\n", "abc", "[REDACTED]", "", "stands for a secret"},
-		"old masks":           {"about [REDACTED]\n", "about [REDACTED]", "on [REDACTED]", "on [REDACTED]\n", "1 replacement\n"},
-		"no text at all":      {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is not text: PDF document`},
-		"a stray zero":        {"a\x00b\n", "b", "c", "a\x00c\n", "1 replacement"},
-		"removed":             {"a\nb\nc\n", "b\n", "", "a\nc\n", "@@ -1,3 +1,2 @@\n a\n-b\n c\n"},
+		"CRLF, one line": {"a\r\nb\r\nc\r\n", "b", "x", "a\r\nx\r\nc\r\n",
+			"edited f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\nversion X; to undo it use undo X"},
+		"CRLF, several lines": {"a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\r\ny\r\nc\r\n",
+			"1 replacement (matched ignoring line endings)"},
+		"mixed endings": {"a\r\nb\nc\r\nd\n", "b\nc\n", "B\nC\n", "a\r\nB\nC\r\nd\n", "ignoring line endings"},
+		"BOM":           {"\xef\xbb\xbfa\nb\n", "a", "x", "\xef\xbb\xbfx\nb\n", "1 replacement\n"},
+		"Latin-1": {latin, "crème", "glace à la crème",
+			strings.Replace(latin, "cr\xe8me", "glace \xe0 la cr\xe8me", 1), "+la glace à la crème"},
+		"not in Latin-1":   {latin, "crème", "€ 5", "", "latin-1, which has no character '€'"},
+		"UTF-16":           {wide("eins\r\nzwei\r\n"), "zwei", "drei", wide("eins\r\ndrei\r\n"), "-zwei\n+drei\n"},
+		"no final newline": {"a\nb", "b", "c", "a\nc", "+c\n\\ No newline at end of file\n"},
+		"duplicate": {"a\nb\na\n", "a", "x", "",
+			"invalid: old_string occurs 2 times, in lines 1, 3; add lines"},
+		"not found": {"alpha\nbeta gamma\n", "beta gama", "x", "", "The most similar text:\nline 2, "},
+		"whitespace drift": {"func f() {\n\treturn 1 \n}\n", "func f() {\n    return 1\n}",
+			"func f() {\n    return 2\n}", "func f() {\n\treturn 2\n}\n", "(matched ignoring indentation)"},
+		"$& is literal":      {"a b c\n", "b", `$& $1 \1 %d`, "a $& $1 \\1 %d c\n", "1 replacement\n"},
+		"empty old":          {"a\n", "", "x", "", "invalid: old_string is empty, but the file is not"},
+		"empty old and file": {"", "", "x\n", "x\n", "+x\n"},
+		"same text":          {"a\n", "a", "a", "", "invalid: old_string and new_string are identical"},
+		"quotes": {"say “hi”\n", `say "hi"`, `say "ho"`, "say “ho”\n",
+			"(matched ignoring the style of quotes, dashes and spaces)"},
+		"a mask is no text": {"key: abc\n", "key: [REDACTED]", "x", "", "stands for a hidden secret"},
+		"no new masks":      {"key: abc\n", "abc", "[REDACTED]", "", "stands for a secret"},
+		"old masks": {"about [REDACTED]\n", "about [REDACTED]", "on [REDACTED]", "on [REDACTED]\n",
+			"1 replacement\n"},
+		"no text at all": {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is not text: PDF document`},
+		"a stray zero":   {"a\x00b\n", "b", "c", "a\x00c\n", "1 replacement"},
+		"removed":        {"a\nb\nc\n", "b\n", "", "a\nc\n", "@@ -1,3 +1,2 @@\n a\n-b\n c\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEditor(t)
@@ -141,27 +148,41 @@ func TestEditArguments(t *testing.T) {
 		want  string
 		reply string
 	}{
-		"other names":   {`{"file_path":"f.txt","oldText":"one","newText":"1"}`, "1\ntwo\nthree\n", "1 replacement\n"},
-		"all":           {`{"path":"f.txt","old_string":"t","new_string":"T","replace_all":true}`, "one\nTwo\nThree\n", "2 replacements\n"},
-		"several":       {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2"}]}`, "1\n2\nthree\n", "2 replacements\n"},
-		"several fail":  {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"zwei","new_string":"2"}]}`, "", "edits[1]: old_string is not in the file; none of the 2 edits was made"},
-		"in a string":   {`{"path":"f.txt","edits":"[{\"oldText\":\"one\",\"newText\":\"1\"}]"}`, "1\ntwo\nthree\n", "1 replacement\n"},
-		"a wrong name":  {`{"path":"f.txt","edits":[{"old_string":"one","new":"1","with":"2"}]}`, "", `there is no argument "edits[0].new" (did you mean "new_string"?)`},
-		"one lacks new": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two"}]}`, "", "edits[1]: new_string is missing"},
-		"large of many": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}]}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
-		"in lines":      {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("two")) + `","new_string":"2a\n2b"}`, "one\n2a\n2b\nthree\n", "1 replacement\n"},
-		"other lines":   {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("one")) + `","new_string":"x"}`, "", "conflict: line 2 does not have the anchor"},
-		"dry run":       {`{"path":"f.txt","old_string":"one","new_string":"1","dry_run":true}`, "one\ntwo\nthree\n", "would edit f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n three\nnothing was written"},
-		"dry, no file":  {`{"path":"g.txt","old_string":"one","new_string":"1","dry_run":true}`, "", `not_found: no file "g.txt"`},
-		"no file":       {`{"path":"g.txt","old_string":"one","new_string":"1"}`, "", `not_found: no file "g.txt"; call glob to find it`},
-		"no new text":   {`{"path":"f.txt","old_string":"one"}`, "", "invalid: new_string is missing"},
-		"nothing":       {`{"path":"f.txt"}`, "", "invalid: there is nothing to replace"},
-		"one beside":    {`{"path":"f.txt","old_string":"a","new_string":"b","edits":[{"old_string":"one","new_string":"1"}]}`, "", "put all of them into edits"},
-		"not this one":  {`{"path":"f.txt","old_string":"one","new_string":"1","if_version":"aaaaaaaa"}`, "", `conflict: "f.txt" has version `},
-		"outside":       {`{"path":"../f.txt","old_string":"one","new_string":"1"}`, "", "refused: "},
-		"too many":      {`{"path":"f.txt","edits":[` + strings.Repeat(`{"old_string":"a","new_string":"b"},`, 100) + `{"old_string":"a","new_string":"b"}]}`, "", "the maximum is 100"},
-		"a large text":  {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
-		"one too large": {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20+1) + `"}`, "", "the maximum is 1048576"},
+		"other names": {`{"file_path":"f.txt","oldText":"one","newText":"1"}`, "1\ntwo\nthree\n", "1 replacement\n"},
+		"all": {`{"path":"f.txt","old_string":"t","new_string":"T","replace_all":true}`, "one\nTwo\nThree\n",
+			"2 replacements\n"},
+		"several":      {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2"}]}`, "1\n2\nthree\n", "2 replacements\n"},
+		"several fail": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"zwei","new_string":"2"}]}`, "", "edits[1]: old_string is not in the file; none of the 2 edits was made"},
+		"in a string": {`{"path":"f.txt","edits":"[{\"oldText\":\"one\",\"newText\":\"1\"}]"}`, "1\ntwo\nthree\n",
+			"1 replacement\n"},
+		"a wrong name": {`{"path":"f.txt","edits":[{"old_string":"one","new":"1","with":"2"}]}`, "",
+			`there is no argument "edits[0].new" (did you mean "new_string"?)`},
+		"one lacks new": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two"}]}`, "",
+			"edits[1]: new_string is missing"},
+		"large of many": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) +
+			`"}]}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
+		"in lines": {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("two")) + `","new_string":"2a\n2b"}`,
+			"one\n2a\n2b\nthree\n", "1 replacement\n"},
+		"other lines": {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("one")) + `","new_string":"x"}`, "",
+			"conflict: line 2 does not have the anchor"},
+		"dry run": {`{"path":"f.txt","old_string":"one","new_string":"1","dry_run":true}`, "one\ntwo\nthree\n",
+			"would edit f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n three\nnothing was written"},
+		"dry, no file": {`{"path":"g.txt","old_string":"one","new_string":"1","dry_run":true}`, "",
+			`not_found: no file "g.txt"`},
+		"no file": {`{"path":"g.txt","old_string":"one","new_string":"1"}`, "",
+			`not_found: no file "g.txt"; call glob to find it`},
+		"no new text": {`{"path":"f.txt","old_string":"one"}`, "", "invalid: new_string is missing"},
+		"nothing":     {`{"path":"f.txt"}`, "", "invalid: there is nothing to replace"},
+		"one beside":  {`{"path":"f.txt","old_string":"a","new_string":"b","edits":[{"old_string":"one","new_string":"1"}]}`, "", "put all of them into edits"},
+		"not this one": {`{"path":"f.txt","old_string":"one","new_string":"1","if_version":"aaaaaaaa"}`, "",
+			`conflict: "f.txt" has version `},
+		"outside": {`{"path":"../f.txt","old_string":"one","new_string":"1"}`, "", "refused: "},
+		"too many": {`{"path":"f.txt","edits":[` + strings.Repeat(`{"old_string":"a","new_string":"b"},`, 100) +
+			`{"old_string":"a","new_string":"b"}]}`, "", "the maximum is 100"},
+		"a large text": {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}`,
+			strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
+		"one too large": {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20+1) + `"}`, "",
+			"the maximum is 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEditor(t)
@@ -229,7 +250,8 @@ func TestEditStaleFiles(t *testing.T) {
 	caller := tool.CallerFrom(e.ctx)
 	e.put("f.txt", "one\ntwo\n")
 	e.seen.Note(caller, "f.txt", fs.VersionOf([]byte("one\ntwo\n")))
-	if reply, err := e.edit(map[string]any{"path": "f.txt", "old_string": "one", "new_string": "1"}); err != nil || strings.Contains(reply, "had changed") {
+	if reply, err := e.edit(map[string]any{"path": "f.txt", "old_string": "one", "new_string": "1"}); err != nil ||
+		strings.Contains(reply, "had changed") {
 		t.Fatalf("%q, %v", reply, err)
 	}
 	if v, ok := e.seen.Version(caller, "f.txt"); !ok || v != fs.VersionOf([]byte("1\ntwo\n")) {
@@ -261,7 +283,8 @@ func TestEditsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, err := e.edit(map[string]any{"path": "f.txt", "old_string": fmt.Sprintf("<%d>", i), "new_string": fmt.Sprintf("(%d)", i)})
+			_, err := e.edit(map[string]any{"path": "f.txt", "old_string": fmt.Sprintf("<%d>", i),
+				"new_string": fmt.Sprintf("(%d)", i)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -282,7 +305,8 @@ func TestEditHugeFile(t *testing.T) {
 	}
 	start := time.Now()
 	_, err := e.edit(map[string]any{"path": "huge.log", "old_string": "first", "new_string": "second"})
-	if tool.AsError(err).Kind != tool.TooLarge || !strings.Contains(err.Error(), "the maximum for edit is") || time.Since(start) > time.Second {
+	if tool.AsError(err).Kind != tool.TooLarge || !strings.Contains(err.Error(), "the maximum for edit is") ||
+		time.Since(start) > time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
@@ -297,7 +321,8 @@ func BenchmarkEdit5MB(b *testing.B) {
 	b.ReportAllocs()
 	words := []string{"of some", "with many"}
 	for i := 0; b.Loop(); i++ {
-		_, err := e.edit(map[string]any{"path": "f.txt", "old_string": "line 60000 " + words[i&1], "new_string": "line 60000 " + words[1-i&1]})
+		_, err := e.edit(map[string]any{"path": "f.txt", "old_string": "line 60000 " + words[i&1],
+			"new_string": "line 60000 " + words[1-i&1]})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (a *App) openCommands(context.Context) error {
 			}
 			return usual
 		},
-		Directories: a.files.Layout, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
+		Directories: a.directories, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
@@ -200,18 +200,9 @@ func (a *App) execOptions() exec.Options {
 		Scrub: func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
 		Programs: cli.Options{
 			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
-			Private: a.private(),
+			Private: a.ownPaths(),
 		},
 	}
-}
-
-// private returns the directories with files that no program may send.
-func (a *App) private() []string {
-	dirs := []string{a.data}
-	if real, err := filepath.EvalSymlinks(a.data); err == nil && real != a.data {
-		dirs = append(dirs, real)
-	}
-	return dirs
 }
 
 // secret reads a secret from the vault.
@@ -248,8 +239,5 @@ func (a *App) changeable(ctx context.Context, path string) bool {
 			dirs = append(dirs, r.Path)
 		}
 	}
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-	})
+	return slices.ContainsFunc(dirs, func(dir string) bool { return isWithin(path, dir) })
 }

@@ -2,10 +2,13 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
@@ -23,16 +26,12 @@ func (a *App) openFiles(context.Context) error {
 		Deny:      append(workspace.DefaultDeny(), c.Deny...),
 		Protect:   append(workspace.DefaultProtect(), c.Protect...),
 		History:   history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}, IndexMemory: maxIndexMemory,
-		Log: a.log,
-	}
-	if dir, chosen, err := a.env.VaultDir(); err == nil && chosen { // otherwise it is in the data directory, which is hidden
-		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
+		Private: a.ownFiles(), Log: a.log,
 	}
 	for name, r := range c.Roots {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: name, Path: r.Path, Write: r.Write})
 	}
 	slices.SortFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
-
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute()}
@@ -41,4 +40,92 @@ func (a *App) openFiles(context.Context) error {
 	}
 	a.onClose(a.files.Close)
 	return nil
+}
+
+// ownFiles returns the paths of this server's settings and secrets.
+func (a *App) ownFiles() []string {
+	files := a.loaded.Files()
+	if dir, chosen, err := a.env.VaultDir(); err == nil && chosen { // otherwise it is in the data directory
+		files = append(files, dir)
+	}
+	return files
+}
+
+// ownPaths returns the paths of this server's settings, secrets and data, as they are
+// written and without links.
+func (a *App) ownPaths() []string {
+	all := append([]string{a.data}, a.ownFiles()...)
+	for _, path := range slices.Clone(all) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// directories returns what commands of a caller may see. The files of the settings are
+// hidden wherever they are.
+func (a *App) directories(ctx context.Context) (sandbox.Directories, error) {
+	g, err := a.files.Layout(ctx)
+	if err != nil {
+		return g, err
+	}
+	for _, path := range a.ownFiles() {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || slices.ContainsFunc(g.Hidden, func(dir string) bool { return isWithin(real, dir) }) {
+			continue
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			continue
+		}
+		g.Hidden = append(g.Hidden, real)
+		g.Covered += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
+	}
+	return g, nil
+}
+
+// isWithin reports whether a path is a directory or below it.
+func isWithin(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// writableSettings returns the directory of callers in which the settings file is, or
+// "": there they can be changed by commands.
+func (a *App) writableSettings() string {
+	c := a.loaded.Config
+	dirs := slices.Clone(c.Sandbox.Write)
+	if dir, err := WorkspaceDir(c.Connections.Stdio.Workspace); err == nil && dir != "" {
+		dirs = append(dirs, dir)
+	}
+	for _, t := range c.Connections.Tokens {
+		if t.Workspace != "" {
+			dirs = append(dirs, t.Workspace)
+		}
+	}
+	for _, r := range c.Workspace.Roots {
+		if r.Write {
+			dirs = append(dirs, r.Path)
+		}
+	}
+	for _, dir := range dirs {
+		for _, path := range a.loaded.Files()[:1] {
+			if isWithin(path, dir) || isWithin(realPath(path), realPath(dir)) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// realPath returns a path without links. The last step need not exist.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
 }

@@ -48,6 +48,7 @@ func (a *App) openRules(context.Context) error {
 	if err != nil {
 		return err
 	}
+	first.commands.Ours = a.ownPaths()
 	a.rules = new(liveRules)
 	a.rules.current.Store(first)
 	return nil

@@ -234,8 +234,15 @@ func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 }
 
 // watch reloads the settings when their file changes or on SIGHUP. A file with
-// mistakes changes nothing; the log has the mistakes.
+// mistakes changes nothing; the log has the mistakes. A file that callers may be able
+// to change is not read again.
 func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
+	if dir := a.writableSettings(); dir != "" {
+		a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
+			"a restart; move it elsewhere", "file", a.loaded.Files()[0], "directory", dir)
+		signal.Ignore(syscall.SIGHUP)
+		return func() {}
+	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)
@@ -261,6 +268,7 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	if err != nil {
 		return err
 	}
+	next.commands.Ours = a.ownPaths()
 	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config.Vault)); err != nil {
 		return err
 	}

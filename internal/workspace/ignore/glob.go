@@ -1,7 +1,7 @@
 package ignore
 
 import (
-	_ "embed" // the file types
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -245,14 +245,21 @@ func (f *Filter) excluded(dir string) bool {
 	return decided && !wanted
 }
 
-// fileTypes has the names of each file type, and its globs.
-//
 //go:embed types.txt
-var fileTypes string
+var files embed.FS
+
+// fileTypes has a line for each file type: its names and its globs.
+func fileTypes() string {
+	text, err := files.ReadFile("types.txt")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(text)
+}
 
 // typeGlobs returns the globs of a file type, for names at any depth, or nil.
 func typeGlobs(name string) []string {
-	for line := range strings.Lines(fileTypes) {
+	for line := range strings.Lines(fileTypes()) {
 		names, globs, _ := strings.Cut(line, ":")
 		if slices.Contains(strings.Fields(names), strings.ToLower(name)) {
 			return strings.Fields(globs)
@@ -267,7 +274,7 @@ func unknownType(name string) error {
 	err := tool.Errorf(tool.Invalid, "no file type %q", name)
 	glob := "*." + strings.TrimLeft(name, ".*")
 	var all []string
-	for line := range strings.Lines(fileTypes) {
+	for line := range strings.Lines(fileTypes()) {
 		names, _, _ := strings.Cut(line, ":")
 		all = append(all, strings.Fields(names)[0])
 	}

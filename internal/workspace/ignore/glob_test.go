@@ -156,7 +156,7 @@ func TestBadFilters(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	var names []string
-	for line := range strings.Lines(fileTypes) {
+	for line := range strings.Lines(fileTypes()) {
 		all, _, _ := strings.Cut(line, ":")
 		names = append(names, strings.Fields(all)...)
 	}

@@ -52,6 +52,7 @@ type Rules struct {
 	Groups map[string]Action // by deny group; a missing one has its defaults
 	Allow  []Pattern
 	Mode   Mode
+	Ours   []string // absolute paths of this server's settings, secrets and data
 }
 
 // A Simple is a simple command that was found, with wrappers removed.

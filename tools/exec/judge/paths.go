@@ -147,7 +147,7 @@ func (j *judge) locateSpecial(p string, inside bool) location {
 		return environPath
 	case j.inPaths("paths of container engines", p):
 		return enginePath
-	case j.inPaths("paths of our data", p):
+	case j.isOurs(p):
 		return ourPath
 	case j.inPaths("paths that start programs", p) && !strings.HasSuffix(p, ".sample"),
 		!inside && j.inPaths("paths that start programs at a login", p):
@@ -156,6 +156,19 @@ func (j *judge) locateSpecial(p string, inside bool) location {
 		return secretPath
 	}
 	return unknownPath
+}
+
+// isOurs reports whether p belongs to the data or settings of mcp-tools, and is not in
+// a directory there that is the caller's own.
+func (j *judge) isOurs(p string) bool {
+	ours := func(p string) bool {
+		return j.inPaths("paths of our data", p) ||
+			slices.ContainsFunc(j.rules.Ours, func(own string) bool { return p == own || below(p, own) })
+	}
+	return ours(p) && !slices.ContainsFunc(j.req.Roots, func(r string) bool {
+		r = path.Clean(r)
+		return ours(r) && (p == r || below(p, r))
+	})
 }
 
 // below reports whether p is strictly inside dir.

@@ -105,7 +105,8 @@ const (
 
 func (l look) String() string {
 	return [...]string{
-		"", "line endings", "blanks at the end of lines", "indentation", "indentation and the style of quotes and dashes",
+		"", "line endings", "blanks at the end of lines", "indentation",
+		"indentation and the style of quotes and dashes",
 	}[l]
 }
 
@@ -410,7 +411,8 @@ func (a *applier) insertion(number int, h Hunk, lines []Line) (place, []string, 
 	case h.Numbered && !h.AtEnd:
 		p.literal = !a.crlf
 		if p.start = h.Start + a.shift; p.start < 0 || p.start > len(a.lines) {
-			return p, nil, conflict("hunk %d adds lines after line %d, and the file has %d", number, h.Start, len(a.lines)).
+			return p, nil, conflict("hunk %d adds lines after line %d, and the file has %d", number, h.Start,
+				len(a.lines)).
 				Try("read the file and send the patch for it as it is")
 		}
 	case len(h.Anchors) > 0 && !h.AtEnd:

@@ -95,7 +95,8 @@ func (r *reader) envelopeFile(start string) (File, error) {
 		return f, err
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return f, invalid("the patch does not say what to change in %q", f.Path).Try("add a hunk, or remove the section")
+		return f, invalid("the patch does not say what to change in %q",
+			f.Path).Try("add a hunk, or remove the section")
 	}
 	return f, nil
 }

@@ -80,7 +80,8 @@ func conflict(format string, args ...any) *tool.Error {
 // file may have no name. Errors are written for the model.
 func Parse(text string) ([]File, error) {
 	if len(text) > MaxBytes {
-		return nil, invalid("the patch is %d bytes long, the maximum is %d", len(text), MaxBytes).Try("send it in parts")
+		return nil, invalid("the patch is %d bytes long, the maximum is %d", len(text),
+			MaxBytes).Try("send it in parts")
 	}
 	r := newReader(text)
 	var files []File

@@ -127,7 +127,8 @@ func (r *reader) gitFile() (File, error) {
 	case f.Path == "":
 		return f, invalid("line %d of the patch: the file that it changes is not clear", at)
 	case f.Op == Update && f.MoveTo == "" && f.Mode == 0 && len(f.Hunks) == 0:
-		return f, invalid("the patch does not say what to change in %q", f.Path).Try("add a hunk, or remove the section")
+		return f, invalid("the patch does not say what to change in %q",
+			f.Path).Try("add a hunk, or remove the section")
 	}
 	return f, nil
 }
