@@ -92,8 +92,10 @@ func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
 		shape := formNamed(f.form)
 		settled, err := d.shape(text, shape)
 		switch {
+		case errors.Is(err, errPassword):
+			return errPassword.Error()
 		case err != nil && shape.hide:
-			return "this is something else"
+			return "this is not accepted"
 		case err != nil:
 			return fmt.Sprintf("%q: %v", brief(text), err)
 		}

@@ -47,6 +47,10 @@ func checkStore(text string) error {
 	return nil
 }
 
+// errPassword is shown although the text is not.
+var errPassword = errors.New("a URL with a password cannot stand here, where other programs can read it; " +
+	"store it with mcp-tools secrets set NAME, and write secret:NAME")
+
 func withoutPassword(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -57,7 +61,7 @@ func withoutPassword(text string) error {
 		has = has || strings.Contains(strings.ToLower(name), "password")
 	}
 	if has {
-		return errors.New("it has a password")
+		return errPassword
 	}
 	return nil
 }
@@ -75,6 +79,9 @@ func settleStore(text string, at origin) (string, error) {
 // StorePlace reads a location of a store from the command line, in the form of the
 // setting. Relative paths start at dir, those with a tilde at home.
 func StorePlace(text, dir, home string) (Store, error) {
+	if errors.Is(checkStore(text), errPassword) {
+		return Store{}, errPassword
+	}
 	if text == "" || strings.ContainsFunc(
 		text, func(r rune) bool { return r < ' ' || r == 0x7f },
 	) || checkStore(text) != nil {
