@@ -169,7 +169,8 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 		}
 		to := io.MultiWriter(captures[i], &kept)
 		if s.binary() {
-			fmt.Fprintf(to, "(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n",
+			fmt.Fprintf(to,
+				"(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n",
 				s.to)
 		} else if err := r.scrubbed(ctx, s, to); err != nil {
 			return "", err

@@ -156,7 +156,8 @@ func (a processArgs) until(from int64) (sandbox.Until, *regexp.Regexp, error) {
 		return sandbox.Until{}, nil, tool.Errorf(tool.Invalid,
 			"pattern is missing").Try("send the expression that a line has to match")
 	}
-	return sandbox.Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
+	return sandbox.Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q",
+		a.Until).Try("use exit, idle or pattern")
 }
 
 // matched reports whether a line near the end of what was shown matches.
@@ -167,7 +168,8 @@ func (t processTool) matched(ctx context.Context, p sandbox.Process, re *regexp.
 }
 
 // news returns what a process wrote since it was last asked, and how it is.
-func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Status, a processArgs, also ...string) (tool.Result,
+func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Status, a processArgs,
+	also ...string) (tool.Result,
 	error) {
 	caller := tool.CallerFrom(ctx)
 	out, errs := t.places.of(caller, st.ID)

@@ -48,7 +48,8 @@ func (processTool) Spec() tool.Spec {
 			"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output",
 		},
 		Means: map[string]string{
-			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true,"timeout_is_ms":true}`,
+			"BashOutput":          `{"action":"poll","block":false}`,
+			"TaskOutput":          `{"action":"poll","block":true,"timeout_is_ms":true}`,
 			"get_terminal_output": `{"action":"poll","block":false}`, "KillShell": `{"action":"kill"}`,
 			"KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
 		},

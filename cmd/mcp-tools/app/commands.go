@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -74,7 +75,8 @@ func (a *App) openCommands(context.Context) error {
 		caches = "" // engines on other machines do not see it
 	}
 	a.commands, err = commands.New(commands.Options{
-		Launchers: launchers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
+		Disposable: gitrepo.Disposable,
+		Launchers:  launchers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
 		Mode: func(caller tool.Caller) commands.Policy {
 			if p, ok := modes[a.rules.profileOf(caller)]; ok {
 				return p

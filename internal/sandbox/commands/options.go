@@ -53,6 +53,9 @@ type Options struct {
 	// Dir resolves the directory that the model wrote; "" is the workspace. The
 	// identity changes if another directory takes its place.
 	Dir func(ctx context.Context, path string) (dir, identity string, err error)
+	// Disposable reports whether removing what is at a path of the host loses only what
+	// can be made again. nil: this is not known of any.
+	Disposable func(path string) bool
 	// Proxy starts a proxy through which commands reach public hosts and the given
 	// ones. It runs until stop; ctx bounds the start only. A nil Proxy means no
 	// network.

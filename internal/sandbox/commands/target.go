@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/gitrepo"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -86,7 +85,9 @@ func (c *Commands) target(ctx context.Context, dir string, start bool) (*target,
 	p.fill(c.o, inside, identity)
 	p.site.Home = c.warmHome(p)
 	p.site.Find = p.finder(hostDir)
-	p.site.Disposable = p.disposable
+	if c.o.Disposable != nil {
+		p.site.Disposable = func(path string) bool { return c.o.Disposable(p.outside(path)) }
+	}
 	if p.site.Tier != string(Docker) {
 		p.site.File = p.identity
 	}
@@ -209,15 +210,18 @@ func (p *target) inside(host string) (path string, ok bool) {
 	return path, ok
 }
 
-// disposable reports whether git ignores what is at a path inside.
-func (p *target) disposable(inside string) bool {
-	host, best := inside, 0
+// outside returns where a path inside is on the host; "" if it is not known.
+func (p *target) outside(inside string) string {
+	host, best := "", 0
+	if !p.site.Sealed {
+		return inside
+	}
 	for _, b := range p.layout.Binds {
 		if rel, within := beneath(b.Inside, inside); within && len(b.Inside) > best {
 			host, best = filepath.Join(b.Host, rel), len(b.Inside)
 		}
 	}
-	return (best > 0 || !p.site.Sealed) && gitrepo.Disposable(host)
+	return host
 }
 
 // beneath returns the relative path from a directory to path, if path is in it.

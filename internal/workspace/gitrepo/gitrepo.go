@@ -151,7 +151,8 @@ func tracks(repo, rel string) bool {
 			return true
 		}
 		name := string(rest[from : from+end])
-		if name == rel || strings.HasPrefix(name, rel+"/") || strings.HasPrefix(rel, name) && strings.HasSuffix(name, "/") {
+		if name == rel || strings.HasPrefix(name, rel+"/") || strings.HasPrefix(rel, name) &&
+			strings.HasSuffix(name, "/") {
 			return true
 		}
 		size := (from + end + 8) &^ 7
