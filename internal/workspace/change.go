@@ -393,6 +393,9 @@ func (s *pendingFile) report(change Change, r history.Result) Changed {
 		out.Notes = append(out.Notes, fmt.Sprintf(
 			"%d other hard links of it are outside the workspace and keep the old content", s.outsideLinks))
 	}
+	if s.source != nil && !change.Remove {
+		out.Notes = append(out.Notes, s.source.Note())
+	}
 	if r.Lost {
 		out.Notes = append(out.Notes, "the old content was too large to keep, so this change cannot be undone")
 	}

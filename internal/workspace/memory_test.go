@@ -67,6 +67,8 @@ func (m *memoryFiles) put(o fileKey, content string) {
 }
 
 // Serves reports whether a name is one of an agent's files.
+func (*memoryFiles) Note() string { return "kept in the store" }
+
 func (m *memoryFiles) Serves(ctx context.Context, name string) bool {
 	return tool.CallerFrom(ctx).Agent != "" && (isContext(name) || isMemory(name))
 }

@@ -17,6 +17,8 @@ type Source interface {
 	// file of that name; "." is the workspace. It may leave out files that are too
 	// many to list in a directory further up.
 	List(ctx context.Context, dir string) ([]SourceEntry, error)
+	// Note says where a written file is kept, for the caller.
+	Note() string
 }
 
 // A SourceEntry is one file of a Source.

@@ -18,14 +18,18 @@ func (m *Memory) Files() Files { return Files{m} }
 
 const maxListed = 20_000
 
-// Serves reports whether a name is that of a memory and the caller can have memories.
+// Serves reports whether a name is that of a memory and the caller has an agent. Without an agent these are ordinary
+// files, and memories are reached with the memory tools only.
 func (Files) Serves(ctx context.Context, name string) bool {
 	if !IsPath(name) { // true for nearly all names that a search asks for
 		return false
 	}
-	_, _, err := caller(ctx)
-	return err == nil
+	path, err := pathOf(name)
+	return err == nil && path == name && tool.CallerFrom(ctx).Agent != ""
 }
+
+// Note says that the file is not on the disk.
+func (Files) Note() string { return "kept as a memory, not as a file: commands do not see it" }
 
 // Read returns the caller's document, otherwise the shared one. Without one the error wraps fs.ErrNotExist.
 func (f Files) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
@@ -92,20 +96,29 @@ func (f Files) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// List returns the documents that the caller reads, if some can be in a directory. Without the store it returns none,
-// since the files on disk can still be listed; the store has logged the error.
+// List returns the documents that the caller reads, if some can be in a directory.
 func (f Files) List(ctx context.Context, in string) ([]workspace.SourceEntry, error) {
-	o, _, err := caller(ctx)
-	if err != nil || in != "." && !strings.HasPrefix(in+"/", dir) && !IsPath(in) {
+	if tool.CallerFrom(ctx).Agent == "" || in != "." && !strings.HasPrefix(in+"/", dir) && !IsPath(in) {
 		return nil, nil
 	}
-	entries, err := f.m.o.Rows.List(ctx, o, maxListed)
-	if err != nil {
-		return nil, ctx.Err()
-	}
+	entries, err := f.m.entries(ctx)
 	files := make([]workspace.SourceEntry, len(entries))
 	for i, e := range entries {
 		files[i] = workspace.SourceEntry{Name: e.Path, Size: e.Size, Modified: e.Updated}
 	}
-	return files, nil
+	return files, err
+}
+
+// entries lists the documents that the caller reads. Without the store it returns none, since the files on disk can
+// still be listed; the store has logged the error.
+func (m *Memory) entries(ctx context.Context) ([]Entry, error) {
+	o, _, err := caller(ctx)
+	if err != nil {
+		return nil, nil
+	}
+	entries, err := m.o.Rows.List(ctx, o, maxListed)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	return entries, nil
 }

@@ -17,10 +17,10 @@ func URI(name string) string { return Scheme + (&url.URL{Path: name}).EscapedPat
 
 // Resources lists the memories that the caller can read, by path.
 func (m *Memory) Resources(ctx context.Context) (list []tool.Resource, err error) {
-	files, err := m.Files().List(ctx, ".")
-	for _, f := range files {
+	entries, err := m.entries(ctx)
+	for _, e := range entries {
 		list = append(list, tool.Resource{
-			URI: URI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Notes: tool.ModifiedAt(f.Modified),
+			URI: URI(e.Path), Name: e.Path, MIME: "text/markdown", Size: e.Size, Notes: tool.ModifiedAt(e.Updated),
 		})
 	}
 	slices.SortFunc(list, func(a, b tool.Resource) int { return strings.Compare(a.Name, b.Name) })
@@ -40,10 +40,10 @@ func (m *Memory) Resource(ctx context.Context, uri string) (tool.Part, error) {
 
 // Complete lists paths of memories that begin with a prefix, in order.
 func (m *Memory) Complete(ctx context.Context, prefix string, limit int) (paths []string, more bool, err error) {
-	list, err := m.Files().List(ctx, ".")
-	for _, f := range list {
-		if strings.HasPrefix(f.Name, prefix) {
-			paths = append(paths, f.Name)
+	entries, err := m.entries(ctx)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Path, prefix) {
+			paths = append(paths, e.Path)
 		}
 	}
 	slices.Sort(paths)

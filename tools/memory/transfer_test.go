@@ -117,13 +117,19 @@ func TestFilesOfTheWorkspace(t *testing.T) {
 		files := m.Files()
 		ada, bob, all := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", "")
 		for name, want := range map[string]bool{"MEMORY.md": true, "memory.md": true, "memory/x.md": true,
-			"memory": false, "memory/pool.go": false, "memory/.md": false, "Memory.md": false, "memoryx/y": false, "x/memory/y.md": false} {
+			"memory": false, "memory/pool.go": false, "memory/.md": false, "Memory.md": false, "memoryx/y": false,
+			"x/memory/y.md": false} {
 			if got := files.Serves(ada, name); got != want {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
-		if files.Serves(t.Context(), "MEMORY.md") {
-			t.Error("a caller without an agent and a user has memories")
+		noAgent := as(t, "", "ada")
+		remember(t, noAgent, m, "mine", "reached with the memory tools only")
+		if list, err := files.List(noAgent, "."); files.Serves(noAgent, "MEMORY.md") || len(list) != 0 || err != nil {
+			t.Errorf("a caller without an agent sees its memories as files: %v, %v", list, err)
+		}
+		if list, err := m.Resources(noAgent); len(list) != 1 || err != nil {
+			t.Errorf("the resources of a caller without an agent are %v, %v", list, err)
 		}
 		if err := files.Write(ada, "memory/log.md", []byte("# Log\n\nThe heron landed.\n")); err != nil {
 			t.Fatal(err)

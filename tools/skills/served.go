@@ -101,6 +101,9 @@ func (s Served) List(ctx context.Context, dir string) ([]workspace.SourceEntry, 
 	return list, nil
 }
 
+// Note returns nothing, since nothing is written.
+func (Served) Note() string { return "" }
+
 // Write refuses, because versions never change.
 func (Served) Write(_ context.Context, name string, _ []byte) error { return immutable(name) }
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -121,8 +120,8 @@ func (a *App) makeEmbeddings(ctx context.Context) {
 	a.embeddings.Work(ctx)
 }
 
-// memoryRoute shows memories in the workspace, except where the workspace has
-// files of these names.
+// memoryRoute shows memories in the workspace to callers with an agent, except where
+// the workspace has files of these names.
 func (a *App) memoryRoute() workspace.Route {
 	files := a.memory.Files()
 	return workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files}
@@ -138,8 +137,7 @@ func (a *App) unlessOnDisk(serves func(context.Context, string) bool) func(conte
 		if err != nil {
 			return true
 		}
-		first, _, _ := strings.Cut(name, "/")
-		_, err = os.Lstat(filepath.Join(dir, first))
+		_, err = os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
 		return errors.Is(err, os.ErrNotExist)
 	}
 }

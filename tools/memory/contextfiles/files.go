@@ -17,6 +17,9 @@ func (*Files) Serves(ctx context.Context, name string) bool {
 	return Is(name) && tool.CallerFrom(ctx).Agent != ""
 }
 
+// Note says that the file is not on the disk.
+func (*Files) Note() string { return "kept for the agent, not as a file: commands do not see it" }
+
 // Read returns the copy that the caller reads. Without one the error wraps [fs.ErrNotExist].
 func (f *Files) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	file, err := f.Get(ctx, name)
