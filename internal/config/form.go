@@ -96,8 +96,8 @@ func formNamed(name string) form {
 		return form{words: "the name of a variable", pattern: `[A-Za-z_][A-Za-z0-9_]*`}
 	case "engine":
 		return form{
-			words:   "an engine such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host",
-			pattern: `(unix|tcp|ssh|npipe)://[^\s]+`,
+			words:   "an engine such as unix:///var/run/docker.sock or tcp://host:2376",
+			pattern: `(unix|tcp|npipe)://[^\s]+`,
 		}
 	case "header":
 		return form{words: "the name of a header", pattern: "[A-Za-z0-9!#$%&'*+.^_`|~-]+"}

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -133,35 +132,6 @@ func (p *place) remoteUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func TestSSH(t *testing.T) {
-	needtest.Program(t, "docker")
-	bin := t.TempDir()
-	script := "#!/bin/sh\necho \"$@\" >> " + bin + "/args\n[ -e " + bin +
-		"/broken ] && { echo 'Permission denied (publickey).' >&2; exit 255; }\n" +
-		"while [ \"$1\" != -- ]; do shift; done; shift 2; exec \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	p := newPlace(t, func(o *Options) { o.Hosts = []string{"ssh://me@far:2222"} })
-	p.remoteUser(t)
-	b := p.open(p.walls())
-	if got := sh(t, b, "echo far; touch made"); got.out != "far\n" || got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	args, err := os.ReadFile(filepath.Join(bin, "args"))
-	if err != nil || !strings.Contains(string(args), "-l me -p 2222 -- far docker system dial-stdio") {
-		t.Errorf("ssh got %q %v", args, err)
-	}
-	if err := os.WriteFile(filepath.Join(bin, "broken"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	newPlace(t, func(o *Options) { o.Hosts = []string{"ssh://me@far:2222"} }).fails(t, "publickey", "ssh://far:2222")
 }
 
 // TestTLS puts a TLS server in front of the engine.
@@ -303,11 +273,9 @@ func TestHosts(t *testing.T) {
 	for host, want := range map[string]string{
 		"unix:///run/x.sock": "unix:///run/x.sock", "tcp://127.0.0.1:99": "tcp://127.0.0.1:99",
 		"tcp://localhost": "tcp://localhost:2375",
-		"ssh://me@there":  "ssh://there", "ssh://there:22": "ssh://there:22",
-		"": "", "unix://": "", "unix://rel": "", "there": "", "tcp://there:1": "", "http://x": "",
+		"":                "", "unix://": "", "unix://rel": "", "there": "", "tcp://there:1": "", "http://x": "",
 		"tcp://u:p@127.0.0.1:1": "", "tcp://127.0.0.1:1/x": "",
-		"ssh://": "", "ssh://-oProxyCommand=x": "", "ssh://-l@x": "", "ssh://a:b@x": "", "ssh://x/run/docker.sock": "",
-		"ssh://x?y": "",
+		"ssh://me@there": "",
 	} {
 		w, err := parseHost(host, "")
 		if (err == nil) != (want != "") || err == nil && w.name != want {

@@ -63,15 +63,13 @@ func parseHost(host, certs string) (way, error) {
 		return way{name: host, local: true, pipe: host}, nil
 	case "tcp":
 		return parseTCP(host, certs)
-	case "ssh":
-		return parseSSH(host)
 	}
-	return way{}, badHost(host, "its scheme is not unix, tcp, ssh or npipe")
+	return way{}, badHost(host, "its scheme is not unix, tcp or npipe")
 }
 
 func badHost(host, why string) error {
 	return tool.Errorf(tool.Invalid, "the address %q of a docker engine is no use: %s", host, why).
-		Try("write unix:///path, tcp://host:port or ssh://user@host")
+		Try("write unix:///path or tcp://host:port; for a machine that only ssh reaches, forward its socket with ssh -L")
 }
 
 func parseTCP(host, certs string) (way, error) {
@@ -97,9 +95,9 @@ func parseTCP(host, certs string) (way, error) {
 		addr := net.JoinHostPort(u.Hostname(), port)
 		if !loopback(u.Hostname()) {
 			return way{}, tool.Errorf(tool.Invalid,
-				"the docker engine at %s would be talked to in plain text, and whoever reaches it so owns that machine",
+				"the connection to the docker engine at %s would be in plain text",
 				addr).
-				Try("set DOCKER_CERT_PATH to a directory of ca.pem, cert.pem and key.pem, or use ssh://")
+				Try("set DOCKER_CERT_PATH to a directory of ca.pem, cert.pem and key.pem")
 		}
 		return way{name: "tcp://" + addr, dial: func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -32,8 +32,8 @@ type link struct {
 
 	conn  net.Conn
 	from  *bufio.Reader
-	words *tail // stderr of the agent
-	left  int   // remaining bytes of the current frame
+	words *sandbox.Tail // stderr of the agent
+	left  int           // remaining bytes of the current frame
 
 	once sync.Once
 	err  error // the result of Close

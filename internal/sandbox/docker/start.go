@@ -11,6 +11,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -151,7 +152,7 @@ func attach(ctx context.Context, e *engine, id string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{e: e, id: id, conn: resp.Conn, from: resp.Reader, words: &tail{}}, nil
+	return &link{e: e, id: id, conn: resp.Conn, from: resp.Reader, words: &sandbox.Tail{}}, nil
 }
 
 // remove removes a container that was not started.

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,8 +23,6 @@ import (
 const (
 	// patience is how long an agent may take to end by itself.
 	patience = time.Second
-	// lastWords is the number of bytes of the agent's stderr that are kept.
-	lastWords = 2 << 10
 )
 
 // A Launcher starts agents on this machine.
@@ -89,7 +86,7 @@ type link struct {
 	mark  string
 	to    *os.File
 	from  *os.File
-	words *tail
+	words *sandbox.Tail
 	ended chan struct{}
 	once  sync.Once
 }
@@ -105,7 +102,7 @@ func start(program string, args []string, mark string) (*link, error) {
 		to.Close()
 		return nil, err
 	}
-	l := &link{mark: mark, to: to, from: from, words: &tail{}, ended: make(chan struct{})}
+	l := &link{mark: mark, to: to, from: from, words: &sandbox.Tail{}, ended: make(chan struct{})}
 	l.cmd = exec.Command(program, args...)
 	l.cmd.Env = bare()
 	l.cmd.Dir = root()
@@ -135,7 +132,7 @@ func (l *link) Read(p []byte) (int, error) {
 		case <-l.ended:
 		case <-time.After(patience):
 		}
-		if words := l.words.text(); words != "" {
+		if words := l.words.String(); words != "" {
 			err = fmt.Errorf("%w: %s", err, words)
 		}
 	}
@@ -167,24 +164,4 @@ func (l *link) Holds() []sandbox.Promise { return nil }
 
 func (l *link) Describe() string {
 	return "on the host, without walls, as process " + strconv.Itoa(l.cmd.Process.Pid)
-}
-
-// A tail keeps the last bytes that were written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-lastWords):]...)
-	t.kept = t.kept[max(0, len(t.kept)-lastWords):]
-	return len(p), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.kept))
 }

@@ -234,7 +234,7 @@ func (s *start) run(ctx context.Context, text []byte) (*link, error) {
 	defer pipes.closeTheirs()
 	argv := append(append([]string{}, s.launcher.self()...), StageArg)
 	k := &link{
-		in: pipes.in[1], out: pipes.out[0], gone: make(chan struct{}), words: &tail{},
+		in: pipes.in[1], out: pipes.out[0], gone: make(chan struct{}), words: &sandbox.Tail{},
 		holds: s.holds(), group: s.group, home: s.home, jail: s.plan.Jail, about: s.found.public().Text,
 	}
 	k.cmd = exec.Command(argv[0], argv[1:]...)
@@ -293,7 +293,7 @@ func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte
 	}
 	if err != nil {
 		<-k.gone
-		return fmt.Errorf("the sandbox could not be set up: %w: %s", err, k.words.text())
+		return fmt.Errorf("the sandbox could not be set up: %w: %s", err, k.words.String())
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +24,7 @@ type link struct {
 	cmd   *exec.Cmd
 	in    *os.File
 	out   *os.File
-	words *tail
+	words *sandbox.Tail
 	gone  chan struct{} // closed when the agent and its descendants have ended
 	end   sync.Once
 
@@ -58,7 +57,7 @@ func (k *link) Read(p []byte) (int, error) {
 	n, err := k.out.Read(p)
 	if errors.Is(err, io.EOF) {
 		<-k.gone
-		if words := k.words.text(); words != "" {
+		if words := k.words.String(); words != "" {
 			err = fmt.Errorf("%w: %s", err, words)
 		}
 	}
@@ -123,28 +122,6 @@ func newPipes() (*pipes, error) {
 
 func (p *pipes) closeTheirs() {
 	closeAll(p.in[0], p.out[1], p.plan[0], p.answer[1])
-}
-
-// A tail keeps the last bytes that were written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const tailSize = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p[max(0, len(p)-tailSize):]...)
-	t.buf = t.buf[max(0, len(t.buf)-tailSize):]
-	return len(p), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.buf))
 }
 
 // randomName returns a unique name.

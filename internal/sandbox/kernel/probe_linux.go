@@ -80,7 +80,7 @@ func (l *Launcher) try(ctx context.Context, f finding) error {
 	defer k.Close()
 	<-k.gone
 	if !k.cmd.ProcessState.Success() {
-		return fmt.Errorf("the sandbox could not be set up: %s %s", k.cmd.ProcessState, k.words.text())
+		return fmt.Errorf("the sandbox could not be set up: %s %s", k.cmd.ProcessState, k.words.String())
 	}
 	return nil
 }
