@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"io"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
