@@ -84,7 +84,7 @@ type agent struct {
 func Main(args []string) int {
 	o, err := parse(args, os.Stderr)
 	if err != nil {
-		return lastWords(err)
+		return fail(err)
 	}
 	// Enough that goroutines do not wait for one in a system call. The rest of
 	// the processors is for the commands.
@@ -92,16 +92,16 @@ func Main(args []string) int {
 	warm()
 	signals := listen()
 	if err := prepare(o); err != nil {
-		return lastWords(err)
+		return fail(err)
 	}
 	if o.proxy != "" {
 		if err := forward(o.proxy); err != nil {
-			return lastWords(err)
+			return fail(err)
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return lastWords(err)
+		return fail(err)
 	}
 	a := &agent{
 		out:      wire.NewWriter(os.Stdout),
@@ -112,8 +112,8 @@ func Main(args []string) int {
 		starting: make(chan struct{}, starts),
 	}
 	a.bufs.New = func() any { b := make([]byte, wire.MaxData); return &b }
-	if a.processTable, err = newProcessTable(a.linger); err != nil {
-		return lastWords(err)
+	if a.processTable, err = newProcessTable(a.reportAll); err != nil {
+		return fail(err)
 	}
 	return a.run(signals)
 }
@@ -134,7 +134,7 @@ func warm() {
 	done.Wait()
 }
 
-func lastWords(err error) int {
+func fail(err error) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 	return 1
 }
@@ -143,7 +143,7 @@ func lastWords(err error) int {
 func (a *agent) run(signals <-chan os.Signal) int {
 	if err := a.out.SendJSON(wire.Hello, 0, wire.HelloBody{Version: wire.Version, PID: os.Getpid(),
 		UID: os.Getuid()}); err != nil {
-		return lastWords(err)
+		return fail(err)
 	}
 	ended := make(chan error, 1)
 	go a.serve(wire.NewReader(os.Stdin, wire.MaxBody), ended)
@@ -158,13 +158,13 @@ func (a *agent) run(signals <-chan os.Signal) int {
 	a.mu.Unlock()
 	a.processTable.killAll()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return lastWords(err)
+		return fail(err)
 	}
 	return 0
 }
 
-// hurt handles the result of sending a frame.
-func (a *agent) hurt(err error) {
+// sent handles the result of sending a frame.
+func (a *agent) sent(err error) {
 	if err != nil {
 		a.breaks.Do(func() { close(a.broken) })
 	}
@@ -184,7 +184,7 @@ func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 				return
 			}
 		} else if err == nil {
-			err = a.obey(f)
+			err = a.handle(f)
 		}
 		if err != nil {
 			ended <- err
@@ -193,19 +193,19 @@ func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 	}
 }
 
-// obey handles a frame for a command that was started.
-func (a *agent) obey(f wire.Frame) error {
+// handle handles a frame for a command that was started.
+func (a *agent) handle(f wire.Frame) error {
 	c := a.command(f.ID)
 	if c == nil {
 		return nil // it ended before the frame arrived
 	}
 	switch f.Kind {
 	case wire.Input:
-		c.put(f.Body)
+		c.writeInput(f.Body)
 	case wire.InputEnd:
 		c.endInput()
 	case wire.Kill:
-		c.kill(func(c *command) { c.exit.Killed = true }, gently)
+		c.kill(func(c *command) { c.exit.Killed = true }, terminateFirst)
 	case wire.Resize:
 		var size wire.Size
 		if err := f.Decode(&size); err != nil {
@@ -266,11 +266,11 @@ func (a *agent) forget(c *command) {
 	delete(a.commands, c.id)
 }
 
-// linger is called when a process ended that was no command: those that are
-// only waited for because of what they have left may be gone now.
-func (a *agent) linger() {
+// reportAll is called when a process ended that was no command: it may have been
+// the last descendant of one.
+func (a *agent) reportAll() {
 	for _, c := range a.all() {
-		c.settle()
+		c.report()
 	}
 }
 
@@ -293,7 +293,7 @@ func listen() <-chan os.Signal {
 	go func() {
 		for s := range all {
 			if s == syscall.SIGPIPE || os.Getpid() == 1 {
-				continue // a write to nobody fails, that is enough
+				continue // the failed write is handled
 			}
 			select {
 			case wanted <- s:

@@ -120,9 +120,9 @@ func TestTheWayToTheProxy(t *testing.T) {
 func TestInputKeepsToItsWindow(t *testing.T) {
 	in := newInput()
 	half := make([]byte, 1<<19)
-	in.put(half)
-	in.put(half)
-	in.put([]byte("too much"))
+	in.write(half)
+	in.write(half)
+	in.write([]byte("too much"))
 	for range 2 {
 		if data, ok := in.next(); !ok || len(data) != len(half) {
 			t.Fatalf("%d bytes, %v", len(data), ok)

@@ -21,7 +21,7 @@ const (
 	lastDrain = 50 * time.Millisecond
 )
 
-// A command is one from its start to the end of all that it has started.
+// A command is a process and all processes that it has started.
 type command struct {
 	agent *agent
 	id    uint32
@@ -33,45 +33,45 @@ type command struct {
 
 	mu      sync.Mutex
 	pid     int  // 0 until it runs
-	told    bool // Started was sent: it comes before the end
+	startSent    bool // Started was sent; Exited must not be sent before
 	started time.Time
 	timer   *time.Timer // its timeout, then its drain
-	ours    []*os.File  // our ends of its streams
+	files    []*os.File  // the agent's ends of its streams
 	open    int         // streams that it may still write to
 	tty     *os.File
 	exit    wire.ExitBody
-	over    bool // the process itself has ended
+	exited    bool // the process itself has ended
 	drained bool // no more output is waited for
-	doomed  bool // it is being killed, or to be killed once it runs
-	slain   bool // that is done, or was given up
-	how     manner
+	killing  bool // it is being killed, or to be killed once it runs
+	killed   bool // the kill has succeeded, or was given up
+	mode     killMode
 	peak    int64
 
-	slaying  sync.Once
-	settling sync.Mutex // orders what is said about the end
-	exited   bool       // Exited was sent; likewise:
-	gone     bool
+	killOnce  sync.Once
+	reporting sync.Mutex // serializes the frames about the end
+	exitSent   bool       // Exited was sent
+	goneSent     bool
 }
 
-// A manner is how a command is killed.
-type manner int
+// A killMode is how a command is killed.
+type killMode int
 
 const (
-	gently manner = iota // it is asked first
-	hard
+	terminateFirst killMode = iota // SIGTERM, then SIGKILL
+	killAtOnce
 )
 
-// begin starts the command and says what came of it.
+// begin starts the command and sends the result.
 func (c *command) begin() {
 	streams, err := c.launch()
 	if err != nil {
 		c.agent.forget(c)
-		c.agent.hurt(c.agent.out.SendJSON(wire.Refused, c.id, refusal(err)))
+		c.agent.sent(c.agent.out.SendJSON(wire.Refused, c.id, refusal(err)))
 		return
 	}
-	c.agent.hurt(c.agent.out.SendJSON(wire.Started, c.id, wire.StartedBody{PID: c.pid}))
+	c.agent.sent(c.agent.out.SendJSON(wire.Started, c.id, wire.StartedBody{PID: c.pid}))
 	c.mu.Lock()
-	c.told = true
+	c.startSent = true
 	c.mu.Unlock()
 	for _, s := range streams {
 		go c.pump(s.kind, s.file)
@@ -84,26 +84,26 @@ func (c *command) begin() {
 	c.agent.processTable.startReaping()
 }
 
-// guard sees to the timeout, and to what happened while the command was being
-// started.
+// guard starts the timer of the timeout, and handles a kill or an exit during the
+// start.
 func (c *command) guard() {
 	c.mu.Lock()
-	if c.spec.Timeout > 0 && !c.over {
+	if c.spec.Timeout > 0 && !c.exited {
 		c.timer = time.AfterFunc(c.spec.Timeout, func() {
-			c.kill(func(c *command) { c.exit.TimedOut = true }, gently)
+			c.kill(func(c *command) { c.exit.TimedOut = true }, terminateFirst)
 		})
 	}
-	doomed, over := c.doomed, c.over
+	doomed, over := c.killing, c.exited
 	c.mu.Unlock()
 	if doomed {
-		c.slay()
+		c.killTree()
 	} else if over {
-		c.settle()
+		c.report()
 	}
 }
 
 // launch makes the streams and starts the process. On return the process is
-// known to the processTable, and its end may already have been told.
+// known to the processTable, and may already have exited.
 func (c *command) launch() ([]stream, error) {
 	path, err := find(c.spec.Argv, c.spec.Env, c.spec.Dir)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *command) launch() ([]stream, error) {
 	}
 	defer p.closeTheirs()
 	c.mu.Lock()
-	c.ours, c.open, c.tty = p.ours, len(p.streams), p.tty
+	c.files, c.open, c.tty = p.ours, len(p.streams), p.tty
 	c.started = time.Now()
 	c.mu.Unlock()
 	pid, err := c.agent.fork(c, path, p)
@@ -129,7 +129,7 @@ func (c *command) launch() ([]stream, error) {
 	return p.streams, nil
 }
 
-// pump passes on what the command writes to one stream.
+// pump forwards the output of one stream.
 func (c *command) pump(kind wire.Kind, from *os.File) {
 	buf := c.agent.bufs.Get().(*[]byte)
 	defer c.agent.bufs.Put(buf)
@@ -137,10 +137,10 @@ func (c *command) pump(kind wire.Kind, from *os.File) {
 		n, err := from.Read(*buf)
 		c.bytes.Add(int64(n))
 		if n > 0 && !c.muted.Load() {
-			c.agent.hurt(c.agent.out.Send(kind, c.id, (*buf)[:n]))
+			c.agent.sent(c.agent.out.Send(kind, c.id, (*buf)[:n]))
 		}
 		if err != nil {
-			break // the end, or what a terminal says when nobody is left
+			break // the end; a terminal returns EIO when no process has it open
 		}
 	}
 	c.mu.Lock()
@@ -148,7 +148,7 @@ func (c *command) pump(kind wire.Kind, from *os.File) {
 	last := c.open == 0
 	c.mu.Unlock()
 	if last {
-		c.settle()
+		c.report()
 	}
 }
 
@@ -165,10 +165,10 @@ type ending struct {
 func (c *command) ended(e ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.exited {
 		return
 	}
-	c.over = true
+	c.exited = true
 	c.exit.Code, c.exit.Signal, c.exit.CPU = e.code, e.signal, e.cpu
 	c.exit.Memory = max(e.memory, c.peak)
 	c.exit.Took = time.Since(c.started)
@@ -178,8 +178,8 @@ func (c *command) ended(e ending) {
 	if c.open == 0 {
 		return
 	}
-	if c.doomed {
-		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // beside what the killing takes
+	if c.killing {
+		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // while the kill goes on
 		return
 	}
 	c.drainUntil(time.Now().Add(drain), 0, -1)
@@ -215,91 +215,93 @@ func (c *command) stopDrain() {
 	c.mu.Lock()
 	c.drained = true
 	c.mu.Unlock()
-	c.settle()
+	c.report()
 }
 
-// settle says that the command has ended, and that it is gone, when it is so.
-func (c *command) settle() {
-	c.settling.Lock()
-	defer c.settling.Unlock()
+// report sends Exited when the command has ended, and Gone when all its descendants
+// have ended too.
+func (c *command) report() {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
 	c.mu.Lock()
 	closed := c.open == 0
-	ready := c.told && c.over && (closed || c.drained) && (c.slain || !c.doomed)
+	ready := c.startSent && c.exited && (closed || c.drained) && (c.killed || !c.killing)
 	body := c.exit
 	c.mu.Unlock()
-	if !ready || c.gone {
+	if !ready || c.goneSent {
 		return
 	}
 	left := c.agent.processTable.left(c)
-	var news []wire.Frame
-	if !c.exited {
-		c.exited = true
+	var frames []wire.Frame
+	if !c.exitSent {
+		c.exitSent = true
 		body.Left = left
 		text, _ := json.Marshal(body) // nothing in it can fail
-		news = append(news, wire.Frame{Kind: wire.Exited, ID: c.id, Body: text})
+		frames = append(frames, wire.Frame{Kind: wire.Exited, ID: c.id, Body: text})
 	}
 	if left == 0 && closed {
-		c.gone = true
+		c.goneSent = true
 		c.close()
 		c.agent.forget(c)
 		c.agent.processTable.gone(c)
-		news = append(news, wire.Frame{Kind: wire.Gone, ID: c.id})
+		frames = append(frames, wire.Frame{Kind: wire.Gone, ID: c.id})
 	}
-	if len(news) > 0 {
-		c.agent.hurt(c.agent.out.SendAll(news...))
+	if len(frames) > 0 {
+		c.agent.sent(c.agent.out.SendAll(frames...))
 	}
 }
 
-// close closes our ends of the streams.
+// close closes the agent's ends of the streams.
 func (c *command) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.input != nil {
 		c.input.close()
 	}
-	for _, f := range c.ours {
+	for _, f := range c.files {
 		f.Close()
 	}
-	c.ours = nil
+	c.files = nil
 }
 
 // kill ends the command and all that it has started; why notes the reason,
-// which is the first one's.
-func (c *command) kill(why func(*command), how manner) {
+// and only the first reason counts.
+func (c *command) kill(why func(*command), how killMode) {
 	c.mu.Lock()
-	if c.doomed {
+	if c.killing {
 		c.mu.Unlock()
 		return
 	}
-	c.doomed, c.how = true, how
-	if !c.over {
+	c.killing, c.mode = true, how
+	if !c.exited {
 		why(c)
 	}
 	runs := c.pid != 0
 	c.mu.Unlock()
 	if runs {
-		c.slay()
+		c.killTree()
 	}
 }
 
-// slay kills the tree, and then closes the streams, which somebody else may
-// have been handed. What cannot be killed is given up: the call must end.
-func (c *command) slay() {
-	c.slaying.Do(func() {
+// killTree kills all processes of the command, and then closes the streams, which other
+// processes may have inherited. A process that cannot be killed is given up: the
+// call must end.
+func (c *command) killTree() {
+	c.killOnce.Do(func() {
 		go func() {
-			c.agent.processTable.kill(c, c.how)
+			c.agent.processTable.kill(c, c.mode)
 			c.ended(ending{code: 137, signal: "SIGKILL"})
 			c.mu.Lock()
-			c.slain = true
+			c.killed = true
 			c.mu.Unlock()
 			time.AfterFunc(lastDrain, c.close)
-			c.settle()
+			c.report()
 		}()
 	})
 }
 
-// observe is called by the processTable with what the command and all that it has started
-// take, and kills it when that is too much.
+// observe is called with the resource use of the command and its descendants. It
+// kills them when a limit is exceeded.
 func (c *command) observe(memory int64, processes int) {
 	c.mu.Lock()
 	c.peak = max(c.peak, memory)
@@ -313,13 +315,13 @@ func (c *command) observe(memory int64, processes int) {
 	default:
 		return
 	}
-	c.kill(func(c *command) { c.exit.Starved = what }, hard)
+	c.kill(func(c *command) { c.exit.Starved = what }, killAtOnce)
 }
 
-// put takes bytes for stdin.
-func (c *command) put(data []byte) {
+// writeInput queues bytes for stdin.
+func (c *command) writeInput(data []byte) {
 	if c.input != nil {
-		c.input.put(data)
+		c.input.write(data)
 	}
 }
 

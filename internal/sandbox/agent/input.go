@@ -27,9 +27,9 @@ func newInput() *input {
 	return in
 }
 
-// put takes bytes. The server sends no more than a window of them before it
+// writeInput takes bytes. The server sends no more than a window of them before it
 // hears that some were taken; what goes beyond that is lost, and is the end.
-func (in *input) put(data []byte) {
+func (in *input) write(data []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.size+len(data) > wire.Window {
@@ -91,7 +91,7 @@ func (in *input) run(c *command) {
 		in.mu.Lock()
 		in.size -= len(data)
 		in.mu.Unlock()
-		c.agent.hurt(c.agent.out.Send(wire.Taken, c.id, binary.BigEndian.AppendUint32(nil, uint32(len(data)))))
+		c.agent.sent(c.agent.out.Send(wire.Taken, c.id, binary.BigEndian.AppendUint32(nil, uint32(len(data)))))
 	}
 	if in.tty { // the same file is what the command writes to
 		_, _ = in.to.Write([]byte{4})

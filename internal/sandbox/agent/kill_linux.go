@@ -19,7 +19,7 @@ const (
 
 // kill ends a command and all its descendants, including orphans that cannot be
 // assigned to any command. It returns when they have ended, or after killTimeout.
-func (t *processTable) kill(c *command, how manner) {
+func (t *processTable) kill(c *command, how killMode) {
 	changed := make(chan struct{}, 1)
 	t.mu.Lock()
 	t.waiting[changed] = c
@@ -29,13 +29,13 @@ func (t *processTable) kill(c *command, how manner) {
 		delete(t.waiting, changed)
 		t.mu.Unlock()
 	}()
-	if how == gently {
+	if how == terminateFirst {
 		victims, _ := t.tree(c)
 		for _, pid := range victims {
 			_ = syscall.Kill(pid, syscall.SIGTERM)
 			_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process does not handle SIGTERM
 		}
-		t.await(c, changed)
+		t.waitForExit(c, changed)
 	}
 	t.killFound(func() ([]int, bool) {
 		victims, sure := t.tree(c)
@@ -60,8 +60,8 @@ func (t *processTable) tree(c *command) (all []int, sure bool) {
 	return livingTree(append(mine, unmarked...), 0), sure
 }
 
-// await gives the processes of a command time to end.
-func (t *processTable) await(c *command, changed <-chan struct{}) {
+// waitForExit gives the processes of a command time to end.
+func (t *processTable) waitForExit(c *command, changed <-chan struct{}) {
 	end := time.NewTimer(grace)
 	defer end.Stop()
 	for {

@@ -129,7 +129,7 @@ func (t *processTable) reap() {
 				if !t.rest() {
 					go t.reap()
 				}
-				c.settle()
+				c.report()
 				return
 			}
 		case errors.Is(err, syscall.ECHILD):
@@ -189,7 +189,7 @@ func (t *processTable) reaped(pid int, e ending) *command {
 	return nil
 }
 
-// gone removes a command that has ended with all its descendants.
+// goneSent removes a command that has ended with all its descendants.
 func (t *processTable) gone(c *command) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -251,7 +251,7 @@ func (t *processTable) asleep(c *command) bool {
 // for the second check.
 func (t *processTable) roots(c *command) (mine, unmarked []int, sure bool) {
 	for range 50 {
-		if mine, unmarked, sure = t.sort(c); sure {
+		if mine, unmarked, sure = t.classify(c); sure {
 			break
 		}
 		time.Sleep(rereadDelay)
@@ -262,7 +262,7 @@ func (t *processTable) roots(c *command) (mine, unmarked []int, sure bool) {
 // rereadDelay is the time between the two checks.
 const rereadDelay = 2 * time.Millisecond
 
-func (t *processTable) sort(c *command) (mine, unmarked []int, sure bool) {
+func (t *processTable) classify(c *command) (mine, unmarked []int, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sure = true

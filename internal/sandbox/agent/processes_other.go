@@ -48,7 +48,7 @@ func (t *processTable) start(c *command, path string, p *commandFiles) (int, err
 			c.ended(endingOf(state))
 		}
 		close(g.ended)
-		c.settle()
+		c.report()
 	}()
 	return process.Pid, nil
 }
@@ -62,7 +62,7 @@ func (t *processTable) group(c *command) *group {
 	return t.groups[c]
 }
 
-// gone removes a command that has ended with all its descendants.
+// goneSent removes a command that has ended with all its descendants.
 func (t *processTable) gone(c *command) {
 	t.mu.Lock()
 	g := t.groups[c]
@@ -85,18 +85,18 @@ func (t *processTable) left(c *command) int {
 	}
 	n := g.count()
 	if n > 0 {
-		time.AfterFunc(drain, c.settle)
+		time.AfterFunc(drain, c.report)
 	}
 	return n
 }
 
 // kill ends a command and all its descendants.
-func (t *processTable) kill(c *command, how manner) {
+func (t *processTable) kill(c *command, how killMode) {
 	g := t.group(c)
 	if g == nil {
 		return
 	}
-	if how == gently && g.ask() {
+	if how == terminateFirst && g.ask() {
 		grace := time.NewTimer(150 * time.Millisecond)
 		defer grace.Stop()
 		select {

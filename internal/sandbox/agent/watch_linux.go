@@ -24,11 +24,11 @@ type watch struct {
 	armed    bool
 	pause    time.Duration
 	watched  map[*command]bool
-	previous taken
+	previous usage
 }
 
-// taken is the resource use of processes.
-type taken struct {
+// usage is the resource use of processes.
+type usage struct {
 	memory    int64
 	processes int
 }
@@ -73,7 +73,7 @@ func (w *watch) tick() {
 	}
 	w.armed = len(list) > 0
 	w.mu.Unlock()
-	var sum taken
+	var sum usage
 	for _, c := range list {
 		t := w.processTable.measure(c)
 		c.observe(t.memory, t.processes)
@@ -104,11 +104,11 @@ func (t *processTable) has(c *command) bool {
 
 // measure returns the resource use of the processes of a command. It first counts
 // shared pages for each process; only if that exceeds the limit it measures exactly.
-func (t *processTable) measure(c *command) taken {
+func (t *processTable) measure(c *command) usage {
 	if t.alone() {
-		return taken{}
+		return usage{}
 	}
-	var sum taken
+	var sum usage
 	roots, unmarked, _ := t.roots(c)
 	t.mu.Lock()
 	for _, pid := range unmarked {
