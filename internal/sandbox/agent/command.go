@@ -31,26 +31,26 @@ type command struct {
 	bytes atomic.Int64 // read from its streams
 	input *input       // nil when stdin is empty
 
-	mu      sync.Mutex
-	pid     int  // 0 until it runs
-	startSent    bool // Started was sent; Exited must not be sent before
-	started time.Time
-	timer   *time.Timer // its timeout, then its drain
-	files    []*os.File  // the agent's ends of its streams
-	open    int         // streams that it may still write to
-	tty     *os.File
-	exit    wire.ExitBody
+	mu        sync.Mutex
+	pid       int  // 0 until it runs
+	startSent bool // Started was sent; Exited must not be sent before
+	started   time.Time
+	timer     *time.Timer // its timeout, then its drain
+	files     []*os.File  // the agent's ends of its streams
+	open      int         // streams that it may still write to
+	tty       *os.File
+	exit      wire.ExitBody
 	exited    bool // the process itself has ended
-	drained bool // no more output is waited for
-	killing  bool // it is being killed, or to be killed once it runs
-	killed   bool // the kill has succeeded, or was given up
-	mode     killMode
-	peak    int64
+	drained   bool // no more output is waited for
+	killing   bool // it is being killed, or to be killed once it runs
+	killed    bool // the kill has succeeded, or was given up
+	mode      killMode
+	peak      int64
 
 	killOnce  sync.Once
 	reporting sync.Mutex // serializes the frames about the end
-	exitSent   bool       // Exited was sent
-	goneSent     bool
+	exitSent  bool       // Exited was sent
+	goneSent  bool
 }
 
 // A killMode is how a command is killed.
