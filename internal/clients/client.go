@@ -32,9 +32,14 @@ type Client struct {
 	Title string // name of the program: "Cursor"
 	Check string // how to check the connection, as a sentence
 
+	// Anywhere reports that the client starts servers in a directory that is not the
+	// project of the conversation, so that the entry has to name a workspace.
+	Anywhere bool
+
 	place   func(Env) string
 	project string // path in a workspace, with slashes; "" if it has none
 	shared  bool   // the file belongs to a workspace, which others may read
+	strict  bool   // the client reads no JSON with comments
 	syntax  syntax
 	shape   shape
 	instead string // what to do for a remote server if the file does not support them
@@ -45,14 +50,16 @@ func All() []Client {
 	return []Client{
 		{
 			Name: "claude-desktop", Title: "Claude Desktop",
-			Check: "Quit and start Claude Desktop, then open Settings > Developer.",
+			Check:    "Quit and start Claude Desktop, then open Settings > Developer.",
+			Anywhere: true, strict: true,
 			place: claudeDesktop, syntax: jsonFile{"mcpServers"},
 			instead: "add the address in Settings > Connectors",
 		},
 		{
 			Name: "claude-code", Title: "Claude Code",
-			Check: "Run `claude mcp list`, or /mcp inside Claude Code.",
-			place: claudeCode, project: ".mcp.json", syntax: jsonFile{"mcpServers"},
+			Check:  "Run `claude mcp list`, or /mcp inside Claude Code.",
+			strict: true,
+			place:  claudeCode, project: ".mcp.json", syntax: jsonFile{"mcpServers"},
 			shape: shape{stdioType: "stdio", url: "url", httpType: "http", headers: "headers", tokenRef: "${%s}"},
 		},
 		{
@@ -63,8 +70,9 @@ func All() []Client {
 		},
 		{
 			Name: "cursor", Title: "Cursor",
-			Check: "Restart Cursor and look at the list of MCP servers in its settings.",
-			place: inHome(".cursor", "mcp.json"), project: ".cursor/mcp.json", syntax: jsonFile{"mcpServers"},
+			Check:    "Restart Cursor and look at the list of MCP servers in its settings.",
+			Anywhere: true,
+			place:    inHome(".cursor", "mcp.json"), project: ".cursor/mcp.json", syntax: jsonFile{"mcpServers"},
 			shape: shape{url: "url", headers: "headers", tokenRef: "${env:%s}"},
 		},
 		{
@@ -75,14 +83,15 @@ func All() []Client {
 		},
 		{
 			Name: "gemini", Title: "Gemini CLI",
-			Check: "Run `gemini mcp list`, or /mcp inside Gemini CLI.",
+			Check: "Run `gemini mcp list`, or /mcp inside Gemini CLI. If it says Disabled, start gemini in the folder and trust it.",
 			place: gemini, project: ".gemini/settings.json", syntax: jsonFile{"mcpServers"},
 			shape: shape{url: "httpUrl", headers: "headers", tokenRef: "${%s}"},
 		},
 		{
 			Name: "windsurf", Title: "Windsurf",
-			Check: "Open the Cascade panel, press the MCP icon, and refresh.",
-			place: inHome(".codeium", "windsurf", "mcp_config.json"), syntax: jsonFile{"mcpServers"},
+			Check:    "Open the Cascade panel, press the MCP icon, and refresh.",
+			Anywhere: true,
+			place:    inHome(".codeium", "windsurf", "mcp_config.json"), syntax: jsonFile{"mcpServers"},
 			shape: shape{url: "serverUrl", headers: "headers", tokenRef: "${env:%s}"},
 		},
 		{
@@ -131,7 +140,7 @@ func (c Client) Project() (Client, error) {
 			c.Title, strings.Join(names, ", "))
 	}
 	c.place = inWorkDir(c.project)
-	c.shared = true
+	c.shared, c.Anywhere = true, false
 	return c, nil
 }
 

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -34,6 +35,8 @@ type Change struct {
 	Created     bool // the file is new
 	Replaced    bool // an entry of the same name was different
 	Removed     bool // the file had only our entry and was removed
+
+	Note string // what the person should know about the file; may be empty
 
 	// Before and After are the text of our entry, "" for none. They may contain a
 	// token, so they must not be printed.
@@ -68,7 +71,10 @@ func (c Client) Status(env Env, name string) (Status, error) {
 	st.Exists = file.exists
 	st.Entry, err = c.syntax.entry(file.data, name)
 	st.Connected = st.Entry != ""
-	return st, c.explain(st.Path, err)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", st.Path, err)
+	}
+	return st, err
 }
 
 // Connect adds an entry for s to the client's settings file, or updates the one of
@@ -99,6 +105,9 @@ func (c Client) Connect(env Env, s Server) (Change, error) {
 		return ch, err
 	}
 	ch.Created, ch.Replaced = !file.exists, ch.Before != ""
+	if c.strict && !json.Valid(bytes.TrimPrefix(after, bom)) {
+		ch.Note = fmt.Sprintf("%s refuses JSON with comments or commas at the end: remove those from the file.", c.Title)
+	}
 	ch.Backup, err = file.replace(after, c.shared, env.now())
 	return ch, err
 }

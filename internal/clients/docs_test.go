@@ -37,7 +37,11 @@ func TestDocumentation(t *testing.T) {
 				t.Errorf("the table's row of %s lacks %s", c.Title, want)
 			}
 		}
-		if !strings.Contains(section, "`mcp-tools connect "+c.Name+"`") {
+		command := "`mcp-tools connect " + c.Name
+		if c.Anywhere {
+			command += " --workspace ~/src"
+		}
+		if !strings.Contains(section, command+"`") {
 			t.Errorf("the section of %s lacks its command", c.Title)
 		}
 		local, remote := documented(c)

@@ -83,8 +83,10 @@ func (s settings) replace(data []byte, shared bool, now time.Time) (backup strin
 		return "", fmt.Errorf("writing the settings: %w; is the directory yours to write to?", err)
 	}
 	defer os.Remove(temp) // gone already once it was renamed
-	if backup, err = s.backup(now); err != nil {
-		return "", err
+	if !shared {          // the file of a project has its history, and a repository wants no copies
+		if backup, err = s.backup(now); err != nil {
+			return "", err
+		}
 	}
 	if err = s.unchanged(); err == nil {
 		err = os.Rename(temp, s.target)

@@ -274,6 +274,9 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	if err != nil {
 		return server.Access{}, err
 	}
+	if warning := WorkspaceWarning(workspace); warning != "" && transport != "cli" {
+		a.log.Warn(warning)
+	}
 	return server.Access{Transport: transport, Caller: tool.Caller{
 		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff),
@@ -326,6 +329,26 @@ func WorkspaceDir(dir string) (string, error) {
 		return "", Usagef("the workspace %s is not a directory; choose one with --workspace", abs)
 	}
 	return abs, nil
+}
+
+// WorkspaceWarning returns a warning about a workspace that contains the user's home
+// directory, or "".
+func WorkspaceWarning(dir string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || dir == "" {
+		return ""
+	}
+	for _, path := range []*string{&home, &dir} {
+		if real, err := filepath.EvalSymlinks(*path); err == nil {
+			*path = real
+		}
+	}
+	rel, err := filepath.Rel(dir, home)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return ""
+	}
+	return fmt.Sprintf("the workspace %s contains your home directory: the agent can read private files there, and "+
+		"change some that run at your next login; choose a directory of projects with --workspace", dir)
 }
 
 // parseProxy reads the URL of the proxy for requests to the web.

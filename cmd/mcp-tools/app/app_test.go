@@ -53,3 +53,17 @@ func TestAddressesThatCannotBeMasked(t *testing.T) {
 		t.Errorf("switched off, and masked as %q", got)
 	}
 }
+
+func TestAHomeDirectoryIsWarnedAbout(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for dir, warned := range map[string]bool{
+		home: true, filepath.Dir(home): true, string(filepath.Separator): true, "": false,
+		filepath.Join(home, "src"): false, t.TempDir(): false,
+	} {
+		if got := WorkspaceWarning(dir); (got != "") != warned {
+			t.Errorf("%s: %q", dir, got)
+		}
+	}
+}

@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,7 +67,9 @@ func (a *CLI) connectCommand() *cobra.Command {
 Nothing else in the file changes, and the old file is kept as a backup.
 
 Flags of serve, such as --profile and --workspace, become arguments of the entry.
-If there is an entry already, it is updated.`,
+Clients that start servers in no project need --workspace, the directory whose files
+the agent may use. With --project the entry names no path of this machine: everybody
+who uses the project has mcp-tools in their PATH. An entry that is there is updated.`,
 		Example: `  mcp-tools connect claude-desktop --workspace ~/src
   mcp-tools connect vscode --project --profile coding
   mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
@@ -74,13 +80,16 @@ If there is an entry already, it is updated.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.entryServer(cmd.Flags(), e)
+			s, err := a.entryServer(cmd, c, e)
 			if err != nil {
 				return err
 			}
 			change, err := c.Connect(env, s)
 			if err != nil {
 				return err
+			}
+			if change.Note != "" {
+				fmt.Fprintln(a.Err, "Warning:", change.Note)
 			}
 			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n")
 		},
@@ -132,7 +141,7 @@ on stderr the file that it belongs to. It takes the same flags as connect.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.entryServer(cmd.Flags(), e)
+			s, err := a.entryServer(cmd, c, e)
 			if err != nil {
 				return err
 			}
@@ -158,9 +167,9 @@ func clientNames() string {
 }
 
 // entryServer returns the entry of this server in the client's settings.
-func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error) {
+func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (clients.Server, error) {
 	s := clients.Server{Name: e.name, URL: e.url, TokenEnv: e.tokenEnv}
-	passed, err := a.passedOn(flags)
+	passed, err := a.passedOn(cmd.Flags())
 	if err != nil {
 		return s, err
 	}
@@ -172,17 +181,80 @@ func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error)
 				passed[0], e.url,
 			)
 		}
+		if e.tokenEnv == "" {
+			fmt.Fprintln(a.Err, "The entry has no token; a server that wants one answers 401. Use --token-env, or add "+
+				"the header Authorization to the entry by hand.")
+		}
 		return s, checked(s)
 	}
-	if _, err := a.Examine(); err != nil { // otherwise the client would be the first to see it
+	view, err := a.Examine() // otherwise the client would be the first to see what is wrong
+	if err != nil {
 		return s, err
 	}
 	s.Args = passed
+	if e.project {
+		if i := slices.IndexFunc(passed, func(arg string) bool {
+			return slices.Contains([]string{"--config", "--data", "--workspace"}, arg)
+		}); i >= 0 {
+			return s, app.Usagef("%s names a path of this machine, and the file of a project is for all its users; "+
+				"omit it: the client starts the server in the project", passed[i])
+		}
+		s.Command = "mcp-tools"
+		if _, err := exec.LookPath(s.Command); err != nil {
+			fmt.Fprintln(a.Err, "Warning: mcp-tools is not in your PATH, where the client will look for it.")
+		}
+		return s, checked(s)
+	}
+	workspace, err := a.entryWorkspace(cmd, c, view.Loaded.Config.Connections.Stdio.Workspace)
+	if err != nil {
+		return s, err
+	}
+	if workspace != "" && !slices.Contains(passed, "--workspace") {
+		s.Args = append(s.Args, "--workspace", workspace)
+	}
 	s.Command, err = app.Executable()
 	if err != nil {
 		return s, err
 	}
 	return s, checked(s)
+}
+
+// entryWorkspace checks the workspace of an entry. If the client needs one and none is
+// chosen, it asks a person at the terminal.
+func (a *CLI) entryWorkspace(cmd *cobra.Command, c clients.Client, chosen string) (string, error) {
+	if chosen == "" && !c.Anywhere {
+		return "", nil
+	}
+	const why = "%s does not start servers in your project"
+	if chosen == "" && cmd.Name() == "connect" && terminal.IsTerminal(a.In) {
+		fmt.Fprintf(a.Err, why+". Directory whose files the agent may use: ", c.Title)
+		line, err := bufio.NewReader(a.In).ReadString('\n')
+		if err != nil && line == "" {
+			return "", fmt.Errorf("reading the directory: %w", err)
+		}
+		chosen = expandHome(strings.TrimSpace(line))
+	}
+	if chosen == "" {
+		return "", app.Usagef(why+"; name the directory whose files the agent may use, such as --workspace ~/src",
+			c.Title)
+	}
+	dir, err := app.WorkspaceDir(chosen)
+	if err != nil {
+		return "", err
+	}
+	if warning := app.WorkspaceWarning(dir); warning != "" {
+		fmt.Fprintln(a.Err, "Warning:", warning)
+	}
+	return dir, nil
+}
+
+// expandHome replaces a leading tilde, which shells leave in --flag=~/dir.
+func expandHome(path string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(path, "~"); ok && err == nil && (rest == "" || rest[0] == '/') {
+		return filepath.Join(home, rest)
+	}
+	return path
 }
 
 func checked(s clients.Server) error {
@@ -216,13 +288,12 @@ func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 				))
 		case "config", "data", "workspace":
 			var err error
-			if value, err = filepath.Abs(value); err != nil {
+			if value, err = filepath.Abs(expandHome(value)); err != nil {
 				problems = append(problems, err)
 			}
 		}
-		args = append(args, "--"+f.Name+"="+value)
+		args = append(args, "--"+f.Name, value)
 	})
-	slices.Sort(args)
 	return args, errors.Join(problems...)
 }
 
@@ -264,7 +335,7 @@ func (a *CLI) showChange(c clients.Client, ch clients.Change, idle string) error
 	if ch.Backup != "" {
 		text += fmt.Sprintf("Backup of the file: %s\n", ch.Backup)
 	}
-	if out.Change != "none" {
+	if out.Change == "added" || out.Change == "updated" {
 		text += c.Check + "\n"
 	}
 	return a.show(out, func(w io.Writer) error {

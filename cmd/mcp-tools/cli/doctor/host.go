@@ -229,6 +229,10 @@ func (c *checkup) checkWorkspace() {
 		c.fail(check, "correct its permissions, or choose another with --workspace", "%s cannot be read: %v", dir, err)
 		return
 	}
+	if warning := app.WorkspaceWarning(dir); warning != "" {
+		c.warn(check, "", "%s", warning)
+		return
+	}
 	c.ok(check, "%s", dir)
 }
 

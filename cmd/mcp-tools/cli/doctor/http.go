@@ -56,7 +56,7 @@ func (c *checkup) checkTokens() {
 func (c *checkup) checkHTTP() {
 	s := c.settings.Config.Server
 	if s.HTTP == "" {
-		c.ok("http", "off: clients start the server; use --http ADDR to serve many")
+		c.ok("http", "not in these settings: clients start the server; use --http ADDR to serve many")
 	} else {
 		c.checkAddress("http", s.HTTP, "--http")
 		if s.TLSCert == "" && !netaddr.IsLoopbackAddress(s.HTTP) {
@@ -135,7 +135,7 @@ func (c *checkup) checkClients() {
 		status, err := client.Status(env, clients.EntryName)
 		switch {
 		case err != nil:
-			c.warn(check, "", "%v", err)
+			c.warn(check, "correct the file; until then connect cannot edit it", "%v", err)
 		case status.Connected:
 			connected = append(connected, title)
 		}
