@@ -102,7 +102,8 @@ func (k *compiler) compileAgents() {
 			byProvider: make(map[*provider]*clause),
 		}
 		for _, provider := range sortedKeys(rules.ByProvider) {
-			made.byProvider[k.provider(provider)] = k.clause(under(path+".by_provider", provider), rules.ByProvider[provider])
+			made.byProvider[k.provider(provider)] = k.clause(under(path+".by_provider", provider),
+				rules.ByProvider[provider])
 		}
 		k.policy.agents[name] = made
 	}

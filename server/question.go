@@ -54,7 +54,8 @@ func maskedParts(raw, clean []byte) string {
 			}
 		}
 	}
-	return "parts of " + cmp.Or(strings.Join(parts, ", "), "the arguments") + ", which look like secrets and may be anything"
+	return "parts of " + cmp.Or(strings.Join(parts, ", "), "the arguments") +
+		", which look like secrets and may be anything"
 }
 
 // dialog returns the question as a client shows it. id is that of the stored

@@ -74,21 +74,10 @@ type Limits struct {
 }
 
 func (l Limits) check() error {
-	for name, n := range map[string]int{
-		"calls per minute": l.PerMinute, "burst": l.Burst, "running": l.Running, "queued": l.Queued,
-		"total running": l.TotalRunning, "timeout": int(l.Timeout), "params": l.Args.Params, "text": l.Args.Text,
-		"items": l.Args.Items,
-		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard,
-	} {
-		if n <= 0 {
-			return fmt.Errorf("the limit on %s is %d, it must be positive", name, n)
-		}
-	}
-	if l.RepeatWarn < 0 || l.RepeatStop < 0 {
-		return errors.New("the limits on repeated calls are negative")
-	}
-	if l.ResultHard < l.Result {
-		return fmt.Errorf("the hard limit on results is %d, below that for the model, %d", l.ResultHard, l.Result)
+	args := l.Args
+	if min(l.PerMinute, l.Burst, l.Running, l.Queued, l.TotalRunning, int(l.Timeout), args.Params, args.Text,
+		args.Items, args.Depth, l.Result, l.RepeatWarn+1, l.RepeatStop+1) <= 0 || l.ResultHard < l.Result {
+		return fmt.Errorf("a limit is missing, negative, or above its hard limit: %+v", l)
 	}
 	return nil
 }

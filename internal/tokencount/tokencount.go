@@ -4,10 +4,22 @@ package tokencount
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
-	"unicode/utf8"
 )
+
+// pieces matches the first piece of a text, as the encoding o200k_base cuts it:
+// a word with the character before it, up to three digits, punctuation, line
+// breaks, or other white space.
+var pieces = sync.OnceValue(func() *regexp.Regexp {
+	const upper, lower = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`, `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
+	const before, after = `[^\r\n\p{L}\p{N}]?`, `(?:'(?i:s|t|re|ve|m|ll|d))?`
+	return regexp.MustCompile(`^(?:` +
+		before + upper + `*` + lower + `+` + after + `|` + before + upper + `+` + lower + `*` + after +
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+)`)
+})
 
 // Text estimates the number of tokens of a text in the encoding o200k_base,
 // without its vocabulary of 200,000 pieces.
@@ -19,14 +31,25 @@ import (
 // token, and so is a run of up to four punctuation characters. Ideographs and kana
 // count one each, letters of other scripts four to a token. For English prose and
 // JSON the result is within a tenth; rare words and random strings take more.
-func Text(text string) int {
-	n := 0
+func Text(text string) (tokens int) {
 	for text != "" {
-		size, tokens := piece(text)
-		text = text[size:]
-		n += tokens
+		piece := pieces().FindString(text)
+		rest := text[len(piece):]
+		blank := strings.TrimSpace(piece) == ""
+		if blank && len(piece) > 1 && rest != "" && !strings.ContainsAny(piece, "\r\n") {
+			piece = piece[:len(piece)-1] // the last space belongs to what follows
+		}
+		switch {
+		case strings.ContainsFunc(piece, func(r rune) bool { return unicode.In(r, unicode.L, unicode.M) }):
+			tokens += wordTokens(piece)
+		case blank || strings.ContainsFunc(piece, unicode.IsNumber):
+			tokens++
+		default:
+			tokens += (len(strings.TrimRight(piece, "\r\n/")) + 3) / 4
+		}
+		text = text[len(piece):]
 	}
-	return n
+	return tokens
 }
 
 // Tool estimates the tokens of a tool for a model, from its description in
@@ -46,66 +69,6 @@ func Tool(described []byte) int {
 		return Text(string(described))
 	}
 	return Text(string(text))
-}
-
-// piece returns the length in bytes and the tokens of the first piece of text,
-// which must not be empty.
-func piece(text string) (size, tokens int) {
-	first, width := utf8.DecodeRuneInString(text)
-	switch {
-	case isLetter(first):
-		size = word(text)
-		return size, wordTokens(text[:size])
-	case unicode.IsNumber(first):
-		return span(text, 3, unicode.IsNumber), 1
-	}
-	if size = word(text[width:]); size > 0 && first != '\r' && first != '\n' {
-		return width + size, wordTokens(text[:width+size])
-	}
-	if unicode.IsSpace(first) && !startsMarks(text) {
-		return blank(text), 1
-	}
-	size = width + span(text[width:], len(text), isMark)
-	marks := size
-	size += span(text[size:], len(text), func(r rune) bool { return r == '\r' || r == '\n' || r == '/' })
-	return size, (marks + 3) / 4
-}
-
-// startsMarks reports whether text is a space followed by punctuation.
-func startsMarks(text string) bool {
-	next, _ := utf8.DecodeRuneInString(text[1:])
-	return text[0] == ' ' && len(text) > 1 && isMark(next)
-}
-
-// blank returns the length of the white space at the start of text, without the
-// last character if it belongs to a word.
-func blank(text string) int {
-	size := span(text, len(text), unicode.IsSpace)
-	if last := strings.LastIndexAny(text[:size], "\r\n"); last >= 0 {
-		return last + 1
-	}
-	if _, width := utf8.DecodeLastRuneInString(text[:size]); size > width && size < len(text) {
-		return size - width
-	}
-	return size
-}
-
-// word returns the length of the word at the start of text: capitals, then small
-// letters, then perhaps the end of a contraction. It returns 0 if there is none.
-func word(text string) int {
-	size := span(text, len(text), func(r rune) bool { return isLetter(r) && !unicode.IsLower(r) })
-	size += span(text[size:], len(text), func(r rune) bool {
-		return isLetter(r) && !unicode.IsUpper(r) && !unicode.IsTitle(r)
-	})
-	if size == 0 {
-		return 0
-	}
-	for _, end := range []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"} {
-		if rest := text[size:]; len(rest) >= len(end) && strings.EqualFold(rest[:len(end)], end) {
-			return size + len(end)
-		}
-	}
-	return size
 }
 
 // A word is one token up to usualWord bytes, then one more for every few.
@@ -135,19 +98,3 @@ func wordTokens(text string) int {
 	}
 	return tokens
 }
-
-// span returns the length in bytes of the first characters that fit, at most most.
-func span(text string, most int, fits func(rune) bool) int {
-	n := 0
-	for i, r := range text {
-		if n == most || !fits(r) {
-			return i
-		}
-		n++
-	}
-	return len(text)
-}
-
-func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
-
-func isMark(r rune) bool { return !unicode.IsSpace(r) && !isLetter(r) && !unicode.IsNumber(r) }

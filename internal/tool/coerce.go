@@ -197,42 +197,20 @@ func suggest(name string, accepted []string) string {
 // example shows the minimal arguments of a call, and reports if none were sent:
 // models that send {} again and again need to see both.
 func (t Tool) example(value any) string {
-	required := make(map[string]any)
+	var required []string
 	for _, f := range t.schema.fields {
 		if f.required {
-			required[f.name] = f.schema.placeholder()
+			required = append(required, strconv.Quote(f.name)+`:"..."`)
 		}
 	}
-	text, err := json.Marshal(required)
-	if err != nil {
-		return "see the tool's schema"
-	}
+	least := "send at least {" + strings.Join(required, ",") + "}"
 	if object, ok := value.(map[string]any); ok && len(object) == 0 {
-		return fmt.Sprintf("the arguments were empty; send at least %s", text)
+		return "the arguments were empty; " + least
 	}
-	if len(required) == 0 {
+	if required == nil {
 		return "all arguments are optional"
 	}
-	return fmt.Sprintf("send at least %s", text)
-}
-
-func (s *schema) placeholder() any {
-	switch {
-	case len(s.enum) > 0:
-		return s.enum[0]
-	case s.kind == kindInteger || s.kind == kindNumber:
-		if s.min != nil {
-			return *s.min
-		}
-		return 1
-	case s.kind == kindBoolean:
-		return true
-	case s.kind == kindArray:
-		return []any{s.items.placeholder()}
-	case s.kind == kindObject:
-		return map[string]any{}
-	}
-	return "..."
+	return least
 }
 
 // describe names a value so that the model recognises it.

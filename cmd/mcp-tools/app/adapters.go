@@ -3,11 +3,15 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -70,4 +74,79 @@ func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 		return nil, err
 	}
 	return s, setSecrets(s, c, from)
+}
+
+// PastCalls counts earlier calls: those with the very same arguments, and those
+// of the tool. The audit log has only a digest of all arguments together, so
+// calls that match a pattern cannot be counted.
+type PastCalls struct{ Equal, OfTool int }
+
+// CountPast counts the calls like c in the audit log.
+func CountPast(ctx context.Context, log *audit.DB, c approvals.Call) (p PastCalls, err error) {
+	p.Equal, p.OfTool, err = log.Count(ctx, c.Tool, c.Agent, c.User, c.Digest)
+	return p, err
+}
+
+// ServeApprovals returns the handler of /approvals for tokens that may decide.
+func ServeApprovals(s *approvals.Store) func(http.ResponseWriter, *http.Request, server.Identity) {
+	return func(w http.ResponseWriter, r *http.Request, who server.Identity) {
+		s.Serve(w, r, approvals.Approver{Agent: who.Agent, User: who.User, Name: who.ID, Channel: "http"})
+	}
+}
+
+// approvalWait converts the setting approvals.wait.
+func approvalWait(setting string) server.Wait {
+	switch setting {
+	case "always":
+		return server.WaitAlways
+	case "attended":
+		return server.WaitAttended
+	}
+	return ""
+}
+
+// setSecrets sets the values that the scrubber masks: the secrets that the settings
+// refer to, and the vault's key if it is in the environment.
+func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
+	values := make([]string, 0, len(c.Values))
+	for n, secret := range c.Values {
+		value, err := secret.Fetch(from)
+		if err != nil {
+			return fmt.Errorf("scrub.values[%d]: %w", n, err)
+		}
+		values = append(values, value)
+	}
+	for _, name := range []string{config.EnvVaultKey, config.EnvVaultKeyNext} {
+		key, set := from.Env(name)
+		if !set {
+			continue
+		}
+		if err := s.Set(name, key); err != nil {
+			return fmt.Errorf("the key of the vault: %w", err)
+		}
+	}
+	if err := s.Set("settings", values...); err != nil {
+		return fmt.Errorf("scrub.values: %w", err)
+	}
+	return nil
+}
+
+// addressValues is the name of the masked addresses of this machine.
+const addressValues = "server-addresses"
+
+// maskAddresses masks the addresses of this machine. Those that are too short or too
+// common to be masked, such as 192.168.1.1, are left out and logged.
+func (a *App) maskAddresses(c config.Scrub, addresses []string) {
+	if !c.ServerAddresses {
+		addresses = nil
+	}
+	if a.scrub.SetMasked(addressValues, scrub.ServerIP, addresses...) == nil {
+		return
+	}
+	for _, address := range addresses {
+		if err := a.scrub.SetMasked(addressValues, scrub.ServerIP, address); err != nil {
+			a.log.Warn("an address of this machine is not masked", "address", address, "err", err)
+		}
+	}
+	_ = a.scrub.SetMasked(addressValues, scrub.ServerIP, addresses...) // the rest
 }

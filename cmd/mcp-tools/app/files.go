@@ -3,14 +3,18 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 // openFiles opens the workspace. No file is opened yet.
@@ -128,4 +132,79 @@ func realPath(path string) string {
 		return filepath.Join(dir, filepath.Base(path))
 	}
 	return path
+}
+
+// findSkillDirs returns the directories of skills that exist: those of the
+// settings, or else the one that agents on this machine share. Each has the name
+// under which the file tools see it.
+func (a *App) findSkillDirs(home string) []skills.Dir {
+	paths := a.loaded.Config.Skills.Dirs
+	if paths == nil && home != "" {
+		paths = []string{filepath.Join(home, ".agents", "skills")}
+	}
+	var dirs []skills.Dir
+	for i, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		name := "agent_skills"
+		if i > 0 {
+			name = fmt.Sprintf("agent_skills_%d", i+1)
+		}
+		dirs = append(dirs, skills.Dir{Path: path, Name: name})
+	}
+	return dirs
+}
+
+// skillRoots returns the roots that let the file tools and commands read these directories.
+func skillRoots(dirs []skills.Dir) []workspace.ExtraRoot {
+	var roots []workspace.ExtraRoot
+	for _, d := range dirs {
+		roots = append(roots, workspace.ExtraRoot{Name: d.Name, Path: d.Path})
+	}
+	return roots
+}
+
+// skillRoute serves the files of published skills in the workspace.
+func (a *App) skillRoute() workspace.Route {
+	served := skills.NewServed(a.store)
+	return workspace.Route{Serves: served.Serves, Source: served}
+}
+
+// openSkills makes the library of skills, which opens nothing yet.
+func (a *App) openSkills(context.Context) error {
+	a.skills = skills.New(skills.Options{
+		Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs,
+	})
+	return nil
+}
+
+// Agents returns the agents of the settings.
+func Agents(list map[string]config.Agent) []contextfiles.Agent {
+	agents := make([]contextfiles.Agent, 0, len(list))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		a := list[name]
+		agents = append(agents, contextfiles.Agent{
+			Name: name, Predefined: a.Kind == "predefined" || a.Kind == "evolving", Evolves: a.Kind == "evolving",
+			Dir: a.Files,
+		})
+	}
+	return agents
+}
+
+// openContextFiles opens the context files of agents. It logs which directories of the operator cannot be read.
+func (a *App) openContextFiles() {
+	agents := Agents(a.loaded.Config.Agents)
+	a.contextFiles = contextfiles.New(a.memories, agents)
+	for _, agent := range agents {
+		if _, err := a.contextFiles.Directory(agent.Name); err != nil {
+			a.log.Warn("the context files of an agent cannot be read", "agent", agent.Name, "dir", agent.Dir, "err",
+				err)
+		}
+	}
+}
+
+// contextRoute shows context files as files of the workspace, unless it has such files on disk.
+func (a *App) contextRoute() workspace.Route {
+	return workspace.Route{Serves: a.unlessOnDisk(a.contextFiles.Serves), Source: a.contextFiles}
 }

@@ -7,53 +7,40 @@ import (
 	"runtime/debug"
 )
 
-// development is the version of a binary without version information.
-const development = "dev"
-
 // Version returns the version of the module that the Go tool wrote into the
-// binary: a release, or the revision that was built.
+// binary: a release, or "dev" with the revision that was built.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return development
-	}
-	return versionOf(info)
-}
-
-func versionOf(info *debug.BuildInfo) string {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	if revision := commitOf(info); revision != "" {
-		return development + "-" + revision[:min(len(revision), 12)]
-	}
-	return development
+	version, _ := versionOf(debug.ReadBuildInfo())
+	return version
 }
 
 // Commit returns the revision that was built, "" if unknown. It ends in "-dirty"
 // if there were uncommitted changes.
 func Commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return commitOf(info)
+	_, commit := versionOf(debug.ReadBuildInfo())
+	return commit
 }
 
-func commitOf(info *debug.BuildInfo) string {
-	revision, dirty := "", ""
+func versionOf(info *debug.BuildInfo, ok bool) (version, commit string) {
+	if !ok {
+		return "dev", ""
+	}
+	settings := make(map[string]string)
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
+		settings[s.Key] = s.Value
 	}
-	if revision == "" {
-		return ""
+	version, commit = info.Main.Version, settings["vcs.revision"]
+	switch {
+	case version != "" && version != "(devel)":
+	case commit == "":
+		version = "dev"
+	default:
+		version = "dev-" + commit[:min(len(commit), 12)]
 	}
-	return revision + dirty
+	if commit != "" && settings["vcs.modified"] == "true" {
+		commit += "-dirty"
+	}
+	return version, commit
 }
 
 // A Release describes the program.

@@ -20,7 +20,7 @@ func TestVersionOf(t *testing.T) {
 		{"(devel)", []debug.BuildSetting{revision, dirty}, "dev-0123456789ab", "0123456789abcdef0123-dirty"},
 	} {
 		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}
-		if version, commit := versionOf(info), commitOf(info); version != c.version || commit != c.commit {
+		if version, commit := versionOf(info, true); version != c.version || commit != c.commit {
 			t.Errorf("%q with %v is %q, %q; want %q, %q", c.module, c.settings, version, commit, c.version, c.commit)
 		}
 	}
