@@ -162,7 +162,7 @@ func TestTheClientIsFaster(t *testing.T) {
 	} {
 		w.send(callLine("1", "launch", `{"text":"`+decision+`"}`))
 		question, id := read(t, w.next()), d.next(t)
-		if !strings.Contains(string(question.Params), "made 7 times") {
+		if !strings.Contains(string(question.Params), "this agent, in this profile and workspace, until 2") {
 			t.Errorf("the question does not say what always would have meant: %s", question.Params)
 		}
 		reason := ""
