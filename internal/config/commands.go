@@ -20,7 +20,7 @@ type Program struct {
 // Sandbox has the settings of the isolation of commands.
 type Sandbox struct {
 	Mode     string            `yaml:"mode" default:"auto" enum:"auto,docker,kernel,host,off" flag:"sandbox"`
-	Network  bool              `yaml:"network" default:"false"`
+	Network  string            `yaml:"network" default:"ask" enum:"off,registries,ask,on"`
 	Profiles map[string]string `yaml:"profiles" keys:"label" enum:"auto,docker,kernel,host,off"`
 	Read     []string          `yaml:"read" form:"path"`
 	Write    []string          `yaml:"write" form:"path"`

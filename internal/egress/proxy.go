@@ -3,11 +3,13 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -94,7 +96,7 @@ func (p *Proxy) serve(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	}
 	switch {
 	case err != nil:
-		p.refuse(w, to, err)
+		p.refuse(w, r, to, err)
 	case r.Method == http.MethodConnect:
 		p.tunnel(ctx, w, r, to)
 	default:
@@ -122,7 +124,9 @@ func requestTarget(r *http.Request) (Target, error) {
 }
 
 // refuse sends an error response, with the error as its body unless OnRefused is set.
-func (p *Proxy) refuse(w http.ResponseWriter, to Target, err error) {
+// Many programs show only the reason in the first line of a response to CONNECT, so the
+// error is also there.
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, to Target, err error) {
 	p.o.Log.Debug("a program could not connect", "to", to.String(), "err", err)
 	w.Header().Set("Connection", "close")
 	status := http.StatusBadGateway
@@ -139,15 +143,27 @@ func (p *Proxy) refuse(w http.ResponseWriter, to Target, err error) {
 		w.WriteHeader(status)
 		return
 	}
-	http.Error(w, tool.AsError(err).Error(), status)
+	text := tool.AsError(err).Error()
+	if r.Method == http.MethodConnect {
+		if client, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			defer client.Close()
+			_, _ = fmt.Fprintf(client, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", // the client may have disconnected
+				status, unprintable.ReplaceAllString(text, " "), len(text), text)
+			return
+		}
+	}
+	http.Error(w, text, status)
 }
+
+var unprintable = regexp.MustCompile(`[^ -~]+`)
 
 // tunnel serves CONNECT. The context of the request may end when the client has sent
 // everything, so the connection lasts until ctx ends.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request, to Target) {
 	upstream, err := p.o.Dialer.Dial(r.Context(), to)
 	if err != nil {
-		p.refuse(w, to, err)
+		p.refuse(w, r, to, err)
 		return
 	}
 	defer upstream.Close()
@@ -200,8 +216,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, to Target) {
 		Rewrite:       func(pr *httputil.ProxyRequest) { rewrite(pr, to) },
 		Transport:     p.transport,
 		FlushInterval: -1,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			p.refuse(w, to, dialError(to, err))
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			p.refuse(w, r, to, dialError(to, err))
 		},
 		ErrorLog: slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
 	}

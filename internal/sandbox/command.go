@@ -12,6 +12,7 @@ type Site struct {
 	Tier    string        // docker, kernel or host
 	Sealed  bool          // the command is isolated: it can change nothing but the workspace
 	Network bool          // the command can reach other hosts
+	Asks    bool          // only registries, and hosts that a person allows
 	Dir     string        // the working directory as the command sees it
 	Inode   string        // the identity of the working directory, whatever its name
 	Roots   []string      // the directories that the command may change, as it sees them
@@ -40,6 +41,9 @@ func (s Site) Where() string {
 	}
 	if s.Network {
 		network = "with network"
+	}
+	if s.Network && s.Asks {
+		network = "asks about hosts"
 	}
 	return s.Tier + ", " + limits + ", " + network
 }

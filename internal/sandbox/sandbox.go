@@ -33,6 +33,7 @@ type Launcher interface {
 type Finding struct {
 	Works  bool
 	Holds  []Promise // what the sandbox guarantees here
+	Proxy  bool      // commands can reach hosts through a proxy
 	Text   string    // one line for the operator: what works and what is missing
 	Advice string    // what the operator can do about it; "" for nothing
 }

@@ -20,7 +20,9 @@ type answer struct {
 	k      *task // nil when the call only asks about it
 	lost   error // why its remaining processes could not be kept
 	report bool  // say how it ended even if the exit code is 0
-	also   []string
+	// refused is why it could not connect to a host, or "".
+	refused string
+	also    []string
 }
 
 func (a answer) result() tool.Result {

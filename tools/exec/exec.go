@@ -26,6 +26,9 @@ type Options struct {
 	// where they are divided among writes. Text must be scrubbed before it is cut,
 	// since half a key is not recognised. nil: nothing is hidden.
 	Scrub func(io.Writer) io.WriteCloser
+	// Refused returns why a command of the caller in ctx could not connect to a host; ""
+	// if none was refused since the last call. nil: always "".
+	Refused func(ctx context.Context) string
 	// Most is the max time of a command in the foreground.
 	// 0: an hour.
 	Most time.Duration
@@ -49,6 +52,13 @@ func Tools(o Options) []tool.Tool {
 type runner struct {
 	Options
 	places *places
+}
+
+func (r *runner) refusedHost(ctx context.Context) string {
+	if r.Refused == nil {
+		return ""
+	}
+	return r.Refused(ctx)
 }
 
 func (r *runner) rules() judge.Rules {

@@ -63,7 +63,7 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, k: &k}
+	a := answer{status: st, site: k.site, text: text, k: &k, refused: r.refusedHost(ctx)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

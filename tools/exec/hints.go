@@ -121,7 +121,7 @@ func (a answer) input(end string) string {
 
 func (a answer) network(end string) string {
 	if a.site.Network {
-		return ""
+		return a.refused
 	}
 	switch late := a.status.State == sandbox.TimedOut; {
 	case !late && known().engine.MatchString(end):

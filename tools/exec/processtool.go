@@ -212,7 +212,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 		// It may end a line that was begun before, so a rule for all times is not possible.
 		request := judge.Request{
 			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed,
-			Network: site.Network, Disposable: site.Disposable,
+			Network: site.Network && !site.Asks, Disposable: site.Disposable,
 		}
 		v := judge.Judge(request, t.rules())
 		v.Always = false

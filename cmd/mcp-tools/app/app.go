@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
@@ -76,6 +77,7 @@ type App struct {
 	web          *webAccess
 	results      *results.Store
 	approvals    *approvals.Store
+	refusals     sync.Map // from a refusalKey to the last refusal of a host
 	set          *tool.Set
 
 	closers []func() error // in the order of opening

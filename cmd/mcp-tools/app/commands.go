@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -147,7 +148,9 @@ func linuxBuild() string {
 // SandboxPolicy returns where the commands of a profile run, and what must be isolated.
 // An empty mode is that of callers with other profiles.
 func SandboxPolicy(c config.Sandbox, mode string) commands.Policy {
-	p := commands.Policy{Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network}
+	p := commands.Policy{
+		Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network != networkOff, Asks: c.Network != networkOn,
+	}
 	if p.Mode != commands.Host { // the host cannot isolate anything
 		for _, name := range c.Require {
 			p.Require = append(p.Require, sandbox.Promise(name))
@@ -171,7 +174,8 @@ func (a *App) environ() []string {
 	return all
 }
 
-// proxy starts the proxy through which the commands of one sandbox reach hosts.
+// proxy starts the proxy through which the commands of one sandbox reach hosts. A program
+// of the operator, which has hosts, reaches all public hosts.
 func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error) {
 	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, net.DefaultResolver)
 	if err != nil {
@@ -181,7 +185,17 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 	if err != nil {
 		return "", nil, err
 	}
-	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log.With("agent", c.Agent)})
+	o := egress.ProxyOptions{Dialer: dialer, Log: a.log.With("agent", c.Agent)}
+	if hosts == nil {
+		gate, err := a.newHostGate(c)
+		if err != nil {
+			return "", nil, errors.Join(err, listener.Close())
+		}
+		if gate != nil {
+			o.Allow = gate.allow
+		}
+	}
+	p := egress.NewProxy(o)
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -198,8 +212,9 @@ func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: maxCommandTime,
-		Rules: func() judge.Rules { return a.rules.load().commands },
-		Scrub: func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Rules:   func() judge.Rules { return a.rules.load().commands },
+		Scrub:   func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Refused: a.takeRefusal,
 		Programs: cli.Options{
 			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
 			Private: a.ownPaths(),

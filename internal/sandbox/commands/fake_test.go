@@ -26,7 +26,7 @@ type fake struct {
 }
 
 func newFake(name string) *fake {
-	return &fake{name: name, finding: sandbox.Finding{Works: true,
+	return &fake{name: name, finding: sandbox.Finding{Works: true, Proxy: true,
 		Holds: []sandbox.Promise{sandbox.Files, sandbox.Network}}}
 }
 

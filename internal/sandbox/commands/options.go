@@ -26,6 +26,7 @@ const (
 type Policy struct {
 	Mode    Mode // "" is auto
 	Network bool // commands may reach other hosts, as far as the proxy allows it
+	Asks    bool // the proxy asks about hosts
 	Require []sandbox.Promise
 }
 
@@ -57,8 +58,8 @@ type Options struct {
 	// can be made again. nil: this is not known of any.
 	Disposable func(path string) bool
 	// Proxy starts a proxy through which commands reach public hosts and the given
-	// ones. It runs until stop; ctx bounds the start only. A nil Proxy means no
-	// network.
+	// ones. It runs until stop; ctx bounds the start only. hosts is nil for commands that
+	// are not programs of the operator. A nil Proxy means no network.
 	Proxy func(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error)
 
 	Environ    []string // NAME=value for every command

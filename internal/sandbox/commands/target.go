@@ -82,6 +82,12 @@ func (c *Commands) target(ctx context.Context, dir string, start bool) (*target,
 		return nil, tool.Errorf(tool.Refused, "commands cannot see the directory %q", dir).
 			Try("leave it out to run in the workspace")
 	}
+	found, err := p.launcher.finding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.site.Network = !p.site.Sealed || p.policy.Network && found.Proxy && c.o.Proxy != nil
+	p.site.Asks = p.site.Sealed && p.policy.Asks
 	p.fill(c.o, inside, identity)
 	p.site.Home = c.warmHome(p)
 	p.site.Find = p.finder(hostDir)
@@ -109,7 +115,6 @@ func (p *target) resolveLayout(c *Commands) {
 func (p *target) fill(o Options, dir, identity string) {
 	s := &p.site
 	s.Dir, s.Inode = dir, identity
-	s.Network = !s.Sealed || p.policy.Network && o.Proxy != nil
 	s.Limit, s.Most = o.Limit.Sandbox, o.Limit.Most
 	if !s.Sealed {
 		s.Limit = o.Limit.Host

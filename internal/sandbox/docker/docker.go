@@ -231,6 +231,6 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
 	if !e.local {
 		text += "; workspaces must be at the same paths there, which cannot be checked from here"
 	}
-	return sandbox.Finding{Works: true, Holds: f.holds(sandbox.Limits{Memory: 1, Processes: 1}), Text: text,
-		Advice: f.advice()}
+	return sandbox.Finding{Works: true, Holds: f.holds(sandbox.Limits{Memory: 1, Processes: 1}), Proxy: e.local,
+		Text: text, Advice: f.advice()}
 }

@@ -97,7 +97,7 @@ func (f finding) public() sandbox.Finding {
 	out := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Calls}}
 	if f.jail {
 		has = append(has, "namespaces")
-		out.Holds = append(out.Holds, sandbox.Processes)
+		out.Holds, out.Proxy = append(out.Holds, sandbox.Processes), true
 	} else {
 		lacks = append(lacks, "namespaces ("+f.noJail.Error()+
 			"): other processes are visible, some may survive, files of the workspace cannot be hidden or locked, "+

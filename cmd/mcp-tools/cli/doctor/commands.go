@@ -69,7 +69,7 @@ func (c *checkup) checkMode(
 	}
 	for _, m := range candidates {
 		if f, there := found[m]; there && commands.WhyUnusable(f, p.Require) == "" {
-			c.runsIn(whose, m, p, f)
+			c.runsIn(whose, m, f)
 			return
 		}
 	}
@@ -77,17 +77,18 @@ func (c *checkup) checkMode(
 		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, promised(p.Require))
 }
 
-func (c *checkup) runsIn(whose string, m commands.Mode, p commands.Policy, f sandbox.Finding) {
+func (c *checkup) runsIn(whose string, m commands.Mode, f sandbox.Finding) {
 	if m == commands.Host {
 		c.warn(checkOfCommands, "use a sandbox for agents that read untrusted content",
 			"commands%s run on the host without isolation: as this user, with its files and network", whose)
 		return
 	}
-	network := "no network"
-	if p.Network {
-		network = "public hosts through a proxy"
+	network := c.settings.Config.Sandbox.Network
+	if !f.Proxy {
+		network = "off, because a proxy does not work there"
 	}
-	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; %s", whose, m, promised(f.Holds), network)
+	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, m, promised(f.Holds),
+		network)
 }
 
 func promised(list []sandbox.Promise) string {

@@ -1,0 +1,244 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+)
+
+// The values of sandbox.network.
+const (
+	networkOff        = "off"
+	networkRegistries = "registries" // the hosts of registries
+	networkAsk        = "ask"        // these, and those that a person allows
+	networkOn         = "on"         // all public hosts
+)
+
+// registries are the hosts from which common tool chains download packages, and those
+// of public repositories. Commands reach them with HTTPS, and with HTTP where packages
+// are signed.
+func registries() []string {
+	return []string{
+		"registry.npmjs.org:443", "registry.yarnpkg.com:443", "npm.jsr.io:443", "jsr.io:443", "nodejs.org:443",
+		"deno.land:443", "proxy.golang.org:443", "sum.golang.org:443", "golang.org:443", "go.dev:443", "gopkg.in:443",
+		"go.googlesource.com:443", "crates.io:443", "index.crates.io:443", "static.crates.io:443",
+		"static.rust-lang.org:443", "pypi.org:443", "files.pythonhosted.org:443", "conda.anaconda.org:443",
+		"repo.anaconda.com:443", "rubygems.org:443", "index.rubygems.org:443", "repo.maven.apache.org:443",
+		"repo1.maven.org:443", "plugins.gradle.org:443", "plugins-artifacts.gradle.org:443",
+		"services.gradle.org:443", "downloads.gradle.org:443", "maven.google.com:443", "packagist.org:443",
+		"repo.packagist.org:443", "api.nuget.org:443", "hex.pm:443", "repo.hex.pm:443", "hackage.haskell.org:443",
+		"cloud.r-project.org:443", "cpan.metacpan.org:443",
+		"deb.debian.org:80", "deb.debian.org:443", "security.debian.org:80", "security.debian.org:443",
+		"archive.ubuntu.com:80", "security.ubuntu.com:80", "ports.ubuntu.com:80", "dl-cdn.alpinelinux.org:80",
+		"dl-cdn.alpinelinux.org:443",
+		"github.com:443", "codeload.github.com:443", "objects.githubusercontent.com:443",
+		"release-assets.githubusercontent.com:443", "raw.githubusercontent.com:443", "gitlab.com:443",
+		"bitbucket.org:443", "codeberg.org:443",
+	}
+}
+
+// newHostGate returns the gate for the commands of a caller; nil if it may reach all
+// public hosts.
+func (a *App) newHostGate(c tool.Caller) (*hostGate, error) {
+	mode := a.loaded.Config.Sandbox.Network
+	if mode == networkOn {
+		return nil, nil
+	}
+	free, err := egress.ParseHosts(registries())
+	if err != nil {
+		return nil, err
+	}
+	return &hostGate{
+		registries: free, mode: mode, caller: c, approvals: a.approvals,
+		profile: func() string { return a.rules.profileOf(c) },
+		unasked: func(ctx context.Context) (string, string) { return a.unasked(ctx, c) },
+		timeout: time.Duration(a.loaded.Config.Approvals.Timeout),
+		refused: func(err error) {
+			a.log.Info("a command may not connect", "agent", c.Agent, "user", c.User, "err", err)
+			a.refusals.Store(refusalKey{c.Principal(), c.Session}, err.Error())
+		},
+		turn: make(chan struct{}, 1), known: make(map[egress.Target]knownHost),
+	}, nil
+}
+
+// unasked returns why no person is asked about the hosts of a caller's commands, and what
+// to do instead; "" if one is asked.
+func (a *App) unasked(ctx context.Context, c tool.Caller) (why, instead string) {
+	const operator = "do without it, or ask the user to have the operator set sandbox.network to on"
+	if p, ok := a.rules.load().policy.Profile(a.rules.profileOf(c)); !ok || p.Autonomy == policy.Full {
+		return "with the autonomy full no person is asked", operator
+	}
+	switch a.loaded.Config.Approvals.Wait {
+	case "always":
+		return "", ""
+	case "attended":
+		if attended, err := a.approvals.Attended(ctx); err == nil && attended {
+			return "", ""
+		}
+		return "no person is there to be asked", "ask the user to run `mcp-tools approvals watch` on the server's " +
+			"machine, and try again; or to have the operator set sandbox.network to on"
+	}
+	return "commands do not wait for approvals (approvals.wait)", operator
+}
+
+// A refusalKey is the caller of refused commands, as far as sandboxes are shared.
+type refusalKey struct{ principal, session string }
+
+// takeRefusal returns why a command of the caller in ctx could not connect to a host, and
+// forgets it.
+func (a *App) takeRefusal(ctx context.Context) string {
+	c := tool.CallerFrom(ctx)
+	text, ok := a.refusals.LoadAndDelete(refusalKey{c.Principal(), c.Session})
+	if !ok {
+		return ""
+	}
+	return text.(string)
+}
+
+const (
+	// onceFor is how long an approval for once holds: programs open several
+	// connections to a host.
+	onceFor = time.Minute
+	// deniedFor is how long a person is not asked again about a host.
+	deniedFor = 10 * time.Minute
+	// maxKnownHosts bounds the hosts that a gate remembers.
+	maxKnownHosts = 1000
+)
+
+// A hostGate decides which hosts the commands in one sandbox may connect to. A
+// connection to another host waits while a person is asked. Connections to several
+// hosts are asked about one after the other.
+type hostGate struct {
+	registries egress.Hosts
+	mode       string
+	caller     tool.Caller
+	approvals  *approvals.Store
+	profile    func() string
+	unasked    func(context.Context) (why, instead string)
+	timeout    time.Duration // of a question
+	refused    func(error)   // is called with each refusal
+
+	turn  chan struct{} // holds one element while a question is open
+	mu    sync.Mutex
+	known map[egress.Target]knownHost
+}
+
+// A knownHost is a decision about a host, as long as it is not asked about again.
+type knownHost struct {
+	err   error // nil: allowed
+	until time.Time
+}
+
+// allow returns nil if a command may connect to a host. It is the Allow of an
+// [egress.Proxy].
+func (g *hostGate) allow(ctx context.Context, to egress.Target) error {
+	if g.registries.Has(to) {
+		return nil
+	}
+	err := g.decide(ctx, to)
+	if err != nil && ctx.Err() == nil {
+		g.refused(err)
+	}
+	return err
+}
+
+func (g *hostGate) decide(ctx context.Context, to egress.Target) error {
+	if g.mode != networkAsk {
+		return tool.Errorf(tool.Refused, "commands may not connect to %q, only to package registries "+
+			"(sandbox.network is %s)", to.String(), g.mode).
+			Try("do without it, or ask the user to have the operator set sandbox.network to ask or on")
+	}
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if d, ok := g.lookup(to); ok {
+		return d.err
+	}
+	q, err := g.question(to)
+	if err != nil {
+		return err
+	}
+	if _, ok, err := g.approvals.Allowed(ctx, q); err == nil && ok {
+		g.remember(to, nil, onceFor)
+		return nil
+	}
+	if why, instead := g.unasked(ctx); why != "" {
+		return tool.Errorf(tool.Refused, "commands may not connect to %q: %s (sandbox.network is %s)", to.String(), why,
+			g.mode).Try("%s", instead)
+	}
+	return g.ask(ctx, to, q)
+}
+
+// question returns what a person is asked about a host.
+func (g *hostGate) question(to egress.Target) (approvals.Call, error) {
+	args, err := json.Marshal(map[string]any{"host": to.Host, "port": to.Port})
+	if err != nil {
+		return approvals.Call{}, err
+	}
+	digest := sha256.Sum256(append([]byte("network\n"), args...))
+	c := g.caller
+	return approvals.Call{
+		Tool: "network", Title: "Connect to a host", Risk: tool.Runs.String(),
+		Why:       fmt.Sprintf("a command in the sandbox connects to %s and can send it what it can read", to.String()),
+		Principal: c.Principal(), Agent: c.Agent,
+		User: c.User, Session: c.Session, Profile: g.profile(), Workspace: c.Workspace, Shown: string(args),
+		Digest: hex.EncodeToString(digest[:]), Args: args,
+	}, nil
+}
+
+// ask asks a person, and waits for the answer.
+func (g *hostGate) ask(ctx context.Context, to egress.Target, q approvals.Call) error {
+	id, err := g.approvals.Ask(ctx, q, time.Now().Add(g.timeout))
+	if err != nil {
+		return tool.Errorf(tool.Unavailable, "no person can be asked whether commands may connect to %q", to.String()).
+			Try("try again later").Because(err)
+	}
+	if err := g.approvals.Await(ctx, id); err != nil { // the command has ended
+		return errors.Join(err, g.approvals.Withdraw(context.WithoutCancel(ctx), id))
+	}
+	d, err := g.approvals.Take(ctx, id, q)
+	switch {
+	case err != nil:
+		return tool.Errorf(tool.Refused, "no person decided in time whether commands may connect to %q", to.String()).
+			Try("ask the user to be there for the question, then try again").Because(err)
+	case !d.Allow:
+		refusal := tool.Errorf(tool.Refused, "a person denied the connection to %q", to.String())
+		if d.Reason != "" {
+			refusal = tool.Errorf(tool.Refused, "a person denied the connection to %q: %q", to.String(), d.Reason)
+		}
+		err = refusal.Try("do not try it in another way; ask the user how to continue")
+		g.remember(to, err, deniedFor)
+		return err
+	}
+	g.remember(to, nil, onceFor)
+	return nil
+}
+
+func (g *hostGate) lookup(to egress.Target) (knownHost, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d, ok := g.known[to]
+	return d, ok && time.Now().Before(d.until)
+}
+
+func (g *hostGate) remember(to egress.Target, err error, within time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= maxKnownHosts { // hosts are asked about again
+		clear(g.known)
+	}
+	g.known[to] = knownHost{err, time.Now().Add(within)}
+}
