@@ -156,7 +156,8 @@ const maxFileName = 60
 
 var (
 	unsafeInNames = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
-	reservedNames = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`) // on Windows, and hidden or empty ones
+	// reservedNames are those of devices on Windows, and hidden and empty ones.
+	reservedNames = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`)
 )
 
 // safeFileName returns a file name made of the characters of a suggested name that are

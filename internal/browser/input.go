@@ -3,12 +3,13 @@ package browser
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/dom"
@@ -71,10 +72,14 @@ func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
 	return found.Object.ObjectID, nil
 }
 
-// pageScript has the functions that run in pages.
-//
 //go:embed page.js
-var pageScript string
+var scriptFiles embed.FS
+
+// pageScript returns the functions that run in pages.
+var pageScript = sync.OnceValues(func() (string, error) {
+	text, err := scriptFiles.ReadFile("page.js")
+	return string(text), err
+})
 
 // call calls a function of page.js with the element as this. The function returns a
 // string or an element.
@@ -84,7 +89,11 @@ func (el element) call(ctx context.Context, function string, arguments ...any) (
 	if err != nil {
 		return "", nil, err
 	}
-	params := runtime.CallFunctionOnParams{FunctionDeclaration: pageScript, ObjectID: object, UserGesture: new(true)}
+	script, err := pageScript()
+	if err != nil {
+		return "", nil, err
+	}
+	params := runtime.CallFunctionOnParams{FunctionDeclaration: script, ObjectID: object, UserGesture: new(true)}
 	for _, a := range append([]any{function}, arguments...) {
 		value, err := jsonv2.Marshal(a)
 		if err != nil {

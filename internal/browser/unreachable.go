@@ -80,7 +80,8 @@ func (r *refusals) loadError(address, why string) error {
 	case has("HTTP_RESPONSE_CODE_FAILURE"):
 		what, next = "returned an error without content", "check the address; web_fetch shows the status"
 	case has("TUNNEL_CONNECTION_FAILED", "PROXY", "NAME_NOT_RESOLVED"):
-		kind, what = tool.Refused, "cannot be reached: it does not exist, does not answer, or may not be reached from here"
+		kind = tool.Refused
+		what = "cannot be reached: it does not exist, does not answer, or may not be reached from here"
 		next = "check the address; web_fetch reports which"
 	case has("CERT", "SSL"):
 		what, next = "has no trusted certificate", "check the address"
