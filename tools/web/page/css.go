@@ -19,9 +19,8 @@ import (
 type sheet struct {
 	// rules are found by what the element must have: "#" and an id, "." and a class,
 	// the name of the element, or "*" for rules that require none of them.
-	rules     map[string][]*rule
-	count     int
-	keyframes map[string][]declaration // what animations end with, by name
+	rules map[string][]*rule
+	count int
 }
 
 // A rule is one selector with its declarations.
@@ -37,15 +36,12 @@ type declaration struct {
 	important       bool
 }
 
-const (
-	maxRules     = 20_000
-	maxKeyframes = 500
-)
+const maxRules = 20_000
 
 // readSheet reads style sheets. It ignores rules that it does not understand, and
 // rules that apply only sometimes: on other media and under the mouse.
 func readSheet(styles []string) *sheet {
-	s := &sheet{rules: map[string][]*rule{}, keyframes: map[string][]declaration{}}
+	s := &sheet{rules: map[string][]*rule{}}
 	for _, text := range styles {
 		s.read(strings.NewReplacer("<!--", "", "-->", "").Replace(withoutComments(text)), 0)
 	}
@@ -74,11 +70,8 @@ func (s *sheet) read(text string, depth int) {
 		if end := strings.IndexAny(name, " (\t\n"); end >= 0 { // @media(hover) or @layer base
 			name, argument = name[:end], name[end:]
 		}
-		switch {
-		case depth < 4 && (name == "@supports" || name == "@layer" || name == "@media" && forScreen(argument)):
+		if depth < 4 && (name == "@supports" || name == "@layer" || name == "@media" && forScreen(argument)) {
 			s.read(body, depth+1)
-		case name == "@keyframes" || name == "@-webkit-keyframes":
-			s.addKeyframes(strings.Trim(strings.TrimSpace(argument), `"'`), body)
 		}
 	}
 }
@@ -140,23 +133,6 @@ func (s *sheet) addRule(r *rule) {
 
 // simpleSelector matches one of the parts of which a compound such as p.a:not(.b) consists.
 var simpleSelector = pattern(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
-
-// addKeyframes notes what an animation ends with.
-func (s *sheet) addKeyframes(name, body string) {
-	for body != "" && name != "" && len(s.keyframes) < maxKeyframes {
-		at, rest, found := strings.Cut(body, "{")
-		if !found {
-			return
-		}
-		var inside string
-		inside, body = cutBlock(rest)
-		for one := range strings.SplitSeq(strings.ToLower(at), ",") {
-			if one = strings.TrimSpace(one); one == "to" || one == "100%" {
-				s.keyframes[name] = readDeclarations(inside)
-			}
-		}
-	}
-}
 
 // rulesFor returns the rules that apply to an element, by ascending weight. checks
 // counts the comparisons.
@@ -280,8 +256,8 @@ type style struct {
 	relativeFont            bool    // the font size depends on the parent's
 	color, fill, background string  // as parseColor returns them
 	backgroundInText        bool    // background-clip: text
-	animation               string
-	fadesIn                 bool // changes slowly or is moved a little: scripts do this as one scrolls
+	animated                bool    // an animation may fade it in
+	fadesIn                 bool    // changes slowly or is moved a little: scripts do this as one scrolls
 }
 
 // styleOf returns the style of an element from its attributes and the sheet.
@@ -326,15 +302,6 @@ func (s *sheet) styleOf(n *html.Node, checks *int) style {
 			apply(r.declarations, important)
 		}
 		apply(own, important)
-	}
-	if st.outOfSight() || st.visibility == "hidden" { // an animation may fade it in
-		for word := range strings.FieldsFuncSeq(st.animation, func(r rune) bool { return r == ',' || r == ' ' }) {
-			for _, d := range s.keyframes[word] {
-				if d.property != "display" {
-					st.set(d.property, d.value)
-				}
-			}
-		}
 	}
 	return st
 }
@@ -399,7 +366,7 @@ func (st *style) set(property, value string) {
 	case "zoom":
 		st.zoomed = isNearZero(value)
 	case "animation", "animation-name", "-webkit-animation":
-		st.animation = value
+		st.animated = value != "none"
 	case "transition", "-webkit-transition", "will-change":
 		st.fadesIn = value != "none"
 	}
@@ -501,7 +468,8 @@ var units = []struct {
 	name   string
 	pixels float64
 }{
-	{"rem", 16}, {"px", 1}, {"em", 16}, {"pt", 1.33}, {"cm", 38}, {"in", 96}, {"vw", 14}, {"vh", 9}, {"%", 0.16}, {"", 1},
+	{"rem", 16}, {"px", 1}, {"em", 16}, {"pt", 1.33}, {"cm", 38}, {"in", 96}, {"vw", 14}, {"vh", 9}, {"%", 0.16},
+	{"", 1},
 }
 
 // parseLength returns a length in pixels, roughly; 16 for what is not a length.

@@ -130,7 +130,7 @@ func (r *hiddenRemover) isHidden(n *html.Node, s *inherited) bool {
 		return true
 	}
 	st := r.sheet.styleOf(n, &r.checks)
-	if r.scripts && st.fadesIn {
+	if st.animated || r.scripts && st.fadesIn {
 		st.transparent = false
 	}
 	if st.none || st.outOfSight() {

@@ -211,8 +211,8 @@ type jsonLD struct {
 const maxJSONLDDepth = 12
 
 // contentTypes are the JSON-LD types for the content of a page, best first.
-var contentTypes = strings.Fields("article newsarticle blogposting techarticle report scholarlyarticle recipe product " +
-	"qapage question discussionforumposting videoobject howto liveblogposting reportagenewsarticle webpage " +
+var contentTypes = strings.Fields("article newsarticle blogposting techarticle report scholarlyarticle recipe " +
+	"product qapage question discussionforumposting videoobject howto liveblogposting reportagenewsarticle webpage " +
 	"creativework book event softwareapplication")
 
 // readJSONLD returns the metadata of the first object of the best type. Scripts with

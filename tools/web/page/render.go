@@ -358,8 +358,8 @@ func (r *renderer) frame(n *html.Node) {
 }
 
 // videoHosts matches the addresses of videos that pages embed.
-var videoHosts = pattern(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|embed\.ted|` +
-	`loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
+var videoHosts = pattern(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
+	`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
 
 // code writes a block of code with its white space.
 func (r *renderer) code(n *html.Node) {
