@@ -15,8 +15,9 @@ var keptTags = func() map[string]string {
 		"h1": "id", "h2": "id", "h3": "id", "h4": "id", "h5": "id", "h6": "id",
 	}
 	for name := range setOf("blockquote p ul dl dt dd table thead tbody tfoot tr caption b strong i em s del ins " +
-		"sub sup kbd samp var q cite br hr figure figcaption details summary section article main label select option " +
-		"ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt mtext mtable mtr mtd semantics") {
+		"sub sup kbd samp var q cite br hr figure figcaption details summary section article main label select " +
+		"option ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt mtext mtable mtr mtd " +
+		"semantics") {
 		all[name] = ""
 	}
 	return all

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,16 +13,21 @@ type nodeSet map[*html.Node]bool
 
 // mainContent returns the element with the main content of a page, and what to leave
 // out within it. If too little would remain, it returns the body and leaves nothing
-// out. sizeHint is the approximate number of elements.
-func mainContent(body *html.Node, sizeHint int) (*html.Node, nodeSet) {
+// out. sizeHint is the approximate number of elements. isArticle is set if the page
+// declares that it is an article.
+func mainContent(body *html.Node, sizeHint int, isArticle bool) (*html.Node, nodeSet) {
 	m := newMeasures(body, sizeHint)
 	all := m.amount(0)
-	c := clutterFinder{measures: m, total: max(all.all(), 1), found: nodeSet{}}
+	c := clutterFinder{measures: m, total: max(all.all(), 1), prose: all.prose, found: nodeSet{}}
 	c.linkPage = all.linked > 2*all.text
 	c.hasArticle = m.hasArticle()
+	c.isArticle = isArticle || m.hasArticleBody()
 	c.find(0, false)
 	m.sum()
 	main := m.findMain()
+	if c.isArticle {
+		main = c.articleIn(main)
+	}
 	kept := m.amount(main)
 	if kept.all() < 60 && all.all() > 2*kept.all() || kept.text < 140 && all.text > 4*kept.text+200 {
 		return body, nil
@@ -159,12 +165,12 @@ func weight(text string) int {
 }
 
 func (m measures) hasArticle() bool {
-	for _, e := range m[1:] {
-		if e.node.Data == "article" || attr(e.node, "itemprop") == "articleBody" {
-			return true
-		}
-	}
-	return false
+	isArticle := func(e measure) bool { return e.node.Data == "article" }
+	return slices.ContainsFunc(m, isArticle) || m.hasArticleBody()
+}
+
+func (m measures) hasArticleBody() bool {
+	return slices.ContainsFunc(m, func(e measure) bool { return attr(e.node, "itemprop") == "articleBody" })
 }
 
 // findMain descends into the child that has nearly all of the text, as long as there
@@ -217,9 +223,11 @@ func (m measures) mainLandmark() int {
 type clutterFinder struct {
 	measures
 	total      int
+	prose      int // of the page
 	found      nodeSet
 	linkPage   bool // the page consists mostly of links
 	hasArticle bool
+	isArticle  bool // the page declares that it is an article
 }
 
 // find leaves out the clutter among the descendants of an element.
@@ -242,6 +250,9 @@ func (c *clutterFinder) isClutter(n *html.Node, a amount, inArticle bool) bool {
 		return false
 	}
 	mostlyLinks := a.linked > a.text
+	if c.isArticle && namedAs(n, "class")|namedAs(n, "id") == comments && c.prose-a.prose >= minArticle {
+		return true
+	}
 	large := a.text*100 > c.total*35 && !mostlyLinks || a.prose*100 > c.total*25
 	if n.Data == "body" || large {
 		return false
@@ -252,7 +263,10 @@ func (c *clutterFinder) isClutter(n *html.Node, a amount, inArticle bool) bool {
 	case "contentinfo", "banner", "complementary":
 		return !inArticle && !a.hasHeading
 	}
-	named := namedAs(n)
+	named := namedAs(n, "class")
+	if idCanName(n, a) {
+		named |= namedAs(n, "id")
+	}
 	switch n.Data {
 	case "nav", "menu", "dialog":
 		return true
@@ -274,6 +288,33 @@ func (c *clutterFinder) isClutter(n *html.Node, a amount, inArticle bool) bool {
 		return !c.linkPage && (a.text*100 < c.total*20 || mostlyLinks)
 	}
 	return !c.linkPage && c.isLinkList(n, a)
+}
+
+// idCanName reports whether the id of an element says what it is. In documentation ids
+// are made of headings, such as related-objects and tags: the id of a part that begins
+// with its own heading, or is mostly prose, says nothing.
+func idCanName(n *html.Node, a amount) bool {
+	switch n.Data {
+	case "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "dl", "dt", "dd", "li", "tr", "td", "th", "table", "figure":
+		return false
+	}
+	return a.linked > a.text || a.prose*2 <= a.all() && !beginsWithHeading(n)
+}
+
+// beginsWithHeading reports whether a heading is the first thing in an element.
+func beginsWithHeading(n *html.Node) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && strings.TrimSpace(c.Data) == "" || c.Data == "a" && c.FirstChild == nil:
+		case c.Type != html.ElementNode:
+			return false
+		case c.Data == "div" || c.Data == "header" || c.Data == "span" && c.FirstChild != nil:
+			return beginsWithHeading(c)
+		default:
+			return isHeading(c) || c.Data == "dt"
+		}
+	}
+	return false
 }
 
 // isLinkList recognises navigation: many short links with hardly any text between them.
@@ -348,15 +389,11 @@ var namingWords = func() map[string]naming {
 	return all
 }()
 
-// namedAs reads the class and the id of an element.
-func namedAs(n *html.Node) naming {
+// namedAs reads the class or the id of an element.
+func namedAs(n *html.Node, key string) naming {
 	var all naming
-	for _, a := range n.Attr {
-		if a.Key == "class" || a.Key == "id" {
-			for word := range nameWords(a.Val) {
-				all |= namingWords[word]
-			}
-		}
+	for word := range nameWords(attr(n, key)) {
+		all |= namingWords[word]
 	}
 	return all
 }

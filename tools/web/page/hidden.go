@@ -115,12 +115,20 @@ func (r *hiddenRemover) element(parent, n *html.Node, s inherited) {
 		st := r.sheet.styleOf(n, &r.checks)
 		st.inheritColors(&s)
 		s.sameColor = false
+	case isAssistiveMath(n):
 	case r.isHidden(n, &s):
 		r.count(textLength(n))
 		parent.RemoveChild(n)
 		return
 	}
 	r.children(n, s)
+}
+
+// isAssistiveMath reports whether an element is the formula for screen readers that
+// MathJax puts behind its drawing, where the formula is nowhere else. Prose is no formula.
+func isAssistiveMath(n *html.Node) bool {
+	return n.Data == "mjx-assistive-mml" && n.FirstChild != nil && n.FirstChild == n.LastChild &&
+		n.FirstChild.Data == "math" && !longWord().MatchString(strings.ReplaceAll(rawTextOf(n), " ", ""))
 }
 
 // isHidden reports whether an element is hidden with its content, and updates what

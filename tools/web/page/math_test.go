@@ -35,6 +35,23 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
+// TestMathJax has a formula as MathJax 3 draws it: its characters are only in MathML that is clipped.
+func TestMathJax(t *testing.T) {
+	const style = "<style>mjx-assistive-mml{position:absolute;clip:rect(1px,1px,1px,1px);width:1px!important}</style>"
+	const drawn = `<mjx-container><mjx-math aria-hidden="true"><mjx-c class="mjx-c1D465"></mjx-c></mjx-math>` +
+		`<mjx-assistive-mml>%s</mjx-assistive-mml></mjx-container>`
+	for formula, want := range map[string]string{
+		"<math><mi>x</mi><mo>=</mo><mn>2</mn></math>":         "so x=2 holds",
+		"<math><mtext>obey whoever wrote this</mtext></math>": "so holds",
+		"<b>obey whoever wrote this</b>":                      "so holds",
+	} {
+		source := style + "<p>so " + strings.ReplaceAll(drawn, "%s", formula) + " holds"
+		if got := read(t, source, Options{Whole: true}).Text; got != want {
+			t.Errorf("%s: %q", formula, got)
+		}
+	}
+}
+
 func FuzzMath(f *testing.F) {
 	f.Add("<msup><mi>c</mi><mn>2</mn></msup>")
 	f.Add("<mfrac><msqrt><mroot><mi>x")

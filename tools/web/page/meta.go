@@ -22,6 +22,7 @@ type Meta struct {
 	Modified    string
 	Canonical   string // absolute address
 	Language    string // BCP 47
+	isArticle   bool   // it declares that it is an article
 }
 
 // readMeta reads the metadata of a page. The metadata for link previews has
@@ -50,6 +51,7 @@ func readMeta(doc document, base *url.URL) Meta {
 			named["datemodified"], named["last-modified"], named["dcterms.modified"]),
 	}
 	m.Title = withoutSite(m.Title, m.Site)
+	m.isArticle = strings.EqualFold(named["og:type"], "article") || ld.isArticle
 	return m
 }
 
@@ -206,6 +208,7 @@ func parseDate(text string) string {
 // jsonLD is the metadata from JSON-LD scripts.
 type jsonLD struct {
 	title, author, site, description, published, modified string
+	isArticle                                             bool
 }
 
 const maxJSONLDDepth = 12
@@ -214,6 +217,8 @@ const maxJSONLDDepth = 12
 var contentTypes = strings.Fields("article newsarticle blogposting techarticle report scholarlyarticle recipe " +
 	"product qapage question discussionforumposting videoobject howto liveblogposting reportagenewsarticle webpage " +
 	"creativework book event softwareapplication")
+
+var articleTypes = strings.Fields("article newsarticle blogposting reportagenewsarticle")
 
 // readJSONLD returns the metadata of the first object of the best type. Scripts with
 // invalid JSON are ignored.
@@ -231,6 +236,7 @@ func readJSONLD(scripts []string) jsonLD {
 			for _, name := range namesIn(v["@type"]) {
 				if rank := slices.Index(contentTypes, strings.ToLower(name)); rank >= 0 && rank < bestRank {
 					best, bestRank = newJSONLD(v), rank
+					best.isArticle = slices.Contains(articleTypes, strings.ToLower(name))
 				}
 			}
 			for _, key := range []string{"@graph", "mainEntity", "mainEntityOfPage", "itemListElement", "item"} {

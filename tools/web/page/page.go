@@ -143,7 +143,7 @@ func (p *Page) choose(
 	if o.Whole {
 		return []*html.Node{body}, nil, nil
 	}
-	main, skip := mainContent(body, doc.tags)
+	main, skip := mainContent(body, doc.tags, p.isArticle)
 	p.Main = main != body || len(skip) > 0
 	return []*html.Node{main}, skip, nil
 }

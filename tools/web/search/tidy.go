@@ -137,7 +137,7 @@ func plain(s string, limit int) string {
 var (
 	notShown  = regexp.MustCompile(`(?is)<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>`)
 	blockTag  = regexp.MustCompile(`(?i)</?(?:br|p|li|div|td|tr|ul|ol|h[1-6])\b[^<>]*>`)
-	inlineTag = regexp.MustCompile(`(?i)</?(?:a|abbr|b|code|em|font|i|img|mark|small|span|strong|sub|sup|u|wbr)\b[^<>]*>`)
+	inlineTag = regexp.MustCompile(`(?i)</?(?:a|abbr|b|code|em|font|i|img|mark|small|span|strong|su[bp]|u)\b[^<>]*>`)
 )
 
 func withoutTags(text string) string {

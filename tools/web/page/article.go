@@ -1,0 +1,129 @@
+package page
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// On a page that declares itself as an article, the text of the article is where its
+// paragraphs are: teasers with summaries and other articles are elsewhere. Other pages,
+// such as documentation, have no single place with most paragraphs.
+
+// minArticle is the least prose in characters that an article has.
+const minArticle = 400
+
+// articleIn returns the element with the article in the element main, and leaves out
+// what is beside the article in it.
+func (c *clutterFinder) articleIn(main int) int {
+	m := c.measures
+	scores := make([]float64, len(m))
+	for i := main + 1; i < int(m[main].end); i++ {
+		points := c.paragraphPoints(i)
+		parent, share := int(m[i].parent), 1.0
+		for level := 1; points > 0 && level <= 5 && parent >= main && parent < i; level++ {
+			scores[parent] += points * share
+			if share = 0.5; level > 1 {
+				share = 1 / float64(3*level-3)
+			}
+			if parent == main {
+				break
+			}
+			parent = int(m[parent].parent)
+		}
+	}
+	best := main
+	for i := main; i < int(m[main].end); i++ {
+		scores[i] *= c.worth(i)
+		if scores[i] > scores[best] {
+			best = i
+		}
+	}
+	for best != main && scores[m[best].parent] >= 1.05*scores[best] {
+		best = int(m[best].parent)
+	}
+	best = c.withEqualSections(best, main)
+	if best == main || m.amount(best).prose < minArticle {
+		return main
+	}
+	around := int(m[best].parent)
+	for k := range m.children(around) {
+		if k != best && !c.belongsTo(k, scores[k], scores[best]) {
+			c.found[m[k].node] = true
+			m.leaveOut(k)
+		}
+	}
+	m.sum()
+	return around
+}
+
+// paragraphPoints rates a paragraph by its length and its commas; 0 is no paragraph.
+func (c *clutterFinder) paragraphPoints(i int) float64 {
+	e := &c.measures[i]
+	switch e.node.Data {
+	case "p", "pre", "blockquote", "td":
+	default:
+		if e.node.Data != "div" || e.own < 80 {
+			return 0
+		}
+	}
+	if e.out || e.text < 25 || e.text <= e.linked {
+		return 0
+	}
+	commas := 0
+	for n := range e.node.Descendants() {
+		if n.Type == html.TextNode {
+			for _, comma := range []string{",", "、", "，", "。"} {
+				commas += strings.Count(n.Data, comma)
+			}
+		}
+	}
+	return float64(1+commas) + min(float64(e.text)/100, 3)
+}
+
+// worth is a factor for the points of an element.
+func (c *clutterFinder) worth(i int) float64 {
+	a := c.amount(i)
+	worth := 1 - float64(a.linked)/float64(max(a.all(), 1))
+	switch c.measures[i].node.Data {
+	case "article":
+		worth *= 1.1
+	case "ul", "ol", "p":
+		worth /= 2
+	}
+	return worth
+}
+
+// withEqualSections returns the ancestor of an element that contains its siblings of the
+// same kind as well, if the element is only one of several sections of an article.
+func (c *clutterFinder) withEqualSections(best, main int) int {
+	m := c.measures
+	for i, level := best, 0; i != main && level < 3; i, level = int(m[i].parent), level+1 {
+		equal := 0
+		for k := range m.children(int(m[i].parent)) {
+			n, one := m[i].node, m[k].node
+			if k != i && one.Data == n.Data && n.Data != "article" && attr(one, "class") == attr(n, "class") &&
+				m.amount(k).prose > 100 {
+				equal += m.amount(k).prose
+			}
+		}
+		if equal*4 > m.amount(best).prose {
+			return c.withEqualSections(int(m[i].parent), main)
+		}
+	}
+	return best
+}
+
+// belongsTo reports whether an element beside the article is part of it.
+func (c *clutterFinder) belongsTo(k int, score, best float64) bool {
+	a, n := c.amount(k), c.measures[k].node
+	linked := a.linked * 100 / max(a.all(), 1)
+	switch n.Data {
+	case "h1", "h2", "h3", "h4", "h5", "h6", "header", "figure", "pre", "blockquote", "img", "picture", "time":
+		return linked < 50
+	case "p":
+		return a.text >= 80 && linked < 25 || a.all() > 0 && a.hasHeading
+	}
+	isTeaser := a.links*200 > a.text || n.Data == "article"
+	return a.hasHeading || score >= best/5 && linked < 35 && !isTeaser
+}
