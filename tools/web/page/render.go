@@ -121,7 +121,7 @@ func containsBlocks(root *html.Node) bool {
 		if visited++; visited > 100 {
 			break
 		}
-		if n.Type == html.ElementNode && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
+		if n.Type == html.ElementNode && n.Namespace == "" && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
 			return true
 		}
 	}
