@@ -4,8 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 )
 
 // A location is the kind of file or directory that a path stands for. Worse
@@ -271,6 +274,9 @@ func (j *judge) write(s *scope, to arg, doing string) {
 	switch where {
 	case harmlessPath:
 	case insidePath, globPath, tempPath:
+		if slices.ContainsFunc(s.resolve(to.text), j.guarded) {
+			j.hit("guarded_file", shown)
+		}
 		risk := tool.Writes
 		if j.current == nil && j.rules.Mode == Unknown { // a redirection, which no pattern can allow
 			risk = tool.Runs
@@ -282,6 +288,24 @@ func (j *judge) write(s *scope, to arg, doing string) {
 	default:
 		j.raise(tool.Destroys, doing+" "+shown+", outside the workspace")
 	}
+}
+
+// guardedNames returns the names of files that make other programs run code or hold
+// secrets, and that file tools do not change either.
+var guardedNames = sync.OnceValue(func() []*ignore.Names {
+	return []*ignore.Names{workspace.StartUpNames(), workspace.SecretNames()}
+})
+
+// guarded reports whether an absolute path below a root has such a name.
+func (j *judge) guarded(p string) bool {
+	for _, r := range j.req.Roots {
+		rel, inside := strings.CutPrefix(p, strings.TrimSuffix(path.Clean(r), "/")+"/")
+		if inside && (path.Base(rel) == ".git" ||
+			slices.ContainsFunc(guardedNames(), func(n *ignore.Names) bool { return n.Covers(rel) })) {
+			return true
+		}
+	}
+	return false
 }
 
 // writeInto judges putting files into a directory, or at a name.

@@ -282,7 +282,8 @@ func TestCommentsAreNotDoubted(t *testing.T) {
 func TestDisposable(t *testing.T) {
 	const w, d = tool.Writes, tool.Destroys
 	for command, want := range map[string]tool.Risk{
-		"rm -rf build": w, "rm -rf ./build/": w, "rm -rf build/x y.o": w, "cd sub && rm -rf ../build": w, "rm -f *.o": w,
+		"rm -rf build": w, "rm -rf ./build/": w, "rm -rf build/x y.o": w, "cd sub && rm -rf ../build": w,
+		"rm -f *.o":   w,
 		"rm -rf dist": d, "rm -rf build dist": d, "rm -rf *": d, "rm -rf \"$X\"": tool.Runs, "rm -rf *.go": d,
 		"mv src build && rm -rf build": d, "mv src build/; rm -rf build": d, "mv src build/x; rm -rf build": d,
 		"mv a build/a.o; rm -rf build/*.o": d, "for x in build y.o; do rm -rf $x; done": w,
@@ -296,6 +297,37 @@ func TestDisposable(t *testing.T) {
 		}
 		if r.Sealed = false; Judge(r, Rules{}).Risk < d {
 			t.Errorf("%q runs unasked without a sandbox", command)
+		}
+	}
+}
+
+// TestGuardedNames makes files, in the workspace, that programs run or that hold
+// secrets.
+func TestGuardedNames(t *testing.T) {
+	for _, name := range []string{".bashrc", ".profile", ".zshenv", ".ssh/authorized_keys",
+		".config/systemd/user/a.service",
+		".local/bin/ls", ".vscode/tasks.json", ".envrc", ".mcp.json", ".claude/settings.json", ".git", ".git/config",
+		".github/workflows/x.yml", ".vimrc", ".codex/config.toml", "sub/.mcp.json", ".env", ".netrc",
+		"sub/.ssh/config"} {
+		for _, form := range []string{"echo x > %s", "echo x | tee %s", "touch %s", "cp x %s", "mv x %s", "ln -s x %s",
+			"sed -i s/a/b/ %s", "mkdir -p $(dirname %s) && echo x > %s", "install x %s", "cd sub && echo x > ../%s",
+			"curl -o %s http://localhost/x", "dd if=x of=%s", "F=%s; echo x > $F", "sh -c 'echo x > %s'"} {
+			command := strings.ReplaceAll(form, "%s", name)
+			if v := Judge(request(command, true), Rules{}); v.Risk < tool.Destroys || v.Denied != nil {
+				t.Errorf("%q is %s, %+v", command, v.Risk, v.Denied)
+			}
+		}
+	}
+	for _, command := range []string{"mkdir -p .ssh", "mkdir .vscode", "cp settings.json .vscode/", "echo x >> .git"} {
+		if v := Judge(request(command, true), Rules{}); v.Risk < tool.Destroys {
+			t.Errorf("%q is %s", command, v.Risk)
+		}
+	}
+	for _, command := range []string{"echo x > .env.example", "cat .bashrc", "ls .ssh", "touch x.bashrc",
+		"git add .gitattributes",
+		"echo x > src/profile.go", "cp .vscode/settings.json x"} {
+		if v := Judge(request(command, true), Rules{}); v.Risk > tool.Writes {
+			t.Errorf("%q is %s: %s", command, v.Risk, v.Why)
 		}
 	}
 }
