@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
@@ -56,7 +55,10 @@ func title(e graph.Entity) string { return fmt.Sprintf("%s [%s]", e.Name, e.Type
 
 func (h Hit) format(b *strings.Builder) {
 	e := h.Entity
-	fmt.Fprintf(b, "%s %s", title(e), formatNumber(e.Confidence))
+	b.WriteString(title(e))
+	if e.Confidence != defaultConfidence {
+		b.WriteString(" " + formatNumber(e.Confidence))
+	}
 	if e.Shared() {
 		b.WriteString(" shared")
 	}
@@ -74,42 +76,38 @@ func (h Hit) format(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s: %s\n", key, text.Clip(e.Properties[key], maxShownValue))
 	}
 	for _, r := range h.Relations {
-		fmt.Fprintf(b, "  %s%s\n", formatStep(r, e.Slug), formatRelation(r))
+		fmt.Fprintf(b, "  %s%s\n", formatStep(r, e.Slug, h.Ends), formatRelation(r))
 	}
 	if h.More {
 		b.WriteString("  and other relations; to list them use from\n")
 	}
-	if e.Provenance.Updated > 0 {
-		fmt.Fprintf(b, "  (%s)\n", formatProvenance(e.Provenance))
+	if e.Provenance.Source != "" {
+		fmt.Fprintf(b, "  source %s\n", text.Clip(e.Provenance.Source, maxShownValue))
 	}
 }
 
-func formatProvenance(p graph.Provenance) string {
-	formatted := ""
-	if p.Source != "" {
-		formatted = "source " + text.Clip(p.Source, maxShownValue) + ", "
-	}
-	formatted += "updated " + time.UnixMilli(p.Updated).UTC().Format(time.DateOnly)
-	if p.Author != "" {
-		formatted += " by " + text.Clip(graph.CleanLine(p.Author), maxShownValue)
-	}
-	if p.Session != "" {
-		formatted += " in session " + text.Clip(graph.CleanLine(p.Session), maxShownValue)
-	}
-	return formatted
-}
-
-// formatStep writes a relation as seen from one of its ends.
-func formatStep(r graph.Relation, end string) string {
+// formatStep writes a relation as seen from one of its ends, with the name of the other.
+func formatStep(r graph.Relation, end string, names map[string]graph.Entity) string {
 	if r.Source == end {
-		return "-" + r.Type + "-> " + r.Target
+		return "-" + r.Type + "-> " + nameOf(r.Target, names)
 	}
-	return "<-" + r.Type + "- " + r.Source
+	return "<-" + r.Type + "- " + nameOf(r.Source, names)
 }
 
-// formatRelation writes everything about a relation but its key.
+// nameOf returns the name of the entity with a slug, or the slug if a search for the name would mean another.
+func nameOf(slug string, names map[string]graph.Entity) string {
+	if e := names[slug]; graph.Slug(e.Name) == slug {
+		return e.Name
+	}
+	return slug
+}
+
+// formatRelation writes everything unusual about a relation but its key.
 func formatRelation(r graph.Relation) string {
-	parts := []string{formatNumber(r.Confidence)}
+	var parts []string
+	if r.Confidence != defaultConfidence {
+		parts = append(parts, formatNumber(r.Confidence))
+	}
 	if span := formatSpan(r.Valid); span != "" {
 		parts = append(parts, "true "+span)
 	}
@@ -118,6 +116,9 @@ func formatRelation(r graph.Relation) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Properties)) {
 		parts = append(parts, key+": "+text.Clip(r.Properties[key], maxShownValue))
+	}
+	if len(parts) == 0 {
+		return ""
 	}
 	return " (" + text.Clip(strings.Join(parts, ", "), maxShownText) + ")"
 }
@@ -135,7 +136,7 @@ func formatWalked(w Walked, q Query) string {
 	}
 	b.WriteByte('\n')
 	for _, n := range w.Nodes {
-		fmt.Fprintf(&b, "%s %s: %s\n", title(n.Entity), formatNumber(n.Strength), formatPath(w.From.Slug, n.Path))
+		fmt.Fprintf(&b, "%s %s: %s\n", title(n.Entity), formatNumber(n.Strength), formatPath(w.From.Slug, n.Path, w.Reached))
 		if n.Entity.Description != "" {
 			fmt.Fprintf(&b, "  %s\n", text.Clip(n.Entity.Description, maxShownInWalk))
 		}
@@ -157,10 +158,10 @@ func ofType(q Query) string {
 }
 
 // formatPath writes a path from an entity. Each step names the entity that it reaches.
-func formatPath(at string, path []graph.Relation) string {
+func formatPath(at string, path []graph.Relation, names map[string]graph.Entity) string {
 	var steps []string
 	for _, r := range path {
-		steps = append(steps, formatStep(r, at))
+		steps = append(steps, formatStep(r, at, names))
 		if r.Source == at {
 			at = r.Target
 		} else {

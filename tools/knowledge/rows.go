@@ -70,14 +70,22 @@ func (r rows) byName(o tool.Owner, slugs []string) ([]graph.Entity, error) {
 // An entityName is the slug of a name, and the id of its entity.
 type entityName struct{ slug, entity string }
 
+func scanName(scan store.Scan) (n entityName, err error) {
+	err = scan(&n.slug, &n.entity)
+	return n, err
+}
+
+// names returns names of entities.
+func (r rows) names(o tool.Owner, limit int) ([]entityName, error) {
+	return store.List(r.Tx, "SELECT slug, entity FROM entity_name WHERE agent = $1 AND usr IN ($2, '') LIMIT $3",
+		[]any{o.Agent, o.User, limit}, scanName)
+}
+
 // namesWithPrefix returns names that begin with a prefix, see [graph.Prefix].
 func (r rows) namesWithPrefix(o tool.Owner, prefix string, limit int) ([]entityName, error) {
 	return store.List(r.Tx, `SELECT slug, entity FROM entity_name
 		WHERE agent = $1 AND usr IN ($2, '') AND head = $3 LIMIT $4`,
-		[]any{o.Agent, o.User, prefix, limit}, func(scan store.Scan) (n entityName, err error) {
-			err = scan(&n.slug, &n.entity)
-			return n, err
-		})
+		[]any{o.Agent, o.User, prefix, limit}, scanName)
 }
 
 // byConfidence returns the entities of a type that are valid at a moment, the most certain first. An empty type means

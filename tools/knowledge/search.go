@@ -3,6 +3,7 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -113,7 +114,8 @@ type Found struct {
 type Hit struct {
 	Entity    graph.Entity
 	Relations []graph.Relation
-	More      bool // it has other relations
+	More      bool                    // it has other relations
+	Ends      map[string]graph.Entity // of the relations, by slug
 }
 
 const (
@@ -136,7 +138,7 @@ func (g *Graph) Find(ctx context.Context, q Query) (found Found, err error) {
 	if q.Text == "" || q.Text == wholeGraph {
 		return g.list(ctx, o, q)
 	}
-	hits, fresh, err := g.searchIndex(ctx, o, q, min(q.Offset+q.Limit+extraHits, maxHits))
+	result, fresh, err := g.searchIndex(ctx, o, q, min(q.Offset+q.Limit+extraHits, maxHits))
 	if err != nil {
 		return found, err
 	}
@@ -145,9 +147,15 @@ func (g *Graph) Find(ctx context.Context, q Query) (found Found, err error) {
 		if err != nil {
 			return err
 		}
-		list, otherTimes, err := v.rank(ctx, q, hits)
+		list, otherTimes, err := v.rank(ctx, q, result)
 		if err != nil {
 			return err
+		}
+		var asked map[string][]graph.Relation
+		if q.Type == "" {
+			if list, asked, err = v.answer(ctx, q.Text, list); err != nil {
+				return err
+			}
 		}
 		found = Found{Stale: !fresh, More: len(list) > q.Offset+q.Limit}
 		list = page(list, q)
@@ -158,7 +166,7 @@ func (g *Graph) Find(ctx context.Context, q Query) (found Found, err error) {
 			found.Examples, err = r.byConfidence(o, q.Type, v.at, maxExamples, 0)
 			return err
 		}
-		found.Hits, err = v.withRelations(ctx, list)
+		found.Hits, err = v.withRelations(ctx, list, asked)
 		return err
 	})
 	return found, err
@@ -187,23 +195,23 @@ func (g *Graph) list(ctx context.Context, o tool.Owner, q Query) (found Found, e
 		for i, e := range list {
 			list[i] = resolved[e.Slug]
 		}
-		found.Hits, err = v.withRelations(ctx, list)
+		found.Hits, err = v.withRelations(ctx, list, nil)
 		return err
 	})
 	return found, err
 }
 
-func (g *Graph) searchIndex(ctx context.Context, o tool.Owner, q Query, limit int) ([]index.Hit, bool, error) {
+func (g *Graph) searchIndex(ctx context.Context, o tool.Owner, q Query, limit int) (index.Result, bool, error) {
 	query := index.Query{Text: q.Text, Scopes: scopes(o), Kinds: []string{topic}, Limit: limit}
 	if q.Type != "" {
 		query.Tags = []string{q.Type}
 	}
 	result, fresh, err := g.searcher.Search(ctx, query)
 	if err != nil {
-		return nil, false, tool.Errorf(tool.Unavailable, "the search index of the knowledge graph is not available").
+		return result, false, tool.Errorf(tool.Unavailable, "the search index of the knowledge graph is not available").
 			Try("search again later, or list all entities with query *").Because(err)
 	}
-	return result.Hits, fresh, nil
+	return result, fresh, nil
 }
 
 // visible is what an owner sees at a moment. It is the [graph.Reader] of walks.
@@ -242,18 +250,32 @@ func (v visible) Entities(_ context.Context, slugs []string) (map[string]graph.E
 	return found, err
 }
 
-// rank returns the entities of hits in the order in which they are shown: first those with exactly the name that was
-// asked for, then by score. OtherTimes are some that are not true at the moment.
-func (v visible) rank(ctx context.Context, q Query, hits []index.Hit) (list, otherTimes []graph.Entity, err error) {
+// rank returns the entities that were found in the order in which they are shown: first those with exactly the name
+// that was asked for, then by score. If no hit has a word of the query, entities with a name like it are found too.
+// OtherTimes are some that are not true at the moment.
+func (v visible) rank(ctx context.Context, q Query, result index.Result) (list, otherTimes []graph.Entity, err error) {
 	named, err := v.byName(v.owner, []string{graph.Slug(q.Text)})
 	if err != nil {
 		return nil, nil, err
 	}
 	scores := map[string]float64{} // by id
-	ids := make([]string, len(hits))
-	for i, hit := range hits {
-		ids[i] = hit.ID
+	var ids []string
+	for _, hit := range result.Hits {
+		ids = append(ids, hit.ID)
 		scores[hit.ID] = hit.Score
+	}
+	if words, missing := missingWords(q.Text, result.Hits); len(missing) > 0 && len(named) == 0 {
+		near, err := v.nearNames(v.owner, words, missing)
+		if err != nil {
+			return nil, nil, err
+		}
+		nearest := slices.SortedFunc(maps.Keys(near), func(a, b string) int {
+			return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a, b))
+		})
+		for _, id := range nearest[:min(len(nearest), maxLimit)] {
+			ids = append(ids, id)
+			scores[id] = max(scores[id], near[id]*max(result.MaxScore, 1))
+		}
 	}
 	matches, err := v.byID(v.owner, ids)
 	if err != nil {
@@ -300,8 +322,11 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// withRelations adds to entities their most certain relations with visible entities.
-func (v visible) withRelations(ctx context.Context, list []graph.Entity) ([]Hit, error) {
+// withRelations adds to entities the relations that were asked for, by slug, and their most certain relations with
+// visible entities.
+func (v visible) withRelations(
+	ctx context.Context, list []graph.Entity, asked map[string][]graph.Relation,
+) ([]Hit, error) {
 	hits := make([]Hit, 0, len(list))
 	for chunk := range slices.Chunk(list, graph.MaxBatch) {
 		relations, more, err := v.Relations(ctx, slugsOf(chunk), maxShownRelations)
@@ -309,7 +334,7 @@ func (v visible) withRelations(ctx context.Context, list []graph.Entity) ([]Hit,
 			return nil, err
 		}
 		var ends []string
-		for _, r := range relations {
+		for _, r := range slices.Concat(append(slices.Collect(maps.Values(asked)), relations)...) {
 			ends = append(ends, r.Source, r.Target)
 		}
 		existing, err := v.Entities(ctx, ends)
@@ -320,13 +345,14 @@ func (v visible) withRelations(ctx context.Context, list []graph.Entity) ([]Hit,
 			return cmp.Compare(b.Confidence, a.Confidence)
 		})
 		for _, e := range chunk {
-			hit := Hit{Entity: e, More: more && len(chunk) == 1}
+			hit := Hit{Entity: e, More: more && len(chunk) == 1, Ends: existing, Relations: asked[e.Slug]}
 			for _, r := range relations {
 				dangling := existing[r.Source].Slug == "" || existing[r.Target].Slug == ""
-				if r.Source != e.Slug && r.Target != e.Slug || dangling {
+				shown := slices.ContainsFunc(asked[e.Slug], func(a graph.Relation) bool { return a.ID == r.ID })
+				if r.Source != e.Slug && r.Target != e.Slug || dangling || shown {
 					continue
 				}
-				if len(hit.Relations) == maxShownRelations {
+				if len(hit.Relations) >= maxShownRelations {
 					hit.More = true
 					break
 				}
@@ -342,8 +368,9 @@ func (v visible) withRelations(ctx context.Context, list []graph.Entity) ([]Hit,
 type Walked struct {
 	From      graph.Entity
 	Nodes     []graph.Node
-	Total     int  // nodes without limit and offset
-	Truncated bool // a limit kept the walk from reading everything
+	Reached   map[string]graph.Entity // all, by slug
+	Total     int                     // nodes without limit and offset
+	Truncated bool                    // a limit kept the walk from reading everything
 }
 
 // Walk finds what can be reached from an entity. With a text, entities that match it come first.
@@ -354,11 +381,11 @@ func (g *Graph) Walk(ctx context.Context, q Query) (walked Walked, err error) {
 	}
 	matches := map[string]bool{} // by id
 	if q.Text != "" && q.Text != wholeGraph {
-		hits, _, err := g.searchIndex(ctx, o, q, maxHits)
+		result, _, err := g.searchIndex(ctx, o, q, maxHits)
 		if err != nil {
 			return walked, err
 		}
-		for _, hit := range hits {
+		for _, hit := range result.Hits {
 			matches[hit.ID] = true
 		}
 	}
@@ -375,11 +402,15 @@ func (g *Graph) Walk(ctx context.Context, q Query) (walked Walked, err error) {
 		if err != nil {
 			return err
 		}
+		reached := map[string]graph.Entity{from.Slug: from}
+		for _, n := range nodes {
+			reached[n.Entity.Slug] = n.Entity
+		}
 		nodes = slices.DeleteFunc(nodes, func(n graph.Node) bool { return q.Type != "" && n.Entity.Type != q.Type })
 		slices.SortStableFunc(nodes, func(a, b graph.Node) int {
 			return compareBool(matches[b.Entity.ID], matches[a.Entity.ID])
 		})
-		walked = Walked{From: from, Total: len(nodes), Truncated: truncated, Nodes: page(nodes, q)}
+		walked = Walked{From: from, Total: len(nodes), Truncated: truncated, Nodes: page(nodes, q), Reached: reached}
 		return nil
 	})
 	return walked, g.suggest(ctx, o, err)
