@@ -99,6 +99,9 @@ func wildcard(pattern, text string) bool {
 
 // parse divides arguments as the table says.
 func (p *program) parse(args []arg) arguments {
+	if p.lines("bundled") && len(args) > 0 && !args[0].starts("-") {
+		args = append([]arg{args[0].with("-" + args[0].text)}, args[1:]...)
+	}
 	spec, strict := p.words["options"]
 	if !strict {
 		return parseLoose(args, strings.Join(p.words["letters"], ""))

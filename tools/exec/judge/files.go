@@ -31,6 +31,9 @@ func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 			j.raise(tool.Writes, what)
 		case tempPath:
 			j.raise(tool.Writes, what)
+			if !j.req.Sealed {
+				j.raise(tool.Destroys, what+", outside the workspace")
+			}
 			if files && strings.ContainsAny(mode.text, "x1357") && !j.onlyWroteKnown(s, t) {
 				j.hit("program_in_temp", t.shown())
 			}

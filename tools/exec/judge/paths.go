@@ -264,12 +264,18 @@ func (j *judge) onlyWroteKnown(s *scope, t arg) bool {
 	return false
 }
 
+// newTemp is the path that mktemp is taken to make.
+const newTemp = "/tmp/tmp.XXXXXXXXXX"
+
 // write judges writing to a file.
 func (j *judge) write(s *scope, to arg, doing string) {
 	shown, where := to.shown(), j.locate(s, to)
 	if rule := onPath[where].write; rule != "" {
 		j.hit(rule, shown)
 		return
+	}
+	if where == tempPath && !j.req.Sealed && !strings.HasPrefix(to.text, newTemp) { // others use it too
+		where = otherPath
 	}
 	switch where {
 	case harmlessPath:
@@ -355,7 +361,7 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 		return
 	}
 	switch where {
-	case insidePath, globPath:
+	case insidePath:
 		if j.req.Sealed && j.disposable(s, t) {
 			risk = tool.Writes
 		}

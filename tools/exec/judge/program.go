@@ -366,6 +366,16 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 		}
 	case "into":
 		j.writeInto(s, a)
+	case "archive": // of tar
+		switch {
+		case a.is("-"):
+		case strings.Contains(a.text, ":"):
+			j.hit("remote_login", a.shown())
+		case in.matches("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--delete", "--c*"):
+			j.write(s, a, "writes the archive")
+		default:
+			j.read(s, a)
+		}
 	case "pack":
 		switch j.locate(s, a) {
 		case insidePath, globPath, rootPath, tempPath, harmlessPath, unknownPath:
@@ -392,8 +402,8 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 		}
 		j.writeInto(s, a)
 	case "vacate": // the source of a move
-		if where := j.locate(s, a); where != insidePath && where != tempPath {
-			j.removes(s, a, true)
+		if where := j.locate(s, a); where != insidePath && (where != tempPath || !j.req.Sealed) {
+			j.removes(s, a, where != tempPath)
 		}
 	case "clears":
 		if n := len(in.operands); n > 0 {

@@ -63,6 +63,17 @@ func TestRisk(t *testing.T) {
 		{"mcp-tools doctor", x, x},
 		{"awk 'BEGIN{system(\"ls\")}'", x, x}, {"vim -c q", x, x}, {"dig h.example", x, x}, {"git $X", x, x},
 		{"find \"$X\"", x, x},
+		{"mapfile -t -C 'rm -rf src #' -c 1 a <<< x", d, d}, {"readarray -C touch a < x", r, r},
+		{"mapfile -t a < x", r, r}, {"tar -cf ../x.tar a", d, d}, {"tar cf /other/x.tar a", d, d},
+		{"tar czf x.tgz a", w, w},
+		{"tar --create --file=../x a", d, d}, {"tar xzf ../x.tgz", w, x}, {"tar Pxf x.tar", d, d},
+		{"tar -Pxf x.tar", d, d},
+		{"tar czf - a | cat", w, w}, {"git init", w, w}, {"git init -q ../x", d, d}, {"git init sub", w, w},
+		{"unzip -:oq x.zip", d, d}, {"unzip -oq x.zip", w, w}, {"7z x a.7z -o../x", d, d}, {"7z x a.7z -oout", w, w},
+		{"git ls-remote git://h/x", w, x}, {"git worktree add ../x", d, d}, {"git clone https://h/x ../y", d, x},
+		{"git clone https://h/x", w, x}, {"git archive -o ../x.tar HEAD", d, d},
+		{"echo x > /tmp/a", w, d}, {": > /tmp/a", w, d}, {"mv /tmp/a b", w, d}, {"sed -i s/a/b/ /tmp/a", w, d},
+		{"echo x | tee /tmp/a", w, d}, {"chmod 644 /tmp/a", w, d}, {"T=$(mktemp -d); cp a $T/", w, w},
 	} {
 		for i, want := range []tool.Risk{c.sealed, c.unseal} {
 			v := Judge(request(c.command, i == 0), Rules{})
@@ -284,7 +295,7 @@ func TestDisposable(t *testing.T) {
 	for command, want := range map[string]tool.Risk{
 		"rm -rf build": w, "rm -rf ./build/": w, "rm -rf build/x y.o": w, "cd sub && rm -rf ../build": w,
 		"rm -f *.o":   w,
-		"rm -rf dist": d, "rm -rf build dist": d, "rm -rf *": d, "rm -rf \"$X\"": tool.Runs, "rm -rf *.go": d,
+		"rm -rf dist": d, "rm -rf build dist": d, "rm -rf *": tool.Runs, "rm -rf \"$X\"": tool.Runs, "rm -rf *.go": d,
 		"mv src build && rm -rf build": d, "mv src build/; rm -rf build": d, "mv src build/x; rm -rf build": d,
 		"mv a build/a.o; rm -rf build/*.o": d, "for x in build y.o; do rm -rf $x; done": w,
 	} {
