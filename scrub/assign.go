@@ -90,9 +90,12 @@ func assignment(t *text, at int) (span, bool) {
 		return span{}, false
 	}
 	from = t.afterEscape(from, at)
+	if i := strings.LastIndex(t.s[from:to], "-VIRTUAL_"); i >= 0 { // in a sentence: no-such-VIRTUAL_HOST
+		from += i + 1
+	}
 	name := t.s[from:to]
 	w := weightOfName(name)
-	if w == none || len(name) == 4 && v.sep == ':' && v.quote == 0 { // PASS: TestSomething
+	if w == none || name == "PASS" && v.sep == ':' && v.quote == 0 { // PASS: TestSomething
 		return span{}, false
 	}
 	if w == header {
@@ -102,10 +105,13 @@ func assignment(t *text, at int) (span, bool) {
 }
 
 // afterEscape moves the start of a name after the letter of an escape, such as
-// the n of \n, and after --.
+// the n of \n, after a colour, and after --.
 func (t *text) afterEscape(from, at int) int {
 	if from > 0 && t.s[from-1] == '\\' && from < at && t.backslashes(from)%2 == 1 {
 		from++
+	}
+	if colour := t.runMax(from, digit, 4) + 1; colour > from+1 && colour <= at && t.afterColour(colour) {
+		from = colour
 	}
 	for from < at && !word.has(t.s[from]) {
 		from++
@@ -128,7 +134,7 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 		(word | dash | dot | plus).all(strings.ReplaceAll(value, "/", "")) && !random(value) {
 		return span{}, false // the working directory of a shell
 	}
-	if v.tag && t.at(to) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
+	if v.tag && t.at(t.run(to, white)) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
 		return span{}, false
 	}
 	s := setting{
@@ -140,7 +146,7 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 	}
 	if v.quote == 0 {
 		s.code = (t.at(to) != 0 && strings.IndexByte(",;)}]", t.s[to]) >= 0 || t.at(to) == '(' || t.at(to) == '[') &&
-			!v.query && !v.sameQuotes
+			!v.query && !v.sameQuotes && !t.has(to, "](")
 		s.config = v.sameQuotes && !(v.sep == ':' && letter.all(value)) || t.aloneOnLine(v.name, to)
 	}
 	if !s.secret() {
@@ -155,13 +161,13 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 
 // aloneOnLine reports whether name and value are all there is on their line.
 func (t *text) aloneOnLine(name, to int) bool {
-	to = t.run(to, blank)
+	to = t.run(t.skipColour(to), blank)
 	if b := t.at(to); b != 0 && b != '\n' && b != '\r' && b != '#' && b != '\\' {
 		return false
 	}
 	start := name - len(t.line(name))
 	head := strings.TrimLeft(t.s[min(t.skipLineMarks(start), name):name], " \t")
-	for _, lead := range []string{"- ", "export ", "set ", "ENV ", "ARG "} {
+	for _, lead := range []string{"\x1b[", "- ", "export ", "set ", "ENV ", "ARG "} {
 		head = strings.TrimPrefix(head, lead)
 	}
 	return inName.all(strings.TrimLeft(head, `"'`))

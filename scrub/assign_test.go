@@ -225,3 +225,36 @@ func TestHarmless(t *testing.T) {
 		`"password": "Contraseña"`, `"password": "Mot de passe"`, `## Token: what it is`, `key takeaways: none`,
 	})
 }
+
+// TestRareForms has credentials in forms that attackers found shown.
+func TestRareForms(t *testing.T) {
+	checkMarked(t, new(Scrubber), []string{
+		"Password: «pchohGJRbMYt»", "access_token:«gSffWRQmvSZa»", "password = «AUHNCNKoIShT»",
+		"finicityToken=«qsjhivnjjxtogy2zj4my»",
+		`System.setProperty("FINICITY_TOKEN", "«nyqujhivnjjxtogyzj2on»")`,
+		`<add key="ClearTextPassword" value="«Hunter22x»"/>`, "<apiToken>\n  «%s»\n</apiToken>",
+		`$password .= "«hunter22x»";`, "API_KEY ::= «%s»", "API_KEY :::= «%s»",
+		"curl https://api.stripe.com/v1/charges -u «%s»:", "curl https://example.com \\\n  --user me:«hunter22»",
+		"CREATE USER 'x'@'%' IDENTIFIED BY '«hunter22»';", "alter user x identified with caching_sha2 by '«hunter22»'",
+		"db.example.com:5432:app:ann:«hunter22»\n", "localhost:5432:*:ann:«hunter22»",
+		"set -x API_KEY «%s»", "setenv API_KEY «%s»", "ENV API_KEY «%s»", "pass: «hunter22»",
+		"variable \"db_password\" {\n  type    = string\n  default = \"«hunter22»\"\n}",
+		`{"kty":"EC","crv":"P-256","d":"«%s%s»","x":"abc"}`,
+		"export OP_SECRET_KEY; «A3-ABCDEF-GHJKLM-NPQRS-TVWXY-Z2345-6789A»", "«1234567890123456|abCdefGhijklmNopqrstuVwxyz1»",
+		"«AKIAIOSFODNN7EXAMPL3,wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYx1»",
+		"error: missing-VIRTUAL_HOST_X=«value-1»", "open ./no-such-VIRTUAL_HOST_X=«value-1»: no such file",
+	})
+}
+
+// TestHarmlessNames has texts that look like credentials and are none.
+func TestHarmlessNames(t *testing.T) {
+	for _, text := range []string{
+		"hf_requiredCharacteristicTypesForDisplayMetadata", "https://example.com/xoxo-indieweb-1.jpg",
+		"https://example.com/ico-7a38c1d2e3f4a5b6c7d8e9f0a1b2c3d4.png", "xoxb-my-bot-token",
+		"curl -u username:password https://example.com", "privateKey: ecTestKey256,",
+	} {
+		if got := new(Scrubber).Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

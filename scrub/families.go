@@ -10,6 +10,7 @@ import (
 type family struct {
 	kind      string
 	prefix    string
+	escaped   string // the prefix as Markdown escapes it
 	chars     class
 	minLength int
 	proof     string // what the rest must look like, see familyTable
@@ -23,7 +24,8 @@ type family struct {
 //
 //	any    the prefix is sufficient
 //	edge   no letter or digit comes before the prefix
-//	mixed  the same, and it looks random, or has 20 letters and digits in a row
+//	digit  the same, and it has a digit, or changes between small and capital letters
+//	mixed  the same as edge, and it looks random, or has 20 letters and digits in a row
 //	exact  the same as edge, and exactly the minimum number of letters and digits
 const familyTable = `
 anthropic_key        token           16 edge  sk-ant-
@@ -35,7 +37,7 @@ groq_key             alnum           20 any   gsk_
 perplexity_key       alnum           20 any   pplx-
 xai_key              alnum           32 any   xai-
 replicate_token      alnum           30 edge  r8_
-huggingface_token    alnum           30 edge  hf_ api_org_
+huggingface_token    alnum           30 digit hf_ api_org_
 fireworks_key        alnum           22 mixed fw_
 api_key              token           24 mixed nvapi- tgp_v1_ csk- jina_ tvly- lsv2_pt_ lsv2_sk_ e2b_ fc-
 api_key              token           24 mixed hcaptcha_ phx_ rnd_
@@ -82,7 +84,7 @@ supabase_key         token           20 mixed sbp_ sb_secret_
 vault_token          token|.         24 edge  hvs. hvb. hvr.
 doppler_token        alnum|.         40 edge  dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.
 onepassword_token    token|+|=       60 edge  ops_eyJ
-onepassword_key      upper|digit|-   29 mixed A3-
+onepassword_key      upper|digit|-   29 edge  A3-
 age_key              upper|digit     50 any   AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1
 alibaba_key          alnum           12 mixed LTAI
 tencent_key          alnum           32 exact AKID
@@ -92,8 +94,8 @@ tailscale_key        alnum|-         16 any   tskey-
 database_key         token           24 mixed mdb_sa_sk_ napi_
 wallet_key           alnum          100 edge  xprv
 wallet_key           lower|digit     58 exact nsec1
-slack_token          alnum|-         10 any   xoxb- xoxa- xoxp- xoxr- xoxs- xoxo- xoxc- xoxe- xoxe.xoxp-
-slack_token          alnum|-         10 any xoxe.xoxb- xapp- xwfp-
+slack_token          alnum|-         20 any   xoxb- xoxa- xoxp- xoxr- xoxs- xoxo- xoxc- xoxe- xoxe.xoxp-
+slack_token          alnum|-         20 any   xoxe.xoxb- xapp- xwfp-
 slack_token          base64|-|%      10 any   xoxd-
 discord_token        token           60 edge  mfa.
 twilio_key           lowhex          32 exact SK
@@ -118,7 +120,6 @@ readme_key           lower|digit     60 edge  rdme_
 scalingo_token       token           40 edge  tk-us-
 typeform_token       token|.         40 edge  tfp_
 octopus_key          upper|digit     26 exact API-
-infracost_key        alnum           32 exact ico-
 adobe_secret         token           30 edge  p8e-
 api_token            alnum           16 edge  sm_aat_ sm_pat_ sm_sat_
 mapbox_token         token|.         40 edge  sk.eyJ
@@ -130,7 +131,7 @@ square_token         token           60 exact EAAA
 braintree_token      word|$          40 any   access_token$production$ access_token$sandbox$
 shopify_token        alnum           20 any   shpat_ shpca_ shppa_ shpss_ shptka_
 duffel_token         token|=         40 any   duffel_live_ duffel_test_
-easypost_key         alnum           50 edge  EZAK EZTK
+easypost_key         alnum           54 exact  EZAK EZTK
 shippo_token         hex             32 any   shippo_live_ shippo_test_
 flutterwave_key      alnum|-         12 any   FLWSECK_TEST- FLWSECK-
 plaid_token          lowhex|-        36 edge  access-sandbox- access-development- access-production-
@@ -154,6 +155,7 @@ func families() (all []family) {
 		}
 		f.minLength, _ = strconv.Atoi(row[2])
 		for _, f.prefix = range row[4:] {
+			f.escaped = strings.ReplaceAll(f.prefix, "_", `\_`)
 			all = append(all, f)
 		}
 	}
@@ -163,25 +165,41 @@ func families() (all []family) {
 // triggers returns the triggers of a family for the index.
 func (f family) triggers() []trigger {
 	if len(f.prefix) < 4 {
+		wild := "?"
 		if f.chars == lowHex {
-			return onPrefix(f.find, f.prefix, "%")
+			wild = "%"
 		}
-		return onPrefix(f.find, f.prefix, "?")
+		all := onPrefix(f.find, f.prefix, wild)
+		if len(f.escaped) == 4 {
+			all = append(all, on(f.find, 0, f.escaped)...)
+		}
+		return all
 	}
-	back := rarest(f.prefix[:min(len(f.prefix), 16)])
-	return on(f.find, back, f.prefix[back:back+4])
+	all := rareWindow(f.find, f.prefix)
+	if f.escaped != f.prefix {
+		all = append(all, rareWindow(f.find, f.escaped)...)
+	}
+	return all
+}
+
+// rareWindow returns the trigger for the rarest window of a prefix.
+func rareWindow(find finder, prefix string) []trigger {
+	back := rarest(prefix[:min(len(prefix), 16)])
+	return on(find, back, prefix[back:back+4])
 }
 
 func (f family) find(t *text, at int) (span, bool) {
-	if !t.has(at, f.prefix) {
-		return span{}, false
+	prefix := f.prefix
+	if !t.has(at, prefix) {
+		if prefix = f.escaped; !t.has(at, prefix) {
+			return span{}, false
+		}
 	}
-	start := at + len(f.prefix)
-	end := t.runMax(start, f.chars, f.minLength+64)
+	start := at + len(prefix)
+	end := t.tokenRun(start, f.chars)
 	if end-start < f.minLength || !f.proved(t, at, start, end) {
 		return span{}, false
 	}
-	end = t.run(end, f.chars)
 	for end > start && (dot | dash).has(t.s[end-1]) {
 		end-- // the end of a sentence
 	}
@@ -189,13 +207,16 @@ func (f family) find(t *text, at int) (span, bool) {
 }
 
 func (f family) proved(t *text, at, start, end int) bool {
-	rest := t.s[start:end]
-	if blankedOut(rest) || f.proof != "any" && !t.edge(at) {
+	rest := strings.ReplaceAll(t.s[start:min(end, start+f.minLength+64)], `\`, "")
+	glued := at > 0 && digit.has(t.s[at-1]) && strings.ContainsAny(f.prefix, "_-.") // base64 does not have them
+	if blankedOut(rest) || f.proof != "any" && !t.edge(at) && !(f.proof == "edge" && glued) {
 		return false
 	}
 	switch f.proof {
 	case "mixed":
 		return random(rest) || varied(rest) && longest(rest, alnum) >= 20
+	case "digit":
+		return digit.any(rest) || 3*caseSwitches(rest) >= len(rest)
 	case "exact":
 		return len(rest) == f.minLength && !word.has(t.at(end)) && varied(rest)
 	}

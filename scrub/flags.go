@@ -55,12 +55,17 @@ func (t *text) flagValue(v valueSite, pair bool) (span, bool) {
 	from, to := v.from, v.end(t, true)
 	value := t.s[from:to]
 	if pair {
-		i := strings.IndexByte(value, ':')
-		if i < 0 {
+		i := strings.IndexByte(value+":", ':')
+		if i == len(value) && t.at(to) != ':' {
+			return span{}, false
+		}
+		if value = value[min(i+1, len(value)):]; value == "" && i >= 16 { // a key without a password, as Stripe's
+			return span{from: from, to: from + i, kind: "api_key", tail: ^(white | quote)}, !placeholder(t.s[from : from+i])
+		}
+		if onlyNameWords(value) { // user:password in documentation
 			return span{}, false
 		}
 		from += i + 1
-		value = value[i+1:]
 	}
 	ok := len(value) >= 3 && !placeholder(value) && value[0] != '-'
 	return span{from: from, to: to, kind: "password", tail: ^(white | quote)}, ok
@@ -69,6 +74,13 @@ func (t *text) flagValue(v valueSite, pair bool) (span, bool) {
 // runs reports whether one of the commands is before at on its line.
 func (t *text) runs(at int, commands []string) bool {
 	line := t.line(at)
+	for n := 0; n < 8; n++ { // lines that end with a backslash go on
+		from := at - len(line)
+		if from < 2 || t.s[from-1] != '\n' || t.s[from-2] != '\\' {
+			break
+		}
+		line = t.line(from-2) + "\\\n" + line
+	}
 	for _, c := range commands {
 		if strings.Contains(line, c) {
 			return true

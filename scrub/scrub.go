@@ -94,7 +94,7 @@ func compile(o Options) (*program, error) {
 
 // staticTriggers returns the triggers of all built-in kinds.
 func staticTriggers() []trigger {
-	var all []trigger
+	all := on(besideAKIA, 0, "akia") // before the family, which has the id alone
 	for _, f := range families() {
 		all = append(all, f.triggers()...)
 	}

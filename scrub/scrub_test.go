@@ -200,3 +200,37 @@ func mustNew(t testing.TB, o Options) *Scrubber {
 	}
 	return s
 }
+
+// TestColouredKeys expects that a colour of a terminal, however it is written, hides
+// no token.
+func TestColouredKeys(t *testing.T) {
+	s := mustNew(t, Options{})
+	r := dice(21)
+	for _, k := range secretKinds() {
+		for _, format := range []string{"\x1b[32m%s\x1b[0m", "\x1b[1;33m%s\x1b[m", "<U+001B>[32m%s<U+001B>[0m",
+			`"\u001b[32m%s\u001b[0m"`} {
+			if in := fmt.Sprintf(format, k.draw(r)); s.Text(in) != fmt.Sprintf(format, Mask) {
+				t.Errorf("%s: %q became %q", k.name, in, s.Text(in))
+			}
+		}
+	}
+	checkMarked(t, s, []string{"\x1b[32mDB_PASSWORD\x1b[0m=«hunter22»", "\x1b[1;33mAPI_TOKEN=«%s»\x1b[0m",
+		"\x1b[33mpassword: «hunter22»\x1b[0m"})
+}
+
+// TestMarkdownEscapedKeys expects that ghp\_... is masked as a whole.
+func TestMarkdownEscapedKeys(t *testing.T) {
+	s := mustNew(t, Options{})
+	r := dice(22)
+	for _, k := range secretKinds() {
+		secret := k.draw(r)
+		if strings.ContainsAny(secret, "$+") || k.name == "maxmind" || k.name == "discord" || k.name == "airtable" {
+			continue // are found by their length
+		}
+		in := "![tok " + strings.ReplaceAll(secret, "_", `\_`) + "](https://example.com/x.png)"
+		if got := s.Text(in); got != "![tok "+Mask+"](https://example.com/x.png)" {
+			t.Errorf("%s: %q became %q", k.name, in, got)
+		}
+	}
+	checkMarked(t, s, []string{"[password=«hunter22»](https://example.com/path)", "![password=«hunter22»](http://h/)"})
+}

@@ -19,6 +19,12 @@ func shapeTriggers() []trigger {
 		on(slackHook, 2, "ks.s"),
 		on(webhook, 0, "hook"),
 		on(docker, 0, "swmt"),
+		on(identifiedBy, 4, "tifi"),
+		on(pgpass, 0, ":543"),
+		on(privateLines, 7, "-lin"),
+		on(ssh2Key, 2, "-- b"),
+		on(webKey, 0, `"d":`),
+		on(facebook, -3, "###|"),
 	} {
 		all = append(all, group...)
 	}
@@ -30,15 +36,15 @@ func jwt(t *text, at int) (span, bool) {
 	if !t.has(at, "eyJ") || !t.edge(at) {
 		return span{}, false
 	}
-	first := t.run(at, token|equal)
+	first := t.tokenRun(at, token|equal)
 	if first-at < 10 || t.at(first) != '.' {
 		return span{}, false
 	}
-	second := t.run(first+1, token|equal)
+	second := t.tokenRun(first+1, token|equal)
 	if t.at(second) != '.' && (!t.has(first+1, "eyJ") || second-first < 16) {
 		return span{}, false // a third part may be truncated if the second one is valid
 	}
-	end := t.withoutStops(second, t.run(second, token|equal|dot))
+	end := t.withoutStops(second, t.tokenRun(second, token|equal|dot))
 	return span{from: at, to: end, kind: "jwt", tail: token | equal | dot}, true
 }
 
@@ -118,7 +124,12 @@ func putty(t *text, at int) (span, bool) {
 		t.touched = t.touched || len(t.s) < at+headMost
 		return span{}, false
 	}
-	from := t.skipLines(t.run(at+i+len(head), blank|digit|backslash))
+	return t.puttyKey(at + i + len(head))
+}
+
+// puttyKey returns the lines of a key after the number of lines at i.
+func (t *text) puttyKey(i int) (span, bool) {
+	from := t.skipLines(t.run(i, blank|digit|backslash))
 	to := t.keyBody(from, min(len(t.s), from+maxPEM))
 	if mac := strings.Index(t.s[from:to], "Private-MAC"); mac >= 0 {
 		to = from + mac
@@ -126,7 +137,7 @@ func putty(t *text, at int) (span, bool) {
 	for to > from && (white | backslash).has(t.s[to-1]) {
 		to--
 	}
-	return span{from: from, to: to, kind: "private_key", tail: base64 | equal | white}, true
+	return span{from: from, to: to, kind: "private_key", tail: base64 | equal | white}, to-from >= 20
 }
 
 // telegram finds bot tokens: digits, a colon, and 35 characters that begin with AA.
@@ -135,7 +146,7 @@ func telegram(t *text, at int) (span, bool) {
 	if at-from < 6 || !t.edge(from) || t.at(at) != ':' {
 		return span{}, false
 	}
-	end := t.run(at+1, token)
+	end := t.tokenRun(at+1, token)
 	ok := t.has(at+1, "AA") && end-at > 30 || end-at == 36 && random(t.s[at+1:end])
 	return span{from: from, to: end, kind: "telegram_token", tail: token}, ok
 }
@@ -190,7 +201,7 @@ func terraform(t *text, at int) (span, bool) {
 	if !t.has(at, ".atlasv1.") || at-from < 10 {
 		return span{}, false
 	}
-	end := t.run(at+9, token|equal)
+	end := t.tokenRun(at+9, token|equal)
 	return span{from: from, to: end, kind: "terraform_token", tail: token | equal}, end-at-9 >= 40
 }
 
@@ -251,4 +262,102 @@ func zapier(t *text, at int) (span, bool) {
 	from := at + len(path)
 	end := t.run(from, alnum|plus)
 	return span{from: from, to: end, kind: "webhook", tail: alnum}, end-from > 8
+}
+
+// identifiedBy finds the password in SQL: IDENTIFIED BY '...'.
+func identifiedBy(t *text, at int) (span, bool) {
+	if !t.hasFold(at, "identified ") {
+		return span{}, false
+	}
+	from := at + len("identified ")
+	if t.hasFold(from, "with ") {
+		from = t.run(t.run(from+len("with "), word), blank)
+	}
+	if !t.hasFold(from, "by ") {
+		return span{}, false
+	}
+	from = t.run(from+len("by "), blank)
+	if t.hasFold(from, "password ") {
+		from = t.run(from+len("password "), blank)
+	}
+	v, ok := t.opening(valueSite{}, from)
+	if !ok || v.quote == 0 {
+		return span{}, false
+	}
+	to := v.end(t, false)
+	return span{from: v.from, to: to, kind: "password"}, to-v.from >= 3 && !placeholder(t.s[v.from:to])
+}
+
+// pgpass finds the password in a line of .pgpass: host:5432:database:user:password.
+func pgpass(t *text, at int) (span, bool) {
+	port := t.run(at+1, digit)
+	database := t.run(port+1, token|dot|atSign)
+	user := t.run(database+1, token|dot|atSign)
+	if t.at(port) != ':' || t.at(database) != ':' && !t.has(port, ":*:") {
+		return span{}, false
+	}
+	if t.has(port, ":*:") {
+		user = t.run(port+3, token|dot|atSign)
+	}
+	if t.at(user) != ':' || user == database+1 {
+		return span{}, false
+	}
+	from := user + 1
+	to := from
+	for to < t.end() && !white.has(t.s[to]) {
+		to++
+	}
+	to = t.noteEnd(to)
+	return span{from: from, to: to, kind: "password"}, to-from >= 4 && eol.has(t.at(to)) || to >= len(t.s) && to-from >= 4
+}
+
+// privateLines finds the private half of a PuTTY key file that begins elsewhere.
+func privateLines(t *text, at int) (span, bool) {
+	const head = "Private-Lines:"
+	if !t.has(at, head) {
+		return span{}, false
+	}
+	return t.puttyKey(at + len(head))
+}
+
+// ssh2Key finds private keys in the format of RFC 4716's authors.
+func ssh2Key(t *text, at int) (span, bool) {
+	const head, foot = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", "---- END SSH2 ENCRYPTED PRIVATE KEY ----"
+	if !t.has(at, head) {
+		return span{}, false
+	}
+	rest := t.s[at:min(len(t.s), at+maxPEM)]
+	if i := strings.Index(rest, foot); i >= 0 {
+		return span{from: at, to: at + i + len(foot), kind: "private_key"}, true
+	}
+	t.touched = true
+	return span{from: at, to: t.keyBody(at+len(head), at+len(rest)), kind: "private_key"}, true
+}
+
+// webKey finds the private number of a JSON Web Key.
+func webKey(t *text, at int) (span, bool) {
+	from := t.run(at+len(`"d":`), blank|quote)
+	to := t.run(from, token)
+	const near = 2 << 10
+	ok := to-from >= 40 && t.at(to) == '"' &&
+		strings.Contains(t.s[max(0, at-near):min(len(t.s), to+near)], `"kty"`)
+	t.touched = t.touched || to+near > len(t.s)
+	return span{from: from, to: to, kind: "private_key"}, ok
+}
+
+// facebook finds access tokens of applications: an id, a bar, and a secret.
+func facebook(t *text, at int) (span, bool) {
+	from := t.start(t.back(at, digit, 17))
+	to := t.run(at+1, token)
+	ok := t.at(at) == '|' && at-from >= 14 && at-from <= 16 && to-at >= 28 && to-at <= 34 && t.edge(from)
+	return span{from: from, to: to, kind: "facebook_token"}, ok && varied(t.s[at+1:to])
+}
+
+// besideAKIA finds a key id of AWS with the secret behind it, as in a CSV file.
+func besideAKIA(t *text, at int) (span, bool) {
+	id := t.run(at, upper|digit)
+	from := t.runMax(id, blank|comma|quote|colon, 4)
+	to := t.run(from, base64)
+	return span{from: at, to: to, kind: "aws_key"}, t.has(at, "AKIA") && id-at == 20 && from > id && to-from == 40 &&
+		varied(t.s[from:to])
 }

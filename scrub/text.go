@@ -145,9 +145,9 @@ func (t *text) line(i int) string {
 }
 
 // edge reports whether a word may begin at i: after anything but a letter or digit,
-// or after an escape such as \n or %3D.
+// or after an escape such as \n or %3D, or after the colour of a terminal.
 func (t *text) edge(i int) bool {
-	if i <= t.done || !alnum.has(t.s[i-1]) {
+	if i <= t.done || !alnum.has(t.s[i-1]) || t.afterColour(i) {
 		return true
 	}
 	if i >= 2 && t.s[i-2] == '\\' {
@@ -159,8 +159,38 @@ func (t *text) edge(i int) bool {
 	return i >= 6 && t.s[i-6] == '\\' && t.s[i-5] == 'u' && anyHex.all(t.s[i-4:i])
 }
 
+// afterColour reports whether a sequence such as ESC[1;32m ends at i. Tools and
+// languages write the escape character in several ways.
+func (t *text) afterColour(i int) bool {
+	if i < 3 || !letter.has(t.s[i-1]) {
+		return false
+	}
+	j := i - 1
+	for j > 0 && i-j < 16 && (digit.has(t.s[j-1]) || t.s[j-1] == ';') {
+		j--
+	}
+	if j == 0 || t.s[j-1] != '[' {
+		return false
+	}
+	for _, escape := range []string{"\x1b", "<U+001B>", `\u001b`, `\u001B`, `\x1b`, `\033`, `\e`} {
+		if strings.HasSuffix(t.s[:j-1], escape) {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenRun is run for a token that may be escaped as in Markdown: ghp\_abc.
+func (t *text) tokenRun(i int, c class) int {
+	end := t.run(i, c)
+	for t.at(end) == '\\' && (under | dash | dot).has(t.at(end+1)) && c.has(t.at(end+1)) {
+		end = t.run(end+2, c)
+	}
+	return end
+}
+
 // start returns the actual start of a word that seems to begin at i: after the n of
-// \n, after the 3D of %3D.
+// \n, after the 3D of %3D, after a colour.
 func (t *text) start(i int) int {
 	switch {
 	case i == 0 || i >= len(t.s):
@@ -169,7 +199,25 @@ func (t *text) start(i int) int {
 	case t.s[i-1] == '\\' && t.backslashes(i)%2 == 1:
 		return i - 1 + escapeLength(t.s[i-1:])
 	}
+	if colour := t.runMax(i, digit, 4) + 1; colour > i+1 && t.afterColour(colour) {
+		return colour
+	}
 	return i
+}
+
+// skipColour returns the end of a sequence such as ESC[0m at i, or i.
+func (t *text) skipColour(i int) int {
+	if t.at(i) != 0x1b || t.at(i+1) != '[' {
+		return i
+	}
+	j := i + 2
+	for digit.has(t.at(j)) || t.at(j) == ';' {
+		j++
+	}
+	if t.at(j) != 'm' {
+		return i
+	}
+	return j + 1
 }
 
 // withoutStops moves the end of a span before trailing dots.

@@ -27,7 +27,7 @@ func (t *text) separator(from, to int) (valueSite, bool) {
 	v := valueSite{name: from}
 	before := t.at(from - 1)
 	v.query = before == '?' || before == '&' || before == ';'
-	i, inQuotes := t.closing(to)
+	i, inQuotes := t.closing(t.skipColour(to))
 	v.sameQuotes = !inQuotes && quote.has(before)
 	v.member = inQuotes && before == '"'
 	j := t.run(i, blank)
@@ -36,8 +36,11 @@ func (t *text) separator(from, to int) (valueSite, bool) {
 	case '=':
 		return t.afterEqual(v, i, j)
 	case ':':
-		if t.at(j+1) == ':' {
-			return v, false
+		if k := t.runMax(j, colon, 3); k > j+1 { // ::= and :::=
+			if t.at(k) != '=' {
+				return v, false
+			}
+			return t.opening(v, k+1)
 		}
 		if t.at(j+1) == '=' {
 			j++
@@ -47,7 +50,7 @@ func (t *text) separator(from, to int) (valueSite, bool) {
 			return typed, true
 		}
 		return t.opening(v, j+1)
-	case '!', '+', '?', '|':
+	case '!', '+', '?', '|', '.':
 		k := j + 1
 		if t.has(j, "||=") {
 			k++
@@ -62,12 +65,22 @@ func (t *text) separator(from, to int) (valueSite, bool) {
 		return t.listed(v, j+1, inQuotes)
 	case '>':
 		v.tag, v.sameQuotes = before == '<', before == '<'
-		return t.opening(v, j+1)
+		return t.opening(v, t.skipLines(j+1))
+	case '{': // variable "password" { default = "..." } of Terraform
+		if k := strings.Index(t.s[j:min(len(t.s), j+200)], "default"); k >= 0 && inQuotes {
+			if k = t.run(j+k+len("default"), blank); t.at(k) == '=' {
+				return t.opening(v, k+1)
+			}
+		}
+		return v, false
 	case '\n', '\r', '\\':
 		return t.paired(v, j)
 	}
 	if j > i && !inQuotes {
 		return t.afterBlank(v, j)
+	}
+	if inQuotes && t.has(j, "value=") { // <add key="Password" value="..."/>
+		return t.opening(v, j+len("value="))
 	}
 	return v, false
 }
@@ -101,7 +114,7 @@ func (t *text) afterEqual(v valueSite, i, j int) (valueSite, bool) {
 
 // opening reads the blanks and the quote before a value.
 func (t *text) opening(v valueSite, i int) (valueSite, bool) {
-	i = t.run(i, blank)
+	i = t.skipColour(t.run(i, blank))
 	if b := t.at(i); b == '|' || b == '>' { // a YAML block
 		if k := t.run(t.runMax(i+1, dash|plus|digit, 3), blank); eol.has(t.at(k)) {
 			i, v.yamlBlock = t.skipLines(k), true
@@ -191,11 +204,22 @@ func (t *text) afterBlank(v valueSite, i int) (valueSite, bool) {
 	if k := t.run(j, blank); j > i && k > j && t.at(k) == '=' && t.at(k+1) != '=' {
 		return t.opening(v, k+1)
 	}
-	if isDirective(t.s[v.name:]) {
+	if isDirective(t.s[v.name:]) || declares(t.line(v.name)) {
 		v.notCode = true
 		return t.opening(v, i)
 	}
 	return v, false
+}
+
+// declares reports whether the text before the name of a variable is a command that
+// sets it to the next word, of a Dockerfile or a shell.
+func declares(before string) bool {
+	for _, command := range []string{"ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "} {
+		if strings.HasSuffix(before, command) {
+			return true
+		}
+	}
+	return false
 }
 
 // isDirective reports whether s begins with a Redis setting. Its value follows a
@@ -250,8 +274,8 @@ func (t *text) bare(i int, loud, query bool) int {
 	from := i
 	for i < t.end() {
 		switch b := t.s[i]; {
-		case white.has(b), quote.has(b), b == '<', b == '>', b == 0:
-			return t.trim(from, i)
+		case white.has(b), quote.has(b), b == '<', b == '>', b == 0, b == 0x1b, b == ']' && t.at(i+1) == '(':
+			return t.trim(from, i) // ]( is in the middle of a link of Markdown
 		case b == '\\':
 			if n := t.at(i + 1); n == 0 || strings.IndexByte("nrt\"'`\\", n) >= 0 {
 				return t.trim(from, i)
@@ -345,7 +369,7 @@ func (s setting) looksRandom() bool {
 	if len(v) < 16 || isUUID(v) || anyHex.all(v) || strings.HasPrefix(v, "sha") {
 		return len(v) >= 16 && anyHex.all(v) && len(v) < 40 && s.upperName && s.tightEqual
 	}
-	return (base64 | token | dot | percent).all(v) && random(v)
+	return (base64 | token | dot | percent).all(v) && (random(v) || unpronounceable(v))
 }
 
 // quotedSecret decides for a value in quotes.
@@ -376,6 +400,8 @@ func (s setting) bareSecret() bool {
 	switch {
 	case names && !digit.any(v): // letters: a variable, a type, a word of prose
 		return s.lettersSecret()
+	case names && unpronounceable(v):
+		return !s.code || random(v)
 	case names && nameWithDigits(v): // token2, sha256, process.env.KEY1
 		return !s.code && (s.upperName && (s.tightEqual || s.config) || s.weight == password &&
 			(s.tightEqual || s.config) && !strings.ContainsAny(v, "._"))
@@ -388,7 +414,7 @@ func (s setting) bareSecret() bool {
 // lettersSecret decides for a value of letters without quotes.
 func (s setting) lettersSecret() bool {
 	v := s.value
-	if len(v) >= 20 && random(v) {
+	if len(v) >= 20 && random(v) || !s.code && letter.all(v) && len(v) >= 10 && 3*caseSwitches(v) >= len(v) {
 		return true
 	}
 	if s.code || !s.upperName && (joinedWords(v) || mixedCase(v)) {
@@ -495,6 +521,9 @@ func joinedWords(v string) bool {
 
 // nameWithDigits reports whether v is a name with few digits: token2, sha256sum.
 func nameWithDigits(v string) bool {
+	if camelCase(strings.TrimRight(v, "0123456789")) {
+		return true
+	}
 	if random(v) {
 		return false
 	}
@@ -505,6 +534,50 @@ func nameWithDigits(v string) bool {
 		}
 	}
 	return 4*figures <= len(v) && !digit.has(v[0])
+}
+
+// camelCase reports whether v is words of three letters on average, with a capital at
+// the beginning of each but the first: ecTestKey.
+func camelCase(v string) bool {
+	words := 1
+	for i := 1; i < len(v); i++ {
+		if upper.has(v[i]) {
+			words++
+			if upper.has(v[i-1]) {
+				return false
+			}
+		}
+	}
+	return letter.all(v) && words > 1 && len(v) >= 3*words
+}
+
+// caseSwitches returns how often v changes between small and capital letters. Names
+// change at the beginnings and ends of words.
+func caseSwitches(v string) (n int) {
+	for i := 1; i < len(v); i++ {
+		if upper.has(v[i-1]) != upper.has(v[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// unpronounceable reports whether a word of small letters and digits has six
+// consonants in a row, as words do not.
+func unpronounceable(v string) bool {
+	if len(v) < 16 || !(lower | digit).all(v) || anyHex.all(v) {
+		return false
+	}
+	run := 0
+	for i := range len(v) {
+		if run++; digit.has(v[i]) || strings.IndexByte("aeiouy", v[i]) >= 0 {
+			run = 0
+		}
+		if run == 6 {
+			return true
+		}
+	}
+	return false
 }
 
 // isNumber reports whether v is a number as code or JSON writes it: 0x1f, -12, 1e9.
