@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -115,8 +116,11 @@ func isBar(line string) bool { return strings.TrimRight(line, " \t\r") == "---" 
 // closesMatter reports whether a line ends front matter.
 func closesMatter(line string) bool { return isBar(line) || strings.TrimRight(line, " \t\r") == "..." }
 
-// firstKey matches the first line of front matter that is no comment.
-var firstKey = regexp.MustCompile(`^[ \t]*(?:\{|["'_\pL\p{Nd}].*:(?:[ \t]|$))`)
+// firstKey returns an expression for the first line of front matter that is no
+// comment. Like the next, it is large, and most processes never need it.
+var firstKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ \t]*(?:\{|["'_\pL\p{Nd}].*:(?:[ \t]|$))`)
+})
 
 // opensMatter reports whether a text without byte order mark begins with front matter.
 func opensMatter(text string) bool {
@@ -126,7 +130,7 @@ func opensMatter(text string) bool {
 	}
 	for r.step(); strings.HasPrefix(r.line, "#") && r.at < maxMatter; r.step() {
 	}
-	return closesMatter(r.line) || firstKey.MatchString(strings.TrimSuffix(r.line, "\r"))
+	return closesMatter(r.line) || firstKey().MatchString(strings.TrimSuffix(r.line, "\r"))
 }
 
 // closeOfMatter returns the number of the line that closes the front matter of a text, 0 if it has none.
@@ -185,9 +189,11 @@ func parseYAML(lines []string) (root yaml.Node, err error) {
 	return root, &SyntaxError{min(max(line, 1), len(lines)), problem}
 }
 
-// keyWithColons matches a line with a key and a plain value that contains a colon and a space.
-var keyWithColons = regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" +
-	`].*:(?: .*|))$`)
+// keyWithColons returns an expression for a line with a key and a plain value that
+// contains a colon and a space.
+var keyWithColons = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" + `].*:(?: .*|))$`)
+})
 
 // blockScalar matches a line that ends with the mark of a block scalar.
 var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
@@ -196,7 +202,7 @@ var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
 func quoteColons(lines []string) []string {
 	out := slices.Clone(lines)
 	for i := 0; i < len(out); i++ {
-		m := keyWithColons.FindStringSubmatch(out[i])
+		m := keyWithColons().FindStringSubmatch(out[i])
 		if m == nil && !blockScalar.MatchString(out[i]) {
 			continue
 		}
