@@ -29,8 +29,9 @@ var pieces = sync.OnceValue(func() *regexp.Regexp {
 // in groups of three; runs of punctuation; line breaks; other white space. The
 // number of tokens of a piece is an estimate. A Latin word of usual length is one
 // token, and so is a run of up to four punctuation characters. Ideographs and kana
-// count one each, letters of other scripts four to a token. For English prose and
-// JSON the result is within a tenth; rare words and random strings take more.
+// count one each, letters of other scripts four to a token, and one is added for each 20,
+// for the words that are rarer. For English prose and JSON the result is within a tenth;
+// random strings take more.
 func Text(text string) (tokens int) {
 	for text != "" {
 		piece := pieces().FindString(text)
@@ -49,7 +50,7 @@ func Text(text string) (tokens int) {
 		}
 		text = text[len(piece):]
 	}
-	return tokens
+	return tokens + tokens/20
 }
 
 // Tool estimates the tokens of a tool for a model, from its description in

@@ -145,7 +145,11 @@ func removedNote(h page.Hidden) string {
 	if len(what) == 0 {
 		return ""
 	}
-	return strings.Join(what, " and ") + " removed"
+	how := ""
+	if h.Elements > 0 {
+		how = " (http_request with raw shows them)"
+	}
+	return strings.Join(what, " and ") + " removed" + how
 }
 
 // clean removes invisible characters. Package page has done that for HTML.
@@ -266,7 +270,12 @@ func titleLines(p page.Page, format string, from *url.URL) string {
 	about := []string{
 		line(p.Author, 200), line(p.Published, 200), strings.TrimSuffix(site, " · "), canonical(p.Canonical, from),
 	}
-	if about = slices.DeleteFunc(about, func(fact string) bool { return fact == "" }); len(about) > 0 {
+	about = slices.DeleteFunc(about, func(fact string) bool { return fact == "" })
+	switch {
+	case len(about) == 0 || len(about) == 1 && about[0] == line(p.Site, 200): // the URL names the site as well
+	case len(about) == 1 && about[0] == site: // the rest of the title
+		b.WriteString("From: " + site + "\n\n")
+	default:
 		b.WriteString(strings.Join(about, " · ") + "\n\n")
 	}
 	return b.String()

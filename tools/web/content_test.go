@@ -43,10 +43,10 @@ func TestTitlesAreToldOnce(t *testing.T) {
 		{"On tides", "", "The sea.", "markdown", "# On tides\n\n"},
 		{"On tides", "", "The sea.", "text", "On tides\n\n"},
 		{"On tides", "", "On tides\n\nThe sea.", "text", ""},
-		{"On tides | The Coast", "", "On tides\n\nThe sea.", "text", "The Coast\n\n"},
-		{"On tides | The Coast", "The Coast", "# On tides", "markdown", "The Coast\n\n"},
-		{"On tides | The Coast", "Coast", "# On tides", "markdown", "Coast · The Coast\n\n"},
-		{"The Coast » News » On tides", "", "# On tides", "markdown", "The Coast » News\n\n"},
+		{"On tides | The Coast", "", "On tides\n\nThe sea.", "text", "From: The Coast\n\n"},
+		{"On tides | The Coast", "The Coast", "# On tides", "markdown", ""},
+		{"On tides | The Coast", "Coast", "# On tides", "markdown", "From: Coast · The Coast\n\n"},
+		{"The Coast » News » On tides", "", "# On tides", "markdown", "From: The Coast » News\n\n"},
 		{"ON  TIDES!", "", "## [On *tides*](https://a.example/x(1))", "markdown", ""},
 		{"On tides", "", "![a picture](https://a.example/a.png)\n\n# On tides", "markdown", ""},
 		{"Docs | On tides", "", "Docs\n\nThe sea.", "markdown", "# Docs | On tides\n\n"}, // a line is no heading
@@ -94,4 +94,19 @@ func FuzzTitles(f *testing.F) {
 			t.Errorf("%q has more lines than one", top)
 		}
 	})
+}
+
+// TestPartsDoNotEndWithAHeading cuts texts right behind headings.
+func TestPartsDoNotEndWithAHeading(t *testing.T) {
+	words := strings.Repeat("words ", 30)
+	for text, want := range map[string]string{
+		words + "\n\n## Next\n\n" + words + words:     words + "\n\n",
+		words + "\n\n# A\n\n## B\n\n" + words + words: words + "\n\n",
+		words + "\n\n#tag\n\n" + words + words:        words + "\n\n#tag\n\n",
+		"## " + words + "\n\n" + words + words:        "## " + words + "\n\n",
+	} {
+		if part, end, _ := window(text, 0, len(want)+18); part != want || end != len(want) {
+			t.Errorf("%q ends with %q", text, part[max(0, len(part)-20):])
+		}
+	}
 }

@@ -69,7 +69,7 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tool.Result, error) {
 		return t.failure(got, c.text), nil
 	}
 	if c.image != nil {
-		return tool.Text(header(got, c)).Add(*c.image), nil
+		return tool.Text("[" + line(got.URL, 500) + "]\n" + strings.TrimSpace(header(got, c))).Add(*c.image), nil
 	}
 	return t.show(got, c, a)
 }
@@ -106,27 +106,26 @@ func completeURL(text string) string {
 	return "https://" + text
 }
 
-// header describes a response in one line.
+// header describes a response in one line, without the URL that is beside the mark; "" if
+// there is nothing to say.
 func header(got cache.Entry, c content) string {
-	var b strings.Builder
-	b.WriteString("[" + line(got.URL, 500))
+	var facts []string
 	if len(got.Via) > 0 {
-		b.WriteString(", redirected from " + line(got.Via[0], 300))
+		facts = append(facts, "redirected from "+line(got.Via[0], 300))
 	}
 	if got.Status != http.StatusOK {
-		fmt.Fprintf(&b, ", status %d", got.Status)
+		facts = append(facts, fmt.Sprintf("status %d", got.Status))
 	}
 	if c.kind != "" {
-		b.WriteString(", " + c.kind)
+		facts = append(facts, c.kind)
 	}
 	if age := time.Since(got.Asked); age >= time.Minute { // in minutes, so that equal results look equal
-		fmt.Fprintf(&b, ", from the cache, %d min old", int(age.Minutes()))
+		facts = append(facts, fmt.Sprintf("from the cache, %d min old", int(age.Minutes())))
 	}
-	for _, note := range c.notes {
-		b.WriteString("; " + note)
+	if facts = append(facts, c.notes...); len(facts) == 0 {
+		return ""
 	}
-	b.WriteString("]")
-	return b.String()
+	return "[" + strings.Join(facts, "; ") + "]\n"
 }
 
 // show returns the requested part of the text.
@@ -140,7 +139,7 @@ func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, er
 	if strings.TrimSpace(part) == "" && total == 0 {
 		part = "(no text)"
 	}
-	text := header(got, c) + "\n" + t.marks.Quote(got.URL, part)
+	text := header(got, c) + t.marks.Quote(got.URL, part)
 	if end < total {
 		text += fmt.Sprintf("\n[characters %d to %d of %d; continue with offset %d", a.Offset, end, total, end)
 		if a.Links && len(c.links) > 0 {
@@ -150,7 +149,7 @@ func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, er
 	}
 	if a.Links && end >= total {
 		if list := listLinks(c.links); list != "" {
-			text += "\nLinks:\n" + t.marks.Quote("links of "+got.URL, list)
+			text += "\nLinks:\n" + t.marks.Quote("its links", list)
 		}
 	}
 	return tool.Text(text), nil

@@ -240,7 +240,7 @@ func (t httpRequest) show(
 	if note != "" {
 		head += "; " + note
 	}
-	result := tool.Text(head + "]\n" + t.marks.Quote(got.URL, text))
+	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text))
 	if got.Status >= http.StatusBadRequest {
 		failure := statusError(got.Status, got.URL, got.Header["Retry-After"])
 		result = tool.Failure(failure).Add(result.Parts...)

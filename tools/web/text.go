@@ -44,6 +44,7 @@ func window(text string, offset, limit int) (part string, end, total int) {
 	}
 	if stop < len(text) {
 		stop = begin + lastBreak(text[begin:stop])
+		stop = begin + beforeHeading(text[begin:stop])
 	}
 	part = text[begin:stop]
 	return part, offset + utf8.RuneCountInString(part), total
@@ -59,6 +60,17 @@ func lastBreak(text string) int {
 		}
 	}
 	return len(text)
+}
+
+// beforeHeading returns the length of a text without the headings that it ends with.
+func beforeHeading(text string) int {
+	trimmed := strings.TrimRight(text, "\n")
+	last := trimmed[strings.LastIndexByte(trimmed, '\n')+1:]
+	if hashes := strings.TrimLeft(last, "#"); len(last) == len(trimmed) || len(hashes) == len(last) ||
+		!strings.HasPrefix(hashes, " ") {
+		return len(text)
+	}
+	return beforeHeading(trimmed[:len(trimmed)-len(last)])
 }
 
 // formatBytes returns a number of bytes for people.

@@ -145,10 +145,15 @@ func (r *renderer) link(text string, write func(), src string) {
 	outer := r.inLink
 	r.inLink = true
 	before := r.out.size
-	r.out.openInline("a", src)
+	name := "a"
+	if r.targets[src] {
+		name = ""
+	}
+	r.out.openInline(name, src)
 	write()
 	if r.out.size+len(r.out.pending) > before {
 		r.listLink(text, src)
+		r.targets[src] = true
 	}
 	r.out.closeInline()
 	r.inLink = outer

@@ -318,5 +318,6 @@ func isEntity(rest string) bool {
 	return end > 0 && strings.Trim(strings.ToLower(rest[:end]), "abcdefghijklmnopqrstuvwxyz0123456789#") == ""
 }
 
-// labelEscaper escapes a text between the brackets of a link or an image.
-var labelEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`, "*", `\*`, "_", `\_`)
+// labelEscaper escapes a text between the brackets of a link or an image. Underscores
+// stay: they are in the names of credentials, which would not be recognised.
+var labelEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`, "*", `\*`)

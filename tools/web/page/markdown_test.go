@@ -92,3 +92,31 @@ func TestConverterPanics(t *testing.T) {
 		t.Error("no error although the converter panics")
 	}
 }
+
+// TestCredentialsAreNotEscaped has tokens in all places of a page where text is escaped: they
+// are masked later, by their form.
+func TestCredentialsAreNotEscaped(t *testing.T) {
+	for _, token := range []string{"ghp_a1B2c3D4e5F6a1B2c3D4e5F6a1B2c3D4e5F6", "sk_live_a1B2c3D4e5F6a1B2c3D4e5F6"} {
+		for _, format := range []string{
+			"<img src=a.png alt='tok TOKEN'>", "<a href=/x>TOKEN</a>", "<h2>TOKEN</h2>", "<p>is TOKEN, or</p>",
+			"<ul><li>TOKEN</ul>", "<table><tr><th>a<th>b<tr><td>TOKEN<td>c</table>", "<label>TOKEN</label><input>",
+			"<select><option>TOKEN</select>", "<figure><img src=a.png alt=TOKEN><figcaption>TOKEN</figcaption></figure>",
+			"<iframe src='https://youtu.be/x' title='TOKEN'></iframe>", "<p><b>TOKEN</b></p>", "<sup><a href=#x>TOKEN</a></sup>",
+		} {
+			source := strings.ReplaceAll(format, "TOKEN", token)
+			if text := read(t, "<p>x</p>"+source, Options{Whole: true}).Text; !strings.Contains(text, token) {
+				t.Errorf("%s: %s", source, text)
+			}
+		}
+	}
+}
+
+func TestEachTargetIsWrittenOnce(t *testing.T) {
+	got := read(t, `<p><a href=/a>one</a> <a href=/a>again</a> <a href=/b>two</a><p><a href="/a#x">part</a>
+		<a href=/a><img src=i.png alt=I></a>`, Options{Whole: true}).Text
+	want := "[one](https://www.example.org/a) again [two](https://www.example.org/b)\n\n" +
+		"[part](https://www.example.org/a#x) ![I](https://www.example.org/dir/i.png)"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

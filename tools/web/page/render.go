@@ -25,7 +25,8 @@ type renderer struct {
 	linkText  bool // the current link contains text, not only images
 	inFormula bool // in the drawing of a formula without TeX
 	links     []Link
-	linked    map[string]bool
+	linked    map[string]bool // listed in links
+	targets   map[string]bool // links that are in the text: a second one is only text
 	nodes     int
 	full      bool
 	err       error
@@ -40,7 +41,7 @@ func (r *renderer) render(roots []*html.Node) (string, error) {
 		return r.cleanHTML(roots)
 	}
 	r.out = newOutput(r.limit, r.format == Text)
-	r.linked = map[string]bool{}
+	r.linked, r.targets = map[string]bool{}, map[string]bool{}
 	for _, root := range roots {
 		r.out.endBlock(2)
 		r.node(root)
