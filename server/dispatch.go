@@ -102,6 +102,8 @@ type rpcRequest struct {
 	flight  *flight
 	out     func(msg []byte) error // sends messages before the response
 
+	notices int // progress that was sent while the call waited for an answer
+
 	mu       sync.Mutex
 	answered bool
 }

@@ -53,6 +53,7 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 // lacks the questions that were not answered in time.
 func (x *rpcRequest) put(ctx context.Context, questions map[string]tool.Question) map[string]json.RawMessage {
 	answers := make(map[string]json.RawMessage, len(questions))
+	defer x.noticeWaiting("waiting for an answer to a question at the client")()
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[name]
 		ctx, cancel := context.WithTimeout(ctx, x.session.server.settings().ApprovalTimeout)
@@ -281,26 +282,38 @@ func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) map[string]jso
 
 // await waits for an answer from elsewhere, and sends progress to the client.
 func (x *rpcRequest) await(ctx context.Context, id string) {
+	message := fmt.Sprintf("not started: waiting for a person's approval %s; "+
+		"on the server's machine: mcp-tools approvals allow %s", id, id)
+	x.notice(message)
+	defer x.noticeWaiting(message)()
+	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
+		x.session.server.log.Info("a question was not answered", "id", id, "err", err)
+	}
+}
+
+// noticeWaiting sends progress until stop is called, so that a client does not give
+// a call up while a person thinks.
+func (x *rpcRequest) noticeWaiting(message string) (stop func()) {
 	var notices sync.WaitGroup
 	done := make(chan struct{})
 	notices.Go(func() {
 		tick := time.NewTicker(noticeEvery)
 		defer tick.Stop()
-		for n := 1; ; n++ {
-			// In thousandths, so that what the tool reports later is always more.
-			x.Progress(float64(n)/1000, 0, fmt.Sprintf(
-				"not started: waiting for a person's approval %s; "+
-					"on the server's machine: mcp-tools approvals allow %s", id, id))
+		for {
 			select {
 			case <-done:
 				return
 			case <-tick.C:
+				x.notice(message)
 			}
 		}
 	})
-	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
-		x.session.server.log.Info("a question was not answered", "id", id, "err", err)
-	}
-	close(done)
-	notices.Wait()
+	return func() { close(done); notices.Wait() }
+}
+
+// notice sends progress of a call that has not started. It counts in thousandths,
+// so that what the tool reports later is always more.
+func (x *rpcRequest) notice(message string) {
+	x.notices++
+	x.Progress(float64(x.notices)/1000, 0, message)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -181,6 +183,37 @@ func TestTheClientIsFaster(t *testing.T) {
 			t.Errorf("%s: a second answer counts", decision)
 		}
 	}
+}
+
+// TestProgressWhileAQuestionIsOpen lets a person think for longer than clients wait
+// for a call without progress.
+func TestProgressWhileAQuestionIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := dial(t, newTestServer(t, withApprovals(newMemoryApprovals())))
+		w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
+		<-w.lines
+		w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launch","arguments":{"text":"x"},` +
+			`"_meta":{"progressToken":7}}}`)
+		question := read(t, <-w.lines)
+		began := time.Now()
+		for n := 1; n <= 3; n++ {
+			want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,`+
+				`"progress":0.00%d,"message":"waiting for an answer to a question at the client"}}`, n)
+			if got := <-w.lines; got != want {
+				t.Errorf("got %s", got)
+			}
+		}
+		if waited := time.Since(began); waited != 3*noticeEvery {
+			t.Errorf("three notices came after %s", waited)
+		}
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"allow"}}}`,
+			question.ID))
+		if got := read(t, <-w.lines); got.text() != "launched x" {
+			t.Errorf("the call got %+v", got)
+		}
+		w.in.Close()
+		<-w.ended
+	})
 }
 
 // TestANoAfterAYesCounts is about clients whose dialog cannot be taken back.
