@@ -9,6 +9,7 @@ const (
 	groupNative  = "goclaw" // every tool of this program
 	groupBridged = "mcp"    // every tool of connected MCP servers
 	groupTeam    = "team"   // alias of teams
+	groupResults = "results"
 )
 
 // builtinGroups are the groups that rules may name although no registered tool

@@ -104,6 +104,27 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, rated)
 }
 
+// Unmatched returns the entries of the request's restrictions that match no tool
+// which the subject may use. Whether such a tool exists makes no difference.
+func (p *Policy) Unmatched(s Subject) (entries []string) {
+	n, r := s.Narrow, p.rightsOf(p.class(s))
+	check := func(list []string, matches func([]string, int) bool) {
+		for _, entry := range list {
+			found := false
+			for i, t := range p.catalogue.tools {
+				found = found || matches([]string{entry}, i) && p.conclude(r, Narrow{}, i, t.Risk) != Deny
+			}
+			if !found {
+				entries = append(entries, entry)
+			}
+		}
+	}
+	check(n.Tools, p.catalogue.anyMatches)
+	check(n.Toolsets, p.catalogue.anyToolset)
+	check(n.Exclude, p.catalogue.anyMatches)
+	return entries
+}
+
 func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" {
 		return Deny

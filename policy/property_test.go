@@ -209,7 +209,7 @@ func narrowed(n Narrow, s Tool) bool {
 				sets[i] = "group:" + name
 			}
 		}
-		if !in(n.Tools, s) && !in(sets, s) {
+		if !in(n.Tools, s) && !in(sets, s) && s.Group != groupResults {
 			return true
 		}
 	}

@@ -120,7 +120,8 @@ func (l limit) narrow(n Narrow) limit {
 // refusal returns the reason why a request excludes tool i, or "".
 func (c *Catalogue) refusal(n Narrow, i int) string {
 	if n.Tools != nil || n.Toolsets != nil {
-		if !c.anyMatches(n.Tools, i) && !c.anyToolset(n.Toolsets, i) {
+		// Without read_result a caller could not read on in a long result.
+		if c.tools[i].Group != groupResults && !c.anyMatches(n.Tools, i) && !c.anyToolset(n.Toolsets, i) {
 			return "the request names other tools"
 		}
 	}

@@ -132,7 +132,7 @@ func (g Guard) originAllowed(origin string) bool {
 func allowOrigin(header http.Header, origin string) {
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Add("Vary", "Origin")
-	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, X-MCP-Ignored")
 }
 
 func preflight(w http.ResponseWriter, r *http.Request) {
@@ -150,6 +150,11 @@ func (h *HTTP) authenticated(next func(http.ResponseWriter, *http.Request, Acces
 		if refused != nil {
 			h.reject(w, r, refused)
 			return
+		}
+		if !access.Narrow.Empty() {
+			if unknown := h.Server.settings().Policy.Unmatched(access.subject()); unknown != nil {
+				w.Header().Set("X-MCP-Ignored", h.Server.scrub.Text(strings.Join(unknown, ",")))
+			}
 		}
 		next(w, r, access)
 	}

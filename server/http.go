@@ -135,6 +135,9 @@ func (h *HTTP) Handler() http.Handler {
 		mux.HandleFunc("OPTIONS /approvals", preflight)
 		mux.HandleFunc("OPTIONS /approvals/{id}", preflight)
 	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeText(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp, and at /sse if server.sse is on")
+	})
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp/{profile}", h.metadata)

@@ -322,6 +322,45 @@ func TestWishesNarrowAndNeverWiden(t *testing.T) {
 	}
 }
 
+func TestIgnoredNamesAreNamed(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	for token, want := range map[string]string{"alice": "nobody,no_set,gone", "reader": "change,nobody,no_set,gone"} {
+		v := s.visitor(token)
+		v.header = map[string]string{"X-MCP-Tools": "echo, change,nobody", "X-MCP-Toolsets": "test,no_set",
+			"X-MCP-Exclude-Tools": "gone,echo"}
+		a := v.post(handshake("2025-11-25", "{}")[0])
+		if got := a.header.Get("X-MCP-Ignored"); got != want {
+			t.Errorf("%s: ignored are %q, want %q", token, got, want)
+		}
+		v.header = map[string]string{"X-MCP-Tools": "echo"}
+		if got, sent := v.post(handshake("2025-11-25", "{}")[0]).header["X-Mcp-Ignored"]; sent {
+			t.Errorf("%s: ignored are %q", token, got)
+		}
+	}
+}
+
+func TestReadOnlySessionsAreToldSo(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	const sentence = "This session is read-only"
+	v := s.visitor("alice")
+	for header, want := range map[string]bool{"": false, "1": true} {
+		v.header = map[string]string{"X-MCP-Readonly": header}
+		if got := v.post(handshake("2025-11-25", "{}")[0]).body; strings.Contains(got, sentence) != want {
+			t.Errorf("read-only %q: %s", header, got)
+		}
+	}
+	if got := s.visitor("reader").post(handshake("2025-11-25", "{}")[0]).body; !strings.Contains(got, sentence) {
+		t.Errorf("a profile that reads: %s", got)
+	}
+	v = s.visitor("alice")
+	v.path = "/"
+	if got := v.do(t.Context(), http.MethodGet, ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "/mcp") {
+		t.Errorf("/ got %d %s", got.status, got.body)
+	}
+}
+
 func TestWhatIsNarrowedAwayCannotBeCalled(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
@@ -79,7 +81,7 @@ func (x *rpcRequest) initialize() []byte {
 	s.mu.Unlock()
 	return x.success(mcp.InitializeResult{
 		ProtocolVersion: version, Capabilities: s.server.capabilities,
-		ServerInfo: s.server.implementation(), Instructions: s.server.Instructions,
+		ServerInfo: s.server.implementation(), Instructions: s.server.instructionsFor(x.access),
 	})
 }
 
@@ -91,12 +93,22 @@ func (x *rpcRequest) discover() []byte {
 		SupportedVersions []string               `json:"supportedVersions"`
 		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
 		Instructions      string                 `json:"instructions,omitempty"`
-	}{mcp.ValidProtocolVersions, s.capabilities, s.Instructions})
+	}{mcp.ValidProtocolVersions, s.capabilities, s.instructionsFor(x.access)})
 	if err != nil { // strings and booleans
 		return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error"))
 	}
 	result = append(result[:len(result)-1], s.listStamp...)
 	return s.clean(jsonrpc.Respond(x.msg.ID, `,"result":`, result))
+}
+
+// instructionsFor returns the text about the server for the model of a caller.
+func (s *Server) instructionsFor(a Access) string {
+	now := s.settings()
+	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(a.subject()))
+	if profile.Autonomy != policy.ReadOnly && !a.Narrow.ReadOnly {
+		return s.Instructions
+	}
+	return strings.TrimSpace(s.Instructions + "\n\nThis session is read-only: tools that change something are not available.")
 }
 
 func (s *Server) implementation() mcp.Implementation {

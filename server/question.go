@@ -159,10 +159,17 @@ func scopeText() string {
 }
 
 func decisionForm(choices []string) map[string]any {
+	titles := make([]string, len(choices))
+	for i, choice := range choices {
+		titles[i] = map[string]string{
+			approvals.ChoiceAllow: "Allow once", approvals.ChoiceSession: "Allow in this session",
+			approvals.ChoiceAlways: "Allow always", approvals.ChoiceDeny: "Deny",
+		}[choice]
+	}
 	return map[string]any{
 		"type": "object",
 		"properties": map[string]any{
-			"decision": map[string]any{"type": "string", "enum": choices, "title": "Decision"},
+			"decision": map[string]any{"type": "string", "enum": choices, "enumNames": titles, "title": "Decision"},
 			"reason":   map[string]any{"type": "string", "title": "Reason, which the agent will read"},
 		},
 		"required": []string{"decision"},

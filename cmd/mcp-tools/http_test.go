@@ -193,7 +193,9 @@ func TestTokensOpenTheirProfiles(t *testing.T) {
 	}
 	for name, bad := range map[string]string{"none": "", "made up": "mcpt_" + strings.Repeat("x", 49), "another scheme": "x"} {
 		res, body := r.post("/mcp", bad, "tools/list", "")
-		if res.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer ") {
+		problem := map[bool]string{true: "the request has no token", false: "the token is not valid here"}[bad == ""]
+		if res.StatusCode != http.StatusUnauthorized || !strings.Contains(body, problem) ||
+			!strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer ") {
 			t.Errorf("%s: %d %q %s", name, res.StatusCode, res.Header.Get("WWW-Authenticate"), body)
 		}
 	}

@@ -115,27 +115,33 @@ func (i *Identities) Forbidden(profile string) *server.Challenge {
 func (i *Identities) challenge(err error) *server.Challenge {
 	if i.oauth != nil {
 		status, header := i.oauth.Challenge(err, i.metadata)
-		return &server.Challenge{Status: status, Header: header, Reason: reason(status), Cause: err}
+		return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
 	}
 	header := `Bearer realm="mcp-tools"`
 	if err != nil {
 		header += `, error="invalid_token"`
 	}
-	return &server.Challenge{
-		Status: http.StatusUnauthorized, Header: header, Reason: reason(http.StatusUnauthorized), Cause: err,
-	}
+	status := http.StatusUnauthorized
+	return &server.Challenge{Status: status, Header: header, Reason: i.reason(status, err), Cause: err}
 }
 
 // reason returns the message to the client, which is the same for every invalid
 // token.
-func reason(status int) string {
+func (i *Identities) reason(status int, err error) string {
 	switch status {
 	case http.StatusForbidden:
 		return "this token may not use that profile"
 	case http.StatusServiceUnavailable:
 		return "tokens cannot be checked at the moment; try again later"
 	}
-	return "send a valid token as Authorization: Bearer; the operator makes one with mcp-tools token create"
+	problem, source := "the request has no token", "the operator makes one with mcp-tools token create"
+	if err != nil {
+		problem = "the token is not valid here: it is unknown, expired, revoked, or for another server"
+	}
+	if i.oauth != nil {
+		source = "the issuer of this server's tokens is in " + i.metadata
+	}
+	return problem + "; send one as Authorization: Bearer; " + source
 }
 
 // Metadata returns the OAuth protected-resource document, nil without OAuth.
