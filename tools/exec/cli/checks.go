@@ -23,8 +23,8 @@ func checkOf(preset string) func(line, Program) (effect, error) {
 	return nil
 }
 
-// checkAWS refuses addresses of files with variables in them: aws expands them,
-// and says in its error what they held.
+// checkAWS refuses regions that are addresses, and addresses of files with variables
+// in them: aws expands them, and says in its error what they held.
 func checkAWS(l line, _ Program) (effect, error) {
 	values := []string{}
 	for _, w := range l.words {
@@ -32,6 +32,12 @@ func checkAWS(l line, _ Program) (effect, error) {
 	}
 	for _, f := range l.flags {
 		values = append(values, f.values...)
+	}
+	for _, region := range l.valuesOf("--region") {
+		if strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return 0, tool.Errorf(tool.Refused, "aws does not run this: %.40q is not a region", region).
+				Try("write a name such as eu-central-1")
+		}
 	}
 	for _, v := range values {
 		low := strings.ToLower(v)

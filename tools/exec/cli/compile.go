@@ -158,6 +158,7 @@ func (p *program) compileRules() error {
 		return rules
 	}
 	reading := own("reads", p.Reads)
+	p.reads = reading
 	p.listed = map[effect][]rule{
 		reads:   append(parseRules(p.preset.reads, ""), reading...),
 		changes: parseRules(p.preset.changes, ""),

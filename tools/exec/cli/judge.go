@@ -53,7 +53,8 @@ type program struct {
 	listed  map[effect][]rule
 	refused []rule
 	hints   []rule
-	wrong   error // in its configuration
+	reads   []rule // of the operator
+	wrong   error  // in its configuration
 }
 
 // judge returns what a command does, or why it does not run. args are the arguments
@@ -81,6 +82,13 @@ func (p program) judge(args []string) verdict {
 		}
 	}
 	v.why = p.reason(v.effect)
+	if _, own := first(p.reads, func(r rule) bool { return r.allows(l) }); v.effect == reads && !own {
+		for _, f := range l.flags {
+			if !p.preset.knows(f.name) {
+				v.effect, v.why = changes, fmt.Sprintf("%s gets %s, which may change what it does", p.Name, f.name)
+			}
+		}
+	}
 	return v
 }
 

@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A grammar is what must be known of a program to tell its words from its flags
 // and their values. What it does not say is taken for the worse.
@@ -12,6 +15,14 @@ type grammar struct {
 	dashes  bool   // a value may begin with a dash
 	prelude string // words before the command that change nothing, such as beta
 	texts   string // flags with a text for people as their value
+	flags   string // other flags that commands which read may have; "" for any
+}
+
+// knows reports whether a command that reads may have a flag without being asked
+// about.
+func (g grammar) knows(name string) bool {
+	return g.flags == "" || slices.ContainsFunc(strings.Fields(g.values+" "+g.plain+" "+g.texts+" "+g.flags),
+		func(pattern string) bool { return glob(pattern, name) })
 }
 
 // A word is an argument that is no flag.

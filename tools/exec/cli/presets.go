@@ -56,6 +56,7 @@ var presets = sync.OnceValue(func() map[string]preset {
 func (p *preset) set(keyword, rest string, env *string) *string {
 	lists := map[string]*string{
 		"values": &p.values, "plain": &p.plain, "others": &p.others, "texts": &p.texts, "prelude": &p.prelude,
+		"flags": &p.flags,
 	}
 	switch keyword {
 	case "single":

