@@ -12,11 +12,14 @@ import (
 
 // The parameters of BM25: k1 bounds what repetitions of a word add, b is the
 // influence of a document's length. They were measured on manual pages in four
-// languages, long questions, single sentences, sections of Markdown, and
-// functions; values nearby give nearly the same results.
+// languages, long questions, single sentences, sections of Markdown, functions, and
+// public collections; values nearby give nearly the same results. In longer texts a
+// repetition says more.
 const (
-	bm25K1 = 0.9
-	bm25B  = 0.75
+	bm25K1     = 0.9
+	bm25K1Long = 1.2
+	longText   = 40 // terms of a document on average, from which k1 is bm25K1Long
+	bm25B      = 0.75
 )
 
 // stopWordWeight is the weight of a stop word: among few documents a stop word
@@ -82,18 +85,27 @@ func newPlan(words []word, all counts) *plan {
 	if all.Length == 0 {
 		return p
 	}
-	p.base = bm25K1 * (1 - bm25B)
-	p.perTerm = bm25K1 * bm25B * float64(all.Documents) / float64(all.Length)
+	k1 := all.k1()
+	p.base = k1 * (1 - bm25B)
+	p.perTerm = k1 * bm25B * float64(all.Documents) / float64(all.Length)
 	for _, w := range words {
 		if w.documents > 0 {
 			w.documents = min(w.documents, all.Documents)
-			w.weight = w.times * (bm25K1 + 1) * idf(all.Documents, w.documents)
+			w.weight = w.times * (k1 + 1) * idf(all.Documents, w.documents)
 			p.words = append(p.words, w)
 		}
 	}
 	slices.SortStableFunc(p.words, heavierFirst)
 	p.words = p.words[:min(len(p.words), maxWords)]
 	return p
+}
+
+// k1 returns the parameter of BM25 for documents of this length.
+func (c counts) k1() float64 {
+	if c.Length >= longText*c.Documents {
+		return bm25K1Long
+	}
+	return bm25K1
 }
 
 // score returns what a word adds to the score of a document of a length that has it freq times.

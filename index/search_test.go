@@ -80,10 +80,13 @@ func TestScoresMatchFormula(t *testing.T) {
 		}
 		apply(t, x, b)
 	}
-	n := naive{k1: bm25K1, b: bm25B}
+	n := naive{b: bm25B}
+	length := 0.0
 	for _, d := range documents {
 		n.put(d)
+		length += n.length[len(n.length)-1]
 	}
+	n.k1 = counts{Documents: len(documents), Length: int(length)}.k1()
 	if count, err := x.Count("owner"); err != nil || count != len(documents) {
 		t.Fatalf("the index counts %d documents, %v; there are %d", count, err, len(documents))
 	}
@@ -300,4 +303,13 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	close(done)
 	group.Wait()
+}
+
+// TestRepetitionsSayMoreInLongTexts ranks by k1, which depends on the average length of the documents.
+func TestRepetitionsSayMoreInLongTexts(t *testing.T) {
+	for length, want := range map[int]float64{10: bm25K1, 39: bm25K1, 40: bm25K1Long, 500: bm25K1Long} {
+		if got := (counts{Documents: 7, Length: 7 * length}).k1(); got != want {
+			t.Errorf("%d terms on average: k1 is %v, want %v", length, got, want)
+		}
+	}
 }

@@ -88,7 +88,7 @@ type Query struct {
 type Found struct {
 	Hits        []Hit
 	More        bool     // there are more hits than the limit
-	Duplicates  int      // hits left out because a better one has nearly the same text
+	Duplicates  []string // paths of hits left out because a better one has nearly the same text
 	Behind      bool     // the latest changes may be missing
 	WordsOnly   bool     // embeddings were not available in time, so only words were compared
 	Unembedded  bool     // some documents are found by words only, until their embeddings are made

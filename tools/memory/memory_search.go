@@ -25,11 +25,14 @@ type memorySearchArgs struct {
 	Path     string  `json:"path,omitempty" jsonschema:"only under this path" alias:"path_prefix"`
 	Since    string  `json:"since,omitempty" jsonschema:"changed since a date, 7d or 2mo"`
 	Until    string  `json:"until,omitempty" jsonschema:"only changed until" hidden:"true"`
-	MinScore float64 `json:"min_score,omitempty" jsonschema:"minimum score, 0 to 1"`
+	MinScore float64 `json:"min_score,omitempty" jsonschema:"minimum score, 0 to 1" hidden:"true"`
 	Mode     string  `json:"search_mode,omitempty" jsonschema:"ignored" hidden:"true" alias:"mode"`
 }
 
-const defaultHits = 6
+const (
+	defaultHits   = 6
+	maxDuplicates = 5 // that are named
+)
 
 func (memorySearch) Spec() tool.Spec {
 	return tool.Spec{
@@ -104,8 +107,7 @@ func categoryOf(arg string) (string, error) {
 func showFound(f Found, a memorySearchArgs) string {
 	var b strings.Builder
 	for _, h := range f.Hits {
-		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tool.Visible(h.Path), h.From, h.To, h.Score,
-			h.Updated.UTC().Format(time.DateOnly))
+		fmt.Fprintf(&b, "%s#L%d-%d  %s", tool.Visible(h.Path), h.From, h.To, h.Updated.UTC().Format(time.DateOnly))
 		if h.Shared {
 			b.WriteString("  shared")
 		}
@@ -120,8 +122,9 @@ func showFound(f Found, a memorySearchArgs) string {
 	if len(f.Hits) == 0 {
 		showNothing(&b, f, a)
 	}
-	if f.Duplicates > 0 {
-		fmt.Fprintf(&b, "[left out: %s with nearly the same text]\n", text.Plural(f.Duplicates, "hit"))
+	if len(f.Duplicates) > 0 {
+		fmt.Fprintf(&b, "[nearly the same left out: %s]\n",
+			oneLine(strings.Join(f.Duplicates[:min(len(f.Duplicates), maxDuplicates)], ", ")))
 	}
 	switch {
 	case !f.More || len(f.Hits) == 0:

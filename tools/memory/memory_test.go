@@ -123,8 +123,8 @@ func TestSimilarDocumentsAreReported(t *testing.T) {
 		if s := remember(t, ada, m, "theme", "The user prefers dark mode in every editor."); !s.Unchanged {
 			t.Error("the same is another version")
 		}
-		if f := search(t, ada, m, memory.Query{Text: "dark mode"}); len(f.Hits) != 1 || f.Duplicates != 2 {
-			t.Errorf("%d hits, %d alike", len(f.Hits), f.Duplicates)
+		if f := search(t, ada, m, memory.Query{Text: "dark mode"}); len(f.Hits) != 1 || len(f.Duplicates) != 2 {
+			t.Errorf("%d hits, %v alike", len(f.Hits), f.Duplicates)
 		}
 	})
 }
@@ -261,4 +261,15 @@ func FuzzPath(f *testing.F) {
 			t.Errorf("%q is not found by its path %q: %v", key, s.Path, err)
 		}
 	})
+}
+
+func TestSnippetsDoNotRepeatTheHeading(t *testing.T) {
+	m, _ := open(t, t.TempDir(), t.TempDir())
+	ada := as(t, "a", "ada")
+	remember(t, ada, m, "deploy", "# Deploy\n\nRun make release.\n\n## Roll back\n")
+	f := search(t, ada, m, memory.Query{Text: "release"})
+	if len(f.Hits) != 1 || !slices.Equal(f.Hits[0].Headings, []string{"Deploy"}) ||
+		!strings.HasPrefix(f.Hits[0].Snippet, "Run make release.") {
+		t.Errorf("%+v", f.Hits)
+	}
 }

@@ -260,7 +260,9 @@ func (s *search) choose(ctx context.Context, candidates []candidate) error {
 			return overlap(words,
 				other) >= similarity
 		}):
-			s.found.Duplicates++
+			if !slices.Contains(s.found.Duplicates, c.doc.Path) {
+				s.found.Duplicates = append(s.found.Duplicates, c.doc.Path)
+			}
 			continue
 		case s.q.Path == "" && parts[c.doc.ID] == maxPerDocument:
 			s.found.More = true
@@ -291,6 +293,9 @@ func (c candidate) hit() Hit {
 	if !c.chunk.Code && !c.chunk.Meta {
 		if plain := markdown.Plain(text); strings.TrimSpace(plain) != "" {
 			text = plain
+		}
+		if body := strings.TrimPrefix(strings.TrimSpace(text), c.chunk.Title); strings.TrimSpace(body) != "" {
+			text = body // the headings are shown beside it
 		}
 	}
 	return Hit{

@@ -77,14 +77,14 @@ func TestToolResults(t *testing.T) {
 		args string
 		want string
 	}{
-		"found": {&fake{found: Found{Hits: []Hit{hit, theirs}, More: true, Duplicates: 1, Behind: true}},
+		"found": {&fake{found: Found{Hits: []Hit{hit, theirs}, More: true, Duplicates: []string{"memory/copy.md"}, Behind: true}},
 			"memory_search", `{"query": "deploy"}`,
-			"memory/deploy.md#L12-30  0.62  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n" +
-				"[left out: 1 hit with nearly the same text]\n[there are more hits; send the path of one document, or ask more exactly]\n[the latest changes are not indexed yet and may be missing: search again in a moment]"},
+			"memory/deploy.md#L12-30  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n" +
+				"[nearly the same left out: memory/copy.md]\n[there are more hits; send the path of one document, or ask more exactly]\n[the latest changes are not indexed yet and may be missing: search again in a moment]"},
 		"forming": {&fake{found: Found{Hits: []Hit{theirs}, Unembedded: true}}, "memory_search", `{"query": "x"}`,
-			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[what was stored last is found by exact words only for the moment]"},
+			"MEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n[what was stored last is found by exact words only for the moment]"},
 		"full": {&fake{found: Found{Hits: []Hit{theirs}, More: true}}, "memory_search", `{"query": "x", "limit": 1}`,
-			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[there are more hits; raise limit, or ask more exactly]"},
+			"MEMORY.md#L1-1  2026-03-04  shared  daily\n  x\n[there are more hits; raise limit, or ask more exactly]"},
 		"nothing": {&fake{found: Found{Total: 3}}, "memory_recall", `{"query": "deplyo"}`,
 			`no memory matches "deplyo" in 3 documents; try other words`},
 		"too early": {&fake{found: Found{Total: 3, Suggestions: []string{"deploy"}, Behind: true}}, "memory_search",
