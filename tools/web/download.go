@@ -57,11 +57,11 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 		return tool.Result{}, d.interrupted(err)
 	}
 	if d.failed != nil {
-		text, _, err := t.bodyText(ctx, t.patient(), *d.failed, r.Method, a.Raw)
+		c, err := t.bodyText(ctx, t.patient(), *d.failed, r.Method, a)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return t.failure(*d.failed, t.mask(text)), nil
+		return t.failure(*d.failed, t.mask(c.text)), nil
 	}
 	if err := d.checkSecret(a.Auth); err != nil {
 		return tool.Result{}, err

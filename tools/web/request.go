@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,8 +34,10 @@ type requestArgs struct {
 	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential configured by the operator" alias:"auth_secret,auth"`
 	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in" alias:"output_path,save_to,output"`
 	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait" alias:"timeout" min:"0" max:"600"`
-	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum body size" alias:"max_size" min:"0"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"bytes to return; for a file its maximum size" alias:"max_size" min:"0"`
 	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML instead of Markdown"`
+	Links    bool              `json:"links,omitempty" jsonschema:"also list the links of an HTML page" alias:"include_links"`
+	Follow   *bool             `json:"follow_redirects,omitempty" jsonschema:"false returns a redirect as it is" hidden:"true"`
 }
 
 const (
@@ -104,7 +107,7 @@ func (t httpRequest) send(ctx context.Context, a requestArgs, r outbound.Request
 		return tool.Result{}, err
 	}
 	defer answer.Body.Close()
-	return t.show(ctx, r, answer, a.Raw)
+	return t.show(ctx, r, answer, a)
 }
 
 // request returns the request for the arguments.
@@ -121,12 +124,12 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		return r, tool.Errorf(tool.Invalid, "a %s request cannot save a file", r.Method).
 			Try("use GET with download_path")
 	}
-	if r.MaxBytes == 0 {
-		r.MaxBytes = defaultAnswer
-	}
-	if r.MaxBytes > maxAnswer && a.Path == "" {
-		return r, tool.Errorf(tool.Invalid, "max_bytes is %d, the maximum is %d", r.MaxBytes, maxAnswer).
+	if a.MaxBytes > maxAnswer && a.Path == "" {
+		return r, tool.Errorf(tool.Invalid, "max_bytes is %d, the maximum is %d", a.MaxBytes, maxAnswer).
 			Try("save the body with download_path")
+	}
+	if a.Path == "" { // a shorter text is cut after secrets are masked, while they are complete
+		r.MaxBytes = max(a.MaxBytes, defaultAnswer)
 	}
 	err := checkHeaders(a.Headers)
 	if err != nil {
@@ -142,7 +145,7 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		return r, tool.Errorf(tool.Invalid, "a %s request has no body", r.Method).
 			Try("use POST, or put the values into the query of the URL")
 	}
-	follows := r.Method == http.MethodGet || r.Method == http.MethodHead
+	follows := (r.Method == http.MethodGet || r.Method == http.MethodHead) && (a.Follow == nil || *a.Follow)
 	if a.Auth != "" {
 		credential, err := t.secrets.Find(ctx, a.Auth, r.Method, r.URL)
 		if err != nil {
@@ -208,29 +211,46 @@ func formBody(fields map[string]any) ([]byte, error) {
 	return []byte(form.Encode()), nil
 }
 
-// show returns the response as text.
+// show returns the response as text, cut after max_bytes.
 func (t httpRequest) show(
-	ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool,
+	ctx context.Context, r outbound.Request, answer *outbound.Answer, a requestArgs,
 ) (tool.Result, error) {
 	admitted := t.patient()
 	defer admitted.release()
 	body, err := admitted.readBody(ctx, answer)
-	if err != nil {
-		return tool.Result{}, tooLarge(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
+	isCut := errors.Is(err, outbound.ErrTooLong)
+	if err != nil && !isCut {
+		return tool.Result{}, err
 	}
 	got := newEntry(answer, body)
-	text := t.headerLines(answer.Header)
-	shown, note, err := t.bodyText(ctx, admitted, got, r.Method, raw)
+	shown, err := t.bodyText(ctx, admitted, got, r.Method, a)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if shown != "" {
-		text += "\n" + shown
+	note := strings.Join(shown.notes, "; ")
+	limit := int64(maxShown)
+	if a.MaxBytes > 0 {
+		limit = min(limit, a.MaxBytes)
 	}
-	if len(text) > maxShown { // or the closing mark would be cut
-		text = t.mask(text)
-		text = strings.ToValidUTF8(text[:min(len(text), maxShown)], "")
-		note = strings.TrimPrefix(note+"; the rest is omitted: save it with download_path", "; ")
+	isLong := int64(len(shown.text)) > limit
+	if isLong || isCut {
+		shown.text = t.mask(shown.text)
+	}
+	switch {
+	case isLong:
+		shown.text = strings.ToValidUTF8(shown.text[:min(int64(len(shown.text)), limit)], "")
+	case isCut: // the last word may be the beginning of a secret
+		shown.text = shown.text[:strings.LastIndexAny(shown.text, " \n")+1]
+	}
+	if isLong || isCut {
+		note = strings.TrimPrefix(note+"; the rest is omitted: increase max_bytes, or save it with download_path", "; ")
+	}
+	text := t.headerLines(answer.Header)
+	if shown.text != "" {
+		text += "\n" + shown.text
+	}
+	if list := listLinks(shown.links); a.Links && list != "" {
+		text += "\n\nLinks:\n" + list
 	}
 	head := fmt.Sprintf("[%s %s: %d %s, %s",
 		r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status), formatBytes(int64(len(body))))
@@ -254,27 +274,29 @@ const maxShown = 6 << 20
 // bodyText returns a body as text: HTML as Markdown unless raw is set, and only a note
 // for a body that is not text.
 func (t httpRequest) bodyText(
-	ctx context.Context, admitted *admission, got cache.Entry, method string, raw bool,
-) (text, note string, err error) {
+	ctx context.Context, admitted *admission, got cache.Entry, method string, a requestArgs,
+) (content, error) {
 	if len(got.Body) == 0 || method == http.MethodHead {
-		return "", "", nil
+		return content{}, nil
 	}
 	if err := admitted.admitReader(ctx); err != nil {
-		return "", "", err
+		return content{}, err
 	}
 	defer admitted.release()
 	kind := mediaType(got)
 	switch {
-	case isHTML(kind) && !raw:
-		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown"}); err == nil {
-			return c.text, strings.Join(append([]string{"HTML as Markdown"}, c.notes...), "; "), nil
+	case isHTML(kind) && !a.Raw:
+		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown", Links: a.Links}); err == nil {
+			c.notes = append([]string{"HTML as Markdown"}, c.notes...)
+			return c, nil
 		}
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
 		c := content{text: page.Decode(got.Body, got.Header["Content-Type"])}
 		c.clean()
-		return c.text, strings.Join(c.notes, "; "), nil
+		return c, nil
 	}
-	return "", "the body is " + typeName(kind) + " and cannot be shown; save it with download_path", ctx.Err()
+	note := "the body is " + typeName(kind) + " and cannot be shown; save it with download_path"
+	return content{notes: []string{note}}, ctx.Err()
 }
 
 const (

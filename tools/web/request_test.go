@@ -369,3 +369,40 @@ func TestDownloadsAreBounded(t *testing.T) {
 		t.Errorf("an error page is saved: %v", err)
 	}
 }
+
+// TestMaxBytesCuts has responses that are longer than max_bytes, and than what is read.
+func TestMaxBytesCuts(t *testing.T) {
+	for _, c := range []struct {
+		kind, body string
+		most       int64
+		want       string // of the end of the text
+	}{
+		{"text/plain", strings.Repeat("a", 990) + "0123456789" + strings.Repeat("b", 500), 1000, "a0123456789\n<<<end"},
+		{"text/html", "<p>" + strings.Repeat("a", 50) + "</p><p>" + strings.Repeat("b", 5000), 51, strings.Repeat("a", 50) + "\n\n<<<end"},
+		{"text/plain", strings.Repeat("word ", defaultAnswer/5) + testSecret + strings.Repeat(" z", 5000), 0, "word \n<<<end"},
+	} {
+		n := masking(newNet(t, typed(c.kind, c.body)))
+		r, err := request(t, n, requestArgs{MaxBytes: c.most})
+		text := r.Text()
+		if err != nil || !strings.Contains(text, c.want) || !strings.Contains(text, "the rest is omitted: increase max_bytes") ||
+			strings.Contains(text, testSecret[:8]) {
+			t.Errorf("%s: %v ...%s", c.kind, err, text[max(0, len(text)-300):])
+		}
+	}
+}
+
+func TestRequestListsLinksAndReturnsRedirects(t *testing.T) {
+	n := newNet(t, typed("text/html", `<p>Read <a href="/more">more</a> and <a href="/less">less</a>.`))
+	r, err := request(t, n, requestArgs{Links: true})
+	want := "Links:\n- [more](https://docs.example.com/more)\n- [less](https://docs.example.com/less)"
+	if err != nil || !strings.Contains(r.Text(), want) {
+		t.Errorf("%v %s", err, r.Text())
+	}
+	no := false
+	for follow, want := range map[*bool]int{nil: maxRedirects, &no: 0} {
+		tool := httpRequest{fetcher: newFetcher(n.Options)}
+		if got, err := tool.request(caller(t, "ann"), requestArgs{URL: "https://a.example/", Follow: follow}); err != nil || got.Redirects != want {
+			t.Errorf("%d redirects, %v", got.Redirects, err)
+		}
+	}
+}
