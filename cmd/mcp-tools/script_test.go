@@ -40,7 +40,9 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "until": until},
 		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
+			// Beside the workspace: a home directory in it is warned about.
+			home := filepath.Join(env.WorkDir+"-home", "home")
+			env.Defer(func() { _ = os.RemoveAll(filepath.Dir(home)) })
 			for name, value := range map[string]string{
 				"HOME":            home,
 				"USERPROFILE":     home,
@@ -56,7 +58,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			startSite(env)
-			return os.Mkdir(home, 0o700)
+			return os.MkdirAll(home, 0o700)
 		},
 	})
 }
