@@ -17,6 +17,9 @@ const (
 	// often and seldom are the min and max time between progress messages.
 	often  = 250 * time.Millisecond
 	seldom = 10 * time.Second
+	// calm is how long a command is silent until lines are sent that the scrubber
+	// holds back because a secret could continue in the next one.
+	calm = 500 * time.Millisecond
 	// newsMost is the max size of one message; of more output it has the last lines.
 	newsMost = 2 << 10
 	// waitMost is the max output that waits for the next message.
@@ -34,9 +37,12 @@ type follower struct {
 	parts   [sandbox.Stderr + 1][]byte // the last line of each stream, not ended
 	waiting []byte
 
-	scrubbed io.Writer // into out, but for what may yet be a secret
+	scrub    func(io.Writer) io.WriteCloser
+	scrubbed io.WriteCloser // into out, but for what may yet be a secret; nil if nothing is held
+	inKey    bool           // a private key has begun and not ended
 	out      bytes.Buffer
 	sent     time.Time
+	wrote    time.Time // of the last output
 
 	end  chan struct{}
 	done chan struct{}
@@ -50,10 +56,7 @@ func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
 		close(f.done)
 		return f
 	}
-	f.sent, f.scrubbed = f.begun, &f.out
-	if r.Scrub != nil {
-		f.scrubbed = r.Scrub(&f.out)
-	}
+	f.sent, f.scrub = f.begun, r.Scrub
 	go f.tell(ctx)
 	return f
 }
@@ -100,7 +103,7 @@ func (f *follower) tell(ctx context.Context) {
 		case <-f.end:
 			return
 		case now := <-ticks.C:
-			message := f.news()
+			message := f.news(now)
 			if message == "" && now.Sub(f.sent) < seldom {
 				continue
 			}
@@ -110,19 +113,44 @@ func (f *follower) tell(ctx context.Context) {
 	}
 }
 
+// write cleans and scrubs output.
+func (f *follower) write(fresh []byte) {
+	var clean bytes.Buffer
+	c := terminal.NewCleaner(&clean)
+	_, _ = c.Write(fresh) // into memory
+	_ = c.Close()
+	if f.scrub == nil {
+		f.out.Write(clean.Bytes())
+		return
+	}
+	if f.scrubbed == nil {
+		f.scrubbed = f.scrub(&f.out)
+	}
+	begin := max(bytes.LastIndex(clean.Bytes(), []byte("--BEGIN ")), bytes.LastIndex(clean.Bytes(), []byte("-- BEGIN ")))
+	end := max(bytes.LastIndex(clean.Bytes(), []byte("--END ")), bytes.LastIndex(clean.Bytes(), []byte("-- END ")))
+	if begin != end { // neither is there
+		f.inKey = begin > end
+	}
+	_, _ = f.scrubbed.Write(clean.Bytes())
+}
+
 // news returns the last whole lines that were not sent yet.
-func (f *follower) news() string {
+func (f *follower) news(now time.Time) string {
 	f.mu.Lock()
 	fresh := f.waiting
 	f.waiting = nil
 	f.mu.Unlock()
-	if len(fresh) == 0 {
+	switch {
+	case len(fresh) > 0:
+		fresh[len(fresh)-1] = '\n' // also after a line that is going to be written over
+		f.wrote = now
+		f.write(fresh)
+	case f.scrubbed == nil || f.inKey || now.Sub(f.wrote) < calm:
 		return ""
+	default:
+		_ = f.scrubbed.Close() // into memory
+		f.scrubbed = nil
 	}
-	fresh[len(fresh)-1] = '\n' // also after a line that is going to be written over
-	c := terminal.NewCleaner(f.scrubbed)
-	_, _ = c.Write(fresh) // into memory
-	_ = c.Close()
 	text := f.out.Bytes()
 	at := bytes.LastIndexByte(text, '\n') + 1
 	lines := string(text[:at])

@@ -101,6 +101,16 @@ func TestProgressHidesWhatComesInPieces(t *testing.T) {
 	}
 }
 
+// TestProgressOfShortLines has a scrubber, which holds back the end of what it gets.
+func TestProgressOfShortLines(t *testing.T) {
+	r := &runner{Options: Options{Scrub: scrubber(t)}}
+	key := "AKIA" + "Q3EGRIXT5FGHJKLM"
+	got := news(t, r, "one\n", "two\n", "key "+key+"\n", "four\n")
+	if diff := cmp.Diff([]string{"one", "two", "key [REDACTED]", "four"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestProgressIsThrottled(t *testing.T) {
 	var rep reporter
 	synctest.Test(t, func(t *testing.T) {
