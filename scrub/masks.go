@@ -1,8 +1,13 @@
 package scrub
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // Mask replaces a secret.
@@ -69,16 +74,93 @@ func HasMask(s string) bool { return hasMask(s) }
 // replace a secret by a mask. A file that mentions masks can still be edited.
 func NewMasks(before, after string) bool { return countMasks(after) > countMasks(before) }
 
-// CheckNoMask returns an error if replacing before by after would destroy a
-// secret. For a new file, before is empty.
-func CheckNoMask(before, after string) error {
+// CheckNoMask returns an error if replacing before by after would put a mask in the
+// place of a secret: after has a mask more, and a secret of before is gone. For a
+// new file, before is empty.
+func (s *Scrubber) CheckNoMask(before, after string) error {
 	if !NewMasks(before, after) {
 		return nil
 	}
-	i := 0
-	for i < len(after) && maskAt(after[i:]) == 0 {
-		i++
+	for _, f := range s.program().find(before) {
+		if strings.Contains(after, before[f.from:f.to]) {
+			continue
+		}
+		i := 0
+		for i < len(after) && maskAt(after[i:]) == 0 {
+			i++
+		}
+		return fmt.Errorf("the text has the mask %q where the file has a secret; keep masks with their marks "+
+			"([REDACTED:0a1b2c]) as read_file shows them now, or change only the parts around them",
+			after[i:i+maskAt(after[i:])])
 	}
-	return fmt.Errorf("the text holds the mask %q, which stands for a secret that was hidden from you; "+
-		"change only the parts around it, or ask for the value to be set by hand", after[i:i+maskAt(after[i:])])
+	return nil
+}
+
+// Mark is like Text, and each mask has a mark of the secret, [REDACTED:0a1b2c], with
+// which Unmask finds the secret again in the same file.
+func (s *Scrubber) Mark(file, text string) string {
+	p := s.program()
+	spans := p.find(text)
+	for i, f := range spans {
+		if f.mask == "" {
+			spans[i].mask = markedMask(file, text[f.from:f.to])
+		}
+	}
+	return p.render(text, 0, spans)
+}
+
+// Unmask returns text with the secrets of a file, whose content is given, in place
+// of masks that Mark has made for this file. Other masks stay.
+func (s *Scrubber) Unmask(file, content, text string) string {
+	if !strings.Contains(text, maskHead+":") {
+		return text
+	}
+	var pairs []string
+	for _, f := range s.program().find(content) {
+		secret := content[f.from:f.to]
+		pairs = append(pairs, markedMask(file, secret), secret)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// marksKey makes marks meaningless to others and in other processes.
+var marksKey = sync.OnceValue(func() (key [32]byte) {
+	_, _ = rand.Read(key[:]) // never fails
+	return key
+})
+
+// markLen is the number of digits of a mark.
+const markLen = 6
+
+// markedMask returns the mask of a secret of a file. Tools show the lines of a
+// secret with marks before them, which do not count.
+func markedMask(file, secret string) string {
+	key := marksKey()
+	m := hmac.New(sha256.New, key[:])
+	m.Write([]byte(file + "\x00"))
+	t := text{s: secret, limit: len(secret)}
+	for from := 0; from < len(secret); {
+		end := from + strings.IndexByte(secret[from:]+"\n", '\n')
+		line := secret[from:end]
+		if from > 0 {
+			line = secret[min(t.skipLineMarks(from), end):end]
+		}
+		m.Write([]byte(strings.TrimSpace(line) + "\n"))
+		from = end + 1
+	}
+	return maskHead + ":" + hex.EncodeToString(m.Sum(nil))[:markLen] + "]"
+}
+
+// countMarked returns the number of masks in s that Mark has made, by their form.
+func countMarked(s string) (n int) {
+	for {
+		_, rest, found := strings.Cut(s, maskHead+":")
+		if !found {
+			return n
+		}
+		if len(rest) > markLen && rest[markLen] == ']' && lowHex.all(rest[:markLen]) {
+			n++
+		}
+		s = rest
+	}
 }

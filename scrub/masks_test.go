@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -22,21 +23,60 @@ func TestMasks(t *testing.T) {
 }
 
 func TestCheckNoMask(t *testing.T) {
-	doc := "secrets show as [REDACTED]"
+	s := new(Scrubber)
+	if err := s.SetMasked("address", ServerIP, "203.0.113.7"); err != nil {
+		t.Fatal(err)
+	}
+	doc, secret := "secrets show as [REDACTED]", "password: hunter22\n"
 	for _, c := range []struct {
 		before, after string
 		ok            bool
 	}{
-		{"", "x", true}, {"", doc, false}, {doc, doc + " here", true}, {"k: abc", "k: [REDACTED]", false},
-		{doc, "", true},
-		{doc + "\nk: abc", doc + "\nk: [REDACTED:token]", false}, {"ip: 1", "ip: [SERVER_IP]", false},
+		{"", "x", true}, {"", doc, true}, {doc, doc + " here", true}, {doc, "", true},
+		{"k: abc", "k: [REDACTED]", true}, // there was no secret
+		{secret, "password: [REDACTED]\n", false}, {secret, secret + "# shown as [REDACTED]\n", true},
+		{secret, "password: other\n", true}, {secret, "password: [REDACTED:0a1b2c]\n", false},
+		{"ip: 203.0.113.7", "ip: [SERVER_IP]", false},
 	} {
-		err := CheckNoMask(c.before, c.after)
-		if (err == nil) != c.ok || NewMasks(c.before, c.after) == c.ok {
+		if err := s.CheckNoMask(c.before, c.after); (err == nil) != c.ok {
 			t.Errorf("%q to %q: %v", c.before, c.after, err)
 		}
 	}
-	if err := CheckNoMask("", "a [REDACTED:jwt] b"); !strings.Contains(err.Error(), `"[REDACTED:jwt]"`) {
+	if err := s.CheckNoMask(secret, "a [REDACTED:jwt] b"); !strings.Contains(err.Error(), `"[REDACTED:jwt]"`) {
 		t.Errorf("the error does not name the mask: %v", err)
+	}
+}
+
+// TestUnmask writes secrets back where their marks stand, in the same file only.
+func TestUnmask(t *testing.T) {
+	s := new(Scrubber)
+	r := dice(31)
+	key := drawPEM(r, "RSA PRIVATE KEY", 5)
+	content := "password: hunter22\nTOKEN=" + pre("gh", "p_", alnums, 36).draw(r) + "\n" + key + "\nname: x\n"
+	shown := s.Mark("a.env", content)
+	if strings.Contains(shown, "hunter22") || countMarked(shown) != 3 || s.Text(shown) != shown {
+		t.Fatalf("shown as %q", shown)
+	}
+	edited := strings.Replace(shown, "name: x", "name: y", 1)
+	if got, want := s.Unmask("a.env", content, edited), strings.Replace(content, "x\n", "y\n", 1); got != want {
+		t.Errorf("%q became %q, want %q", edited, got, want)
+	}
+	if got := s.Unmask("b.env", content, edited); got != edited {
+		t.Errorf("in another file it became %q", got)
+	}
+	if got := s.Unmask("a.env", "password: hunter23\n", edited); got != edited {
+		t.Errorf("with another secret it became %q", got)
+	}
+	if _, found := s.Report(shown); found["secret"] != 3 {
+		t.Errorf("counted %v", found)
+	}
+	var numbered strings.Builder
+	for i, line := range strings.SplitAfter(content, "\n") {
+		fmt.Fprintf(&numbered, "%d\t%s", i+1, line)
+	}
+	mask := shown[strings.LastIndex(shown, maskHead):]
+	mask = mask[:maskAt(mask)]
+	if got := s.Mark("a.env", numbered.String()); !strings.Contains(got, mask) {
+		t.Errorf("with numbers the key is shown in %q, want %s", got, mask)
 	}
 }

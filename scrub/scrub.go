@@ -123,14 +123,19 @@ func (s *Scrubber) Count(text string) (string, int) {
 	return p.render(text, 0, spans), len(spans)
 }
 
-// Report is like Text, and returns the number of secrets by kind, or nil.
+// Report is like Text, and returns the number of secrets by kind, or nil. Those that
+// Mark has masked before are counted as "secret".
 func (s *Scrubber) Report(text string) (string, map[string]int) {
 	p := s.program()
 	spans := p.find(text)
-	if len(spans) == 0 {
+	marked := countMarked(text)
+	if len(spans)+marked == 0 {
 		return text, nil
 	}
 	found := make(map[string]int)
+	if marked > 0 {
+		found["secret"] = marked
+	}
 	for _, f := range spans {
 		found[f.kind]++
 	}

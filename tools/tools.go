@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
@@ -22,6 +23,7 @@ import (
 // and describe them.
 type World struct {
 	Files   workspace.Files
+	Secrets *scrub.Scrubber // with the values that must not be shown
 	Exec    exec.Options
 	Web     web.Options
 	Memory  memory.Memories
@@ -34,7 +36,7 @@ type World struct {
 func All(w World) (*tool.Set, error) {
 	var all []tool.Tool
 	for _, group := range [][]tool.Tool{
-		fs.Tools(w.Files),
+		fs.Tools(w.Files, w.Secrets),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
 		memory.Tools(w.Memory),

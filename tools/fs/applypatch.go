@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -208,6 +209,9 @@ func (p *patcher) apply(s *section, f *workspace.File) error {
 	if err != nil {
 		return err
 	}
+	if p.hasMasks {
+		p.unmask(s, f.Name, string(before))
+	}
 	if s.result, err = patch.Apply(before, s.File); err != nil {
 		var known *tool.Error
 		if errors.As(err, &known) {
@@ -222,10 +226,26 @@ func (p *patcher) apply(s *section, f *workspace.File) error {
 	if !p.hasMasks {
 		return nil
 	}
-	if err := scrub.CheckNoMask(s.result.Before, s.result.After); err != nil {
+	if err := p.seen.Secrets.CheckNoMask(s.result.Before, s.result.After); err != nil {
 		return tool.Errorf(tool.Invalid, "%s: %w", f.Name, err)
 	}
 	return nil
+}
+
+// unmask writes the secrets of a file back to where their marks stand in the lines of
+// a section.
+func (p *patcher) unmask(s *section, name, before string) {
+	s.Hunks = slices.Clone(s.Hunks)
+	for i := range s.Hunks {
+		h := &s.Hunks[i]
+		h.Lines, h.Anchors = slices.Clone(h.Lines), slices.Clone(h.Anchors)
+		for j := range h.Lines {
+			h.Lines[j].Text = p.seen.Secrets.Unmask(name, before, h.Lines[j].Text)
+		}
+		for j := range h.Anchors {
+			h.Anchors[j] = p.seen.Secrets.Unmask(name, before, h.Anchors[j])
+		}
+	}
 }
 
 // read reads a file, within the limits.

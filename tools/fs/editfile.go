@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -86,7 +87,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	e := editor{edits: edits, ifVersion: a.IfVersion}
+	e := editor{seen: t.seen, edits: edits, ifVersion: a.IfVersion}
 	caller := tool.CallerFrom(ctx)
 	plan := func(f *workspace.File) (workspace.Change, error) {
 		e.known, e.wasRead = t.seen.Version(caller, f.Name)
@@ -134,6 +135,7 @@ type editor struct {
 	edits     []edit.Edit
 	ifVersion string
 
+	seen    *Seen
 	known   string // the version that the session knows
 	wasRead bool   // the session knows a version
 
@@ -176,11 +178,16 @@ func (e *editor) plan(ctx context.Context, f *workspace.File) (io.Reader, error)
 		return nil, tool.Errorf(tool.Invalid, "%q is not text: %s", e.name, kind.Name).
 			Try("change it with a program for such files")
 	}
-	if e.outcome, err = edit.Apply(ctx, before, e.edits); err != nil {
+	edits := slices.Clone(e.edits)
+	for i := range edits {
+		edits[i].Old = e.seen.Secrets.Unmask(e.name, before, edits[i].Old)
+		edits[i].New = e.seen.Secrets.Unmask(e.name, before, edits[i].New)
+	}
+	if e.outcome, err = edit.Apply(ctx, before, edits); err != nil {
 		return nil, hideKeysInError(err, before)
 	}
 	if e.hasMasks() {
-		if err := checkMasks(e.outcome.Before, e.outcome.After); err != nil {
+		if err := e.seen.checkMasks(e.outcome.Before, e.outcome.After); err != nil {
 			return nil, err
 		}
 	}
@@ -207,9 +214,6 @@ func (e *editor) create() (io.Reader, error) {
 	if len(e.edits) > 1 || first.Old != "" || first.At != "" || first.New == "" || e.ifVersion != "" {
 		return nil, tool.Errorf(tool.NotFound, "no file %q", e.name).
 			Try("call glob to find it, or write_file to create it")
-	}
-	if err := checkMasks("", first.New); err != nil {
-		return nil, err
 	}
 	e.created = true
 	e.outcome.Content = first.New

@@ -113,7 +113,7 @@ func TestEdit(t *testing.T) {
 		"quotes": {"say “hi”\n", `say "hi"`, `say "ho"`, "say “ho”\n",
 			"(matched ignoring the style of quotes, dashes and spaces)"},
 		"a mask is no text": {"key: abc\n", "key: [REDACTED]", "x", "", "stands for a hidden secret"},
-		"no new masks":      {"key: abc\n", "abc", "[REDACTED]", "", "stands for a secret"},
+		"no new masks":      {"password: hunter22\n", "hunter22", "[REDACTED]", "", "where the file has a secret"},
 		"old masks": {"about [REDACTED]\n", "about [REDACTED]", "on [REDACTED]", "on [REDACTED]\n",
 			"1 replacement\n"},
 		"no text at all": {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is not text: PDF document`},

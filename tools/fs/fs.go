@@ -20,8 +20,8 @@ import (
 const group = "fs"
 
 // Tools returns the tools of the group. They can be described without files.
-func Tools(files workspace.Files) []tool.Tool {
-	seen := &Seen{}
+func Tools(files workspace.Files, secrets *scrub.Scrubber) []tool.Tool {
+	seen := &Seen{Secrets: secrets}
 	return []tool.Tool{
 		tool.New(newReadFile(files, seen)),
 		tool.New(writeFile{files, seen}),
@@ -79,8 +79,8 @@ func formatUnlisted(b *strings.Builder, dirs []string) {
 }
 
 // checkMasks refuses a change that would write a mask in place of a secret.
-func checkMasks(before, after string) error {
-	if err := scrub.CheckNoMask(before, after); err != nil {
+func (s *Seen) checkMasks(before, after string) error {
+	if err := s.Secrets.CheckNoMask(before, after); err != nil {
 		return tool.Errorf(tool.Invalid, "%w", err)
 	}
 	return nil

@@ -150,6 +150,7 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	if err != nil {
 		return tool.Result{}, err
 	}
+	r.secrets = t.seen.Secrets
 	caller := tool.CallerFrom(ctx)
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the note that it is unchanged.
@@ -185,6 +186,7 @@ type reader struct {
 	version  string
 	kind     textfile.Kind
 	encoding string
+	secrets  *scrub.Scrubber
 }
 
 const (
@@ -276,7 +278,7 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 		}
 	}
 	r.formatNext(&b, w, long)
-	return tool.Text(b.String()), nil
+	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
 }
 
 // readWindow reads the lines that were asked for.

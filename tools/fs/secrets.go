@@ -69,11 +69,10 @@ func (r *reader) checkBytes(from int64, data []byte) error {
 	if err != nil {
 		return err
 	}
-	var scrubber *scrub.Scrubber
 	plain := string(around)
-	_, n := scrubber.Count(plain)
+	_, n := r.secrets.Count(plain)
 	if n == 0 && strings.ContainsRune(plain, 0) { // it may be UTF-16
-		_, n = scrubber.Count(strings.ReplaceAll(plain, "\x00", ""))
+		_, n = r.secrets.Count(strings.ReplaceAll(plain, "\x00", ""))
 	}
 	if n == 0 {
 		return nil

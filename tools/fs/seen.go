@@ -7,12 +7,15 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 // Seen remembers which version of a file each session knows, and which parts of it were returned. It evicts the least
 // recently used files, which makes a session read a text again or miss a warning, but never gives a wrong one. The zero
 // Seen is empty and ready to use. Its methods may be called concurrently.
 type Seen struct {
+	Secrets *scrub.Scrubber // masks secrets in a way that tools can undo; nil has no known values
+
 	mu    sync.Mutex
 	files *lru.Cache[seenKey, seenFile]
 }

@@ -47,7 +47,7 @@ const asBase64 = "base64"
 
 func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error) {
 	a.Append = a.Append || a.Mode == "append"
-	w := writer{args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
+	w := writer{seen: t.seen, args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
 	if err := w.checkArgs(); err != nil {
 		return tool.Result{}, err
 	}
@@ -80,6 +80,7 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 
 // A writer plans one call of write_file.
 type writer struct {
+	seen  *Seen
 	args  writeFileArgs
 	raw   bool   // content is base64
 	bytes []byte // decoded content, if it is base64
@@ -190,6 +191,7 @@ func (w *writer) replace() (workspace.Change, error) {
 	if err != nil {
 		return workspace.Change{}, err
 	}
+	w.args.Content = w.seen.Secrets.Unmask(w.name, old.Text, w.args.Content)
 	doc := old
 	if w.wantedEncoding() != "" {
 		if doc, err = textfile.New(w.wantedEncoding()); err != nil {
@@ -220,18 +222,11 @@ func (w *writer) replaceText(doc textfile.Doc, before string) (workspace.Change,
 	if w.content, err = w.encode(doc); err != nil {
 		return workspace.Change{}, err
 	}
-	if err := w.checkMasks(before); err != nil {
+	if err := w.seen.checkMasks(before, string(w.content)); err != nil {
 		return workspace.Change{}, err
 	}
 	w.same = w.existed && w.isWhole && bytes.Equal(w.old, w.content)
 	return workspace.Change{Content: bytes.NewReader(w.content)}, nil
-}
-
-func (w *writer) checkMasks(before string) error {
-	if w.raw {
-		return checkMasks(before, string(w.bytes))
-	}
-	return checkMasks(before, w.args.Content)
 }
 
 // encode returns the content in the encoding of doc.
@@ -269,9 +264,6 @@ func (w *writer) append(f *workspace.File) (workspace.Change, error) {
 		return workspace.Change{}, err
 	}
 	if w.content, err = w.encode(doc); err != nil {
-		return workspace.Change{}, err
-	}
-	if err := w.checkMasks(""); err != nil {
 		return workspace.Change{}, err
 	}
 	tail := make([]byte, min(2, f.Size))

@@ -45,7 +45,8 @@ import (
 
 // instructions are the text about the server that every client's model gets.
 const instructions = `Results that are too long are cut and say how to read on. ` +
-	`Errors begin with their kind and say what to do instead. Secrets appear as [REDACTED]; never write that back.`
+	`Errors begin with their kind and say what to do instead. Secrets appear as [REDACTED]. A mark in it, as in ` +
+	`[REDACTED:0a1b2c], stands for the secret when you write to the file that it was read from.`
 
 // An App is the running program: every part, opened and joined.
 type App struct {
@@ -220,7 +221,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.All(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: a.results,
+		Skills: a.skills, Results: a.results, Secrets: a.scrub,
 	})
 	if err != nil {
 		return err
