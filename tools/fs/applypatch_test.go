@@ -73,17 +73,17 @@ func TestApplyPatchRefuses(t *testing.T) {
 		want        string
 		kind        tool.Kind
 	}{
-		"no patch":            {"change it", "", "neither", tool.Invalid},
-		"no name":             {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; send path", tool.Invalid},
-		"a name for several":  {enveloped("*** Delete File: a\n*** Delete File: b\n"), "a", "for 2 files", tool.Invalid},
-		"add what is there":   {enveloped("*** Add File: a\n+x\n"), "", `"a" exists already; update it`, tool.Conflict},
-		"update nothing":      {enveloped("*** Update File: c\n-x\n+y\n"), "", `no file "c" to update; add it`, tool.NotFound},
-		"delete nothing":      {enveloped("*** Delete File: c\n"), "", `no file "c" to delete`, tool.NotFound},
-		"move onto a file":    {enveloped("*** Update File: a\n*** Move to: b\n"), "", `"b" exists already`, tool.Conflict},
-		"no match":            {enveloped("*** Update File: a\n one\n-2\n+x\n"), "", "conflict: a: hunk 1 does not match", tool.Conflict},
-		"several do not fit":  {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "the patch does not apply to 2 files, and nothing was changed\na: hunk 1", tool.Conflict},
-		"a mask in the old":   {enveloped("*** Update File: secret\n-key: [REDACTED]\n-next\n+x\n"), "", "cannot be matched: choose lines around it", tool.Conflict},
-		"a large file":        {enveloped("*** Update File: big\n-y\n+x\n"), "", "the maximum for a patch", tool.TooLarge},
+		"no patch":           {"change it", "", "neither", tool.Invalid},
+		"no name":            {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; send path", tool.Invalid},
+		"a name for several": {enveloped("*** Delete File: a\n*** Delete File: b\n"), "a", "for 2 files", tool.Invalid},
+		"add what is there":  {enveloped("*** Add File: a\n+x\n"), "", `"a" exists already; update it`, tool.Conflict},
+		"update nothing":     {enveloped("*** Update File: c\n-x\n+y\n"), "", `no file "c" to update; add it`, tool.NotFound},
+		"delete nothing":     {enveloped("*** Delete File: c\n"), "", `no file "c" to delete`, tool.NotFound},
+		"move onto a file":   {enveloped("*** Update File: a\n*** Move to: b\n"), "", `"b" exists already`, tool.Conflict},
+		"no match":           {enveloped("*** Update File: a\n one\n-2\n+x\n"), "", "conflict: a: hunk 1 does not match", tool.Conflict},
+		"several do not fit": {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "the patch does not apply to 2 files, and nothing was changed\na: hunk 1", tool.Conflict},
+		"a mask in the old":  {enveloped("*** Update File: secret\n-key: [REDACTED]\n-next\n+x\n"), "", "cannot be matched: choose lines around it", tool.Conflict},
+		"a large file":       {enveloped("*** Update File: big\n-y\n+x\n"), "", "the maximum for a patch", tool.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(maps.Clone(files))
