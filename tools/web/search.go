@@ -18,7 +18,7 @@ type webSearch struct {
 
 type webSearchArgs struct {
 	Query     string   `json:"query" jsonschema:"words to search for" alias:"q,search_query" maxlen:"1000"`
-	Count     int      `json:"count,omitempty" jsonschema:"number of results" alias:"max_results,num_results,limit" min:"1" max:"20" default:"5"`
+	Count     int      `json:"count,omitempty" jsonschema:"number of results, 1 to 20" alias:"max_results,num_results,limit" default:"5"`
 	Provider  string   `json:"provider,omitempty" jsonschema:"search engine to use" alias:"engine" maxlen:"40"`
 	Freshness string   `json:"freshness,omitempty" jsonschema:"day, week, month, year, or YYYY-MM-DD..YYYY-MM-DD" alias:"time_range,recency" maxlen:"40"`
 	Country   string   `json:"country,omitempty" jsonschema:"two-letter country code" maxlen:"20"`
@@ -54,9 +54,17 @@ func (t webSearch) Do(ctx context.Context, a webSearchArgs) (tool.Result, error)
 	return tool.Text(t.show(found, q)), nil
 }
 
+const (
+	defaultResults = 5 // also for a count that is out of range
+	maxResults     = 20
+)
+
 // query returns the query in the form of package search.
 func (a webSearchArgs) query(now time.Time) (search.Query, error) {
 	text, _ := tool.Clean(a.Query)
+	if a.Count < 1 || a.Count > maxResults {
+		a.Count = defaultResults
+	}
 	q := search.Query{Text: strings.Join(strings.Fields(text), " "), Count: a.Count,
 		Provider: strings.TrimSpace(a.Provider)}
 	if q.Text == "" {
@@ -196,7 +204,7 @@ func (t webSearch) show(r search.Response, q search.Query) string {
 	for _, note := range r.Notes {
 		notes.WriteString("\n[" + note + "]")
 	}
-	if len(r.Results) == 0 {
+	if len(r.Results) == 0 && r.Answer == "" {
 		return fmt.Sprintf("%s found nothing for %q; use fewer or other words",
 			r.Provider, tool.Visible(short(q.Text, 200))) + notes.String()
 	}
@@ -205,6 +213,12 @@ func (t webSearch) show(r search.Response, q search.Query) string {
 		age = fmt.Sprintf(", from the cache, %d min old", int(r.Age.Minutes()))
 	}
 	var b strings.Builder
+	if r.Answer != "" {
+		b.WriteString(strings.TrimSpace(r.Answer))
+	}
+	if r.Answer != "" && len(r.Results) > 0 {
+		b.WriteString("\n\nSources:\n")
+	}
 	for i, result := range r.Results {
 		if i > 0 {
 			b.WriteString("\n\n")

@@ -62,6 +62,9 @@ func TestSearchArguments(t *testing.T) {
 		{`{"query": "tides", "domain_filter": ["sea.example"]}`, search.Query{Text: "tides site:sea.example", Count: 5}},
 		{`{"query": "tides", "allowed_domains": ["sea.example", "moon.example"], "blocked_domains": ["x.example"]}`, search.Query{Text: "tides (site:sea.example OR site:moon.example) -site:x.example", Count: 5}},
 		{`{"query": "tides", "domain_filter": ["-x.example", "-y.example"]}`, search.Query{Text: "tides -site:x.example -site:y.example", Count: 5}},
+		{`{"query": "tides", "count": 0}`, search.Query{Text: "tides", Count: 5}},
+		{`{"query": "tides", "count": 99}`, search.Query{Text: "tides", Count: 5}},
+		{`{"query": "tides", "count": -1}`, search.Query{Text: "tides", Count: 5}},
 		{`{"query": "ti\u200bdes\u202e"}`, search.Query{Text: "tides", Count: 5}},
 	} {
 		got, _, err := searched(t, "WebSearch", test.args, search.Response{})
@@ -75,8 +78,6 @@ func TestSearchArgumentsThatAreWrong(t *testing.T) {
 	for args, says := range map[string]string{
 		`{}`:                                  `"query" is missing`,
 		`{"query": "  "}`:                     "query is empty",
-		`{"query": "x", "count": 0}`:          "the minimum is 1",
-		`{"query": "x", "count": 21}`:         "the maximum is 20",
 		`{"query": "x", "freshness": "soon"}`: "use day, week, month, year, or two dates",
 		`{"query": "x", "freshness": "2026-02-30..2026-03-01"}`: `"2026-02-30" is not a date`,
 		`{"query": "x", "freshness": "2026-03-01..2026-02-01"}`: "swap the dates",
@@ -154,4 +155,18 @@ func FuzzSearchArguments(f *testing.F) {
 			t.Errorf("one result is %q", text)
 		}
 	})
+}
+
+func TestSearchAnswers(t *testing.T) {
+	_, text, err := searched(t, "web_search", `{"query": "tides"}`, search.Response{
+		Provider: "gemini", Answer: "Twice a day.\n\n- at noon", Results: []search.Result{{Title: "Tides", URL: "https://tides.example/"}},
+	})
+	want := "Twice a day.\n\n- at noon\n\nSources:\n1. Tides\nhttps://tides.example/\n<<<end "
+	if err != nil || !strings.HasPrefix(text, "<<<outside ") || !strings.Contains(text, want) {
+		t.Errorf("%v %s", err, text)
+	}
+	_, text, err = searched(t, "web_search", `{"query": "tides"}`, search.Response{Provider: "kimi", Answer: "Twice."})
+	if err != nil || !strings.Contains(text, "\nTwice.\n<<<end ") {
+		t.Errorf("%v %s", err, text)
+	}
 }

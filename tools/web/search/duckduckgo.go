@@ -96,18 +96,18 @@ func regionOf(country, language string) (region string, hasLanguage bool) {
 
 // read reads the page. A page without results must say that nothing was found: else
 // its layout has changed.
-func (duckDuckGo) read(r rawResponse) ([]Result, *failure) {
+func (duckDuckGo) read(r rawResponse) (engineReply, *failure) {
 	p := readDuckDuckGo(r.body)
 	switch {
 	case r.status == http.StatusAccepted, r.status == http.StatusForbidden, r.status == http.StatusTooManyRequests,
 		r.status == http.StatusTeapot, p.challenge:
-		return nil, blocked(r.status)
+		return engineReply{}, blocked(r.status)
 	case r.status != http.StatusOK:
-		return nil, statusFailure(r.status, r.header, false)
+		return engineReply{}, statusFailure(r.status, r.header, false)
 	case len(p.results) == 0 && !p.nothingFound:
-		return nil, unreadable("the page has neither results nor a message that nothing was found")
+		return engineReply{}, unreadable("the page has neither results nor a message that nothing was found")
 	}
-	return p.results, nil
+	return engineReply{results: p.results}, nil
 }
 
 // target returns the page that a link of DuckDuckGo leads to; "" for advertising and

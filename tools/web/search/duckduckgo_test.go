@@ -57,17 +57,17 @@ func TestBangsAreQuoted(t *testing.T) {
 func TestTextIsNotMarkup(t *testing.T) {
 	body := strings.NewReplacer("Direct link", "challenge-form, anomaly-modal and no-results", "How <b>", "anomaly.js result--no-result How <b>").Replace(page(t, "duck_results.html"))
 	hits, why := duckDuckGo{}.read(rawResponse{status: 200, body: []byte(body)})
-	if why != nil || len(hits) != 4 {
-		t.Errorf("%d hits, %v", len(hits), why)
+	if why != nil || len(hits.results) != 4 {
+		t.Errorf("%d hits, %v", len(hits.results), why)
 	}
 	sold := `<div class="result"><a class="result__a" href="https://a.example/">x</a></div><div class="result result--ad"><a class="result__a" href="https://ads.example/">y</a></div>`
-	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(sold)}); why != nil || len(hits) != 1 {
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(sold)}); why != nil || len(hits.results) != 1 {
 		t.Errorf("%+v, %v", hits, why)
 	}
 	ads := page(t, "duck_results.html")
 	ads = ads[:strings.Index(ads, "web-result")] + `"></div>`
-	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(ads)}); why == nil || len(hits) != 0 {
-		t.Errorf("advertising alone: %d hits, %v", len(hits), why)
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(ads)}); why == nil || len(hits.results) != 0 {
+		t.Errorf("advertising alone: %d hits, %v", len(hits.results), why)
 	}
 }
 
@@ -81,12 +81,12 @@ func FuzzDuckPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		hits, why := duckDuckGo{}.read(rawResponse{status: 200, body: []byte(body)})
 		if why != nil {
-			if len(hits) > 0 {
-				t.Errorf("%v with %d hits", why, len(hits))
+			if len(hits.results) > 0 {
+				t.Errorf("%v with %d hits", why, len(hits.results))
 			}
 			return
 		}
-		checkTidy(t, hits)
+		checkTidy(t, hits.results)
 	})
 }
 
@@ -129,7 +129,7 @@ func TestLongPagesTakeLinearTime(t *testing.T) {
 		go func() {
 			defer close(done)
 			hits, _ := duckDuckGo{}.read(rawResponse{status: 200, body: body})
-			tidy(hits, 20)
+			tidy(hits.results, 20)
 		}()
 		select {
 		case <-done:

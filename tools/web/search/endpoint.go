@@ -194,7 +194,7 @@ func fillBody(template any, values map[string]string) (filled any, kept bool) {
 				out = append(out, value)
 			}
 		}
-		return out, true
+		return out, len(out) > 0 || len(t) == 0
 	}
 	return template, true
 }
@@ -203,18 +203,18 @@ func fillBody(template any, values map[string]string) (filled any, kept bool) {
 const maxItems = 200
 
 // read reads a response.
-func (e *Endpoint) read(r rawResponse) ([]Result, *failure) {
+func (e *Endpoint) read(r rawResponse) (engineReply, *failure) {
 	if r.status == http.StatusForbidden && e.forbidden != "" {
 		f := statusFailure(r.status, r.header, r.hasKey)
 		f.what = e.forbidden
-		return nil, f
+		return engineReply{}, f
 	}
 	if r.status != http.StatusOK {
-		return nil, statusFailure(r.status, r.header, r.hasKey)
+		return engineReply{}, statusFailure(r.status, r.header, r.hasKey)
 	}
 	trimmed := bytes.TrimSpace(r.body)
 	if len(trimmed) > 0 && trimmed[0] == '<' {
-		return nil, unreadable("it is a web page instead of JSON")
+		return engineReply{}, unreadable("it is a web page instead of JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(trimmed))
 	d.UseNumber()
@@ -222,23 +222,23 @@ func (e *Endpoint) read(r rawResponse) ([]Result, *failure) {
 	if err := d.Decode(&whole); err != nil {
 		f := unreadable("it is not valid JSON")
 		f.cause = err
-		return nil, f
+		return engineReply{}, f
 	}
 	return e.results(whole)
 }
 
-func (e *Endpoint) results(whole any) ([]Result, *failure) {
+func (e *Endpoint) results(whole any) (engineReply, *failure) {
 	found, exists := valueAt(whole, e.List)
 	list, ok := found.([]any)
 	switch _, hasMarker := valueAt(whole, e.Marker); {
 	case ok:
 	case exists && found == nil, !exists && e.Marker != "" && hasMarker: // nothing was found
 	default:
-		return nil, unreadable("the list of results is missing")
+		return engineReply{}, unreadable("the list of results is missing")
 	}
 	if silent, _ := valueAt(whole, e.unresponsive); len(list) == 0 && e.unresponsive != "" {
 		if engines, _ := silent.([]any); len(engines) > 0 {
-			return nil, fail(tool.Unavailable, 0, "found nothing, and some of the engines behind it did not respond")
+			return engineReply{}, fail(tool.Unavailable, 0, "found nothing, and some of the engines behind it did not respond")
 		}
 	}
 	var results []Result
@@ -248,7 +248,7 @@ func (e *Endpoint) results(whole any) ([]Result, *failure) {
 			Date: textAt(item, e.Date),
 		})
 	}
-	return results, nil
+	return engineReply{results: results}, nil
 }
 
 // valueAt follows a path: names in objects, indexes in lists.

@@ -116,11 +116,11 @@ func FuzzPaths(f *testing.F) {
 			unresponsive: link}
 		hits, why := e.read(rawResponse{status: 200, body: []byte(body)})
 		if why != nil {
-			if len(hits) > 0 || why.what == "" {
-				t.Errorf("%v with %d hits", why, len(hits))
+			if len(hits.results) > 0 || why.what == "" {
+				t.Errorf("%v with %d hits", why, len(hits.results))
 			}
 			return
 		}
-		checkTidy(t, hits)
+		checkTidy(t, hits.results)
 	})
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+const (
+	maxRounds = 4        // requests for one query
+	maxAnswer = 12 << 10 // bytes
+	// answerTimeout limits the time of an engine that searches and writes an answer.
+	answerTimeout = 35 * time.Second
 )
 
 // maxBody is the maximum size of the response of an engine.
@@ -36,15 +45,26 @@ type engine struct {
 type protocol interface {
 	// request returns the request for a query, and the filters that the engine ignores.
 	request(q Query) (r outbound.Request, ignored []string, err error)
-	// read returns the results as the engine wrote them.
-	read(r rawResponse) ([]Result, *failure)
+	// read returns what the engine found, as the engine wrote it.
+	read(r rawResponse) (engineReply, *failure)
+}
+
+// An engineReply is what an engine found.
+type engineReply struct {
+	answer  string
+	results []Result
+	// next is the body of the request that continues the query; nil if it is complete.
+	next        []byte
+	message     json.RawMessage // of an engine that has requested a tool
+	toolResults []any
 }
 
 type rawResponse struct {
 	status int
 	header http.Header
 	body   []byte
-	hasKey bool // the request had a key
+	sent   []byte // body of the request
+	hasKey bool   // the request had a key
 }
 
 func newEngine(one Engine, o Options) (*engine, error) {
@@ -57,6 +77,14 @@ func newEngine(one Engine, o Options) (*engine, error) {
 			return nil, errors.New("it does not use a key")
 		}
 		e.protocol, e.maxQuery = duckDuckGo{}, 499
+		return e, nil
+	}
+	if answers, ok := answerEngineOf(one.Kind); ok {
+		at, err := url.Parse(answers.url)
+		if err != nil || e.key == nil {
+			return nil, errors.Join(err, errors.New("it needs a key"))
+		}
+		e.origin, e.keyHeader, e.keyFormat, e.protocol = originOf(at), answers.header, answers.keyFormat, answers
 		return e, nil
 	}
 	endpoint, err := one.endpoint()
@@ -93,19 +121,32 @@ func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
 		f.cause = err
 		return Response{}, f
 	}
-	r.MaxBytes, r.Timeout = maxBody, engineTimeout
-	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	timeout := engineTimeout
+	if _, answers := e.protocol.(answerEngine); answers {
+		timeout = answerTimeout
+	}
+	r.MaxBytes, r.Timeout = maxBody, timeout
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	raw, f := send(ctx, e.client, r)
-	if f != nil {
-		return Response{}, f
+	found := engineReply{next: r.Body}
+	for round := 0; round == 0 || found.next != nil; round++ {
+		if round == maxRounds {
+			return Response{}, unreadable("it does not end its search")
+		}
+		r.Body = found.next
+		raw, f := send(ctx, e.client, r)
+		if f != nil {
+			return Response{}, f
+		}
+		if found, f = e.protocol.read(raw); f != nil {
+			return Response{}, f
+		}
 	}
-	found, f := e.protocol.read(raw)
-	if f != nil {
-		return Response{}, f
+	e.resolve(ctx, found.results)
+	response := Response{
+		Provider: e.name, Answer: text.Clip(found.answer, maxAnswer), Results: tidy(found.results, q.Count),
 	}
-	response := Response{Provider: e.name, Results: tidy(found, q.Count)}
-	if len(found) > 0 && len(response.Results) == 0 {
+	if len(found.results) > 0 && len(response.Results) == 0 && response.Answer == "" {
 		return Response{}, unreadable("no result has a valid address")
 	}
 	if len(ignored) > 0 {
@@ -132,7 +173,7 @@ func send(ctx context.Context, client outbound.Client, r outbound.Request) (rawR
 		}
 		return rawResponse{}, sendFailure(err)
 	}
-	return rawResponse{got.Status, got.Header, body, r.Secret != nil}, nil
+	return rawResponse{got.Status, got.Header, body, r.Body, r.Secret != nil}, nil
 }
 
 // secret returns the key as it is sent; nil without a key.

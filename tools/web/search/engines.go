@@ -15,7 +15,17 @@ const (
 	SearXNG    = "searxng" // an instance of the operator
 	Exa        = "exa"
 	Jina       = "jina"
+	Perplexity = "perplexity"
+	Bocha      = "bocha"
+	Gemini     = "gemini" // this and the following respond with an answer
+	Grok       = "grok"
+	Kimi       = "kimi"
 )
+
+// withKeys returns the kinds that need a key, in the order in which they are queried.
+func withKeys() []string {
+	return []string{Brave, Tavily, Exa, Jina, Perplexity, Bocha, Gemini, Grok, Kimi}
+}
 
 // An Engine is the configuration of one engine.
 type Engine struct {
@@ -45,8 +55,12 @@ func (e Engine) endpoint() (*Endpoint, error) {
 		d = exa()
 	case Jina:
 		d = jina()
+	case Perplexity:
+		d = perplexity()
+	case Bocha:
+		d = bocha()
 	default:
-		all := []string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina}
+		all := append(withKeys(), SearXNG, DuckDuckGo)
 		return nil, fmt.Errorf("unknown kind %q; the kinds are %s", e.Kind, strings.Join(all, ", "))
 	}
 	return &d, nil
@@ -132,6 +146,32 @@ func jina() Endpoint {
 		Header: map[string]string{"Authorization": "Bearer {key}", "X-Respond-With": "no-content"},
 		Body:   map[string]any{"q": "{query}", "num": "{count}", "gl": "{country}", "hl": "{language}"},
 		List:   "data", Title: "title", Link: "url", Snippet: "description|content", Date: "date|publishedTime",
+	}
+}
+
+func perplexity() Endpoint {
+	return Endpoint{
+		URL:    "https://api.perplexity.ai/search",
+		Header: map[string]string{"Authorization": "Bearer {key}"},
+		Body: map[string]any{
+			"query": "{query}", "max_results": "{count}", "country": "{country}",
+			"search_recency_filter": "{freshness}", "search_language_filter": []any{"{language}"},
+		},
+		List: "results", Title: "title", Link: "url", Snippet: "snippet", Date: "date",
+		Freshness: same("day week month year"),
+	}
+}
+
+func bocha() Endpoint {
+	return Endpoint{
+		URL:    "https://api.bochaai.com/v1/web-search",
+		Header: map[string]string{"Authorization": "Bearer {key}"},
+		Body:   map[string]any{"query": "{query}", "count": "{count}", "summary": true, "freshness": "{freshness}"},
+		List:   "data.webPages.value", Marker: "data", Title: "name", Link: "url", Snippet: "summary|snippet",
+		Date: "datePublished",
+		Freshness: map[string]string{
+			"day": "oneDay", "week": "oneWeek", "month": "oneMonth", "year": "oneYear", "range": "{from}..{to}",
+		},
 	}
 }
 

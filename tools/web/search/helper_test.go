@@ -45,7 +45,9 @@ func newLocal(t testing.TB, h http.HandlerFunc) *local {
 	t.Cleanup(server.Close)
 	hosts := make(map[string]*httptest.Server)
 	for _, name := range []string{
-		"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai", "searx.example:8888",
+		"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai",
+		"searx.example:8888", "api.perplexity.ai", "api.bochaai.com", "generativelanguage.googleapis.com", "api.x.ai",
+		"api.moonshot.ai", "vertexaisearch.cloud.google.com",
 	} {
 		hosts[name] = server
 	}
@@ -120,7 +122,9 @@ func searcher(t *testing.T, client outbound.Client, engines ...Engine) *Searcher
 func each() map[string]Engine {
 	return map[string]Engine{
 		Brave: {Kind: Brave, Key: key}, DuckDuckGo: {Kind: DuckDuckGo}, Tavily: {Kind: Tavily, Key: key},
-		Exa:  {Kind: Exa, Key: key},
+		Exa:        {Kind: Exa, Key: key},
+		Perplexity: {Kind: Perplexity, Key: key}, Bocha: {Kind: Bocha, Key: key}, Gemini: {Kind: Gemini, Key: key},
+		Grok: {Kind: Grok, Key: key}, Kimi: {Kind: Kimi, Key: key},
 		Jina: {Kind: Jina, Key: key}, SearXNG: {Kind: SearXNG, URL: "http://searx.example:8888/"},
 	}
 }

@@ -40,6 +40,7 @@ type Query struct {
 // A Response is the response of an engine.
 type Response struct {
 	Provider string // the engine
+	Answer   string // of an engine that writes one; untrusted
 	Results  []Result
 	Notes    []string // for the model: engines that failed, filters that were ignored
 	Age      time.Duration
@@ -116,23 +117,31 @@ func (s *Searcher) engine(name string) *engine {
 }
 
 // Search queries the engines in order until one responds, or only the one that q
-// names. Cached responses are not shared between callers: what a caller has searched
+// names, if it is configured. Cached responses are not shared between callers: what a caller has searched
 // for is private, and profiles may reach different hosts.
 func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 	engines := s.engines
+	var notes []string
 	if q.Provider != "" {
 		e := s.engine(q.Provider)
-		if e == nil {
+		kind := strings.ToLower(q.Provider)
+		switch {
+		case e != nil:
+			q.Provider, engines = e.name, []*engine{e}
+		case kind == SearXNG || slices.Contains(withKeys(), kind): // use the others
+			q.Provider = ""
+			notes = append(notes, kind+" is not configured; the operator has to set its key or URL in web.search")
+		default:
 			return Response{}, tool.Errorf(tool.Invalid, "unknown provider %q",
 				tool.Visible(text.Clip(q.Provider, 40))).
 				Try("omit provider, or use one of %s", strings.Join(s.Names(), ", "))
 		}
-		q.Provider, engines = e.name, []*engine{e}
 	}
 	caller := tool.CallerFrom(ctx)
 	key := fmt.Sprintf("%q %q %q %d %q %q %q %q",
 		caller.Principal(), caller.Profile, q.Text, q.Count, q.Provider, q.Freshness, q.Country, q.Language)
 	if r, ok := s.cache.get(key); ok {
+		r.Notes = append(notes, r.Notes...)
 		return r, nil
 	}
 	r, failed, err := s.query(ctx, engines, q)
@@ -140,7 +149,7 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 		return Response{}, err
 	}
 	s.cache.put(key, r)
-	r.Notes = append(failed, r.Notes...)
+	r.Notes = append(append(notes, failed...), r.Notes...)
 	return r, nil
 }
 
@@ -273,7 +282,7 @@ func (c *responseCache) put(key string, r Response) {
 	if c.age <= 0 {
 		return
 	}
-	cached := cachedResponse{response: r.clone(), at: time.Now(), bytes: int64(len(key))}
+	cached := cachedResponse{response: r.clone(), at: time.Now(), bytes: int64(len(key) + len(r.Answer))}
 	for _, one := range r.Results {
 		cached.bytes += int64(len(one.Title) + len(one.URL) + len(one.Snippet) + len(one.Date))
 	}

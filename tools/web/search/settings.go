@@ -19,7 +19,7 @@ func Configured(
 	c config.WebSearch, secret func(name string, s config.Secret) func() (string, error),
 ) (engines []Engine, hosts []string, err error) {
 	var all []Engine
-	kinds := []string{Brave, Tavily, Exa, Jina}
+	kinds := withKeys()
 	for _, kind := range kinds {
 		if key, ok := c.Keys[kind]; ok {
 			all = append(all, Engine{Kind: kind, Key: secret("web.search.keys."+kind, key)})

@@ -38,6 +38,10 @@ func TestResultsOfEachEngine(t *testing.T) {
 			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
 		{Jina, `{"code":200,"data":[{"title":"Tides","url":"https://tides.example/","description":"Twice a day","content":""}]}`,
 			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day"}}},
+		{Perplexity, `{"results":[{"title":"Tides","url":"https://tides.example/","snippet":"Twice a day","date":"2026-01-31"}],"id":"x"}`,
+			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
+		{Bocha, `{"code":200,"data":{"webPages":{"value":[{"name":"Tides","url":"https://tides.example/","snippet":"Short","summary":"Twice a day","datePublished":"2026-01-31T08:00:00+08:00"}]}}}`,
+			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
 	} {
 		t.Run(test.engine, func(t *testing.T) {
 			s := searcher(t, newLocal(t, reply(200, test.body)), each()[test.engine])
@@ -154,9 +158,13 @@ func TestRequestsOfEachEngine(t *testing.T) {
 			"tavily cannot filter by language: this filter was ignored"},
 		{Tavily, ranged, nil, `{"query":"tides","max_results":3,"search_depth":"basic","include_answer":false,"include_raw_content":false,"start_date":"2026-01-01","end_date":"2026-01-31","country":"japan"}`,
 			"tavily cannot filter by language: this filter was ignored"},
+		{Perplexity, full, nil, `{"query":"a&b=\"c\" {count} é","max_results":7,"country":"DE","search_recency_filter":"week","search_language_filter":["de"]}`, ""},
+		{Perplexity, Query{Text: "tides", Count: 3}, nil, `{"query":"tides","max_results":3}`, ""},
+		{Bocha, ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: this filter was ignored"},
 		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: this filter was ignored"},
 	} {
 		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`,
+			Perplexity: `{"results":[]}`, Bocha: `{"data":{"webPages":{"value":[]}}}`,
 			Brave: page(t, "brave.json")}[test.engine]+""))
 		if test.engine == Tavily || test.engine == SearXNG {
 			l = newLocal(t, reply(200, page(t, test.engine+".json")))
