@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -135,5 +136,39 @@ func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
 		if ran.Load() != 1 {
 			t.Fatalf("it ran %d times", ran.Load())
 		}
+	}
+}
+
+// leaves is a tool whose calls a person must approve at every autonomy.
+type leaves struct{ act[none] }
+
+func (leaves) Prepare(context.Context, none) (tool.Plan, error) {
+	run := func(context.Context) (tool.Result, error) { return tool.Text("done"), nil }
+	return tool.Plan{Risk: tool.Reads, Ask: "elevated", Once: true, Run: run}, nil
+}
+
+func TestApprovalAtEveryAutonomy(t *testing.T) {
+	b := newTestServer(t, func(c *Config) {
+		set, err := tool.NewSet(tool.Prepared(leaves{act[none]{spec: tool.Spec{
+			Name: "leaves", Group: "test", Title: "leaves", Doc: "It leaves.", Risk: tool.Runs,
+		}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{Autonomy: policy.Full})
+	})
+	if a := callTool(t, b, "leaves", `{}`); a.Result.Kind != tool.Refused {
+		t.Errorf("nobody can be asked, and got %+v", a)
+	}
+	asked := callTool(t, b, "leaves", `{}`, answering(""))
+	if asked.InputRequest == nil || !forApproval(asked.InputRequest) {
+		t.Fatalf("no question was asked: %+v", asked)
+	}
+	if a := callTool(t, b, "leaves", `{}`, answering(asked.InputRequest.State)); a.Result.Text() != "done" {
+		t.Errorf("approved, and got %+v", a)
+	}
+	all := b.audit.all()
+	if last := all[len(all)-1]; !strings.HasPrefix(last.Approval, "elevated, ") {
+		t.Errorf("the record is %+v", last)
 	}
 }

@@ -110,6 +110,7 @@ type attempt struct {
 	args     digest
 	verdict  policy.Verdict
 	risk     tool.Risk // of this call; zero until it was prepared
+	ask      string    // what the tool wants approved in any case
 	approval approval
 	repeated bool // refused because it was repeated
 	started  bool // the tool ran
@@ -147,7 +148,10 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	}
 	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
 	plan, refused := bound.Prepare(ctx)
-	a.risk, a.verdict = plan.Risk, c.decide(a.verdict, a.tool, plan.Risk)
+	a.risk, a.verdict, a.ask = plan.Risk, c.decide(a.verdict, a.tool, plan.Risk), plan.Ask
+	if a.ask != "" && a.verdict == policy.Allow {
+		a.verdict = policy.Ask
+	}
 	switch {
 	case a.verdict == policy.Deny: // the error of Prepare is for those who may make the call
 		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s",

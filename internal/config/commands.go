@@ -25,6 +25,7 @@ type Sandbox struct {
 	Read     []string          `yaml:"read" form:"path"`
 	Write    []string          `yaml:"write" form:"path"`
 	Require  []string          `yaml:"require" default:"files,network" enum:"files,network,processes,memory,calls"`
+	Elevated bool              `yaml:"elevated"`
 	Temp     Size              `yaml:"temp" default:"512MiB" min:"1MiB" max:"1TiB"`
 	Memory   Size              `yaml:"memory" default:"512MiB" min:"16MiB" max:"1TiB"`
 	Docker   Docker            `yaml:"docker"`

@@ -9,17 +9,20 @@ import (
 // A Site is the place where a command would run. The approval of a command is
 // valid for this site only.
 type Site struct {
-	Tier    string        // docker, kernel or host
-	Sealed  bool          // the command is isolated: it can change nothing but the workspace
-	Network bool          // the command can reach other hosts
-	Asks    bool          // only registries, and hosts that a person allows
-	Dir     string        // the working directory as the command sees it
-	Inode   string        // the identity of the working directory, whatever its name
-	Roots   []string      // the directories that the command may change, as it sees them
-	Home    string        // the home directory as the command sees it; "" for no home
-	Limit   time.Duration // the default timeout of a command
-	Most    time.Duration // the maximum timeout of a command
-	Note    string        // why the site is not the configured one; "" if it is
+	Tier   string // docker, kernel or host
+	Sealed bool   // the command is isolated: it can change nothing but the workspace
+	// Elevated means that the command runs on the host although other commands of
+	// the caller run in a sandbox.
+	Elevated bool
+	Network  bool          // the command can reach other hosts
+	Asks     bool          // only registries, and hosts that a person allows
+	Dir      string        // the working directory as the command sees it
+	Inode    string        // the identity of the working directory, whatever its name
+	Roots    []string      // the directories that the command may change, as it sees them
+	Home     string        // the home directory as the command sees it; "" for no home
+	Limit    time.Duration // the default timeout of a command
+	Most     time.Duration // the maximum timeout of a command
+	Note     string        // why the site is not the configured one; "" if it is
 	// Find looks up a program by its name. It returns the path, and an identity
 	// that changes if another file takes its place: "" if it is not found.
 	Find func(program string) (path, identity string)
@@ -44,6 +47,9 @@ func (s Site) Where() string {
 	}
 	if s.Network && s.Asks {
 		network = "asks about hosts"
+	}
+	if s.Elevated {
+		limits = "outside the sandbox, " + limits
 	}
 	return s.Tier + ", " + limits + ", " + network
 }

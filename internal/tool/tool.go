@@ -39,6 +39,9 @@ type Plan struct {
 	Risk Risk   // of this call; zero stands for the Risk of the Spec
 	Why  string // the reason for Risk, shown to the person who approves
 	Once bool   // an approval counts for this call only and cannot become a rule
+	// Ask names what a person must approve in any case, even where the policy
+	// allows the call; "" for nothing. The audit log has it.
+	Ask string
 	// Facts returns what an approval depends on beside the arguments. It is
 	// called only if the policy asks for an approval, before the question and
 	// again before Run: the call does not run if the facts have changed. An

@@ -22,8 +22,8 @@ import (
 // errors as they are.
 type Commands interface {
 	// Site returns where a command would run, and starts nothing. dir is what the
-	// model wrote, "" for the workspace.
-	Site(ctx context.Context, dir string) (sandbox.Site, error)
+	// model wrote, "" for the workspace. An elevated command runs on the host.
+	Site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error)
 	// Start starts a command, which outlives ctx. The code that starts it waits for
 	// its end, kills it, or leaves it to the caller with Keep.
 	Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error)

@@ -69,7 +69,7 @@ func (t execTool) withoutCredentials(k task) string {
 
 // launch runs a program with credentials.
 func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) {
-	site, err := r.site(ctx, l.Dir)
+	site, err := r.site(ctx, l.Dir, false)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -86,6 +86,6 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 
 // siteOf returns where a program with credentials would run.
 func (r *runner) siteOf(ctx context.Context, dir string) (cli.Site, error) {
-	s, err := r.site(ctx, dir)
+	s, err := r.site(ctx, dir, false)
 	return cli.Site{Dir: s.Dir, Inode: s.Inode, Where: s.Where()}, err
 }

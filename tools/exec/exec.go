@@ -29,6 +29,8 @@ type Options struct {
 	// Refused returns why a command of the caller in ctx could not connect to a host; ""
 	// if none was refused since the last call. nil: always "".
 	Refused func(ctx context.Context) string
+	// Elevated reports whether callers may ask for commands on the host.
+	Elevated bool
 	// Most is the max time of a command in the foreground.
 	// 0: an hour.
 	Most time.Duration
@@ -73,11 +75,11 @@ func errNoCommands() error {
 }
 
 // site returns where a command would run, with its times limited to ours.
-func (r *runner) site(ctx context.Context, dir string) (sandbox.Site, error) {
+func (r *runner) site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error) {
 	if r.Commands == nil {
 		return sandbox.Site{}, errNoCommands()
 	}
-	s, err := r.Commands.Site(ctx, dir)
+	s, err := r.Commands.Site(ctx, dir, elevated)
 	if err != nil {
 		return s, err
 	}

@@ -24,6 +24,9 @@ type execArgs struct {
 	Stdin      string            `json:"stdin,omitempty" jsonschema:"text for standard input" alias:"input"`
 	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal" alias:"pty"`
 
+	// Elevated is mentioned only where the operator allows it: see Spec.
+	Elevated bool `json:"elevated,omitempty" jsonschema:"run on the host, outside the sandbox" hidden:"true"`
+
 	Other   int  `json:"timeout,omitempty" jsonschema:"timeout in seconds, from 1000 on in milliseconds" hidden:"true"`
 	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"timeout in milliseconds" hidden:"true"`
 	InMS    bool `json:"timeout_is_ms,omitempty" jsonschema:"timeout is always in milliseconds" hidden:"true"`

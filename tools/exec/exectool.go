@@ -26,10 +26,14 @@ func (t execTool) Spec() tool.Spec {
 	if runtime.GOOS == "windows" {
 		also = append(also, "powershell", "PowerShell")
 	}
+	doc := `Runs a shell command in the workspace. Returns its output, and its exit code if not 0.
+For servers and long commands set background. To read or change files use the file tools.`
+	if t.Elevated {
+		doc += "\nWith elevated: true it runs on the host, outside the sandbox, once a person has approved it."
+	}
 	return tool.Spec{
 		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
-		Doc: `Runs a shell command in the workspace. Returns its output, and its exit code if not 0.
-For servers and long commands set background. To read or change files use the file tools.`,
+		Doc:  doc,
 		Also: also,
 		// Their timeout is in milliseconds.
 		Means: map[string]string{
@@ -57,7 +61,7 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	if err := a.check(); err != nil {
 		return task{}, err
 	}
-	site, err := t.site(ctx, a.Cwd)
+	site, err := t.site(ctx, a.Cwd, a.Elevated)
 	if err != nil {
 		return task{}, err
 	}
@@ -68,6 +72,9 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	}
 	k := task{args: a, site: site, verdict: t.judge(site, a)}
 	k.note = t.withoutCredentials(k)
+	if site.Elevated {
+		k.note = "it ran on the host, outside the sandbox"
+	}
 	if a.asked() > site.Most && !a.inBackground() {
 		k.note = strings.TrimPrefix(k.note+"; the timeout was "+brief(site.Most)+", which is the max", "; ")
 	}
@@ -93,8 +100,12 @@ func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	if a.inBackground() {
 		run = t.background
 	}
+	ask, why := "", k.verdict.Why
+	if k.site.Elevated {
+		ask, why = "elevated", strings.TrimSuffix("runs on the host, outside the sandbox; "+why, "; ")
+	}
 	return tool.Plan{
-		Risk: k.verdict.Risk, Why: k.verdict.Why, Once: !k.verdict.Always,
+		Risk: k.verdict.Risk, Why: why, Once: !k.verdict.Always || ask != "", Ask: ask,
 		Facts: func(context.Context) (tool.Facts, error) { return k.facts(), nil },
 		Run:   func(ctx context.Context) (tool.Result, error) { return run(ctx, k) },
 	}, refusal(k.verdict)

@@ -197,7 +197,7 @@ func (t processTool) prepareTyping(ctx context.Context, a processArgs, action st
 
 // typing judges what is typed into a process.
 func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArgs, data []byte) (judge.Verdict, error) {
-	site, err := t.site(ctx, "")
+	site, err := t.site(ctx, "", false)
 	if err != nil {
 		return judge.Verdict{}, err
 	}

@@ -90,7 +90,8 @@ func (a *App) openCommands(context.Context) error {
 			Memory: int64(c.Sandbox.Memory), Processes: maxProcesses, FileSize: maxFileSize,
 			Temp: int64(c.Sandbox.Temp),
 		},
-		Limit: commands.Limit{Most: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
+		Elevated: c.Sandbox.Elevated,
+		Limit:    commands.Limit{Most: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})
 	if err != nil {
 		return err
@@ -212,9 +213,10 @@ func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: maxCommandTime,
-		Rules:   func() judge.Rules { return a.rules.load().commands },
-		Scrub:   func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
-		Refused: a.takeRefusal,
+		Elevated: a.loaded.Config.Sandbox.Elevated,
+		Rules:    func() judge.Rules { return a.rules.load().commands },
+		Scrub:    func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Refused:  a.takeRefusal,
 		Programs: cli.Options{
 			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
 			Private: a.ownPaths(),

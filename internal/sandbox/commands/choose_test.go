@@ -48,7 +48,7 @@ func TestWhichWalls(t *testing.T) {
 			kernel.finds(tt.kernel)
 			host.finds(sandbox.Finding{Works: true})
 			c := withFakes(t, tt.policy, nil, docker, kernel, host)
-			s, err := c.Site(caller(t), "")
+			s, err := c.Site(caller(t), "", false)
 			if tt.says != "" {
 				refused(t, err, tool.Unavailable, tt.says)
 				_, err = c.Start(caller(t), word("ok"))
@@ -71,7 +71,7 @@ func TestProbesAreRemembered(t *testing.T) {
 		docker.finds(sandbox.Finding{Text: "not yet"})
 		c := withFakes(t, Policy{}, nil, docker, kernel)
 		tier := func() string {
-			s, err := c.Site(as(t.Context(), "a", "s"), "")
+			s, err := c.Site(as(t.Context(), "a", "s"), "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestSealedSites(t *testing.T) {
 		}
 	}, f)
 	ctx := caller(t)
-	s, err := c.Site(ctx, "data")
+	s, err := c.Site(ctx, "data", false)
 	if err != nil || s.Dir != "/roots/data/deep" || s.Inode != "3:4" || !s.Network || s.Home != "/home" ||
 		s.Limit != 300*time.Second {
 		t.Errorf("the site is %+v, %v", s, err)
@@ -139,7 +139,7 @@ func TestSealedSites(t *testing.T) {
 	if path, id := s.Find("sh"); path != "" || id != "" {
 		t.Errorf("in a container sh is %q %q", path, id)
 	}
-	_, err = c.Site(ctx, "elsewhere")
+	_, err = c.Site(ctx, "elsewhere", false)
 	refused(t, err, tool.Refused, "cannot see")
 	cmd := word("ok")
 	cmd.Dir = "data"

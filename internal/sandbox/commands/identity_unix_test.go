@@ -41,7 +41,7 @@ func TestATimeThatIsSetBack(t *testing.T) {
 func TestACommandStaysWhereItWasJudged(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
-	site, err := c.Site(ctx, "")
+	site, err := c.Site(ctx, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

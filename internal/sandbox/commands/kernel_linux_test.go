@@ -37,7 +37,7 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 		o.ExtraRead = []string{extra}
 	})
 	ctx := caller(t)
-	s, err := c.Site(ctx, "")
+	s, err := c.Site(ctx, "", false)
 	if err != nil || s.Tier != "kernel" || !s.Sealed || s.Network || len(s.Roots) != 1 || s.Roots[0] != s.Dir {
 		t.Fatalf("the site is %+v, %v", s, err)
 	}

@@ -71,6 +71,7 @@ type Options struct {
 	Age        time.Duration // maximum age of a sandbox; default 12 hours
 	Boxes      int           // maximum number of sandboxes; default 64
 	Background Background
+	Elevated   bool   // callers may ask for commands on the host
 	Spool      string // a directory for output that only the server may write to
 	Caches     string // a directory for the caches of each caller's commands; "" for none
 	// GitConfig returns a file with settings of git for commands, such as the user's

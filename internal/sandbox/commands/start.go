@@ -20,9 +20,10 @@ const (
 	lateAfter = 15 * time.Second
 )
 
-// Site returns where a command would run. It starts nothing.
-func (c *Commands) Site(ctx context.Context, dir string) (sandbox.Site, error) {
-	p, err := c.target(ctx, dir, false)
+// Site returns where a command would run. It starts nothing. An elevated command runs
+// on the host, if the operator allows that.
+func (c *Commands) Site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error) {
+	p, err := c.target(ctx, dir, elevated, false)
 	if err != nil {
 		return sandbox.Site{}, err
 	}
@@ -35,7 +36,7 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if err := check(cmd); err != nil {
 		return nil, err
 	}
-	target, err := c.target(ctx, cmd.Dir, true)
+	target, err := c.target(ctx, cmd.Dir, cmd.At.Elevated, true)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 
 // moved reports whether a command would run at another site than the approved one.
 func moved(judged, now sandbox.Site) bool {
-	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Sealed != now.Sealed ||
+	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Elevated != now.Elevated || judged.Sealed != now.Sealed ||
 		judged.Network != now.Network || judged.Asks != now.Asks ||
 		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }

@@ -230,7 +230,7 @@ func TestSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", strings.Join([]string{ground.Dir, ".", "relative", "/no/such", os.Getenv("PATH")}, ":"))
-	s, err := c.Site(ctx, "")
+	s, err := c.Site(ctx, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

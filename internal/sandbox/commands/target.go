@@ -58,12 +58,19 @@ type target struct {
 
 // target resolves where a command with the working directory dir runs. If start is
 // set the command starts now: its sandbox must cover what is there now.
-func (c *Commands) target(ctx context.Context, dir string, start bool) (*target, error) {
+func (c *Commands) target(ctx context.Context, dir string, elevated, start bool) (*target, error) {
 	p := &target{caller: tool.CallerFrom(ctx)}
 	if p.caller == (tool.Caller{}) {
 		return nil, tool.Errorf(tool.Refused, "the command has no caller").Try("call it as a tool")
 	}
 	p.policy = c.o.Mode(p.caller)
+	if elevated && p.policy.Mode != Host {
+		if !c.o.Elevated || p.policy.Mode == Off {
+			return nil, tool.Errorf(tool.Refused, "commands cannot run outside the sandbox here").
+				Try("leave out elevated; the operator can allow it with sandbox.elevated")
+		}
+		p.policy.Mode, p.policy.Require, p.site.Elevated = Host, nil, true
+	}
 	var err error
 	if p.launcher, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
 		return nil, err
