@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 

@@ -70,7 +70,8 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 
 // moved reports whether a command would run at another site than the approved one.
 func moved(judged, now sandbox.Site) bool {
-	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Elevated != now.Elevated || judged.Sealed != now.Sealed ||
+	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Elevated != now.Elevated ||
+		judged.Sealed != now.Sealed ||
 		judged.Network != now.Network || judged.Asks != now.Asks ||
 		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }
