@@ -34,6 +34,7 @@ type HTTP struct {
 
 	sessions *sessionTable
 	conns    *connTable
+	calls    context.Context // of calls that outlive their connection; nil for no limit
 }
 
 // Serve answers requests until ctx ends. Then it closes the listener, waits for
@@ -45,6 +46,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	h.calls = calls
 	srv := &http.Server{
 		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return calls },

@@ -37,6 +37,7 @@ type session struct {
 	subscribed map[string]struct{}                    // resources that a client of an old era subscribed to
 	lastUsed   time.Time
 	closed     bool
+	events     eventLog      // of POST streams
 	persistent bool          // false for one request of the stateless era
 	ended      chan struct{} // closed with the session
 }

@@ -186,12 +186,34 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 		return
 	}
 	out := newStream(w, r)
-	reply := s.handle(r.Context(), m, narrowed(s, a), out.sender())
+	ctx, done := h.outlive(r, out)
+	defer done()
+	out.log = &s.events
+	stopPriming := func() {}
+	if s.clientInfo().version >= mcp.ProtocolVersion20251125 {
+		stopPriming = out.primeLater()
+	}
+	reply := s.handle(ctx, m, narrowed(s, a), out.sender())
+	stopPriming()
 	if opened && s.clientInfo().version == "" {
 		h.sessions.drop(s) // the handshake failed
 		w.Header().Del(mcp.HeaderSessionID)
 	}
 	out.finish(reply, false)
+}
+
+// outlive returns the context of a call that goes on when its client disconnects:
+// the client may come back for the result. A client without event streams cannot.
+func (h *HTTP) outlive(r *http.Request, out *stream) (context.Context, context.CancelFunc) {
+	if !out.accepted {
+		return context.WithCancel(r.Context())
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	if h.calls == nil {
+		return ctx, func() { cancel(nil) }
+	}
+	stop := context.AfterFunc(h.calls, func() { cancel(context.Cause(h.calls)) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // session returns the session that r names, or writes an error and returns nil. It
@@ -225,6 +247,11 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
 	out := newStream(w, r)
 	if !out.accepted {
 		writeText(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
+		return
+	}
+	if id := r.Header.Get(mcp.HeaderLastEventID); id != "" {
+		defer out.end()
+		h.resume(w, out, s, id)
 		return
 	}
 	if !s.openPush(out.send) {
@@ -282,11 +309,13 @@ type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	gone     <-chan struct{}
-	accepted bool // the client takes event streams
+	accepted bool      // the client takes event streams
+	log      *eventLog // keeps the events; nil for none
 
 	mu     sync.Mutex
-	events bool // it has become a stream of events
-	ended  bool // the request has been dealt with, and w is no longer ours
+	logged *loggedStream // in log
+	events bool          // it has become a stream of events
+	ended  bool          // the request has been dealt with, and w is no longer ours
 }
 
 var errStreamOver = errors.New("the stream has ended")
@@ -342,14 +371,53 @@ func (s *stream) event(name string, data []byte) error {
 		return errStreamOver
 	}
 	s.open()
+	if s.log == nil {
+		return s.write(encodeEvent(name, "", data))
+	}
+	if s.logged == nil {
+		s.logged = s.log.open()
+	}
+	_ = s.write(encodeEvent(name, s.log.add(s.logged, data), data)) // who has gone can come back for it
+	return nil
+}
+
+// encodeEvent returns an event as it is written.
+func encodeEvent(name, id string, data []byte) []byte {
 	var b bytes.Buffer
 	if name != "" {
 		b.WriteString("event: " + name + "\n")
 	}
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
 	b.WriteString("data: ")
 	b.Write(data) // JSON as we write it has no line breaks
 	b.WriteString("\n\n")
-	return s.write(b.Bytes())
+	return b.Bytes()
+}
+
+// primeLater sends an id to resume with if nothing was sent after a while. stop
+// must be called before the response is sent.
+func (s *stream) primeLater() (stop func()) {
+	if !s.accepted {
+		return func() {}
+	}
+	primed := make(chan struct{})
+	timer := time.AfterFunc(resumeAfter, func() {
+		defer close(primed)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.logged == nil {
+			s.open()
+			s.logged = s.log.open()
+			_ = s.write(encodeEvent("", s.logged.id(0), nil))
+		}
+	})
+	return func() {
+		if !timer.Stop() {
+			<-primed
+		}
+	}
 }
 
 // open turns the response into a stream of events.
@@ -386,6 +454,9 @@ func (s *stream) finish(reply []byte, modern bool) {
 	events := s.events
 	s.mu.Unlock()
 	setWriteDeadline(s.w)
+	if s.logged != nil {
+		defer func() { s.log.end(s.logged) }()
+	}
 	switch {
 	case reply == nil && events:
 	case reply == nil:
@@ -417,13 +488,17 @@ func errorCode(reply []byte) int {
 // hold opens an event stream and keeps it open until the client disconnects, end
 // or other is closed, or the token is no longer valid.
 func (s *stream) hold(admitted func() bool, end, other <-chan struct{}) {
-	s.mu.Lock()
-	s.open()
-	err := s.write([]byte(": hello\n\n"))
-	s.mu.Unlock()
-	if err == nil {
+	if s.comment("hello") == nil {
 		s.watch(admitted, end, other)
 	}
+}
+
+// comment opens an event stream with a comment.
+func (s *stream) comment(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open()
+	return s.write([]byte(": " + text + "\n\n"))
 }
 
 // watch sends keep-alives on an open stream and checks its token at the same
