@@ -10,8 +10,22 @@ import (
 // paragraphs are: teasers with summaries and other articles are elsewhere. Other pages,
 // such as documentation, have no single place with most paragraphs.
 
-// minArticle is the least prose in characters that an article has.
-const minArticle = 400
+// minArticle is the least prose in characters that an article has, and maxCode the most
+// blocks of code: many sites declare their documentation as articles, too.
+const (
+	minArticle = 400
+	maxCode    = 3
+)
+
+func (m measures) hasMuchCode() bool {
+	count := 0
+	for _, e := range m {
+		if e.node.Data == "pre" || e.node.Data == "dl" {
+			count++
+		}
+	}
+	return count > maxCode
+}
 
 // articleIn returns the element with the article in the element main, and leaves out
 // what is beside the article in it.
@@ -43,12 +57,18 @@ func (c *clutterFinder) articleIn(main int) int {
 		best = int(m[best].parent)
 	}
 	best = c.withEqualSections(best, main)
-	if best == main || m.amount(best).prose < minArticle {
+	for k := range m.children(best) {
+		if c.isTeaserList(k) {
+			c.found[m[k].node] = true
+			m.leaveOut(k)
+		}
+	}
+	if m.sum(); best == main || m.amount(best).prose < minArticle {
 		return main
 	}
 	around := int(m[best].parent)
 	for k := range m.children(around) {
-		if k != best && !c.belongsTo(k, scores[k], scores[best]) {
+		if k != best && !c.belongsTo(k, best, scores[k] >= scores[best]/5) {
 			c.found[m[k].node] = true
 			m.leaveOut(k)
 		}
@@ -114,16 +134,30 @@ func (c *clutterFinder) withEqualSections(best, main int) int {
 	return best
 }
 
-// belongsTo reports whether an element beside the article is part of it.
-func (c *clutterFinder) belongsTo(k int, score, best float64) bool {
+// isTeaserList reports whether an element contains two headings or more that are links.
+func (c *clutterFinder) isTeaserList(i int) bool {
+	linked := 0
+	for _, e := range c.measures[i:c.measures[i].end] {
+		if isHeading(e.node) && e.linked > e.text || e.isLink && headingIn(e.node) != nil {
+			linked++
+		}
+	}
+	return linked > 1
+}
+
+// belongsTo reports whether an element beside the article, of which the best part is given,
+// belongs to it.
+func (c *clutterFinder) belongsTo(k, best int, hasParagraphs bool) bool {
 	a, n := c.amount(k), c.measures[k].node
 	linked := a.linked * 100 / max(a.all(), 1)
 	switch n.Data {
-	case "h1", "h2", "h3", "h4", "h5", "h6", "header", "figure", "pre", "blockquote", "img", "picture", "time":
+	case "h1", "h2", "h3", "h4", "h5", "h6", "header", "figure", "pre", "blockquote", "img", "picture", "time", "table",
+		"ul", "ol", "dl":
 		return linked < 50
 	case "p":
 		return a.text >= 80 && linked < 25 || a.all() > 0 && a.hasHeading
 	}
-	isTeaser := a.links*200 > a.text || n.Data == "article"
-	return a.hasHeading || score >= best/5 && linked < 35 && !isTeaser
+	isTeaser := a.links*200 > a.text || n.Data == "article" || c.isTeaserList(k)
+	isEqual := n.Data == c.measures[best].node.Data && attr(n, "class") == attr(c.measures[best].node, "class")
+	return a.hasHeading || (hasParagraphs || isEqual) && linked < 35 && !isTeaser
 }

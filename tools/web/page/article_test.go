@@ -31,6 +31,9 @@ func TestArticles(t *testing.T) {
 			`<a href=/buy>buy this</a></div><div class=half>` + prose("STORY", 4) + `</div></div>` + teasers,
 		"lead and picture": `<article><header><p class=lead>STORY lead, short.</p></header><figure><img src=a.png alt="STORY">` +
 			`</figure><div class=text>` + prose("STORY", 8) + `</div>` + teasers + `</article>`,
+		"a small section": `<div class=story><section>` + prose("STORY", 9) + `</section><section><h2>More</h2>` + prose("STORY", 1) +
+			`</section></div>` + teasers,
+		"no elements around paragraphs": prose("STORY", 9) + "<ul><li>STORY one, and<li>STORY two</ul>" + teasers,
 	} {
 		text := read(t, declared+source, Options{}).Text
 		for _, word := range []string{"TEASER", "COMMENT", "NEXT"} {
@@ -51,6 +54,10 @@ func TestPagesThatAreNoArticles(t *testing.T) {
 	text := read(t, page, Options{}).Text
 	if strings.Count(text, "call()") != 20 || strings.Count(text, "LONG") != 8 {
 		t.Errorf("%.500s", text)
+	}
+	page = `<meta property="og:type" content="article">` + page
+	if text = read(t, page, Options{}).Text; strings.Count(text, "call()") != 20 || strings.Count(text, "LONG") != 8 {
+		t.Errorf("declared as an article: %.500s", text)
 	}
 }
 

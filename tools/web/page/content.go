@@ -21,7 +21,7 @@ func mainContent(body *html.Node, sizeHint int, isArticle bool) (*html.Node, nod
 	c := clutterFinder{measures: m, total: max(all.all(), 1), prose: all.prose, found: nodeSet{}}
 	c.linkPage = all.linked > 2*all.text
 	c.hasArticle = m.hasArticle()
-	c.isArticle = isArticle || m.hasArticleBody()
+	c.isArticle = (isArticle || m.hasArticleBody()) && !m.hasMuchCode()
 	c.find(0, false)
 	m.sum()
 	main := m.findMain()
