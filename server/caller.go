@@ -18,6 +18,10 @@ type Access struct {
 	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
 	Token     string // id of the token; sessions are bound to it
 	Identity  string // the same for all sessions of a caller; "" if there is one session
+
+	// ChooseWorkspace returns the workspace that the roots of the client mean, or "" for
+	// that of the caller. It is nil if the operator has chosen one.
+	ChooseWorkspace func(roots []string) string
 }
 
 func (a Access) subject() policy.Subject {

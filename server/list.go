@@ -26,7 +26,7 @@ type listCache struct {
 
 type listKey struct {
 	profile, agent, provider, group string
-	subagent, leaf                  bool
+	subagent, leaf, files           bool
 }
 
 type toolList struct{ legacy, modern []byte }
@@ -50,14 +50,14 @@ func (x *rpcRequest) listTools() []byte {
 func (s *Server) listFor(a Access) *toolList {
 	c, now := a.Caller, s.settings()
 	if !a.Narrow.Empty() {
-		return s.writeList(now, a.subject())
+		return s.writeList(now, a)
 	}
-	key := listKey{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf}
+	key := listKey{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf, c.Workspace != ""}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]
 	if !ok {
-		w = s.writeList(now, a.subject())
+		w = s.writeList(now, a)
 		if len(now.lists.written) < maxListings {
 			now.lists.written[key] = w
 		}
@@ -65,12 +65,13 @@ func (s *Server) listFor(a Access) *toolList {
 	return w
 }
 
-func (s *Server) writeList(now *settings, subject policy.Subject) *toolList {
+func (s *Server) writeList(now *settings, a Access) *toolList {
+	subject := a.subject()
 	var b bytes.Buffer
 	b.WriteString(`{"tools":[`)
 	comma := ""
 	for i, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec.Name) == policy.Deny {
+		if now.Policy.Verdict(subject, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) {
 			continue
 		}
 		b.WriteString(comma)
@@ -88,7 +89,7 @@ func (s *Server) Tools(a Access) []tool.Tool {
 	now, subject := s.settings(), a.subject()
 	var visible []tool.Tool
 	for _, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec.Name) != policy.Deny {
+		if now.Policy.Verdict(subject, t.Spec.Name) != policy.Deny && !s.hides(t, a.Caller) {
 			visible = append(visible, t)
 		}
 	}

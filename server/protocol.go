@@ -81,7 +81,8 @@ func (x *rpcRequest) initialize() []byte {
 	s.mu.Unlock()
 	return x.success(mcp.InitializeResult{
 		ProtocolVersion: version, Capabilities: s.server.capabilities,
-		ServerInfo: s.server.implementation(), Instructions: s.server.instructionsFor(x.access),
+		ServerInfo:   s.server.implementation(),
+		Instructions: s.server.instructionsFor(x.access, params.Capabilities),
 	})
 }
 
@@ -93,7 +94,7 @@ func (x *rpcRequest) discover() []byte {
 		SupportedVersions []string               `json:"supportedVersions"`
 		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
 		Instructions      string                 `json:"instructions,omitempty"`
-	}{mcp.ValidProtocolVersions, s.capabilities, s.instructionsFor(x.access)})
+	}{mcp.ValidProtocolVersions, s.capabilities, s.instructionsFor(x.access, x.clientInfo().capabilities)})
 	if err != nil { // strings and booleans
 		return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error"))
 	}
@@ -102,13 +103,18 @@ func (x *rpcRequest) discover() []byte {
 }
 
 // instructionsFor returns the text about the server for the model of a caller.
-func (s *Server) instructionsFor(a Access) string {
-	now := s.settings()
+func (s *Server) instructionsFor(a Access, client mcp.ClientCapabilities) string {
+	now, text := s.settings(), s.Instructions
 	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(a.subject()))
-	if profile.Autonomy != policy.ReadOnly && !a.Narrow.ReadOnly {
-		return s.Instructions
+	if profile.Autonomy == policy.ReadOnly || a.Narrow.ReadOnly {
+		text += "\n\nThis session is read-only: tools that change something are not available."
 	}
-	return strings.TrimSpace(s.Instructions + "\n\nThis session is read-only: tools that change something are not available.")
+	if chooses := a.ChooseWorkspace != nil && client.Roots != nil; a.Caller.Workspace == "" && len(s.FileGroups) > 0 &&
+		!chooses {
+		text += "\n\nThere is no workspace, so tools for files and commands are not listed. The user chooses one: " +
+			"mcp-tools connect CLIENT --workspace DIR."
+	}
+	return strings.TrimSpace(text)
 }
 
 func (s *Server) implementation() mcp.Implementation {

@@ -77,26 +77,24 @@ func questionText(q approvals.Call) string {
 	fmt.Fprintf(&b, "Allow %s (%s)? %s", q.Title, q.Tool, whatItDoes(q))
 	b.WriteString("\n\n" + argumentLines(q.Shown))
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
-		fmt.Fprintf(&b, "\n%s: %s", oneLine(name), oneLine(q.Facts[name]))
+		if name != approvals.IdentityFact {
+			fmt.Fprintf(&b, "\n%s: %s", oneLine(name), oneLine(q.Facts[name]))
+		}
 	}
-	fmt.Fprintf(&b, "\nAgent: %s\nProfile: %s", oneLine(q.Principal), q.Profile)
+	for _, who := range [][2]string{{"User", q.User}, {"Agent", q.Agent}} {
+		if who[1] != "" {
+			fmt.Fprintf(&b, "\n%s: %s", who[0], oneLine(who[1]))
+		}
+	}
 	return b.String()
 }
 
-// whatItDoes returns the reason for the question.
+// whatItDoes returns the effect of the call, and the reason for it.
 func whatItDoes(q approvals.Call) string {
 	if q.Why != "" {
-		return "Why it asks: " + oneLine(q.Why) + "."
+		return "It " + q.Effect() + ": " + oneLine(q.Why) + "."
 	}
-	switch q.Risk {
-	case tool.Reads.String():
-		return "It only reads."
-	case tool.Writes.String():
-		return "It changes something, and the change can be reverted."
-	case tool.Destroys.String():
-		return "It removes or overwrites something permanently."
-	}
-	return "It runs code, or acts in your name."
+	return "It " + q.Effect() + "."
 }
 
 // argumentLines writes the arguments, each on a separate line. A text of several

@@ -74,11 +74,11 @@ func TestWhichArgumentsAreMasked(t *testing.T) {
 // TestADialogCannotBeForged has a tool repeat text of an agent.
 func TestADialogCannotBeForged(t *testing.T) {
 	text := questionText(approvals.Call{
-		Principal: "/", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}",
+		Principal: "/ann", User: "ann\nAgent: x", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}",
 		Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
-		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}"},
+		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}", approvals.IdentityFact: "CM2Y7Y3W"},
 	})
-	want := `Allow Launch (launch)? Why it asks: replaces x<U+000A><U+000A>Arguments: {}.
+	want := `Allow Launch (launch)? It runs code, or acts in your name: replaces x<U+000A><U+000A>Arguments: {}.
 
 Arguments:
   command:
@@ -88,8 +88,7 @@ Arguments:
   | <U+001B>[2J
   n: 3
 Binary: /bin/x<U+000A>Arguments: {}
-Agent: /
-Profile: `
+User: ann<U+000A>Agent: x`
 	if text != want {
 		t.Errorf("a person reads %s", text)
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Name, Title, Version string
 	Instructions         string
 	Tools                *tool.Set
+	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
 	Scrub                *scrub.Scrubber
 	AuditLog             AuditLog
 	Results              ResultStore

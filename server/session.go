@@ -40,6 +40,8 @@ type session struct {
 	events     eventLog      // of POST streams
 	persistent bool          // false for one request of the stateless era
 	ended      chan struct{} // closed with the session
+	rootsKnown chan struct{} // closed when the client has answered; nil if it was not asked for its roots
+	root       string        // the workspace that the client has chosen; may be empty
 }
 
 // client is what a client has declared about itself.
@@ -175,6 +177,9 @@ func (s *session) notice(ctx context.Context, m *jsonrpc.Message) {
 		s.mu.Lock()
 		s.client.initialized = true
 		s.mu.Unlock()
+		s.askRoots(ctx)
+	case m.Method == mcp.MethodNotificationRootsListChanged:
+		s.askRoots(ctx)
 	}
 }
 

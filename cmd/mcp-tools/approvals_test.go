@@ -164,7 +164,7 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 	got := p.launch(agent, "src/a.go", "\u202ehidden")
 	id := p.waiting()
 	sheet := p.approvals("show", id)
-	for _, want := range []string{"Launch (launch), it runs", "Caller:    a/u", `"path":"src/a.go"`, "<U+202E>hidden"} {
+	for _, want := range []string{"Launch (launch)", "runs code, or acts in your name", "User:      u", "Caller:    a/u", `"path":"src/a.go"`, "<U+202E>hidden"} {
 		wantText(t, sheet, want)
 	}
 	wantText(t, p.approvals("list"), id+"  launch  runs  a/u")

@@ -33,6 +33,23 @@ type Call struct {
 	Args      json.RawMessage   `json:"-"`              // never stored
 }
 
+// IdentityFact is the name of the fact that identifies the files of a call. It means nothing
+// to a person.
+const IdentityFact = "identity"
+
+// Effect returns what the call does, in words for a person.
+func (c Call) Effect() string {
+	switch c.Risk {
+	case "reads":
+		return "only reads"
+	case "writes":
+		return "changes something, and the change can be undone"
+	case "destroys":
+		return "deletes or overwrites data, which cannot be undone"
+	}
+	return "runs code, or acts in your name"
+}
+
 // A State is the state of a question.
 type State string
 

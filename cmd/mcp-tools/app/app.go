@@ -239,7 +239,7 @@ func (a *App) openServer(context.Context) (err error) {
 	}
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.set, Scrub: a.scrub, AuditLog: a.audit, Results: a.results,
+		Tools: a.set, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, AuditLog: a.audit, Results: a.results,
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
@@ -280,11 +280,32 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	if warning := WorkspaceWarning(workspace); warning != "" && transport != "cli" {
 		a.log.Warn(warning)
 	}
-	return server.Access{Transport: transport, Caller: tool.Caller{
+	var choose func([]string) string
+	if c.Workspace == "" && transport == "stdio" {
+		choose = a.chooseWorkspace
+	}
+	return server.Access{Transport: transport, ChooseWorkspace: choose, Caller: tool.Caller{
 		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff),
 		Profile: c.Profile, Workspace: workspace,
 	}}, nil
+}
+
+// chooseWorkspace returns the first root of the client that can be a workspace, or "".
+func (a *App) chooseWorkspace(roots []string) string {
+	for _, dir := range roots {
+		dir, err := WorkspaceDir(dir)
+		if err != nil || dir == filepath.Dir(dir) {
+			a.log.Warn("a root of the client cannot be the workspace", "dir", dir, "err", err)
+			continue
+		}
+		if warning := WorkspaceWarning(dir); warning != "" {
+			a.log.Warn(warning)
+		}
+		a.log.Info("the client has chosen the workspace", "dir", dir)
+		return dir
+	}
+	return ""
 }
 
 // Owner returns the agent and the user of the settings. A command works on their

@@ -108,7 +108,7 @@ func (a *CLI) approvalsShowCommand() *cobra.Command {
 					return err
 				}
 				return a.show(q, func(w io.Writer) error {
-					_, err := io.WriteString(w, questionSheet(q))
+					_, err := io.WriteString(w, questionSheet(q)+questionDetails(q))
 					return err
 				})
 			})

@@ -77,19 +77,24 @@ func (a *CLI) approvalsForgetCommand() *cobra.Command {
 	}
 }
 
-// questionSheet returns all details of a call that needs an approval.
+// questionSheet returns what a person decides on: who wants what, and its effect.
 func questionSheet(q approvals.Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s\n\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime))
-	fmt.Fprintf(&b, "Tool:      %s (%s), it %s\n", terminal.OneLine(q.Title), terminal.OneLine(q.Tool), q.Risk)
+	for _, who := range [][2]string{{"User", q.User}, {"Agent", q.Agent}} {
+		if who[1] != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", who[0]+":", terminal.OneLine(who[1]))
+		}
+	}
+	fmt.Fprintf(&b, "Tool:      %s (%s)\nEffect:    %s\n", terminal.OneLine(q.Title), terminal.OneLine(q.Tool), q.Effect())
 	if q.Why != "" {
 		fmt.Fprintf(&b, "Reason:    %s\n", terminal.OneLine(q.Why))
 	}
-	fmt.Fprintf(&b, "Caller:    %s\nSession:   %s\nProfile:   %s\nWorkspace: %s\nDigest:    %s\n",
-		terminal.OneLine(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile),
-		terminal.OneLine(q.Workspace), q.Digest)
+	fmt.Fprintf(&b, "Workspace: %s\n", dash(terminal.OneLine(q.Workspace)))
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
-		fmt.Fprintf(&b, "%s: %s\n", terminal.OneLine(name), terminal.OneLine(q.Facts[name]))
+		if name != approvals.IdentityFact {
+			fmt.Fprintf(&b, "%s: %s\n", capital(terminal.OneLine(name)), terminal.OneLine(q.Facts[name]))
+		}
 	}
 	fmt.Fprintf(&b, "Arguments: %s\n", folded(tool.Visible(q.Shown)))
 	if q.Once {
@@ -104,6 +109,18 @@ func questionSheet(q approvals.Question) string {
 	}
 	return b.String()
 }
+
+// questionDetails returns what identifies a call for the audit log and for rules.
+func questionDetails(q approvals.Question) string {
+	text := fmt.Sprintf("Caller:    %s\nSession:   %s\nProfile:   %s\nDigest:    %s\n",
+		terminal.OneLine(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)
+	if identity := q.Facts[approvals.IdentityFact]; identity != "" {
+		text += fmt.Sprintf("Identity:  %s\n", terminal.OneLine(identity))
+	}
+	return text
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // sheetWidth is the width of long texts in cells. It is less than the width of
 // terminals, so that the terminal does not break lines where the author of a text

@@ -26,9 +26,9 @@ func (a *CLI) approvalsWatchCommand() *cobra.Command {
 		Use:   "watch",
 		Short: "Show calls that need an approval, and ask about each",
 		Long: `watch shows each call that needs an approval, until interrupted. On a terminal it
-asks: y approves the call, s also approves equal calls for the rest of the
-session, n denies it, with a reason if one follows (n use the test database), and
-an empty line leaves it open.
+asks: y approves the call, s also approves equal calls for the rest of the session, a
+for 30 days, n denies it, with a reason for the agent if one follows (n use the test
+database), d shows details, and an empty line leaves it open.
 
 While it runs, calls of clients that cannot ask a person wait for a decision;
 otherwise they are refused at once, unless the setting approvals.wait differs.
@@ -58,10 +58,10 @@ type watch struct {
 	who    approvals.Approver
 	asJSON bool
 	seen   map[string]bool
-	lines  <-chan string // typed lines; nil without a terminal
-	asking string        // ID of the question that the next line answers
-	since  time.Time     // when it was shown
-	taken  time.Time     // when a question was last withdrawn while it was shown
+	lines  <-chan string      // typed lines; nil without a terminal
+	asking approvals.Question // that the next line answers; without an ID there is none
+	since  time.Time          // when it was shown
+	taken  time.Time          // when a question was last withdrawn while it was shown
 }
 
 const (
@@ -117,9 +117,9 @@ func (w *watch) look(ctx context.Context) error {
 	for _, q := range open {
 		still[q.ID] = true
 	}
-	if w.asking != "" && !still[w.asking] {
-		fmt.Fprintf(w.app.Err, "\n%s was answered elsewhere, or has expired.\n", w.asking)
-		w.asking, w.taken = "", time.Now()
+	if w.asking.ID != "" && !still[w.asking.ID] {
+		fmt.Fprintf(w.app.Err, "\n%s was answered elsewhere, or has expired.\n", w.asking.ID)
+		w.asking, w.taken = approvals.Question{}, time.Now()
 	}
 	for id := range w.seen {
 		if !still[id] {
@@ -127,7 +127,7 @@ func (w *watch) look(ctx context.Context) error {
 		}
 	}
 	for _, q := range open {
-		if w.seen[q.ID] || w.asking != "" {
+		if w.seen[q.ID] || w.asking.ID != "" {
 			continue
 		}
 		w.seen[q.ID] = true
@@ -151,41 +151,68 @@ func (w *watch) show(q approvals.Question) error {
 		_, err := fmt.Fprintf(w.app.Out, "mcp-tools approvals allow %s, or deny %s\n", q.ID, q.ID)
 		return err
 	}
-	w.asking, w.since = q.ID, time.Now()
-	session := ", s for this session"
-	if q.Once {
-		session = ""
-	}
-	_, err := fmt.Fprintf(w.app.Err, "Let %s run for %s? [y once%s, n no, Enter to leave it open] ",
-		terminal.OneLine(q.Tool), terminal.OneLine(q.Principal), session)
-	return err
+	w.asking, w.since = q, time.Now()
+	w.prompt()
+	return nil
 }
+
+// prompt asks about the question that is shown.
+func (w *watch) prompt() {
+	like := "s session, a always, "
+	if w.asking.Once {
+		like = ""
+	}
+	fmt.Fprintf(w.app.Err, "Approve it? [y once, %sn no, d details, ? help, Enter to leave it open] ", like)
+}
+
+const watchHelp = `  y         approve this call
+  s         approve it, and equal calls for the rest of the session
+  a         approve it, and equal calls for 30 days; mcp-tools approvals rules lists such rules
+  n REASON  deny it; the agent gets the reason, which may be missing
+  d         show its session, profile and digests
+  Enter     leave it open: mcp-tools approvals allow and deny still decide
+`
 
 // take handles a line as the answer to the question shown last.
 func (w *watch) take(ctx context.Context, line string) {
-	id := w.asking
-	if id == "" {
+	q := w.asking
+	if q.ID == "" {
 		return
 	}
 	if time.Since(w.since) < readingTime || time.Since(w.taken) < noticeTime {
-		fmt.Fprintf(w.app.Err, "This was typed before %s could be read; please answer again: ", id)
+		fmt.Fprintf(w.app.Err, "This was typed before %s could be read; please answer again: ", q.ID)
 		return
 	}
-	w.asking = ""
 	word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-	answer := approvals.Answer{Scope: approvals.Once}
+	answer := approvals.Answer{Allow: true, Scope: approvals.Once}
 	switch strings.ToLower(word) {
+	case "":
+		fmt.Fprintf(w.app.Err, "Left open; mcp-tools approvals allow %s can still answer.\n", q.ID)
+		w.asking = approvals.Question{}
+		return
 	case "y", "yes":
-		answer.Allow = true
 	case "s", "session":
-		answer.Allow, answer.Scope = true, approvals.Session
+		answer.Scope = approvals.Session
+	case "a", "always":
+		answer.Scope = approvals.Always
 	case "n", "no":
-		answer.Reason = strings.TrimSpace(reason)
+		answer = approvals.Answer{Reason: strings.TrimSpace(reason), Scope: approvals.Once}
+	case "d", "details":
+		fmt.Fprint(w.app.Out, questionDetails(q))
+		w.prompt()
+		return
 	default:
-		fmt.Fprintf(w.app.Err, "Left open; mcp-tools approvals allow %s can still answer.\n", id)
+		fmt.Fprint(w.app.Err, watchHelp)
+		w.prompt()
 		return
 	}
-	if err := w.app.decide(ctx, w.store, id, answer, w.who); err != nil {
+	if answer.Scope != approvals.Once && q.Once {
+		fmt.Fprintln(w.app.Err, "Only this call can be approved, not calls like it.")
+		w.prompt()
+		return
+	}
+	w.asking = approvals.Question{}
+	if err := w.app.decide(ctx, w.store, q.ID, answer, w.who); err != nil {
 		fmt.Fprintln(w.app.Err, err)
 	}
 }

@@ -41,7 +41,8 @@ func TestWatching(t *testing.T) {
 		}
 	}
 	for typed, want := range map[string]approvals.State{
-		"y\n": approvals.Allowed, "S\n": approvals.Allowed, "n use y\n": approvals.Denied, "\n": approvals.Open, "yesterday\n": approvals.Open,
+		"y\n": approvals.Allowed, "S\n": approvals.Allowed, "n use y\n": approvals.Denied,
+		"a\n": approvals.Allowed, "\n": approvals.Open, "?\n": approvals.Open, "d\n": approvals.Open, "yesterday\n": approvals.Open,
 	} {
 		id := ask()
 		show()
@@ -54,7 +55,7 @@ func TestWatching(t *testing.T) {
 		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
 			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
 		}
-		w.since = time.Time{}
+		w.since, w.taken = time.Time{}, time.Time{}
 		w.take(t.Context(), typed)
 		q, err := place.Get(t.Context(), id, w.who)
 		if err != nil || q.State != want {
@@ -63,10 +64,16 @@ func TestWatching(t *testing.T) {
 		if want == approvals.Denied && q.Decision.Reason != "use y" {
 			t.Errorf("the reason is %q", q.Decision.Reason)
 		}
+		if again := w.asking.ID == id; again != (want == approvals.Open && typed != "\n") {
+			t.Errorf("%q: asks again: %t", typed, again)
+		}
 		if err := place.Withdraw(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		show()
+	}
+	for _, want := range []string{"n REASON  deny it", "Digest:    d"} {
+		wantText(t, out.String()+said.String(), want)
 	}
 	id := ask()
 	show()
@@ -76,7 +83,7 @@ func TestWatching(t *testing.T) {
 	show()
 	wantText(t, said.String(), id+" was answered elsewhere, or has expired")
 	w.take(t.Context(), "y\n") // to nothing
-	if w.asking != "" {
+	if w.asking.ID != "" {
 		t.Error("it still asks")
 	}
 	if w.taken.IsZero() {

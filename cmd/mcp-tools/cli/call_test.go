@@ -82,7 +82,7 @@ func TestWeightsAreThoseOfTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := h.Server.ToolsList(server.Access{Caller: tool.Caller{Profile: sum.Profile}})
+	list := h.Server.ToolsList(server.Access{Caller: tool.Caller{Profile: sum.Profile, Workspace: t.TempDir()}})
 	if len(list) != sum.Bytes {
 		t.Errorf("counted %d bytes, the server sends %d", sum.Bytes, len(list))
 	}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// This file lets a client choose its workspace with MCP roots, where the operator has
+// chosen none, and hides the tools that need a workspace from callers without one.
+
+// rootsTimeout is how long requests wait for the roots of the client.
+const rootsTimeout = 3 * time.Second
+
+// askRoots asks the client for its roots, once after the handshake and again when it
+// says that they have changed. The requests that follow wait for the answer.
+func (s *session) askRoots(ctx context.Context) {
+	s.mu.Lock()
+	push := s.push
+	if s.access.ChooseWorkspace == nil || s.client.capabilities.Roots == nil || push == nil {
+		s.mu.Unlock()
+		return
+	}
+	known := make(chan struct{})
+	s.rootsKnown = known
+	s.mu.Unlock()
+	go func() {
+		defer close(known)
+		ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
+		defer cancel()
+		raw, err := s.ask(ctx, push, string(mcp.MethodListRoots), nil)
+		var answer mcp.ListRootsResult
+		if err == nil {
+			err = json.Unmarshal(raw, &answer)
+		}
+		if err != nil {
+			s.server.log.Info("the roots of the client are not known", "err", err)
+			return
+		}
+		var dirs []string
+		for _, r := range answer.Roots {
+			if dir := pathOfRoot(r.URI); dir != "" {
+				dirs = append(dirs, dir)
+			}
+		}
+		dir := s.access.ChooseWorkspace(dirs)
+		s.mu.Lock()
+		changed := s.rootsKnown == known && s.root != dir // and not asked again since
+		if changed {
+			s.root = dir
+		}
+		s.mu.Unlock()
+		if changed {
+			s.notify(pendingChanges{tools: true})
+		}
+	}()
+}
+
+// pathOfRoot returns the path of a root, or "" if it is not a directory of this machine.
+func pathOfRoot(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+		return ""
+	}
+	path := u.Path
+	if runtime.GOOS == "windows" {
+		path = strings.TrimPrefix(path, "/")
+	}
+	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// withRoots returns the access of a request with the workspace that the client has
+// chosen. It waits for the answer of a client that was asked.
+func (s *session) withRoots(ctx context.Context, method string, a Access) Access {
+	if a.ChooseWorkspace == nil || method == string(mcp.MethodPing) || method == string(mcp.MethodInitialize) {
+		return a
+	}
+	s.mu.Lock()
+	known := s.rootsKnown
+	s.mu.Unlock()
+	if known != nil {
+		select {
+		case <-known:
+		case <-ctx.Done():
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root != "" {
+		a.Caller.Workspace = s.root
+	}
+	return a
+}
+
+// hides reports whether a tool is not listed for a caller because it needs a workspace.
+func (s *Server) hides(t tool.Tool, c tool.Caller) bool {
+	return c.Workspace == "" && slices.Contains(s.FileGroups, t.Spec.Group)
+}
