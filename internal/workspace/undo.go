@@ -23,7 +23,7 @@ func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 		return Receipt{}, err
 	}
 	if !ok || len(past.Files) == 0 || !v.canSeeAll(past.Record) {
-		return Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).
+		return Receipt{}, tool.Errorf(tool.NotFound, "this server has no change %q", id).
 			Try("call history on a file to see its changes and their ids")
 	}
 	if past.Undone != "" {

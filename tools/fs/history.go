@@ -37,7 +37,7 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 
 func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
 	if len(past) == 0 {
-		return fmt.Sprintf("no recorded change of %q by a tool", path)
+		return fmt.Sprintf("this server has no recorded change of %q by a tool", path)
 	}
 	var b strings.Builder
 	undoable := false

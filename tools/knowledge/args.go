@@ -36,6 +36,7 @@ type entityArgs struct {
 	Description  string   `json:"description,omitempty" jsonschema:"what is known" alias:"summary" maxlen:"4000"`
 	Observations []string `json:"observations,omitempty" jsonschema:"more description" maxlen:"4000" maxitems:"50" hidden:"true"`
 	Origin       string   `json:"origin,omitempty" jsonschema:"source of this knowledge" alias:"source,provenance" maxlen:"400"`
+	ExternalID   string   `json:"external_id,omitempty" jsonschema:"another name of it" hidden:"true" maxlen:"200"`
 	commonArgs
 }
 
@@ -72,8 +73,10 @@ func (r *reports) addEntity(where string, a entityArgs) error {
 		return tool.Errorf(tool.TooLarge, "%s: the description has %d bytes, the maximum is %d",
 			where, len(e.Description), maxDescription).Try("shorten it, and store the details with memory_store")
 	}
-	for _, alias := range a.Aliases {
-		e.Aliases = append(e.Aliases, graph.CleanLine(alias))
+	for _, alias := range append(a.Aliases, a.ExternalID) {
+		if alias = graph.CleanLine(alias); alias != "" {
+			e.Aliases = append(e.Aliases, alias)
+		}
 	}
 	var err error
 	if e.Type, err = r.typeName(a.Type, graph.EntityTypes()); err != nil {

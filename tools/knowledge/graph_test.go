@@ -228,3 +228,14 @@ func TestFindsNearNamesAndAnswers(t *testing.T) {
 		expect(t, w.must("u", "search", `{"query": "zeppelin"}`), "nothing found")
 	})
 }
+
+// TestExtractedGraph adds what a model extracts from a text in another common form.
+func TestExtractedGraph(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		expect(t, w.must("u", "add", `{"entities": [{"external_id": "ada", "name": "Ada Lovelace", "entity_type": "person"},
+			{"external_id": "p-1", "name": "Engine", "entity_type": "project", "description": "of brass", "confidence": 0.9}],
+			"relations": [{"source_entity_id": "ada", "relation_type": "works_on", "target_entity_id": "p-1", "confidence": 0.9}]}`),
+			"created ada-lovelace works_on engine")
+		expect(t, w.must("u", "search", `{"from": "p-1"}`), "connected to Engine [project]", "<-works_on- Ada Lovelace")
+	})
+}

@@ -111,8 +111,8 @@ func formatFound(found Found, pattern string, limit int) string {
 func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Errorf(tool.NotFound, "you have no result %q, or it has expired", a.ID).
-			Try("call the tool that made it again")
+		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it has expired, or another server has it",
+			a.ID).Try("read again what only reads; do not repeat a call that changes something")
 	case errors.Is(err, ErrPattern):
 		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).
 			Try(`write literal characters like \( or \.`)

@@ -59,7 +59,7 @@ func (library) Templates() []tool.Template {
 		},
 		{
 			URI: contextfiles.Scheme + "{name}", Name: "context", Title: "Context file",
-			Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md",
+			Description: "SOUL.md, AGENTS.md, TOOLS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md",
 			MIME:        "text/markdown",
 		},
 		{

@@ -26,8 +26,8 @@ func (a *CLI) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
 		Short: "Manage the context files of agents",
-		Long: `agents manages the context files of agents: SOUL.md, AGENTS.md, IDENTITY.md,
-USER.md, USER_PREDEFINED.md and BOOTSTRAP.md. Changes apply to all users of an
+		Long: `agents manages the context files of agents: SOUL.md, AGENTS.md, TOOLS.md,
+IDENTITY.md, USER.md, USER_PREDEFINED.md and BOOTSTRAP.md. Changes apply to all users of an
 agent who have no copies of their own; with --user, to the copies of that user.`,
 	}
 	return group(cmd,

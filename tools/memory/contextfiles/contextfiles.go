@@ -24,6 +24,7 @@ import (
 const (
 	Soul           = "SOUL.md"            // who the agent is
 	Agents         = "AGENTS.md"          // how it works
+	Tools          = "TOOLS.md"           // what it should know about its tools
 	Identity       = "IDENTITY.md"        // its name and how it presents itself
 	User           = "USER.md"            // about the user
 	UserPredefined = "USER_PREDEFINED.md" // what the operator says about its users
@@ -31,12 +32,14 @@ const (
 )
 
 // Names returns the names of all context files, in the order in which they are handed out.
-func Names() []string { return []string{Soul, Agents, Identity, User, UserPredefined, Bootstrap} }
+func Names() []string {
+	return []string{Soul, Agents, Tools, Identity, User, UserPredefined, Bootstrap}
+}
 
 // Is reports whether a name is that of a context file.
 func Is(name string) bool {
 	switch name { // faster than Names: a search asks it for every file
-	case Soul, Agents, Identity, User, UserPredefined, Bootstrap:
+	case Soul, Agents, Tools, Identity, User, UserPredefined, Bootstrap:
 		return true
 	}
 	return false
