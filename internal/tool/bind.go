@@ -214,13 +214,18 @@ func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path 
 // object fills a struct. A name is its own, an alias, or close to one of them.
 func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
 	given := make([]string, len(s.fields)) // the name by which each field was sent
+	var unknown []string
 	for _, key := range sortedKeys(object) {
 		i, ok := s.find(key)
 		if _, isList := object[key].([]any); ok && isList && s.fields[i].list != "" {
 			i, ok = s.find(s.fields[i].list)
 		}
 		if !ok {
-			b.problem("there is no argument %s%s", quote(join(path, key)), meant(key, s.fieldNames()))
+			if near := suggest(key, s.fieldNames()); near != "" {
+				b.problem("there is no argument %s%s", quote(join(path, key)), near)
+			} else {
+				unknown = append(unknown, quote(join(path, key)))
+			}
 			continue
 		}
 		if object[key] == nil && !s.fields[i].required {
@@ -233,6 +238,9 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 		given[i] = key
 		f := s.fields[i]
 		b.value(dst.FieldByIndex(f.index), f.schema, object[key], join(path, f.name), depth)
+	}
+	if len(unknown) > 0 {
+		b.problem("there is no argument %s%s", strings.Join(unknown, ", "), meant("", s.fieldNames()))
 	}
 	for i, f := range s.fields {
 		switch {

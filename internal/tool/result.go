@@ -22,6 +22,8 @@ type Result struct {
 	Failed bool
 	// Kind of the failure, "" for none.
 	Kind Kind
+	// ExitCode is that of the command that ran. Only the command line uses it.
+	ExitCode int
 }
 
 // Text returns a result with one text.

@@ -25,6 +25,9 @@ type answer struct {
 	also    []string
 }
 
+// endedBySignal is the exit code for a command that a signal ended.
+const endedBySignal = 128
+
 func (a answer) result() tool.Result {
 	notes, kind := a.ending()
 	notes = append(notes, a.also...)
@@ -49,6 +52,11 @@ func (a answer) result() tool.Result {
 	}
 	res := tool.Text(strings.Join(lines, "\n"))
 	res.Failed, res.Kind = kind != "", kind
+	if a.status.State == sandbox.Exited {
+		if res.ExitCode = a.status.Code; a.status.Signal != "" {
+			res.ExitCode = endedBySignal
+		}
+	}
 	return res
 }
 
@@ -100,11 +108,7 @@ func (a answer) running() []string {
 	case a.status.Waiting:
 		return []string{fmt.Sprintf("%s runs and waits for input: process write or send_keys", id)}
 	case a.k != nil && a.k.args.inBackground():
-		note := id + " runs; go on with process: wait, poll, log, write, kill"
-		if a.k.args.Keep {
-			note += "; it outlives this session"
-		}
-		return []string{note}
+		return []string{id + " runs; go on with process: wait, poll, log, write, kill"}
 	}
 	return []string{fmt.Sprintf("%s has been running for %s", id, brief(a.status.Took))}
 }

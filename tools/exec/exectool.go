@@ -78,6 +78,12 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	if a.asked() > site.Most && !a.inBackground() {
 		k.note = strings.TrimPrefix(k.note+"; the timeout was "+brief(site.Most)+", which is the max", "; ")
 	}
+	if a.Keep {
+		k.note = strings.TrimPrefix(k.note+"; it outlives this session", "; ")
+		if channel := tool.CallerFrom(ctx).Channel; channel == "stdio" || channel == "cli" {
+			k.note += " if the server does, which ends with its client here"
+		}
+	}
 	return k, nil
 }
 

@@ -31,7 +31,8 @@ key=value sets an argument to a text, which is converted to the type that the to
 expects. key:=JSON sets it to a JSON value. A key that is given more than once makes
 a list. If the policy requires an approval, you are asked, if there is a terminal.
 
-The exit code is 1 if the tool fails; the error goes to stderr.`,
+The exit code is 1 if the tool fails; the error goes to stderr. If the tool runs a
+command, such as exec, it is the exit code of that command.`,
 		Example: `  mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools call datetime --json '{"at": "2026-01-31", "add": "1mo"}'
   echo '{}' | mcp-tools call session_status --json -
@@ -133,8 +134,11 @@ func (a *CLI) call(ctx context.Context, name string, args []byte) error {
 	if err := a.show(callOutput(res), func(w io.Writer) error { return a.printResult(w, res) }); err != nil {
 		return err
 	}
-	if res.Failed {
+	switch {
+	case res.Failed:
 		return failed{}
+	case res.ExitCode != 0:
+		return failed{res.ExitCode}
 	}
 	return nil
 }

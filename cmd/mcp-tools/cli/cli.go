@@ -30,7 +30,8 @@ type CLI struct {
 func New(env app.Env) *CLI { return &CLI{Env: env} }
 
 // Run executes the command line args and returns the exit code: 0 for success, 1
-// for a failure, 2 for a command line or settings that are wrong.
+// for a failure, 2 for a command line or settings that are wrong, or that of the
+// command that a tool ran.
 func Run(ctx context.Context, env app.Env, args []string) int {
 	cmd := New(env).Command()
 	cmd.SetArgs(args)
@@ -48,13 +49,17 @@ func Run(ctx context.Context, env app.Env, args []string) int {
 func (a *CLI) painter(w io.Writer) terminal.Painter { return terminal.NewPainter(w, a.Getenv) }
 
 // failed is the error of a command that has printed everything already.
-type failed struct{}
+type failed struct{ code int } // 0: 1
 
 func (failed) Error() string { return "" }
 
 func exitCode(err error) int {
 	var usage app.UsageError
 	var settings config.Problems
+	var said failed
+	if errors.As(err, &said) && said.code != 0 {
+		return said.code
+	}
 	if errors.As(err, &usage) || errors.As(err, &settings) || strings.HasPrefix(err.Error(), "unknown ") {
 		return 2
 	}
