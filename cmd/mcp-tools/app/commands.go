@@ -100,6 +100,15 @@ func (a *App) openCommands(context.Context) error {
 	return nil
 }
 
+// repository returns the remote and the branch of the git repository of a directory.
+func (a *App) repository(ctx context.Context, dir string) (address, branch string) {
+	host, _, err := a.files.Dir(ctx, dir)
+	if err != nil {
+		return "", "" // the command itself says why
+	}
+	return gitrepo.Remote(host)
+}
+
 // extra returns those of the operator's directories that exist, with links
 // resolved. A missing directory is logged; commands run without it.
 func (a *App) extra(paths []string) []string {
@@ -219,7 +228,8 @@ func (a *App) execOptions() exec.Options {
 		Refused:  a.takeRefusal,
 		Programs: cli.Options{
 			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
-			Private: a.ownPaths(),
+			Repository: a.repository,
+			Private:    a.ownPaths(),
 		},
 	}
 }

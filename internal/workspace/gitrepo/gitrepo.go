@@ -1,8 +1,8 @@
 // Package gitrepo reads what a git repository says about files, without running
 // git: settings of a repository can make git run programs.
 //
-// It knows the index and the ignore files of a repository, and nothing about
-// commits. Begin with [Disposable].
+// It knows the index, the ignore files, the remotes and the branch of a repository,
+// and nothing about commits. Begin with [Disposable] and [Remote].
 package gitrepo
 
 import (
@@ -10,9 +10,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
@@ -169,4 +171,38 @@ func tracks(repo, rel string) bool {
 		rest = rest[size:]
 	}
 	return false
+}
+
+// Remote returns the address of the remote that the repository which holds dir works
+// with (upstream before origin before any other), and its branch; "" for none.
+func Remote(dir string) (address, branch string) {
+	repo, _ := repository(dir)
+	if repo == "" {
+		return "", ""
+	}
+	remotes, section := map[string]string{}, ""
+	for line := range strings.Lines(string(read(filepath.Join(repo, ".git", "config"), ignore.MaxText))) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			name, ok := strings.CutPrefix(line, `[remote "`)
+			if section = strings.TrimSuffix(name, `"]`); !ok {
+				section = ""
+			}
+			continue
+		}
+		if key, value, ok := strings.Cut(line, "="); ok && section != "" && strings.TrimSpace(key) == "url" {
+			remotes[section] = strings.TrimSpace(value)
+		}
+	}
+	head := strings.TrimSpace(string(read(filepath.Join(repo, ".git", "HEAD"), ignore.MaxText)))
+	branch, onBranch := strings.CutPrefix(head, "ref: refs/heads/")
+	if !onBranch {
+		branch = ""
+	}
+	for _, name := range append([]string{"upstream", "origin"}, slices.Sorted(maps.Keys(remotes))...) {
+		if remotes[name] != "" {
+			return remotes[name], branch
+		}
+	}
+	return "", branch
 }

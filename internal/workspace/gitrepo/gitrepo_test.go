@@ -67,3 +67,38 @@ func TestDisposable(t *testing.T) {
 		t.Error("build, by an index that is split")
 	}
 }
+
+func TestRemote(t *testing.T) {
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "a", "b")
+	if address, branch := Remote(sub); address+branch != "" {
+		t.Errorf("no repository: %q, %q", address, branch)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, ".git", name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("HEAD", "ref: refs/heads/feature/x\n")
+	config := "[core]\n\turl = no\n[remote \"fork\"]\n\turl = git@github.com:me/r.git\n"
+	for _, c := range []struct{ config, want string }{
+		{config, "git@github.com:me/r.git"},
+		{config + "[remote \"origin\"]\n\turl=https://github.com/o/r\n[branch \"url\"]\n url = no\n", "https://github.com/o/r"},
+		{config + "[remote \"origin\"]\nurl=a\n[remote \"upstream\"]\nurl=b\n", "b"},
+		{"[core]\n", ""},
+	} {
+		write("config", c.config)
+		if address, branch := Remote(sub); address != c.want || branch != "feature/x" {
+			t.Errorf("%q: %q, %q", c.config, address, branch)
+		}
+	}
+	write("HEAD", "0123456789\n")
+	if _, branch := Remote(dir); branch != "" {
+		t.Errorf("no branch: %q", branch)
+	}
+}

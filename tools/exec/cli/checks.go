@@ -64,12 +64,42 @@ func checkGH(l line, p Program) (effect, error) {
 	if l.word(0) == "api" {
 		return ghAPI(l)
 	}
-	if has(ghLooks, l.word(0)) && !l.has("--repo -R --help --user --org --owner -o -u") && l.word(1) != "status" &&
-		!slices.ContainsFunc(l.words, func(w word) bool { return strings.Contains(w.text, "://") }) {
-		return 0, tool.Errorf(tool.Invalid, "gh with credentials does not look at the repository in the directory").
-			Try("add -R OWNER/NAME")
+	if ghLooksAround(l) {
+		return 0,
+			tool.Errorf(tool.Invalid,
+				"the directory is in no git repository with a remote on a host that gh may reach").
+				Try("add -R OWNER/NAME")
 	}
 	return unlisted, nil
+}
+
+// ghLooksAround reports whether a command is about the repository in the directory.
+func ghLooksAround(l line) bool {
+	return has(ghLooks, l.word(0)) && !l.has("--repo -R --help --user --org --owner -o -u") && l.word(1) != "status" &&
+		!slices.ContainsFunc(l.words, func(w word) bool { return strings.Contains(w.text, "://") })
+}
+
+// ghInRepository returns the arguments with the repository, and where gh would need
+// it the branch, of the directory. gh itself cannot look: it has no git.
+func ghInRepository(args []string, l line, address, branch string) []string {
+	name := strings.TrimSuffix(address, ".git")
+	if u, err := url.Parse(name); err == nil && u.Host != "" {
+		name = u.Hostname() + u.Path
+	} else if _, after, ok := strings.Cut(name, "@"); ok {
+		name = strings.Replace(after, ":", "/", 1)
+	}
+	if strings.Count(name, "/") != 2 || !ghLooksAround(l) || slices.Contains(args, "--") {
+		return args
+	}
+	args = append(slices.Clone(args), "--repo", strings.TrimPrefix(name, "github.com/"))
+	switch about := has("view diff checks comment edit ready review merge close", l.word(1)); {
+	case branch == "" || l.word(0) != "pr":
+	case l.word(1) == "create" && !l.has("--head -H"):
+		args = append(args, "--head", branch)
+	case about && len(l.words) == 2 && args[0] == "pr" && args[1] == l.word(1):
+		args = slices.Insert(args, 2, branch)
+	}
+	return args
 }
 
 func ghRefuses(why, instead string) *tool.Error {

@@ -53,6 +53,9 @@ type Options struct {
 	Run func(ctx context.Context, l Launch) (tool.Result, error)
 	// Site returns where commands of the caller would run, and starts nothing.
 	Site func(ctx context.Context, dir string) (Site, error)
+	// Repository returns the address of the remote, and the branch, of the git repository
+	// of the directory that the model wrote; "" if there is none. nil: there never is.
+	Repository func(ctx context.Context, dir string) (address, branch string)
 	// Changeable reports whether the caller's tools or commands can change what
 	// is at an absolute path of this machine: no program is taken from there.
 	Changeable func(ctx context.Context, path string) bool

@@ -231,3 +231,30 @@ func TestUnknownFlags(t *testing.T) {
 		t.Errorf("a command that the operator named: effect %d, %v", v.effect, v.err)
 	}
 }
+
+// TestGHInRepository runs gh in a repository that has a remote.
+func TestGHInRepository(t *testing.T) {
+	for _, c := range []struct{ command, address, want string }{
+		{"pr list", "https://github.com/o/r.git", "pr list --repo o/r"},
+		{"pr list", "git@github.com:o/r.git", "pr list --repo o/r"},
+		{"issue view 3", "ssh://git@github.com/o/r", "issue view 3 --repo o/r"},
+		{"pr create --title x", "https://github.com/o/r", "pr create --title x --repo o/r --head topic"},
+		{"pr create --title x --head y", "https://github.com/o/r", "pr create --title x --head y --repo o/r"},
+		{"pr view", "https://github.com/o/r", "pr view topic --repo o/r"},
+		{"pr view 7", "https://github.com/o/r", "pr view 7 --repo o/r"},
+		{"pr list -R a/b", "https://github.com/o/r", "pr list -R a/b"},
+		{"pr list", "https://ghe.example/o/r", "pr list --repo ghe.example/o/r"},
+		{"api repos/o/r", "https://github.com/o/r", "api repos/o/r"},
+		{"pr list", "/srv/git/r", "pr list"}, {"pr list", "", "pr list"},
+		{"auth token", "https://github.com/o/r", "auth token"},
+	} {
+		args := strings.Fields(c.command)
+		got := strings.Join(ghInRepository(args, presets()["gh"].read(args), c.address, "topic"), " ")
+		if got != c.want {
+			t.Errorf("gh %s in %q: %s", c.command, c.address, got)
+		}
+	}
+	if v := judged(t, Program{}, "gh pr list --repo ghe.example/o/r"); v.err == nil {
+		t.Error("gh reaches a host that the token is not for")
+	}
+}

@@ -70,6 +70,11 @@ func (r *Router) Prepare(ctx context.Context, o Order) (tool.Plan, error) {
 	if err != nil {
 		return tool.Plan{}, err
 	}
+	if p.Preset == "gh" && r.o.Repository != nil {
+		address, branch := r.o.Repository(ctx, o.Dir)
+		args := ghInRepository(o.Argv[1:], p.preset.read(o.Argv[1:]), address, branch)
+		o.Argv = append([]string{o.Argv[0]}, args...)
+	}
 	v := p.judge(o.Argv[1:])
 	if v.err != nil {
 		return tool.Plan{Risk: tool.Runs, Why: tool.AsError(v.err).What}, v.err
