@@ -29,11 +29,14 @@ type treeReader struct {
 	depth  *int64 // maximum depth; nil: unlimited
 
 	clickable map[element]bool
+	unseen    map[element]bool // what a person would not see
+	left      int              // texts that were left out because a person would not see them
+	unchecked bool             // it is not known what a person would see
 }
 
 // read returns the tree of a page, including its frames.
 func (s *session) read(ctx context.Context, t *tab) (*node, *treeReader, error) {
-	r := &treeReader{s: s, clickable: make(map[element]bool)}
+	r := &treeReader{s: s, clickable: make(map[element]bool), unseen: make(map[element]bool)}
 	root, err := r.readTarget(ctx, t.main)
 	if err != nil {
 		return nil, nil, err
@@ -61,8 +64,8 @@ func (r *treeReader) readTarget(ctx context.Context, p *pageTarget) (*node, erro
 	return root, nil
 }
 
-// prepare limits the depth for a large document. It also finds the elements with click
-// handlers, which the accessibility tree does not contain.
+// prepare limits the depth for a large document. It also finds what the accessibility tree
+// does not contain: the elements with click handlers, and what a person would not see.
 func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	r.depth = nil
 	counters, err := call(ctx, p.endpoint, memory.GetDOMCounters, cdp.Empty{})
@@ -70,15 +73,19 @@ func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 		return err
 	}
 	if counters.Nodes > maxNodes {
-		r.depth, r.cut = new(int64(shallowDepth)), true
+		r.depth, r.cut, r.unchecked = new(int64(shallowDepth)), true, true
 		return nil
 	}
 	snapshot, err := call(ctx, p.endpoint, domsnapshot.CaptureSnapshot,
-		domsnapshot.CaptureSnapshotParams{ComputedStyles: []string{}})
+		domsnapshot.CaptureSnapshotParams{ComputedStyles: styles(), IncludeBlendedBackgroundColors: new(true)})
 	if err != nil {
-		return nil // the page can be read without the click handlers
+		r.unchecked = true
+		return nil
 	}
 	for _, d := range snapshot.Documents {
+		for id := range unseen(d, snapshot.Strings) {
+			r.unseen[element{p, id}] = true
+		}
 		if d.Nodes == nil || d.Nodes.IsClickable == nil {
 			continue
 		}
@@ -182,15 +189,44 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 	if n.role == "StaticText" {
 		return n // the children are only its lines
 	}
+	before := b.r.left
 	for _, id := range from.ChildIDs {
-		if kid := b.all[id]; kid != nil {
+		kid := b.all[id]
+		switch {
+		case kid == nil:
+		case b.isUnseen(kid):
+			b.leaveOut(kid)
+		default:
 			n.children = append(n.children, b.build(kid, depth+1))
 		}
+	}
+	if b.r.left > before && n.name != "" && n.role != "RootWebArea" && !fields[n.role] { // the name may be made of the unseen text
+		n.name = (&outline{}).innerText(&node{children: n.children})
 	}
 	if n.role == "clickable" {
 		b.finishClickable(n)
 	}
 	return n
+}
+
+// isUnseen reports whether a person would not see a node. Fields are kept: pages put
+// transparent ones over what they draw.
+func (b *builder) isUnseen(n *accessibility.Node) bool {
+	return b.r.unseen[element{b.target, n.BackendDOMNodeID}] && !fields[valueText(n.Role)]
+}
+
+// leaveOut counts the texts in a node that is left out.
+func (b *builder) leaveOut(n *accessibility.Node) {
+	delete(b.all, n.NodeID)
+	if valueText(n.Role) == "StaticText" {
+		b.r.left++
+		return
+	}
+	for _, id := range n.ChildIDs {
+		if kid := b.all[id]; kid != nil {
+			b.leaveOut(kid)
+		}
+	}
 }
 
 // finishClickable decides whether an element with a click handler gets a ref. It does not
@@ -243,7 +279,7 @@ func (b *builder) fill(n *node, from *accessibility.Node) {
 	if n.role == "generic" && (focusable || b.r.clickable[n.el]) {
 		n.role = "clickable"
 	}
-	named := sections[n.role] && n.role != "navigation" && n.role != "main"
+	named := sections[n.role] && n.role != "main" || foldable[n.role]
 	if from.BackendDOMNodeID != 0 && (interactive[n.role] && n.role != "clickable" || named) {
 		n.ref = b.r.s.elements.name(n.el)
 	}

@@ -71,6 +71,8 @@ func (s *session) do(ctx context.Context, req Request) (View, error) {
 		return s.evaluate(ctx, t, req)
 	case Wait:
 		return s.wait(ctx, t, req)
+	case Title, Address, FindAction, Console, Frames:
+		return s.inspect(ctx, t, req)
 	}
 	s.mu.Lock()
 	t.active = time.Now() // wait for the effects of the action
@@ -96,6 +98,17 @@ func (s *session) perform(ctx context.Context, t *tab, req Request) error {
 		return s.selectOptions(ctx, t, req)
 	case Scroll:
 		return s.scroll(ctx, t, req)
+	case PDF:
+		return s.savePDF(ctx, t)
+	case Upload:
+		return s.upload(ctx, t, req)
+	case Dialog:
+		s.armDialog(req)
+		return nil
+	case Drag:
+		return s.drag(ctx, t, req)
+	case Resize:
+		return s.resize(ctx, t, req)
 	}
 	return tool.Errorf(tool.Invalid, "unknown action %q", req.Action).Try("use an action from the tool's description")
 }
@@ -295,8 +308,11 @@ func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, 
 	s.mu.Lock()
 	address := t.url
 	s.mu.Unlock()
-	all := outlineOf(root, address)
-	if within == nil && root.name != "" {
+	if within != nil {
+		return partOf(root, address), r, nil
+	}
+	all := outlineOf(root)
+	if root.name != "" {
 		all = append(lines{"title: " + text(root.name, 200)}, all...)
 	}
 	return all, r, nil
@@ -320,6 +336,7 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 	if within == nil {
 		t.shown = all
 	}
+	all = all.filter(req)
 	shown, next := all.window(req.Offset, cmp.Or(req.MaxChars, defaultChars))
 	if shown == "" && req.Offset > 0 && all.size() > 0 {
 		return View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", req.Offset,
@@ -332,6 +349,12 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 	}
 	if r.cut {
 		v.Notes = append(v.Notes, "the page is too large to show all of it")
+	}
+	if r.left > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d texts are left out that a person would not see", r.left))
+	}
+	if r.unchecked {
+		v.Notes = append(v.Notes, "the page may contain texts that a person would not see")
 	}
 	if shown == "" {
 		v.Notes = append(v.Notes, "the page has no text; a screenshot may show more")

@@ -87,7 +87,7 @@ func TestEveryAction(t *testing.T) {
 		do   func()
 	}{
 		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits},
-		{"tabs", m.goesThroughTabs}, {"forms", m.fills},
+		{"tabs", m.goesThroughTabs}, {"forms", m.fills}, {"the page", m.inspects}, {"dialogs", m.answersDialogs},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			page(t)
@@ -167,6 +167,46 @@ func (m *model) goesThroughTabs() {
 	m.call(`{"action":"close","tab":"t2"}`, "t1 ")
 }
 
+func (m *model) inspects() {
+	m.call(`{"action":"get_title"}`, "Actions")
+	m.call(`{"action":"get_url"}`, shop+"/actions.html")
+	m.call(`{"action":"evaluate","text":"document.head.append(Object.assign(document.createElement('script'), ` +
+		`{textContent: 'console.warn(\"from\", \"the page\"); throw new Error(\"late\")'}))"}`)
+	m.call(`{"action":"console"}`, "warning: from the page", "exception: Error: late")
+	m.call(`{"action":"console"}`, "the result is empty")
+	m.call(`{"action":"find","text":"button pad"}`, `button "Pad"`)
+	m.call(`{"action":"find","role":"button","name":"Later"}`, `button "Later"`)
+	m.call(`{"action":"snapshot","interactive":true}`, `button "Pad"`)
+	m.call(`{"action":"snapshot","depth":2}`, `button "Pad"`)
+	m.call(`{"action":"frames"}`, "the page has no frames")
+	m.call(`{"action":"pdf"}`, `saved the page as "downloads/Actions.pdf"`)
+	m.call(`{"action":"resize","text":"400x300"}`)
+	m.call(`{"action":"evaluate","text":"innerWidth + ' ' + innerHeight"}`, "400 300")
+	m.call(`{"action":"resize","width":1280,"height":800}`)
+	m.do(Request{Action: Evaluate, Text: `document.body.innerHTML = '<input type=range id=r min=0 max=100 value=0 ' +
+		'style=width:300px><b id=end style=position:absolute;left:250px>end</b>'`})
+	m.call(`{"action":"drag","ref":"#r","text":"#end"}`)
+	m.call(`{"action":"evaluate","text":"+document.querySelector('#r').value > 50"}`, "true")
+	if text, _ := m.savedFile("Actions.pdf"); !strings.HasPrefix(text, "%PDF-") {
+		m.t.Errorf("the PDF is %.20q", text)
+	}
+	m.saved.files["notes.txt"] = "uploaded"
+	m.call(`{"action":"open","url":"` + shop + `/form.html","max_chars":9000}`)
+	m.call(`{"action":"upload","ref":"input[type=file]","text":"notes.txt"}`)
+	m.call(`{"action":"evaluate","ref":"input[type=file]","text":"async e => e.files[0].name + ' ' + await e.files[0].text()"}`,
+		"notes.txt uploaded")
+}
+
+func (m *model) answersDialogs() {
+	m.call(`{"action":"dialog","text":"accept"}`, "answered with accept")
+	m.call(`{"action":"evaluate","text":"confirm('Sure?')"}`, "true", "Sure?")
+	m.call(`{"action":"evaluate","text":"confirm('Again?')"}`, "false", "dismissed")
+	m.call(`{"action":"dialog","text":"Ann"}`)
+	m.call(`{"action":"evaluate","text":"prompt('Name?')"}`, "Ann")
+	m.call(`{"action":"dialog","accept":false}`, "answered with dismiss")
+	m.call(`{"action":"type","ref":"<Keys>","text":"ab","slowly":true}`, `= "ab"`)
+}
+
 func (m *model) fills() {
 	m.call(`{"action":"open","url":"` + shop + `/form.html","max_chars":9000}`)
 	m.call(`{"action":"select","ref":"<Country>","text":"Sweden"}`, "Sweden")
@@ -188,7 +228,7 @@ func (m *model) saidAll(t *testing.T) {
 		all = append(all, name)
 	}
 	actions := strings.Split(schema.Properties["action"].Description, ", ")
-	if len(actions) != 14 {
+	if len(actions) != 24 {
 		t.Errorf("the actions are %q", actions)
 	}
 	for _, name := range append(all, actions...) {

@@ -180,6 +180,22 @@ func chromiumWith(t testing.TB, arg string) string {
 	return script
 }
 
+// TestUnseenTextIsLeftOut checks that a snapshot has what a person sees, and nothing else.
+func TestUnseenTextIsLeftOut(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	page := b.do(Request{Action: Open, URL: shop + "/unseen.html", MaxChars: 10_000})
+	scrolled := b.do(Request{Action: Scroll, Direction: "bottom"}) + b.do(Request{Action: Snapshot, MaxChars: 10_000})
+	for _, text := range []string{page, scrolled} {
+		if strings.Contains(text, "UNSEEN") {
+			t.Errorf("it has what nobody sees:\n%s", text)
+		}
+		wantContains(t, text, "Plain text.", "Light on dark.", `link "Visible link"`, `button "Buy"`, "White on a picture.",
+			"White on a hero.", "Gradient heading", `checkbox "Drawn box"`, "Pale text.", "Grey text.", "Far below.",
+			"Scrolled to.", "texts are left out that a person would not see")
+	}
+}
+
 func TestCheckURL(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://example.org/a?b#c": "https://example.org/a?b#c", "example.org": "https://example.org",

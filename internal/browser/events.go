@@ -45,6 +45,9 @@ func (s *session) onEvent(from target.SessionID, method string, params jsonv2.Va
 			s.downloadProgress(e)
 		}
 	default:
+		if p != nil && s.onConsoleEvent(p, method, params) {
+			return
+		}
 		if p == nil || !s.onPageEvent(p, method, params) && !s.onNetworkEvent(p, method, params) {
 			return
 		}
@@ -80,7 +83,7 @@ func (s *session) onPageEvent(p *pageTarget, method string, params jsonv2.Value)
 			s.dismissDialog(p, e)
 		}
 	case page.FileChooserOpened.Method:
-		s.note("the page asked for a file to upload, which is not supported")
+		s.note("the page asked for a file to upload; use the action upload with the ref of its file input")
 	case inspector.TargetCrashed.Method:
 		p.tab.crashed = p.tab.crashed || p.parent == nil
 		s.conn.failPending(p.id)
@@ -188,6 +191,7 @@ func (p *pageTarget) prepare(ctx context.Context) error {
 	steps := []step{
 		{page.Enable.Method, page.EnableParams{}},
 		{fetch.Enable.Method, fetch.EnableParams{Patterns: refusedSchemes()}},
+		{runtime.Enable.Method, cdp.Empty{}},
 		{network.Enable.Method, network.EnableParams{MaxTotalBufferSize: new(int64(1)),
 			MaxResourceBufferSize: new(int64(1))}},
 		{page.SetInterceptFileChooserDialog.Method,
@@ -237,7 +241,7 @@ func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 		return
 	}
 	t := p.tab
-	t.url, t.crashed, t.loadErr = f.URL+f.URLFragment, false, nil
+	t.url, t.crashed, t.loadErr, t.console = f.URL+f.URLFragment, false, nil, nil
 	clear(t.requests)
 	if f.UnreachableURL != "" {
 		t.url, t.loadErr = f.UnreachableURL, s.refusals.loadError(f.UnreachableURL, t.netError)
@@ -251,15 +255,21 @@ func (s *session) navigated(p *pageTarget, f *cdp.Frame) {
 	}
 }
 
-// dismissDialog dismisses a dialog, but accepts that a page is left.
+// dismissDialog answers a dialog as the model has set, or else dismisses it. It accepts
+// that a page is left.
 func (s *session) dismissDialog(p *pageTarget, e page.EventJavascriptDialogOpening) {
-	leaving := e.Type == page.DialogTypeBeforeunload
-	if !leaving {
-		s.note("the page showed a dialog, which was dismissed")
+	answer := page.HandleJavaScriptDialogParams{Accept: e.Type == page.DialogTypeBeforeunload}
+	if !answer.Accept {
+		note := "the page showed a dialog, which was dismissed; use the action dialog before to accept it"
+		if s.dialogAnswer != nil {
+			answer, s.dialogAnswer = *s.dialogAnswer, nil
+			note = "the page showed a dialog, which was answered"
+		}
+		s.note("%s", note)
 		s.dialogs = append(s.dialogs[:min(len(s.dialogs), maxNotes-1)],
 			fmt.Sprintf("dialog (%s): %s", e.Type, short(e.Message, 500)))
 	}
 	s.inBackground(func(ctx context.Context) {
-		_ = run(ctx, p.endpoint, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: leaving})
+		_ = run(ctx, p.endpoint, page.HandleJavaScriptDialog, answer)
 	})
 }

@@ -86,6 +86,16 @@ func (s *saved) Add(ctx context.Context, path string, content io.Reader) (string
 	return s.Save(ctx, path, content)
 }
 
+func (s *saved) Open(_ context.Context, path string) (io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok := s.files[path]
+	if !ok {
+		return nil, tool.Errorf(tool.NotFound, "no file %q", path)
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
 func (s *saved) Check(context.Context, string) error { return nil }
 
 // A fixture is a browser with a network, files and a caller.

@@ -230,7 +230,7 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	case kind == "disabled" || kind == "readonly":
 		return tool.Errorf(tool.Conflict, "%.60q is %s", req.Ref, kind).Try("fill in the required fields first")
 	case kind == "no" && rest == "file":
-		return tool.Errorf(tool.Refused, "uploading files is not supported").Try("continue without the file")
+		return tool.Errorf(tool.Invalid, "%.60q is a file input", req.Ref).Try("use the action upload, with the file as text")
 	case kind == "no":
 		return tool.Errorf(tool.Invalid, "%.60q does not accept text", req.Ref).Try("click it, or use select")
 	case kind == "form":
@@ -238,6 +238,8 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && req.Text == "":
 		err = el.target.key(ctx, namedKeys["delete"], 0)
+	case kind == "type" && req.Slowly:
+		err = el.target.typeKeys(ctx, req.Text)
 	case kind == "type":
 		err = run(ctx, el.target.endpoint, input.InsertText, input.InsertTextParams{Text: req.Text})
 	}

@@ -118,3 +118,17 @@ func (p *pageTarget) key(ctx context.Context, k key, modifiers int64) error {
 	e.Type, e.Text, e.Commands = input.DispatchKeyEventTypeKeyUp, "", nil
 	return run(ctx, p.endpoint, input.DispatchKeyEvent, e)
 }
+
+// typeKeys presses the key of each character.
+func (p *pageTarget) typeKeys(ctx context.Context, text string) error {
+	for _, r := range text {
+		k := character(r, 0)
+		if r == '\n' {
+			k = namedKeys["enter"]
+		}
+		if err := p.key(ctx, k, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -34,6 +34,19 @@ var interactive = map[string]bool{
 	"PopUpButton":        true, "ToggleButton": true, "clickable": true,
 }
 
+// Roles of fields, which accept input.
+var fields = map[string]bool{
+	"textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true, "listbox": true,
+	"switch": true, "slider": true, "spinbutton": true, "Date": true, "DateTime": true, "InputTime": true,
+	"ColorWell": true,
+}
+
+// Roles of sections that are shown in one line if they have many links.
+var foldable = map[string]bool{"navigation": true, "contentinfo": true}
+
+// minFolded is the minimum number of links in a folded section.
+const minFolded = 4
+
 // Roles of sections, which begin with a line of their own. The value is true for roles
 // that are shown even without a name.
 var sections = map[string]bool{
@@ -41,7 +54,7 @@ var sections = map[string]bool{
 	"Iframe": true, "menu": true, "tablist": true,
 	"tree": true, "grid": true, "table": true, "main": true, "status": false, "region": false, "group": false,
 	"radiogroup": false, "article": false,
-	"complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
+	"contentinfo": false, "complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
 }
 
 // Roles that are shown in one line with all their content.
@@ -72,17 +85,55 @@ const (
 // An outline converts a page to lines of text.
 type outline struct {
 	lines lines
-	base  *url.URL // relative URLs are shown for links to the same host
+	urls  bool           // show the addresses of links
+	base  *url.URL       // relative URLs are shown for links to the same host
+	first map[*node]bool // what is shown before the rest of the page
 }
 
 type lines []string
 
-// outlineOf returns the lines for a page.
-func outlineOf(root *node, address string) lines {
-	base, _ := url.Parse(address)
-	o := &outline{base: base}
+// outlineOf returns the lines for a page: dialogs and the main part come first, long
+// navigation is one line, and links have no addresses.
+func outlineOf(root *node) lines {
+	o := &outline{first: make(map[*node]bool)}
+	for _, roles := range []string{"dialog alertdialog alert", "main"} {
+		for _, n := range root.withRole(strings.Fields(roles), maxDepth) {
+			o.block(n, 0)
+			o.first[n] = true
+		}
+	}
+	before := len(o.lines)
 	o.block(root, 0)
+	if rest := o.lines[before:]; before > 0 && len(rest) > 0 {
+		o.lines = slices.Insert(o.lines, before, "rest of the page:")
+	}
 	return o.lines
+}
+
+// partOf returns the lines for a part of a page, with the addresses of its links.
+func partOf(root *node, address string) lines {
+	base, _ := url.Parse(address)
+	o := &outline{urls: true, base: base}
+	if _, part := sections[root.role]; part {
+		for _, k := range root.children {
+			o.block(k, 0)
+		}
+	} else {
+		o.block(root, 0)
+	}
+	return o.lines
+}
+
+// withRole returns the outermost nodes in n with one of the roles.
+func (n *node) withRole(roles []string, depth int) (all []*node) {
+	for _, k := range n.children {
+		if slices.Contains(roles, k.role) {
+			all = append(all, k)
+		} else if depth > 0 {
+			all = append(all, k.withRole(roles, depth-1)...)
+		}
+	}
+	return all
 }
 
 // write adds an indented line.
@@ -96,8 +147,11 @@ func (o *outline) write(depth int, text string) {
 func (o *outline) block(n *node, depth int) {
 	named, part := sections[n.role]
 	switch {
-	case depth > maxDepth:
+	case depth > maxDepth || o.first[n]:
 		return
+	case foldable[n.role] && n.ref != "" && o.fold(n, depth):
+	case n.role == "Pre":
+		o.preformatted(n, depth)
 	case n.role == "heading":
 		o.write(depth, strings.Repeat("#", max(1, min(n.level, 6)))+" "+o.innerText(n))
 	case interactive[n.role]:
@@ -131,9 +185,59 @@ func (o *outline) section(n *node, depth int) {
 	if len(o.lines) == at && n.role != "Iframe" {
 		return
 	}
-	head := &outline{base: o.base}
+	head := &outline{}
 	head.write(depth, o.label(n)+":")
 	o.lines = append(o.lines[:at], append(head.lines, o.lines[at:]...)...)
+}
+
+// fold writes a section with many links, and without fields, in one line.
+func (o *outline) fold(n *node, depth int) bool {
+	links, others := 0, 0
+	n.count(&links, &others, maxDepth)
+	if links < minFolded || others > 0 || o.urls {
+		return false
+	}
+	o.write(depth, fmt.Sprintf("%s: %d links", o.label(n), links))
+	return true
+}
+
+// count counts the links and buttons in n, and its fields.
+func (n *node) count(links, others *int, depth int) {
+	for _, k := range n.children {
+		switch {
+		case fields[k.role]:
+			*others++
+		case interactive[k.role]:
+			*links++
+		}
+		if depth > 0 {
+			k.count(links, others, depth-1)
+		}
+	}
+}
+
+// preformatted writes a text with its lines.
+func (o *outline) preformatted(n *node, depth int) {
+	var all strings.Builder
+	n.raw(&all, maxDepth)
+	for line := range strings.Lines(all.String()) {
+		line, _ = tool.Clean(strings.TrimRight(line, " \t\r\n"))
+		o.write(depth, looksLikeRef.ReplaceAllString(clip(line, maxText), "($1)"))
+	}
+}
+
+// raw appends the texts in n as they are.
+func (n *node) raw(all *strings.Builder, depth int) {
+	switch {
+	case n.role == "LineBreak":
+		all.WriteString("\n")
+	case n.role == "StaticText":
+		all.WriteString(n.name)
+	case depth > 0:
+		for _, k := range n.children {
+			k.raw(all, depth-1)
+		}
+	}
 }
 
 // item writes a list item, in one line or with indented lines.
@@ -261,7 +365,7 @@ func (o *outline) label(n *node) string {
 // widget returns the line for an interactive element.
 func (o *outline) widget(n *node) string {
 	line := o.label(n)
-	if n.url != "" {
+	if n.url != "" && o.urls {
 		line += " -> " + o.address(n.url)
 	}
 	if n.role != "combobox" && n.role != "listbox" && n.role != "PopUpButton" {
@@ -315,6 +419,20 @@ func (o *outline) address(to string) string {
 func text(s string, most int) string { return looksLikeRef.ReplaceAllString(short(s, most), "($1)") }
 
 var looksLikeRef = regexp.MustCompile(`\[(e\d+)\]`)
+
+// filter returns the lines that a snapshot is limited to.
+func (l lines) filter(req Request) (kept lines) {
+	if !req.Interactive && req.Depth == 0 {
+		return l
+	}
+	for _, line := range l {
+		depth := len(line) - len(strings.TrimLeft(line, " "))
+		if (req.Depth == 0 || depth < req.Depth) && (!req.Interactive || looksLikeRef.MatchString(line)) {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
 
 // changes returns the lines that are not in before, and the number of lines of before
 // that are not in l. A line that only loses the focus does not count as changed.

@@ -61,8 +61,49 @@ two
 [e5] combobox "Pick" = "B" of A | B
 [e6] link -> javascript:xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
 [e7] link "away" -> https://b.example/`
-	if got := strings.Join(outlineOf(root, "https://a.example/"), "\n"); got != want {
+	if got := strings.Join(partOf(root, "https://a.example/"), "\n"); got != want {
 		t.Errorf("the outline is:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestOrder checks that dialogs and the main part come first, that navigation is folded,
+// and that lines of preformatted text stay.
+func TestOrder(t *testing.T) {
+	link := func(ref string) *node {
+		return &node{role: "link", name: "to " + ref, ref: ref, url: "https://a.example/"}
+	}
+	root := &node{role: "RootWebArea", children: []*node{
+		{role: "navigation", name: "Top", ref: "e1", children: []*node{link("e2"), link("e3"), link("e4"), link("e5")}},
+		{role: "navigation", ref: "e6", children: []*node{link("e7"), {role: "searchbox", name: "Search", ref: "e8"},
+			link("e9"), link("e10"), link("e11")}},
+		{role: "main", children: []*node{{role: "heading", level: 1, children: []*node{static("News")}},
+			{role: "Pre", children: []*node{static("if a:\n    b\n"), {role: "code", children: []*node{static("[e1] c\n")}}}}}},
+		{role: "dialog", name: "Cookies", ref: "e12", children: []*node{{role: "button", name: "OK", ref: "e13"}}},
+	}}
+	want := `[e12] dialog "Cookies":
+ [e13] button "OK"
+main:
+ # News
+ if a:
+     b
+ (e1) c
+rest of the page:
+[e1] navigation "Top": 4 links
+[e6] navigation:
+ [e7] link "to e7"
+ [e8] searchbox "Search"
+ [e9] link "to e9"
+ [e10] link "to e10"
+ [e11] link "to e11"`
+	if got := strings.Join(outlineOf(root), "\n"); got != want {
+		t.Errorf("the outline is:\n%s\nwant:\n%s", got, want)
+	}
+	want = `[e2] link "to e2" -> /
+[e3] link "to e3" -> /
+[e4] link "to e4" -> /
+[e5] link "to e5" -> /`
+	if got := strings.Join(partOf(root.children[0], "https://a.example/"), "\n"); got != want {
+		t.Errorf("the navigation is:\n%s\nwant:\n%s", got, want)
 	}
 }
 
@@ -74,14 +115,14 @@ func TestDeepAndWidePages(t *testing.T) {
 		at.children = []*node{next, static("y")}
 		at = next
 	}
-	if lines := outlineOf(deep, ""); len(lines) > 2*maxDepth+10 {
+	if lines := outlineOf(deep); len(lines) > 2*maxDepth+10 {
 		t.Errorf("a deep page has %d lines", len(lines))
 	}
 	wide := &node{role: "paragraph"}
 	for range 100_000 {
 		wide.children = append(wide.children, static("word"))
 	}
-	if lines := outlineOf(wide, ""); len(lines) != 1 || len(lines[0]) > 2*maxText {
+	if lines := outlineOf(wide); len(lines) != 1 || len(lines[0]) > 2*maxText {
 		t.Errorf("a wide page has %d lines, the first of %d bytes", len(lines), len(lines[0]))
 	}
 }

@@ -26,6 +26,16 @@ const (
 	Wait       Action = "wait"       // for Text or Ref, until TextGone disappears, or Millis
 	Tabs       Action = "tabs"       // lists the tabs, and switches to Tab
 	Close      Action = "close"      // Tab, or the session
+	Title      Action = "get_title"
+	Address    Action = "get_url"
+	FindAction Action = "find"    // the elements whose role and label contain Text
+	Console    Action = "console" // messages of scripts since the last time
+	Frames     Action = "frames"  // lists the frames
+	PDF        Action = "pdf"     // saves the page
+	Upload     Action = "upload"  // Values, files of the caller, to the file input Ref
+	Dialog     Action = "dialog"  // Text for the next dialog: accept, dismiss, or the text to enter
+	Drag       Action = "drag"    // Ref to the ref in Text
+	Resize     Action = "resize"  // the window to Text, such as 1280x800
 )
 
 // A Request is an action with its arguments.
@@ -43,12 +53,17 @@ type Request struct {
 	Double    bool
 	Submit    bool // press Enter after typing
 	FullPage  bool
-	Millis    int // 0 is the default
+	Slowly    bool // type key by key
+	Millis    int  // 0 is the default
 
 	Basis string // lookup the SiteFacts of the approved site; "" without approval
 
 	MaxChars int // lookup the snapshot; 0 is the default
 	Offset   int // lookup the snapshot
+	// Interactive limits a snapshot to elements with refs, Depth to the outer levels; 0 is
+	// all.
+	Interactive bool
+	Depth       int
 }
 
 // SiteFacts returns what an approval of a request at a site depends on.
@@ -70,8 +85,10 @@ type View struct {
 	MIME    string // lookup Picture
 }
 
-// Files receive downloads.
+// Files receive downloads and are uploaded.
 type Files interface {
+	// Open opens a file of the caller in ctx.
+	Open(ctx context.Context, path string) (io.ReadCloser, error)
 	// Add writes a file of the caller in ctx under a new name: a number is added if
 	// the name is taken. It returns the name.
 	Add(ctx context.Context, path string, content io.Reader) (name string, err error)

@@ -82,15 +82,20 @@ func primitive(o *runtime.RemoteObject) string {
 	return string(o.Type)
 }
 
-// scriptError returns the error for an exception of a script. The message is quoted
-// because the page can choose it.
-func scriptError(e *runtime.ExceptionDetails) error {
+// exceptionText returns the message of an exception.
+func exceptionText(e *runtime.ExceptionDetails) string {
 	message := e.Text
 	if e.Exception != nil && e.Exception.Description != "" {
 		message, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
-	return tool.Errorf(tool.Invalid, "the script threw an exception: %q",
-		short(message, 300)).Try("correct the script; it has to be an expression or a function that returns a value")
+	return short(message, 300)
+}
+
+// scriptError returns the error for an exception of a script. The message is quoted
+// because the page can choose it.
+func scriptError(e *runtime.ExceptionDetails) error {
+	return tool.Errorf(tool.Invalid, "the script threw an exception: %q", exceptionText(e)).
+		Try("correct the script; it has to be an expression or a function that returns a value")
 }
 
 // evaluate runs the JavaScript of a request in a page.

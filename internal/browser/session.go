@@ -10,6 +10,7 @@ import (
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -45,8 +46,9 @@ type session struct {
 	current          *tab
 	lastTab          int
 	targets          map[target.SessionID]*pageTarget
-	notes            []string // trusted messages for the model
-	dialogs          []string // untrusted texts of dialogs
+	notes            []string                           // trusted messages for the model
+	dialogs          []string                           // untrusted texts of dialogs
+	dialogAnswer     *page.HandleJavaScriptDialogParams // to the next dialog; nil: dismiss it
 	downloads        []*download
 	downloadExpected time.Time // a link promised a download: wait for it until then
 

@@ -30,7 +30,8 @@ type tab struct {
 	requests map[network.RequestID]time.Time // requests without a response, with their start times
 	active   time.Time                       // time of the last event
 
-	shown lines // lines that the model has seen
+	shown   lines    // lines that the model has seen
+	console []string // messages of scripts
 }
 
 // A pageTarget is what DevTools calls a target: a page, or a frame in its own process.
@@ -165,8 +166,13 @@ func short(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
+	return clip(text, most) + "..."
+}
+
+// clip cuts a text after at most so many bytes, between two characters.
+func clip(text string, most int) string {
+	for most = min(most, len(text)); most > 0 && most < len(text) && !utf8.RuneStart(text[most]); {
 		most--
 	}
-	return text[:most] + "..."
+	return text[:most]
 }

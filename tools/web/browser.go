@@ -26,17 +26,21 @@ type browserArgs struct {
 }
 
 type actionArgs struct {
-	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
+	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs, close" alias:"command"`
 	URL      string `json:"url,omitempty" jsonschema:"URL to open" maxlen:"8192" alias:"target_url"`
 	Ref      string `json:"ref,omitempty" jsonschema:"ref such as e5, or CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; key to press; direction to scroll; JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
+	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; role and label to find; key; direction; JavaScript; ref to drag to; file to upload; size such as 1280x800; answer to the next dialog: accept, dismiss or a text" alias:"fn,script,expression,code,function,value,fill_value,end_ref,target_ref,path,prompt_text,name"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
 	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new" maxlen:"64" alias:"target_id,tab_id,page_id"`
 	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot the whole page"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"snapshot characters to skip"`
 
 	Key       string   `json:"key,omitempty" jsonschema:"key to press" maxlen:"40" hidden:"true" alias:"keys"`
-	Values    []string `json:"values,omitempty" jsonschema:"options to select" maxitems:"50" hidden:"true" alias:"options"`
+	Values    []string `json:"values,omitempty" jsonschema:"options to select, or files to upload" maxitems:"50" hidden:"true" alias:"options,paths,files"`
+	Role      string   `json:"role,omitempty" jsonschema:"role to find" maxlen:"40" hidden:"true"`
+	Accept    *bool    `json:"accept,omitempty" jsonschema:"accept the next dialog" hidden:"true"`
+	Width     int      `json:"width,omitempty" jsonschema:"width of the window" hidden:"true"`
+	Height    int      `json:"height,omitempty" jsonschema:"height of the window" hidden:"true"`
 	MaxChars  int      `json:"max_chars,omitempty" jsonschema:"maximum characters of a snapshot" hidden:"true" alias:"limit"`
 	Kind      string   `json:"kind,omitempty" jsonschema:"action, if action is act" hidden:"true"`
 	Gone      string   `json:"text_gone,omitempty" jsonschema:"text to wait for to disappear" hidden:"true"`
@@ -44,17 +48,17 @@ type actionArgs struct {
 	Direction string   `json:"direction,omitempty" jsonschema:"direction to scroll" enum:"down,up,top,bottom" hidden:"true"`
 	Button    string   `json:"button,omitempty" jsonschema:"mouse button" enum:"left,right,middle" hidden:"true"`
 	Double    bool     `json:"double_click,omitempty" jsonschema:"double-click" hidden:"true"`
-	Slowly    bool     `json:"slowly,omitempty" jsonschema:"ignored: typing is as fast as the page allows" hidden:"true"`
-	Choice    bool     `json:"interactive,omitempty" jsonschema:"ignored: interactive elements are always shown" hidden:"true" alias:"interactive_only"`
-	Compact   bool     `json:"compact,omitempty" jsonschema:"ignored: snapshots are always compact" hidden:"true"`
-	Depth     int      `json:"depth,omitempty" jsonschema:"ignored: the whole depth is shown" hidden:"true"`
+	Slowly    bool     `json:"slowly,omitempty" jsonschema:"type key by key" hidden:"true"`
+	Choice    bool     `json:"interactive,omitempty" jsonschema:"only elements with refs" hidden:"true" alias:"interactive_only"`
+	Compact   bool     `json:"compact,omitempty" jsonschema:"without effect: snapshots are compact" hidden:"true"`
+	Depth     int      `json:"depth,omitempty" jsonschema:"levels of a snapshot to show" hidden:"true"`
 }
 
 func (browserTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
 		Doc: `Controls a browser. Each action returns a snapshot of the page, with refs for its elements.
-To only read a page use web_fetch.`,
+A snapshot of a ref shows that part, with the addresses of its links. To only read a page use web_fetch.`,
 		Hints:    tool.Hints{OpenWorld: true},
 		Keywords: "web page navigate click form login screenshot javascript chromium chrome playwright puppeteer",
 		Timeout:  2 * time.Minute,
@@ -72,7 +76,9 @@ func (a actionArgs) action() (browser.Action, error) {
 	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(requested)))
 	switch d := browser.Action(name); d {
 	case browser.Open, browser.Back, browser.Snapshot, browser.Click, browser.Hover, browser.Type, browser.Press,
-		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close:
+		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close,
+		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.PDF, browser.Upload,
+		browser.Dialog, browser.Drag, browser.Resize:
 		return d, nil
 	}
 	switch name {
@@ -80,8 +86,20 @@ func (a actionArgs) action() (browser.Action, error) {
 		return browser.Open, nil
 	case "go_back":
 		return browser.Back, nil
-	case "read", "get_text", "get_title", "get_url", "text", "view":
+	case "read", "get_text", "text", "view":
 		return browser.Snapshot, nil
+	case "title":
+		return browser.Title, nil
+	case "url":
+		return browser.Address, nil
+	case "save_as_pdf", "pdf_save":
+		return browser.PDF, nil
+	case "console_messages":
+		return browser.Console, nil
+	case "file_upload", "upload_file":
+		return browser.Upload, nil
+	case "handle_dialog":
+		return browser.Dialog, nil
 	case "fill", "input", "key_type":
 		return browser.Type, nil
 	case "key", "key_press", "press_key":
@@ -105,8 +123,8 @@ func (a actionArgs) action() (browser.Action, error) {
 		return browser.Snapshot, nil
 	}
 	return "", tool.Errorf(tool.Invalid, "unknown action %.40q", requested).
-		Try("use open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs " +
-			"or close")
+		Try("use open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, " +
+			"screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
 }
 
 // request returns what to do. Arguments in Request have precedence.
@@ -129,13 +147,19 @@ func (a browserArgs) request() (browser.Request, error) {
 		Text: args.Text, TextGone: args.Gone, Key: args.Key, Values: args.Values, Direction: args.Direction,
 		Button: args.Button,
 		Double: args.Double, Submit: args.Submit, FullPage: args.FullPage, Millis: args.Millis, MaxChars: args.MaxChars,
-		Offset: args.Offset,
+		Offset: args.Offset, Slowly: args.Slowly, Interactive: args.Choice, Depth: args.Depth,
 	}
 	switch {
 	case action == browser.Press && req.Key == "":
 		req.Key = req.Text
-	case action == browser.Select && len(req.Values) == 0 && req.Text != "":
+	case (action == browser.Select || action == browser.Upload) && len(req.Values) == 0 && req.Text != "":
 		req.Values = []string{req.Text}
+	case action == browser.FindAction:
+		req.Text = strings.TrimSpace(args.Role + " " + req.Text)
+	case action == browser.Dialog && args.Accept != nil && (req.Text == "" || !*args.Accept):
+		req.Text = map[bool]string{true: "accept", false: "dismiss"}[*args.Accept]
+	case action == browser.Resize && req.Text == "":
+		req.Text = fmt.Sprintf("%dx%d", args.Width, args.Height)
 	case action == browser.Scroll && req.Direction == "":
 		req.Direction = strings.ToLower(strings.TrimSpace(req.Text))
 	}
@@ -151,13 +175,13 @@ func checkRequest(a browser.Request) error {
 		return tool.Errorf(tool.Invalid, "the action %s needs %s", a.Action, what).Try("add it")
 	}
 	switch {
-	case a.MaxChars < 0 || a.MaxChars > maxSnapshot || a.Offset < 0 || a.Millis < 0:
-		return tool.Errorf(tool.Invalid, "offset or ms is negative, or max_chars is not from 0 to %d", maxSnapshot).
+	case a.MaxChars < 0 || a.MaxChars > maxSnapshot || a.Offset < 0 || a.Millis < 0 || a.Depth < 0:
+		return tool.Errorf(tool.Invalid, "offset, depth or ms is negative, or max_chars is not from 0 to %d", maxSnapshot).
 			Try("omit it for the default")
 	case a.Action == browser.Open && a.URL == "":
 		return missing("url")
 	case a.Ref == "" && (a.Action == browser.Click || a.Action == browser.Hover || a.Action == browser.Type ||
-		a.Action == browser.Select):
+		a.Action == browser.Select || a.Action == browser.Drag || a.Action == browser.Upload):
 		return missing("ref, such as e5 from a snapshot")
 	case a.Action == browser.Press && a.Key == "":
 		return missing("text, the key such as Enter")
@@ -166,8 +190,15 @@ func checkRequest(a browser.Request) error {
 	case a.Action == browser.Scroll && !slices.Contains([]string{"", "down", "up", "top", "bottom"}, a.Direction):
 		return tool.Errorf(tool.Invalid, "unknown direction %.40q", a.Direction).
 			Try("use down, up, top or bottom, or ref to scroll to an element")
-	case a.Action == browser.Evaluate && a.Text == "":
-		return missing("text, the JavaScript")
+	case a.Action == browser.Upload && len(a.Values) == 0:
+		return missing("text, the file")
+	case a.Text == "" && (a.Action == browser.Evaluate || a.Action == browser.FindAction || a.Action == browser.Drag ||
+		a.Action == browser.Dialog):
+		return missing("text: " + map[browser.Action]string{browser.Evaluate: "the JavaScript",
+			browser.FindAction: "a role or a label", browser.Drag: "the ref to drag to",
+			browser.Dialog: "accept, dismiss, or the text to enter"}[a.Action])
+	case a.Action != browser.Snapshot && (a.Interactive || a.Depth > 0):
+		return tool.Errorf(tool.Invalid, "interactive and depth are for the action snapshot").Try("omit them")
 	}
 	return nil
 }
@@ -182,8 +213,13 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 	}
 	plan := tool.Plan{Risk: tool.Writes, Why: "the page sees it as done by the caller"}
 	switch req.Action {
-	case browser.Snapshot, browser.Scroll, browser.Screenshot, browser.Wait, browser.Tabs, browser.Close:
+	case browser.Snapshot, browser.Scroll, browser.Screenshot, browser.Wait, browser.Tabs, browser.Close,
+		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.Resize:
 		plan.Risk, plan.Why = tool.Reads, ""
+	case browser.PDF:
+		plan.Why = "saves a file"
+	case browser.Upload:
+		plan.Risk, plan.Why = tool.Runs, "sends files of the workspace to the site"
 	case browser.Evaluate:
 		plan.Risk, plan.Why = tool.Runs, "runs JavaScript in a page, with the caller's logins"
 	}

@@ -41,6 +41,21 @@ func (f WorkspaceFiles) Save(ctx context.Context, path string, content io.Reader
 	return f.save(ctx, path, content, true)
 }
 
+// Open opens a file of the caller, which uploads read.
+func (f WorkspaceFiles) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	file, err := f.Workspace.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return opened{io.NewSectionReader(file, 0, file.Size), file}, nil
+}
+
+// opened is a file that is read from its beginning.
+type opened struct {
+	io.Reader
+	io.Closer
+}
+
 // maxNumbered limits the files with the same name and different numbers.
 const maxNumbered = 1000
 
