@@ -202,8 +202,9 @@ type Setting struct {
 	Flag    string // without dashes; empty if it has no flag
 	Default string // in the form of a flag; empty if it has no default
 	Doc     string
-	Bool    bool // as a flag it needs no value
-	Restart bool // a change counts only after a restart
+	Values  []string // that it accepts; nil if there are others
+	Bool    bool     // as a flag it needs no value
+	Restart bool     // a change counts only after a restart
 
 	field field
 	index []int
@@ -225,7 +226,7 @@ func appendSettings(all []Setting, section reflect.Type, parent Setting) []Setti
 		}
 		s := Setting{
 			Key: join(parent.Key, f.name), Flag: f.flag, Default: f.preset,
-			Doc: f.doc, Bool: kindOf(f.typ) == isBool,
+			Doc: f.doc, Values: f.enum, Bool: kindOf(f.typ) == isBool,
 			Restart: parent.Restart || f.restart,
 			field:   f, index: append(slices.Clip(parent.index), f.index),
 		}

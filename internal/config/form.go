@@ -71,7 +71,7 @@ func formNamed(name string) form {
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "secret":
 		return form{
-			words: "a reference to a secret: secret:NAME, env:NAME or file:PATH", hide: true, pattern: secretPattern,
+			words: "a reference to a secret: " + secretWords, hide: true, pattern: secretPattern,
 			settle: settleSecret,
 		}
 	case "store":

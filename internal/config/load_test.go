@@ -117,9 +117,9 @@ func TestProblems(t *testing.T) {
 		{"list for a map", "policy:\n  agents: [x]", "2: policy.agents: this is a list; accepted: a map"},
 		{"map for a name", "? {a: b}\n: c", "1: a name in a map is one word, here it is a map"},
 		{"literal secret", "scrub:\n  values: [hunter2hunter2]",
-			"2: scrub.values[0]: this is not accepted; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
+			"2: scrub.values[0]: this is not accepted; accepted: a reference to a secret: secret:NAME, env:NAME, file:PATH or command:PROGRAM ARGUMENTS"},
 		{"vault", "scrub:\n  values: ['secret:de ploy']",
-			"2: scrub.values[0]: this is not accepted; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
+			"2: scrub.values[0]: this is not accepted; accepted: a reference to a secret: secret:NAME, env:NAME, file:PATH or command:PROGRAM ARGUMENTS"},
 		{"token for a hash", "connections:\n  tokens:\n    ci:\n      hash: hunter2hunter2\n      profiles: [x]",
 			"4: connections.tokens.ci.hash: this is not accepted; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
 		{"missing", "connections:\n  tokens:\n    ci:\n      hash: " + hash,
@@ -301,7 +301,7 @@ func TestProblemsOutsideTheFile(t *testing.T) {
 MCP_TOOLS_POLICY_AGENTS: policy.agents: not YAML, here or below: did not find expected node content
 MCP_TOOLS_LIMITS_CALLS_PER_MINUTE: limits.calls_per_minute: "x" is not a whole number; accepted: a whole number from 1 to 1000000
 MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; ` +
-		`accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME or file:PATH
+		`accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME, file:PATH or command:PROGRAM ARGUMENTS
 --autonomy: policy.autonomy: "never" is unknown; accepted: one of readonly, supervised, full
 command line: nonsense: no such setting`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {

@@ -29,7 +29,8 @@ macOS ` + "`~/Library/Application Support/mcp-tools`" + `, Windows ` + "`%LocalA
 
 - Durations: ` + "`250ms`, `30s`, `5m`, `1d12h`" + `. Sizes: ` + "`512B`, `100KiB`, `5MiB`, `1GiB`" + `, or a number of bytes.
 - The file cannot contain secrets. Write references: ` + "`secret:NAME`" + ` in the [vault](secrets.md),
-  ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file with only the secret.
+  ` + "`env:NAME`" + `, ` + "`file:PATH`" + ` for a file with only the secret, or ` + "`command:PROGRAM ARGUMENTS`" + ` for a program
+  that prints it.
 - Paths in the file are relative to its directory; paths in flags and variables to the working directory. ` + "`~/`" + ` is
   the home directory.
 - ` + "`[]`" + ` is an empty list; leave the line out for the default.

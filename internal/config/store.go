@@ -19,7 +19,7 @@ type Store struct {
 func storeForm() form {
 	return form{
 		words: "a directory, a URL such as postgres://user@host/database without a password, " +
-			"or where such a URL is: secret:NAME, env:NAME or file:PATH",
+			"or where such a URL is: " + secretWords,
 		hide: true, pattern: `[^\x00-\x1f\x7f]+`, check: checkStore, settle: settleStore,
 	}
 }
@@ -33,7 +33,7 @@ func postgresURL(text string) bool {
 }
 
 func checkStore(text string) error {
-	for _, where := range []string{"secret:", "env:", "file:"} {
+	for _, where := range []string{"secret:", "env:", "file:", "command:"} {
 		if strings.HasPrefix(text, where) && !storeReference(text) {
 			return errors.New("not a reference")
 		}

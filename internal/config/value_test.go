@@ -89,12 +89,15 @@ func TestSecrets(t *testing.T) {
 		{file("line"), value, ""},
 		{file("dos"), value, ""},
 		{file("two"), value + "\n", ""},
+		{Secret("command:cat " + filepath.Join(dir, "line")), value, ""},
+		{Secret("command:cat " + filepath.Join(dir, "gone")), "", "No such file"},
+		{"command:no-such-program x", "", "executable file not found"},
 		{"env:GONE", "", `the secret "env:GONE": the environment has no such variable`},
 		{"env:EMPTY", "", `the secret "env:EMPTY": it is empty`},
 		{file("empty"), "", "it is empty"},
 		{file("long"), "", "the file is longer than 65536 bytes"},
 		{file("gone"), "", "no such file"},
-		{Secret(value), "", "not a reference to a secret; write secret:NAME, env:NAME or file:PATH"},
+		{Secret(value), "", "not a reference to a secret; write secret:NAME, env:NAME, file:PATH or command:PROGRAM ARGUMENTS"},
 		{"", "", "not a reference to a secret"},
 	} {
 		got, err := test.secret.Fetch(from)

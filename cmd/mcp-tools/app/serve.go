@@ -56,6 +56,10 @@ func (a *App) serveStdio(ctx context.Context) error {
 
 func (a *App) serveHTTP(ctx context.Context) error {
 	c := a.loaded.Config.Server
+	certificate, err := a.certificate() // before a first token is shown
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.HTTP)
 	if err != nil {
 		return fmt.Errorf("%w; choose another address with --http", err)
@@ -67,10 +71,6 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	base, err := a.LocalCaller("http")
-	if err != nil {
-		return err
-	}
-	certificate, err := a.certificate()
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
@@ -46,9 +47,10 @@ func (a *CLI) auditTailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the last calls",
-		Long: `tail prints the last calls of all processes, the latest last. A call that changes
-something has two records: its intent before it ran, and its outcome. With
---output json each record is an object on one line.`,
+		Long: `tail prints the last calls of all processes, the latest last: the time, the outcome,
+the tool, the caller, the transport and the duration. A call that changes something has
+two records: its intent before it ran, which is shown while there is no outcome, and its
+outcome. With --output json each record is an object on one line.`,
 		Example: `  mcp-tools audit tail
   mcp-tools audit tail -n 100 --outcome refused
   mcp-tools audit tail -f --tool datetime --output json`,
@@ -66,6 +68,9 @@ something has two records: its intent before it ran, and its outcome. With
 			}
 			return a.WithAuditLog(cmd.Context(), func(record *audit.DB) error {
 				rows, err := record.Tail(cmd.Context(), count, only.shows)
+				if wanted, _ := a.asJSON(); !wanted {
+					rows = withoutDoneIntents(rows)
+				}
 				for i := 0; err == nil && i < len(rows); i++ {
 					err = each(rows[i])
 				}
@@ -81,6 +86,17 @@ something has two records: its intent before it ran, and its outcome. With
 	flags.StringVar(&only.outcome, "outcome", "", "only calls with this outcome: ok, asked, refused, invalid, ...")
 	offer(cmd, "tool", a.completeTools)
 	return cmd
+}
+
+// withoutDoneIntents leaves out the intents of calls whose outcome is there too.
+func withoutDoneIntents(rows []audit.Row) []audit.Row {
+	done := make(map[string]bool)
+	for _, r := range rows {
+		if r.Phase != audit.Intent && r.Call != "" {
+			done[r.Call] = true
+		}
+	}
+	return slices.DeleteFunc(rows, func(r audit.Row) bool { return r.Phase == audit.Intent && done[r.Call] })
 }
 
 // follow waits until there is a store, and prints records as they come.
@@ -145,7 +161,7 @@ func rowLine(r audit.Row, paint terminal.Painter) string {
 		line += fmt.Sprintf("  %.1fms", r.Duration)
 	}
 	if r.Error != "" {
-		line += "  " + terminal.OneLine(r.Error)
+		line += "  " + text.Clip(terminal.OneLine(r.Error), 120)
 	}
 	return line
 }

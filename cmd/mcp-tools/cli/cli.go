@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A CLI is the command line of one run of the program.
@@ -95,13 +96,16 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 		_, err := a.asJSON() // before the command does anything
 		return err
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.UsageError{Err: err} })
+	root.SetFlagErrorFunc(flagError)
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
 		a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(),
 		a.skillsCommand(), a.agentsCommand(), a.configCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
+	full := root.UsageTemplate()
+	root.SetUsageTemplate(usage)
+	serve.SetUsageTemplate(full)
 	a.completion(root)
 	return root
 }
@@ -131,16 +135,55 @@ func (a *CLI) globalFlags(flags *pflag.FlagSet) {
 		if s.Flag == "" {
 			continue
 		}
-		f := flags.VarPF(override{a.Overrides, s.Key, s.Bool}, s.Flag, "", asFlagText(s.Doc))
+		f := flags.VarPF(override{a.Overrides, s.Key, s.Bool}, s.Flag, "", flagText(s))
 		if s.Bool {
 			f.NoOptDefVal = "true"
 		}
 	}
 }
 
-// asFlagText returns a setting's description in the style of flags.
-func asFlagText(doc string) string {
-	return strings.ToLower(doc[:1]) + strings.TrimSuffix(doc[1:], ".")
+// flagText returns a setting's description in the style of flags, with its values.
+func flagText(s config.Setting) string {
+	text := strings.ToLower(s.Doc[:1]) + strings.TrimSuffix(s.Doc[1:], ".")
+	if s.Values != nil {
+		text += " (" + strings.Join(s.Values, ", ") + ")"
+	}
+	return text
+}
+
+// usage is the template for commands other than serve, which have few flags of their own.
+const usage = `Usage:
+  {{.UseLine}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} [command]{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasParent}}
+
+--config, --data, --output json and the flags of settings work here too; mcp-tools serve -h lists them.{{end}}
+`
+
+// flagError adds the nearest flag to the error of an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown := (*pflag.NotExistError)(nil)
+	if !errors.As(err, &unknown) {
+		return app.UsageError{Err: err}
+	}
+	name := unknown.GetSpecifiedName()
+	if name == "json" {
+		return app.Usagef("%w; for JSON use --output json", err)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := tool.Nearest(name, names); near != "" {
+		return app.Usagef("%w; did you mean --%s?", err, near)
+	}
+	return app.Usagef("%w; %s -h lists the flags", err, cmd.CommandPath())
 }
 
 // An override is a flag for a setting. Package config checks its value.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -129,7 +130,9 @@ func offer(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 func (a *CLI) completion(root *cobra.Command) {
 	offer(root, "profile", a.completeProfiles)
 	offer(root, "output", completeWords("text", "json"))
-	offer(root, "autonomy", completeWords("readonly", "supervised", "full"))
-	offer(root, "log-level", completeWords("debug", "info", "warn", "error"))
-	offer(root, "log-format", completeWords("text", "json"))
+	for _, s := range config.Settings() {
+		if s.Flag != "" && s.Values != nil {
+			offer(root, s.Flag, completeWords(s.Values...))
+		}
+	}
 }

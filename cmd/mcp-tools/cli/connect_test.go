@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/clients"
 )
 
@@ -43,5 +45,22 @@ func TestMoments(t *testing.T) {
 		if _, err := ago("since", text, now); err == nil {
 			t.Errorf("%q was taken", text)
 		}
+	}
+}
+
+// TestIntentsWithAnOutcomeAreLeftOut keeps the intent of a call that has not ended.
+func TestIntentsWithAnOutcomeAreLeftOut(t *testing.T) {
+	row := func(call string, phase audit.Phase) audit.Row {
+		return audit.Row{Record: audit.Record{Call: call, Phase: phase}}
+	}
+	got := withoutDoneIntents([]audit.Row{
+		row("a", audit.Intent), row("b", audit.Intent), row("a", audit.Done), row("c", audit.Done),
+	})
+	var left []string
+	for _, r := range got {
+		left = append(left, r.Call+" "+string(r.Phase))
+	}
+	if want := []string{"b intent", "a done", "c done"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
 	}
 }
