@@ -1,5 +1,10 @@
 package index
 
+import (
+	"math"
+	"slices"
+)
+
 // A Collection finds documents by their words and ranks them as an Index ranks
 // those of one scope. It is in memory and does not change: it is for some
 // thousand short documents.
@@ -29,15 +34,34 @@ func NewCollection(documents []Document) *Collection {
 	return c
 }
 
-// Search finds the documents that have words of a text.
-func (c *Collection) Search(text string, limit int) Result {
+// words returns the words of a query, with the number of documents that have them.
+func (c *Collection) words(text string) []word {
 	words := queryWords(cut(text, maxQueryBytes), c.all.Languages)
 	for i := range words {
 		for _, term := range words[i].alternatives {
 			words[i].documents += len(c.by[term])
 		}
 	}
-	p := newPlan(words, c.all)
+	return words
+}
+
+// Coverage returns how much of the weight of a query's words a hit has, from 0 to
+// 1. Words that no document has weigh most.
+func (c *Collection) Coverage(text string, h Hit) float64 {
+	has, all := 0.0, math.SmallestNonzeroFloat64
+	for _, w := range c.words(text) {
+		weight := w.times * idf(c.all.Documents, min(w.documents, c.all.Documents))
+		all += weight
+		if slices.ContainsFunc(w.alternatives, func(term string) bool { return slices.Contains(h.Terms, term) }) {
+			has += weight
+		}
+	}
+	return has / all
+}
+
+// Search finds the documents that have words of a text.
+func (c *Collection) Search(text string, limit int) Result {
+	p := newPlan(c.words(text), c.all)
 	found := make([]candidate, len(c.ids))
 	times := make([]int, len(c.ids))
 	for i, w := range p.words {

@@ -252,3 +252,47 @@ func TestManyCallers(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// synonyms is an encoder that knows which words mean the same.
+type synonyms map[string]int // the dimension of a word
+
+func (s synonyms) Query(_ context.Context, text string) ([]float32, error) {
+	v := make([]float32, 8)
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		if d, ok := s[word]; ok {
+			v[d]++
+		}
+	}
+	v[7] = 0.1
+	return v, nil
+}
+
+func (s synonyms) Texts(ctx context.Context, texts []string) (all [][]float32, err error) {
+	for _, text := range texts {
+		v, _ := s.Query(ctx, text)
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func TestSearchByMeaningAndWeakHits(t *testing.T) {
+	b := sqlite(t)
+	for name, about := range map[string]string{
+		"billing": "creates invoices for customers", "crops": "crops pictures", "oracle": "tunes a database",
+		"letters": "writes letters to customers",
+	} {
+		put(t, filepath.Join(b.dirs[0], name, skill.Main), mainFile(name, about, "x"))
+	}
+	weak, err := b.Search(b.ctx, "charge purchasers with letters", 5)
+	if err != nil || len(weak.Hits) != 1 || !slices.Equal(weak.Names, []string{"billing", "crops", "oracle"}) {
+		t.Errorf("a weak match: %+v, %v", weak, err)
+	}
+	if found, err := b.Search(b.ctx, "crops pictures", 5); err != nil || len(found.Names) != 0 || found.Hits[0].Name != "crops" {
+		t.Errorf("a good match: %+v, %v", found, err)
+	}
+	b.o.Encoder = synonyms{"invoices": 0, "charge": 0, "customers": 1, "purchasers": 1, "pictures": 2, "database": 3}
+	found, err := b.Search(b.ctx, "charge purchasers", 5)
+	if err != nil || len(found.Hits) < 1 || found.Hits[0].Name != "billing" || len(found.Names) != 0 {
+		t.Errorf("by meaning: %+v, %v", found, err)
+	}
+}

@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -21,7 +22,8 @@ const (
 	defaultHits         = 8
 	maxHits             = 100
 	maxShownDescription = 300 // bytes
-	maxExamples         = 20  // names returned if nothing was found
+	maxNames            = 100 // of all skills, returned if nothing matches well
+	wellCovered         = 0.5 // weight of a query's words that a hit has which matches well
 )
 
 func (skillSearch) Spec() tool.Spec {
@@ -57,7 +59,7 @@ type Found struct {
 	Hits  []Hit
 	More  bool
 	Total int      // number of skills that the caller sees
-	Names []string // some of them, if nothing was found
+	Names []string // those that are not hits, if nothing matches well
 }
 
 // A Hit is a skill in short.
@@ -75,7 +77,7 @@ func formatFound(found Found, query string) string {
 		return "there are no skills yet; to publish a directory with a SKILL.md use publish_skill"
 	}
 	if len(found.Hits) == 0 {
-		return fmt.Sprintf("no skill found for %q; some that exist: %s",
+		return fmt.Sprintf("no skill found for %q; these exist: %s",
 			text.Clip(oneLine(query), 80), strings.Join(found.Names, ", "))
 	}
 	var b strings.Builder
@@ -91,6 +93,9 @@ func formatFound(found Found, query string) string {
 		}
 		b.WriteByte('\n')
 	}
+	if len(found.Names) > 0 {
+		fmt.Fprintf(&b, "[these match only a part of the query; others: %s]\n", strings.Join(found.Names, ", "))
+	}
 	if found.More {
 		fmt.Fprintf(&b, "[more results of %d skills; use a narrower query or a higher limit]", found.Total)
 	} else {
@@ -99,7 +104,7 @@ func formatFound(found Found, query string) string {
 	return b.String()
 }
 
-// Search finds skills by their words. The queries "" and "*" list all.
+// Search finds skills by their words, and by their meaning if there is an encoder. The queries "" and "*" list all.
 func (l *Library) Search(ctx context.Context, query string, limit int) (found Found, err error) {
 	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
 		found.Total = len(v.items)
@@ -112,13 +117,23 @@ func (l *Library) Search(ctx context.Context, query string, limit int) (found Fo
 			return nil
 		}
 		result := v.search(query, limit)
-		found.More = result.More
+		var slugs []string
 		for _, h := range result.Hits {
-			found.Hits = append(found.Hits, v.items[h.ID].hit())
+			slugs = append(slugs, h.ID)
 		}
-		if len(found.Hits) == 0 {
-			for _, i := range v.sorted()[:min(maxExamples, len(v.items))] {
-				found.Names = append(found.Names, i.slug)
+		byMeaning := l.byMeaning(ctx, v, query)
+		slugs = fuse(slugs, byMeaning)
+		found.More = result.More || len(slugs) > limit
+		slugs = slugs[:min(len(slugs), limit)]
+		for _, slug := range slugs {
+			found.Hits = append(found.Hits, v.items[slug].hit())
+		}
+		weak := len(result.Hits) == 0 || v.words.Coverage(query, result.Hits[0]) < wellCovered
+		if weak && len(byMeaning) == 0 {
+			for _, i := range v.sorted() {
+				if len(found.Names) < maxNames && !slices.Contains(slugs, i.slug) {
+					found.Names = append(found.Names, i.slug)
+				}
 			}
 		}
 		return nil

@@ -49,6 +49,9 @@ type Options struct {
 	Unused func() bool
 	Files  workspace.Files // of the callers; nil if they have none
 	Dirs   []Dir           // searched after the workspace, in this order
+	// Encoder makes the search find skills by their meaning too; nil: by words only. Scrub is applied to what it gets.
+	Encoder Encoder
+	Scrub   func(string) string // nil: nothing is removed
 }
 
 // A Library has all skills. Its methods may be called concurrently.
@@ -57,6 +60,9 @@ type Library struct {
 	rows  rows
 	guard func() *skill.Guard // compiled at the first use
 	views *lru.Cache[viewer, *view]
+
+	vectors  *lru.Cache[string, []float32] // by text
+	encoding sync.Mutex                    // held while vectors are made
 }
 
 // New returns a library that has read nothing yet.
@@ -64,9 +70,13 @@ func New(o Options) *Library {
 	if o.Unused == nil {
 		o.Unused = func() bool { return false }
 	}
+	if o.Scrub == nil {
+		o.Scrub = func(text string) string { return text }
+	}
 	return &Library{
 		o: o, rows: rows{o.Store, o.Unused}, guard: sync.OnceValue(skill.NewGuard),
-		views: lru.New[viewer, *view](maxViews, func(*view) int64 { return 1 }),
+		views:   lru.New[viewer, *view](maxViews, func(*view) int64 { return 1 }),
+		vectors: lru.New[string, []float32](maxVectors, func(v []float32) int64 { return int64(4*len(v)) + 512 }),
 	}
 }
 

@@ -109,16 +109,17 @@ func TestFormatFound(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	found := Found{Total: 2, Names: []string{"a-b", "c-d"}}
-	if got := formatFound(found, "x\ny"); got != `no skill found for "x y"; some that exist: a-b, c-d` {
+	if got := formatFound(found, "x\ny"); got != `no skill found for "x y"; these exist: a-b, c-d` {
 		t.Errorf("%s", got)
 	}
 	found.Hits = []Hit{
 		{Name: "a-b", Description: "one\n[two] " + strings.Repeat("x", 400), Source: "workspace", Tags: []string{"t"}},
 		{Name: "c-d", Source: "shared", Version: 2, Problem: "SKILL.md: line 3"},
 	}
-	found.More = true
+	found.More, found.Names = true, []string{"e-f"}
 	want := "a-b (workspace): one [two] " + strings.Repeat("x", 287) + "… [t]\n" +
 		"c-d (shared, version 2): cannot be used: SKILL.md: line 3\n" +
+		"[these match only a part of the query; others: e-f]\n" +
 		"[more results of 2 skills; use a narrower query or a higher limit]"
 	if got := formatFound(found, "x"); got != want {
 		t.Errorf("%s", got)

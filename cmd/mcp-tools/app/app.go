@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
@@ -66,6 +67,7 @@ type App struct {
 	memories     *memory.Rows
 	memory       *memory.Memory
 	embeddings   *embeddings.Embeddings // nil without an embeddings endpoint
+	encoder      *embed.Client          // likewise
 	graph        *knowledge.Graph
 	contextFiles *contextfiles.Files
 	audit        *audit.Log

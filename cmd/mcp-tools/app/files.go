@@ -173,9 +173,11 @@ func (a *App) skillRoute() workspace.Route {
 
 // openSkills makes the library of skills, which opens nothing yet.
 func (a *App) openSkills(context.Context) error {
-	a.skills = skills.New(skills.Options{
-		Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs,
-	})
+	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Scrub: a.scrub.Text}
+	if a.encoder != nil {
+		o.Encoder = a.encoder
+	}
+	a.skills = skills.New(o)
 	return nil
 }
 

@@ -80,6 +80,7 @@ func (a *App) openEmbeddings() error {
 		}
 	}
 	a.onClose(encoder.Close)
+	a.encoder = encoder
 	a.embeddings = embeddings.New(embeddings.Options{
 		Encoder: encoder, Space: encoder.Space(), Rows: vectors.New(a.store, a.memories, encoder.Space()),
 		Feed: a.store, Scrub: a.scrub.Text, Log: a.log,
