@@ -599,59 +599,43 @@ func similarColors(a, b string) bool {
 // Pages are evaluated for a screen of this width.
 const screenWidth = 1280
 
+var (
+	notScreen  = pattern(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
+	widthLimit = pattern(`(min|max)-width: *([\d.]+[a-z]*)|` +
+		`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
+	other = pattern(`[(][^()]*[)]`) // a feature that is not about the width
+	known = pattern(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
+)
+
 // forScreen reports whether a list of media queries matches the screen. A feature
 // that is not known matches only where the query names the medium screen.
 func forScreen(media string) bool {
-	if strings.TrimSpace(media) == "" {
-		return true
+	for query := range strings.SplitSeq(strings.ToLower(media), ",") {
+		if strings.TrimSpace(query) == "" && strings.TrimSpace(media) == "" || queryMatches(query) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(strings.Split(strings.ToLower(media), ","), func(query string) bool {
-		return queryMatches(strings.TrimSpace(query))
-	})
+	return false
 }
 
 func queryMatches(query string) bool {
-	medium, rest, _ := strings.Cut(query, "(")
-	words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(medium), "only "))
-	named := len(words) > 0
-	if !named && rest == "" || named && words[0] != "screen" && words[0] != "all" ||
-		strings.Contains(query, "not") || strings.Contains(query, " or ") {
+	if notScreen().MatchString(query) {
 		return false
 	}
-	for rest != "" {
-		var feature string
-		feature, rest, _ = strings.Cut(rest, ")")
-		matches, known := featureMatches(strings.ReplaceAll(feature, " ", ""))
-		if known && !matches || !known && !named {
+	for _, m := range widthLimit().FindAllStringSubmatch(query, -1) {
+		isMax, width := m[1] == "max" || m[4] == "<", m[2]+m[5]
+		if isMax && parseLength(width) < screenWidth || !isMax && width != "" && parseLength(width) > screenWidth ||
+			m[3] != "" && parseLength(m[3]) > screenWidth {
 			return false
 		}
-		_, rest, _ = strings.Cut(rest, "(")
 	}
-	return true
-}
-
-// widthRange is a feature such as 600px<=width<90em.
-var widthRange = pattern(`^(?:([\d.]+[a-z]*)<=?)?width(?:(<|>)=?([\d.]+[a-z]*))?$`)
-
-func featureMatches(feature string) (matches, known bool) {
-	if m := widthRange().FindStringSubmatch(feature); m != nil {
-		return (m[1] == "" || parseLength(m[1]) <= screenWidth) &&
-			(m[2] == "" || (parseLength(m[3]) < screenWidth) == (m[2] == ">")), true
+	if strings.Contains(query, "screen") || strings.Contains(query, "all") {
+		return true
 	}
-	name, value, _ := strings.Cut(feature, ":")
-	switch name {
-	case "min-width":
-		return screenWidth >= parseLength(value), true
-	case "max-width":
-		return screenWidth <= parseLength(value), true
-	case "orientation":
-		return value == "landscape", true
-	case "hover", "any-hover":
-		return value != "none", true
-	case "prefers-color-scheme":
-		return value == "light", true
-	case "prefers-reduced-motion":
-		return value == "no-preference", true
+	for _, feature := range other().FindAllString(query, -1) {
+		if !widthLimit().MatchString(feature) && !known().MatchString(feature) {
+			return false
+		}
 	}
-	return false, false
+	return strings.Contains(query, "(") && strings.Contains(query, ")")
 }

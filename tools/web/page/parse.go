@@ -152,7 +152,7 @@ func (f *filter) start(kind html.TokenType) {
 	switch name {
 	case "svg":
 		if kind == html.StartTagToken {
-			f.skipSVG()
+			f.skip(name)
 		}
 		return
 	case "math":
@@ -337,43 +337,6 @@ func (f *filter) script(text, kind string) {
 	}
 }
 
-// skipSVG skips a drawing, up to its end or to the HTML tag that ends it, exactly
-// as the parser would.
-func (f *filter) skipSVG() {
-	depth, htmlDepth := 1, 0
-	for i := 0; depth > 0; i++ {
-		if i%1024 == 0 && f.ctx.Err() != nil {
-			return
-		}
-		kind := f.z.Next()
-		if kind == html.ErrorToken {
-			return
-		}
-		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
-			continue
-		}
-		tag := currentTag(f.z)
-		containsHTML := tag.name == "foreignobject" || tag.name == "desc" || tag.name == "title"
-		switch {
-		case kind == html.StartTagToken && htmlDepth == 0 && tag.has(endsForeign):
-			f.start(kind)
-			return
-		case kind == html.StartTagToken && tag.has(isRaw) && (htmlDepth == 0 || containsHTML):
-			f.z.NextIsNotRawText()
-		}
-		switch {
-		case kind == html.StartTagToken && tag.name == "svg":
-			depth++
-		case kind == html.EndTagToken && tag.name == "svg":
-			depth, htmlDepth = depth-1, 0
-		case kind == html.StartTagToken && containsHTML:
-			htmlDepth++
-		case kind == html.EndTagToken && containsHTML && htmlDepth > 0:
-			htmlDepth--
-		}
-	}
-}
-
 // renamePrefix is put before the names of formatting elements until the tree is built.
 // The parser reopens formatting elements without end tag in every block that follows,
 // and with many of them a small page becomes a huge tree. Under an unknown name an
@@ -392,7 +355,10 @@ func restoreNames(root *html.Node) {
 
 // skip skips an element up to its end tag.
 func (f *filter) skip(name string) {
-	for depth := 1; depth > 0; {
+	for depth, i := 1, 0; depth > 0; i++ {
+		if i%1024 == 0 && f.ctx.Err() != nil {
+			return
+		}
 		switch f.z.Next() {
 		case html.ErrorToken:
 			return
