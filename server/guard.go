@@ -79,15 +79,26 @@ func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
 	case "/healthz":
 		writeText(w, http.StatusOK, "ok")
 	case "/readyz":
-		if h.Server.closing.Err() != nil {
+		switch ready := h.Server.Config.Ready; {
+		case h.Server.closing.Err() != nil:
 			writeText(w, http.StatusServiceUnavailable, "shutting down")
-		} else {
+		case ready == nil || h.logReady(ready()):
 			writeText(w, http.StatusOK, "ready")
+		default:
+			writeText(w, http.StatusServiceUnavailable, "calls cannot be recorded now")
 		}
 	default:
 		return false
 	}
 	return true
+}
+
+// logReady reports whether err is nil, and logs it otherwise.
+func (h *HTTP) logReady(err error) bool {
+	if err != nil {
+		h.Server.log.Error("not ready: calls cannot be recorded", "err", err)
+	}
+	return err == nil
 }
 
 // setDeadlines limits the time of a request before any handler runs: net/http

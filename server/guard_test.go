@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,5 +69,20 @@ func TestAGuardOfItsOwn(t *testing.T) {
 	}
 	if w := knock(t, "/mcp", func(r *http.Request) { r.Host = "10.1.2.3" }); w.Code != http.StatusForbidden {
 		t.Errorf("the door takes any address: %d", w.Code)
+	}
+}
+
+// TestReadinessKnowsTheDisk expects that a server which cannot record calls is not
+// ready, so that a balancer sends them elsewhere.
+func TestReadinessKnowsTheDisk(t *testing.T) {
+	var full error
+	b := newTestServer(t, func(c *Config) { c.Ready = func() error { return full } })
+	h := &HTTP{Server: b.Server}
+	for want, err := range map[int]error{200: nil, 503: errors.New("no space left on device")} {
+		full = err
+		w := httptest.NewRecorder()
+		if !h.probe(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)) || w.Code != want {
+			t.Errorf("with %v: %d, want %d", err, w.Code, want)
+		}
 	}
 }

@@ -43,12 +43,16 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 	if wait := s.rates.take(a.Caller.Session, l, now); wait > 0 || a.Identity == "" {
 		return wait
 	}
-	all := l
-	all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+	all, name := l, a.Identity
+	if a.Caller.Session == a.Identity { // a caller without sessions may use any replica: count its calls for all
+		name = "one session of " + a.Identity
+	} else {
+		all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+	}
 	if s.Meter != nil && s.rates.shared(now) {
 		ctx, cancel := context.WithTimeout(ctx, meterPatience)
 		defer cancel()
-		wait, err := s.Meter(ctx, a.Identity, all.PerMinute, all.Burst)
+		wait, err := s.Meter(ctx, name, all.PerMinute, all.Burst)
 		if err == nil {
 			return wait
 		}

@@ -91,9 +91,16 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	if n := len(asked) - before; n != 1 {
 		t.Errorf("what does not answer was asked %d times", n)
 	}
+	// A caller without sessions has the limit of one session on all servers together.
+	asked, broken = nil, nil
+	b.rates.countLocally(time.Time{})
+	if busy("id-1"); len(asked) != 1 || asked[0] != fmt.Sprint("one session of id-1", 60, 2) {
+		t.Errorf("asked %q about a caller without sessions", asked)
+	}
+	before = len(asked)
 	// A Call from the command line has no identity.
 	callTool(t, b, "echo", `{}`)
-	if n := len(asked) - before; n != 1 {
+	if n := len(asked) - before; n != 0 {
 		t.Errorf("asked about an empty identity")
 	}
 }

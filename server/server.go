@@ -34,6 +34,7 @@ type Config struct {
 	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
 	Scrub                *scrub.Scrubber
 	AuditLog             AuditLog
+	Ready                func() error // why calls would fail on this machine; nil: they do not
 	Results              ResultStore
 	Approvals            Approvals         // nil: only the client can be asked
 	Library              Library           // nil: there are only tools

@@ -45,8 +45,14 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
+	if err := l.Ready(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("ready on a full disk: %v", err)
+	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
+	}
+	if err := l.Ready(); err != nil {
+		t.Errorf("not ready: %v", err)
 	}
 	stored(t, l)
 	w.green(t, written)

@@ -112,6 +112,21 @@ func lockIfNamed(file *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(open, named), err
 }
 
+// Ready returns an error if a journal cannot be written now, for example because the
+// disk is full. A balancer should then send calls to another server.
+func (l *Log) Ready() error {
+	dir, err := private.MakeSub(l.opts.Dir, journalDir)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, ".ready-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, 64<<10)) // file systems reserve the room when they accept it
+	return errors.Join(err, discard(file, file.Name()))
+}
+
 // checkpointStart is the beginning of checkpoints. No other line begins with it.
 const checkpointStart = `{"chain":`
 

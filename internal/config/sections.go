@@ -31,7 +31,7 @@ type Limits struct {
 
 // Audit has the settings of the audit log.
 type Audit struct {
-	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d"`
+	MaxAge    Duration `yaml:"max_age" restart:"true" default:"90d" min:"0" max:"36500d"`
 	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape"`
 }
 

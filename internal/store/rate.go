@@ -40,6 +40,12 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 		if err != nil || n > 0 {
 			return err
 		}
+		// After the clock was set back the time may be far ahead. It never counts for
+		// more than a burst.
+		if _, err := t.Exec("UPDATE rate SET tat = {{now}} + $2 WHERE key = $1 AND tat > {{now}} + $2", key,
+			room); err != nil {
+			return err
+		}
 		var ms int64
 		if err := t.Row("SELECT tat + $2 - $3 - {{now}} FROM rate WHERE key = $1", []any{key, cost, room},
 			&ms); err != nil {

@@ -102,3 +102,29 @@ func TestRate(t *testing.T) {
 		}
 	})
 }
+
+// TestClockSetBack expects that a database whose clock was ahead for a while locks no
+// caller out for as long.
+func TestClockSetBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := store.Rate{Times: 60, Period: time.Minute, Burst: 5}
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("INSERT INTO rate (key, tat) VALUES ('k', {{now}} + $1)", (72 * time.Hour).Milliseconds())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for attempt := range 3 {
+			wait, err := s.Take(t.Context(), "k", r)
+			if err != nil || wait > time.Second {
+				t.Fatalf("attempt %d: wait %s, %v", attempt, wait, err)
+			}
+			if wait == 0 {
+				return
+			}
+			time.Sleep(wait)
+		}
+		t.Error("the caller is locked out")
+	})
+}

@@ -24,6 +24,9 @@ func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) e
 		ctx = context.WithoutCancel(ctx) // preparing an interrupt takes longer than the query
 	}
 	err := s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+	for attempt := 0; s.lostConnection(ctx, err) && attempt < maxLost; attempt++ {
+		err = s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}

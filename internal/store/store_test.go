@@ -243,3 +243,38 @@ func TestOpenLazy(t *testing.T) {
 		t.Error("a closed store took something")
 	}
 }
+
+// TestReadsSurviveCutConnections cuts all connections of a store, as a server or a
+// router does, while it reads.
+func TestReadsSurviveCutConnections(t *testing.T) {
+	dsn := storetest.Database(t)
+	s, other := storetest.Open(t, dsn), storetest.Open(t, dsn)
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				var one int
+				if err := s.Row(t.Context(), "SELECT 1", nil, &one); err != nil {
+					t.Errorf("a row: %v", err)
+				}
+				err := s.View(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT 1", nil, &one) })
+				if err != nil {
+					t.Errorf("a snapshot: %v", err)
+				}
+			}
+		})
+	}
+	defer func() { stop(); all.Wait() }()
+	for range 20 {
+		err := other.View(t.Context(), func(tx *store.Tx) error {
+			var n int
+			return tx.Row("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "+
+				"WHERE datname = current_database() AND pid <> pg_backend_pid()", nil, &n)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

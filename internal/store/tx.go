@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"math/rand/v2"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,23 +24,57 @@ type Tx struct {
 	tx     *sql.Tx
 	ctx    context.Context
 	topics map[string]bool
+
+	hasRead bool // a row was returned
 }
 
-// View runs f in a transaction that only reads, with a consistent snapshot.
+// View runs f in a transaction that only reads, with a consistent snapshot. If the
+// connection to the server was lost before anything was read, f runs again on
+// another one.
 func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
 		return s.logFailure(err)
 	}
+	for attempt := 0; ; attempt++ {
+		t := &Tx{store: s, ctx: ctx, topics: map[string]bool{}}
+		err := s.viewOnce(t, f)
+		if t.hasRead || !s.lostConnection(ctx, err) || attempt == maxLost {
+			return s.logFailure(err)
+		}
+	}
+}
+
+func (s *Store) viewOnce(t *Tx, f func(*Tx) error) (err error) {
 	o := &sql.TxOptions{ReadOnly: true}
 	if s.dialect.name == "postgres" {
 		o.Isolation = sql.LevelRepeatableRead
 	}
-	tx, err := s.read.BeginTx(ctx, o)
-	if err != nil {
-		return s.logFailure(s.unavailable(err))
+	if t.tx, err = s.read.BeginTx(t.ctx, o); err != nil {
+		return s.unavailable(err)
 	}
-	defer func() { _ = tx.Rollback() }() // there is nothing to commit
-	return s.logFailure(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
+	defer func() { _ = t.tx.Rollback() }() // there is nothing to commit
+	return f(t)
+}
+
+// maxLost is the maximum number of retries of a read: each idle connection may have
+// been cut.
+const maxLost = 10
+
+// lostConnection reports whether a read failed because the server, or a router in
+// between, has cut an open connection. A server that cannot be reached is not tried
+// again.
+func (s *Store) lostConnection(ctx context.Context, err error) bool {
+	var refused *pgconn.ConnectError
+	if err == nil || s.dialect.name != "postgres" || ctx.Err() != nil || errors.As(err, &refused) {
+		return false
+	}
+	var known *pgconn.PgError
+	if errors.As(err, &known) {
+		return strings.HasPrefix(known.Code, "57P") || strings.HasPrefix(known.Code, "08")
+	}
+	var cut *net.OpError
+	return errors.As(err, &cut) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
 }
 
 // unavailable wraps an error of the connection.
@@ -60,6 +98,7 @@ func (t *Tx) Exec(text string, args ...any) (int64, error) {
 // Row reads one row. If there is none the error is [ErrNotFound].
 func (t *Tx) Row(text string, args []any, into ...any) error {
 	err := t.tx.QueryRowContext(t.ctx, t.store.sql(text), args...).Scan(into...)
+	t.hasRead = t.hasRead || err == nil
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
@@ -77,6 +116,7 @@ func (t *Tx) Each(text string, args []any, f func(Scan) error) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
+		t.hasRead = true
 		if err := f(rows.Scan); err != nil {
 			return err
 		}

@@ -241,7 +241,8 @@ func (a *App) openServer(context.Context) (err error) {
 	}
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.set, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, AuditLog: a.audit, Results: a.results,
+		Tools: a.set, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, AuditLog: a.audit,
+		Results:   a.results,
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
