@@ -44,7 +44,7 @@ type others struct {
 	Risky1 unused `json:"requires_approval,omitempty,omitzero" jsonschema:"whether to ask for approval" hidden:"true" alias:"require_user_approval,safe_to_auto_run"`
 	Risky2 unused `json:"security_risk,omitempty,omitzero" jsonschema:"how risky it seems" hidden:"true"`
 	Walls1 unused `json:"sandbox_permissions,omitempty,omitzero" jsonschema:"another sandbox" hidden:"true" alias:"with_escalated_permissions,dangerously_disable_sandbox"`
-	Risky3 unused `json:"security,omitempty,omitzero" jsonschema:"another policy" hidden:"true" alias:"ask,approved,elevated"`
+	Risky3 unused `json:"security,omitempty,omitzero" jsonschema:"another policy" hidden:"true" alias:"ask,approved"`
 	Walls2 unused `json:"host,omitempty,omitzero" jsonschema:"another machine" hidden:"true" alias:"node,run_in_subtask"`
 	Login1 unused `json:"login,omitempty,omitzero" jsonschema:"run a login shell" hidden:"true"`
 	Most1  unused `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
