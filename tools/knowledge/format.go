@@ -136,7 +136,8 @@ func formatWalked(w Walked, q Query) string {
 	}
 	b.WriteByte('\n')
 	for _, n := range w.Nodes {
-		fmt.Fprintf(&b, "%s %s: %s\n", title(n.Entity), formatNumber(n.Strength), formatPath(w.From.Slug, n.Path, w.Reached))
+		fmt.Fprintf(&b, "%s %s: %s\n", title(n.Entity), formatNumber(n.Strength),
+			formatPath(w.From.Slug, n.Path, w.Reached))
 		if n.Entity.Description != "" {
 			fmt.Fprintf(&b, "  %s\n", text.Clip(n.Entity.Description, maxShownInWalk))
 		}

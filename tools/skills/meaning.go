@@ -15,13 +15,14 @@ type Encoder interface {
 }
 
 const (
-	patience      = 800 * time.Millisecond // that a search waits for vectors
-	encodeTime    = time.Minute            // for the vectors of new skills, in the background
-	maxVectors    = 64 << 20               // bytes of vectors in memory
-	maxByMeaning  = 5                      // skills that are found by meaning alone
-	minMargin     = 0.1                    // of the way from unrelated texts to the same meaning, that a match is nearer
-	minStatistics = 8                      // skills from which the median tells which cosine unrelated texts have
-	fusionOffset  = 60.0                   // how little the first ranks differ
+	patience     = 800 * time.Millisecond // that a search waits for vectors
+	encodeTime   = time.Minute            // for the vectors of new skills, in the background
+	maxVectors   = 64 << 20               // bytes of vectors in memory
+	maxByMeaning = 5                      // skills that are found by meaning alone
+	// of the way from unrelated texts to the same meaning, that a match is nearer
+	minMargin     = 0.1
+	minStatistics = 8    // skills from which the median tells which cosine unrelated texts have
+	fusionOffset  = 60.0 // how little the first ranks differ
 )
 
 // byMeaning returns the skills that are nearest to a query in meaning, the nearest first. It returns none without an
