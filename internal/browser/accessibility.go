@@ -200,7 +200,8 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 			n.children = append(n.children, b.build(kid, depth+1))
 		}
 	}
-	if b.r.left > before && n.name != "" && n.role != "RootWebArea" && !fields[n.role] { // the name may be made of the unseen text
+	// the name may be made of the unseen text
+	if b.r.left > before && n.name != "" && n.role != "RootWebArea" && !fields[n.role] {
 		n.name = (&outline{}).innerText(&node{children: n.children})
 	}
 	if n.role == "clickable" {

@@ -230,7 +230,8 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 	case kind == "disabled" || kind == "readonly":
 		return tool.Errorf(tool.Conflict, "%.60q is %s", req.Ref, kind).Try("fill in the required fields first")
 	case kind == "no" && rest == "file":
-		return tool.Errorf(tool.Invalid, "%.60q is a file input", req.Ref).Try("use the action upload, with the file as text")
+		return tool.Errorf(tool.Invalid, "%.60q is a file input",
+			req.Ref).Try("use the action upload, with the file as text")
 	case kind == "no":
 		return tool.Errorf(tool.Invalid, "%.60q does not accept text", req.Ref).Try("click it, or use select")
 	case kind == "form":

@@ -251,14 +251,16 @@ func (s *session) copyFile(ctx context.Context, from, to string) error {
 	defer content.Close()
 	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return tool.Errorf(tool.Invalid, "two files have the name %q", path.Base(from)).Try("send one of them").Because(err)
+		return tool.Errorf(tool.Invalid, "two files have the name %q",
+			path.Base(from)).Try("send one of them").Because(err)
 	}
 	n, err := io.Copy(file, io.LimitReader(content, s.o.MaxDownload+1))
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
 	if err == nil && n > s.o.MaxDownload {
-		return tool.Errorf(tool.TooLarge, "%.200q is larger than %d bytes", from, s.o.MaxDownload).Try("send a smaller file")
+		return tool.Errorf(tool.TooLarge, "%.200q is larger than %d bytes", from,
+			s.o.MaxDownload).Try("send a smaller file")
 	}
 	return err
 }
@@ -271,7 +273,8 @@ func (s *session) armDialog(req Request) {
 	if req.Text != "accept" && req.Text != "dismiss" {
 		s.dialogAnswer.PromptText = req.Text
 	}
-	s.note("the next dialog is answered with %s", map[bool]string{true: "accept", false: "dismiss"}[s.dialogAnswer.Accept])
+	s.note("the next dialog is answered with %s", map[bool]string{true: "accept",
+		false: "dismiss"}[s.dialogAnswer.Accept])
 }
 
 // drag presses the mouse on an element, moves it to another one, and releases it.

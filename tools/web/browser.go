@@ -77,7 +77,8 @@ func (a actionArgs) action() (browser.Action, error) {
 	switch d := browser.Action(name); d {
 	case browser.Open, browser.Back, browser.Snapshot, browser.Click, browser.Hover, browser.Type, browser.Press,
 		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close,
-		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.PDF, browser.Upload,
+		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.PDF,
+		browser.Upload,
 		browser.Dialog, browser.Drag, browser.Resize:
 		return d, nil
 	}
@@ -176,7 +177,8 @@ func checkRequest(a browser.Request) error {
 	}
 	switch {
 	case a.MaxChars < 0 || a.MaxChars > maxSnapshot || a.Offset < 0 || a.Millis < 0 || a.Depth < 0:
-		return tool.Errorf(tool.Invalid, "offset, depth or ms is negative, or max_chars is not from 0 to %d", maxSnapshot).
+		return tool.Errorf(tool.Invalid, "offset, depth or ms is negative, or max_chars is not from 0 to %d",
+			maxSnapshot).
 			Try("omit it for the default")
 	case a.Action == browser.Open && a.URL == "":
 		return missing("url")
