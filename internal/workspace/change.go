@@ -39,7 +39,7 @@ func (w *Workspace) change(
 	if len(paths) == 0 {
 		return Receipt{}, tool.Errorf(tool.Invalid, "no file was given").Try("give the path of at least one file")
 	}
-	if len(paths) > maxChangeFiles {
+	if len(paths) > maxChangeFiles && undoes == "" {
 		return Receipt{}, tool.Errorf(tool.Invalid, "one call changes at most %d files, not %d",
 			maxChangeFiles, len(paths)).
 			Try("change them in several calls")
@@ -222,6 +222,7 @@ func (a *attempt) apply(ctx context.Context, c *history.Change, changes []Change
 	}
 	for i, s := range done {
 		receipt.Files[i].Stamp = s.newStamp(receipt.Files[i])
+		a.w.noteChanged(s.mount, append(s.links, s.name))
 	}
 	return receipt, nil
 }

@@ -31,7 +31,8 @@ type Files interface {
 	// Search finds lines in files.
 	Search(ctx context.Context, q search.Query) (search.Found, error)
 
-	// History returns the earlier changes of a file, the latest first.
+	// History returns the earlier changes of a file, the latest first; with path "" those
+	// of all files.
 	History(ctx context.Context, path string, limit int) ([]PastChange, error)
 	// Undo reverts a change, unless its files have changed since.
 	Undo(ctx context.Context, id string) (Receipt, error)
@@ -65,6 +66,7 @@ type Change struct {
 type Receipt struct {
 	ID    string // for Undo; "" if the change cannot be undone
 	Files []Changed
+	Left  []string // files that an undone command changed, and that were not restored
 }
 
 // Changed is one file after a change.
@@ -119,11 +121,17 @@ type PastChange struct {
 	ID       string
 	Time     time.Time
 	Tool     string
+	Command  string // that made the change; "" for other tools
 	By       string // agent and user
+	File     string // the file, or the first of them
 	Action   string // created, changed, removed
 	Before   int64  // size
 	After    int64
 	Undone   string // the change that reverted this one; "" if none did
 	Undoable bool   // the old content is still kept
 	Others   []string
+	// Created, Changed and Removed are the numbers of files of the whole change, and Left
+	// the names of some that cannot be restored.
+	Created, Changed, Removed int
+	Left                      []string
 }

@@ -14,11 +14,12 @@ import (
 
 // Undo implements [Files].
 func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
-	past, ok, err := w.history.Find(ctx, id)
+	v, err := w.historyView(ctx)
 	if err != nil {
 		return Receipt{}, err
 	}
-	v, err := w.historyView(ctx)
+	w.settle(ctx, v.home)
+	past, ok, err := w.history.Find(ctx, id)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -39,6 +40,9 @@ func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 	receipt, err := w.change(ctx, paths, id, u.plan)
 	if err == nil {
 		v.removeEmptyDirs(past.Record)
+		for _, name := range past.Left {
+			receipt.Left = append(receipt.Left, string(name))
+		}
 	}
 	return receipt, err
 }
@@ -150,27 +154,31 @@ const (
 
 // History implements [Files]. It also works for a file that no longer exists.
 func (w *Workspace) History(ctx context.Context, given string, limit int) ([]PastChange, error) {
-	p, err := w.resolvePast(ctx, given)
-	if err != nil {
-		return nil, err
-	}
 	v, err := w.historyView(ctx)
 	if err != nil {
 		return nil, err
+	}
+	w.settle(ctx, v.home)
+	var p location
+	whole, hint := "", ""
+	if given != "" {
+		if p, err = w.resolvePast(ctx, given); err != nil {
+			return nil, err
+		}
+		whole = path.Join(p.mount.realPath, p.name)
+		if utf8.ValidString(whole) { // otherwise the record encodes it differently
+			hint = path.Base(p.name)
+		}
 	}
 	if limit <= 0 {
 		limit = defaultHistory
 	}
 	limit = min(limit, maxHistory)
-	whole := path.Join(p.mount.realPath, p.name)
-	hint := path.Base(p.name)
-	if !utf8.ValidString(whole) {
-		hint = "" // the record encodes such a name differently
-	}
 	var out []PastChange
 	err = w.history.Each(ctx, hint, func(past history.LoggedChange) bool {
 		for i, f := range past.Files {
-			if f.Path() == whole && f.External == (p.source != nil) && v.canSee(past.Record, f) {
+			this := whole == "" || f.Path() == whole && f.External == (p.source != nil)
+			if this && v.canSee(past.Record, f) {
 				out = append(out, v.describe(past, i))
 				break
 			}
@@ -234,7 +242,11 @@ func (v *historyView) canSeeAll(r history.Record) bool {
 func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
 	f := p.Files[n]
 	out := PastChange{
-		ID: p.ID, Time: p.Time, Tool: p.Tool, By: p.By, Action: "changed", Undone: p.Undone, Undoable: p.Undone == "",
+		ID: p.ID, Time: p.Time, Tool: p.Tool, Command: p.Command, By: p.By, Action: "changed", Undone: p.Undone,
+		Undoable: p.Undone == "", File: string(f.Shown),
+	}
+	for _, name := range p.Left {
+		out.Left = append(out.Left, string(name))
 	}
 	if f.Before == nil {
 		out.Action = "created"
@@ -248,6 +260,14 @@ func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
 	}
 	for i, other := range p.Files {
 		sees := v.canSee(p.Record, other)
+		switch {
+		case other.Before == nil:
+			out.Created++
+		case other.After == nil:
+			out.Removed++
+		default:
+			out.Changed++
+		}
 		if i != n && sees {
 			out.Others = append(out.Others, string(other.Shown))
 		}

@@ -77,6 +77,7 @@ type Workspace struct {
 	history       *history.Store
 	mu            sync.Mutex
 	mounts        map[mountKey]*mount
+	trackers      map[inode]*tracker
 	clock         int64 // incremented by each use of a mount, to find the least recently used
 	closed        bool
 }
@@ -103,7 +104,7 @@ func New(o Options) (*Workspace, error) {
 	default:
 		return nil, fmt.Errorf("hard-link mode %q is not inside or allow", o.HardLinks)
 	}
-	w := &Workspace{o: o, mounts: map[mountKey]*mount{}}
+	w := &Workspace{o: o, mounts: map[mountKey]*mount{}, trackers: map[inode]*tracker{}}
 	var err error
 	deny := slices.Clone(o.Deny)
 	for _, path := range o.Private {
@@ -159,6 +160,9 @@ func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
+	for _, t := range w.trackers {
+		t.close()
+	}
 	for key, m := range w.mounts {
 		errs = append(errs, m.root.Close())
 		delete(w.mounts, key)

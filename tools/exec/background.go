@@ -18,12 +18,13 @@ const (
 
 // background starts a command and returns with its first output.
 func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
-	p, err := t.Commands.Start(ctx, k.args.command(k.site))
+	p, stopped, err := t.start(ctx, k.args.command(k.site), k)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if err := p.Keep(ctx, k.args.Keep); err != nil {
 		remove(ctx, p)
+		stopped(sandbox.Status{})
 		return tool.Result{}, err
 	}
 	patience, until := firstLook, sandbox.Until{Idle: settled}
@@ -36,6 +37,7 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 	}
 	st := p.Wait(within, until)
 	cancel()
+	stopped(st)
 	if err := ctx.Err(); err != nil { // no caller gets its id
 		remove(ctx, p)
 		return tool.Result{}, err

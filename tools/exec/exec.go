@@ -34,6 +34,9 @@ type Options struct {
 	// Most is the max time of a command in the foreground.
 	// 0: an hour.
 	Most time.Duration
+	// Checkpoint prepares for undoing what a command changes, and returns a function to
+	// call when the command has ended. nil: commands cannot be undone.
+	Checkpoint func(ctx context.Context, command string) (ended func())
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options
 }

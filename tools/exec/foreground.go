@@ -27,18 +27,45 @@ func (r *runner) run(ctx context.Context, c sandbox.Command, k task) (tool.Resul
 	if news.report != nil {
 		c.Watch = news.watch
 	}
-	p, err := r.Commands.Start(ctx, c)
+	p, stopped, err := r.start(ctx, c, k)
 	if err != nil {
 		news.stop()
 		return tool.Result{}, err
 	}
 	st := await(ctx, p, c.TTY)
 	news.stop()
+	stopped(st)
 	if err := ctx.Err(); err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
 	return r.settle(ctx, p, st, k)
+}
+
+// start starts a command. If it may write, what it changes can be undone: the caller
+// calls stopped when it no longer waits for the command, which may still run.
+func (r *runner) start(
+	ctx context.Context, c sandbox.Command, k task,
+) (p sandbox.Process, stopped func(sandbox.Status), err error) {
+	if r.Checkpoint == nil || k.verdict.Risk == tool.Reads {
+		p, err = r.Commands.Start(ctx, c)
+		return p, func(sandbox.Status) {}, err
+	}
+	ended := r.Checkpoint(ctx, c.Text)
+	if p, err = r.Commands.Start(ctx, c); err != nil {
+		ended()
+		return nil, nil, err
+	}
+	return p, func(st sandbox.Status) {
+		if st.State != sandbox.Running && st.Left == 0 {
+			ended()
+			return
+		}
+		go func() {
+			p.Wait(context.WithoutCancel(ctx), sandbox.Until{})
+			ended()
+		}()
+	}, nil
 }
 
 // await waits for the end of a command, or until a command with a terminal waits

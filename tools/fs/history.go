@@ -6,22 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// fileHistory is the tool that lists earlier changes of a file.
+// fileHistory is the tool that lists earlier changes.
 type fileHistory struct{ files workspace.Files }
 
 type fileHistoryArgs struct {
-	Path  string `json:"path" jsonschema:"file, present or removed" alias:"file_path,file"`
+	Path  string `json:"path,omitempty" jsonschema:"file, present or removed" alias:"file_path,file"`
 	Limit int    `json:"limit,omitempty" jsonschema:"changes to return" min:"1" max:"500" default:"20"`
 }
 
 func (fileHistory) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:      "Lists changes that tools made to a file, newest first, with ids for undo.",
+		Doc:      "Lists changes by tools and commands, newest first, with ids for undo.",
 		Also:     []string{"file_history"},
 		Keywords: "changes versions log restore recover deleted",
 	}
@@ -36,13 +37,16 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 }
 
 func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
+	if len(past) == 0 && path == "" {
+		return "this server has no recorded change"
+	}
 	if len(past) == 0 {
-		return fmt.Sprintf("this server has no recorded change of %q by a tool", path)
+		return fmt.Sprintf("this server has no recorded change of %q", path)
 	}
 	var b strings.Builder
 	undoable := false
 	for _, p := range past[:min(len(past), limit)] {
-		b.WriteString(formatPast(p, now) + "\n")
+		b.WriteString(formatPast(p, path == "", now) + "\n")
 		undoable = undoable || p.Undoable && p.Undone == ""
 	}
 	if len(past) > limit {
@@ -54,25 +58,36 @@ func formatHistory(path string, past []workspace.PastChange, limit int, now time
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// formatPast returns a change in one line.
-func formatPast(p workspace.PastChange, now time.Time) string {
-	line := fmt.Sprintf("%s  %s  %s", p.ID, formatAge(now.Sub(p.Time)), p.Action)
-	switch p.Action {
-	case "created":
-		line += " " + formatSize(p.After)
-	case "changed":
-		line += fmt.Sprintf(" %s -> %s", formatSize(p.Before), formatSize(p.After))
-	case "removed":
-		line += " " + formatSize(p.Before)
+// formatPast returns a change in one line: of one file, or as a whole.
+func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
+	line := fmt.Sprintf("%s  %s  ", p.ID, formatAge(now.Sub(p.Time)))
+	by := p.Tool
+	if p.Command != "" {
+		by = fmt.Sprintf("%s `%s`: %s", p.Tool, text.Clip(p.Command, 60), countFiles(p))
 	}
-	if p.Tool != "" {
-		line += " by " + p.Tool
+	switch {
+	case whole && p.Command != "":
+		line, by = line+by, ""
+	case whole:
+		line += p.Action + " " + p.File
+	case p.Action == "created":
+		line += "created " + formatSize(p.After)
+	case p.Action == "removed":
+		line += "removed " + formatSize(p.Before)
+	default:
+		line += fmt.Sprintf("changed %s -> %s", formatSize(p.Before), formatSize(p.After))
+	}
+	if by != "" {
+		line += " by " + by
 	}
 	// "/ann" is user ann without an agent, and would look like a path.
 	if by := strings.Trim(p.By, "/"); by != "" {
 		line += " of " + by
 	}
-	if len(p.Others) > 0 {
+	if len(p.Left) > 0 {
+		line += ", not kept: " + strings.Join(p.Left, ", ")
+	}
+	if len(p.Others) > 0 && p.Command == "" {
 		const maxShown = 3
 		line += ", with " + strings.Join(p.Others[:min(len(p.Others), maxShown)], ", ")
 		if more := len(p.Others) - maxShown; more > 0 {
@@ -86,6 +101,20 @@ func formatPast(p workspace.PastChange, now time.Time) string {
 		line += ", cannot be undone"
 	}
 	return line
+}
+
+// countFiles returns how many files a change concerns, such as "3 changed, 1 removed".
+func countFiles(p workspace.PastChange) string {
+	var parts []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{p.Changed, "changed"}, {p.Created, "created"}, {p.Removed, "removed"}} {
+		if n.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // formatAge returns an age in its largest unit.
@@ -129,10 +158,19 @@ func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, erro
 		return tool.Result{}, err
 	}
 	caller := tool.CallerFrom(ctx)
-	lines := make([]string, 0, len(receipt.Files)+1)
-	for _, c := range receipt.Files {
+	const maxShown = 50
+	var lines []string
+	for i, c := range receipt.Files {
 		t.seen.Note(caller, c.Name, "") // the session has not read the restored content
-		lines = append(lines, formatUndone(c))
+		if i < maxShown {
+			lines = append(lines, formatUndone(c))
+		}
+	}
+	if more := len(receipt.Files) - maxShown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more files", more))
+	}
+	if len(receipt.Left) > 0 {
+		lines = append(lines, "not restored, because no copy was kept: "+strings.Join(receipt.Left, ", "))
 	}
 	if receipt.ID != "" {
 		lines = append(lines, "to redo it use undo "+receipt.ID)

@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 		limit int
 		want  string
 	}{
-		"none": {nil, 5, `this server has no recorded change of "f" by a tool`},
+		"none": {nil, 5, `this server has no recorded change of "f"`},
 		"all": {past, 3, `aaaaaaaa  30s ago  changed 3.4 kB -> 3.5 kB by edit of dev/ann
 bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc
 dddddddd  3d ago  removed 5 B, cannot be undone

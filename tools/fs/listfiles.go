@@ -18,7 +18,7 @@ type listFilesArgs struct {
 	Path    string `json:"path,omitempty" jsonschema:"directory to list" alias:"dir,directory,dir_path"`
 	Depth   int    `json:"depth,omitempty" jsonschema:"directory levels to list" alias:"max_depth"`
 	Pattern string `json:"pattern,omitempty" jsonschema:"glob for names" alias:"glob"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"entries to return"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"entries to return, default 300"`
 	Git     bool   `json:"gitignore,omitempty" jsonschema:"leave out ignored files" alias:"respect_gitignore"`
 
 	Recursive bool `json:"recursive,omitempty" jsonschema:"list all levels" hidden:"true"`

@@ -34,11 +34,11 @@ func newReadFile(files workspace.Files, seen *Seen) readFile {
 type readFileArgs struct {
 	Path     string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,file,filename,absolute_path,target_file"`
 	Paths    []string `json:"paths,omitempty" jsonschema:"several files to read" alias:"files,file_paths"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"first line; negative counts from the end" alias:"start_line,line"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"first line, with base64 first byte; negative counts from the end" alias:"start_line,line"`
 	Limit    int      `json:"limit,omitempty" jsonschema:"lines to return, default 2000" alias:"lines,max_lines,head"`
 	End      int      `json:"end_line,omitempty" jsonschema:"last line to return" hidden:"true"`
 	Tail     int      `json:"tail,omitempty" jsonschema:"lines to return from the end" hidden:"true"`
-	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"bytes to return" alias:"max_size"`
+	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"bytes to return, default 16000" alias:"max_size"`
 	Encoding string   `json:"encoding,omitempty" jsonschema:"text encoding, or base64 to return bytes"`
 	Numbers  bool     `json:"numbers,omitempty" jsonschema:"show line numbers" alias:"line_numbers"`
 	Anchors  bool     `json:"anchors,omitempty" jsonschema:"show line anchors for edit.at"`

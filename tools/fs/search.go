@@ -26,7 +26,7 @@ type searchArgs struct {
 	Multiline bool     `json:"multiline,omitempty" jsonschema:"let matches span lines"`
 	Literal   bool     `json:"literal,omitempty" jsonschema:"treat pattern as plain text" alias:"fixed_strings,-F"`
 	All       bool     `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return" alias:"max_results,head_limit,max_count"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return, default 100" alias:"max_results,head_limit,max_count"`
 	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
 
 	After      int  `json:"after,omitempty" jsonschema:"lines after a match" hidden:"true" alias:"-A,context_after,after_context"`

@@ -222,10 +222,11 @@ func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: maxCommandTime,
-		Elevated: a.loaded.Config.Sandbox.Elevated,
-		Rules:    func() judge.Rules { return a.rules.load().commands },
-		Scrub:    func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
-		Refused:  a.takeRefusal,
+		Elevated:   a.loaded.Config.Sandbox.Elevated,
+		Rules:      func() judge.Rules { return a.rules.load().commands },
+		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Checkpoint: a.files.Checkpoint,
+		Refused:    a.takeRefusal,
 		Programs: cli.Options{
 			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
 			Repository: a.repository,

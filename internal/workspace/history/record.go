@@ -22,6 +22,10 @@ type Record struct {
 	Call   string       `json:"call,omitempty"`
 	Undoes string       `json:"undoes,omitempty"` // the change that this one reverts
 	Files  []FileRecord `json:"files"`
+	// Command is the command that made the change, "" for a tool that changes files.
+	Command string `json:"command,omitempty"`
+	// Left are names of files that the command changed and that cannot be restored.
+	Left []Text `json:"left,omitempty"`
 }
 
 // A FileRecord describes the change of one file.
@@ -111,6 +115,57 @@ func (s *Store) appendRecord(r Record) (*os.File, error) {
 		return nil, errors.Join(err, book.Truncate(info.Size()), book.Close())
 	}
 	return book, nil
+}
+
+// Add adds a change that was made by other means. It keeps the old contents of the files,
+// which it reads from olds; nil for a file that did not exist.
+func (s *Store) Add(ctx context.Context, r Record, olds []io.Reader) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if err := s.add(ctx, r, olds); err != nil {
+		return err
+	}
+	s.pruneIfDue(ctx, r)
+	return nil
+}
+
+func (s *Store) add(ctx context.Context, r Record, olds []io.Reader) error {
+	unlock, err := s.lockCatalogue(ctx) // nothing removes the copies before they are on record
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	copies, err := s.copies()
+	if err != nil {
+		return err
+	}
+	defer copies.Close()
+	r.ID = token(8)
+	for i, old := range olds {
+		if old == nil {
+			continue
+		}
+		name := copyName(r.ID, i)
+		to, err := copies.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		before := r.Files[i].Before
+		before.Digest, before.Size, err = s.copyDigest(ctx, to, old)
+		if err = errors.Join(err, to.Close()); err == nil {
+			err = copies.Rename(name, before.Digest)
+		}
+		if err != nil {
+			return errors.Join(err, dropCopies(copies, r.ID, i+1))
+		}
+		before.Kept = true
+	}
+	book, err := s.appendRecord(r)
+	if err != nil {
+		return err
+	}
+	return book.Close()
 }
 
 // Each calls yield with all records, the latest first, until it returns false. If hint

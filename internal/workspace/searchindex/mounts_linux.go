@@ -86,6 +86,11 @@ func (m *mountTable) trusted(v *view) bool {
 	return true
 }
 
+// reliable reports whether all file systems below the root cause events.
+func (m *mountTable) reliable() bool {
+	return !slices.ContainsFunc(m.all, func(on mountPoint) bool { return !on.events })
+}
+
 // parseMounts returns the mount that contains top, and the mounts below top.
 func parseMounts(text []byte, top string) []mountPoint {
 	on, longest := mountPoint{dir: "."}, -1

@@ -21,6 +21,7 @@ func readMounts(*root.Root) (*mountTable, error) { return nil, errNoEvents }
 func (*mountTable) close() error                 { return nil }
 func (*mountTable) changed() bool                { return false }
 func (*mountTable) trusted(*view) bool           { return false }
+func (*mountTable) reliable() bool               { return false }
 
 func rootPath(r *root.Root) string                          { return absolute(r.Path()) }
 func atLowPriority(do func())                               { do() }

@@ -1,0 +1,516 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
+)
+
+// Limits of what can be undone of commands.
+const (
+	maxTracked      = 50_000    // files of a workspace; in a larger one commands are not recorded
+	maxTrackedFile  = 4 << 20   // bytes of a file
+	maxTrackedBytes = 256 << 20 // of all files
+	maxTrackers     = 4         // workspaces
+	maxUndone       = 5000      // files of one command
+	maxLeft         = 20        // names of files that cannot be restored
+	// racyAge is the age of a change at which the next one surely has another time.
+	racyAge = 20 * time.Millisecond
+)
+
+// Checkpoint makes sure that what a command changes in the caller's workspace can be
+// undone. It returns a function to call when the command has ended, or when it runs in
+// the background. Files that git ignores, large ones, links, and what the caller may not
+// change are not covered.
+//
+// A tracker has a copy of each file as it was at the last checkpoint, and learns from the
+// kernel which directories have changed. After the command, the old contents of the
+// changed files become an entry of the history, which [Workspace.Undo] reverts like a
+// change by a tool. What other programs change in the meantime counts as the command's.
+func (w *Workspace) Checkpoint(ctx context.Context, command string) (ended func()) {
+	s, err := w.viewFor(ctx)
+	if err != nil {
+		return func() {}
+	}
+	running := tool.RunningFrom(ctx)
+	r := &history.Record{By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Command: command}
+	t := w.tracker(s.home, true)
+	t.update(ctx, nil)
+	t.mu.Lock()
+	t.running = append(t.running, r)
+	t.mu.Unlock()
+	return func() {
+		t.update(context.WithoutCancel(ctx), r)
+		t.mu.Lock()
+		t.running = slices.DeleteFunc(t.running, func(other *history.Record) bool { return other == r })
+		t.mu.Unlock()
+	}
+}
+
+// settle records what the running commands of a workspace have changed so far.
+func (w *Workspace) settle(ctx context.Context, m *mount) {
+	if t := w.tracker(m, false); t != nil && t.isRunning() {
+		t.update(ctx, nil)
+	}
+}
+
+// noteChanged keeps the changes of tools from counting as those of running commands.
+func (w *Workspace) noteChanged(m *mount, names []string) {
+	t := w.tracker(m, false)
+	if t == nil || !t.isRunning() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		dir := t.dirs[path.Dir(name)]
+		if dir == nil {
+			continue
+		}
+		delete(dir.files, path.Base(name))
+		if info, err := m.root.Lstat(name); err == nil && info.Regular() {
+			if f, err := t.copy(name, info, true); err == nil {
+				dir.files[path.Base(name)] = f
+			}
+		}
+	}
+}
+
+// A tracker finds what changes in a workspace, and has copies of the files as they were.
+type tracker struct {
+	w *Workspace
+	m *mount
+
+	mu       sync.Mutex
+	events   *searchindex.Tracker // nil if all files are compared each time
+	dirs     map[string]*trackedDir
+	count    int
+	contents *os.File // copies of the files, one after the other
+	size     int64
+	used     time.Time
+	disabled bool
+	running  []*history.Record // commands; without any, changes are those of other programs
+}
+
+type trackedDir struct {
+	files map[string]*trackedFile
+	subs  map[string]bool
+}
+
+// A trackedFile is the state of a file at the last checkpoint.
+type trackedFile struct {
+	info   root.Info
+	at     int64  // where its content is; -1 if it was not copied
+	digest string // "" if it is not known
+	racy   bool   // its times may not show the next change
+}
+
+// A trackedChange is a file that changed between two checkpoints.
+type trackedChange struct {
+	name          string
+	before, after *trackedFile
+	made          []history.Text
+}
+
+// tracker returns the tracker of a workspace. If there is none it is nil, unless create
+// is set.
+func (w *Workspace) tracker(m *mount, create bool) *tracker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := inode{m.id.Dev, m.id.Ino}
+	t := w.trackers[key]
+	if t == nil && !create {
+		return nil
+	}
+	if t == nil {
+		if len(w.trackers) >= maxTrackers {
+			w.dropTracker()
+		}
+		t = &tracker{w: w, m: m}
+		w.trackers[key] = t
+	}
+	t.used = time.Now()
+	return t
+}
+
+// dropTracker removes the tracker that was not used for the longest time.
+func (w *Workspace) dropTracker() {
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(w.trackers)), func(a, b inode) int {
+		return w.trackers[a].used.Compare(w.trackers[b].used)
+	})
+	gone := w.trackers[oldest]
+	delete(w.trackers, oldest)
+	go gone.close()
+}
+
+func (t *tracker) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reset()
+	t.disabled = true
+}
+
+// reset forgets everything, so that the next update reads the whole workspace.
+func (t *tracker) reset() {
+	if t.events != nil {
+		_ = t.events.Close()
+	}
+	if t.contents != nil {
+		_ = t.contents.Close()
+	}
+	t.events, t.contents, t.dirs, t.count, t.size = nil, nil, nil, 0, 0
+}
+
+func (t *tracker) isRunning() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.running) > 0
+}
+
+// update brings the tracker up to date, and records the changes as those of a command: by
+// if it is not nil, or else the latest that runs. Commands run even if they cannot be
+// recorded.
+func (t *tracker) update(ctx context.Context, by *history.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.disabled {
+		return
+	}
+	if by == nil && len(t.running) > 0 {
+		by = t.running[len(t.running)-1]
+	}
+	first := t.dirs == nil
+	changes, err := t.changes(ctx)
+	if err == nil && !first && by != nil && len(changes) > 0 {
+		err = t.record(ctx, *by, changes)
+	}
+	if err == nil && t.size > 2*maxTrackedBytes {
+		t.reset()
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, errTooMany):
+		t.w.o.Log.Info("the workspace is too large to record what commands change", "files", maxTracked)
+		t.reset()
+		t.disabled = true
+	default:
+		t.w.o.Log.Warn("what a command changed could not be recorded", "err", err)
+		t.reset()
+	}
+}
+
+// changes finds what has changed, and updates the copies.
+func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error) {
+	var dirty map[string]bool
+	whole := t.dirs == nil || t.events == nil
+	if !whole {
+		var ok bool
+		dirty, ok = t.events.Changed()
+		whole = !ok
+	}
+	if t.dirs == nil {
+		if err := t.open(); err != nil {
+			return nil, err
+		}
+	}
+	var listed []tree.Dir
+	for _, dir := range slices.Sorted(maps.Keys(dirty)) {
+		if t.dirs[dir] == nil || whole {
+			continue
+		}
+		all, err := t.list(ctx, dir, 1)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, root.ErrLink) || notDir(err) {
+			continue // an event of its parent reports it
+		}
+		if err != nil {
+			return nil, err
+		}
+		listed = append(listed, all...)
+	}
+	seen := map[string]bool{}
+	if whole {
+		if listed, err = t.list(ctx, ".", 0); err != nil {
+			return nil, err
+		}
+		for _, d := range listed {
+			seen[d.Name] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.dirs)) {
+			if !seen[name] {
+				found = append(found, t.forget(name)...)
+			}
+		}
+	}
+	fresh := map[string]bool{} // new directories
+	for len(listed) > 0 {
+		d := listed[0]
+		listed = listed[1:]
+		dir := t.dirs[d.Name]
+		if dir == nil {
+			fresh[d.Name] = true
+			dir = &trackedDir{map[string]*trackedFile{}, map[string]bool{}}
+			t.dirs[d.Name] = dir
+		}
+		subs := map[string]bool{}
+		for _, e := range d.Entries {
+			name := path.Join(d.Name, e.Name)
+			if !e.Mode.IsDir() {
+				continue
+			}
+			if subs[e.Name] = true; t.dirs[name] == nil && !whole {
+				more, err := t.list(ctx, name, 0)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return nil, err
+				}
+				listed = append(listed, more...)
+			}
+		}
+		for sub := range dir.subs {
+			if name := path.Join(d.Name, sub); !subs[sub] && t.dirs[name] != nil {
+				found = append(found, t.forget(name)...)
+			}
+		}
+		dir.subs = subs
+		more, err := t.compare(ctx, d, dir)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	for i, c := range found {
+		for dir := path.Dir(c.name); c.before == nil && fresh[dir] && dir != "."; dir = path.Dir(dir) {
+			found[i].made = append([]history.Text{history.Text(dir)}, found[i].made...)
+		}
+	}
+	return found, nil
+}
+
+// open creates what a new tracker needs.
+func (t *tracker) open() error {
+	dir := filepath.Join(t.w.o.Data, "files")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, "checkpoint-*.tmp")
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(file.Name()) // where that is possible it vanishes with the process
+	t.contents, t.dirs = file, map[string]*trackedDir{}
+	if t.events, err = searchindex.NewTracker(t.m.root); err != nil {
+		t.w.o.Log.Debug("checkpoints compare all files", "cause", err)
+	}
+	return nil
+}
+
+// list reads directories, which are watched from then on.
+func (t *tracker) list(ctx context.Context, dir string, depth int) (all []tree.Dir, err error) {
+	var mu sync.Mutex
+	var failed error
+	watch := func(dir string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if t.events != nil && t.dirs[dir] == nil {
+			failed = errors.Join(failed, t.events.Add(dir))
+		}
+	}
+	watch(dir)
+	o := tree.Options{
+		Dir: dir, Depth: depth, Hidden: true,
+		Skip: func(name string, _ bool) bool {
+			return isGit(path.Base(name)) || t.w.deniedInDir(t.m, name) || t.w.protected(t.m, name)
+		},
+		Enter: func(dir string) bool { watch(dir); return true },
+	}
+	n := 0
+	_, err = tree.Walk(ctx, t.m.root, o, func(d tree.Dir) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, d)
+		if n += len(d.Entries); n > 2*maxTracked {
+			return errTooMany
+		}
+		return nil
+	})
+	if failed != nil && t.events != nil { // there are not enough watches
+		_ = t.events.Close()
+		t.events = nil
+	}
+	return all, err
+}
+
+// forget removes a directory and what is in it.
+func (t *tracker) forget(dir string) (found []trackedChange) {
+	d := t.dirs[dir]
+	if d == nil {
+		return nil
+	}
+	for base, f := range d.files {
+		found = append(found, trackedChange{name: path.Join(dir, base), before: f})
+	}
+	t.count -= len(d.files)
+	delete(t.dirs, dir)
+	if t.events != nil {
+		t.events.Remove(dir)
+	}
+	for sub := range d.subs {
+		found = append(found, t.forget(path.Join(dir, sub))...)
+	}
+	return found
+}
+
+// compare compares the files of one directory with those that are known.
+func (t *tracker) compare(ctx context.Context, d tree.Dir, known *trackedDir) (found []trackedChange, err error) {
+	var bases []string
+	there := map[string]bool{}
+	for _, e := range d.Entries {
+		if e.Mode.IsRegular() {
+			bases = append(bases, e.Name)
+			there[e.Name] = true
+		}
+	}
+	for base, f := range known.files {
+		if !there[base] {
+			found = append(found, trackedChange{name: path.Join(d.Name, base), before: f})
+			delete(known.files, base)
+			t.count--
+		}
+	}
+	if len(bases) == 0 {
+		return found, ctx.Err()
+	}
+	in, err := t.m.root.OpenRoot(d.Name)
+	if err != nil {
+		return found, nil // an event of its parent reports it
+	}
+	defer in.Close()
+	for i, info := range tree.Stats(ctx, in, bases, 1) {
+		if !info.Regular() || info.Links == 0 { // it has gone in the meantime
+			continue
+		}
+		base := bases[i]
+		before := known.files[base]
+		if before != nil && before.info.Same(info) && before.info.Mode == info.Mode && !before.racy {
+			continue
+		}
+		if before == nil {
+			if t.count++; t.count > maxTracked {
+				return nil, errTooMany
+			}
+		}
+		name := path.Join(d.Name, base)
+		after, err := t.copy(name, info, before != nil || len(t.running) > 0)
+		if err != nil {
+			return nil, err
+		}
+		known.files[base] = after
+		if before == nil || before.info.Mode != after.info.Mode || after.at < 0 || !t.equal(before, after) {
+			found = append(found, trackedChange{name: name, before: before, after: after})
+		}
+	}
+	return found, ctx.Err()
+}
+
+// copy copies the content of a file, if it is not too large.
+func (t *tracker) copy(name string, info root.Info, withDigest bool) (*trackedFile, error) {
+	f := &trackedFile{info: info, at: -1, racy: time.Since(info.Changed) < racyAge}
+	if info.Size > maxTrackedFile || t.size+info.Size > 2*maxTrackedBytes || t.dirs["."] == nil {
+		return f, nil
+	}
+	file, info, err := t.m.root.OpenRegular(name)
+	if err != nil {
+		return f, nil // it may be gone, or unreadable
+	}
+	defer file.Close()
+	if info.Size > maxTrackedFile {
+		return f, nil
+	}
+	var to io.Writer = io.NewOffsetWriter(t.contents, t.size)
+	sum := sha256.New()
+	if withDigest {
+		to = io.MultiWriter(to, sum)
+	}
+	n, err := io.Copy(to, io.LimitReader(file, info.Size))
+	if err != nil {
+		return nil, err
+	}
+	info.Size = n
+	f.info, f.at = info, t.size
+	t.size += n
+	if withDigest {
+		f.digest = hex.EncodeToString(sum.Sum(nil))
+	}
+	return f, nil
+}
+
+func (t *tracker) content(f *trackedFile) io.Reader {
+	return io.NewSectionReader(t.contents, f.at, f.info.Size)
+}
+
+// equal reports whether two states of a file have the same content.
+func (t *tracker) equal(a, b *trackedFile) bool {
+	if a.at < 0 || b.at < 0 || a.info.Size != b.info.Size {
+		return false
+	}
+	if a.digest == "" {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, t.content(a)); err != nil {
+			return false
+		}
+		a.digest = hex.EncodeToString(sum.Sum(nil))
+	}
+	return a.digest == b.digest
+}
+
+// record adds the changes to the history. Those that cannot be restored are only named.
+func (t *tracker) record(ctx context.Context, r history.Record, changes []trackedChange) error {
+	slices.SortFunc(changes, func(a, b trackedChange) int { return strings.Compare(a.name, b.name) })
+	r.Time = time.Now().UTC()
+	var olds []io.Reader
+	for _, c := range changes {
+		f := history.FileRecord{
+			Root: history.Text(t.m.realPath), Name: history.Text(c.name), Shown: history.Text(display(c.name)),
+			Made: c.made,
+		}
+		lost := len(r.Files) >= maxUndone
+		var old io.Reader
+		if c.before != nil {
+			f.Before = &history.Content{Size: c.before.info.Size, Mode: c.before.info.Mode.Perm()}
+			if lost = lost || c.before.at < 0; !lost {
+				old = t.content(c.before)
+			}
+		}
+		if c.after != nil {
+			f.After = &history.Content{Digest: c.after.digest, Size: c.after.info.Size, Mode: c.after.info.Mode.Perm()}
+			lost = lost || c.after.digest == ""
+		}
+		if lost {
+			if len(r.Left) < maxLeft {
+				r.Left = append(r.Left, f.Shown)
+			}
+			continue
+		}
+		r.Files, olds = append(r.Files, f), append(olds, old)
+	}
+	if len(r.Files)+len(r.Left) == 0 {
+		return nil
+	}
+	return t.w.history.Add(ctx, r, olds)
+}

@@ -1,0 +1,189 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// command changes files as a command would, between two checkpoints.
+func command(ctx context.Context, w *Workspace, text string, do func()) {
+	ended := w.Checkpoint(ctx, text)
+	do()
+	ended()
+}
+
+func TestUndoOfCommands(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{
+		"a.txt": "a", "b.txt": "b", "run.sh": "#!/bin/sh", "src/deep/c.txt": "c", "build/out.o": "o",
+		".gitignore": "build/\n", ".git/HEAD": "x",
+		".env": "SECRET=1",
+	})
+	p := func(name string) string { return filepath.Join(ws, name) }
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(p(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(ctx, w, "true", func() {})
+	write("b.txt", "changed by an editor")
+	command(ctx, w, "make fmt", func() {
+		write("a.txt", "formatted")
+		write("new/dir/d.txt", "d")
+		write("build/out.o", "ignored")
+		write(".env", "SECRET=2")
+		if err := os.RemoveAll(p("src")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(p("run.sh"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	})
+	past, err := w.History(ctx, "", 10)
+	if err != nil || len(past) != 1 {
+		t.Fatalf("%+v, %v", past, err)
+	}
+	if c := past[0]; c.Command != "make fmt" || c.Changed != 2 || c.Created != 1 || c.Removed != 1 || !c.Undoable {
+		t.Errorf("%+v", c)
+	}
+	if of, err := w.History(ctx, "src/deep/c.txt", 10); err != nil || len(of) != 1 || of[0].Action != "removed" {
+		t.Errorf("%+v, %v", of, err)
+	}
+	receipt, err := w.Undo(ctx, past[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"a.txt": "a", "b.txt": "changed by an editor", "src/deep/c.txt": "c", "build/out.o": "ignored",
+		".env": "SECRET=2",
+	} {
+		if got, err := os.ReadFile(p(name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Stat(p("new")); !os.IsNotExist(err) {
+		t.Errorf("the new directory: %v", err)
+	}
+	if info, err := os.Stat(p("run.sh")); err != nil || info.Mode().Perm()&0o100 != 0 {
+		t.Errorf("run.sh: %v, %v", info.Mode(), err)
+	}
+	if _, err := w.Undo(ctx, receipt.ID); err != nil { // makes it again
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(p("a.txt")); string(got) != "formatted" {
+		t.Errorf("redone: %q", got)
+	}
+
+	// What has changed since is not overwritten.
+	command(ctx, w, "echo", func() { write("a.txt", "by a command") })
+	write("a.txt", "by an editor")
+	past, _ = w.History(ctx, "a.txt", 1)
+	if _, err := w.Undo(ctx, past[0].ID); kindOf(err) != tool.Conflict {
+		t.Errorf("undone over a later change: %v", err)
+	}
+}
+
+func TestCheckpointLeavesOutLargeFiles(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"a.txt": "a", "large.bin": strings.Repeat("x", maxTrackedFile+1)})
+	command(ctx, w, "true", func() {})
+	command(ctx, w, "rm *", func() {
+		for _, name := range []string{"a.txt", "large.bin"} {
+			if err := os.Remove(filepath.Join(ws, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	past, err := w.History(ctx, "", 10)
+	if err != nil || len(past) != 1 || fmt.Sprint(past[0].Left) != "[large.bin]" {
+		t.Fatalf("%+v, %v", past, err)
+	}
+	receipt, err := w.Undo(ctx, past[0].ID)
+	if err != nil || fmt.Sprint(receipt.Left) != "[large.bin]" || len(receipt.Files) != 1 {
+		t.Errorf("%+v, %v", receipt, err)
+	}
+}
+
+// What tools change while a command runs is theirs; what the command has changed so far
+// can be seen.
+func TestCheckpointOfRunningCommand(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"a.txt": "a", "b.txt": "b"})
+	ended := w.Checkpoint(ctx, "npm run dev")
+	if err := os.WriteFile(filepath.Join(ws, "a.txt"), []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Change(ctx, []string{"b.txt"}, func([]*File) ([]Change, error) {
+		return []Change{{Path: "b.txt", Content: strings.NewReader("by a tool")}}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	past, err := w.History(ctx, "", 10)
+	if err != nil || len(past) != 2 || past[0].Command != "npm run dev" || past[0].Changed != 1 ||
+		past[0].File != "a.txt" {
+		t.Errorf("%+v, %v", past, err)
+	}
+	ended()
+	if again, err := w.History(ctx, "", 10); err != nil || len(again) != 2 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// BenchmarkCheckpoint is the cost for each command in a workspace of 20,000 files.
+func BenchmarkCheckpoint(b *testing.B) {
+	w, ctx, ws := testWorkspace(b)
+	for i := range 20_000 {
+		dir := filepath.Join(ws, fmt.Sprintf("d%d/e%d", i%50, i%200))
+		if i < 10_000 {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat("text\n", 400)),
+			0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			w.trackers = map[inode]*tracker{}
+			command(ctx, w, "true", func() {})
+		}
+	})
+	b.Run("nothing changed", func(b *testing.B) {
+		for b.Loop() {
+			command(ctx, w, "true", func() {})
+		}
+	})
+	b.Run("three files changed", func(b *testing.B) {
+		var cost time.Duration // without that of the command
+		n := 0
+		for b.Loop() {
+			n++
+			start := time.Now()
+			ended := w.Checkpoint(ctx, "make fmt")
+			cost += time.Since(start)
+			for i := range 3 {
+				if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("d%d/e%d/f%d.txt", i, i, i)),
+					[]byte(fmt.Sprint(n)), 0o644); err != nil {
+					b.Fatal(err)
+				}
+			}
+			start = time.Now()
+			ended()
+			cost += time.Since(start)
+		}
+		b.ReportMetric(float64(cost.Microseconds())/1000/float64(n), "ms/command")
+	})
+}
