@@ -134,7 +134,8 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 		(word | dash | dot | plus).all(strings.ReplaceAll(value, "/", "")) && !random(value) {
 		return span{}, false // the working directory of a shell
 	}
-	if v.tag && t.at(t.run(to, white)) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
+	// prose: the --password option
+	if v.tag && t.at(t.run(to, white)) != '<' || v.flag && lower.all(value) && len(value) < 10 {
 		return span{}, false
 	}
 	s := setting{

@@ -60,7 +60,8 @@ func (t *text) flagValue(v valueSite, pair bool) (span, bool) {
 			return span{}, false
 		}
 		if value = value[min(i+1, len(value)):]; value == "" && i >= 16 { // a key without a password, as Stripe's
-			return span{from: from, to: from + i, kind: "api_key", tail: ^(white | quote)}, !placeholder(t.s[from : from+i])
+			return span{from: from, to: from + i, kind: "api_key", tail: ^(white | quote)},
+				!placeholder(t.s[from : from+i])
 		}
 		if onlyNameWords(value) { // user:password in documentation
 			return span{}, false

@@ -193,23 +193,25 @@ var (
 	secretWords = newWordSet("key", "keys", "secret", "secrets", "credential", "credentials", "private", "tokens",
 		"passwords")
 	// qualifiers may follow the decisive word: SECRET_KEY_BASE.
-	qualifiers = newWordSet(`prod production dev development staging test live base value data b64 base64 raw plain plaintext text new
-		old current primary secondary default backup main 1 2 3 v1 v2 v3 string rw ro root admin confirm
-		confirmation`)
+	qualifiers = newWordSet(`prod production dev development staging test live base value data b64 base64 raw
+		plain plaintext text new old current primary secondary default backup main 1 2 3 v1 v2 v3 string rw ro root
+		admin confirm confirmation`)
 	// harmless words end variables that only describe a secret.
-	harmless = newWordSet(`id ids name names file files path paths dir url uri urls type types ttl expiry expires size len length count
-		algorithm alg host port endpoint region enabled public prefix suffix header field arn version mode format
-		ref policy manager store timeout min max bits usage provider backend env var ring`)
+	harmless = newWordSet(`id ids name names file files path paths dir url uri urls type types ttl expiry
+		expires size len length count algorithm alg host port endpoint region enabled public prefix suffix header
+		field arn version mode format ref policy manager store timeout min max bits usage provider backend env var
+		ring`)
 	// counted words precede a token that is not a credential.
-	counted = newWordSet(`next page progress continuation sync max min num total input output prompt completion count stop eos bos pad
-		unk mask start end special cancellation cancel prev previous last peek pagination cursor resume parser
-		syntax bad unexpected invalid ident expected keyword open close left right first by current string comment
-		design delimiter separator cls sep change delta skip`)
-	publicKeys = newWordSet(`public primary foreign sort partition cache hash range map object routing host index idempotency row unique
-		lookup group bucket message event pub publishable translation i18n composite natural registry hot arrow site
-		config conf store storage session context ctx json yaml env parent child dict query param`)
+	counted = newWordSet(`next page progress continuation sync max min num total input output prompt completion
+		count stop eos bos pad unk mask start end special cancellation cancel prev previous last peek pagination
+		cursor resume parser syntax bad unexpected invalid ident expected keyword open close left right first by
+		current string comment design delimiter separator cls sep change delta skip`)
+	publicKeys = newWordSet(`public primary foreign sort partition cache hash range map object routing host
+		index idempotency row unique lookup group bucket message event pub publishable translation i18n composite
+		natural registry hot arrow site config conf store storage session context ctx json yaml env parent child
+		dict query param`)
 	unsecretKeys = newWordSet("public", "pub", "publishable", "host")
-	secretKeys   = newWordSet(`api access secret private signing encryption account master shared service auth license licence webhook
-		subscription app application consumer client admin hmac jwt aes deploy integration ingest functions
-		decryption crypt wrapping`)
+	secretKeys   = newWordSet(`api access secret private signing encryption account master shared service auth
+		license licence webhook subscription app application consumer client admin hmac jwt aes deploy integration
+		ingest functions decryption crypt wrapping`)
 )

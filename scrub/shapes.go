@@ -308,7 +308,8 @@ func pgpass(t *text, at int) (span, bool) {
 		to++
 	}
 	to = t.noteEnd(to)
-	return span{from: from, to: to, kind: "password"}, to-from >= 4 && eol.has(t.at(to)) || to >= len(t.s) && to-from >= 4
+	return span{from: from, to: to, kind: "password"}, to-from >= 4 && eol.has(t.at(to)) || to >= len(t.s) &&
+		to-from >= 4
 }
 
 // privateLines finds the private half of a PuTTY key file that begins elsewhere.

@@ -638,13 +638,14 @@ var (
 		"confirm", "hash",
 		"forgot", "change", "update", "current", "wrong", "test", "tokens", "secrets", "passwords", "config", "is",
 		"has", "get", "set"}
-	stopWords = newWordSet(`string str text number integer int bool boolean bytes object array any none null nil undefined true false
-		required optional invalid expired missing incorrect unknown default hidden masked disabled enabled
-		unauthorized forbidden include omit same-origin interface function identifier authentication authorization
-		credentials unsupported mandatory revoked rejected accepted prompt generated encrypted unchanged
-		confidential sensitive unspecified anonymous automatic external internal readonly multiple malformed
-		parameter argument attribute property whatever something anything everything nothing uint8array bytearray
-		vec<u8> option<string> optional[str] varchar char secretstr keyboard`)
-	prose = newWordSet(`the a an is it your you please enter must for to of in and or not with this that be was are has have no on
-		from at by if use used can cannot could should will when which invalid missing wrong new old valid`)
+	stopWords = newWordSet(`string str text number integer int bool boolean bytes object array any none null
+		nil undefined true false required optional invalid expired missing incorrect unknown default hidden masked
+		disabled enabled unauthorized forbidden include omit same-origin interface function identifier
+		authentication authorization credentials unsupported mandatory revoked rejected accepted prompt generated
+		encrypted unchanged confidential sensitive unspecified anonymous automatic external internal readonly
+		multiple malformed parameter argument attribute property whatever something anything everything nothing
+		uint8array bytearray vec<u8> option<string> optional[str] varchar char secretstr keyboard`)
+	prose = newWordSet(`the a an is it your you please enter must for to of in and or not with this that be was
+		are has have no on from at by if use used can cannot could should will when which invalid missing wrong new
+		old valid`)
 )
