@@ -10,13 +10,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
 
 const (
-	// outputMost is the max output in one answer, in bytes. Of longer output the
-	// answer has the head and a longer tail, where errors are.
-	outputMost = 14_000
+	// outputMost and outputTokens are the max output in one answer, in bytes and in
+	// estimated tokens. Of longer output the answer has the head and a longer tail,
+	// where errors are, and a handle for the rest.
+	outputMost   = 6_000
+	outputTokens = 2_000
 	chunk      = 32 << 10
 	// sniffed is how much of a stream is checked for binary data.
 	sniffed = 8 << 10
@@ -176,7 +179,11 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 			return "", err
 		}
 	}
-	shares := shared(captures[0].size, captures[1].size)
+	limit := limitOf(captures)
+	if limit < captures[0].size+captures[1].size {
+		kept.start()
+	}
+	shares := shared(captures[0].size, captures[1].size, limit)
 	handle, start := kept.end(), int64(0)
 	var b strings.Builder
 	for i, c := range captures {
@@ -192,16 +199,30 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 // mark introduces what was written to stderr.
 const mark = "stderr:\n"
 
+// limitOf returns how many bytes of output an answer may have, so that it has not
+// too many tokens: hashes have three times as many as prose. It counts those of a
+// part, since counting takes longer than all else.
+func limitOf(captures []*capture) int64 {
+	const part = 1000
+	text := string(captures[0].head) + string(captures[1].head)
+	if len(text) < outputMost/2 {
+		return outputMost
+	}
+	at := (len(text) - part) / 2
+	n := max(tokencount.Text(strings.ToValidUTF8(text[at:at+part], "")), 1)
+	return min(outputMost, part*outputTokens/int64(n))
+}
+
 // shared divides the available size between the two streams.
-func shared(out, err int64) [2]int64 {
-	const half = outputMost / 2
+func shared(out, err, most int64) [2]int64 {
+	half := most / 2
 	switch {
-	case out+err <= outputMost:
+	case out+err <= most:
 		return [2]int64{out, err}
 	case err <= half:
-		return [2]int64{outputMost - err, err}
+		return [2]int64{most - err, err}
 	case out <= half:
-		return [2]int64{out, outputMost - out}
+		return [2]int64{out, most - out}
 	}
 	return [2]int64{half, half}
 }
@@ -245,21 +266,28 @@ func (k *keeping) Write(p []byte) (int, error) {
 	case k.to == nil && len(k.begin)+len(p) <= outputMost:
 		k.begin = append(k.begin, p...)
 		return len(p), nil
-	case k.to == nil:
-		k.done = make(chan struct{})
-		var from *io.PipeReader
-		from, k.to = io.Pipe()
-		go func() {
-			defer close(k.done)
-			if handle, err := k.keeper.Keep(k.ctx, from); err == nil {
-				k.handle = handle
-			}
-			_ = from.Close() // always nil; later writes fail
-		}()
-		_, _ = k.to.Write(k.begin)
 	}
+	k.start()
 	_, _ = k.to.Write(p)
 	return len(p), nil
+}
+
+// start begins to keep what was written so far.
+func (k *keeping) start() {
+	if k.keeper == nil || k.to != nil {
+		return
+	}
+	k.done = make(chan struct{})
+	var from *io.PipeReader
+	from, k.to = io.Pipe()
+	go func() {
+		defer close(k.done)
+		if handle, err := k.keeper.Keep(k.ctx, from); err == nil {
+			k.handle = handle
+		}
+		_ = from.Close() // always nil; later writes fail
+	}()
+	_, _ = k.to.Write(k.begin)
 }
 
 // end returns the handle, "" when nothing was kept.

@@ -210,3 +210,42 @@ func (drop) Keep(_ context.Context, r io.Reader) (string, error) {
 	_, err := io.Copy(io.Discard, r)
 	return "r_1", err
 }
+
+// TestOutputIsLimitedInTokens shows less of output with many tokens.
+func TestOutputIsLimitedInTokens(t *testing.T) {
+	for _, c := range []struct {
+		line      string
+		n         int
+		low, high int // bytes that are shown
+	}{
+		{"the usual words of a build that went well enough\n", 100, 4890, 5000},
+		{"the usual words of a build that went well enough\n", 1000, 5500, 6200},
+		{"h1:9fHAtK0uDfpveeqqo1hkEZJcFvYXAiCN3UutL8F9xHw=\n", 100, 2500, 4500},
+		{"h1:9fHAtK0uDfpveeqqo1hkEZJcFvYXAiCN3UutL8F9xHw=\n", 1000, 2500, 4500},
+	} {
+		out := &paper{}
+		for range c.n {
+			out.write(c.line)
+		}
+		text, kept := shown(t, Options{}, out, &paper{})
+		if len(text) < c.low || len(text) > c.high || (kept != "") != (len(text) < c.n*len(c.line)-100) {
+			t.Errorf("%d times %.12q: %d bytes, %d kept", c.n, c.line, len(text), len(kept))
+		}
+		if kept != "" && len(kept) != c.n*len(c.line) {
+			t.Errorf("%d times %.12q: %d bytes were kept", c.n, c.line, len(kept))
+		}
+	}
+}
+
+func BenchmarkShortOutput(b *testing.B) {
+	out := &paper{}
+	for range 120 {
+		out.write("the usual words of a build that went well enough\n")
+	}
+	r := &runner{places: newPlaces()}
+	for b.Loop() {
+		if _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func TestPollsShowEachByteOnce(t *testing.T) {
 	a.out.write(strings.Repeat("x\n", 10_000))
 	res, err := bind(t, all, "process", `{"action":"poll","id":"p_1"}`).Run(mine)
 	if err != nil || !strings.HasPrefix(res.Text(),
-		"[6000 bytes left out here: log with offset 8 reads on from there]\nx\n") {
+		"[14000 bytes left out here: log with offset 8 reads on from there]\nx\n") {
 		t.Errorf("%.200s, %v", res.Text(), err)
 	}
 }
