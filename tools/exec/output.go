@@ -20,7 +20,7 @@ const (
 	// where errors are, and a handle for the rest.
 	outputMost   = 6_000
 	outputTokens = 2_000
-	chunk      = 32 << 10
+	chunk        = 32 << 10
 	// sniffed is how much of a stream is checked for binary data.
 	sniffed = 8 << 10
 )
