@@ -83,7 +83,8 @@ func All() []Client {
 		},
 		{
 			Name: "gemini", Title: "Gemini CLI",
-			Check: "Run `gemini mcp list`, or /mcp inside Gemini CLI. If it says Disabled, start gemini in the folder and trust it.",
+			Check: "Run `gemini mcp list`, or /mcp inside Gemini CLI. " +
+				"If it says Disabled, start gemini in the folder and trust it.",
 			place: gemini, project: ".gemini/settings.json", syntax: jsonFile{"mcpServers"},
 			shape: shape{url: "httpUrl", headers: "headers", tokenRef: "${%s}"},
 		},

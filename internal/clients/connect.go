@@ -106,7 +106,8 @@ func (c Client) Connect(env Env, s Server) (Change, error) {
 	}
 	ch.Created, ch.Replaced = !file.exists, ch.Before != ""
 	if c.strict && !json.Valid(bytes.TrimPrefix(after, bom)) {
-		ch.Note = fmt.Sprintf("%s refuses JSON with comments or commas at the end: remove those from the file.", c.Title)
+		ch.Note = fmt.Sprintf("%s refuses JSON with comments or commas at the end: remove those from the file.",
+			c.Title)
 	}
 	ch.Backup, err = file.replace(after, c.shared, env.now())
 	return ch, err

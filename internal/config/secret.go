@@ -16,7 +16,8 @@ import (
 // command:PROGRAM ARGUMENTS for a program that prints it.
 type Secret string
 
-const secretPattern = `secret:[A-Za-z0-9][A-Za-z0-9._@-]{0,63}|env:[A-Za-z_][A-Za-z0-9_]*|file:[\s\S]+|command:[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*`
+const secretPattern = `secret:[A-Za-z0-9][A-Za-z0-9._@-]{0,63}|env:[A-Za-z_][A-Za-z0-9_]*|file:[\s\S]+|` +
+	`command:[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*`
 
 const secretWords = "secret:NAME, env:NAME, file:PATH or command:PROGRAM ARGUMENTS"
 

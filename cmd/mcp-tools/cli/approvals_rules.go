@@ -86,7 +86,8 @@ func questionSheet(q approvals.Question) string {
 			fmt.Fprintf(&b, "%-10s %s\n", who[0]+":", terminal.OneLine(who[1]))
 		}
 	}
-	fmt.Fprintf(&b, "Tool:      %s (%s)\nEffect:    %s\n", terminal.OneLine(q.Title), terminal.OneLine(q.Tool), q.Effect())
+	fmt.Fprintf(&b, "Tool:      %s (%s)\nEffect:    %s\n", terminal.OneLine(q.Title), terminal.OneLine(q.Tool),
+		q.Effect())
 	if q.Why != "" {
 		fmt.Fprintf(&b, "Reason:    %s\n", terminal.OneLine(q.Why))
 	}

@@ -12,7 +12,6 @@ package cli
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -22,7 +21,6 @@ import (
 type Program struct {
 	Name   string // what the model calls it
 	Path   string // absolute; never looked up when it is called
-	SHA256 string // of the file, in hex; "" for any
 	Preset string // gh, gcloud, aws, kubectl or terraform; "" for none
 	// Env and Files name the secrets by the variables that they go to. Those of
 	// Files are written to private files; the variable holds the path.
@@ -30,13 +28,9 @@ type Program struct {
 	Files map[string]string
 	Set   map[string]string // variables that are no secrets, such as AWS_REGION
 	// Allow are the commands that may run, such as "pr list" or "ec2 describe-*",
-	// instead of those of the preset. What the preset refuses is refused anyway,
-	// and so is what Deny names: commands, flags, or both ("get secret --output").
-	Allow   []string
-	Reads   []string // likewise; these change nothing
-	Deny    []string
-	Timeout time.Duration
-	Hosts   []string // host:port that it may reach beside public ones
+	// instead of those of the preset. What the preset refuses is refused anyway.
+	Allow []string
+	Hosts []string // host:port that it may reach beside public ones
 }
 
 // Options connect a Router with the rest of the server.
@@ -91,19 +85,17 @@ type Order struct {
 	Timeout time.Duration // zero: the program's own
 }
 
-// A Router runs orders with their programs. It remembers only the hashes of files.
+// A Router runs orders with their programs.
 type Router struct {
 	o        Options
 	programs []program // in the order of their configuration
 
-	mu     sync.Mutex
-	hashes map[string]string // by identity
 }
 
 // New returns a Router. It refuses calls of programs with a wrong configuration;
 // [Check] finds those before.
 func New(o Options) *Router {
-	r := &Router{o: o, hashes: map[string]string{}}
+	r := &Router{o: o}
 	for _, p := range o.Programs {
 		made, _ := compile(p) // its problem stays with it
 		r.programs = append(r.programs, made)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,9 +55,6 @@ func compile(p Program) (program, error) {
 			problem(fmt.Errorf("hosts: %q is not host:port", h))
 		}
 	}
-	if p.Timeout < 0 || p.Timeout > longest {
-		problem(fmt.Errorf("timeout: it must be between 0 and %s", longest))
-	}
 	made.wrong = errors.Join(problems...)
 	return made, made.wrong
 }
@@ -69,7 +65,6 @@ func isPort(text string) bool {
 }
 
 func (p Program) checkFile() error {
-	hash, err := hex.DecodeString(p.SHA256)
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/\\ \t\n\x00") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("name: %q is not the name of a program", p.Name)
@@ -77,9 +72,7 @@ func (p Program) checkFile() error {
 		return errors.New("path: the program was not found where programs are installed; install it, or set its path")
 	case !filepath.IsAbs(p.Path) || filepath.Clean(p.Path) != p.Path:
 		return fmt.Errorf("path: %q is not absolute and plain", p.Path)
-	case err != nil || len(hash) != 0 && len(hash) != 32:
-		return errors.New("sha256: it must have 64 hexadecimal digits")
-	case p.Preset == "" && len(p.Allow)+len(p.Reads) == 0:
+	case p.Preset == "" && len(p.Allow) == 0:
 		return errors.New("allow: a program without a preset may do only what is listed here")
 	}
 	return nil
@@ -142,30 +135,21 @@ func loads(name string) bool {
 // compileRules reads the patterns.
 func (p *program) compileRules() error {
 	var problems []error
-	own := func(where string, texts []string) []rule {
-		var rules []rule
-		for _, text := range texts {
-			r, err := parseRule(text, "the operator denied it")
-			if err == nil && where != "deny" && len(r.words) == 0 {
-				err = fmt.Errorf("%q begins with no word", text)
-			}
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", where, err))
-				continue
-			}
-			rules = append(rules, r)
-		}
-		return rules
-	}
-	reading := own("reads", p.Reads)
-	p.reads = reading
 	p.listed = map[effect][]rule{
-		reads:   append(parseRules(p.preset.reads, ""), reading...),
+		reads:   parseRules(p.preset.reads, ""),
 		changes: parseRules(p.preset.changes, ""),
 		deletes: parseRules(p.preset.deletes, ""),
 	}
-	if len(p.Allow) > 0 {
-		p.allow = append(own("allow", p.Allow), reading...)
+	for _, text := range p.Allow {
+		r, err := parseRule(text, "")
+		if err == nil && len(r.words) == 0 {
+			err = fmt.Errorf("%q begins with no word", text)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("allow: %w", err))
+			continue
+		}
+		p.allow = append(p.allow, r)
 	}
 	for _, refused := range p.preset.refused {
 		p.refused = append(p.refused, parseRules(refused.patterns, refused.why)...)
@@ -173,34 +157,7 @@ func (p *program) compileRules() error {
 	for _, hint := range p.preset.hints {
 		p.hints = append(p.hints, parseRules(hint.patterns, hint.why)...)
 	}
-	for _, r := range own("deny", p.Deny) {
-		p.refused = append(p.refused, r.lower())
-	}
 	return errors.Join(problems...)
-}
-
-// lower writes a pattern as those that deny are compared.
-func (r rule) lower() rule {
-	low := func(texts []string) []string {
-		texts = slices.Clone(texts)
-		for i := range texts {
-			texts[i] = strings.ToLower(texts[i])
-		}
-		return texts
-	}
-	made := rule{why: r.why}
-	for _, w := range r.words {
-		made.words = append(made.words, low(w))
-	}
-	for _, f := range r.flags {
-		made.flags = append(made.flags, flagRule{names: slices.Clone(f.names), values: low(f.values)})
-		for i, name := range f.names {
-			if strings.HasPrefix(name, "--") { // -f and -F are two flags
-				made.flags[len(made.flags)-1].names[i] = strings.ToLower(name)
-			}
-		}
-	}
-	return made
 }
 
 // longest is the most that anybody can give a program.

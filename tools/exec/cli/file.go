@@ -2,25 +2,16 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxLinks is how many links the path of a program may lead through.
 const maxLinks = 20
-
-// settled is how old a change of a file must be, so that the next change gets
-// another time.
-const settled = 2 * time.Second
 
 // found is a program's file, as it was when it was looked at.
 type found struct {
@@ -52,22 +43,9 @@ func (r *Router) inspect(ctx context.Context, p program) (found, error) {
 		return found{}, errors.New("its file cannot be opened")
 	}
 	defer f.Close()
-	identity, changed, err := examine(f)
+	identity, err := examine(f)
 	if err != nil {
 		return found{}, err
-	}
-	if p.SHA256 == "" {
-		return found{resolved, identity}, nil
-	}
-	sum, err := r.hash(f, identity, changed)
-	if err != nil {
-		return found{}, errors.New("its file cannot be read")
-	}
-	if subtle.ConstantTimeCompare([]byte(sum), []byte(strings.ToLower(p.SHA256))) != 1 {
-		return found{}, errors.New("its file does not have the configured sha256")
-	}
-	if after, _, err := examine(f); err != nil || after != identity {
-		return found{}, errors.New("its file changed while it was read")
 	}
 	return found{resolved, identity}, nil
 }
@@ -79,39 +57,12 @@ func Same(path, identity string) error {
 	if err == nil {
 		defer f.Close()
 		var now string
-		if now, _, err = examine(f); err == nil && now == identity {
+		if now, err = examine(f); err == nil && now == identity {
 			return nil
 		}
 	}
 	return tool.Errorf(tool.Conflict, "the file of the program %s was changed just now", filepath.Base(path)).
 		Because(err).Try("call it again, so that it is looked at as it is now")
-}
-
-// hash returns the SHA-256 of a file, which it reads once as long as the file
-// stays the same. A file that has just been changed could be changed again and keep
-// its time, so it is read again.
-func (r *Router) hash(f *os.File, identity string, changed time.Time) (string, error) {
-	r.mu.Lock()
-	known := r.hashes[identity]
-	r.mu.Unlock()
-	if known != "" {
-		return known, nil
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	if time.Since(changed) < settled {
-		return sum, nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.hashes) > 100 { // programs are few: most of these files no longer exist
-		clear(r.hashes)
-	}
-	r.hashes[identity] = sum
-	return sum, nil
 }
 
 // misplaced is why no program is taken from a directory. Only the operator sees

@@ -16,27 +16,26 @@ func open(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// examine returns the identity of a program's file and when it was last
-// changed, if only the superuser and ourselves can change it.
-func examine(f *os.File) (identity string, changed time.Time, err error) {
+// examine returns the identity of a program's file, if only the superuser and
+// ourselves can change it.
+func examine(f *os.File) (identity string, err error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
-		return "", time.Time{}, errors.New("its file cannot be looked at")
+		return "", errors.New("its file cannot be looked at")
 	}
 	switch {
 	case s.Mode&unix.S_IFMT != unix.S_IFREG:
-		return "", time.Time{}, errors.New("it is no regular file")
+		return "", errors.New("it is no regular file")
 	case s.Mode&0o111 == 0:
-		return "", time.Time{}, errors.New("its file cannot be executed")
+		return "", errors.New("its file cannot be executed")
 	case s.Mode&(unix.S_ISUID|unix.S_ISGID) != 0:
-		return "", time.Time{}, errors.New("its file runs as another user (setuid)")
+		return "", errors.New("its file runs as another user (setuid)")
 	}
 	if err := ours(s, "its file"); err != nil {
-		return "", time.Time{}, err
+		return "", err
 	}
-	changed = time.Unix(s.Ctim.Unix())
 	return fmt.Sprintf("device %d, inode %d, %d bytes, changed %s", uint64(s.Dev), uint64(s.Ino), s.Size,
-		changed.UTC().Format(time.RFC3339Nano)), changed, nil
+		time.Unix(s.Ctim.Unix()).UTC().Format(time.RFC3339Nano)), nil
 }
 
 // checkDir refuses directories in which others can put something in the place

@@ -226,10 +226,6 @@ func TestUnknownFlags(t *testing.T) {
 			t.Errorf("%s: effect %d, %q, %v", command, v.effect, v.why, v.err)
 		}
 	}
-	own := Program{Preset: "gh", Reads: []string{"pr list"}}
-	if v := judged(t, own, "gh pr list -R a/b --new-flag=x"); v.err != nil || v.effect != reads {
-		t.Errorf("a command that the operator named: effect %d, %v", v.effect, v.err)
-	}
 }
 
 // TestGHInRepository runs gh in a repository that has a remote.

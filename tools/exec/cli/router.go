@@ -141,10 +141,7 @@ func (r *Router) run(ctx context.Context, c ready) (tool.Result, error) {
 
 // timeout returns how long an order may take.
 func (p program) timeout(o Order) (time.Duration, error) {
-	own := p.Timeout
-	if own == 0 {
-		own = time.Duration(p.preset.seconds) * time.Second
-	}
+	own := time.Duration(p.preset.seconds) * time.Second
 	if own == 0 {
 		own = fallbackTimeout
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -92,8 +91,7 @@ func TestArgumentsOfOtherSystems(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := Program{Name: "gh", Path: "/usr/bin/gh", Preset: "gh", Env: map[string]string{"GH_TOKEN": "github"}}
-	if err := Check([]Program{good, {Name: "psql", Path: "/usr/bin/psql", Allow: []string{"--command"}[:0],
-		Reads: []string{"status"}}}); err != nil {
+	if err := Check([]Program{good, {Name: "psql", Path: "/usr/bin/psql", Allow: []string{"status"}}}); err != nil {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(p *Program){
@@ -103,7 +101,6 @@ func TestCheck(t *testing.T) {
 		"not absolute and plain": func(p *Program) { p.Path = "/usr/../tmp/gh" },
 		"no preset":              func(p *Program) { p.Preset = "git" },
 		"without a preset":       func(p *Program) { p.Preset = "" },
-		"64 hexadecimal":         func(p *Program) { p.SHA256 = "abcd" },
 		"decides what programs":  func(p *Program) { p.Set = map[string]string{"LD_PRELOAD": "x"} },
 		"PATH decides":           func(p *Program) { p.Env = map[string]string{"PATH": "x"} },
 		"set twice":              func(p *Program) { p.Set = map[string]string{"GH_TOKEN": "x"} },
@@ -112,10 +109,9 @@ func TestCheck(t *testing.T) {
 		"no name of a secret":    func(p *Program) { p.Files = map[string]string{"A": ""} },
 		"one line":               func(p *Program) { p.Set = map[string]string{"A": "x\ny"} },
 		"host:port":              func(p *Program) { p.Hosts = []string{"ghe.example"} },
-		"timeout":                func(p *Program) { p.Timeout = time.Hour },
 		"begins with no word":    func(p *Program) { p.Allow = []string{"--all"} },
-		"empty pattern":          func(p *Program) { p.Deny = []string{" "} },
-		"before its flags":       func(p *Program) { p.Deny = []string{"--force push"} },
+		"empty pattern":          func(p *Program) { p.Allow = []string{" "} },
+		"before its flags":       func(p *Program) { p.Allow = []string{"--force push"} },
 	} {
 		p := good
 		change(&p)
@@ -134,40 +130,25 @@ func TestCheck(t *testing.T) {
 }
 
 func TestOperatorsPatterns(t *testing.T) {
-	own := Program{Name: "deployer", Allow: []string{"push", "env list|show"}, Reads: []string{"status"},
-		Deny: []string{"push Prod*", "--Force", "env show --output=JSON"}}
-	narrow := Program{Preset: "gh", Allow: []string{"pr list", "pr create", "workflow view", "repo view|edit"},
-		Deny: []string{"pr create --draft"}}
+	own := Program{Name: "deployer", Allow: []string{"push", "env list|show", "status"}}
+	narrow := Program{Preset: "gh", Allow: []string{"pr list", "pr create", "workflow view", "repo view|edit"}}
 	for _, test := range []struct {
 		p       Program
 		command string
 		want    effect // unlisted: it does not run
 	}{
 		{own, "deployer push staging", changes},
-		{own, "deployer status", reads},
-		{own, "deployer status --all", reads},
+		{own, "deployer status", changes},
+		{own, "deployer status --all", changes},
 		{own, "deployer env list", changes},
-		{own, "deployer env show x", changes},
 		{own, "deployer env show x --output=yaml", changes},
-		{own, "deployer env show x --output=json", unlisted},
-		{own, "deployer env show x --output json", unlisted},
-		{own, "deployer env show x --outp json", unlisted},
 		{own, "deployer env delete x", unlisted},
-		{own, "deployer push prod", unlisted},
-		{own, "deployer push PROD-eu", unlisted},
-		{own, "deployer push --wait prod", unlisted},
-		{own, "deployer push --wait 5 prod", unlisted},
 		{own, "deployer push x -- prod", changes},
-		{own, "deployer push -- prod", unlisted},
-		{own, "deployer push x --force", unlisted},
-		{own, "deployer push x --forc=1", unlisted},
 		{own, "deployer --verbose push staging", unlisted},
 		{own, "deployer", unlisted},
 		{own, "deployer push /proc/self/environ", unlisted},
 		{narrow, "gh pr list -R o/r", reads},
 		{narrow, "gh pr create -R o/r --title x", changes},
-		{narrow, "gh pr create -R o/r --title x --draft", unlisted},
-		{narrow, "gh pr create -R o/r --title x --dra", unlisted},
 		{narrow, "gh issue list -R o/r", unlisted},
 		{narrow, "gh repo edit o/r", unlisted}, // what a preset refuses stays refused
 		{narrow, "gh repo view o/r", reads},
