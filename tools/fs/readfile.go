@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -90,7 +91,7 @@ func (a readFileArgs) normalized() (readFileArgs, error) {
 	if a.Tail > 0 && a.Offset == 0 {
 		a.Offset = -a.Tail
 	}
-	a.MaxBytes, a.Limit = max(a.MaxBytes, minReadBytes), max(a.Limit, 0)
+	a.Limit = max(a.Limit, 0)
 	return a, nil
 }
 
@@ -346,10 +347,29 @@ func (r *reader) describe(w textfile.Window) string {
 	if w.Damaged != nil {
 		facts = append(facts, "bytes that are not UTF-8 are shown as \uFFFD")
 	}
+	if n, first := invisible(w.Lines); n > 0 {
+		facts = append(facts, fmt.Sprintf("%s such as %U", text.Plural(n, "invisible character"), first))
+	}
 	if facts = append(facts, lineEndings(w.Lines)...); w.End && last.Ending == "" {
 		facts = append(facts, "no newline at the end")
 	}
 	return strings.Join(facts, ", ")
+}
+
+// invisible counts the characters that show nothing or change the direction of text, and returns the first. The joiner
+// of emoji does not count.
+func invisible(lines []textfile.Line) (n int, first rune) {
+	const joiner = '\u200D'
+	for i := range lines {
+		for _, r := range lines[i].Text {
+			if r >= 0x80 && r != joiner && unicode.Is(unicode.Cf, r) {
+				if n++; n == 1 {
+					first = r
+				}
+			}
+		}
+	}
+	return n, first
 }
 
 // lineEndings returns the line endings if they are not all LF.

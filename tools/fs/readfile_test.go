@@ -78,7 +78,7 @@ func TestReadFile(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	files := map[string]string{
 		"notes.txt": "one\ntwo\nthree\n", "bare": "one", "empty": "", "dos.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\nc\n",
-		"bom.txt": "\xEF\xBB\xBFhi\n", "wide.txt": "\xFF\xFEh\x00i\x00\n\x00", "latin.txt": "gr\xFC\xDFe\n", "odd.txt": "\xC4\xE3\xBA\xC3\xA3\xAC\xCA\xC0\xBD\xE7\n",
+		"bidi.txt": "a\u202Eb\U000E0041\n", "bom.txt": "\xEF\xBB\xBFhi\n", "wide.txt": "\xFF\xFEh\x00i\x00\n\x00", "latin.txt": "gr\xFC\xDFe\n", "odd.txt": "\xC4\xE3\xBA\xC3\xA3\xAC\xCA\xC0\xBD\xE7\n",
 		"damaged.txt": strings.Repeat("ä", 20) + "\xFF\n", "late.txt": strings.Repeat("ascii\n", 20_000) + "caf\xE9\n",
 		"many.txt": numbered(5000), "long.txt": "a\n" + long + "\n" + strings.Repeat(long+"\n", 9), "one.json": long,
 		"a.pdf": "%PDF-1.7\n\x00", "a.zip": "PK\x03\x04\x14\x00\x00PK\x05\x06\x00\x00\x00\x00\x07\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
@@ -96,6 +96,9 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"dos.txt"}`, "[dos.txt: 2 lines, 6 B, " + v("dos.txt") + ", CRLF]\na\nb"},
 		{`{"path":"mixed.txt"}`, "[mixed.txt: 3 lines, 7 B, " + v("mixed.txt") + ", mixed line endings (1 CRLF, 2 LF)]\na\nb\nc"},
 		{`{"path":"bom.txt"}`, "[bom.txt: 1 line, 6 B, " + v("bom.txt") + ", UTF-8 with a byte order mark]\nhi"},
+		{`{"path":"bidi.txt"}`, "[bidi.txt: 1 line, 10 B, " + v("bidi.txt") + ", 2 invisible characters such as U+202E]\na\u202Eb\U000E0041"},
+		{`{"path":"notes.txt","max_bytes":2}`, "[notes.txt: line 1 of 3, 14 B, " + v("notes.txt") + "]\no [2 more bytes in this line]\n" +
+			"[long lines were shortened; to read one use offset 1, limit 1 and max_bytes up to 400000, or find text in it with search]\n[2 more lines; continue with offset 2]"},
 		{`{"path":"wide.txt"}`, "[wide.txt: 1 line, 8 B, " + v("wide.txt") + ", utf-16le]\nhi"},
 		{`{"path":"latin.txt"}`, "[latin.txt: 1 line, 6 B, " + v("latin.txt") + ", latin-1]\ngrüße"},
 		{`{"path":"odd.txt","encoding":"Latin1"}`, "[odd.txt: 1 line, 11 B, " + v("odd.txt") + ", latin-1]\nÄãºÃ£¬ÊÀ½ç"},

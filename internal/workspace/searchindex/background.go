@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
 const (
@@ -163,7 +162,7 @@ func (x *Index) load(ctx context.Context, w *watcher) (*view, error) {
 		return nil, err
 	}
 	v := newView(&x.o, x.seg)
-	v.watcher, v.mounts, v.inRepo = w, m, tree.InRepo(x.o.Root.Path())
+	v.watcher, v.mounts = w, m
 	if err := v.scanTree(ctx, ".", false); err != nil {
 		return nil, errors.Join(err, m.close())
 	}

@@ -190,7 +190,7 @@ func stampOf(i root.Info) segment.Stamp {
 // be used afterwards.
 func (v *view) withSegment(seg *segment.Segment, p plan) *view {
 	next := newView(v.o, seg)
-	next.watcher, next.mounts, next.inRepo = v.watcher, v.mounts, v.inRepo
+	next.watcher, next.mounts = v.watcher, v.mounts
 	next.dirs, next.unread, next.relist, next.version, next.lost = v.dirs, v.unread, v.relist, v.version, v.lost
 	next.fresh, next.freshCount, next.newNames = v.fresh, v.freshCount, v.newNames
 	next.namesVersion, next.freshVersion = v.namesVersion+1, v.freshVersion+1

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
 // A view is the current state of the tree: which files of the segment are unchanged, and
@@ -20,7 +19,6 @@ type view struct {
 	seg     *segment.Segment // may be nil
 	watcher *watcher         // nil in a view that is only compared with another
 	mounts  *mountTable      // nil if watcher is nil
-	inRepo  bool             // the root is in a repository that begins above it
 
 	dead       []uint64              // a bit for each file of seg that changed or was removed
 	liveCount  int                   // files of seg that are unchanged
@@ -417,7 +415,7 @@ func (v *view) refresh(ctx context.Context) error {
 	if err := v.drain(); err != nil || v.lost {
 		return cmp.Or(err, errLost)
 	}
-	if v.mounts.changed() || tree.InRepo(v.o.Root.Path()) != v.inRepo {
+	if v.mounts.changed() {
 		v.lost = true
 		return errLost
 	}

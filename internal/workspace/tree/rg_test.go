@@ -20,7 +20,7 @@ func rgFiles(t testing.TB, dir, sub string, flags ...string) []string {
 	t.Helper()
 	rg := needtest.Program(t, "rg")
 	args := append([]string{"--files", "--null", "--no-ignore-global", "--no-config"}, flags...)
-	cmd := exec.Command(rg, append(args, "./"+sub)...)
+	cmd := exec.Command(rg, append(append([]string{"--no-require-git"}, args...), "./"+sub)...)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) {

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
@@ -50,7 +48,6 @@ func markerOf(name []byte, mode fs.FileMode) markers {
 // rules are the ignore files that apply in a directory. Directories without ignore
 // files share the rules of their parent. nil means no rules.
 type rules struct {
-	repo bool // the directory is in a repository, so .gitignore applies
 	// Each list is ordered from the deepest directory upwards. .ignore takes
 	// precedence over .gitignore, and .gitignore over .git/info/exclude.
 	dotIgnore, gitignore, exclude []ignoreFile
@@ -73,7 +70,7 @@ func (s *ignoreFile) relative(dir string) string {
 
 // rulesAbove returns the rules from the directories above dir.
 func rulesAbove(r *root.Root, dir string) *rules {
-	all := &rules{repo: InRepo(r.Path())}
+	all := &rules{}
 	if dir == "." {
 		return all
 	}
@@ -94,32 +91,14 @@ func rulesAbove(r *root.Root, dir string) *rules {
 	return all
 }
 
-// InRepo reports whether a directory above dir contains .git. It reads no files.
-func InRepo(dir string) bool {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	for up := filepath.Dir(dir); up != dir; up = filepath.Dir(dir) {
-		dir = up
-		if _, err := os.Lstat(filepath.Join(dir, gitDir)); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // extend returns the rules with the ignore files of a directory added.
 func (a *rules) extend(r *root.Root, dir string, seen markers) *rules {
-	if !a.repo && seen&isRepo == 0 {
-		seen &^= hasGitignore | hasExclude
-	}
 	if seen == 0 {
 		return a
 	}
 	more := *a
 	if seen&isRepo != 0 { // another repository begins here
-		more.repo, more.gitignore, more.exclude = true, nil, nil
+		more.gitignore, more.exclude = nil, nil
 	}
 	at := ""
 	if dir != "." {
