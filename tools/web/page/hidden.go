@@ -65,6 +65,7 @@ func (r *hiddenRemover) children(n *html.Node, s inherited) {
 		case c.Type == html.TextNode:
 			r.text(n, c, s)
 		case c.Type == html.ElementNode:
+			restoreName(c)
 			r.element(n, c, s)
 		}
 		c = next

@@ -49,7 +49,8 @@ const (
 	maxAttr     = 4096 // bytes of a value
 )
 
-// parse builds the tree of a page. The parser refuses deep nesting: of such a page
+// parse builds the tree of a page, with formatting elements under other names (see
+// restoreName). The parser refuses deep nesting: of such a page
 // only headings and paragraphs are kept, without what hides its content itself.
 func parse(ctx context.Context, source string) (document, error) {
 	doc := document{}
@@ -66,7 +67,6 @@ func parse(ctx context.Context, source string) (document, error) {
 		root, err := html.Parse(bytes.NewReader(f.html))
 		if err == nil {
 			doc.root = root
-			restoreNames(root)
 			return doc, ctx.Err()
 		}
 	}
@@ -343,13 +343,10 @@ func (f *filter) script(text, kind string) {
 // element ends with the block that it is in.
 const renamePrefix = "our-"
 
-// restoreNames gives formatting elements their original names.
-func restoreNames(root *html.Node) {
-	for n := range root.Descendants() {
-		name, ok := strings.CutPrefix(n.Data, renamePrefix)
-		if ok && n.Type == html.ElementNode && tagNamed(name).has(isFormatting) {
-			n.Data = name
-		}
+// restoreName gives a formatting element its original name.
+func restoreName(n *html.Node) {
+	if name, ok := strings.CutPrefix(n.Data, renamePrefix); ok && tagNamed(name).has(isFormatting) {
+		n.Data = name
 	}
 }
 
