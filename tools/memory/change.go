@@ -167,6 +167,36 @@ func (r *Rows) Drop(ctx context.Context, o tool.Owner, path string, by Author) (
 	return d, found, err
 }
 
+// Purge removes all memories of an owner that were last written in a session, or all if session is "", and their former
+// versions: nothing can bring them back. Former versions that were written in the session are removed too.
+func (r *Rows) Purge(ctx context.Context, o tool.Owner, session string) (n int, err error) {
+	const whose = "agent = $1 AND usr = $2 AND " + isMemory
+	args := []any{o.Agent, o.User, session}
+	err = r.store.UpdateInTurn(ctx, Scope(o), func(t *store.Tx) error {
+		list, err := store.List(t, "SELECT "+columns+" FROM memory WHERE "+whose+" AND ($3 = '' OR session = $3)", args,
+			scanRow)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for _, one := range list {
+			err := changed(t.Exec("DELETE FROM memory WHERE id = $1 AND version = $2", one.ID, one.Version))
+			if err != nil {
+				return err
+			}
+			_, err = t.Exec("DELETE FROM memory_past WHERE agent = $1 AND usr = $2 AND path = $3", o.Agent, o.User, one.Path)
+			if err = errors.Join(err, t.Changed(one.topic(), one.ID)); err != nil {
+				return err
+			}
+			bytes += len(one.Text)
+		}
+		n = len(list)
+		_, err = t.Exec("DELETE FROM memory_past WHERE "+whose+" AND ($3 = '' OR session = $3)", args...)
+		return errors.Join(err, r.count(t, o, -int64(n), -int64(bytes)))
+	})
+	return n, err
+}
+
 func (r *Rows) drop(t *store.Tx, old row, action string, by Author) error {
 	err := changed(t.Exec("DELETE FROM memory WHERE id = $1 AND version = $2", old.ID, old.Version))
 	if err != nil {

@@ -216,3 +216,39 @@ func TestManyConcurrentWritesSucceed(t *testing.T) {
 		}
 	})
 }
+
+func TestPurge(t *testing.T) {
+	eachRows(t, func(t *testing.T, s *store.Store, rows *memory.Rows) {
+		ada, bob := tool.Owner{Agent: "a", User: "ada"}, tool.Owner{Agent: "a", User: "bob"}
+		put := func(o tool.Owner, path, text, session string) {
+			t.Helper()
+			c := memory.Change{Owner: o, Path: path, Text: text, By: memory.Author{Name: "x", Session: session}}
+			if _, _, err := rows.Put(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(ada, "memory/one.md", "one", "s1")
+		put(ada, "memory/two.md", "secret of s1", "s1")
+		put(ada, "memory/two.md", "two", "s2")
+		put(bob, "memory/one.md", "bob's", "s1")
+		if n, err := rows.Purge(t.Context(), ada, "s1"); n != 1 || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+		if list, err := rows.List(t.Context(), ada, 10); len(list) != 1 || list[0].Path != "memory/two.md" || err != nil {
+			t.Errorf("%v, %v", list, err)
+		}
+		if past, err := rows.Past(t.Context(), ada, "memory/two.md", 10); len(past) != 0 || err != nil {
+			t.Errorf("a former version of the session is kept: %v, %v", past, err)
+		}
+		counted(t, s, ada)
+		if n, err := rows.Purge(t.Context(), ada, ""); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if past, err := rows.Past(t.Context(), ada, "memory/one.md", 10); len(past) != 0 || err != nil {
+			t.Errorf("%v, %v", past, err)
+		}
+		if list, err := rows.List(t.Context(), bob, 10); len(list) != 1 || err != nil {
+			t.Errorf("bob has %v, %v", list, err)
+		}
+	})
+}

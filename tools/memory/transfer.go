@@ -53,6 +53,16 @@ func (m *Memory) List(ctx context.Context) ([]Listed, error) {
 	return lines, err
 }
 
+// Purge removes the caller's own documents that were last written in a session, or all if session is "", and their
+// former versions. Unlike those that were forgotten they cannot be restored.
+func (m *Memory) Purge(ctx context.Context, session string) (int, error) {
+	o, _, err := caller(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return m.o.Rows.Purge(ctx, o, session)
+}
+
 // Export writes all documents of the caller's own as files. Front matter has what is not in the text: [Memory.Import]
 // makes the same documents of them.
 func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {

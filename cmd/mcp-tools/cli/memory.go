@@ -26,13 +26,14 @@ import (
 func (a *CLI) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
-		Short: "List, import and export memories",
+		Short: "List, import, export and purge memories",
 		Args:  noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s needs one of list, import, export", cmd.CommandPath())
+			return app.Usagef("%s needs one of list, import, export, purge", cmd.CommandPath())
 		},
 	}
-	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand())
+	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand(),
+		a.memoryPurgeCommand())
 	return cmd
 }
 
@@ -134,6 +135,37 @@ them. Files of an earlier export are replaced; other files only with --force.`,
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that are not from an earlier export")
+	return cmd
+}
+
+func (a *CLI) memoryPurgeCommand() *cobra.Command {
+	session, all := "", false
+	cmd := &cobra.Command{
+		Use:   "purge (--session ID | --all)",
+		Short: "Remove memories with their former versions, for good",
+		Long: `purge removes the memories of one agent and one user that were last written in a
+session, or all of them, with their former versions. Nothing can restore them but a
+backup. Memories that all users of the agent share stay, unless --user is -.`,
+		Example: `  mcp-tools memory purge --agent helper --user ann --all`,
+		Args:    takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if (session != "") == all {
+				return app.Usagef("%s needs --session or --all", cmd.CommandPath())
+			}
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				n, err := m.Purge(ctx, session)
+				if err != nil {
+					return err
+				}
+				return a.show(map[string]int{"removed": n}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%d removed\n", n)
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&session, "session", "", "only memories that were last written in this session")
+	cmd.Flags().BoolVar(&all, "all", false, "all memories")
 	return cmd
 }
 
