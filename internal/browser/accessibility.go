@@ -30,13 +30,15 @@ type treeReader struct {
 
 	clickable map[element]bool
 	unseen    map[element]bool // what a person would not see
+	pre       map[element]bool // elements with preformatted text
 	left      int              // texts that were left out because a person would not see them
 	unchecked bool             // it is not known what a person would see
 }
 
 // read returns the tree of a page, including its frames.
 func (s *session) read(ctx context.Context, t *tab) (*node, *treeReader, error) {
-	r := &treeReader{s: s, clickable: make(map[element]bool), unseen: make(map[element]bool)}
+	r := &treeReader{s: s, clickable: make(map[element]bool), unseen: make(map[element]bool),
+		pre: make(map[element]bool)}
 	root, err := r.readTarget(ctx, t.main)
 	if err != nil {
 		return nil, nil, err
@@ -85,6 +87,11 @@ func (r *treeReader) prepare(ctx context.Context, p *pageTarget) error {
 	for _, d := range snapshot.Documents {
 		for id := range unseen(d, snapshot.Strings) {
 			r.unseen[element{p, id}] = true
+		}
+		for i, name := range nodeNames(d, snapshot.Strings) {
+			if name == "PRE" {
+				r.pre[element{p, d.Nodes.BackendNodeID[i]}] = true
+			}
 		}
 		if d.Nodes == nil || d.Nodes.IsClickable == nil {
 			continue
@@ -188,6 +195,9 @@ func (b *builder) build(from *accessibility.Node, depth int) *node {
 	}
 	if n.role == "StaticText" {
 		return n // the children are only its lines
+	}
+	if b.r.pre[n.el] && n.ref == "" {
+		n.role = "Pre"
 	}
 	before := b.r.left
 	for _, id := range from.ChildIDs {

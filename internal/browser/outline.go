@@ -150,7 +150,7 @@ func (o *outline) block(n *node, depth int) {
 	case depth > maxDepth || o.first[n]:
 		return
 	case foldable[n.role] && n.ref != "" && o.fold(n, depth):
-	case n.role == "Pre":
+	case n.role == "Pre" && !n.hasWidgets(maxDepth):
 		o.preformatted(n, depth)
 	case n.role == "heading":
 		o.write(depth, strings.Repeat("#", max(1, min(n.level, 6)))+" "+o.innerText(n))
@@ -214,6 +214,13 @@ func (n *node) count(links, others *int, depth int) {
 			k.count(links, others, depth-1)
 		}
 	}
+}
+
+// hasWidgets reports whether n contains interactive elements.
+func (n *node) hasWidgets(depth int) bool {
+	return slices.ContainsFunc(n.children, func(k *node) bool {
+		return interactive[k.role] || depth > 0 && k.hasWidgets(depth-1)
+	})
 }
 
 // preformatted writes a text with its lines.

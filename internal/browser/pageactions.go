@@ -93,8 +93,10 @@ func (s *session) findElements(ctx context.Context, t *tab, what string) (string
 
 // search appends the lines of the elements in n that contain all words.
 func (n *node) search(words []string, found *lines, depth int) {
-	if line := (&outline{}).label(n); n.ref != "" && containsAll(strings.ToLower(line), words) {
-		*found = append(*found, line)
+	if line := (&outline{}).label(n); n.ref != "" {
+		if _, label, _ := strings.Cut(line, "] "); containsAll(strings.ToLower(label), words) {
+			*found = append(*found, line)
+		}
 	}
 	for _, k := range n.children {
 		if depth > 0 {

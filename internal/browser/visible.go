@@ -40,6 +40,7 @@ type layout struct {
 	document *domsnapshot.DocumentSnapshot
 	strings  []string
 	of       map[int64]int // positions in the layout by node
+	names    map[int]string
 	pictures []domsnapshot.Rectangle
 }
 
@@ -52,7 +53,7 @@ func unseen(document *domsnapshot.DocumentSnapshot, names []string) map[cdp.Back
 	if document.Nodes == nil || document.Layout == nil {
 		return all
 	}
-	l := layout{document, names, make(map[int64]int), nil}
+	l := layout{document, names, make(map[int64]int), nodeNames(document, names), nil}
 	nodes := document.Nodes
 	for at, node := range document.Layout.NodeIndex {
 		if _, known := l.of[node]; known || node < 0 || int(node) >= len(nodes.BackendNodeID) ||
@@ -83,6 +84,20 @@ func unseen(document *domsnapshot.DocumentSnapshot, names []string) map[cdp.Back
 	return all
 }
 
+// nodeNames returns the names of the nodes of a document that have a name.
+func nodeNames(document *domsnapshot.DocumentSnapshot, names []string) map[int]string {
+	all := make(map[int]string)
+	if document.Nodes == nil {
+		return all
+	}
+	for i, name := range document.Nodes.NodeName {
+		if name >= 0 && int(name) < len(names) && i < len(document.Nodes.BackendNodeID) {
+			all[i] = strings.ToUpper(names[name])
+		}
+	}
+	return all
+}
+
 func (l layout) style(at, which int) string {
 	all := l.document.Layout.Styles[at]
 	if which >= len(all) || all[which] < 0 || int(all[which]) >= len(l.strings) {
@@ -97,11 +112,7 @@ func (l layout) isPicture(at, node int) bool {
 	if image != "" && image != "none" {
 		return true
 	}
-	name := l.document.Nodes.NodeName[node]
-	if name < 0 || int(name) >= len(l.strings) {
-		return false
-	}
-	switch strings.ToUpper(l.strings[name]) {
+	switch l.names[node] {
 	case "IMG", "VIDEO", "CANVAS", "SVG", "PICTURE", "IFRAME", "OBJECT", "EMBED":
 		return true
 	}
