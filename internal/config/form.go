@@ -48,7 +48,8 @@ func formNamed(name string) form {
 		return form{
 			words: "a host name such as mcp.example.com, with or without a port, or an origin such as " +
 				"https://app.example.com, without a path",
-			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`,
+			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?|` +
+				`(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`,
 		}
 	case "host":
 		return form{words: "a host name such as mcp.example.com, with or without a port",
