@@ -13,11 +13,12 @@ import (
 // Access is what a transport knows about a caller: its identity, and the
 // restrictions that it asked for. Later requests cannot widen it.
 type Access struct {
-	Caller    tool.Caller
-	Narrow    policy.Narrow
-	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
-	Token     string // id of the token; sessions are bound to it
-	Identity  string // the same for all sessions of a caller; "" if there is one session
+	Caller     tool.Caller
+	Narrow     policy.Narrow
+	Structured bool   // results have structured content, and lists their schemas
+	Transport  string // "stdio", "http", "sse" or "cli"; for the audit log
+	Token      string // id of the token; sessions are bound to it
+	Identity   string // the same for all sessions of a caller; "" if there is one session
 
 	// ChooseWorkspace returns the workspace that the roots of the client mean, or "" for
 	// that of the caller. It is nil if the operator has chosen one.

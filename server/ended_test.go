@@ -48,7 +48,7 @@ func TestTooMuchStructuredContent(t *testing.T) {
 	c := b.newCall(Request{Access: testAccess()}, "")
 	res := c.cut(tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}), tool.Tool{})
 	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the maximum is 10000 bytes") {
-		t.Errorf("got %q with %d members", res.Text(), len(res.Data))
+		t.Errorf("got %q with %v", res.Text(), res.Data)
 	}
 }
 

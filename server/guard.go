@@ -221,6 +221,7 @@ func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	a.Transport = "http"
 	a.Token = who.ID
 	a.Narrow = narrowing(r.Header)
+	a.Structured = a.Structured || slices.ContainsFunc(list(r.Header, "X-MCP-Structured"), notFalse)
 	c := &a.Caller
 	c.Profile, c.Agent, c.User, c.Channel = profile, who.Agent, who.User, "http"
 	if who.Workspace != "" {

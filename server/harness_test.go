@@ -80,9 +80,14 @@ func testTools(b *testServer) []tool.Tool {
 			return tool.Result{}, fmt.Errorf("opening /srv/private/x: %w", errors.New("denied"))
 		}),
 		newTool("panics", tool.Reads, func(context.Context, none) (tool.Result, error) { panic("oh no") }),
-		newTool("leaks", tool.Reads, func(context.Context, none) (tool.Result, error) {
+		tool.New(act[none]{tool.Spec{
+			Name: "leaks", Group: "test", Title: "leaks", Doc: "The test tool leaks.", Risk: tool.Reads,
+			Output: struct {
+				Deep []string `json:"deep"`
+			}{},
+		}, func(context.Context, none) (tool.Result, error) {
 			return tool.Text("the key is " + plantedKey()).With(map[string]any{"deep": []any{plantedKey()}}), nil
-		}),
+		}}),
 		newTool("long", tool.Reads, func(_ context.Context, a textArgs) (tool.Result, error) {
 			return tool.Text(strings.Repeat("0123456789\n", max(a.N, 1))), nil
 		}),
@@ -157,7 +162,7 @@ func testSettings(tb testing.TB, set *tool.Set, rules policy.Rules) Settings {
 }
 
 func testAccess() Access {
-	return Access{Transport: "test", Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
+	return Access{Transport: "test", Structured: true, Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
 }
 
 // memoryAuditLog is an AuditLog that tests can read, and break.

@@ -340,6 +340,23 @@ func TestIgnoredNamesAreNamed(t *testing.T) {
 	}
 }
 
+// TestStructuredContentIsForThoseWhoAsk lists and calls a tool with structured
+// content, with the header and without.
+func TestStructuredContentIsForThoseWhoAsk(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	v := s.visitor("alice").hello(t, "2025-11-25")
+	for header, want := range map[string]bool{"": false, "1": true, "false": false} {
+		v.header = map[string]string{"X-MCP-Structured": header}
+		list := v.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).body
+		call := v.post(callLine("2", "leaks", `{}`)).body
+		if strings.Contains(list, `"outputSchema":{"properties":{"deep"`) != want ||
+			strings.Contains(call, `"structuredContent":{"deep":["[REDACTED`) != want || !strings.Contains(call, "the key is") {
+			t.Errorf("X-MCP-Structured %q: %s", header, call)
+		}
+	}
+}
+
 func TestReadOnlySessionsAreToldSo(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
@@ -356,7 +373,8 @@ func TestReadOnlySessionsAreToldSo(t *testing.T) {
 	}
 	v = s.visitor("alice")
 	v.path = "/"
-	if got := v.do(t.Context(), http.MethodGet, ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "/mcp") {
+	got := v.do(t.Context(), http.MethodGet, "")
+	if got.status != http.StatusNotFound || !strings.Contains(got.body, "/mcp") {
 		t.Errorf("/ got %d %s", got.status, got.body)
 	}
 }

@@ -26,7 +26,8 @@ type listCache struct {
 
 type listKey struct {
 	profile, agent, provider, group string
-	subagent, leaf, files           bool
+	subagent, leaf                  bool
+	files, structured               bool
 }
 
 type toolList struct{ legacy, modern []byte }
@@ -52,7 +53,9 @@ func (s *Server) listFor(a Access) *toolList {
 	if !a.Narrow.Empty() {
 		return s.writeList(now, a)
 	}
-	key := listKey{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf, c.Workspace != ""}
+	key := listKey{
+		c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf, c.Workspace != "", a.Structured,
+	}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]
@@ -66,7 +69,10 @@ func (s *Server) listFor(a Access) *toolList {
 }
 
 func (s *Server) writeList(now *settings, a Access) *toolList {
-	subject := a.subject()
+	subject, described := a.subject(), now.described
+	if a.Structured {
+		described = now.structured
+	}
 	var b bytes.Buffer
 	b.WriteString(`{"tools":[`)
 	comma := ""
@@ -75,7 +81,7 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 			continue
 		}
 		b.WriteString(comma)
-		b.Write(now.described[i])
+		b.Write(described[i])
 		comma = ","
 	}
 	b.WriteByte(']')
@@ -115,12 +121,17 @@ func cacheStamp(c Config, ttl time.Duration) []byte {
 	return stamp
 }
 
-// Describe writes a tool as tools/list shows it to the model.
-func Describe(t tool.Tool) (json.RawMessage, error) {
+// Describe writes a tool as tools/list shows it to the model, with the schema of
+// its structured content or without.
+func Describe(t tool.Tool, structured bool) (json.RawMessage, error) {
 	spec := t.Spec
 	meta := map[string]any{}
 	if spec.Keywords != "" {
 		meta["anthropic/searchHint"] = spec.Keywords
+	}
+	var output any
+	if structured {
+		output = t.OutputSchema()
 	}
 	if spec.Core {
 		meta["anthropic/alwaysLoad"] = true
@@ -130,10 +141,11 @@ func Describe(t tool.Tool) (json.RawMessage, error) {
 		Title       string          `json:"title"`
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
+		Output      any             `json:"outputSchema,omitempty"`
 		Annotations annotations     `json:"annotations"`
 		Meta        map[string]any  `json:"_meta,omitempty"`
 	}{
-		spec.Name, spec.Title, spec.Doc, t.Schema(),
+		spec.Name, spec.Title, spec.Doc, t.Schema(), output,
 		annotations{
 			ReadOnly:    spec.Risk == tool.Reads,
 			Destructive: spec.Risk >= tool.Destroys,

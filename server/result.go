@@ -86,6 +86,9 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 		limits.Result = min(limits.Result, t.Spec.MaxShown)
 	}
 	res = withText(res)
+	if !c.Structured {
+		res.Data = nil
+	}
 	for i, part := range res.Parts {
 		if len(part.Data) > limits.ResultHard {
 			note := fmt.Sprintf("[%s of %d bytes left out: the maximum is %d]", part.MIME, len(part.Data),

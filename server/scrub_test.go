@@ -86,7 +86,7 @@ func TestDescriptionsWithoutSecretsStay(t *testing.T) {
 		return tool.Text("x"),
 			nil
 	})
-	described, err := Describe(one)
+	described, err := Describe(one, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,8 +87,9 @@ func (l Limits) check() error {
 // settings are Settings with what is derived from them.
 type settings struct {
 	Settings
-	described []json.RawMessage // the tools in order, as tools/list shows them
-	lists     listCache
+	described  []json.RawMessage // the tools in order, as tools/list shows them
+	structured []json.RawMessage // the same, with schemas of structured content
+	lists      listCache
 }
 
 // A Server serves one set of tools to any number of clients.
@@ -97,10 +98,9 @@ type Server struct {
 	log         *slog.Logger
 	scrub       *scrub.Scrubber
 	ordered     []tool.Tool
-	described   []json.RawMessage // of ordered, before they are scrubbed
-	listStamp   []byte            // ends a list
-	readStamp   []byte            // ends a resource
-	resultStamp []byte            // ends a result
+	listStamp   []byte // ends a list
+	readStamp   []byte // ends a resource
+	resultStamp []byte // ends a result
 	current     atomic.Pointer[settings]
 	queue       *queue
 	rates       *rates
@@ -151,12 +151,10 @@ func New(c Config) (*Server, error) {
 		sessions:     make(map[*session]struct{}),
 	}
 	for t := range c.Tools.All() {
-		described, err := Describe(t)
-		if err != nil {
+		if _, err := Describe(t, true); err != nil {
 			return nil, fmt.Errorf("describing %s: %w", t.Spec.Name, err)
 		}
 		s.ordered = append(s.ordered, t)
-		s.described = append(s.described, described)
 	}
 	s.current.Store(s.generation(c.Settings))
 	closing, shut := context.WithCancel(context.Background())
@@ -175,8 +173,14 @@ func (s *Server) settings() *settings { return s.current.Load() }
 // knows: descriptions are scrubbed here, once, and not for every list.
 func (s *Server) generation(next Settings) *settings {
 	now := &settings{Settings: next, lists: listCache{written: make(map[listKey]*toolList)}}
-	for _, text := range s.described {
-		now.described = append(now.described, s.scrub.JSON(text))
+	for _, t := range s.ordered {
+		plain, _ := Describe(t, false) // New has seen that it can be described
+		full := plain
+		if t.Spec.Output != nil {
+			full, _ = Describe(t, true)
+		}
+		now.described = append(now.described, s.scrub.JSON(plain))
+		now.structured = append(now.structured, s.scrub.JSON(full))
 	}
 	return now
 }

@@ -64,7 +64,7 @@ const bodyLimit = 30 * time.Second
 // narrowed returns the access of a session with the restrictions of this request.
 func narrowed(s *session, a Access) Access {
 	own := s.access
-	own.Narrow = a.Narrow
+	own.Narrow, own.Structured = a.Narrow, own.Structured || a.Structured
 	return own
 }
 

@@ -1,11 +1,14 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // property is the schema of one argument.
@@ -54,4 +57,47 @@ func (p property) problems(path string) []string {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// TestStructuredContentHasItsSchema checks the zero value of the structured content
+// of each tool against the schema that clients get.
+func TestStructuredContentHasItsSchema(t *testing.T) {
+	set, err := All(World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for one := range set.All() {
+		if one.Spec.Output == nil {
+			continue
+		}
+		checked++
+		written, err := json.Marshal(one.OutputSchema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(written, &schema); err != nil || schema.Type != "object" {
+			t.Fatalf("%s: %s, %v", one.Spec.Name, written, err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", one.Spec.Name, err)
+		}
+		content, err := json.Marshal(one.Spec.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.ReplaceAll(content, []byte("null"), []byte("[]")) // tools make empty lists
+		var plain any
+		if err := json.Unmarshal(content, &plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(plain); err != nil {
+			t.Errorf("%s: %s is not %s: %v", one.Spec.Name, content, written, err)
+		}
+	}
+	if checked < 6 {
+		t.Errorf("only %d tools have structured content", checked)
+	}
 }

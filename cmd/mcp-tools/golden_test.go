@@ -34,7 +34,7 @@ func TestGoldenSchemas(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "schema")
 	known := map[string]bool{}
 	for tool := range allTools(t).All() {
-		described, err := server.Describe(tool)
+		described, err := server.Describe(tool, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func profileCost(
 		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec.Name) == policy.Deny {
 			continue
 		}
-		described, err := server.Describe(tool)
+		described, err := server.Describe(tool, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,7 @@ type Config struct {
 type Server struct {
 	HTTP         string   `yaml:"http" form:"address" flag:"http"`
 	SSE          bool     `yaml:"sse" default:"false" flag:"sse"`
+	Structured   bool     `yaml:"structured" default:"false"`
 	TLSCert      string   `yaml:"tls_cert" form:"path" flag:"tls-cert"`
 	TLSKey       string   `yaml:"tls_key" form:"path" flag:"tls-key"`
 	AllowedHosts []string `yaml:"allowed_hosts" form:"site"`

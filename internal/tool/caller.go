@@ -52,13 +52,14 @@ type Running struct {
 
 // A SessionStatus is the state of a caller's session.
 type SessionStatus struct {
-	Since         time.Time // of its first call
-	Calls, Failed int
-	Tools         int // that the caller sees
-	Left          int // calls that may be made at once, now
-	Profile       string
-	Autonomy      string
-	Version       string // of the server
+	Since    time.Time `json:"since,omitzero"` // of its first call
+	Calls    int       `json:"calls"`
+	Failed   int       `json:"failed"`
+	Tools    int       `json:"tools"` // that the caller sees
+	Left     int       `json:"left"`  // calls that may be made at once, now
+	Profile  string    `json:"profile"`
+	Autonomy string    `json:"autonomy"`
+	Version  string    `json:"version"` // of the server
 }
 
 type runningKey struct{}

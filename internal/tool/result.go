@@ -17,7 +17,7 @@ type Part struct {
 // programs as structured content and is never a second copy of the text.
 type Result struct {
 	Parts []Part
-	Data  map[string]any
+	Data  any
 	// Failed marks a result that describes a failure.
 	Failed bool
 	// Kind of the failure, "" for none.
@@ -40,8 +40,9 @@ func Failure(err error) Result {
 	return r
 }
 
-// With returns r with structured content.
-func (r Result) With(data map[string]any) Result {
+// With returns r with structured content, a struct or a map of the type of
+// Spec.Output. Clients get it if they ask for it.
+func (r Result) With(data any) Result {
 	r.Data = data
 	return r
 }
@@ -77,7 +78,7 @@ func (r Result) Map(f func(string) string, value func(any) any) Result {
 	}
 	r.Parts = parts
 	if r.Data != nil {
-		r.Data, _ = value(r.Data).(map[string]any)
+		r.Data = value(r.Data)
 	}
 	return r
 }

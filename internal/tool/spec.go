@@ -68,6 +68,9 @@ type Spec struct {
 	Keywords string
 	// Core asks such a client to load the tool at once.
 	Core bool
+	// Output is a value of the type of structured content, from which its schema is
+	// derived. Nil stands for a tool without structured content.
+	Output any
 	// Repeats marks a tool that is made for polling, so that it may be called
 	// more often with equal results.
 	Repeats bool

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 )
 
 // A Doer is the part of a tool that its author writes: a Spec, and a method
@@ -125,6 +127,51 @@ func (t Tool) Bind(raw json.RawMessage, limits Limits) (Call, error) {
 		limits.Text = t.Spec.MaxText
 	}
 	return t.bind(t.withMeaning(raw), limits)
+}
+
+// OutputSchema returns the JSON Schema of the structured content, or nil.
+func (t Tool) OutputSchema() any {
+	if t.Spec.Output == nil {
+		return nil
+	}
+	return outputSchema(reflect.TypeOf(t.Spec.Output))
+}
+
+// outputSchema derives the schema of a type from its form as JSON.
+func outputSchema(t reflect.Type) map[string]any {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return outputSchema(t.Elem())
+	case reflect.String:
+		return map[string]any{"type": kindString}
+	case reflect.Bool:
+		return map[string]any{"type": kindBoolean}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": kindInteger}
+	case reflect.Float64:
+		return map[string]any{"type": kindNumber}
+	case reflect.Slice:
+		return map[string]any{"type": kindArray, "items": outputSchema(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": kindObject, "additionalProperties": outputSchema(t.Elem())}
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return map[string]any{"type": kindString, "format": "date-time"}
+		}
+		properties, required := map[string]any{}, []string{}
+		for _, f := range reflect.VisibleFields(t) {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" || name == "-" {
+				continue
+			}
+			properties[name] = outputSchema(f.Type)
+			if options == "" {
+				required = append(required, name)
+			}
+		}
+		return map[string]any{"type": kindObject, "properties": properties, "required": required}
+	}
+	return map[string]any{} // any value
 }
 
 // Schema returns the JSON Schema (2020-12) of the arguments.

@@ -29,6 +29,7 @@ func (datetime) Spec() tool.Spec {
 Use it for calculations with dates.`,
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
+		Output:  description{},
 	}
 }
 
@@ -73,7 +74,7 @@ func (d datetime) Do(_ context.Context, a datetimeArgs) (tool.Result, error) {
 		result.Until, result.UntilSecs = formatSeconds(seconds), &seconds
 	}
 	encoded, err := json.Marshal(result)
-	return tool.Text(string(encoded)), err
+	return tool.Text(string(encoded)).With(result), err
 }
 
 func describe(at time.Time, zone *time.Location, name string) description {

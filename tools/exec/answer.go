@@ -28,6 +28,25 @@ type answer struct {
 // endedBySignal is the exit code for a command that a signal ended.
 const endedBySignal = 128
 
+// An outcome is the result of a command for programs.
+type outcome struct {
+	State    string   `json:"state"`
+	ExitCode int      `json:"exit_code"`
+	Signal   string   `json:"signal,omitempty"`
+	Output   string   `json:"output"` // stdout, then stderr, as the model gets it
+	Notes    []string `json:"notes,omitempty"`
+	Seconds  float64  `json:"seconds"`
+	Process  string   `json:"process,omitempty"` // the handle of what still runs
+}
+
+// process returns the handle of what still runs.
+func (a answer) process() string {
+	if a.status.State == sandbox.Running || a.status.Left > 0 {
+		return a.status.ID
+	}
+	return ""
+}
+
 func (a answer) result() tool.Result {
 	notes, kind := a.ending()
 	notes = append(notes, a.also...)
@@ -50,7 +69,11 @@ func (a answer) result() tool.Result {
 	if hint := a.hint(); hint != "" {
 		lines = append(lines, "hint: "+hint)
 	}
-	res := tool.Text(strings.Join(lines, "\n"))
+	st := a.status
+	res := tool.Text(strings.Join(lines, "\n")).With(outcome{
+		State: string(st.State), ExitCode: st.Code, Signal: st.Signal, Output: a.text, Notes: notes,
+		Seconds: st.Took.Seconds(), Process: a.process(),
+	})
 	res.Failed, res.Kind = kind != "", kind
 	if a.status.State == sandbox.Exited {
 		if res.ExitCode = a.status.Code; a.status.Signal != "" {

@@ -44,6 +44,7 @@ For servers and long commands set background. To read or change files use the fi
 		Timeout: t.Most + time.Minute,
 		MaxText: 100 << 10,
 		Hints:   tool.Hints{OpenWorld: true},
+		Output:  outcome{},
 	}
 }
 

@@ -126,7 +126,8 @@ func (f *follower) write(fresh []byte) {
 	if f.scrubbed == nil {
 		f.scrubbed = f.scrub(&f.out)
 	}
-	begin := max(bytes.LastIndex(clean.Bytes(), []byte("--BEGIN ")), bytes.LastIndex(clean.Bytes(), []byte("-- BEGIN ")))
+	begin := max(bytes.LastIndex(clean.Bytes(), []byte("--BEGIN ")),
+		bytes.LastIndex(clean.Bytes(), []byte("-- BEGIN ")))
 	end := max(bytes.LastIndex(clean.Bytes(), []byte("--END ")), bytes.LastIndex(clean.Bytes(), []byte("-- END ")))
 	if begin != end { // neither is there
 		f.inKey = begin > end

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -31,7 +32,7 @@ func (listFiles) Spec() tool.Spec {
 		Name: "list_files", Group: group, Title: "List files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Lists a directory with sizes and times, including hidden files. To find files by name use glob.",
 		Also:     []string{"ls", "LS", "list_dir", "list_directory", "tool::file_list"},
-		Keywords: "directory folder tree ls",
+		Keywords: "directory folder tree ls", Output: listing{},
 	}
 }
 
@@ -46,7 +47,26 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatListing(l, a)), nil
+	data := listing{Path: l.Dir, Entries: []listed{}, More: l.More}
+	for _, e := range l.Entries {
+		data.Entries = append(data.Entries, listed{e.Name, e.Mode.IsDir(), e.Size, e.Modified, e.Target})
+	}
+	return tool.Text(formatListing(l, a)).With(data), nil
+}
+
+// A listing is the result of the tool for programs.
+type listing struct {
+	Path    string   `json:"path"`
+	Entries []listed `json:"entries"`
+	More    int      `json:"more"` // entries beyond the limit
+}
+
+type listed struct {
+	Name     string    `json:"name"`
+	Dir      bool      `json:"directory"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+	Target   string    `json:"target,omitempty"` // of a link
 }
 
 func formatListing(l workspace.Listing, a listFilesArgs) string {

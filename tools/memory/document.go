@@ -98,14 +98,15 @@ type Found struct {
 
 // A Hit is a part of a document.
 type Hit struct {
-	Path     string
-	From, To int // lines
-	Shared   bool
-	Category string
-	Score    float64 // how much of the query it matches, from 0 to 1
-	Headings []string
-	Snippet  string
-	Updated  time.Time
+	Path     string    `json:"path"`
+	From     int       `json:"from"` // the first line
+	To       int       `json:"to"`   // the last line
+	Shared   bool      `json:"shared"`
+	Category string    `json:"category,omitempty"`
+	Score    float64   `json:"score"` // how much of the query it matches, from 0 to 1
+	Headings []string  `json:"headings,omitempty"`
+	Snippet  string    `json:"snippet"`
+	Updated  time.Time `json:"updated"`
 }
 
 // A Write is a change by memory_store. Fields that are nil or "" do not change.

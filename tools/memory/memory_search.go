@@ -41,7 +41,7 @@ func (memorySearch) Spec() tool.Spec {
 		Doc: `Searches memories of earlier conversations. Returns snippets with path, lines and date.
 To read a whole document use memory_get; for facts use knowledge_graph_search.`,
 		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
-		Keywords: "remember recall notes earlier past knowledge",
+		Keywords: "remember recall notes earlier past knowledge", Output: hits{},
 	}
 }
 
@@ -70,7 +70,13 @@ func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(showFound(found, a)), nil
+	return tool.Text(showFound(found, a)).With(hits{append([]Hit{}, found.Hits...), found.More}), nil
+}
+
+// hits are the result of the tool for programs.
+type hits struct {
+	Hits []Hit `json:"hits"`
+	More bool  `json:"more"` // there are more than the limit
 }
 
 // past reads a time, or an age; "" is the zero time.

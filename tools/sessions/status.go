@@ -19,7 +19,20 @@ func (sessionStatus) Spec() tool.Spec {
 		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
 		Doc:     "Returns who you are here, what you may do without asking, and how many calls are left.",
 		Repeats: true,
+		Output:  status{},
 	}
+}
+
+// A status is the result of the tool for programs.
+type status struct {
+	Session  string `json:"session"`
+	Agent    string `json:"agent,omitempty"`
+	User     string `json:"user,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Channel  string `json:"channel"`
+	Chat     string `json:"chat,omitempty"`
+	Depth    int    `json:"depth,omitempty"`
+	tool.SessionStatus
 }
 
 func (sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, error) {
@@ -48,5 +61,7 @@ func (sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, 
 		line("Since", s.Since.UTC().Format(time.RFC3339))
 	}
 	line("Server", "mcp-tools "+s.Version)
-	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
+	return tool.Text(strings.TrimSuffix(b.String(), "\n")).With(status{
+		c.Session, c.Agent, c.User, c.Provider, c.Channel, c.ChatID, c.Depth, s,
+	}), nil
 }

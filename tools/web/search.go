@@ -38,7 +38,7 @@ func (webSearch) Spec() tool.Spec {
 		Also: []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search",
 			"brave_web_search"},
 		Timeout:  45 * time.Second,
-		Keywords: "internet google find lookup news",
+		Keywords: "internet google find lookup news", Output: searchOutput{},
 	}
 }
 
@@ -51,7 +51,15 @@ func (t webSearch) Do(ctx context.Context, a webSearchArgs) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(t.show(found, q)), nil
+	data := searchOutput{found.Provider, found.Answer, append([]search.Result{}, found.Results...)}
+	return tool.Text(t.show(found, q)).With(data), nil
+}
+
+// searchOutput is the result of the tool for programs.
+type searchOutput struct {
+	Provider string          `json:"provider"`
+	Answer   string          `json:"answer,omitempty"`
+	Results  []search.Result `json:"results"`
 }
 
 const (

@@ -287,7 +287,8 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	if c.Workspace == "" && transport == "stdio" {
 		choose = a.chooseWorkspace
 	}
-	return server.Access{Transport: transport, ChooseWorkspace: choose, Caller: tool.Caller{
+	structured := a.loaded.Config.Server.Structured
+	return server.Access{Transport: transport, Structured: structured, ChooseWorkspace: choose, Caller: tool.Caller{
 		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff),
 		Profile: c.Profile, Workspace: workspace,

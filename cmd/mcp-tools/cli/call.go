@@ -123,6 +123,7 @@ func (a *CLI) call(ctx context.Context, name string, args []byte) error {
 	if err != nil {
 		return err
 	}
+	access.Structured = true // --output json prints it
 	var who asker
 	if terminal.IsTerminal(a.In) && terminal.IsTerminal(a.Err) {
 		who = person{bufio.NewReader(a.In), a.Err}.answer
@@ -153,11 +154,6 @@ func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 			return err
 		}
 	}
-	if len(res.Parts) == 0 && res.Data != nil {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(res.Data)
-	}
 	return nil
 }
 
@@ -179,10 +175,10 @@ func partText(p tool.Part) string {
 
 // A callResult is a result for programs.
 type callResult struct {
-	OK      bool           `json:"ok"`
-	Kind    tool.Kind      `json:"kind,omitempty"` // of the failure
-	Content []callPart     `json:"content"`
-	Data    map[string]any `json:"data,omitempty"`
+	OK      bool       `json:"ok"`
+	Kind    tool.Kind  `json:"kind,omitempty"` // of the failure
+	Content []callPart `json:"content"`
+	Data    any        `json:"data,omitempty"`
 }
 
 type callPart struct {

@@ -128,7 +128,7 @@ func describe(v *app.View, name string) (description, error) {
 		return description{}, err
 	}
 	caller := v.Subject()
-	raw, err := server.Describe(t)
+	raw, err := server.Describe(t, false)
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
 		Profile: v.Policy.ProfileOf(caller), Verdict: v.Policy.Verdict(caller, t.Spec.Name),
@@ -201,7 +201,7 @@ func weigh(v *app.View) (weights, error) {
 	sum := weights{Profile: v.Policy.ProfileOf(caller), Tools: []weight{}}
 	var described [][]byte
 	for _, t := range v.Visible(caller) {
-		raw, err := server.Describe(t)
+		raw, err := server.Describe(t, false)
 		if err != nil {
 			return weights{}, err
 		}

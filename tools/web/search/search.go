@@ -48,8 +48,10 @@ type Response struct {
 
 // A Result is one page that was found. All fields are untrusted.
 type Result struct {
-	Title, URL, Snippet string
-	Date                string // as the engine writes it, or ""
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Snippet string `json:"snippet"`
+	Date    string `json:"date,omitempty"` // as the engine writes it, or ""
 }
 
 // Options for New.
