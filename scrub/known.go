@@ -223,9 +223,9 @@ type form struct {
 func (f form) triggers() []trigger {
 	most := min(len(f.text), maxWindowStart)
 	if !f.inBase64 || most < 8 {
-		return []trigger{f.at(rarest(f.text[:most]))}
+		return []trigger{f.at(rareInFilter(f.text[:most]))}
 	}
-	return []trigger{f.at(rarest(f.text[:most/2])), f.at(most/2 + rarest(f.text[most/2:most]))}
+	return []trigger{f.at(rareInFilter(f.text[:most/2])), f.at(most/2 + rareInFilter(f.text[most/2:most]))}
 }
 
 // at returns the trigger for the window at an offset of the form.
@@ -318,6 +318,24 @@ func rarest(s string) (at int) {
 	best := int8(-1)
 	for i := 0; i+4 <= len(s); i++ {
 		if sum := inText[s[i]] + inText[s[i+1]] + inText[s[i+2]] + inText[s[i+3]]; sum > best {
+			best, at = sum, i
+		}
+	}
+	return at
+}
+
+// frequencyOrder has the bytes that the filter distinguishes at the second place of
+// a window, in lower case, from the rarest in text to the most frequent.
+const frequencyOrder = "~|\x7fk{gzwfyxvj}bqdcmhulpansoiret`"
+
+// rareInFilter returns the position in s of the window for which the filter accepts
+// the least text: its bytes are rare, above all the second one.
+func rareInFilter(s string) (at int) {
+	best := -1
+	for i := 0; i+4 <= len(s); i++ {
+		sum := int(inText[s[i]]+inText[s[i+1]]+inText[s[i+2]]+inText[s[i+3]]) +
+			(len(frequencyOrder)-strings.IndexByte(frequencyOrder, s[i+1]&0x1f|0x60))/2
+		if sum > best {
 			best, at = sum, i
 		}
 	}

@@ -24,7 +24,6 @@ func shapeTriggers() []trigger {
 		on(privateLines, 7, "-lin"),
 		on(ssh2Key, 2, "-- b"),
 		on(webKey, 0, `"d":`),
-		on(facebook, -3, "###|"),
 	} {
 		all = append(all, group...)
 	}
@@ -344,14 +343,6 @@ func webKey(t *text, at int) (span, bool) {
 		strings.Contains(t.s[max(0, at-near):min(len(t.s), to+near)], `"kty"`)
 	t.touched = t.touched || to+near > len(t.s)
 	return span{from: from, to: to, kind: "private_key"}, ok
-}
-
-// facebook finds access tokens of applications: an id, a bar, and a secret.
-func facebook(t *text, at int) (span, bool) {
-	from := t.start(t.back(at, digit, 17))
-	to := t.run(at+1, token)
-	ok := t.at(at) == '|' && at-from >= 14 && at-from <= 16 && to-at >= 28 && to-at <= 34 && t.edge(from)
-	return span{from: from, to: to, kind: "facebook_token"}, ok && varied(t.s[at+1:to])
 }
 
 // besideAKIA finds a key id of AWS with the secret behind it, as in a CSV file.
