@@ -17,7 +17,7 @@ type globArgs struct {
 	Path    string `json:"path,omitempty" jsonschema:"directory to search" alias:"dir,directory,dir_path"`
 	Sort    string `json:"sort,omitempty" jsonschema:"order: newest or name"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"files to return" alias:"max_results,head_limit"`
-	All     bool   `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
+	All     bool   `json:"all,omitempty" jsonschema:"include hidden and ignored files" alias:"hidden,include_hidden"`
 }
 
 const byName = "name"

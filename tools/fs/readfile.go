@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -43,6 +44,8 @@ type readFileArgs struct {
 	Encoding string   `json:"encoding,omitempty" jsonschema:"text encoding, or base64 to return bytes"`
 	Numbers  bool     `json:"numbers,omitempty" jsonschema:"show line numbers" alias:"line_numbers"`
 	Anchors  bool     `json:"anchors,omitempty" jsonschema:"show line anchors for edit.at"`
+
+	maxTokens int // 0 if max_bytes was given
 }
 
 func (readFile) Spec() tool.Spec {
@@ -51,7 +54,9 @@ func (readFile) Spec() tool.Spec {
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc: `Returns the text of a file, or an image, and the file's version.
 A long text is cut and shows the next offset. To find text in files use search.`,
-		Also:     []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"},
+		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files",
+			"hashline::read"},
+		Means:    map[string]string{"hashline::read": `{"anchors":true}`},
 		Keywords: "open view cat head tail show image picture",
 	}
 }
@@ -61,9 +66,11 @@ const (
 	maxReadFiles     = 20
 	defaultReadLines = 2000
 	defaultReadBytes = 16_000
-	maxReadBytes     = 400_000
-	minReadBytes     = 200     // of each of several files
-	maxReadImages    = 4 << 20 // bytes of all images
+	// defaultReadTokens is what 16,000 bytes of code are. Hashes and numbers are more tokens for a byte.
+	defaultReadTokens = 5_000
+	maxReadBytes      = 400_000
+	minReadBytes      = 200     // of each of several files
+	maxReadImages     = 4 << 20 // bytes of all images
 )
 
 // normalized checks the limits, fills in defaults, and replaces hidden parameters by those that they stand for.
@@ -83,7 +90,7 @@ func (a readFileArgs) normalized() (readFileArgs, error) {
 			Try("read the file in parts with offset")
 	}
 	if a.MaxBytes <= 0 {
-		a.MaxBytes = defaultReadBytes
+		a.MaxBytes, a.maxTokens = defaultReadBytes, defaultReadTokens
 	}
 	if a.End > 0 && a.Limit == 0 {
 		a.Limit = max(a.End-max(a.Offset, 1)+1, 1)
@@ -256,6 +263,9 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if n := r.withinTokens(w.Lines); n < len(w.Lines) {
+		w.Lines, w.End = w.Lines[:n], false
+	}
 	if len(w.Lines) == 0 && w.Total > 0 {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "%s has only %s", r.file.Name, text.Plural(w.Total, "line")).
 			Try("to get the last 50 lines use offset -50")
@@ -280,6 +290,20 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	}
 	r.formatNext(&b, w, long)
 	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
+}
+
+// withinTokens returns how many of the lines are within the limit of tokens, at least one.
+func (r *reader) withinTokens(lines []textfile.Line) int {
+	if r.args.maxTokens == 0 {
+		return len(lines)
+	}
+	left := r.args.maxTokens
+	for i := range lines {
+		if left -= tokencount.Text(lines[i].Text) + 1; left < 0 && i > 0 {
+			return i
+		}
+	}
+	return len(lines)
 }
 
 // readWindow reads the lines that were asked for.

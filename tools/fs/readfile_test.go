@@ -369,3 +369,20 @@ func TestReadFileAsOthersAsk(t *testing.T) {
 		}
 	}
 }
+
+// Text that is many tokens for its size is cut earlier, unless the caller names a number of bytes.
+func TestReadFileWithinTokens(t *testing.T) {
+	files := map[string]string{"sums": strings.Repeat("1f 2e 3d 4c 5b 6a 79 88 97 a6 b5 c4\n", 400), "prose": strings.Repeat("some plain words of text\n", 600)}
+	one := newReadFile(&filesInMemory{files: files}, &Seen{})
+	for _, c := range []struct {
+		args map[string]any
+		cut  bool
+	}{
+		{map[string]any{"path": "sums"}, true}, {map[string]any{"path": "sums", "max_bytes": 16000}, false}, {map[string]any{"path": "prose"}, false},
+	} {
+		got, err := call(t.Context(), t, tool.New(one), c.args)
+		if err != nil || strings.Contains(got, "continue with offset") != c.cut {
+			t.Errorf("%v: %.200q, %v", c.args, got, err)
+		}
+	}
+}

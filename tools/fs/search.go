@@ -25,7 +25,7 @@ type searchArgs struct {
 	Word      bool     `json:"word,omitempty" jsonschema:"match whole words" alias:"-w"`
 	Multiline bool     `json:"multiline,omitempty" jsonschema:"let matches span lines"`
 	Literal   bool     `json:"literal,omitempty" jsonschema:"treat pattern as plain text" alias:"fixed_strings,-F"`
-	All       bool     `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
+	All       bool     `json:"all,omitempty" jsonschema:"include hidden and ignored files" alias:"hidden,include_hidden"`
 	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return, default 100" alias:"max_results,head_limit,max_count"`
 	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
 
