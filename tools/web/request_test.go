@@ -33,7 +33,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", "r-1")
 	w.Header().Set("Set-Cookie", "session=opensesame; HttpOnly")
 	w.Header().Set("Content-Type", "text/plain")
-	fmt.Fprintf(w, "%s %s\ntype: %s\nx-a: %s\nbody: %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("X-A"), body)
+	fmt.Fprintf(w, "%s %s\ntype: %s\nx-a: %s\nbody: %s", r.Method, r.URL, r.Header.Get("Content-Type"),
+		r.Header.Get("X-A"), body)
 }
 
 func TestRequestSendsWhatItIsGiven(t *testing.T) {
@@ -43,19 +44,27 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 		want  []string
 		fails tool.Kind
 	}{
-		{name: "GET", args: requestArgs{Headers: map[string]string{"X-A": "1"}}, want: []string{"GET /api", "x-a: 1", "[GET https://docs.example.com/api: 200 OK", "X-Request-Id: r-1"}},
-		{name: "JSON value", args: requestArgs{Method: "post", Body: map[string]any{"a": "<b>"}}, want: []string{"type: application/json", `body: {"a":"<b>"}`}},
-		{name: "JSON text", args: requestArgs{Method: "POST", Body: `{"a":1}`}, want: []string{"type: application/json", `body: {"a":1}`}},
-		{name: "text", args: requestArgs{Method: "POST", Body: "hello"}, want: []string{"type: text/plain", "body: hello"}},
+		{name: "GET", args: requestArgs{Headers: map[string]string{"X-A": "1"}},
+			want: []string{"GET /api", "x-a: 1", "[GET https://docs.example.com/api: 200 OK", "X-Request-Id: r-1"}},
+		{name: "JSON value", args: requestArgs{Method: "post", Body: map[string]any{"a": "<b>"}},
+			want: []string{"type: application/json", `body: {"a":"<b>"}`}},
+		{name: "JSON text", args: requestArgs{Method: "POST", Body: `{"a":1}`},
+			want: []string{"type: application/json", `body: {"a":1}`}},
+		{name: "text", args: requestArgs{Method: "POST", Body: "hello"},
+			want: []string{"type: text/plain", "body: hello"}},
 		{name: "empty text", args: requestArgs{Method: "POST", Body: ""}, want: []string{"POST /api", "body: "}},
-		{name: "number", args: requestArgs{Method: "PUT", Body: 5.0}, want: []string{"type: application/json", "body: 5"}},
+		{name: "number", args: requestArgs{Method: "PUT", Body: 5.0},
+			want: []string{"type: application/json", "body: 5"}},
 		{name: "form", args: requestArgs{Method: "POST",
 			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
 			Body:    map[string]any{"a": "x y", "b": []any{1.0, 2.0}}}, want: []string{"body: a=x+y&b=1&b=2"}},
-		{name: "type of one's own", args: requestArgs{Method: "POST", Headers: map[string]string{"content-type": "application/xml"}, Body: "<a/>"}, want: []string{"type: application/xml"}},
+		{name: "type of one's own", args: requestArgs{Method: "POST",
+			Headers: map[string]string{"content-type": "application/xml"}, Body: "<a/>"},
+			want: []string{"type: application/xml"}},
 		{name: "GET with a body", args: requestArgs{Body: "x"}, fails: tool.Invalid},
 		{name: "method that is none", args: requestArgs{Method: "G ET"}, fails: tool.Invalid},
-		{name: "Authorization", args: requestArgs{Headers: map[string]string{"Authorization": "Bearer x"}}, fails: tool.Refused},
+		{name: "Authorization", args: requestArgs{Headers: map[string]string{"Authorization": "Bearer x"}},
+			fails: tool.Refused},
 		{name: "Host", args: requestArgs{Headers: map[string]string{"Host": "inside"}}, fails: tool.Refused},
 		{name: "Cookie", args: requestArgs{Headers: map[string]string{"cookie": "a=b"}}, fails: tool.Refused},
 		{name: "credential that is not there", args: requestArgs{Auth: "gone"}, fails: tool.NotFound},
@@ -145,11 +154,14 @@ func TestHeadersOfCredentials(t *testing.T) {
 		names   []string
 	}{
 		{true, []string{
-			"X-Api-Key", "apikey", "X_API_KEY", "X-Goog-Api-Key", "X-Auth-Token", "X-Auth-Email", "Private-Token", "X-Vault-Token", "X-Amz-Security-Token", "Ocp-Apim-Subscription-Key",
-			"X-Client-Secret", "X-Session-Id", "X-Cookie", "X-Password", "X-Authorization", "AUTHENTICATION", "X-Access-Key", "X-Author-Token",
+			"X-Api-Key", "apikey", "X_API_KEY", "X-Goog-Api-Key", "X-Auth-Token", "X-Auth-Email", "Private-Token",
+			"X-Vault-Token", "X-Amz-Security-Token", "Ocp-Apim-Subscription-Key",
+			"X-Client-Secret", "X-Session-Id", "X-Cookie", "X-Password", "X-Authorization", "AUTHENTICATION",
+			"X-Access-Key", "X-Author-Token",
 		}},
 		{false, []string{
-			"If-Match", "If-None-Match", "Idempotency-Key", "Prefer", "Range", "Accept", "X-Request-Id", "X-Author", "X-Authority", "X-CSRF-Token", "X-XSRF-TOKEN", "X-CSRFToken",
+			"If-Match", "If-None-Match", "Idempotency-Key", "Prefer", "Range", "Accept", "X-Request-Id", "X-Author",
+			"X-Authority", "X-CSRF-Token", "X-XSRF-TOKEN", "X-CSRFToken",
 			"X-Atlassian-Token", "X-Key", "GraphQL-Features",
 		}},
 	} {
@@ -213,7 +225,8 @@ func TestRequestFollowsWhereItOnlyAsks(t *testing.T) {
 		t.Errorf("GET: %s %v", r.Text(), err)
 	}
 	r, err = request(t, n, requestArgs{Method: "POST", Body: "x"})
-	if err != nil || !strings.Contains(r.Text(), "302 Found") || !strings.Contains(r.Text(), "Location: https://other.example.net/there") {
+	if err != nil || !strings.Contains(r.Text(), "302 Found") ||
+		!strings.Contains(r.Text(), "Location: https://other.example.net/there") {
 		t.Errorf("POST: %s %v", r.Text(), err)
 	}
 }
@@ -378,13 +391,16 @@ func TestMaxBytesCuts(t *testing.T) {
 		want       string // of the end of the text
 	}{
 		{"text/plain", strings.Repeat("a", 990) + "0123456789" + strings.Repeat("b", 500), 1000, "a0123456789\n<<<end"},
-		{"text/html", "<p>" + strings.Repeat("a", 50) + "</p><p>" + strings.Repeat("b", 5000), 51, strings.Repeat("a", 50) + "\n\n<<<end"},
-		{"text/plain", strings.Repeat("word ", defaultAnswer/5) + testSecret + strings.Repeat(" z", 5000), 0, "word \n<<<end"},
+		{"text/html", "<p>" + strings.Repeat("a", 50) + "</p><p>" + strings.Repeat("b", 5000), 51,
+			strings.Repeat("a", 50) + "\n\n<<<end"},
+		{"text/plain", strings.Repeat("word ", defaultAnswer/5) + testSecret + strings.Repeat(" z", 5000), 0,
+			"word \n<<<end"},
 	} {
 		n := masking(newNet(t, typed(c.kind, c.body)))
 		r, err := request(t, n, requestArgs{MaxBytes: c.most})
 		text := r.Text()
-		if err != nil || !strings.Contains(text, c.want) || !strings.Contains(text, "the rest is omitted: increase max_bytes") ||
+		if err != nil || !strings.Contains(text, c.want) ||
+			!strings.Contains(text, "the rest is omitted: increase max_bytes") ||
 			strings.Contains(text, testSecret[:8]) {
 			t.Errorf("%s: %v ...%s", c.kind, err, text[max(0, len(text)-300):])
 		}
@@ -401,7 +417,8 @@ func TestRequestListsLinksAndReturnsRedirects(t *testing.T) {
 	no := false
 	for follow, want := range map[*bool]int{nil: maxRedirects, &no: 0} {
 		tool := httpRequest{fetcher: newFetcher(n.Options)}
-		if got, err := tool.request(caller(t, "ann"), requestArgs{URL: "https://a.example/", Follow: follow}); err != nil || got.Redirects != want {
+		if got, err := tool.request(caller(t, "ann"),
+			requestArgs{URL: "https://a.example/", Follow: follow}); err != nil || got.Redirects != want {
 			t.Errorf("%d redirects, %v", got.Redirects, err)
 		}
 	}

@@ -20,18 +20,24 @@ func TestArticles(t *testing.T) {
 		`</div>`
 	comment := `<section class="comments">` + prose("COMMENT", 12) + "</section>"
 	for name, source := range map[string]string{
-		"teasers after the text":   `<div class=page><div class=text>` + prose("STORY", 8) + `</div>` + teasers + `</div>`,
-		"teasers beside the text":  `<article><div class=text>` + prose("STORY", 8) + `</div><div>` + teasers + `</div></article>`,
-		"comments after the text":  `<article>` + prose("STORY", 8) + `</article>` + comment,
-		"comments in the article":  `<article><div>` + prose("STORY", 5) + `</div>` + comment + `</article>`,
-		"the next article in full": `<article>` + prose("STORY", 9) + `</article><article>` + prose("NEXT", 6) + `</article>`,
-		"equal sections": `<div class=story>` + many(5, `<section><div class=s>`+prose("STORY", 2)+`<!-- %d --></div></section>`) +
+		"teasers after the text": `<div class=page><div class=text>` + prose("STORY", 8) + `</div>` + teasers +
+			`</div>`,
+		"teasers beside the text": `<article><div class=text>` + prose("STORY", 8) + `</div><div>` + teasers +
+			`</div></article>`,
+		"comments after the text": `<article>` + prose("STORY", 8) + `</article>` + comment,
+		"comments in the article": `<article><div>` + prose("STORY", 5) + `</div>` + comment + `</article>`,
+		"the next article in full": `<article>` + prose("STORY", 9) + `</article><article>` + prose("NEXT", 6) +
+			`</article>`,
+		"equal sections": `<div class=story>` + many(5, `<section><div class=s>`+prose("STORY", 2)+
+			`<!-- %d --></div></section>`) +
 			`</div><div>` + teasers + `</div>`,
-		"two halves with an advertisement between": `<div><div class=half>` + prose("STORY", 4) + `</div><div class=x>` +
+		"two halves with an advertisement between": `<div><div class=half>` + prose("STORY", 4) +
+			`</div><div class=x>` +
 			`<a href=/buy>buy this</a></div><div class=half>` + prose("STORY", 4) + `</div></div>` + teasers,
 		"lead and picture": `<article><header><p class=lead>STORY lead, short.</p></header><figure><img src=a.png alt="STORY">` +
 			`</figure><div class=text>` + prose("STORY", 8) + `</div>` + teasers + `</article>`,
-		"a small section": `<div class=story><section>` + prose("STORY", 9) + `</section><section><h2>More</h2>` + prose("STORY", 1) +
+		"a small section": `<div class=story><section>` + prose("STORY", 9) + `</section><section><h2>More</h2>` +
+			prose("STORY", 1) +
 			`</section></div>` + teasers,
 		"no elements around paragraphs": prose("STORY", 9) + "<ul><li>STORY one, and<li>STORY two</ul>" + teasers,
 	} {
@@ -49,7 +55,8 @@ func TestArticles(t *testing.T) {
 
 // TestPagesThatAreNoArticles has pages that are no articles: nothing of them is judged by paragraphs.
 func TestPagesThatAreNoArticles(t *testing.T) {
-	page := `<main><h1>Reference</h1>` + many(20, "<section><h2>Function %d</h2><pre>call()</pre><p>Short.</p></section>") +
+	page := `<main><h1>Reference</h1>` +
+		many(20, "<section><h2>Function %d</h2><pre>call()</pre><p>Short.</p></section>") +
 		prose("LONG", 8) + "</main>"
 	text := read(t, page, Options{}).Text
 	if strings.Count(text, "call()") != 20 || strings.Count(text, "LONG") != 8 {
@@ -76,7 +83,8 @@ func TestSectionsWithIDsOfHeadings(t *testing.T) {
 			"prose":        `<div id=%q>` + prose("KEPT", 1) + `</div>`,
 			"empty anchor": `<div id=%q><a name=x></a><h4>Heading</h4><p>KEPT</p></div>`,
 		} {
-			source := `<main><h1>Reference</h1>` + prose("other", 6) + fmt.Sprintf(format, id) + prose("other", 6) + `</main>`
+			source := `<main><h1>Reference</h1>` + prose("other", 6) + fmt.Sprintf(format, id) + prose("other", 6) +
+				`</main>`
 			if text := read(t, source, Options{}).Text; !strings.Contains(text, "KEPT") {
 				t.Errorf("%s with the id %s is lost", name, id)
 			}
@@ -87,7 +95,8 @@ func TestSectionsWithIDsOfHeadings(t *testing.T) {
 		"banner": `<div id=cookie-banner><p>CLUTTER: we use cookies.</p><button>OK</button></div>`,
 		"class":  `<div id=x class=newsletter><h2>CLUTTER</h2><p>Subscribe.</p></div>`,
 	} {
-		if text := read(t, `<main><h1>Page</h1>`+prose("other", 8)+source+`</main>`, Options{}).Text; strings.Contains(text, "CLUTTER") {
+		if text := read(t, `<main><h1>Page</h1>`+prose("other", 8)+source+`</main>`,
+			Options{}).Text; strings.Contains(text, "CLUTTER") {
 			t.Errorf("%s are in the text", name)
 		}
 	}

@@ -42,7 +42,8 @@ func TestAnswers(t *testing.T) {
 			}
 			reply(200, geminiAnswer)(w, r)
 		}, "/v1beta/models/gemini-2.5-flash:generateContent", "X-Goog-Api-Key",
-			[]Result{{Title: "tides.example", URL: "https://tides.example/a"}, {Title: "sea.example", URL: "https://sea.example/"}}},
+			[]Result{{Title: "tides.example", URL: "https://tides.example/a"},
+				{Title: "sea.example", URL: "https://sea.example/"}}},
 		{Grok, reply(200, grokAnswer), "/v1/responses", "Authorization",
 			[]Result{{Title: "Tides", URL: "https://tides.example/"}, {URL: "https://sea.example/"}}},
 		{Kimi, reply(200, kimiAnswer), "/v1/chat/completions", "Authorization",
@@ -65,7 +66,8 @@ func TestAnswers(t *testing.T) {
 			}
 			sent := l.asked[0]
 			if sent.Method != http.MethodPost || !strings.HasSuffix(sent.URL, test.path) ||
-				!strings.Contains(sent.Header.Get(test.header), theKey) || !strings.Contains(sent.Body, `\"tides\" {query}`) {
+				!strings.Contains(sent.Header.Get(test.header), theKey) ||
+				!strings.Contains(sent.Body, `\"tides\" {query}`) {
 				t.Errorf("it was asked %+v", sent)
 			}
 			for _, later := range l.asked[1:] {
@@ -102,7 +104,8 @@ func TestKimiSearches(t *testing.T) {
 		t.Fatalf("%v %s", err, l.last(t).Body)
 	}
 	m := body.Messages[2]
-	if m.Role != "tool" || m.ID != "call-1" || m.Name != "$web_search" || m.Content != `{"search_result":{"search_id":"s1"}}` {
+	if m.Role != "tool" || m.ID != "call-1" || m.Name != "$web_search" ||
+		m.Content != `{"search_result":{"search_id":"s1"}}` {
 		t.Errorf("%+v", m)
 	}
 	l = newLocal(t, reply(200, kimiCalls))
@@ -119,10 +122,13 @@ func TestAnswerEnginesFail(t *testing.T) {
 		kind         tool.Kind
 		says         string
 	}{
-		{"wrong key", Gemini, reply(401, `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"`+theKey+`"}}`), tool.Unavailable, "does not accept its key (401)"},
-		{"quota", Gemini, reply(429, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, "Retry-After", "21"), tool.Busy, "received too many requests (429); it is paused for 21 s"},
+		{"wrong key", Gemini, reply(401, `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"`+theKey+`"}}`),
+			tool.Unavailable, "does not accept its key (401)"},
+		{"quota", Gemini, reply(429, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, "Retry-After", "21"), tool.Busy,
+			"received too many requests (429); it is paused for 21 s"},
 		{"overload", Gemini, reply(503, `{}`), tool.Unavailable, "has an internal error (503)"},
-		{"no candidate", Gemini, reply(200, `{"promptFeedback":{"blockReason":"SAFETY"}}`), tool.Unavailable, "it has no answer"},
+		{"no candidate", Gemini, reply(200, `{"promptFeedback":{"blockReason":"SAFETY"}}`), tool.Unavailable,
+			"it has no answer"},
 		{"not allowed", Grok, reply(403, `{"error":"no credits"}`), tool.Unavailable, "does not accept its key (403)"},
 		{"too often", Grok, reply(429, `{}`), tool.Busy, "received too many requests (429)"},
 		{"another shape", Grok, reply(200, `{"output":"none"}`), tool.Unavailable, "not valid JSON"},
@@ -130,7 +136,8 @@ func TestAnswerEnginesFail(t *testing.T) {
 		{"broken", Kimi, reply(200, `{"choices":[`), tool.Unavailable, "not valid JSON"},
 		{"nothing", Kimi, reply(200, `{"choices":[]}`), tool.Unavailable, "it has no answer"},
 		{"limit", Perplexity, reply(429, `{}`, "Retry-After", "5"), tool.Busy, "it is paused for 5 s"},
-		{"an error in 200", Bocha, reply(200, `{"code":"403","message":"not enough money"}`), tool.Unavailable, "the list of results is missing"},
+		{"an error in 200", Bocha, reply(200, `{"code":"403","message":"not enough money"}`), tool.Unavailable,
+			"the list of results is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := searcher(t, newLocal(t, test.answer), each()[test.engine]).Search(t.Context(), query("tides"))

@@ -33,7 +33,8 @@ func TestRegions(t *testing.T) {
 		country, language, region string
 		spoken                    bool
 	}{
-		{"DE", "", "de-de", false}, {"CH", "fr", "ch-fr", true}, {"CH", "", "ch-de", false}, {"CH", "en", "ch-de", false}, {"GB", "en", "uk-en", true},
+		{"DE", "", "de-de", false}, {"CH", "fr", "ch-fr", true}, {"CH", "", "ch-de", false},
+		{"CH", "en", "ch-de", false}, {"GB", "en", "uk-en", true},
 		{"TW", "zh", "tw-tzh", true}, {"KR", "ko", "kr-kr", true}, {"NO", "nb", "no-no", true}, {"", "de", "", false},
 		{"ZZ", "de", "", false}, {"US", "es", "us-es", true},
 	} {
@@ -45,7 +46,8 @@ func TestRegions(t *testing.T) {
 
 func TestBangsAreQuoted(t *testing.T) {
 	for text, want := range map[string]string{
-		"!g tides": `"!g" tides`, `\ tides`: "tides", "tides !": "tides !", "wow! tides": "wow! tides", `a !"b" c`: `a "!b" c`, "a != b": `a "!=" b`,
+		"!g tides": `"!g" tides`, `\ tides`: "tides", "tides !": "tides !", "wow! tides": "wow! tides",
+		`a !"b" c`: `a "!b" c`, "a != b": `a "!=" b`,
 	} {
 		if got := withoutBangs(text); got != want {
 			t.Errorf("%q is asked as %q, want %q", text, got, want)
@@ -55,18 +57,21 @@ func TestBangsAreQuoted(t *testing.T) {
 
 // TestTextIsNotMarkup has results that are about block pages and empty ones.
 func TestTextIsNotMarkup(t *testing.T) {
-	body := strings.NewReplacer("Direct link", "challenge-form, anomaly-modal and no-results", "How <b>", "anomaly.js result--no-result How <b>").Replace(page(t, "duck_results.html"))
+	body := strings.NewReplacer("Direct link", "challenge-form, anomaly-modal and no-results", "How <b>",
+		"anomaly.js result--no-result How <b>").Replace(page(t, "duck_results.html"))
 	hits, why := duckDuckGo{}.read(rawResponse{status: 200, body: []byte(body)})
 	if why != nil || len(hits.results) != 4 {
 		t.Errorf("%d hits, %v", len(hits.results), why)
 	}
 	sold := `<div class="result"><a class="result__a" href="https://a.example/">x</a></div><div class="result result--ad"><a class="result__a" href="https://ads.example/">y</a></div>`
-	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(sold)}); why != nil || len(hits.results) != 1 {
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(sold)}); why != nil ||
+		len(hits.results) != 1 {
 		t.Errorf("%+v, %v", hits, why)
 	}
 	ads := page(t, "duck_results.html")
 	ads = ads[:strings.Index(ads, "web-result")] + `"></div>`
-	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(ads)}); why == nil || len(hits.results) != 0 {
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(ads)}); why == nil ||
+		len(hits.results) != 0 {
 		t.Errorf("advertising alone: %d hits, %v", len(hits.results), why)
 	}
 }
@@ -121,8 +126,11 @@ func checkTidy(t *testing.T, found []Result) {
 // TestLongPagesTakeLinearTime is about pages that make readers slow.
 func TestLongPagesTakeLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{
-		"tags": "<div>", "results": `<div class="result"><a class="result__a" href="//duckduckgo.com/l/?uddg=http%3A%2F%2Fa.example">t`, "attributes": ` class="result__a"`,
-		"open": "<", "entities": "&amp;", "comment": "<!--", "formatting": "<b><i><a class=result__a href=http://a.example>",
+		"tags":       "<div>",
+		"results":    `<div class="result"><a class="result__a" href="//duckduckgo.com/l/?uddg=http%3A%2F%2Fa.example">t`,
+		"attributes": ` class="result__a"`,
+		"open":       "<", "entities": "&amp;", "comment": "<!--",
+		"formatting": "<b><i><a class=result__a href=http://a.example>",
 	} {
 		body := []byte("<a " + strings.Repeat(piece, maxBody/len(piece)))
 		done := make(chan struct{})
