@@ -95,7 +95,8 @@ func (c *call) entry(a attempt) audit.Record {
 	r := audit.Record{
 		Phase: audit.Done, Kind: c.kind, Call: c.id, Parent: c.Parent,
 		Tool: c.toolName(), Agent: who.Agent, User: who.User, Session: who.Session, Transport: c.Transport,
-		Profile: c.now.Policy.ProfileOf(c.subject()), Verdict: a.verdict.String(), Approval: strings.Trim(a.ask+", "+a.approval.how, ", "),
+		Profile: c.now.Policy.ProfileOf(c.subject()), Verdict: a.verdict.String(),
+		Approval:   strings.Trim(a.ask+", "+a.approval.how, ", "),
 		ArgsDigest: a.args.String(), Trace: text.Clip(scrub.Text(c.Trace["traceparent"]), 64),
 	}
 	if a.found {

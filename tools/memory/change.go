@@ -184,7 +184,8 @@ func (r *Rows) Purge(ctx context.Context, o tool.Owner, session string) (n int, 
 			if err != nil {
 				return err
 			}
-			_, err = t.Exec("DELETE FROM memory_past WHERE agent = $1 AND usr = $2 AND path = $3", o.Agent, o.User, one.Path)
+			_, err = t.Exec("DELETE FROM memory_past WHERE agent = $1 AND usr = $2 AND path = $3", o.Agent, o.User,
+				one.Path)
 			if err = errors.Join(err, t.Changed(one.topic(), one.ID)); err != nil {
 				return err
 			}
