@@ -238,7 +238,8 @@ func (e *Endpoint) results(whole any) (engineReply, *failure) {
 	}
 	if silent, _ := valueAt(whole, e.unresponsive); len(list) == 0 && e.unresponsive != "" {
 		if engines, _ := silent.([]any); len(engines) > 0 {
-			return engineReply{}, fail(tool.Unavailable, 0, "found nothing, and some of the engines behind it did not respond")
+			return engineReply{}, fail(
+				tool.Unavailable, 0, "found nothing, and some of the engines behind it did not respond")
 		}
 	}
 	var results []Result
