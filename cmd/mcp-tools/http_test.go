@@ -217,13 +217,13 @@ func TestHeadersNarrowAndNeverWiden(t *testing.T) {
 	r := serveRemote(t, "")
 	token := r.token("--profile", "messaging")
 	for header, want := range map[string]string{
-		"X-MCP-Tools=session_status":          "session_status",
-		"X-MCP-Tools=session_status,datetime": "session_status", // messaging has no datetime
-		"X-MCP-Tools=":                        "",
+		"X-MCP-Tools=session_status":          "session_status,read_result",
+		"X-MCP-Tools=session_status,datetime": "session_status,read_result", // messaging has no datetime
+		"X-MCP-Tools=":                        "read_result",
 		"X-MCP-Exclude-Tools=read_result":     "web_fetch,web_search,http_request,browser,skill_search,session_status",
 		"X-MCP-Readonly=true":                 "web_fetch,web_search,skill_search,session_status,read_result",
 		"X-MCP-Toolsets=results":              "read_result",
-		"X-MCP-Toolsets=nonesuch":             "",
+		"X-MCP-Toolsets=nonesuch":             "read_result",
 	} {
 		name, value, _ := strings.Cut(header, "=")
 		_, body := r.post("/mcp", token, "tools/list", "", name, value)
