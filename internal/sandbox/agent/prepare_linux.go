@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +18,9 @@ func prepare(o options) error {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("adopting orphans: %w", err)
 		}
+	}
+	if err := ignoreThreadSignals(); err != nil {
+		return err
 	}
 	// If memory runs out, the kernel kills a command rather than the server. If
 	// this is not permitted, the larger size of the command has the same effect.
@@ -71,3 +75,18 @@ func limit(pid int, l wire.Limits) {
 }
 
 func rawPipe(fds []int) error { return syscall.Pipe2(fds, syscall.O_CLOEXEC) }
+
+// ignoreThreadSignals ignores the signals that C libraries use for their threads.
+// The Go runtime leaves their default action in place, which is to end the process,
+// and commands of the same user could end the agent with them.
+func ignoreThreadSignals() error {
+	for _, s := range []uintptr{32, 33, 34} {
+		// The structure sigaction of the kernel: handler, flags, restorer, mask.
+		action := [4]uint64{1} // SIG_IGN
+		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, s,
+			uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); errno != 0 {
+			return fmt.Errorf("ignoring signal %d: %w", s, errno)
+		}
+	}
+	return nil
+}
