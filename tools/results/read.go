@@ -111,7 +111,7 @@ func formatFound(found Found, pattern string, limit int) string {
 func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it has expired, or another server has it",
+		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
 			a.ID).Try("read again what only reads; do not repeat a call that changes something")
 	case errors.Is(err, ErrPattern):
 		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).

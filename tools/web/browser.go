@@ -124,7 +124,8 @@ func (a actionArgs) action() (browser.Action, error) {
 		return browser.Snapshot, nil
 	}
 	return "", tool.Errorf(tool.Invalid, "unknown action %.40q", requested).
-		Try("use open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, " +
+		Try("use open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, " +
+			"resize, " +
 			"screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
 }
 

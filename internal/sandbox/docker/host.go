@@ -69,7 +69,7 @@ func parseHost(host, certs string) (way, error) {
 
 func badHost(host, why string) error {
 	return tool.Errorf(tool.Invalid, "the address %q of a docker engine is no use: %s", host, why).
-		Try("write unix:///path or tcp://host:port; for a machine that only ssh reaches, forward its socket with ssh -L")
+		Try("write unix:///path or tcp://host:port; to reach a machine by ssh only, forward its socket with ssh -L")
 }
 
 func parseTCP(host, certs string) (way, error) {

@@ -397,9 +397,7 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 	case "unlink":
 		j.removes(s, a, false)
 	case "fill": // the target of a move
-		for _, p := range s.resolve(a.text) {
-			j.filled = append(j.filled, p)
-		}
+		j.filled = append(j.filled, s.resolve(a.text)...)
 		j.writeInto(s, a)
 	case "vacate": // the source of a move
 		if where := j.locate(s, a); where != insidePath && (where != tempPath || !j.req.Sealed) {

@@ -75,18 +75,6 @@ func sameStart(a, b string) int {
 	return i
 }
 
-// sameEnd returns the number of bytes that a and b have in common at the end.
-func sameEnd(a, b string) int {
-	n, i := min(len(a), len(b)), 0
-	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {
-		i += block
-	}
-	for i < n && a[len(a)-1-i] == b[len(b)-1-i] {
-		i++
-	}
-	return i
-}
-
 const block = 512
 
 // clip shortens a long line to about max bytes around a position. It cuts at the beginning of words or values, and
