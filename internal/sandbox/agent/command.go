@@ -28,7 +28,8 @@ type command struct {
 	mark  string
 	spec  wire.StartBody
 	muted atomic.Bool
-	bytes atomic.Int64 // read from its streams
+	read  atomic.Int64 // bytes of its streams
+	sent  atomic.Int64 // of them, to the server
 	input *input       // nil when stdin is empty
 
 	mu        sync.Mutex
@@ -37,6 +38,7 @@ type command struct {
 	started   time.Time
 	timer     *time.Timer // its timeout, then its drain
 	files     []*os.File  // the agent's ends of its streams
+	streams   []stream    // of its output
 	open      int         // streams that it may still write to
 	tty       *os.File
 	exit      wire.ExitBody
@@ -115,7 +117,7 @@ func (c *command) launch() ([]stream, error) {
 	}
 	defer p.closeTheirs()
 	c.mu.Lock()
-	c.files, c.open, c.tty = p.ours, len(p.streams), p.tty
+	c.files, c.streams, c.open, c.tty = p.ours, p.streams, len(p.streams), p.tty
 	c.started = time.Now()
 	c.mu.Unlock()
 	pid, err := c.agent.fork(c, path, p)
@@ -135,10 +137,11 @@ func (c *command) pump(kind wire.Kind, from *os.File) {
 	defer c.agent.bufs.Put(buf)
 	for {
 		n, err := from.Read(*buf)
-		c.bytes.Add(int64(n))
+		c.read.Add(int64(n))
 		if n > 0 && !c.muted.Load() {
 			c.agent.sent(c.agent.out.Send(kind, c.id, (*buf)[:n]))
 		}
+		c.sent.Add(int64(n))
 		if err != nil {
 			break // the end; a terminal returns EIO when no process has it open
 		}
@@ -182,30 +185,40 @@ func (c *command) ended(e ending) {
 		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // while the kill goes on
 		return
 	}
-	c.drainUntil(time.Now().Add(drain), 0, -1)
+	c.drainUntil(time.Now().Add(drain), c.unread()+c.read.Load(), 0, -1)
+}
+
+// unread returns how many bytes are in the streams of the command.
+func (c *command) unread() (n int64) {
+	for _, s := range c.streams {
+		n += int64(buffered(s.file))
+	}
+	return n
 }
 
 // drainUntil waits for output of a command that has ended, until the end of its
 // drain or until its streams are quiet: in two checks in a row nothing was
-// read, and every process that holds them open sleeps. What the command itself
-// wrote is in its pipes by then, and was read; a filter that it wrote to, as in
-// exec > >(sort), runs until it has written too.
-func (c *command) drainUntil(end time.Time, quiet int, read int64) {
+// forwarded, nothing is left to forward, and every process that holds the streams open
+// sleeps. A filter that the command wrote to, as in exec > >(sort), runs until it has
+// written too. The bytes up to owed were in the pipes when the command ended, so they
+// are forwarded however long the server takes.
+func (c *command) drainUntil(end time.Time, owed int64, quiet int, before int64) {
 	c.timer = time.AfterFunc(drainCheck, func() {
-		now := c.bytes.Load()
-		if now == read && c.agent.processTable.asleep(c) {
+		sent := c.sent.Load()
+		busy := sent < c.read.Load() || c.unread() > 0
+		if sent == before && !busy && c.agent.processTable.asleep(c) {
 			quiet++
 		} else {
 			quiet = 0
 		}
-		if quiet >= 2 || time.Now().After(end) {
+		if quiet >= 2 || time.Now().After(end) && (!busy || sent >= owed) {
 			c.stopDrain()
 			return
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.open > 0 && !c.drained {
-			c.drainUntil(end, quiet, now)
+			c.drainUntil(end, owed, quiet, sent)
 		}
 	})
 }

@@ -165,3 +165,16 @@ func members(roots []int, most int, tell func(pid int, p process)) []int {
 	}
 	return living
 }
+
+// buffered returns how many bytes can be read from a pipe or terminal at once; 0 if
+// that is not known.
+func buffered(f *os.File) (n int) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Control(func(fd uintptr) { // of a closed file
+		n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	})
+	return max(n, 0)
+}

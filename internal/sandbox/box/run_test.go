@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
@@ -230,4 +231,27 @@ func TestControlCInATerminal(t *testing.T) {
 		}
 	}
 	t.Error("it does not end")
+}
+
+// TestOutputIsWholeAtASlowServer checks that what a command wrote before its end
+// arrives, however long the server takes, also if a child keeps its streams open.
+func TestOutputIsWholeAtASlowServer(t *testing.T) {
+	b := open(t)
+	s := newSink()
+	slow := &slowSink{sink: s}
+	if _, err := b.Start(t.Context(), sh("head -c 900000 /dev/zero; sleep 20 &"), slow); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "exit", s.exited)
+	if n := len(s.stdout()); n != 900_000 {
+		t.Errorf("%d bytes came back", n)
+	}
+}
+
+// A slowSink takes longer for each piece than the agent waits for output.
+type slowSink struct{ *sink }
+
+func (s *slowSink) Output(stream sandbox.Stream, data []byte) {
+	time.Sleep(100 * time.Millisecond)
+	s.sink.Output(stream, data)
 }
