@@ -245,6 +245,9 @@ func parseSegment(pattern string, folded bool) (segment, error) {
 
 // escapePath returns a pattern for path.Match that matches only the text itself.
 func escapePath(text string) string {
+	if !strings.ContainsAny(text, `\*?[`) {
+		return text // as nearly all
+	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
 }
 
