@@ -188,7 +188,7 @@ func TestUnseenTextIsLeftOut(t *testing.T) {
 	scrolled := b.do(Request{Action: Scroll, Direction: "bottom"}) + b.do(Request{Action: Snapshot, MaxChars: 10_000})
 	for _, text := range []string{page, scrolled} {
 		if strings.Contains(text, "UNSEEN") {
-			t.Errorf("it has what nobody sees:\n%s", text)
+			t.Errorf("it has text that no person sees:\n%s", text)
 		}
 		wantContains(t, text, "Plain text.", "Light on dark.", `link "Visible link"`, `button "Buy"`, "White on a picture.",
 			"White on a hero.", "Gradient heading", `checkbox "Drawn box"`, "Pale text.", "Grey text.", "Far below.",

@@ -10,7 +10,7 @@ import (
 
 // Files returns the absolute paths of the settings file, also if it does not exist
 // yet, of the place where one is looked for by default, and of the files and
-// directories with secrets or rules that the settings name. Whoever can change one of
+// directories with secrets or rules that the settings name. A user who can change one of
 // them can change what the server allows.
 func (l *Loaded) Files() []string {
 	usual, _ := LoadOptions{Getenv: func(name string) string {

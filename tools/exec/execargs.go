@@ -61,8 +61,8 @@ const (
 	maxEnv   = 100
 	maxYield = 2 * time.Minute
 	// maxSeconds is the greatest timeout that counts as seconds where neither the
-	// argument nor the name of the tool gives the unit: nobody who means milliseconds
-	// may wait for an hour.
+	// argument nor the name of the tool gives the unit: a caller who means milliseconds
+	// must not wait for an hour.
 	maxSeconds = 999
 )
 

@@ -222,7 +222,7 @@ func TestCurlInASandboxWaitsForAPerson(t *testing.T) {
 		t.Errorf("a denied host: %q", text)
 	}
 	if text := run("curl -sS http://10.0.0.1:" + port); !strings.Contains(text, "is not on the public internet") {
-		t.Errorf("a private address, which nobody is asked about: %q", text)
+		t.Errorf("a private address, about which no person is asked: %q", text)
 	}
 }
 

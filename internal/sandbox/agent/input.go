@@ -27,7 +27,7 @@ func newInput() *input {
 	return in
 }
 
-// writeInput takes bytes. The server sends no more than a window of them before it
+// writeInput takes bytes. The server sends at most a window of them before it
 // hears that some were taken; what goes beyond that is lost, and is the end.
 func (in *input) write(data []byte) {
 	in.mu.Lock()

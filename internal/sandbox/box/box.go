@@ -1,7 +1,7 @@
 // Package box is the server's side of a sandbox: it starts commands through an agent
 // and passes on the agent's messages. It does not trust the agent: if the agent
 // violates the protocol, or stops in the middle of a frame, the box is lost with all
-// commands in it. It does not know where the agent runs, to whom commands belong, or
+// commands in it. It does not know where the agent runs, which caller a command belongs to, or
 // how their output is used.
 //
 // Begin with [Open] and [Box.Start].
@@ -25,7 +25,7 @@ var (
 	ErrNoDir = errors.New("there is no such directory")
 	// ErrLost means that the sandbox has ended, with everything in it.
 	ErrLost = errors.New("the sandbox has ended")
-	// ErrEnded means that a command has ended and reads no more input.
+	// ErrEnded means that a command has ended and does not read input.
 	ErrEnded = errors.New("the command has ended")
 )
 

@@ -68,7 +68,7 @@ func (c *Commands) cacheDir(p *target) (string, error) {
 }
 
 // retireCache replaces a cache directory that is too large, and removes those that
-// no open sandbox can use any more.
+// are too old for any open sandbox.
 func (c *Commands) retireCache(dir string, max int64) {
 	var size int64
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {

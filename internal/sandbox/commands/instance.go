@@ -40,7 +40,7 @@ type instance struct {
 	busy    int // commands in it, and calls that are about to start one
 	born    time.Time
 	used    time.Time
-	retired bool // it accepts no more commands, and ends with its last one
+	retired bool // it is closed to new commands, and ends with its last one
 }
 
 // An instanceKey identifies the instance that commands share. An instance for a

@@ -8,8 +8,8 @@ const (
 	maxSweep = 30 * time.Second
 )
 
-// leave ends a command's use of an instance. A spoilt instance accepts no more
-// commands.
+// leave ends a command's use of an instance. A spoilt instance is retired:
+// it does not accept further commands.
 func (c *Commands) leave(n *instance, spoilt bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,7 +21,7 @@ func (c *Commands) leave(n *instance, spoilt bool) {
 	c.settle(n)
 }
 
-// retire makes an instance accept no more commands; it ends with its last one.
+// retire closes an instance to new commands; it ends with its last one.
 // c.mu is held.
 func (c *Commands) retire(n *instance) {
 	n.retired = true
