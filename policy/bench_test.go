@@ -20,8 +20,8 @@ func TestVerdictAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Names come from untrusted requests; caches of them must not grow.
-func TestStrangersShareOneClass(t *testing.T) {
+// TestUnknownNamesAreNotCached checks that names from untrusted requests do not make caches grow.
+func TestUnknownNamesAreNotCached(t *testing.T) {
 	rules, _ := explained()
 	p := compile(t, rules)
 	first := p.class(Subject{Agent: "stranger-0", Provider: "p-0", Group: "g-0", Depth: 1})

@@ -103,7 +103,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// A tool file decides its group alone: nothing here has to be edited for it.
+// TestSpecJoinsItsGroup checks that a tool joins a group by its Spec alone.
 func TestSpecJoinsItsGroup(t *testing.T) {
 	c := NewCatalogue([]Tool{
 		{Name: "brand_new", Group: "fs", Risk: Reads},
@@ -158,7 +158,7 @@ func names(c Catalogue, s set) []string {
 	return out
 }
 
-// Entries also come from untrusted requests.
+// FuzzEntry parses entries, which also come from untrusted requests.
 func FuzzEntry(f *testing.F) {
 	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read",
 		"read_*", "group:"} {

@@ -197,7 +197,8 @@ func TestAutonomy(t *testing.T) {
 	}
 }
 
-// A tool rates its calls; the rating moves the verdict, but opens no door.
+// TestRatedCalls checks that the risk of a call changes the verdict, but never allows a tool that the policy
+// denies.
 func TestRatedCalls(t *testing.T) {
 	for _, test := range []struct {
 		autonomy Autonomy

@@ -21,7 +21,7 @@ func (f fickle) Identify(ctx context.Context, token string) (Identity, error) {
 	return f.guestList.Identify(ctx, token)
 }
 
-// Who is no longer let in must not go on listening, over whichever stream.
+// TestStreamsEndWithTheirToken checks that every kind of open stream ends when its token is revoked.
 func TestStreamsEndWithTheirToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changed atomic.Bool

@@ -112,7 +112,7 @@ func (d *memoryApprovals) Withdraw(_ context.Context, id string) error {
 	return nil
 }
 
-// Next returns the id of the next question.
+// next returns the id of the next question.
 func (d *memoryApprovals) next(t *testing.T) string {
 	t.Helper()
 	select {

@@ -67,9 +67,8 @@ func forApproval(a *InputRequest) bool {
 	return ok
 }
 
-// An answer counts only for the question that was asked. Without a question, an
-// answer approves nothing.
-func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
+// TestUnaskedAnswersApproveNothing sends an answer to another question, or without a question.
+func TestUnaskedAnswersApproveNothing(t *testing.T) {
 	b, m := newMoves(t)
 	where := callTool(t, b, "moves", `{}`, answering(""))
 	m.worse.Store(true)

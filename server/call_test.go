@@ -90,9 +90,9 @@ func TestErrorsAndNamesAreScrubbedToo(t *testing.T) {
 	}
 }
 
-// Whatever is cut may be cut in the middle of a credential, and then no
-// pattern matches the rest of it.
-func TestNotEvenHalfASecretGetsOut(t *testing.T) {
+// TestSecretsAreScrubbedBeforeTheCut cuts results in the middle of a credential: half of one matches no
+// pattern.
+func TestSecretsAreScrubbedBeforeTheCut(t *testing.T) {
 	half := plantedKey()[:12]
 	for at := 30; at < 90; at += 7 {
 		before := strings.Repeat("x", at) + " "

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A client need not wait for the answer to initialize before it sends more: what
-// comes right behind it knows what the client can do.
-func TestWhatFollowsInitializeCountsOnIt(t *testing.T) {
+// TestRequestsRightAfterInitialize sends requests without waiting for the response to initialize: they know
+// what the client can do.
+func TestRequestsRightAfterInitialize(t *testing.T) {
 	for i := range 50 {
 		w := dial(t, newTestServer(t))
 		lines := append(handshake("2025-11-25", `{"elicitation":{}}`),

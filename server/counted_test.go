@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// The status that a caller gets is narrowed like its call.
-func TestStatusCountsWhatTheCallSees(t *testing.T) {
+// TestStatusIsNarrowedLikeItsCall compares the number of tools in a status with the narrowing of the request.
+func TestStatusIsNarrowedLikeItsCall(t *testing.T) {
 	status := newTool("status", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		return tool.Textf("%d", tool.RunningFrom(ctx).Status().Tools), nil
 	})

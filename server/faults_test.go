@@ -239,8 +239,8 @@ func approvalReused(t *testing.T, g *target) error {
 	return nil
 }
 
-// What is wide takes a hundred times its bytes when it is decoded: a few such
-// messages at once would take all memory.
+// TestWideMessagesAreRefusedUndecoded sends wide messages, which take a hundred times their size when they are
+// decoded.
 func TestWideMessagesAreRefusedUndecoded(t *testing.T) {
 	wide := strings.Repeat("{},", tool.MaxValues) + "1"
 	for what, raw := range map[string]string{

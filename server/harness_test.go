@@ -263,7 +263,7 @@ func (w *wire) send(lines ...string) {
 	}
 }
 
-// Next returns the next message from the server.
+// next returns the next message from the server.
 func (w *wire) next() string {
 	w.tb.Helper()
 	select {

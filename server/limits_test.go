@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Session costs nothing to begin, so beginning many must not lift the limit.
+// TestManySessionsAreOneIdentity checks that opening many sessions does not raise the limit of an identity.
 func TestManySessionsAreOneIdentity(t *testing.T) {
 	b := newTestServer(t, func(c *Config) {
 		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
@@ -35,9 +35,9 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 	}
 }
 
-// An approval that was used before is the client's mistake; trying it again
-// must not use up the patience with the honest call.
-func TestReplaysAreNoLaps(t *testing.T) {
+// TestReplaysAreNotCountedAsRepeats sends an approval twice: that mistake of the client is not counted as a
+// repeated call.
+func TestReplaysAreNotCountedAsRepeats(t *testing.T) {
 	b := newTestServer(t)
 	for range 10 {
 		callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Input = &InputResponse{State: "made-up"} })
@@ -105,8 +105,8 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	}
 }
 
-// A caller without sessions has one bucket for its calls and another
-// for those of all its sessions, though both go by the same name.
+// TestSessionAndIdentityOfOneName has a caller without sessions: its calls and its sessions have different
+// buckets under the same name.
 func TestSessionAndIdentityOfOneName(t *testing.T) {
 	s := &Server{rates: newRates()}
 	a := Access{Identity: "ann", Caller: tool.Caller{Session: "ann"}}

@@ -192,8 +192,8 @@ func TestProgressComesBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// One tool asks a person, a model and the client itself; on every transport
-// the questions reach the client, and the answers the tool.
+// TestQuestionsReachOldClients has a tool that asks a person, a model and the client itself, on every
+// transport.
 func TestQuestionsReachOldClients(t *testing.T) {
 	everyTransport(t, func(t *testing.T, dial func() talker) {
 		client := dial()
@@ -239,8 +239,8 @@ func TestTheStatelessEraNeedsNoHandshake(t *testing.T) {
 	}
 }
 
-// All revisions at once on one endpoint, with the same ids: every client gets
-// answers in the words of their own revision.
+// TestErasMixOnOneEndpoint has clients of all revisions on one endpoint, with equal ids: each gets responses in
+// its own revision.
 func TestErasMixOnOneEndpoint(t *testing.T) {
 	base := serveFixture(t, newFixture(t))
 	var clients sync.WaitGroup

@@ -75,8 +75,8 @@ func TestDescriptionsAreScrubbed(t *testing.T) {
 	}
 }
 
-// What has no secret is not changed by a byte, and names stay names: a schema
-// may well have a field called password.
+// TestDescriptionsWithoutSecretsStay checks that descriptions without a secret are unchanged, and that a schema
+// may have a field called password.
 func TestDescriptionsWithoutSecretsStay(t *testing.T) {
 	type login struct {
 		Password string `json:"password" jsonschema:"the password"`

@@ -243,7 +243,7 @@ func modernLine(id, method, params string) string {
 		id, method, params, mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, id)
 }
 
-// Modern makes v a client of the stateless era that sends method and name.
+// modern makes v a client of the stateless era that sends method and name.
 func (v *visitor) modern(method, name string) *visitor {
 	w := *v
 	w.version = mcp.ProtocolVersion20260728

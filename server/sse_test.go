@@ -135,9 +135,8 @@ func TestAnSSEClientThatDisappears(t *testing.T) {
 	}
 }
 
-// A response belongs to its handler: after the handler has returned, no goroutine
-// may write to the stream.
-func TestAStreamThatIsOverIsNotWrittenTo(t *testing.T) {
+// TestNoWriteAfterTheHandlerReturned checks that no goroutine writes to a stream whose handler has returned.
+func TestNoWriteAfterTheHandlerReturned(t *testing.T) {
 	w := &recorder{header: http.Header{}}
 	r, err := http.NewRequest("GET", "http://localhost/sse", nil)
 	if err != nil {

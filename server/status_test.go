@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Meta is what a request of the stateless era says of its client; the
-// arguments are JSON, "" leaves a member out.
+// meta returns what a request of the stateless era contains about its client. The arguments are JSON; "" leaves
+// a member out.
 func meta(version, capabilities string) string {
 	members := []string{fmt.Sprintf(`%q:{"name":"t","version":"1"}`, mcp.MetaKeyClientInfo)}
 	if version != "" {
@@ -113,7 +113,8 @@ func TestHeadersAndBodiesAgree(t *testing.T) {
 	})
 }
 
-// A client whose cancellation is refused may take the connection for broken.
+// TestStatelessNotificationsNeedNoMeta accepts a cancellation without _meta: a client could take a refusal for
+// a broken connection.
 func TestStatelessNotificationsNeedNoMeta(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp").modern("notifications/cancelled", "")
 	for _, body := range []string{
@@ -158,7 +159,7 @@ func TestStatelessStatuses(t *testing.T) {
 	})
 }
 
-// Some tools want an argument in a header too, for what routes by it.
+// TestArgumentsAndTheirHeadersAgree compares arguments with the headers that routers read.
 func TestArgumentsAndTheirHeadersAgree(t *testing.T) {
 	region := stateless("tools/call", `"name":"test_param_header","arguments":{"region":"eu-west"},`)
 	checkStatuses(t, map[string]statusCase{
@@ -236,8 +237,8 @@ func TestOldStatuses(t *testing.T) {
 	}
 }
 
-// The suite looks for protection against DNS rebinding: both headers, both eras.
-func TestOnlyLoopbackPagesGetIn(t *testing.T) {
+// TestDNSRebinding sends foreign Host and Origin headers, in both eras.
+func TestDNSRebinding(t *testing.T) {
 	base := serveFixture(t, newFixture(t))
 	own := strings.TrimPrefix(base, "http://")
 	for _, body := range []string{handshake("2025-11-25", "{}")[0], modernLine("1", "server/discover", "")} {
@@ -270,7 +271,7 @@ func TestOnlyLoopbackPagesGetIn(t *testing.T) {
 	}
 }
 
-// A Call that asks is made again with the answers and the state, and only so.
+// TestRoundTrips answers a call that asks: it runs only with the answers and the state.
 func TestRoundTrips(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	call := func(tool, more string) string {
@@ -333,8 +334,9 @@ func TestTheStatelessEraHasOnlyPost(t *testing.T) {
 	}
 }
 
-// A subscriber first gets the acknowledged filter, then only what the filter names.
-func TestListenersHearWhatTheyAskedFor(t *testing.T) {
+// TestSubscriptionFilters checks that a subscriber first gets the acknowledged filter, then only what the
+// filter names.
+func TestSubscriptionFilters(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	stream := v.modern("subscriptions/listen", "").
 		listen(t, modernLine("5", "subscriptions/listen", `"notifications":{"promptsListChanged":true}`))

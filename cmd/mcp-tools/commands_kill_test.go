@@ -241,7 +241,7 @@ func TestTheLastAnswers(t *testing.T) {
 	})
 }
 
-// A cancelled call ends its whole process tree, and the server keeps running.
+// TestCancelledTree cancels a call: its whole process tree ends, and the server keeps running.
 func TestCancelledTree(t *testing.T) {
 	tiers(t, func(t *testing.T, tier string) {
 		r := startRunner(t, tier, t.TempDir(), t.TempDir())

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A page can make its own name lead to the listener for metrics, and would
-// read there what the agents of the house do.
-func TestMetricsAreNotForPages(t *testing.T) {
+// TestMetricsRefuseForeignHosts checks DNS rebinding: a page whose host name resolves to the listener cannot
+// read the metrics.
+func TestMetricsRefuseForeignHosts(t *testing.T) {
 	r := serveRemote(t, "server: {allowed_hosts: [tools.example.com]}", "--metrics", "localhost:0")
 	url := r.log.find(t, `serving metrics +url=(\S+)`)
 	for host, want := range map[string]int{

@@ -70,9 +70,9 @@ func TestAClosedLogIsNoReasonToDie(t *testing.T) {
 	}
 }
 
-// A client that reads no answers has gone, even if its other end is open: we
-// end by ourselves, in order, and say why.
-func TestAClosedOutputIsTheEnd(t *testing.T) {
+// TestServerEndsWhenOutputIsClosed closes the reading end of stdout only: the server ends in order and logs the
+// reason.
+func TestServerEndsWhenOutputIsClosed(t *testing.T) {
 	cmd, in, out, log := piped(t)
 	out.Close()
 	if _, err := io.WriteString(in, pingLine); err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Server removes the browser of one that was killed, whether or not anybody
-// asks it for a browser, and leaves alone what is no browser's.
-func TestAServerRemovesWhatAKilledOneLeft(t *testing.T) {
+// TestBrowserOfKilledServerIsRemoved checks that a server removes the browser of a killed server, even if no
+// call needs a browser, and removes nothing else.
+func TestBrowserOfKilledServerIsRemoved(t *testing.T) {
 	temp, err := os.MkdirTemp("", "settle-")
 	if err != nil {
 		t.Fatal(err)

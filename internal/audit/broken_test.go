@@ -52,7 +52,7 @@ func TestAppendDoesNotWaitForStore(t *testing.T) {
 	w.green(t, 3)
 }
 
-// The way is lost after the transaction is through, and before its answer.
+// TestCommitWithLostReply cuts the connection after the commit and before its reply.
 func TestCommitWithLostReply(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		rows := &frail{rowStore: w.rows}
@@ -202,7 +202,7 @@ func TestDatabaseOutage(t *testing.T) {
 	w.green(t, 1003)
 }
 
-// A database that is away when the process ends: the next one carries.
+// TestCloseWithoutDatabase closes a log while the database is unreachable: the next process stores the journal.
 func TestCloseWithoutDatabase(t *testing.T) {
 	server := storetest.Postgres(t)
 	w := newWorld(t, server.DSN("postgres"))

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The disk was full after the beginning of the first journal.
+// TestChainWithoutRecords has a disk that was full after the first lines of the first journal.
 func TestChainWithoutRecords(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
@@ -24,7 +24,7 @@ func TestChainWithoutRecords(t *testing.T) {
 	w.green(t, 0)
 }
 
-// A backup of the directory took the journal of a process that lived on.
+// TestJournalBehindStore restores the journal of a process that went on after the backup.
 func TestJournalBehindStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
@@ -43,8 +43,7 @@ func TestJournalBehindStore(t *testing.T) {
 	})
 }
 
-// An attacker who can write to a journal but has no key does not get heads to repeat
-// what they like: by it retention would remove what they like.
+// TestForgedCheckpoint writes to a journal without the key. Retention must not remove records because of it.
 func TestForgedCheckpoint(t *testing.T) {
 	for name, lie := range map[string]func(t *testing.T, w *world, mark string) string{
 		"about bytes": func(_ *testing.T, _ *world, mark string) string {
@@ -72,7 +71,7 @@ func TestForgedCheckpoint(t *testing.T) {
 	}
 }
 
-// A chain that is added to says so also when its machine's clock is set back.
+// TestClockSetBack sets the clock back: a chain that grows keeps its times in order.
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
@@ -126,7 +125,7 @@ func TestUnreadableJournalDirectory(t *testing.T) {
 	}
 }
 
-// A process holds its journal by more than the name.
+// TestJournalRemovedWhileOpen checks that a process keeps its journal if the name is removed.
 func TestJournalRemovedWhileOpen(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
@@ -142,7 +141,7 @@ func TestJournalRemovedWhileOpen(t *testing.T) {
 	w.green(t, 3)
 }
 
-// A server must stop quickly even if the store is locked.
+// TestCloseWithLockedStore checks that a server stops quickly even if the store is locked.
 func TestCloseWithLockedStore(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})

@@ -264,7 +264,7 @@ func TestChainNames(t *testing.T) {
 	}
 }
 
-// The lastLink record seems to be of a time that is still to come.
+// TestFollowAfterClockSetBack follows a log whose last record has a time in the future.
 func TestFollowAfterClockSetBack(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "before")

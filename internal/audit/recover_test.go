@@ -62,7 +62,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// A process that was killed when its journal began anew has left two.
+// TestTwoJournalsOfOneChain recovers from a process that was killed while it replaced its journal, and left
+// two.
 func TestTwoJournalsOfOneChain(t *testing.T) {
 	w := newWorld(t, "")
 	path := w.dead(t, 1, "a", "b", "c")
@@ -81,7 +82,7 @@ func TestTwoJournalsOfOneChain(t *testing.T) {
 	}
 }
 
-// A journal does not end where a line does, because its process died.
+// TestRecoverTornLine recovers a journal that ends within a line.
 func TestRecoverTornLine(t *testing.T) {
 	w := newWorld(t, "")
 	path := w.dead(t, 1, "a", "b", "c")
@@ -285,7 +286,7 @@ func TestRecoverPrunedChain(t *testing.T) {
 	})
 }
 
-// The same for a process that lives.
+// TestPrunedChainContinues prunes the chain of a running process.
 func TestPrunedChainContinues(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.past(t, 48*time.Hour, 3)
@@ -337,7 +338,7 @@ func TestConcurrentRecover(t *testing.T) {
 	})
 }
 
-// A store that is away is no reason to lose a journal.
+// TestRecoveringWithoutAStore checks that a journal is kept while the store is unreachable.
 func TestRecoveringWithoutAStore(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")

@@ -215,8 +215,8 @@ func TestVerifyFindsRemovedAndMovedRows(t *testing.T) {
 	})
 }
 
-// A log is presented as that of another machine, with a key that is missing, so
-// that fewer things are checked.
+// TestVerifyFindsRenamedChain gives a log the name of another machine whose key is missing, which would skip
+// checks.
 func TestVerifyFindsRenamedChain(t *testing.T) {
 	w := newWorld(t, "")
 	list := w.sample(t)

@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The test binary also serves as the launcher, as the server that is killed, and to limit
-// namespaces. These roles end with syscall.Exit: else the race detector waits for a second.
+// TestMain also runs the test binary as the launcher, as the server that is killed, and to limit namespaces.
+// These roles end with syscall.Exit, because the race detector would wait for a second.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

@@ -285,7 +285,7 @@ func screenshots(t *testing.T, b *fixture) {
 	}
 }
 
-// What a script brings later is waited for.
+// TestEvaluateWaits waits for what a script adds later.
 func TestEvaluateWaits(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)

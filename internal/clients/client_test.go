@@ -116,7 +116,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// The packaged Claude Desktop of Windows reads a private copy of APPDATA.
+// TestPackagedClaudeDesktop covers the packaged Claude Desktop of Windows, which reads a private copy of
+// APPDATA.
 func TestPackagedClaudeDesktop(t *testing.T) {
 	env := testEnv(t)
 	env.GOOS = "windows"

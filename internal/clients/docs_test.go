@@ -21,7 +21,7 @@ func documented(c Client) (local, remote Server) {
 	return local, remote
 }
 
-// The page says for each client what the code does.
+// TestDocumentation compares the page with the code, client by client.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile(filepath.FromSlash("../../docs/clients.md"))
 	if err != nil {

@@ -37,7 +37,7 @@ func TestLinkedFile(t *testing.T) {
 	}
 }
 
-// The user has made the link, so the file stays even if it has only our entry.
+// TestLinkedFileIsNotRemoved keeps a file that the user has linked, even if it has only our entry.
 func TestLinkedFileIsNotRemoved(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
 	target := filepath.Join(env.WorkDir, "cursor.json")
@@ -83,7 +83,7 @@ func TestModeIsKept(t *testing.T) {
 	}
 }
 
-// A project's file is read by others, so it is made like any source file.
+// TestProjectFile checks that a project's file has the permissions of a source file, since others read it.
 func TestProjectFile(t *testing.T) {
 	env := testEnv(t)
 	c, err := mustFind(t, "vscode").Project()
@@ -188,7 +188,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// A client that writes its file while we edit it wins; we say so.
+// TestChangedMeanwhile has a client that writes its file during the edit: its version stays, and the error says
+// so.
 func TestChangedMeanwhile(t *testing.T) {
 	for name, meddle := range map[string]func(path string) error{
 		"written": func(path string) error { return os.WriteFile(path, []byte("{\"new\": 1}"), 0o600) },

@@ -89,8 +89,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// An entry that says the same in another layout is right as it is.
-func TestSameInOtherWords(t *testing.T) {
+// TestEqualEntryIsNotRewritten checks that an equal entry in another layout stays as it is.
+func TestEqualEntryIsNotRewritten(t *testing.T) {
 	for client, text := range map[string]string{
 		"cursor": `{"mcpServers": {"mcp-tools": {"args": ["--profile", /* ! */ "\u0063oding"], "command": "/usr/local/bin/mcp-tools", "disabled": true}}}`,
 		"codex":  "[mcp_servers]\n[mcp_servers.'mcp-tools']\nargs = [ '--profile',\n \"coding\", ]\nstartup_timeout_sec = 5\ncommand = '/usr/local/bin/mcp-tools'\n",
@@ -112,8 +112,8 @@ func (l lossy) set(src []byte, name string, want fields, owned func(string) bool
 	return []byte(strings.Replace(string(out), `"a": 1`, `"a": 2`, 1)), err
 }
 
-// A file is not written when more than our entry would change.
-func TestLastLook(t *testing.T) {
+// TestOtherEntriesAreNotChanged checks that a file is not written if more than our entry would change.
+func TestOtherEntriesAreNotChanged(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
 	c.syntax = lossy{jsonFile{"mcpServers"}}
 	write(t, c.Path(env), `{"a": 1}`)

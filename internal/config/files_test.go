@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Files has the settings file, the usual place of one, and every file that settings name.
+// TestFiles expects the settings file, its default places, and every file that settings name.
 func TestFiles(t *testing.T) {
 	path := write(t, "scrub: {values: ['file:/s/value']}\nserver: {tls_cert: /s/cert, tls_key: /s/key}\n"+
 		"agents: {a: {kind: predefined, files: /s/agent}}\nmemory: {embeddings: {url: 'http://127.0.0.1:1', model: m, key: 'file:/s/embeddings'}}\n"+

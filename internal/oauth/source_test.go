@@ -172,7 +172,7 @@ func TestFetchingKeys(t *testing.T) {
 	}
 }
 
-// The way to the keys is remembered while it leads to them.
+// TestDiscoveryIsDoneOnce checks that the URL of the keys is cached while it works.
 func TestDiscoveryIsDoneOnce(t *testing.T) {
 	s := newSite(t)
 	s.answers["/.well-known/oauth-authorization-server"] = metadata(s.URL, s.URL+"/keys")
@@ -212,7 +212,7 @@ func TestConfiguredJWKSURL(t *testing.T) {
 	}
 }
 
-// A client that is stricter about redirects stays so.
+// TestClientRedirectPolicy keeps the redirect policy of a client that is stricter.
 func TestClientRedirectPolicy(t *testing.T) {
 	s := newSite(t)
 	s.answers["/old"] = redirect("/keys")

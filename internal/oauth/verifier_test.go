@@ -256,7 +256,7 @@ func TestScopesGrantProfiles(t *testing.T) {
 	}
 }
 
-// A client that acts for itself is never taken for a user of the same name.
+// TestClientTokens checks that a client that acts for itself is not taken for the user of the same name.
 func TestClientTokens(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEd(t, "k")

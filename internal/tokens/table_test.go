@@ -155,7 +155,7 @@ func TestAuthenticateWithoutStore(t *testing.T) {
 	}
 }
 
-// A row that another program has changed is not valid.
+// TestAuthenticateInvalidRows refuses a row that another program has changed.
 func TestAuthenticateInvalidRows(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
@@ -227,7 +227,7 @@ func TestUsesAreWritten(t *testing.T) {
 	})
 }
 
-// A caller is authenticated even if uses cannot be written, and does not wait for it.
+// TestAuthenticateDoesNotWaitForWrites authenticates a caller while the time of use cannot be written.
 func TestAuthenticateDoesNotWaitForWrites(t *testing.T) {
 	var began atomic.Int64
 	release := make(chan struct{})

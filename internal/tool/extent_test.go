@@ -22,8 +22,8 @@ func TestExtent(t *testing.T) {
 	}
 }
 
-// A few bytes of JSON take many times as many when they are decoded.
-func TestNothingHugeIsDecoded(t *testing.T) {
+// TestDecodedSizeIsBounded has JSON that takes many times its size when it is decoded.
+func TestDecodedSizeIsBounded(t *testing.T) {
 	wide := "[" + strings.Repeat("{},", MaxValues) + "1]"
 	for what, text := range map[string]string{"a list": wide, "an object": `{"a":` + wide + `}`} {
 		if value, err := decode([]byte(text)); err == nil {

@@ -99,7 +99,7 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 	holds(t, v, "b", "value")
 }
 
-// A vault that is restored from a backup finds its key in the same place.
+// TestExistingKeyIsUsed restores a vault from a backup: its key is found in the same place.
 func TestExistingKeyIsUsed(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "old")
@@ -203,7 +203,7 @@ func TestRotationOfTheVariable(t *testing.T) {
 	}
 }
 
-// The key goes from place to place, and each leaves nothing behind.
+// TestRotationMovesKey moves the key between places, and checks that the old place is empty.
 func TestRotationMovesKey(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")
@@ -280,7 +280,7 @@ func TestSystemKeyring(t *testing.T) {
 	says(t, making, "writing to the system keyring: no such bus")
 }
 
-// An old key that cannot be removed is reported, and removed later.
+// TestOldKeysAreRemoved checks that an old key which cannot be removed is reported, and removed later.
 func TestOldKeysAreRemoved(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")

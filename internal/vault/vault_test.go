@@ -211,8 +211,8 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	}
 }
 
-// An attacker who can write the file can remove what is in it, and nothing else: a
-// secret opens under its own name, with its own dates, or not at all.
+// TestForgedEntries changes the file: an attacker can remove entries, but a secret opens only under its own
+// name and with its own dates.
 func TestForgedEntries(t *testing.T) {
 	for name, change := range map[string]func(d, other *document){
 		"values swapped": func(d, _ *document) {

@@ -115,8 +115,8 @@ func TestCheckpointLeavesOutLargeFiles(t *testing.T) {
 	}
 }
 
-// What tools change while a command runs is theirs; what the command has changed so far
-// can be seen.
+// TestCheckpointOfRunningCommand separates what tools change while a command runs from what the command has
+// changed so far.
 func TestCheckpointOfRunningCommand(t *testing.T) {
 	w, ctx, ws := testWorkspace(t)
 	plant(t, ws, map[string]string{"a.txt": "a", "b.txt": "b"})

@@ -66,7 +66,7 @@ func (m *memoryFiles) put(o fileKey, content string) {
 	m.files[o] = storedFile{content, m.tick}
 }
 
-// Serves reports whether a name is one of an agent's files.
+// Note returns the note for results that name such a file.
 func (*memoryFiles) Note() string { return "kept in the store" }
 
 func (m *memoryFiles) Serves(ctx context.Context, name string) bool {

@@ -2,8 +2,8 @@ package workspace
 
 import "testing"
 
-// What a program reads at a start, at a login or when a project is opened is
-// protected wherever it is, also if it does not exist yet.
+// TestStartUpNames checks that files which programs read at a start, at a login or when a project is opened are
+// protected in any directory, even if they do not exist yet.
 func TestStartUpNames(t *testing.T) {
 	names, secrets := StartUpNames(), SecretNames()
 	for _, path := range []string{

@@ -44,7 +44,7 @@ func scrubber(t testing.TB) func(io.Writer) io.WriteCloser {
 	return func(w io.Writer) io.WriteCloser { return s.NewWriter(w) }
 }
 
-// follow makes the news of a command that writes these pieces, one each second.
+// news returns the progress messages of a command that writes these pieces, one each second.
 func news(t *testing.T, r *runner, pieces ...string) []string {
 	var rep reporter
 	synctest.Test(t, func(t *testing.T) {

@@ -375,7 +375,8 @@ func TestReadFileAsOthersAsk(t *testing.T) {
 	}
 }
 
-// Text that is many tokens for its size is cut earlier, unless the caller names a number of bytes.
+// TestReadFileWithinTokens checks that text with many tokens for its size is cut earlier, unless the caller
+// sets a number of bytes.
 func TestReadFileWithinTokens(t *testing.T) {
 	files := map[string]string{"sums": strings.Repeat("1f 2e 3d 4c 5b 6a 79 88 97 a6 b5 c4\n", 400), "prose": strings.Repeat("some plain words of text\n", 600)}
 	one := newReadFile(&filesInMemory{files: files}, &Seen{})

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// A key as files have it, and as programs do.
+// keyText is a key as files and programs contain it.
 func keyText(before, after string) (file string, body []string) {
 	for i := range 20 {
 		body = append(body, strings.Repeat(fmt.Sprintf("MII%cKe%dy/", 'A'+i, i%10), 8)[:64])

@@ -48,7 +48,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// A walk sees all neighbours of the entity where it begins, not only the most certain.
+// TestWalkFromAnEntityWithManyRelations finds all neighbours of the first entity, not only the most certain.
 func TestWalkFromAnEntityWithManyRelations(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for _, kind := range []struct {

@@ -152,7 +152,7 @@ func TestLongEntityIsShortened(t *testing.T) {
 	}
 }
 
-// A model knows what it sent: of many new entities the result names a few and counts the others.
+// TestManyNewEntitiesAreCounted checks that a result names a few of many new entities and counts the others.
 func TestManyNewEntitiesAreCounted(t *testing.T) {
 	var a Added
 	for i := range 2 * maxListedNew {

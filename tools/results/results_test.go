@@ -155,7 +155,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// The owner that keeps most loses results first, whichever owner adds one.
+// TestOwnersThatKeepLessLoseNothing checks that the owner that keeps most loses results first, whichever owner
+// adds one.
 func TestOwnersThatKeepLessLoseNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits Limits

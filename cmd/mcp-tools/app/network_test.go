@@ -25,7 +25,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The test binary is also the agent of a sandbox.
+// TestMain also runs the test binary as the agent of a sandbox.
 func TestMain(m *testing.M) {
 	if code, mine := RunChild(os.Args); mine {
 		syscall.Exit(code)

@@ -63,9 +63,8 @@ func TestWhereAProgramIsFound(t *testing.T) {
 	}
 }
 
-// What goes in at one end of a tunnel comes out at the other, in both
-// directions, also when one side has nothing more to say.
-func TestTheWayToTheProxy(t *testing.T) {
+// TestTunnel copies in both directions, also after one side has closed its half.
+func TestTunnel(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	proxy, err := net.Listen("unix", socket)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestAStormOfCancels(t *testing.T) {
 	}
 }
 
-// Nothing is left behind in the agent or here: neither files nor goroutines.
+// TestNothingLeaks counts files and goroutines in the agent and here.
 func TestNothingLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b := open(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 )
 
-// However the server dies, nothing of what it has started outlives it.
-func TestTheServerIsKilled(t *testing.T) {
+// TestServerIsKilled kills the server in several ways: everything that it has started ends.
+func TestServerIsKilled(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
 			mark := token()
@@ -63,8 +63,8 @@ func runs(pid int) bool {
 	return err == nil && !strings.Contains(string(text), ") Z ")
 }
 
-// A command without walls can kill its agent. That ends everything, too.
-func TestTheAgentIsKilled(t *testing.T) {
+// TestAgentIsKilled kills the agent from a command without a sandbox: everything ends.
+func TestAgentIsKilled(t *testing.T) {
 	b := open(t)
 	mark, other := token(), token()
 	_, o := start(t, b, sh("setsid "+idle(other)+" & echo up; "+idle(other)))

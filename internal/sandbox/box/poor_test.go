@@ -64,9 +64,9 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
-// A fork bomb is stopped although it multiplies faster than it is counted, and
-// does not hurt what runs next.
-func TestAForkBomb(t *testing.T) {
+// TestForkBomb checks that a fork bomb is stopped although it multiplies faster than it is counted, and that
+// the next command runs.
+func TestForkBomb(t *testing.T) {
 	b := openWith(t, unprivileged(t), sandbox.Walls{})
 	for _, text := range []string{
 		`bomb() { bomb | bomb & sleep 1000; }; bomb`,

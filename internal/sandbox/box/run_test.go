@@ -140,7 +140,8 @@ func TestInputOfAnySize(t *testing.T) {
 	}
 }
 
-// Who writes to a command that does not read waits, as long as it wants to.
+// TestInputThatIsNotRead writes to a command that does not read: the writer waits for as long as its context
+// lasts.
 func TestInputThatIsNotRead(t *testing.T) {
 	b := open(t)
 	body := sh("echo up; sleep 1000")
@@ -169,8 +170,8 @@ func TestInputThatIsNotRead(t *testing.T) {
 	}
 }
 
-// A command that has closed its stdin does not make anybody wait.
-func TestInputThatNobodyWants(t *testing.T) {
+// TestClosedInput writes to a command that has closed its stdin: the writer does not wait.
+func TestClosedInput(t *testing.T) {
 	body := sh("exec <&-; echo up; sleep 1000")
 	body.Input = true
 	c, s := start(t, open(t), body)

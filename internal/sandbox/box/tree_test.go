@@ -126,9 +126,9 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 	}
 }
 
-// What a command leaves running goes on, and is told; it does not hold up the
-// end, even though it keeps the streams open.
-func TestWhatIsLeftRunning(t *testing.T) {
+// TestLeftRunning checks that processes which a command leaves running are reported, and do not delay its end
+// though they hold its output open.
+func TestLeftRunning(t *testing.T) {
 	b := open(t)
 	mark := token()
 	child, s := start(t, b, sh("sh -c 'while :; do echo more; sleep 0.05; done' "+mark+" & echo done"))
@@ -153,8 +153,8 @@ func TestWhatIsLeftRunning(t *testing.T) {
 	}
 }
 
-// What ends by itself later is told of.
-func TestWhatIsLeftEnds(t *testing.T) {
+// TestLeftRunningEnds reports the end of a process that was left running.
+func TestLeftRunningEnds(t *testing.T) {
 	b := open(t)
 	for _, text := range []string{
 		"sleep 0.4 & echo done",
@@ -169,9 +169,8 @@ func TestWhatIsLeftEnds(t *testing.T) {
 	}
 }
 
-// A stream that somebody else was handed does not hold up the end of what was
-// killed.
-func TestAStreamInOtherHands(t *testing.T) {
+// TestStreamHeldByOthers kills a command whose output another process holds open: the end is not delayed.
+func TestStreamHeldByOthers(t *testing.T) {
 	b := open(t)
 	c, s := start(t, b, sh("echo up; sleep 1000"))
 	s.until(t, "up")

@@ -173,9 +173,8 @@ func isCredential(v string) bool {
 	return strings.HasPrefix(v, "K=/roots/") && strings.HasSuffix(v, "/K")
 }
 
-// What the settings let in and is not there is left out, and let in when it
-// comes.
-func TestDirectoriesThatComeLate(t *testing.T) {
+// TestMissingDirectories has settings that name a missing directory: it is left out, and added once it exists.
+func TestMissingDirectories(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := filepath.Join(t.TempDir(), "late")
 		f := newFake("kernel")
@@ -198,7 +197,7 @@ func TestDirectoriesThatComeLate(t *testing.T) {
 	})
 }
 
-// Temporary files go where a command may write.
+// TestTemp checks that the directory for temporary files is writable for the command.
 func TestTemp(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	for _, tt := range []struct {

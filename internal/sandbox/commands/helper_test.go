@@ -19,9 +19,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The test binary is also the agent and the stage.
-// What it is for others ends with syscall.Exit: behind walls nobody tells the race
-// detector not to wait for a second before the end.
+// TestMain also runs the test binary as the agent and its launcher. These roles end with syscall.Exit, because
+// the race detector would wait for a second.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.Name {
 		syscall.Exit(agent.Main(os.Args[2:]))

@@ -197,8 +197,8 @@ func TestTalkingToACommand(t *testing.T) {
 	refused(t, err, tool.Busy, "does not read")
 }
 
-// A sandbox that is lost is replaced; what was lost with it is not run again.
-func TestALostSandbox(t *testing.T) {
+// TestLostSandbox checks that a lost sandbox is replaced, and that what it ran is not run again.
+func TestLostSandbox(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begun; sleep 1000"))

@@ -132,9 +132,8 @@ func TestOldSandboxesAreReplaced(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the far side, every call comes back, and the next one has
-// a sandbox again.
-func TestTheFarSideFails(t *testing.T) {
+// TestAgentFails lets the agent fail in several ways: every call returns, and the next one gets a new sandbox.
+func TestAgentFails(t *testing.T) {
 	for _, how := range []string{"lost", "die", "junk", "deaf"} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Behind real walls a command sees its own ground, what the operator adds, and
-// the credentials that are for it alone.
-func TestBehindTheKernelsWalls(t *testing.T) {
+// TestKernelSandbox checks what a command sees in the kernel sandbox: its own files, what the operator adds,
+// and only its own credentials.
+func TestKernelSandbox(t *testing.T) {
 	launcher := &kernel.Launcher{}
 	if f := launcher.Probe(t.Context()); !f.Works {
 		needtest.Lacking(t, "kernel sandbox", f.Text)

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// A gigabyte of output, in lines and without, takes no more memory than a
-// little of it, and others are served meanwhile.
-func TestFloods(t *testing.T) {
+// TestLargeOutput checks that a gigabyte of output, in lines and without, takes bounded memory, and that other
+// calls are answered meanwhile.
+func TestLargeOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a gigabyte takes a while")
 	}
@@ -111,7 +111,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// What is not needed any more is given back.
+// TestNothingLeaks counts files, goroutines and processes after the commands have ended.
 func TestNothingLeaks(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)

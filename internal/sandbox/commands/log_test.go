@@ -70,7 +70,7 @@ func compare(t *testing.T, l *log, all []byte) {
 	}
 }
 
-// write writes random pieces and returns all of them.
+// writeRandom writes random pieces and returns all of them.
 func writeRandom(l *log, seed uint64, total, piece int) []byte {
 	source := rand.New(rand.NewPCG(seed, 1))
 	all := make([]byte, total)
@@ -103,8 +103,8 @@ func TestLogKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-// Where the disk gives no more the head stays, and the tail is in memory.
-func TestLogLivesWithAFullDisk(t *testing.T) {
+// TestLogOnFullDisk checks that on a full disk the head stays, and the tail is kept in memory.
+func TestLogOnFullDisk(t *testing.T) {
 	for _, disk := range []int64{0, 1, memoryLog, memoryLog + 100, 100 << 10, 128 << 10, 200 << 10} {
 		for _, total := range []int{10, memoryLog, memoryLog + 1, 150 << 10, 190 << 10, 2 << 20} {
 			l := newLog(testSpool(t, disk), 256<<10)
@@ -178,8 +178,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// A watcher is told everything in order, each stream apart, and what floods in
-// while it is slow is bounded.
+// TestWatcher checks that a watcher gets each stream in order, and that a slow watcher gets bounded output.
 func TestWatcher(t *testing.T) {
 	var told []string
 	begun, goOn, end := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -208,8 +207,9 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// A command without output has its end told at once, and nothing afterwards.
-func TestWatcherOfNothing(t *testing.T) {
+// TestWatcherWithoutOutput checks that the watcher of a silent command learns of its end at once, and gets
+// nothing afterwards.
+func TestWatcherWithoutOutput(t *testing.T) {
 	ended := false
 	w := newWatcher(func(sandbox.Stream, []byte) { t.Error("told") }, func(func()) { t.Error("a goroutine was begun") })
 	w.finish(func() { ended = true })

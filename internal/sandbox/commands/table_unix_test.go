@@ -13,8 +13,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Whoever asks for what is another's reads what he reads about what never was.
-func TestWhoFindsWhat(t *testing.T) {
+// TestProcessesOfOthers checks that a caller gets the same answer for a process of another caller and for one
+// that never existed.
+func TestProcessesOfOthers(t *testing.T) {
 	c := newCommands(t)
 	mine := as(caller(t), "ann", "one")
 	p := start(mine, t, c, sh("sleep 1000"))
@@ -147,8 +148,9 @@ func TestHowManyAreKept(t *testing.T) {
 	}
 }
 
-// A command with credentials has a sandbox of its own, and nothing stays.
-func TestApart(t *testing.T) {
+// TestCredentialsHaveTheirOwnSandbox checks that a command with credentials has a sandbox of its own, which is
+// removed afterwards.
+func TestCredentialsHaveTheirOwnSandbox(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	program, err := filepath.EvalSymlinks("/bin/sh")
@@ -265,8 +267,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// When the server stops, what is nearly done is done, and the rest is killed
-// without anybody's waiting for it, and says why.
+// TestStop checks that a stopping server lets commands finish for a moment, then kills the rest with a reason,
+// and returns at once.
 func TestStop(t *testing.T) {
 	c := newCommands(t)
 	c.moment = hang

@@ -21,9 +21,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// The test binary is also the stage, the agent, and what attacks them.
-// What it is for others ends with syscall.Exit: behind walls nobody tells the race
-// detector not to wait for a second before the end.
+// TestMain also runs the test binary as the launcher, the agent, and their attacker. These roles end with
+// syscall.Exit, because the race detector would wait for a second.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

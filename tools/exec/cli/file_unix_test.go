@@ -158,7 +158,7 @@ func TestAnotherFileHasAnotherIdentity(t *testing.T) {
 	}
 }
 
-// The operator sees which directory is wrong; the model does not.
+// TestInspectNamesTheDirectory checks that the operator sees which directory is wrong, and the model does not.
 func TestInspectNamesTheDirectory(t *testing.T) {
 	open := filepath.Join(home(t), "open")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o777)); err != nil {
@@ -171,8 +171,8 @@ func TestInspectNamesTheDirectory(t *testing.T) {
 	}
 }
 
-// A file is not the same after it was written to, also when its times
-// were set back, or when another is in its place.
+// TestSame checks that a file which was written to or replaced is another file, even if its times were set
+// back.
 func TestSame(t *testing.T) {
 	dir := home(t)
 	name := put(t, filepath.Join(dir, "x"), "#!/bin/sh\necho 1\n", 0o755)

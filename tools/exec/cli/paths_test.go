@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-// A program that can send files must not send its own credentials.
+// TestPaths checks that a program which can send files cannot send its own credentials.
 func TestPaths(t *testing.T) {
 	from := reach{"/workspace/app", []string{"/home/op/.local/share/mcp-tools", "/data"}}
 	p := program{}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Whatever comes, there is an answer, the same each time, and soon.
+// FuzzJudge checks that every text gets a verdict, the same one each time.
 func FuzzJudge(f *testing.F) {
 	corpus(f, "dangerous.txt", func(_, command string) { f.Add(command) })
 	corpus(f, "ordinary.txt", func(_, command string) { f.Add(command) })
@@ -74,8 +74,8 @@ func disguises(command string) []string {
 	}
 }
 
-// Every dangerous command stays so in every disguise.
-func TestDisguisesChangeNothing(t *testing.T) {
+// TestDisguisedCommands checks that every dangerous command is rated dangerous in every disguise.
+func TestDisguisedCommands(t *testing.T) {
 	corpus(t, "dangerous.txt", func(group, command string) {
 		for _, text := range disguises(command) {
 			if strings.Contains(command, "EOF") && !strings.HasSuffix(command, "\n") {
@@ -127,7 +127,7 @@ func functions(n int) string {
 	return b.String() + "f" + strings.Repeat("i", n) + ";"
 }
 
-// A judgement ends, however hostile the text; a minute only stops a hang.
+// TestHostileTextsEnd checks that judging ends for hostile texts. The limit of a minute only stops a hang.
 func TestHostileTextsEnd(t *testing.T) {
 	for name, text := range hostile() {
 		done := make(chan Verdict, 1)

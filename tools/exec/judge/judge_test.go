@@ -64,7 +64,7 @@ func TestNothingOrdinaryIsDenied(t *testing.T) {
 	})
 }
 
-// Every line of the table means something: its handlers, actions, rules and lists exist.
+// TestTable checks that the handlers, actions, rules and lists that the table names exist.
 func TestTable(t *testing.T) {
 	verbs := strings.Fields(`reads writes destroys runs code remote opaque rule helper glimpse dumps decodes read local localdir
 		store remove unlink vacate fill clears links mode archive

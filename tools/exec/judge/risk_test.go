@@ -161,7 +161,7 @@ func TestGroupsAreComplete(t *testing.T) {
 	}
 }
 
-// The variables beside a command that make harmless programs run code.
+// TestRequestEnv has variables that make harmless programs run code.
 func TestRequestEnv(t *testing.T) {
 	for _, name := range []string{"PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "NODE_OPTIONS",
 		"PYTHONPATH", "BASH_ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "npm_config_registry",
@@ -225,7 +225,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What a command reads counts where it is code.
+// TestStdin judges the input of a command that runs its input as code.
 func TestStdin(t *testing.T) {
 	for _, c := range []struct {
 		command, stdin string
@@ -248,7 +248,7 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// What never meets a shell has no grammar, and is judged the same otherwise.
+// TestArgv judges argument lists, which have no shell syntax.
 func TestArgv(t *testing.T) {
 	for _, c := range []struct {
 		argv   []string
