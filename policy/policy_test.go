@@ -226,7 +226,7 @@ func TestRatedCalls(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllowedByOmission(t *testing.T) {
+func TestZeroPolicyDenies(t *testing.T) {
 	if got := new(Policy).Verdict(Subject{}, "read_file"); got != Deny {
 		t.Errorf("the zero Policy says %s", got)
 	}

@@ -31,7 +31,7 @@ var surroundings = map[string]string{
 	"encoded":  "a%%3D%s%%26b",
 }
 
-func TestEveryKindEverywhere(t *testing.T) {
+func TestEveryFamilyInEveryContext(t *testing.T) {
 	s := mustNew(t, Options{})
 	for _, k := range secretKinds() {
 		r := dice(1)

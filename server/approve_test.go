@@ -96,9 +96,9 @@ func (g grows) Prepare(_ context.Context, a none) (tool.Plan, error) {
 	return plan, nil
 }
 
-// TestAWordIsNotGoodForMoreRisk raises the risk before the answer comes, and
+// TestApprovalIsVoidWhenTheRiskRises raises the risk before the answer comes, and
 // between the answer and another question that the tool itself puts.
-func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
+func TestApprovalIsVoidWhenTheRiskRises(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		for _, worse := range []bool{false, true} {
 			g := grows{moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tool.Spec{

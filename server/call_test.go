@@ -21,7 +21,7 @@ func callTool(tb testing.TB, b *testServer, name, args string, change ...func(*R
 	return b.Call(tb.Context(), r)
 }
 
-func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
+func TestEveryOutcomeIsScrubbedAndRecorded(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool, args string
 		kind       tool.Kind
@@ -184,7 +184,7 @@ func TestAToolCanShowLess(t *testing.T) {
 	}
 }
 
-func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
+func TestChangesAreRecordedBeforeTheyRun(t *testing.T) {
 	b := newTestServer(t)
 	callTool(t, b, "change", `{"text":"x"}`)
 	entries := b.audit.all()

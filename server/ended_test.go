@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestWhatTheClientCancelsIsCancelled: giving up is the caller's right, and no
+// TestClientCancelsACall: giving up is the caller's right, and no
 // failure of the tool that the operator should look into.
-func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
+func TestClientCancelsACall(t *testing.T) {
 	b := newTestServer(t)
 	w := dial(t, b)
 	w.send(callLine("1", "slow", `{"text":"x"}`))
@@ -24,9 +24,9 @@ func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: no answer in time is a refusal for the model, and not the
+// TestUnansweredQuestion: no answer in time is a refusal for the model, and not the
 // mistake of a client that used an old state.
-func TestNobodyAnswers(t *testing.T) {
+func TestUnansweredQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := dial(t, newTestServer(t)) // which has a minute's patience, of a clock that is not the machine's
 		w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)

@@ -20,7 +20,7 @@ func knock(t *testing.T, path string, change func(*http.Request)) *httptest.Resp
 	return w
 }
 
-func TestOneGoodOriginDoesNotCoverForABadOne(t *testing.T) {
+func TestEveryOriginIsChecked(t *testing.T) {
 	for _, origins := range [][]string{{"http://localhost", evil}, {evil, "http://localhost"},
 		{"http://localhost, " + evil}} {
 		w := knock(t, "/mcp", func(r *http.Request) { r.Header["Origin"] = origins })
@@ -37,7 +37,7 @@ func TestRefusalsAtTheDoorAreScrubbed(t *testing.T) {
 	}
 }
 
-func TestAGuardOfItsOwn(t *testing.T) {
+func TestOwnGuard(t *testing.T) {
 	g := Guard{Hosts: []string{"tools.example.com"}, Origins: []string{"https://page.example.com"}, Addresses: true}
 	for name, test := range map[string]struct {
 		host, origin string

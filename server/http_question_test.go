@@ -12,9 +12,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// TestAPersonMayTakeTime lets a question stay open for longer than any one
+// TestQuestionStaysOpen lets a question stay open for longer than any one
 // write or read may take.
-func TestAPersonMayTakeTime(t *testing.T) {
+func TestQuestionStaysOpen(t *testing.T) {
 	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestQuestionsEndWithTheInput(t *testing.T) {
 	}
 }
 
-// TestThePersonAtTheDeskMayTakeTime lets a call wait, without a word from us,
+// TestOperatorMayTakeTime lets a call wait, without a word from us,
 // for longer than any one write or read may take.
-func TestThePersonAtTheDeskMayTakeTime(t *testing.T) {
+func TestOperatorMayTakeTime(t *testing.T) {
 	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

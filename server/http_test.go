@@ -14,7 +14,7 @@ import (
 
 const evil = "https://evil.example"
 
-func TestTheDoorOfHTTP(t *testing.T) {
+func TestHTTPAdmission(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
 	list := modernLine("1", "tools/list", "")
@@ -241,7 +241,7 @@ func TestTheEndOfASessionEndsWhatItDoes(t *testing.T) {
 	}
 }
 
-func TestNobodyPushesOthersOut(t *testing.T) {
+func TestSessionsOfOthersAreNotEvicted(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t, func(h *HTTP) { h.MaxSessions = 30 }) // three for each
 	bob := s.visitor("bob").hello(t, "2025-11-25")
@@ -379,7 +379,7 @@ func TestReadOnlySessionsAreToldSo(t *testing.T) {
 	}
 }
 
-func TestWhatIsNarrowedAwayCannotBeCalled(t *testing.T) {
+func TestNarrowedToolsCannotBeCalled(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
 	v := s.visitor("alice").hello(t, "2025-11-25")
@@ -394,7 +394,7 @@ func TestWhatIsNarrowedAwayCannotBeCalled(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAConversationIsTold(t *testing.T) {
+func TestEndedIsCalledAtTheEndOfASession(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)
 	v := s.visitor("alice").hello(t, "2025-11-25")

@@ -152,9 +152,9 @@ func everything(tb testing.TB, ask reader) (uris []string) {
 	return uris
 }
 
-// TestNobodySeesWhatIsAnothers lets two callers of one server look for what the
+// TestLibraryIsSeparateForEachCaller lets two callers of one server look for what the
 // other has, in every way that there is.
-func TestNobodySeesWhatIsAnothers(t *testing.T) {
+func TestLibraryIsSeparateForEachCaller(t *testing.T) {
 	b := withLibrary(t, testShelf())
 	s := openSiteOf(t, b)
 	for token, others := range map[string]string{"alice": "bob", "alice2": "bob", "bob": "alice"} {

@@ -39,7 +39,7 @@ func questions() map[mcp.MCPMethod]LibraryRequest {
 	return all
 }
 
-func TestEveryInquiryIsWrittenDown(t *testing.T) {
+func TestLibraryRequestsAreRecorded(t *testing.T) {
 	b := withLibrary(t, testShelf(), func(c *Config) { c.Settings.AuditArgs = true })
 	for method, q := range questions() {
 		if _, err := b.QueryLibrary(t.Context(), q); err != nil {
@@ -89,8 +89,8 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheLibraryGetsPastTheScrubber plants a key wherever there is text.
-func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
+// TestLibraryIsScrubbed plants a key wherever there is text.
+func TestLibraryIsScrubbed(t *testing.T) {
 	key := plantedKey()
 	lib := testShelf()
 	lib.items = map[string][]item{"": {{

@@ -101,8 +101,8 @@ func TestNonsenseGetsOneAnswer(t *testing.T) {
 	}
 }
 
-// TestSomeThingsAreNotAnswered sends what looks like a request and is none.
-func TestSomeThingsAreNotAnswered(t *testing.T) {
+// TestMessagesWithoutResponse sends what looks like a request and is none.
+func TestMessagesWithoutResponse(t *testing.T) {
 	noLeaks(t)
 	w := dial(t, newTestServer(t))
 	w.send("", "   ", "\t \r",

@@ -41,8 +41,8 @@ func TestCommandsAreReadAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestWhatIsMaskedIsCounted hides a command where the scrubber sees a key.
-func TestWhatIsMaskedIsCounted(t *testing.T) {
+// TestMasksAreCounted hides a command where the scrubber sees a key.
+func TestMasksAreCounted(t *testing.T) {
 	petition, dialog := askedAbout(t, "run "+plantedKey()+" now")
 	const want = "of text, which look like secrets and may be anything"
 	if got := petition.Facts[notShown]; !strings.Contains(got, want) || !strings.Contains(dialog, notShown+": "+got) {

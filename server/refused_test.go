@@ -66,7 +66,7 @@ func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Response) {
 	}
 }
 
-func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
+func TestRefusedCallsAreNotAskedAbout(t *testing.T) {
 	for name, rule := range map[string]string{"without a rule": "", "with a rule that allows it": "r1"} {
 		t.Run(name, func(t *testing.T) {
 			f, d := newFussy(), newMemoryApprovals()
@@ -80,8 +80,8 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotRefusedIsStillAsked has a tool find nothing wrong with a call.
-func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
+// TestAcceptedCallsAreStillAskedAbout has a tool find nothing wrong with a call.
+func TestAcceptedCallsAreStillAskedAbout(t *testing.T) {
 	f := newFussy()
 	b := newTestServer(t, withTool(t, tool.Prepared(f)))
 	if a := callTool(t, b, "fussy", `{"text":"x"}`, answering("")); a.InputRequest == nil ||
@@ -90,9 +90,9 @@ func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedLaterIsAskedAboutNoMore changes the world between the
+// TestCallRefusedAfterItsApproval changes the world between the
 // question and the answer, which is a yes.
-func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
+func TestCallRefusedAfterItsApproval(t *testing.T) {
 	f, d := newFussy(), newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(f)))
 	ask := callTool(t, b, "fussy", `{"text":"x"}`, answering("")).InputRequest
@@ -103,9 +103,9 @@ func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotCallLearnsNothing counts how often a tool is asked about calls of
+// TestDeniedCallersLearnNothing counts how often a tool is asked about calls of
 // those that the policy does not ask about.
-func TestWhoMayNotCallLearnsNothing(t *testing.T) {
+func TestDeniedCallersLearnNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		rules  policy.Rules
 		change func(*Request)
@@ -126,8 +126,8 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 	}
 }
 
-// TestEveryNoSaysHowToGoOn goes through the ways in which no approval comes.
-func TestEveryNoSaysHowToGoOn(t *testing.T) {
+// TestRefusalsNameTheNextStep goes through the ways in which no approval comes.
+func TestRefusalsNameTheNextStep(t *testing.T) {
 	replied := func(answer string) func(*testing.T, *testServer) Response {
 		return func(t *testing.T, b *testServer) Response {
 			ask := callTool(t, b, "launch", `{}`, answering("")).InputRequest

@@ -135,7 +135,7 @@ func shake(tb testing.TB, client talker, version, capabilities string) string {
 	return answer
 }
 
-func TestEveryLegacyRevisionShakesHands(t *testing.T) {
+func TestHandshakeOfEveryLegacyRevision(t *testing.T) {
 	everyTransport(t, func(t *testing.T, dial func() talker) {
 		for _, version := range legacyRevisions {
 			client := dial()
@@ -222,7 +222,7 @@ func TestQuestionsReachOldClients(t *testing.T) {
 	})
 }
 
-func TestTheStatelessEraNeedsNoHandshake(t *testing.T) {
+func TestStatelessRevisionNeedsNoHandshake(t *testing.T) {
 	client := dial(t, newFixture(t))
 	client.send(modernLine("1", "server/discover", ""), modernLine("2", "tools/call", `"name":"test_simple_text"`))
 	seen := map[any]string{}

@@ -323,7 +323,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-func TestTheStatelessEraHasOnlyPost(t *testing.T) {
+func TestStatelessRevisionHasOnlyPost(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	v.version = "2026-07-28"
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {

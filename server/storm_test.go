@@ -143,7 +143,7 @@ func TestACancellationRightBehindItsCall(t *testing.T) {
 	}
 }
 
-func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
+func TestCallCancelledInTheQueueDoesNotRun(t *testing.T) {
 	b := newTestServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

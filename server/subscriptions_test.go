@@ -139,7 +139,7 @@ func TestThePolicyHidesChanges(t *testing.T) {
 	}
 }
 
-func TestWhatIsAcknowledgedIsWhatMayBeSeen(t *testing.T) {
+func TestAcknowledgedSubscriptionsAreVisible(t *testing.T) {
 	noLeaks(t)
 	s := openSiteOf(t, withLibrary(t, testShelf()))
 	for list, want := range map[string]string{

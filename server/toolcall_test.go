@@ -27,7 +27,7 @@ func silent(t *testing.T, d *memoryApprovals) (*testServer, *wire) {
 	return b, w
 }
 
-func TestACallWaitsForTheDesk(t *testing.T) {
+func TestCallWaitsForTheOperator(t *testing.T) {
 	for name, test := range map[string]struct {
 		word     approvals.Decision
 		want     string
@@ -61,7 +61,7 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 	}
 }
 
-func TestNobodyIsWaitedForWhereNobodyLooks(t *testing.T) {
+func TestNoWaitWithoutAnApprover(t *testing.T) {
 	d := newMemoryApprovals()
 	d.attended = false
 	_, w := silent(t, d)
@@ -102,7 +102,7 @@ func TestWaitingTakesNobodysPlace(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
+func TestCancelledCallWithdrawsItsQuestion(t *testing.T) {
 	d := newMemoryApprovals()
 	b, w := silent(t, d)
 	w.send(callLine("1", "launch", `{}`))
@@ -124,8 +124,8 @@ func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestTheDeskIsFaster takes the question at the client back.
-func TestTheDeskIsFaster(t *testing.T) {
+// TestOperatorAnswersFirst takes the question at the client back.
+func TestOperatorAnswersFirst(t *testing.T) {
 	noLeaks(t)
 	d := newMemoryApprovals()
 	w := dial(t, newTestServer(t, withApprovals(d)))
@@ -151,7 +151,7 @@ func TestTheDeskIsFaster(t *testing.T) {
 	}
 }
 
-func TestTheClientIsFaster(t *testing.T) {
+func TestClientAnswersFirst(t *testing.T) {
 	d := newMemoryApprovals()
 	w := dial(t, newTestServer(t, withApprovals(d)))
 	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
@@ -216,8 +216,8 @@ func TestProgressWhileAQuestionIsOpen(t *testing.T) {
 	})
 }
 
-// TestANoAfterAYesCounts is about clients whose dialog cannot be taken back.
-func TestANoAfterAYesCounts(t *testing.T) {
+// TestDenialAfterApprovalCounts has a client whose dialog cannot be withdrawn.
+func TestDenialAfterApprovalCounts(t *testing.T) {
 	d := newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d))
 	for decision, runs := range map[string]bool{"allow": true, "deny": false} {
@@ -243,8 +243,8 @@ func TestANoAfterAYesCounts(t *testing.T) {
 	}
 }
 
-// TestWhatWasApprovedMustNotChange changes what the word rests on.
-func TestWhatWasApprovedMustNotChange(t *testing.T) {
+// TestApprovalIsVoidAfterAChange changes what the word rests on.
+func TestApprovalIsVoidAfterAChange(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		d, s := newMemoryApprovals(), newSettles(false)
 		b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(s)))
@@ -265,7 +265,7 @@ func TestWhatWasApprovedMustNotChange(t *testing.T) {
 	}
 }
 
-func TestWhatMayOnlyBeAllowedOnce(t *testing.T) {
+func TestChoicesOfAnApproval(t *testing.T) {
 	for once, want := range map[bool][]string{true: {"allow", "deny"},
 		false: {"allow", "allow_session", "allow_always", "deny"}} {
 		d := newMemoryApprovals()
@@ -316,7 +316,7 @@ func TestLongArgumentsGoToTheDeskOnly(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownIsVisibleAndScrubbed(t *testing.T) {
+func TestQuestionsAreVisibleAndScrubbed(t *testing.T) {
 	d := newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d))
 	raw, err := json.Marshal(map[string]string{"text": "\u202e\u200b " + plantedKey()})

@@ -223,9 +223,9 @@ func leftGroups(pid int) (left []string) {
 	return left
 }
 
-// TestTheLastAnswers checks that a call that is ended by the end of input
+// TestResponsesAfterEndOfInput checks that a call that is ended by the end of input
 // responds with its output so far and with the reason.
-func TestTheLastAnswers(t *testing.T) {
+func TestResponsesAfterEndOfInput(t *testing.T) {
 	tiers(t, func(t *testing.T, tier string) {
 		r := startRunner(t, tier, t.TempDir(), t.TempDir())
 		r.ask(1, map[string]any{"command": "echo warm"})

@@ -378,7 +378,7 @@ func TestSettingsChangeWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestAnExposedServerSaysWhatItLacks(t *testing.T) {
+func TestExposedServerWarns(t *testing.T) {
 	for settings, wants := range map[string]bool{"": true, "server: {public_url: https://tools.example.com/mcp}": false} {
 		r := serveRemote(t, settings, "--http", "0.0.0.0:0")
 		for _, warning := range []string{"clients on other machines will be refused", "tokens are sent in plain text"} {

@@ -45,9 +45,9 @@ const (
 	unknownLine = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"nobody"}}` + "\n"
 )
 
-// TestAClosedLogIsNoReasonToDie checks that the server continues after a client
+// TestServerSurvivesClosedStderr checks that the server continues after a client
 // has closed its stderr unread, as some clients do.
-func TestAClosedLogIsNoReasonToDie(t *testing.T) {
+func TestServerSurvivesClosedStderr(t *testing.T) {
 	cmd, in, out, log := piped(t)
 	log.Close()
 	answers := bufio.NewScanner(out)

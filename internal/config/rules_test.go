@@ -43,7 +43,7 @@ func TestPolicyProblemsHaveTheirPlace(t *testing.T) {
 	}
 }
 
-func TestTheExampleHasSoundRules(t *testing.T) {
+func TestRulesOfTheExample(t *testing.T) {
 	l := mustLoad(t, write(t, example))
 	if rules, problems := l.Policy(catalogue()); rules == nil || len(problems) > 0 {
 		t.Errorf("problems %v", problems)

@@ -114,7 +114,7 @@ func TestAChangeIsApplied(t *testing.T) {
 	})
 }
 
-func TestAStormIsOneReload(t *testing.T) {
+func TestManyChangesAreOneReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "limits: {calls_per_minute: 1}")
 		put(t, b.path, "limits: {calls_per_minute: 2}")
@@ -130,7 +130,7 @@ func TestAStormIsOneReload(t *testing.T) {
 	})
 }
 
-func TestAStormThatNeverEndsDoesNotHideAChange(t *testing.T) {
+func TestEndlessChangesAreStillRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "limits: {calls_per_minute: 1}")
 		put(t, b.path, "limits: {calls_per_minute: 2}")
@@ -204,7 +204,7 @@ func TestRefusedSettingsAreNotInForce(t *testing.T) {
 	})
 }
 
-func TestWhatNeedsARestartWaits(t *testing.T) {
+func TestSettingsThatNeedARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "audit: {max_age: 1d}\nlimits: {calls_per_minute: 1}")
 		put(t, b.path, "audit: {max_age: 2d}\nlimits: {calls_per_minute: 2}")

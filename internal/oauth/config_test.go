@@ -82,7 +82,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreReportedAtOnce(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	_, err := New(Config{Issuer: "ftp://x", Algorithms: []string{"none"}, Leeway: -1})
 	for _, want := range []string{"ftp://x", `"none"`, "audience", "scope", "leeway"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

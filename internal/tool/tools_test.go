@@ -278,8 +278,8 @@ func TestNamesMayMeanArguments(t *testing.T) {
 	}
 }
 
-// TestAListForAText goes where lists belong.
-func TestAListForAText(t *testing.T) {
+// TestListInsteadOfString goes where lists belong.
+func TestListInsteadOfString(t *testing.T) {
 	tool := New[spokenArgs](spoken{})
 	if text, err := run(t, tool, `{"do":["a","b"]}`); err == nil {
 		t.Errorf("%q without what is required", text)

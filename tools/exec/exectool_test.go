@@ -43,9 +43,9 @@ func TestListedOnly(t *testing.T) {
 	}
 }
 
-// TestWhatIsStarted has arguments, also as other systems send them, and the
+// TestExecArguments has arguments, also as other systems send them, and the
 // commands they make.
-func TestWhatIsStarted(t *testing.T) {
+func TestExecArguments(t *testing.T) {
 	bash := func(text string) []string { return []string{"/bin/bash", "-c", text} }
 	for args, want := range map[string]sandbox.Command{
 		`{"command":"ls | wc"}`: {Argv: bash("ls | wc"), Text: "ls | wc", Timeout: 300 * time.Second},
@@ -138,8 +138,8 @@ func TestWhichShell(t *testing.T) {
 	}
 }
 
-// TestAPersonsWord has what it rests on, and when no rule may stand for it.
-func TestAPersonsWord(t *testing.T) {
+// TestApprovalFacts has what it rests on, and when no rule may stand for it.
+func TestApprovalFacts(t *testing.T) {
 	site := sealed()
 	all := Tools(Options{Commands: &stage{site: site, next: &actor{}}})
 	facts, plan, err := factsOf(t, bind(t, all, "exec", `{"command":"git status","env":{"X":"1","A":"2"}}`))
@@ -260,8 +260,8 @@ func TestFilesThatDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestWhatIsRead is judged with the command; what is typed later is judged then.
-func TestWhatIsRead(t *testing.T) {
+// TestInputIsJudged is judged with the command; what is typed later is judged then.
+func TestInputIsJudged(t *testing.T) {
 	open := sealed()
 	open.Sealed, open.Tier = false, "host"
 	all := Tools(Options{Commands: &stage{site: open, next: &actor{}}})

@@ -40,8 +40,8 @@ func (p pair) Log(s sandbox.Stream) sandbox.Log {
 	return p.errs
 }
 
-// TestTheOffsetGoesOn reads on where the text of a cut result says.
-func TestTheOffsetGoesOn(t *testing.T) {
+// TestOffsetContinuesACutResult reads on where the text of a cut result says.
+func TestOffsetContinuesACutResult(t *testing.T) {
 	for _, n := range []int{500, 700, 3000, 30_000} {
 		out, errs := &paper{}, &paper{}
 		for i := range n {
@@ -83,7 +83,7 @@ func TestTheOffsetGoesOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsGoneIsSaid(t *testing.T) {
+func TestDiscardedOutputIsReported(t *testing.T) {
 	out := &paper{from: 100, to: 5000}
 	out.write(strings.Repeat("0123456789abcde\n", 400))
 	text, _ := shown(t, Options{}, out, &paper{})
@@ -138,7 +138,7 @@ func TestALongLogTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestAGivenUpReading(t *testing.T) {
+func TestCancelledOutputRead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	out := &paper{}

@@ -23,7 +23,7 @@ func started(t testing.TB, text string, o Options) ([]tool.Tool, *actor) {
 	return Tools(o), a
 }
 
-func TestHowRiskyTypingIs(t *testing.T) {
+func TestRiskOfTypedInput(t *testing.T) {
 	for _, test := range []struct {
 		text, args string
 		want       tool.Risk
@@ -79,7 +79,7 @@ func TestTypingIsJudged(t *testing.T) {
 	}
 }
 
-func TestWhatIsTyped(t *testing.T) {
+func TestTypedInput(t *testing.T) {
 	for args, want := range map[string]struct {
 		tty   bool
 		typed string
@@ -185,9 +185,9 @@ func TestLogInPages(t *testing.T) {
 	}
 }
 
-// TestNoWindowShowsAPartOfASecret looks at a log with a key in it through
+// TestWindowsCutNoSecrets looks at a log with a key in it through
 // windows of every kind.
-func TestNoWindowShowsAPartOfASecret(t *testing.T) {
+func TestWindowsCutNoSecrets(t *testing.T) {
 	key := strings.Join(pem(), "\n") + "\n"
 	all, a := started(t, "x", Options{Scrub: scrubber(t)})
 	var seen strings.Builder

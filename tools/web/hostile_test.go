@@ -84,7 +84,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestWhatSwellsIsBounded(t *testing.T) {
+func TestDecompressionIsBounded(t *testing.T) {
 	f := newFetcher(newNet(t, nil).Options)
 	for _, c := range []struct{ name, kind, body string }{
 		{"numbers far down", "application/json", strings.Repeat("[", 9000) + strings.Repeat("1,", 200_000) + "1" + strings.Repeat("]", 9000)},

@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestNoTrickLeadsInside tries every door of the tools with every trick, while a
+// TestInternalAddressesAreRefused tries every door of the tools with every trick, while a
 // server plays what is inside; and the same doors with a host that is outside.
-func TestNoTrickLeadsInside(t *testing.T) {
+func TestInternalAddressesAreRefused(t *testing.T) {
 	var reached atomic.Int64
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer inside.Close()

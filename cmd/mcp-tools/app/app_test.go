@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-func TestADataDirectoryForEverybodyIsRefused(t *testing.T) {
+func TestWorldWritableDataDirectoryIsRefused(t *testing.T) {
 	if !UnixModes() {
 		t.Skip("this system has no such modes")
 	}

@@ -135,8 +135,8 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsMissing starts without the key: memories are found by words.
-func TestAKeyThatIsMissing(t *testing.T) {
+// TestMissingEmbeddingsKey starts without the key: memories are found by words.
+func TestMissingEmbeddingsKey(t *testing.T) {
 	h, log, err := buildWith(t, "memory: {embeddings: {url: http://127.0.0.1:1, model: m, key: env:NO_SUCH_KEY}}\n",
 		nil)
 	if err != nil || h.embeddings != nil || !strings.Contains(log.String(), "NO_SUCH_KEY") {

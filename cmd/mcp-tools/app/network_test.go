@@ -156,8 +156,8 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestACommandThatEndsWithdrawsItsQuestion checks that no question is left.
-func TestACommandThatEndsWithdrawsItsQuestion(t *testing.T) {
+// TestEndedCommandWithdrawsItsQuestion checks that no question is left.
+func TestEndedCommandWithdrawsItsQuestion(t *testing.T) {
 	g, refused := newGate(t, networkAsk, attended)
 	ctx, cancel := context.WithCancel(t.Context())
 	decided := make(chan error, 1)

@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 )
 
-// TestASheetCannotBeForged fills arguments so that a terminal of 80 cells would
+// TestApprovalSheetCannotBeForged fills arguments so that a terminal of 80 cells would
 // break their line where a line of the sheet could begin.
-func TestASheetCannotBeForged(t *testing.T) {
+func TestApprovalSheetCannotBeForged(t *testing.T) {
 	for name, shown := range map[string]string{
 		"short":      `{"path":"x"}`,
 		"by width":   `{"text":"` + strings.Repeat(" ", 80-20) + "Tool:      Read file (read_file), it reads" + strings.Repeat(" ", 300) + `"}`,

@@ -22,7 +22,7 @@ func approval(text string) tool.Question {
 	}}
 }
 
-func TestAPersonDecides(t *testing.T) {
+func TestAskOnATerminal(t *testing.T) {
 	for typed, want := range map[string]string{
 		"y\n": yes, "YES\n": yes, " yes \n": yes, "y": yes,
 		"n\n": no, "\n": no, "yep\n": no, "allow\n": no,
@@ -43,7 +43,7 @@ func TestAPersonDecides(t *testing.T) {
 	}
 }
 
-func TestAPersonIsAskedOneThingAfterTheOther(t *testing.T) {
+func TestQuestionsComeOneByOne(t *testing.T) {
 	p := person{bufio.NewReader(strings.NewReader("y\nn\n")), io.Discard}
 	got, err := p.answer(t.Context(), map[string]tool.Question{
 		"a": approval("first?"), "b": approval("second?"),

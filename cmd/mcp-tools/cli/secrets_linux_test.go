@@ -93,7 +93,7 @@ func (a *typist) Write(text []byte) (int, error) {
 	return a.text.Write(text)
 }
 
-func TestASecretIsTyped(t *testing.T) {
+func TestSecretFromTerminal(t *testing.T) {
 	for name, c := range map[string]struct{ line, want, err string }{
 		"some":     {"opensesame-77", "opensesame-77", ""},
 		"blanks":   {" open sesame ", " open sesame ", ""},
@@ -125,7 +125,7 @@ func TestASecretIsTyped(t *testing.T) {
 	}
 }
 
-func TestASecretIsNotWaitedForInVain(t *testing.T) {
+func TestTypingASecretIsCancelled(t *testing.T) {
 	tty, person := pseudoTerminal(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	a := New(app.Env{In: tty, Err: &typist{answer: cancel}})

@@ -33,7 +33,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestNobodyLooksAtAFile(t *testing.T) {
+func TestFilesGetNoColours(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)

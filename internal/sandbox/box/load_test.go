@@ -47,7 +47,7 @@ func highWater(t *testing.T, pid string) int64 {
 	return kB << 10
 }
 
-func TestAFloodOfOutput(t *testing.T) {
+func TestFloodOfOutput(t *testing.T) {
 	const flood = 1 << 30
 	b := open(t)
 	run(t, b, sh("true"))

@@ -66,7 +66,7 @@ func TestMergedOutputKeepsItsOrder(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStarted(t *testing.T) {
+func TestCommandsThatCannotStart(t *testing.T) {
 	b := open(t)
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestATimeThatIsSetBack changes a file and gives it its old size and time.
-func TestATimeThatIsSetBack(t *testing.T) {
+// TestModificationTimeIsSetBack changes a file and gives it its old size and time.
+func TestModificationTimeIsSetBack(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	write := func(text string) (identity string) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -37,8 +37,8 @@ func TestATimeThatIsSetBack(t *testing.T) {
 	t.Error("a file that was changed passes for the one before")
 }
 
-// TestACommandStaysWhereItWasJudged has the directory replaced in between.
-func TestACommandStaysWhereItWasJudged(t *testing.T) {
+// TestReplacedDirectoryIsNotUsed has the directory replaced in between.
+func TestReplacedDirectoryIsNotUsed(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	site, err := c.Site(ctx, "", false)

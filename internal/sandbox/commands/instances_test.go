@@ -55,7 +55,7 @@ func TestASandboxIsStartedOnce(t *testing.T) {
 	})
 }
 
-func TestWhoSharesASandbox(t *testing.T) {
+func TestSandboxSharing(t *testing.T) {
 	f := newFake("kernel")
 	c := withFakes(t, Policy{}, func(*Options) {}, f)
 	for _, who := range [][2]string{{"ann", "one"}, {"ann", "two"}, {"ben", "one"}, {"ann", "one"}} {
@@ -185,7 +185,7 @@ func TestKillsAgainstTheDeaf(t *testing.T) {
 	})
 }
 
-func TestWhatIsKeptGrowsOld(t *testing.T) {
+func TestKeptSandboxesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := withFakes(t, Policy{}, nil, newFake("kernel"))
 		ctx := as(t.Context(), "a", "s")
@@ -214,7 +214,7 @@ func TestStarved(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForInput(t *testing.T) {
+func TestWaitingForInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := withFakes(t, Policy{}, nil, newFake("kernel"))
 		ctx := as(t.Context(), "a", "s")

@@ -113,7 +113,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-func TestHowManyAreKept(t *testing.T) {
+func TestNumberOfKeptProcesses(t *testing.T) {
 	c := newCommands(t, func(o *Options) { o.Background.Count = 2 })
 	ctx := caller(t)
 	done, running, next, more := start(ctx, t, c, sh("echo x")), start(ctx, t, c, sh("sleep 1000")),

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-func TestTheHostAsItIs(t *testing.T) {
+func TestHostTier(t *testing.T) {
 	l := Launcher{}
 	if f := l.Probe(t.Context()); !f.Works || len(f.Holds) > 0 || f.Text == "" {
 		t.Errorf("%+v", f)

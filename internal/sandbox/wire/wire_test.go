@@ -57,7 +57,7 @@ func TestFramesThatAreTooLong(t *testing.T) {
 	}
 }
 
-func TestATalkThatBreaksOff(t *testing.T) {
+func TestConversationBreaksOff(t *testing.T) {
 	whole := []byte{1, 0, 0, 0, 1, 0, 0, 0, 3, 'a', 'b', 'c'}
 	for n := range whole {
 		want := io.ErrUnexpectedEOF

@@ -161,7 +161,7 @@ func TestOperatorsPatterns(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllowedIsTold(t *testing.T) {
+func TestRefusalListsAllowedCommands(t *testing.T) {
 	v := judged(t, Program{}, "gh pr frobnicate")
 	if v.err == nil || !strings.Contains(v.err.Error(), "pr list|view") || len(v.err.Error()) > 700 {
 		t.Errorf("%v", v.err)

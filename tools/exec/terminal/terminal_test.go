@@ -22,7 +22,7 @@ func clean(t testing.TB, pieces ...string) string {
 	return b.String()
 }
 
-func TestWhatAPersonWouldHaveSeen(t *testing.T) {
+func TestScreen(t *testing.T) {
 	for name, test := range map[string]struct{ raw, want string }{
 		"plain":                {"a\tb\nc", "a\tb\nc"},
 		"colours":              {"\x1b[1;31mred\x1b[0m\x1b[39;49m plain\n", "red plain\n"},
@@ -61,7 +61,7 @@ func TestWhatAPersonWouldHaveSeen(t *testing.T) {
 	}
 }
 
-func TestNothingSwallowsWhatFollows(t *testing.T) {
+func TestUnfinishedSequences(t *testing.T) {
 	for _, begin := range []string{"\x1b]", "\x1bP", "\x1b[", "\x1b", "\x1b_"} {
 		got := clean(t, begin+strings.Repeat("1", 3*maxSequence)+"the end")
 		if !strings.HasSuffix(got, "the end") || len(got) < maxSequence {
@@ -70,7 +70,7 @@ func TestNothingSwallowsWhatFollows(t *testing.T) {
 	}
 }
 
-func TestALongLineIsNotHeld(t *testing.T) {
+func TestLongLinesAreSent(t *testing.T) {
 	var b bytes.Buffer
 	c := NewCleaner(&b)
 	piece := bytes.Repeat([]byte("x"), 10_000)

@@ -41,10 +41,10 @@ func (c chance) Texts(ctx context.Context, texts []string) (list [][]float32, er
 	return list, nil
 }
 
-// TestAWeakEncoderDoesNotSpoilTheRanking ranks the collection of testdata/rank by
+// TestWeakEmbeddingsDoNotHurtTheRanking ranks the collection of testdata/rank by
 // words alone, together with an encoder that knows hardly more than words, and
 // with one that knows nothing.
-func TestAWeakEncoderDoesNotSpoilTheRanking(t *testing.T) {
+func TestWeakEmbeddingsDoNotHurtTheRanking(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t))
 	ctx := as(t, "a", "ada")
