@@ -1,0 +1,376 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+func enqueue(t *testing.T, q *jobs.Queue, n jobs.New) (id string, added bool) {
+	t.Helper()
+	err := q.Store.Update(t.Context(), func(tx *store.Tx) (err error) {
+		id, added, err = q.Enqueue(tx, n)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, added
+}
+
+func cancel(t *testing.T, q *jobs.Queue, id string) (j jobs.Job) {
+	t.Helper()
+	if err := q.Store.Update(t.Context(), func(tx *store.Tx) (err error) {
+		j, err = q.Cancel(tx, id, "not needed")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func get(t *testing.T, q *jobs.Queue, id string) (j jobs.Job) {
+	t.Helper()
+	if err := q.Store.View(t.Context(), func(tx *store.Tx) (err error) {
+		j,
+			err = q.Get(tx, id)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// await waits until a job has ended.
+func await(t *testing.T, q *jobs.Queue, id string) jobs.Job {
+	t.Helper()
+	for {
+		changed := q.Store.Wait(jobs.Topic)
+		if j := get(t, q, id); j.State.Final() {
+			return j
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatal("the job does not end")
+		}
+	}
+}
+
+// run runs a queue, and returns a function that ends it.
+func run(t *testing.T, q *jobs.Queue) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { q.Run(ctx) })
+	end = sync.OnceFunc(func() { stop(); running.Wait() })
+	t.Cleanup(end)
+	return end
+}
+
+// reported counts the calls of Ended that were committed, in the change feed.
+func reported(t *testing.T, s *store.Store) map[string]int {
+	t.Helper()
+	list, err := s.Changes(t.Context(), store.Cursor{}, 100_000, "end")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for _, c := range list {
+		times[c.Key]++
+	}
+	return times
+}
+
+func report(tx *store.Tx, j jobs.Job) error { return tx.Changed("end", j.ID) }
+
+// until waits for the end of a context and returns its cause.
+func until(ctx context.Context, _ *jobs.Held) (string, error) {
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
+func TestJobsAreDoneOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const n = 120
+		var mu sync.Mutex
+		done := map[string]int{}
+		q := &jobs.Queue{Store: s, Kind: "k", Slots: 4, Ended: report,
+			Do: func(_ context.Context, h *jobs.Held) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				done[h.Payload]++
+				return "did " + h.Payload, nil
+			}}
+		other := &jobs.Queue{Store: s, Kind: "other", Do: until}
+		second := *q
+		var ids []string
+		for i := range n {
+			if i == n/2 {
+				run(t, q)
+				run(t, &second)
+			}
+			id, _ := enqueue(t, q, jobs.New{Payload: fmt.Sprint(i)})
+			ids = append(ids, id)
+		}
+		left, _ := enqueue(t, other, jobs.New{})
+		for i, id := range ids {
+			if j := await(t, q, id); j.State != jobs.Done || j.Result != fmt.Sprint("did ", i) || j.Attempt != 1 {
+				t.Errorf("%+v", j)
+			}
+		}
+		for payload, times := range done {
+			if times != 1 {
+				t.Errorf("job %s was done %d times", payload, times)
+			}
+		}
+		if j := get(t, other, left); j.State != jobs.Queued {
+			t.Errorf("a job of another kind: %+v", j)
+		}
+		times := reported(t, s)
+		for _, id := range ids {
+			if times[id] != 1 {
+				t.Errorf("the end of job %s was reported %d times", id, times[id])
+			}
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begun := make(chan string, 2)
+		q := &jobs.Queue{Store: s, Kind: "k", Ended: report}
+		q.Do = func(ctx context.Context, h *jobs.Held) (string, error) {
+			begun <- h.ID
+			_, err := until(ctx, h)
+			if !errors.Is(err, jobs.ErrCancelled) || !strings.HasSuffix(err.Error(), "not needed") {
+				t.Errorf("the context ended with %v", err)
+			}
+			return "half of it", err
+		}
+		run(t, q)
+		first, _ := enqueue(t, q, jobs.New{Owner: "a"})
+		<-begun
+		queued, _ := enqueue(t, q, jobs.New{Owner: "b"}) // there is one slot
+		if j := cancel(t, q, queued); j.State != jobs.Cancelled || j.Reason != "not needed" {
+			t.Errorf("%+v", j)
+		}
+		if j := cancel(t, q, first); j.State.Final() && j.State != jobs.Cancelled {
+			t.Errorf("%+v", j)
+		}
+		if j := await(t, q, first); j.State != jobs.Cancelled || j.Reason != "not needed" || j.Result != "half of it" {
+			t.Errorf("%+v", j)
+		}
+		if j := cancel(t, q, first); j.Reason != "not needed" {
+			t.Errorf("cancelled again: %+v", j)
+		}
+		if times := reported(t, s); times[first] != 1 || times[queued] != 1 {
+			t.Errorf("%v", times)
+		}
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := q.Cancel(tx, "none", "")
+			return err
+		}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("cancelling no job: %v", err)
+		}
+	})
+}
+
+func TestReasons(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(_ context.Context, h *jobs.Held) (string, error) {
+			if h.Payload == "panics" {
+				panic("at the job")
+			}
+			return "", errors.New("the model cannot be reached")
+		}}
+		run(t, q)
+		fails, _ := enqueue(t, q, jobs.New{Attempts: 3})
+		if j := await(t, q, fails); j.State != jobs.Failed || j.Reason != "the model cannot be reached" {
+			t.Errorf("%+v", j)
+		}
+		panics, _ := enqueue(t, q, jobs.New{Payload: "panics"})
+		if j := await(t, q, panics); j.State != jobs.Failed || j.Reason != "an internal error ended it" {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+// TestLostJob takes a job from its holder, as another process does after the lease has
+// expired.
+func TestLostJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begun, lost := make(chan bool), make(chan error, 1)
+		q := &jobs.Queue{Store: s, Kind: "k", Lease: 100 * time.Millisecond, Ended: report}
+		q.Do = func(ctx context.Context, h *jobs.Held) (string, error) {
+			if h.Attempt > 1 {
+				return "after " + h.Saved, nil
+			}
+			if err := s.Update(ctx, func(tx *store.Tx) error { return h.Save(tx, "step 1") }); err != nil {
+				return "", err
+			}
+			begun <- true
+			_, err := until(ctx, h)
+			saved := s.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return h.Save(tx, "stale") })
+			if !errors.Is(saved, jobs.ErrLost) {
+				t.Errorf("a former holder saved: %v", saved)
+			}
+			lost <- err
+			return "stale", nil
+		}
+		run(t, q)
+		id, _ := enqueue(t, q, jobs.New{Attempts: 2})
+		<-begun
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.Exec("UPDATE job SET state = 'queued' WHERE id = $1", id); err != nil {
+				return err
+			}
+			return tx.Changed(jobs.Topic, id)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-lost; !errors.Is(err, jobs.ErrLost) {
+			t.Errorf("the context ended with %v", err)
+		}
+		if j := await(t, q, id); j.State != jobs.Done || j.Result != "after step 1" || j.Attempt != 2 {
+			t.Errorf("%+v", j)
+		}
+		if times := reported(t, s); times[id] != 1 {
+			t.Errorf("%v", times)
+		}
+	})
+}
+
+func TestEndOfRunGivesJobsBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		begun := make(chan bool, 1)
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(ctx context.Context, h *jobs.Held) (string, error) {
+			begun <- true
+			if h.Attempt == 2 {
+				return "ok", nil
+			}
+			return until(ctx, h)
+		}}
+		end := run(t, q)
+		id, _ := enqueue(t, q, jobs.New{}) // one attempt; the interrupted one does not count
+		<-begun
+		end()
+		if j := get(t, q, id); j.State != jobs.Queued {
+			t.Errorf("%+v", j)
+		}
+		run(t, q)
+		if j := await(t, q, id); j.State != jobs.Done {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+func TestDueAndOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var order []string
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(_ context.Context, h *jobs.Held) (string, error) {
+			order = append(order, h.Payload)
+			return "", nil
+		}}
+		soon := time.Now().Add(300 * time.Millisecond)
+		last, _ := enqueue(t, q, jobs.New{Owner: "a", Payload: "last", Due: soon})
+		late, _ := enqueue(t, q, jobs.New{Owner: "b", Payload: "tomorrow", Due: soon.Add(24 * time.Hour), Once: "x"})
+		enqueue(t, q, jobs.New{Owner: "a", Payload: "first"})
+		if _, added := enqueue(t, q, jobs.New{Once: "x"}); added {
+			t.Error("the same job was added twice")
+		}
+		run(t, q)
+		if j := await(t, q, last); j.Ended.Before(soon.Truncate(time.Millisecond)) {
+			t.Errorf("due at %s: %+v", soon, j)
+		}
+		if want := []string{"first", "last"}; !slices.Equal(order, want) {
+			t.Errorf("done: %v", order)
+		}
+		for _, c := range []struct {
+			owner  string
+			states []jobs.State
+			n      int
+		}{{"", nil, 1}, {"a", nil, 0}, {"b", nil, 1}, {"a", []jobs.State{jobs.Done, jobs.Failed}, 2}} {
+			var list []jobs.Job
+			if err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				list, err = q.List(tx, c.owner, c.states...)
+				return err
+			}); err != nil || len(list) != c.n {
+				t.Errorf("%+v: %d jobs, %v", c, len(list), err)
+			}
+		}
+		if j := get(t, q, late); j.State != jobs.Queued {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+func TestOldJobsAreDeleted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := &jobs.Queue{Store: s, Kind: "k", Do: func(context.Context, *jobs.Held) (string, error) {
+			return "ok",
+				nil
+		}}
+		end := run(t, q)
+		id, _ := enqueue(t, q, jobs.New{})
+		await(t, q, id)
+		end()
+		q.Keep = time.Nanosecond // the next Run begins with deleting
+		run(t, q)
+		for {
+			err := s.View(t.Context(), func(tx *store.Tx) error { _, err := q.Get(tx, id); return err })
+			if errors.Is(err, store.ErrNotFound) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+}
+
+func TestJobsOfDeadProcesses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := &jobs.Queue{Store: s, Kind: "k", Ended: report, Do: func(context.Context, *jobs.Held) (string, error) {
+			return "ok", nil
+		}}
+		last, _ := enqueue(t, q, jobs.New{})
+		again, _ := enqueue(t, q, jobs.New{Attempts: 2})
+		stopped, _ := enqueue(t, q, jobs.New{Attempts: 2})
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE job SET state = 'running', attempt = 1, run_at = 1, holder = 'dead'")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if j := cancel(t, q, stopped); j.State != jobs.Running {
+			t.Errorf("%+v", j)
+		}
+		run(t, q)
+		for id, want := range map[string]struct {
+			state  jobs.State
+			reason string
+		}{
+			last:    {jobs.Failed, "the server that worked on it ended or lost its database"},
+			again:   {jobs.Done, ""},
+			stopped: {jobs.Cancelled, "not needed"},
+		} {
+			if j := await(t, q, id); j.State != want.state || j.Reason != want.reason {
+				t.Errorf("%+v, want %v", j, want)
+			}
+		}
+		if times := reported(t, s); times[last] != 1 || times[again] != 1 || times[stopped] != 1 {
+			t.Errorf("%v", times)
+		}
+	})
+}

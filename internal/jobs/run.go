@@ -1,0 +1,364 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+)
+
+const (
+	defaultLease = 15 * time.Second
+	defaultKeep  = time.Hour
+	// gather is the time for several changes to be looked at together.
+	gather = 20 * time.Millisecond
+	// pause is the time before another attempt after an error of the store.
+	pause = time.Second
+)
+
+// A Held is a job that this process does.
+type Held struct {
+	Job
+	stop context.CancelCauseFunc
+}
+
+// Save keeps the state of the work, from which another process goes on if this one
+// dies. If the job was lost the error is [ErrLost], and the caller must return it, so
+// that nothing of the transaction is written.
+func (h *Held) Save(t *store.Tx, state string) error {
+	return h.own(t.Exec("UPDATE job SET saved = $3 WHERE id = $1 AND attempt = $2 AND state = 'running'",
+		h.ID, h.Attempt, state))
+}
+
+// own is the error of a statement that changes the row of the holder.
+func (h *Held) own(rows int64, err error) error {
+	if err == nil && rows == 0 {
+		return ErrLost
+	}
+	return err
+}
+
+// A runner is one Run of a queue.
+type runner struct {
+	*Queue
+	lease  time.Duration
+	holder string
+	log    *slog.Logger
+	work   sync.WaitGroup
+
+	mu   sync.Mutex
+	held map[string]*Held
+}
+
+// Run does the jobs that are due until the context ends and the functions that do them
+// have returned.
+func (q *Queue) Run(ctx context.Context) {
+	r := &runner{
+		Queue: q, lease: cmp.Or(q.Lease, defaultLease), holder: store.NewID(), log: q.Log, held: map[string]*Held{},
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.work.Go(func() { r.watch(ctx) })
+	slots := make(chan struct{}, max(q.Slots, 1))
+	for ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		h, jobCtx, err := r.claim(ctx)
+		if err != nil {
+			<-slots
+			if ctx.Err() == nil {
+				r.log.Warn("cannot claim a job; trying again", "kind", q.Kind, "err", err)
+				_ = clock.Sleep(ctx, pause)
+			}
+			continue
+		}
+		r.work.Go(func() {
+			defer func() { <-slots }()
+			r.do(jobCtx, h)
+		})
+	}
+	r.work.Wait()
+}
+
+// claim takes the job that is due first. It waits until there is one.
+func (r *runner) claim(ctx context.Context) (*Held, context.Context, error) {
+	for {
+		changed := r.Store.Wait(Topic)
+		due, err := r.due(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if due <= 0 {
+			h, jobCtx, err := r.take(ctx)
+			if !errors.Is(err, store.ErrNotFound) {
+				return h, jobCtx, err
+			}
+			due = gather // another process is taking it
+		}
+		timer := time.NewTimer(due)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// due returns how long it takes until a queued job is due.
+func (r *runner) due(ctx context.Context) (time.Duration, error) {
+	var ms int64
+	err := r.Store.Row(ctx,
+		"SELECT run_at - {{now}} FROM job WHERE kind = $1 AND state = 'queued' ORDER BY run_at LIMIT 1",
+		[]any{r.Kind}, &ms)
+	if errors.Is(err, store.ErrNotFound) {
+		return time.Hour, nil
+	}
+	return time.Duration(ms) * time.Millisecond, err
+}
+
+func (r *runner) take(ctx context.Context) (h *Held, jobCtx context.Context, err error) {
+	var list []Job
+	err = r.Store.Update(ctx, func(t *store.Tx) (err error) {
+		list, err = store.List(t, `WITH due AS MATERIALIZED (
+				SELECT id FROM job WHERE kind = $1 AND state = 'queued' AND run_at <= {{now}}
+				ORDER BY run_at LIMIT 1 {{skip}})
+			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
+			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{r.Kind, r.holder, r.lease.Milliseconds()}, scan)
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	h = &Held{Job: list[0]}
+	jobCtx, h.stop = context.WithCancelCause(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held[h.ID] = h
+	return h, jobCtx, nil
+}
+
+// do does a job and writes what came of it.
+func (r *runner) do(ctx context.Context, h *Held) {
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.held, h.ID)
+		h.stop(nil)
+	}()
+	result, err := r.protected(ctx, h)
+	for {
+		switch failure := r.finish(ctx, h, result, err); {
+		case failure == nil:
+			return
+		case errors.Is(failure, ErrLost):
+			r.log.Debug("a job was lost", "kind", h.Kind, "id", h.ID)
+			return
+		case ctx.Err() != nil: // the lease expires, and another process does it
+			r.log.Warn("cannot write the end of a job", "kind", h.Kind, "id", h.ID, "err", failure)
+			return
+		default:
+			r.log.Warn("cannot write the end of a job; trying again", "kind", h.Kind, "id", h.ID, "err", failure)
+			_ = clock.Sleep(ctx, pause)
+		}
+	}
+}
+
+// protected calls Do. A panic fails the job.
+func (r *runner) protected(ctx context.Context, h *Held) (result string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("a job panicked", "kind", h.Kind, "id", h.ID, "panic", p)
+			err = errors.New("an internal error ended it")
+		}
+	}()
+	return r.Do(ctx, h)
+}
+
+// finish ends a job, or gives it back if it was interrupted by the end of Run.
+func (r *runner) finish(ctx context.Context, h *Held, result string, failure error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrLost) {
+		return ErrLost
+	}
+	interrupted := failure != nil && cause != nil && !errors.Is(cause, ErrCancelled)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.lease)
+	defer cancel()
+	return r.Store.Update(ctx, func(t *store.Tx) error {
+		const own = "id = $1 AND attempt = $2 AND state = 'running'"
+		if interrupted {
+			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}}, attempts = attempts + 1
+				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt)); err == nil {
+				return t.Changed(Topic, h.ID)
+			} else if !errors.Is(err, ErrLost) {
+				return err
+			}
+		}
+		state, reason, text := "'done'", "''", ""
+		if failure != nil {
+			state = "CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END"
+			reason, text = "CASE WHEN stop = '' THEN $3 ELSE stop END", failure.Error()
+		}
+		if _, err := t.Exec("UPDATE job SET result = $3 WHERE "+own, h.ID, h.Attempt, result); err != nil {
+			return err
+		}
+		args := []any{h.ID, h.Attempt}
+		if failure != nil {
+			args = append(args, text)
+		}
+		list, err := r.end(t, own, state, reason, args...)
+		return h.own(int64(len(list)), err)
+	})
+}
+
+// watch renews the leases of this process, stops jobs that were cancelled or lost, and
+// ends or gives back those of dead processes.
+func (r *runner) watch(ctx context.Context) {
+	ticker := time.NewTicker(r.lease / 5)
+	defer ticker.Stop()
+	renewed, swept := time.Now(), time.Time{}
+	renew := true
+	for {
+		changed := r.Store.Wait(Topic)
+		begun := time.Now()
+		err := r.look(ctx, renew)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && renew:
+			renewed = begun
+		case err != nil && time.Since(renewed) > r.lease:
+			r.log.Warn("the leases of jobs cannot be renewed", "kind", r.Kind, "err", err)
+			r.stopIf(func(*Held) error { return ErrLost })
+		}
+		if time.Since(swept) > time.Minute && err == nil {
+			swept = time.Now()
+			if err := r.forget(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("cannot delete old jobs", "kind", r.Kind, "err", err)
+			}
+		}
+		renew = false
+		select {
+		case <-changed:
+			_ = clock.Sleep(ctx, gather)
+		case <-ticker.C:
+			renew = true
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stopIf stops the held jobs for which why returns an error.
+func (r *runner) stopIf(why func(*Held) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.held {
+		if err := why(h); err != nil {
+			h.stop(err)
+		}
+	}
+}
+
+// attempts returns the attempts of the held jobs.
+func (r *runner) attempts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make(map[string]int, len(r.held))
+	for id, h := range r.held {
+		list[id] = h.Attempt
+	}
+	return list
+}
+
+// look reads the running jobs once, and acts on them.
+func (r *runner) look(ctx context.Context, renew bool) error {
+	known := r.attempts() // before the rows are read
+	if renew && len(known) > 0 {
+		if err := r.Store.Update(ctx, func(t *store.Tx) error {
+			_, err := t.Exec(`UPDATE job SET run_at = {{now}} + $3
+				WHERE kind = $1 AND state = 'running' AND holder = $2`, r.Kind, r.holder, r.lease.Milliseconds())
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	rows, expired := map[string]Job{}, 0
+	if err := r.Store.View(ctx, func(t *store.Tx) error {
+		now, err := t.Now()
+		if err != nil {
+			return err
+		}
+		return t.Each("SELECT id, attempt, stop, run_at FROM job WHERE kind = $1 AND state = 'running'",
+			[]any{r.Kind}, func(scan store.Scan) error {
+				var j Job
+				var due int64
+				err := scan(&j.ID, &j.Attempt, &j.Stop, &due)
+				rows[j.ID] = j
+				if due <= now {
+					expired++
+				}
+				return err
+			})
+	}); err != nil {
+		return err
+	}
+	r.stopIf(func(h *Held) error {
+		switch j := rows[h.ID]; {
+		case known[h.ID] != h.Attempt:
+			return nil // begun after the rows were read
+		case j.Attempt != h.Attempt:
+			return ErrLost
+		case j.Stop != "":
+			return fmt.Errorf("%w: %s", ErrCancelled, j.Stop)
+		}
+		return nil
+	})
+	if expired == 0 {
+		return nil
+	}
+	return r.Store.Update(ctx, r.expire)
+}
+
+// expire handles the jobs whose lease has expired: the process that did them has died
+// or cannot reach the store.
+func (r *runner) expire(t *store.Tx) error {
+	const expired = "kind = $1 AND state = 'running' AND run_at <= {{now}}"
+	_, err := r.end(t, expired+" AND (stop <> '' OR attempt >= attempts)",
+		"CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END", "CASE WHEN stop = '' THEN $2 ELSE stop END", r.Kind,
+		"the server that worked on it ended or lost its database")
+	if err != nil {
+		return err
+	}
+	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = {{now}} WHERE "+expired+" RETURNING id",
+		[]any{r.Kind}, store.One[string])
+	for _, id := range ids {
+		err = errors.Join(err, t.Changed(Topic, id))
+	}
+	return err
+}
+
+// forget deletes jobs that ended long ago.
+func (r *runner) forget(ctx context.Context) error {
+	return r.Store.Update(ctx, func(t *store.Tx) error {
+		_, err := t.Exec("DELETE FROM job WHERE kind = $1 AND ended > 0 AND ended <= {{now}} - $2",
+			r.Kind, cmp.Or(r.Keep, defaultKeep).Milliseconds())
+		return err
+	})
+}
