@@ -195,7 +195,7 @@ func (c *call) find() (t tool.Tool, verdict policy.Verdict, found bool) {
 	if !ok {
 		return tool.Tool{}, policy.Deny, false
 	}
-	if verdict = c.now.Policy.Verdict(c.subject(), t.Spec.Name); verdict == policy.Deny {
+	if verdict = c.now.verdict(c.Access, t.Spec.Name); verdict == policy.Deny {
 		return tool.Tool{}, policy.Deny, false
 	}
 	return t, verdict, true
@@ -226,7 +226,7 @@ func (c *call) decide(usual policy.Verdict, t tool.Tool, risk tool.Risk) policy.
 	if risk == t.Spec.Risk {
 		return usual
 	}
-	return c.now.Policy.For(c.subject(), t.Spec.Name, risk)
+	return c.now.verdictOn(c.Access, t.Spec.Name, risk)
 }
 
 // run executes the plan. The context of the tool ends with the call, and at the
@@ -236,7 +236,8 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 	if limit == 0 {
 		limit = c.now.Limits.Timeout
 	}
-	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status}
+	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status,
+		Grant: c.grant}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}

@@ -15,10 +15,11 @@ import (
 type Access struct {
 	Caller     tool.Caller
 	Narrow     policy.Narrow
-	Structured bool   // results have structured content, and lists their schemas
-	Transport  string // "stdio", "http", "sse" or "cli"; for the audit log
-	Token      string // id of the token; sessions are bound to it
-	Identity   string // the same for all sessions of a caller; "" if there is one session
+	Within     []policy.Subject // those for whom the caller works; it may do what all of them may do, too
+	Structured bool             // results have structured content, and lists their schemas
+	Transport  string           // "stdio", "http", "sse" or "cli"; for the audit log
+	Token      string           // id of the token; sessions are bound to it
+	Identity   string           // the same for all sessions of a caller; "" if there is one session
 
 	// ChooseWorkspace returns the workspace that the roots of the client mean, or "" for
 	// that of the caller. It is nil if the operator has chosen one.
@@ -31,6 +32,42 @@ func (a Access) subject() policy.Subject {
 		Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Group: c.ChatID,
 		Depth: c.Depth, Leaf: c.Leaf, Narrow: a.Narrow,
 	}
+}
+
+// grant returns what a call may do, for work that outlasts it.
+func (c *call) grant() tool.Grant {
+	a := c.Access
+	return tool.Grant{
+		Caller: a.Caller, Narrow: a.Narrow, Within: append(slices.Clone(a.Within), a.subject()),
+		Transport: a.Transport, Token: a.Token, Identity: a.Identity,
+	}
+}
+
+// AccessOf returns the access of work under a grant.
+func AccessOf(g tool.Grant) Access {
+	return Access{
+		Caller: g.Caller, Narrow: g.Narrow, Within: g.Within,
+		Transport: g.Transport, Token: g.Token, Identity: g.Identity,
+	}
+}
+
+// verdict returns the decision about the riskiest call of a tool: the strictest of those
+// about the caller and about all for whom it works.
+func (s *settings) verdict(a Access, name string) policy.Verdict {
+	v := s.Policy.Verdict(a.subject(), name)
+	for _, outer := range a.Within {
+		v = min(v, s.Policy.Verdict(outer, name))
+	}
+	return v
+}
+
+// verdictOn returns the decision about one call with the risk rated.
+func (s *settings) verdictOn(a Access, name string, rated tool.Risk) policy.Verdict {
+	v := s.Policy.For(a.subject(), name, rated)
+	for _, outer := range a.Within {
+		v = min(v, s.Policy.For(outer, name, rated))
+	}
+	return v
 }
 
 // narrow returns a with the restrictions of more. ok is false if a has other

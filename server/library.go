@@ -168,7 +168,7 @@ func (c *call) permit(q LibraryRequest) (governor tool.Tool, verdict policy.Verd
 		return governor, policy.Allow, false, nil
 	}
 	if t, ok := c.server.governingTool(q.Ref); ok {
-		governor, verdict = t, c.now.Policy.Verdict(c.subject(), t.Spec.Name)
+		governor, verdict = t, c.now.verdict(c.Access, t.Spec.Name)
 	}
 	if verdict != policy.Allow {
 		return governor, verdict, false, c.notFoundError(q)

@@ -50,7 +50,7 @@ func (x *rpcRequest) listTools() []byte {
 // for this request.
 func (s *Server) listFor(a Access) *toolList {
 	c, now := a.Caller, s.settings()
-	if !a.Narrow.Empty() {
+	if !a.Narrow.Empty() || a.Within != nil {
 		return s.writeList(now, a)
 	}
 	key := listKey{
@@ -69,7 +69,7 @@ func (s *Server) listFor(a Access) *toolList {
 }
 
 func (s *Server) writeList(now *settings, a Access) *toolList {
-	subject, described := a.subject(), now.described
+	described := now.described
 	if a.Structured {
 		described = now.structured
 	}
@@ -77,7 +77,7 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 	b.WriteString(`{"tools":[`)
 	comma := ""
 	for i, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) {
+		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) {
 			continue
 		}
 		b.WriteString(comma)
@@ -92,10 +92,10 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 
 // Tools lists what a caller may see, in order.
 func (s *Server) Tools(a Access) []tool.Tool {
-	now, subject := s.settings(), a.subject()
+	now := s.settings()
 	var visible []tool.Tool
 	for _, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec.Name) != policy.Deny && !s.hides(t, a.Caller) {
+		if now.verdict(a, t.Spec.Name) != policy.Deny && !s.hides(t, a.Caller) {
 			visible = append(visible, t)
 		}
 	}

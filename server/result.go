@@ -148,7 +148,7 @@ func (c *call) shorten(text string, limits Limits, name string) string {
 // it back gets advice instead of a handle.
 func (c *call) store(text string, next int, name string) string {
 	reader, ok := c.server.Config.Tools.Lookup(ReadResult)
-	if !ok || c.now.Policy.Verdict(c.subject(), reader.Spec.Name) != policy.Allow {
+	if !ok || c.now.verdict(c.Access, reader.Spec.Name) != policy.Allow {
 		return "ask for less to see it"
 	}
 	handle, err := c.server.Results.Put(c.Caller.Principal(), strings.NewReader(text))

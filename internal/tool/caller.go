@@ -48,6 +48,8 @@ type Running struct {
 	Answers Answers  // to what the tool asked before
 	// Status returns the status of the caller's session; nil outside of a server.
 	Status func() SessionStatus
+	// Grant returns what the call may do, for work that outlasts it; nil outside of a server.
+	Grant func() Grant
 }
 
 // A SessionStatus is the state of a caller's session.

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
+)
+
+// CallFor makes a call for work that the server does itself, such as that of a subagent.
+// What a person must approve is put to the client of asker, if it is connected to this
+// process, and to people who approve elsewhere.
+func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) tool.Result {
+	x := s.requestTo(asker)
+	req.Can = func(m tool.Medium) bool { return m == tool.Person && x.can(m) }
+	for range maxRounds {
+		answer := s.Call(ctx, req)
+		if answer.InputRequest == nil {
+			return answer.Result
+		}
+		req.Input = &InputResponse{State: answer.InputRequest.State, Answers: x.collect(ctx, answer.InputRequest)}
+	}
+	return tool.Failure(tool.Errorf(tool.Internal, "the tool asked more than %d times", maxRounds).
+		Try("do it another way"))
+}
+
+// requestTo returns a request through which questions reach the client of a caller, or
+// nobody if it is not connected.
+func (s *Server) requestTo(c tool.Caller) *rpcRequest {
+	sessions := s.notifiedSessions()
+	i := slices.IndexFunc(sessions, func(one *session) bool {
+		who := one.access.Caller
+		return one.persistent && who.Session == c.Session && who.Principal() == c.Principal()
+	})
+	if i < 0 {
+		return &rpcRequest{session: s.newSession(Access{Caller: c}), msg: &jsonrpc.Message{}}
+	}
+	one := sessions[i]
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	return &rpcRequest{session: one, msg: &jsonrpc.Message{}, out: one.push}
+}

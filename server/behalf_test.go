@@ -1,0 +1,92 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+)
+
+// TestGrantsOnlyNarrow makes calls for a caller that may do more than the one it works for.
+func TestGrantsOnlyNarrow(t *testing.T) {
+	b := newTestServer(t, func(c *Config) {
+		c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full, Agents: map[string]policy.AgentRules{
+			"a": {Deny: policy.List{"slow"}}, "strong": {AlsoAllow: policy.List{"slow"}},
+		}})
+	})
+	outer := testAccess()
+	outer.Narrow = policy.Narrow{Exclude: []string{"change"}}
+	c := b.newCall(Request{Access: outer}, "")
+	strong := tool.Caller{Agent: "strong", User: "u", Session: "sub", Depth: 1, Profile: "full"}
+	for _, test := range []struct {
+		narrow policy.Narrow
+		want   string
+	}{
+		{policy.Narrow{}, "echo launch"},
+		{policy.Narrow{Tools: []string{"echo", "slow", "change"}}, "echo"},
+		{policy.Narrow{ReadOnly: true}, "echo"},
+	} {
+		raw, err := json.Marshal(c.grant().For(strong, test.narrow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept tool.Grant
+		if err := json.Unmarshal(raw, &kept); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range []string{"echo", "slow", "change", "launch"} {
+			args := `{"text":"x"}`
+			res := b.CallFor(t.Context(), Request{Access: AccessOf(kept), Tool: name, Args: []byte(args)}, outer.Caller)
+			if res.Kind != tool.NotFound {
+				got = append(got, name)
+			}
+		}
+		listed := fmt.Sprint(b.Tools(AccessOf(kept)))
+		for _, name := range []string{"slow", "change"} {
+			if strings.Contains(listed, "The test tool "+name+".") {
+				t.Errorf("%+v: %s is listed", test.narrow, name)
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%+v: it may call %v, want %s", test.narrow, got, test.want)
+		}
+	}
+}
+
+func TestCallsOnBehalfAskTheClient(t *testing.T) {
+	b := newTestServer(t)
+	w := dial(t, b)
+	w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)
+	w.next()
+	for _, test := range []struct {
+		session, answer, want string
+	}{
+		{"s", "allow", "launched x"},
+		{"s", "deny", "refused: a person denied this call of launch"},
+		{"another", "", "refused: launch (runs) needs a person's approval, and this client cannot ask for it"},
+	} {
+		child := testAccess()
+		child.Caller.Session, child.Caller.Depth = "sub", 1
+		asker := testAccess().Caller
+		asker.Session = test.session
+		done := make(chan tool.Result, 1)
+		go func() {
+			done <- b.CallFor(t.Context(), Request{Access: child, Tool: "launch", Args: []byte(`{"text":"x"}`)}, asker)
+		}()
+		if test.answer != "" {
+			question := read(t, w.next())
+			if question.Method != "elicitation/create" {
+				t.Fatalf("the client was sent %+v", question)
+			}
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":%q}}}`,
+				question.ID, test.answer))
+		}
+		if got := (<-done).Text(); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s %s: got %q, want %q", test.session, test.answer, got, test.want)
+		}
+	}
+}
