@@ -186,5 +186,6 @@ func (a answer) locked(end string) string {
 			roots = append(roots, more)
 		}
 	}
-	return "commands can change only " + strings.Join(roots, ", ") + " here; the operator can let more in"
+	return "commands can change only " + strings.Join(roots, ", ") + " here, and nothing that is denied or " +
+		"protected in it, such as .env and .git/hooks; the operator can let more in"
 }
