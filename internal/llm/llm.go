@@ -1,0 +1,122 @@
+// Package llm sends requests to language models: to endpoints with the API of
+// OpenAI's chat completions, which most providers have, and to those with the API
+// of Anthropic's Messages.
+//
+// The operator chooses the endpoints, which may be on this machine; no URL and no
+// key comes from a caller. Their responses are not trusted: they are bounded while
+// they are read, and the text of a model is data. Errors may be shown to a model:
+// they contain the message of the provider, without the key.
+//
+// Begin with [Models.Complete], which finds the provider of a model, keeps the
+// budgets and records what is used. [Client.Complete] is one request with retries;
+// openai.go and anthropic.go are the two APIs.
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// A Request is a conversation that a model continues.
+type Request struct {
+	Model       string // a name as in the settings, or PROVIDER/NAME; "" is the default model
+	System      string
+	Messages    []Message // the last one is the user's
+	Tools       []Tool    // that the model may call
+	MaxTokens   int       // of the reply; 0 is [DefaultMaxTokens]
+	Temperature *float64  // nil is the model's own; many models accept no other
+	// Schema is a JSON Schema of the reply. Providers follow it as far as they can, so
+	// the caller checks the reply; nil is free text.
+	Schema json.RawMessage
+}
+
+// DefaultMaxTokens is the maximum length of a reply unless the request has another.
+const DefaultMaxTokens = 8192
+
+// A Role says who wrote a message.
+type Role string
+
+// The roles. Text of the system is in Request.System.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// A Message is one turn. Its JSON form can be stored.
+type Message struct {
+	Role    Role         `json:"role"`
+	Text    string       `json:"text,omitempty"`
+	Calls   []ToolCall   `json:"calls,omitempty"`   // that the assistant makes
+	Results []ToolResult `json:"results,omitempty"` // of the calls in the message before; the user's text follows them
+	// Kept is what the provider wants to get back unchanged, such as signed thoughts.
+	// It is sent to the model that wrote it, and to no other.
+	Kept json.RawMessage `json:"kept,omitempty"`
+}
+
+// A ToolCall is a call that a model wants to make.
+type ToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"` // as the model wrote them: JSON, unless it made a mistake
+}
+
+// A ToolResult is the result of a ToolCall.
+type ToolResult struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// A Tool is described to the model.
+type Tool struct {
+	Name   string
+	Doc    string
+	Schema json.RawMessage // of its arguments
+}
+
+// A Reply is what the model wrote. It has text, calls, or both.
+type Reply struct {
+	Message Message
+	Stop    Stop
+	Usage   Usage  // of all attempts
+	Model   string // PROVIDER/NAME
+	Cost    Money  // 0 if no price is known
+}
+
+// A Stop is the reason why a reply ends. A reply that the model or its provider
+// refuses is an error.
+type Stop string
+
+// The reasons.
+const (
+	Ended     Stop = "end"    // the model has finished
+	WantsTool Stop = "tool"   // the calls are to be made
+	TooLong   Stop = "length" // the reply is cut at MaxTokens; calls of it are dropped
+)
+
+// Usage counts tokens.
+type Usage struct {
+	Input      int `json:"input"` // without those from and to the cache
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+}
+
+// Total is the number of all tokens.
+func (u Usage) Total() int { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
+
+// Plus returns the sum of two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+// Money is an amount in millionths of a dollar.
+type Money int64
+
+// String returns the amount in dollars, with cents or more digits if it is small.
+func (m Money) String() string {
+	if m%10_000 == 0 || m >= 1_000_000 {
+		return fmt.Sprintf("$%.2f", float64(m)/1e6)
+	}
+	return fmt.Sprintf("$%.6f", float64(m)/1e6)
+}
