@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type Caller struct {
 	Session   string // one conversation; the key of limits, loops and results
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
+	Parent    string // the key of the session that started this one; "" for none
 	Profile   string // the policy profile that was chosen; "" is the operator's default
 	Workspace string // the directory that it works in
 }
@@ -27,6 +29,31 @@ type Caller struct {
 // have the same one, also if their names contain a slash.
 func (c Caller) Principal() string {
 	return escaped(c.Agent) + "/" + escaped(c.User)
+}
+
+// MainAgent stands for an agent without a name, in keys of sessions.
+const MainAgent = "main"
+
+// Key returns the name of the caller's session for other sessions:
+//
+//	agent:<agent>:<channel>:<session>             a connection
+//	agent:<agent>:<channel>:<peer kind>:<chat>    a chat
+//	agent:<agent>:subagent:<session>              a subagent
+//
+// Parts are escaped, so that two sessions have different keys. It is "" for a
+// caller without a session.
+func (c Caller) Key() string {
+	part := strings.NewReplacer("%", "%25", ":", "%3A").Replace
+	agent := "agent:" + part(cmp.Or(c.Agent, MainAgent)) + ":"
+	switch {
+	case c.Session == "" && (c.ChatID == "" || c.Depth > 0):
+		return ""
+	case c.Depth > 0:
+		return agent + "subagent:" + part(c.Session)
+	case c.ChatID != "":
+		return agent + part(c.Channel) + ":" + part(cmp.Or(c.PeerKind, "direct")) + ":" + part(c.ChatID)
+	}
+	return agent + part(cmp.Or(c.Channel, "local")) + ":" + part(strings.TrimPrefix(c.Session, c.Channel+"-"))
 }
 
 func escaped(name string) string {

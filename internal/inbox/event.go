@@ -1,0 +1,156 @@
+// Package inbox keeps what sessions are told of: that a subagent or a command has
+// ended, that a message has arrived, that a task was assigned. Each session has
+// one inbox, in the store, and an agent with a user has one for whichever session
+// of theirs comes next.
+//
+// An event is told once. [Inbox.Take] returns events for the result of a call, and
+// binds them to it; [Inbox.Sent] confirms them when the response was written. What
+// was not confirmed, because the process died, is told again after a while, and
+// marked so. [Inbox.Wait] waits for the first event.
+//
+// The package does not know sessions, transports or what the events are about.
+// Begin with [Add], then [Inbox.Take].
+package inbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// Topic is the topic of the change feed. Its keys are made by [To.String].
+const Topic = "inbox"
+
+// A Kind classifies events.
+type Kind string
+
+// The kinds.
+const (
+	Message  Kind = "message"  // another session has written
+	Subagent Kind = "subagent" // a subagent has ended
+	Command  Kind = "command"  // a command in the background has ended
+	Task     Kind = "task"     // a task was assigned or has changed
+	Approval Kind = "approval" // a person has decided
+)
+
+// Kinds lists all kinds.
+func Kinds() []Kind { return []Kind{Message, Subagent, Command, Task, Approval} }
+
+// To names the receiver: one session, or with an empty Session whichever session
+// of the agent and the user comes next.
+type To struct {
+	tool.Owner
+	Session string // the result of [tool.Caller.Key]
+}
+
+// ToCaller returns the receiver that is the session of a caller.
+func ToCaller(c tool.Caller) To {
+	return To{Owner: tool.Owner{Agent: c.Agent, User: c.User}, Session: c.Key()}
+}
+
+// String returns the key of the change feed for the receiver.
+func (to To) String() string {
+	key, _ := json.Marshal([]string{to.Agent, to.User, to.Session}) // strings
+	return string(key)
+}
+
+// ParseTo parses the result of String.
+func ParseTo(key string) (to To, ok bool) {
+	var parts []string
+	if json.Unmarshal([]byte(key), &parts) != nil || len(parts) != 3 {
+		return To{}, false
+	}
+	return To{tool.Owner{Agent: parts[0], User: parts[1]}, parts[2]}, true
+}
+
+// An Event is something that has happened.
+type Event struct {
+	// ID names what has happened, such as "job 17 ended": of two events with one ID
+	// to one receiver the second is not added. Without an ID all are different. Take
+	// and List return a digest of it.
+	ID      string
+	Kind    Kind
+	Subject string // the id of what it is about, such as a job, for the tool that shows more of it
+	From    string // the key of the session that has caused it; "" for the server
+	Reply   string // of a message: the id of the message that it answers
+	Turn    int    // of a message: how many messages of the exchange came before
+	Text    string // one sentence, or a message
+	Data    any    // for programs: anything that JSON can represent
+
+	To    To        // set by Take and List
+	At    time.Time // likewise: when it was added
+	Again bool      // likewise: an earlier response with it may have reached the client
+	Told  bool      // set by List: the client has it
+}
+
+// Limits of an event.
+const (
+	MaxText = 100 << 10 // bytes of Text; more is cut off
+	maxData = 100 << 10 // bytes of Data
+	maxName = 500       // bytes of the other fields
+)
+
+// Add adds an event in a transaction, and returns its id. The receiver hears of it
+// after the commit.
+func Add(t *store.Tx, to To, e Event) (id string, err error) {
+	if e.Kind == "" || len(e.Subject) > maxName || len(e.From) > maxName || len(to.Session) > 2*maxName {
+		return "", fmt.Errorf("an event for an inbox lacks its kind, or has a name over %d bytes", maxName)
+	}
+	data, err := store.ToJSON(e.Data, e.Data == nil)
+	if err != nil {
+		return "", err
+	}
+	if len(data) > maxData {
+		return "", tool.Errorf(tool.TooLarge, "an event has %d bytes of data, the maximum is %d", len(data), maxData)
+	}
+	if e.ID == "" {
+		e.ID = store.NewID()
+	}
+	id = idOf(to, e.ID)
+	content := text.Clip(strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", ""), MaxText)
+	n, err := t.Exec(`INSERT INTO inbox (id, agent, usr, session, kind, subject, sender, reply, turn, content, data, made)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING`,
+		id, to.Agent, to.User, to.Session, string(e.Kind), e.Subject, e.From, e.Reply, e.Turn, content, data,
+		time.Now().UnixNano())
+	if err != nil || n == 0 {
+		return id, err
+	}
+	return id, t.Changed(Topic, to.String())
+}
+
+// idOf returns the id of a row: 24 digits are short enough for models to repeat.
+func idOf(to To, name string) string {
+	sum := sha256.Sum256([]byte(to.String() + name))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Line returns the event in one line, for a list: its kind, its ids, and the
+// beginning of its text in quotes, because others may have written it.
+func (e Event) Line() string {
+	var b strings.Builder
+	b.WriteString(string(e.Kind))
+	if e.Subject != "" {
+		b.WriteString(" " + e.Subject)
+	}
+	if e.Kind == Message {
+		fmt.Fprintf(&b, " %s from %s, an agent and not the user", e.ID, e.From)
+	}
+	if e.Text != "" {
+		clean, _ := tool.Clean(strings.Join(strings.Fields(e.Text), " "))
+		fmt.Fprintf(&b, ": %q", text.Clip(clean, maxLine))
+	}
+	if e.Again {
+		b.WriteString(" (you may have been told before)")
+	}
+	return b.String()
+}
+
+// maxLine bounds the text of an event in a list, in bytes.
+const maxLine = 200
