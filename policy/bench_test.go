@@ -24,11 +24,11 @@ func TestVerdictAllocatesNothing(t *testing.T) {
 func TestUnknownNamesAreNotCached(t *testing.T) {
 	rules, _ := explained()
 	p := compile(t, rules)
-	first := p.class(Subject{Agent: "stranger-0", Provider: "p-0", Group: "g-0", Depth: 1})
+	first := p.Class(Subject{Agent: "stranger-0", Provider: "p-0", Group: "g-0", Depth: 1})
 	for i := range 1000 {
 		s := Subject{Agent: fmt.Sprint("stranger-", i), Provider: fmt.Sprint("p-", i), Group: fmt.Sprint("g-", i),
 			Depth: 1 + i}
-		if p.class(s) != first {
+		if p.Class(s) != first {
 			t.Fatalf("%+v is cached separately", s)
 		}
 	}
@@ -88,7 +88,7 @@ func BenchmarkVerdict(b *testing.B) {
 func BenchmarkUncached(b *testing.B) {
 	rules, busy := explained()
 	p := compile(b, rules)
-	c := p.class(busy)
+	c := p.Class(busy)
 	b.ReportAllocs()
 	for b.Loop() {
 		p.work(c, nil)

@@ -14,6 +14,7 @@ type Tool struct {
 	Also  []string // its names in other systems
 	Group string   // "fs" for group:fs
 	Risk  Risk     // of its riskiest call
+	Rates bool     // it has calls of different risks
 }
 
 // A Risk is the worst harm that one call can do. The zero Risk is denied.
@@ -137,6 +138,12 @@ func (c *Catalogue) inGroup(name string, i int) bool {
 		name = "teams"
 	}
 	return name != "" && c.tools[i].Group == name
+}
+
+// forWriters reports whether calls of tool i with this risk are for the file writers of a
+// chat: they change files or schedules, or run commands, which can change both.
+func (c *Catalogue) forWriters(i int, rated Risk) bool {
+	return rated > Reads && slices.Contains([]string{"fs", "runtime", "automation", "script"}, c.tools[i].Group)
 }
 
 // unknown returns the problem of an entry that can never match a tool, and the

@@ -37,7 +37,8 @@ func Compile(rules Rules, catalogue Catalogue) (*Policy, []Problem) {
 		providers: make(map[string]*provider),
 		agents:    make(map[string]*agent),
 		chats:     make(map[string]*chat),
-		worked:    make(map[class]*rights),
+		writers:   rules.Writers,
+		worked:    make(map[Class]*rights),
 	}
 	k := &compiler{rules: rules, catalogue: &p.catalogue, policy: p}
 	k.compileProfiles()

@@ -9,6 +9,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -42,7 +43,9 @@ type Subject struct {
 	Profile  string // as chosen by flag, path or token; "" leaves it to the rules
 	Agent    string
 	Provider string // of the model
-	Group    string // id of the group chat
+	Group    string // id of the chat
+	InGroup  bool   // the chat is a group
+	Person   string // who speaks in the chat
 	Depth    int    // 1 and more for subagents
 	Leaf     bool   // a subagent that may not start others
 	Narrow   Narrow
@@ -74,23 +77,29 @@ type Policy struct {
 	providers map[string]*provider
 	agents    map[string]*agent
 	chats     map[string]*chat
+	writers   map[string][]string // by chat
 
 	allow, deny, hard, also *clause
 	subagents, leaves       *clause
 	limit                   limit
 
 	mu     sync.RWMutex
-	worked map[class]*rights // a cache
+	worked map[Class]*rights // a cache
 }
 
-// Verdict returns the decision about the riskiest call of a tool. A tool that is
-// not in the catalogue is denied.
+// Verdict returns the decision about the riskiest call of a tool, or about its calls that
+// read if the others are for file writers and the subject is none. A tool that is not in
+// the catalogue is denied.
 func (p *Policy) Verdict(s Subject, name string) Verdict {
 	i, ok := p.catalogue.names[name]
 	if !ok {
 		return Deny
 	}
-	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, p.catalogue.tools[i].Risk)
+	r, rated := p.rightsOf(p.Class(s)), p.catalogue.tools[i].Risk
+	if r.reader && p.catalogue.tools[i].Rates && p.catalogue.forWriters(i, rated) {
+		rated = Reads
+	}
+	return p.conclude(r, s.Narrow, i, rated)
 }
 
 // For returns the decision about one call with the risk rated, as the tool rated
@@ -101,13 +110,13 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 	if !ok {
 		return Deny
 	}
-	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, rated)
+	return p.conclude(p.rightsOf(p.Class(s)), s.Narrow, i, rated)
 }
 
 // Unmatched returns the entries of the request's restrictions that match no tool
 // which the subject may use. Whether such a tool exists makes no difference.
 func (p *Policy) Unmatched(s Subject) (entries []string) {
-	n, r := s.Narrow, p.rightsOf(p.class(s))
+	n, r := s.Narrow, p.rightsOf(p.Class(s))
 	check := func(list []string, matches func([]string, int) bool) {
 		for _, entry := range list {
 			found := false
@@ -126,7 +135,7 @@ func (p *Policy) Unmatched(s Subject) (entries []string) {
 }
 
 func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
-	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" {
+	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" || r.reader && p.catalogue.forWriters(i, rated) {
 		return Deny
 	}
 	level := r.limit.narrow(n).level
@@ -136,9 +145,10 @@ func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 	return level.verdict(rated)
 }
 
-// A class holds all subjects to which the same rules apply. Subjects that the rules
-// do not name share a class, so the number of classes is bounded.
-type class struct {
+// A Class holds all subjects to which the same rules apply, before their requests narrow
+// them. Subjects that the rules do not name share a class, so the number of classes is
+// bounded.
+type Class struct {
 	profile  *profile // nil if it does not exist
 	provider *provider
 	agent    *agent
@@ -146,16 +156,19 @@ type class struct {
 	chosen   bool // the profile was chosen for the subject
 	subagent bool
 	leaf     bool
+	reader   bool // not a file writer of the chat
 }
 
-func (p *Policy) class(s Subject) class {
-	c := class{
+// Class returns the class of a subject.
+func (p *Policy) Class(s Subject) Class {
+	c := Class{
 		profile:  p.fallback,
 		provider: p.providers[s.Provider],
 		agent:    p.agents[s.Agent],
 		chat:     p.chats[s.Group],
 		subagent: s.Depth > 0 || s.Leaf,
 		leaf:     s.Leaf,
+		reader:   p.readsOnly(s),
 	}
 	if s.Profile != "" {
 		c.profile, c.chosen = p.profiles[s.Profile], true
@@ -163,14 +176,27 @@ func (p *Policy) class(s Subject) class {
 	return c
 }
 
+// readsOnly reports whether a subject is in a chat with file writers and is none of them.
+func (p *Policy) readsOnly(s Subject) bool {
+	writers, ok := p.writers[s.Group]
+	if !ok && s.InGroup {
+		writers, ok = p.writers[anyGroup]
+	}
+	return ok && !slices.Contains(writers, s.Person)
+}
+
+// anyGroup stands for the group chats whose writers are not listed.
+const anyGroup = "*"
+
 // rights are the tools and the autonomy of a class, before a request narrows
 // them.
 type rights struct {
-	tools set
-	limit limit
+	tools  set
+	limit  limit
+	reader bool
 }
 
-func (p *Policy) rightsOf(c class) *rights {
+func (p *Policy) rightsOf(c Class) *rights {
 	p.mu.RLock()
 	r := p.worked[c]
 	p.mu.RUnlock()

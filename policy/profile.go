@@ -157,7 +157,7 @@ func (p *Policy) ResolveProfile(name string) (string, error) {
 // ProfileOf names the profile that a subject begins with: the one that was
 // chosen for it, else its provider's, else the default.
 func (p *Policy) ProfileOf(s Subject) string {
-	switch c := p.class(s); {
+	switch c := p.Class(s); {
 	case c.chosen:
 		return s.Profile
 	case c.provider != nil && c.provider.profile != nil:

@@ -15,6 +15,7 @@ type Rules struct {
 	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider"`
 	Agents     map[string]AgentRules    `yaml:"agents" doc:"rules for an agent, by its name"`
 	Groups     map[string]List          `yaml:"groups" doc:"only these tools in a group chat, by its id"`
+	Writers    map[string][]string      `yaml:"writers" doc:"only these users may change files and schedules and run commands in a group chat, by its id; * for all other group chats"`
 }
 
 // A List names tools: "exec", another system's name for it, "group:fs",

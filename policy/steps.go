@@ -33,7 +33,7 @@ func (s step) apply(in set) set {
 
 // steps is the order of every decision. Only also_allow can add tools; the steps
 // before and after it can only remove. Lists that are not set are left out.
-func (p *Policy) steps(c class) (all []step) {
+func (p *Policy) steps(c Class) (all []step) {
 	add := func(name string, does action, list *clause) {
 		if list != nil {
 			all = append(all, step{name, does, list})
@@ -78,7 +78,7 @@ func (p *Policy) steps(c class) (all []step) {
 
 // profilesOf returns the profiles that apply to c. The profile of a provider
 // replaces the default, but can only narrow a profile that was chosen for the caller.
-func (p *Policy) profilesOf(c class) []*profile {
+func (p *Policy) profilesOf(c Class) []*profile {
 	switch {
 	case c.provider == nil || c.provider.profile == nil || c.provider.profile == c.profile:
 		return []*profile{c.profile}
@@ -90,8 +90,8 @@ func (p *Policy) profilesOf(c class) []*profile {
 
 // work applies the steps to the registered tools. It calls see, unless nil, for
 // each step with the tools before and after it.
-func (p *Policy) work(c class, see func(s step, before, after set)) *rights {
-	r := new(rights)
+func (p *Policy) work(c Class, see func(s step, before, after set)) *rights {
+	r := &rights{reader: c.reader}
 	if c.profile == nil {
 		return r
 	}
@@ -195,7 +195,7 @@ func (p *Policy) Explain(s Subject, name string) Decision {
 		d.add("registered", Removes, "there is no tool "+quote(name))
 		return d
 	}
-	c := p.class(s)
+	c := p.Class(s)
 	if c.profile == nil {
 		text, _ := unknownProfile(s.Profile, nil)
 		d.add("profile", Removes, text)
@@ -206,6 +206,10 @@ func (p *Policy) Explain(s Subject, name string) Decision {
 		d.add(s.name, effectOf(before.has(i), after.has(i)), s.list.cite(i)+" "+s.verb(s.list.holds.has(i)))
 	})
 	in, refusal := r.tools.has(i), p.catalogue.refusal(s.Narrow, i)
+	if r.reader && p.catalogue.forWriters(i, risk) {
+		d.add("file writers", effectOf(in, false), "writers lets others in this chat only read")
+		in = false
+	}
 	d.addRequest(in, s.Narrow, refusal)
 	d.Verdict = p.conclude(r, s.Narrow, i, risk)
 	d.addAutonomy(in && refusal == "", r.limit.narrow(s.Narrow), risk)

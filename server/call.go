@@ -148,7 +148,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	}
 	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
 	plan, refused := bound.Prepare(ctx)
-	a.risk, a.verdict, a.ask = plan.Risk, c.decide(a.verdict, a.tool, plan.Risk), plan.Ask
+	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
 	if a.ask != "" && a.verdict == policy.Allow {
 		a.verdict = policy.Ask
 	}
@@ -219,15 +219,6 @@ func (c *call) noSuchTool() error {
 // toolName returns the name that the client sent, scrubbed and clipped. It is
 // scrubbed first, because half of a key matches no pattern.
 func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool), 80) }
-
-// decide returns the verdict of the policy on a call of t with this risk. usual
-// is the verdict on the tool.
-func (c *call) decide(usual policy.Verdict, t tool.Tool, risk tool.Risk) policy.Verdict {
-	if risk == t.Spec.Risk {
-		return usual
-	}
-	return c.now.verdictOn(c.Access, t.Spec.Name, risk)
-}
 
 // run executes the plan. The context of the tool ends with the call, and at the
 // latest after the timeout.

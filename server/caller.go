@@ -2,12 +2,18 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // Access is what a transport knows about a caller: its identity, and the
@@ -16,6 +22,7 @@ type Access struct {
 	Caller     tool.Caller
 	Narrow     policy.Narrow
 	Within     []policy.Subject // those for whom the caller works; it may do what all of them may do, too
+	Pinned     bool             // its token names the chat, so a request cannot name the sender
 	Structured bool             // results have structured content, and lists their schemas
 	Transport  string           // "stdio", "http", "sse" or "cli"; for the audit log
 	Token      string           // id of the token; sessions are bound to it
@@ -29,8 +36,8 @@ type Access struct {
 func (a Access) subject() policy.Subject {
 	c := a.Caller
 	return policy.Subject{
-		Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Group: c.ChatID,
-		Depth: c.Depth, Leaf: c.Leaf, Narrow: a.Narrow,
+		Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Group: c.ChatID, InGroup: c.PeerKind == groupChat,
+		Person: c.Person(), Depth: c.Depth, Leaf: c.Leaf, Narrow: a.Narrow,
 	}
 }
 
@@ -70,6 +77,63 @@ func (s *settings) verdictOn(a Access, name string, rated tool.Risk) policy.Verd
 	return v
 }
 
+// A Place is what a token or a request says about where calls come from.
+type Place = jsonrpc.Place
+
+// The kinds of a chat.
+const (
+	directChat = "direct"
+	groupChat  = "group"
+)
+
+var errElsewhere = errors.New("the request names another provider, chat, topic or sender than its token, " +
+	"its session or its headers do; they can only be named where they are open")
+
+// at returns a with p where a leaves it open. What a knows already cannot change, except
+// that a direct chat can become a group: rules for groups only narrow.
+func (a Access) at(p Place) (Access, error) {
+	c := &a.Caller
+	if p.Sender != "" && a.Pinned && p.Sender != c.Person() {
+		return a, errElsewhere
+	}
+	switch p.PeerKind {
+	case "", c.PeerKind:
+	case groupChat:
+		c.PeerKind = groupChat
+	case directChat:
+		if c.PeerKind != "" {
+			return a, errElsewhere
+		}
+	default:
+		return a, errors.New("the peer kind of a chat is direct or group")
+	}
+	for _, each := range []struct {
+		known *string
+		said  string
+	}{{&c.Provider, p.Provider}, {&c.ChatID, p.Chat}, {&c.Topic, p.Topic}, {&c.Sender, p.Sender}} {
+		switch {
+		case each.said == "" || each.said == *each.known:
+		case *each.known != "":
+			return a, errElsewhere
+		case len(each.said) > maxPlace || !utf8.ValidString(each.said) ||
+			strings.ContainsFunc(each.said, unicode.IsControl):
+			return a, fmt.Errorf("a provider, chat, topic or sender has at most %d bytes of text on one line", maxPlace)
+		default:
+			*each.known = each.said
+		}
+	}
+	return a, nil
+}
+
+// maxPlace bounds the names of places, in bytes.
+const maxPlace = 256
+
+// place returns what at needs to put another access in the place of a.
+func (a Access) place() Place {
+	c := a.Caller
+	return Place{Provider: c.Provider, Chat: c.ChatID, PeerKind: c.PeerKind, Topic: c.Topic, Sender: c.Sender}
+}
+
 // narrow returns a with the restrictions of more. ok is false if a has other
 // restrictions already.
 func (a Access) narrow(more policy.Narrow) (_ Access, ok bool) {
@@ -81,12 +145,14 @@ func (a Access) narrow(more policy.Narrow) (_ Access, ok bool) {
 
 // An Identity is what a bearer token proves.
 type Identity struct {
-	ID        string // of the token or grant, for the log; never the token
-	Agent     string
-	User      string
-	Workspace string
-	Approves  bool     // it decides approvals of other callers, and may not call tools
-	Profiles  []string // that it may use, the first by default; policy.AnyProfile opens all
+	ID         string // of the token or grant, for the log; never the token
+	Agent      string
+	User       string
+	Workspace  string
+	Place      Place    // where its calls come from; without a sender
+	Structured bool     // results have structured content
+	Approves   bool     // it decides approvals of other callers, and may not call tools
+	Profiles   []string // that it may use, the first by default; policy.AnyProfile opens all
 }
 
 // mayUse reports whether the identity opens profile.

@@ -55,6 +55,11 @@ func (x *rpcRequest) answer(ctx context.Context) []byte {
 	if refused := x.checkEra(); refused != nil {
 		return x.failure(refused)
 	}
+	access, err := x.access.at(x.msg.Meta.Place)
+	if err != nil {
+		return x.failure(jsonrpc.Errorf(mcp.INVALID_PARAMS, "%v", err))
+	}
+	x.access = access
 	s, method := x.session.server, mcp.MCPMethod(x.msg.Method)
 	switch method {
 	case mcp.MethodToolsList:

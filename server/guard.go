@@ -221,12 +221,19 @@ func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	a.Transport = "http"
 	a.Token = who.ID
 	a.Narrow = narrowing(r.Header)
-	a.Structured = a.Structured || slices.ContainsFunc(list(r.Header, "X-MCP-Structured"), notFalse)
+	a.Structured = a.Structured || who.Structured || slices.ContainsFunc(list(r.Header, "X-MCP-Structured"), notFalse)
 	c := &a.Caller
 	c.Profile, c.Agent, c.User, c.Channel = profile, who.Agent, who.User, "http"
 	if who.Workspace != "" {
 		c.Workspace = who.Workspace
 	}
+	a.Pinned = who.Place.Chat != "" || who.Place.PeerKind == groupChat
+	for _, place := range []Place{who.Place, placeOf(r.Header)} {
+		if a, err = a.at(place); err != nil {
+			return a, &Challenge{Status: http.StatusForbidden, Reason: err.Error()}
+		}
+	}
+	c = &a.Caller
 	// All requests of a caller without a session are counted together.
 	c.Session = "id-" + fingerprint(strings.Join([]string{who.ID, c.Agent, c.User, profile}, "\x00"))
 	a.Identity = c.Session
@@ -272,6 +279,14 @@ func narrowing(header http.Header) policy.Narrow {
 		Exclude:  list(header, "X-MCP-Exclude-Tools"),
 		Toolsets: list(header, "X-MCP-Toolsets"),
 		ReadOnly: slices.ContainsFunc(list(header, "X-MCP-Readonly"), notFalse),
+	}
+}
+
+// placeOf reads the headers that say where a request comes from.
+func placeOf(header http.Header) Place {
+	return Place{
+		Provider: header.Get("X-MCP-Provider"), Chat: header.Get("X-MCP-Chat"), PeerKind: header.Get("X-MCP-Peer-Kind"),
+		Topic: header.Get("X-MCP-Topic"), Sender: header.Get("X-MCP-Sender"),
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// maxListings bounds the cache of written tool lists. Agents and chats come
-// from tokens and flags, so in practice there are a handful.
+// maxListings bounds the cache of written tool lists. In practice there are a handful.
 const maxListings = 256
 
 // listCache keeps the JSON of tools/list results. They depend on the settings and
@@ -25,9 +24,8 @@ type listCache struct {
 }
 
 type listKey struct {
-	profile, agent, provider, group string
-	subagent, leaf                  bool
-	files, structured               bool
+	class             policy.Class
+	files, structured bool
 }
 
 type toolList struct{ legacy, modern []byte }
@@ -53,9 +51,7 @@ func (s *Server) listFor(a Access) *toolList {
 	if !a.Narrow.Empty() || a.Within != nil {
 		return s.writeList(now, a)
 	}
-	key := listKey{
-		c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf, c.Workspace != "", a.Structured,
-	}
+	key := listKey{now.Policy.Class(a.subject()), c.Workspace != "", a.Structured}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]

@@ -108,6 +108,11 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	access, ok := c.session.access.narrow(a.Narrow)
+	if ok {
+		var err error
+		access, err = access.at(a.place())
+		ok = err == nil
+	}
 	if !ok {
 		writeText(w, http.StatusForbidden, "the headers X-MCP-* differ from those with which the stream was opened")
 		return

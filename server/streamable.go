@@ -61,11 +61,12 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 
 const bodyLimit = 30 * time.Second
 
-// narrowed returns the access of a session with the restrictions of this request.
-func narrowed(s *session, a Access) Access {
+// narrowed returns the access of a session with the restrictions and the place of this
+// request.
+func narrowed(s *session, a Access) (Access, error) {
 	own := s.access
 	own.Narrow, own.Structured = a.Narrow, own.Structured || a.Structured
-	return own
+	return own.at(a.place())
 }
 
 // serveStateless serves the stateless era: a request needs no session.
@@ -180,6 +181,11 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 	} else if s = h.session(w, r, a, m); s == nil {
 		return
 	}
+	own, err := narrowed(s, a)
+	if err != nil {
+		h.refuse(w, http.StatusForbidden, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "%v", err))
+		return
+	}
 	if m.ID == nil || m.IsResponse {
 		s.notice(r.Context(), m)
 		w.WriteHeader(http.StatusAccepted)
@@ -193,7 +199,7 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 	if s.clientInfo().version >= mcp.ProtocolVersion20251125 {
 		stopPriming = out.primeLater()
 	}
-	reply := s.handle(ctx, m, narrowed(s, a), out.sender())
+	reply := s.handle(ctx, m, own, out.sender())
 	stopPriming()
 	if opened && s.clientInfo().version == "" {
 		h.sessions.drop(s) // the handshake failed

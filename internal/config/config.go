@@ -65,11 +65,16 @@ type OAuth struct {
 
 // A Token is a bearer token, known by its hash only.
 type Token struct {
-	Hash      string   `yaml:"hash" form:"sha256" required:"true"`
-	Profiles  []string `yaml:"profiles" form:"label" required:"true"`
-	Agent     string   `yaml:"agent" form:"label"`
-	User      string   `yaml:"user" form:"label"`
-	Workspace string   `yaml:"workspace" form:"path"`
+	Hash       string   `yaml:"hash" form:"sha256" required:"true"`
+	Profiles   []string `yaml:"profiles" form:"label" required:"true"`
+	Agent      string   `yaml:"agent" form:"label"`
+	User       string   `yaml:"user" form:"label"`
+	Workspace  string   `yaml:"workspace" form:"path"`
+	Provider   string   `yaml:"provider" form:"label"`
+	Chat       string   `yaml:"chat" form:"label"`
+	PeerKind   string   `yaml:"peer_kind" enum:"direct,group"`
+	Topic      string   `yaml:"topic" form:"label"`
+	Structured bool     `yaml:"structured"`
 }
 
 // Stdio describes the caller on stdin and stdout.

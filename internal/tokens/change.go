@@ -15,13 +15,15 @@ const maxName = 256
 
 // A Request describes a new token.
 type Request struct {
-	Name      string    // to be shown; the id if empty
-	Profiles  []string  // allowed profiles, the first is the default; policy.AnyProfile for all
-	Approve   bool      // for approvals of calls; then it has no profiles
-	Agent     string    // key of the agent
-	User      string    // the user
-	Workspace string    // directory of the calls; empty for that of the server
-	Expires   time.Time // zero for never
+	Name      string   // to be shown; the id if empty
+	Profiles  []string // allowed profiles, the first is the default; policy.AnyProfile for all
+	Approve   bool     // for approvals of calls; then it has no profiles
+	Agent     string   // key of the agent
+	User      string   // the user
+	Workspace string   // directory of the calls; empty for that of the server
+	Place
+	Structured bool      // results have structured content
+	Expires    time.Time // zero for never
 }
 
 // Create adds a token and returns its secret, which cannot be shown again.
@@ -113,15 +115,17 @@ func find(rows []Token, idOrName string) (int, error) {
 func issue(req Request) (Secret, Token) {
 	plain := generate()
 	kept := Token{
-		Hash:      hashOf(plain.Reveal()),
-		ID:        idOf(plain.Reveal()),
-		Name:      req.Name,
-		Profiles:  slices.Clone(req.Profiles),
-		Approve:   req.Approve,
-		Agent:     req.Agent,
-		User:      req.User,
-		Workspace: req.Workspace,
-		Expires:   req.Expires,
+		Hash:       hashOf(plain.Reveal()),
+		ID:         idOf(plain.Reveal()),
+		Name:       req.Name,
+		Profiles:   slices.Clone(req.Profiles),
+		Approve:    req.Approve,
+		Agent:      req.Agent,
+		User:       req.User,
+		Workspace:  req.Workspace,
+		Place:      req.Place,
+		Structured: req.Structured,
+		Expires:    req.Expires,
 	}
 	if kept.Name == "" {
 		kept.Name = kept.ID
@@ -139,11 +143,15 @@ func (r Request) check(now time.Time) error {
 	}
 	words := []struct{ what, word string }{
 		{"name", r.Name}, {"agent", r.Agent}, {"user", r.User}, {"workspace", r.Workspace},
+		{"provider", r.Provider}, {"chat", r.Chat}, {"topic", r.Topic},
 	}
 	for _, w := range words {
 		if err := checkText(w.what, w.word); err != nil {
 			return err
 		}
+	}
+	if r.PeerKind != "" && r.PeerKind != "direct" && r.PeerKind != "group" {
+		return fmt.Errorf("the peer kind is %q, it must be direct or group", r.PeerKind)
 	}
 	for _, profile := range r.Profiles {
 		if profile == "" {

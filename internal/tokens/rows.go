@@ -34,14 +34,16 @@ type storeRows struct{ store *store.Store }
 
 func (s storeRows) Unused() bool { return s.store.Unused() }
 
-const tokenColumns = "hash, id, name, profiles, approve, agent, usr, workspace, created, expires, used, revoked"
+const tokenColumns = "hash, id, name, profiles, approve, agent, usr, workspace, created, expires, used, revoked, " +
+	"provider, chat, peer_kind, topic, structured"
 
 // scanToken reads a row with tokenColumns, and more columns into others.
 func scanToken(scan store.Scan, others ...any) (r Token, err error) {
 	var profiles string
 	var created, expires, used, revoked int64
 	err = scan(append([]any{&r.Hash, &r.ID, &r.Name, &profiles, &r.Approve, &r.Agent, &r.User, &r.Workspace,
-		&created, &expires, &used, &revoked}, others...)...)
+		&created, &expires, &used, &revoked, &r.Provider, &r.Chat, &r.PeerKind, &r.Topic, &r.Structured},
+		others...)...)
 	if err != nil {
 		return r, err
 	}
@@ -90,9 +92,11 @@ func (s storeRows) Add(ctx context.Context, r Token, first bool) (added bool, cr
 		if err != nil {
 			return err
 		}
-		n, err := t.Exec(`INSERT INTO token (hash, id, name, profiles, approve, agent, usr, workspace, created, expires)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-			r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, store.Millis(r.Expires))
+		n, err := t.Exec(`INSERT INTO token (hash, id, name, profiles, approve, agent, usr, workspace, created, expires,
+			provider, chat, peer_kind, topic, structured)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING`,
+			r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, store.Millis(r.Expires),
+			r.Provider, r.Chat, r.PeerKind, r.Topic, r.Structured)
 		added, created = n > 0, store.FromMillis(now).UTC()
 		return err
 	})

@@ -16,7 +16,9 @@ type Caller struct {
 	Provider  string // the model provider, when known
 	Channel   string // where the conversation takes place: "stdio", "http", a chat platform
 	ChatID    string // the chat within the channel
-	PeerKind  string // "direct" or "group"
+	PeerKind  string // "direct" or "group"; "" is direct
+	Topic     string // the topic or thread within the chat
+	Sender    string // who wrote in a group chat, if it is not the user
 	Session   string // one conversation; the key of limits, loops and results
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
@@ -24,6 +26,9 @@ type Caller struct {
 	Profile   string // the policy profile that was chosen; "" is the operator's default
 	Workspace string // the directory that it works in
 }
+
+// Person returns who speaks: the sender in a group chat, else the user.
+func (c Caller) Person() string { return cmp.Or(c.Sender, c.User) }
 
 // Principal returns the name of the owner of what a call stores. Two callers never
 // have the same one, also if their names contain a slash.

@@ -75,7 +75,8 @@ func (s *Set) Len() int { return len(s.ordered) }
 func (s *Set) Catalogue() policy.Catalogue {
 	all := make([]policy.Tool, len(s.ordered))
 	for i, t := range s.ordered {
-		all[i] = policy.Tool{Name: t.Spec.Name, Also: t.Spec.Also, Group: t.Spec.Group, Risk: t.Spec.Risk}
+		all[i] = policy.Tool{Name: t.Spec.Name, Also: t.Spec.Also, Group: t.Spec.Group, Risk: t.Spec.Risk,
+			Rates: t.Rates}
 	}
 	return policy.NewCatalogue(all)
 }

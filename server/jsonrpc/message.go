@@ -54,7 +54,34 @@ type Metadata struct {
 	Capabilities jsontext.Value // of the client; nil if the request does not have them
 	Progress     jsontext.Value
 	Session      string // the name that the client gave this conversation
+	Place        Place
 	Trace        map[string]string
+}
+
+// A Place is what a request says about where it comes from.
+type Place struct {
+	Provider string // of the model
+	Chat     string
+	PeerKind string // direct or group
+	Topic    string
+	Sender   string // who wrote in a group chat
+}
+
+// field returns the field that a member of _meta or a header names, or nil.
+func (p *Place) field(name string) *string {
+	switch name {
+	case "provider":
+		return &p.Provider
+	case "chat":
+		return &p.Chat
+	case "peer-kind":
+		return &p.PeerKind
+	case "topic":
+		return &p.Topic
+	case "sender":
+		return &p.Sender
+	}
+	return nil
 }
 
 // Modern reports whether m belongs to the stateless era of the protocol.
@@ -212,13 +239,21 @@ func (m *Message) readMeta(d *jsontext.Decoder) error {
 			m.Meta.Trace[name] = one
 			return err
 		}
+		if own, ok := strings.CutPrefix(name, ownPrefix); ok {
+			if field := m.Meta.Place.field(own); field != nil {
+				return optionalText(d, field)
+			}
+		}
 		return d.SkipValue()
 	})
 }
 
-// sessionKey is a member of _meta of this server: a client without sessions
-// names the conversation that a request belongs to.
-const sessionKey = "mcp-tools/session"
+// ownPrefix begins the members of _meta of this server. With sessionKey a client without
+// sessions names the conversation that a request belongs to; for the others see Place.
+const (
+	ownPrefix  = "mcp-tools/"
+	sessionKey = ownPrefix + "session"
+)
 
 func topNames() []string { return []string{"jsonrpc", "id", "method", "params", "result", "error"} }
 
@@ -232,7 +267,8 @@ func paramNames() []string {
 func metaNames() []string {
 	return []string{
 		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel,
-		sessionKey, "progressToken", "traceparent", "tracestate", "baggage",
+		sessionKey, ownPrefix + "provider", ownPrefix + "chat", ownPrefix + "peer-kind", ownPrefix + "topic",
+		ownPrefix + "sender", "progressToken", "traceparent", "tracestate", "baggage",
 	}
 }
 

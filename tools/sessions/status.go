@@ -31,6 +31,9 @@ type status struct {
 	Provider string `json:"provider,omitempty"`
 	Channel  string `json:"channel"`
 	Chat     string `json:"chat,omitempty"`
+	PeerKind string `json:"peer_kind,omitempty"`
+	Topic    string `json:"topic,omitempty"`
+	Sender   string `json:"sender,omitempty"`
 	Depth    int    `json:"depth,omitempty"`
 	tool.SessionStatus
 }
@@ -52,7 +55,10 @@ func (sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, 
 	line("User", c.User)
 	line("Profile", fmt.Sprintf("%s, %d tools, autonomy %s", s.Profile, s.Tools, s.Autonomy))
 	line("Provider", c.Provider)
-	line("Channel", strings.TrimSpace(c.Channel+" "+c.ChatID))
+	line("Channel", c.Channel)
+	line("Chat", strings.TrimSpace(c.ChatID+" "+c.PeerKind))
+	line("Topic", c.Topic)
+	line("Sender", c.Sender)
 	if c.Depth > 0 {
 		line("Depth", fmt.Sprintf("%d, as a subagent", c.Depth))
 	}
@@ -62,6 +68,6 @@ func (sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, 
 	}
 	line("Server", "mcp-tools "+s.Version)
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")).With(status{
-		c.Session, c.Agent, c.User, c.Provider, c.Channel, c.ChatID, c.Depth, s,
+		c.Session, c.Agent, c.User, c.Provider, c.Channel, c.ChatID, c.PeerKind, c.Topic, c.Sender, c.Depth, s,
 	}), nil
 }

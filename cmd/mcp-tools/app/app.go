@@ -289,7 +289,7 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	}
 	structured := a.loaded.Config.Server.Structured
 	return server.Access{Transport: transport, Structured: structured, ChooseWorkspace: choose, Caller: tool.Caller{
-		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
+		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport,
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff),
 		Profile: c.Profile, Workspace: workspace,
 	}}, nil

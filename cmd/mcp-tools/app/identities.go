@@ -39,6 +39,8 @@ func (i *Identities) Identify(ctx context.Context, token string) (server.Identit
 			}
 			return named(server.Identity{
 				ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles,
+				Place:      server.Place{Provider: g.Provider, Chat: g.Chat, PeerKind: g.PeerKind, Topic: g.Topic},
+				Structured: g.Structured,
 			}), nil
 		}
 		return server.Identity{}, i.refusal(err)
@@ -91,6 +93,8 @@ func (i *Identities) fromSettings(token string) (who server.Identity, found bool
 		if subtle.ConstantTimeCompare(digest, []byte(t.Hash)) == 1 {
 			who, found = named(server.Identity{
 				ID: "settings:" + name, Agent: t.Agent, User: t.User, Workspace: t.Workspace, Profiles: t.Profiles,
+				Place:      server.Place{Provider: t.Provider, Chat: t.Chat, PeerKind: t.PeerKind, Topic: t.Topic},
+				Structured: t.Structured,
 			}), true
 		}
 	}

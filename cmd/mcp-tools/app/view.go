@@ -42,7 +42,7 @@ func (e *Env) Examine() (*View, error) {
 // caller on stdio.
 func (v *View) Subject() policy.Subject {
 	c := v.Loaded.Config.Connections.Stdio
-	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider}
+	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Person: userNamed(c.User)}
 }
 
 // Find returns the tool with a name or an alias.

@@ -26,15 +26,17 @@ func (a *CLI) policyCommand() *cobra.Command {
 
 func (a *CLI) policyExplainCommand() *cobra.Command {
 	var subject policy.Subject
+	var sender string
 	cmd := &cobra.Command{
 		Use:   "explain TOOL",
 		Short: "Explain why a caller may or may not use a tool",
 		Long: `explain prints the verdict for one tool and one caller, and every step that led to
 it. The verdict is for the riskiest call of the tool; if calls of the tool have
 different risks, the verdict for the others is printed too. The caller is given by
---profile, --agent, --provider, --chat, --depth and --leaf.`,
+--profile, --agent, --user, --provider, --chat, --group, --sender, --depth and --leaf.`,
 		Example: `  mcp-tools policy explain datetime
   mcp-tools policy explain datetime --profile minimal
+  mcp-tools policy explain write_file --chat telegram:-100123 --sender ann
   mcp-tools policy explain session_status --depth 1 --agent ann`,
 		Args:              takes("TOOL"),
 		ValidArgsFunction: a.completeTools,
@@ -53,11 +55,17 @@ different risks, the verdict for the others is printed too. The caller is given 
 			}
 			known := v.Subject()
 			subject.Profile, subject.Agent, subject.Provider = known.Profile, known.Agent, known.Provider
+			subject.Person = known.Person
+			if sender != "" {
+				subject.Person = sender
+			}
 			d := explain(v, subject, t)
 			return a.show(d, func(w io.Writer) error { return a.printExplained(w, d) })
 		},
 	}
-	cmd.Flags().StringVar(&subject.Group, "chat", "", "ID of the caller's group chat")
+	cmd.Flags().StringVar(&subject.Group, "chat", "", "ID of the caller's chat")
+	cmd.Flags().BoolVar(&subject.InGroup, "group", false, "the chat is a group")
+	cmd.Flags().StringVar(&sender, "sender", "", "who writes in the chat (default: the user)")
 	cmd.Flags().IntVar(&subject.Depth, "depth", 0, "0 for an agent, 1 or more for its subagents")
 	cmd.Flags().BoolVar(&subject.Leaf, "leaf", false, "the caller is a subagent that may not start others")
 	return cmd

@@ -63,6 +63,11 @@ for them. * stands for all profiles.`,
 	flags.StringVar(&req.Agent, "agent", "", "agent that makes the calls")
 	flags.StringVar(&req.User, "user", "", "user on whose behalf the calls are made")
 	flags.StringVar(&req.Workspace, "workspace", "", "working directory (default: that of the server)")
+	flags.StringVar(&req.Provider, "provider", "", "provider of the model that makes the calls")
+	flags.StringVar(&req.Chat, "chat", "", "chat that the calls come from; without it each request may name one")
+	flags.StringVar(&req.PeerKind, "peer-kind", "", "kind of the chat: direct or group")
+	flags.StringVar(&req.Topic, "topic", "", "topic or thread within the chat")
+	flags.BoolVar(&req.Structured, "structured", false, "results also have structured content, for programs")
 	flags.StringVar(&expires, "expires", "",
 		"when the token expires: a date, a time, or a duration such as 30d (default: never)")
 	offer(cmd, "profile", a.completeProfiles)
@@ -75,8 +80,8 @@ func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) er
 	if err != nil {
 		return err
 	}
-	if req.Approve && (req.Profiles != nil || req.Workspace != "") {
-		return app.Usagef("a token with --approve makes no calls; leave --profile and --workspace out")
+	if req.Approve && (req.Profiles != nil || req.Workspace != "" || req.Place != (tokens.Place{}) || req.Structured) {
+		return app.Usagef("a token with --approve makes no calls; it takes only --name, --agent, --user and --expires")
 	}
 	if req.Profiles == nil && !req.Approve {
 		usual, err := v.Policy.ResolveProfile("")
