@@ -115,7 +115,8 @@ func Add(t *store.Tx, to To, e Event) (id string, err error) {
 	}
 	id = idOf(to, e.ID)
 	content := text.Clip(strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", ""), MaxText)
-	n, err := t.Exec(`INSERT INTO inbox (id, agent, usr, session, kind, subject, sender, reply, turn, content, data, made)
+	n, err := t.Exec(`INSERT INTO inbox
+		(id, agent, usr, session, kind, subject, sender, reply, turn, content, data, made)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING`,
 		id, to.Agent, to.User, to.Session, string(e.Kind), e.Subject, e.From, e.Reply, e.Turn, content, data,
 		time.Now().UnixNano())

@@ -121,8 +121,8 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 		return nil, nil
 	}
 	if err := b.store.Update(ctx, func(t *store.Tx) error {
-		events, err = store.List(t, fmt.Sprintf("SELECT %s %s ORDER BY made LIMIT %d {{skip}}", columns, ready, maxTaken),
-			args, scanEvent)
+		events, err = store.List(t, fmt.Sprintf("SELECT %s %s ORDER BY made LIMIT %d {{skip}}", columns, ready,
+			maxTaken), args, scanEvent)
 		if err != nil || len(events) == 0 {
 			return err
 		}
@@ -198,8 +198,8 @@ func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bo
 	}
 	err := b.store.Update(context.WithoutCancel(ctx), func(t *store.Tx) error {
 		args := slices.Clone(args)
-		_, err := t.Exec("UPDATE inbox SET "+change+" WHERE call = $1 AND told = 0 AND id IN ("+store.In(&args, taken)+")",
-			args...)
+		_, err := t.Exec("UPDATE inbox SET "+change+" WHERE call = $1 AND told = 0 AND id IN ("+
+			store.In(&args, taken)+")", args...)
 		if err == nil && !written {
 			err = t.Changed(Topic, ToCaller(c).String())
 		}

@@ -25,6 +25,7 @@ CREATE TABLE session (
 CREATE INDEX session_of ON session (agent, usr, updated);
 CREATE INDEX session_updated ON session (updated);
 CREATE INDEX session_parent ON session (parent);
+CREATE INDEX session_open ON session (host) WHERE ended = 0;
 
 -- The processes that have sessions, and until when each is known to live.
 CREATE TABLE session_host (
