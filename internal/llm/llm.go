@@ -28,6 +28,9 @@ type Request struct {
 	// Schema is a JSON Schema of the reply. Providers follow it as far as they can, so
 	// the caller checks the reply; nil is free text.
 	Schema json.RawMessage
+	// Session is whose budget the request counts against: that of the session which
+	// started the work, however many sessions are in between. "" is the caller's.
+	Session string
 }
 
 // DefaultMaxTokens is the maximum length of a reply unless the request has another.

@@ -2,36 +2,65 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Provider is an endpoint, and the models of it that may be used.
 type Provider struct {
 	Endpoint
-	Models []string // the first one is the provider's default
+	Models []string         // the first one is the provider's default
+	Prices map[string]Price // of models that are not in the table, or cost something else
 }
 
 // Options describe the models of the program. Without providers there are none.
 type Options struct {
 	Providers []Provider
 	Default   string // PROVIDER/NAME; "" is the first model of the first provider
+	Budgets   Budgets
+	Store     *store.Store             // keeps what was used; nil keeps nothing, and there are no budgets
+	Scrub     func(text string) string // what is sent; nil leaves it as it is
+	Record    func(context.Context, Use)
+	Log       *slog.Logger
+}
+
+// A Use is a request that has ended, for the audit log and metrics.
+type Use struct {
+	Model   string // PROVIDER/NAME
+	Begun   time.Time
+	Usage   Usage
+	Cost    Money
+	Session string // whose budget it was
+	Err     error
 }
 
 // Models are all models that the operator has set up. The methods may be called
 // concurrently, and on a nil *Models, which has no model.
 type Models struct {
+	o       Options
 	names   []string // PROVIDER/NAME, the default first
 	clients map[string]*Client
+	prices  map[string]Price // by PROVIDER/NAME
+	ledger  *ledger          // nil without a store
 }
 
 // NewModels returns the models that o describes. It sends nothing yet.
 func NewModels(o Options) (*Models, error) {
-	m := &Models{clients: make(map[string]*Client)}
+	m := &Models{o: o, clients: make(map[string]*Client), prices: make(map[string]Price)}
+	if m.o.Log == nil {
+		m.o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Store != nil {
+		m.ledger = &ledger{o.Store, o.Budgets}
+	}
 	for _, p := range o.Providers {
 		client, err := NewClient(p.Endpoint)
 		if err != nil {
@@ -39,7 +68,13 @@ func NewModels(o Options) (*Models, error) {
 		}
 		m.clients[p.Name] = client
 		for _, name := range p.Models {
-			m.names = append(m.names, p.Name+"/"+name)
+			full := p.Name + "/" + name
+			m.names = append(m.names, full)
+			if price, ok := p.Prices[name]; ok {
+				m.prices[full] = price
+			} else if price, ok := PriceOf(name); ok {
+				m.prices[full] = price
+			}
 		}
 	}
 	if o.Default != "" {
@@ -87,16 +122,115 @@ func (m *Models) Find(name string) (string, error) {
 	return "", tool.Errorf(tool.NotFound, "no model %q", name).Try("use one of %s", strings.Join(all, ", "))
 }
 
-// Complete sends a request to a model for the caller in ctx. The usage of the reply
-// is valid also if there is an error. Errors are a *tool.Error, or the cause of ctx.
+// Complete sends a request to a model for the caller in ctx, within the budgets. The
+// usage of the reply is valid also if there is an error. Errors are a *tool.Error, or
+// the cause of ctx.
 func (m *Models) Complete(ctx context.Context, r Request) (Reply, error) {
 	full, err := m.Find(r.Model)
 	if err != nil {
 		return Reply{}, err
 	}
+	if r.MaxTokens <= 0 {
+		r.MaxTokens = DefaultMaxTokens
+	}
 	provider, name, _ := strings.Cut(full, "/")
+	r = m.scrubbed(r)
 	r.Model = name
+	held, err := m.reserve(ctx, full, &r)
+	if err != nil {
+		return Reply{}, err
+	}
+	begun := time.Now()
 	reply, err := m.clients[provider].Complete(ctx, r)
 	reply.Model = full
+	reply.Cost = m.prices[full].Of(reply.Usage)
+	if m.ledger != nil {
+		if failed := m.ledger.settle(ctx, held, Amount{int64(reply.Usage.Total()), reply.Cost}); failed != nil {
+			m.o.Log.Warn("what a model used is counted as the most that it could use", "model", full, "err", failed)
+		}
+	}
+	if m.o.Record != nil {
+		m.o.Record(ctx, Use{full, begun, reply.Usage, reply.Cost, held.session, err})
+	}
 	return reply, err
+}
+
+// minReply is the shortest maximum of a reply that a budget leaves.
+const minReply = 256
+
+// reserve takes the most that a request can use from the budgets. If the budget of a
+// request has less, it shortens the maximum of the reply.
+func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservation, error) {
+	if m.ledger == nil {
+		return reservation{}, nil
+	}
+	price, known := m.prices[full]
+	if m.o.Budgets.inMoney() && !known {
+		return reservation{}, tool.Errorf(tool.Unavailable, "the price of %q is not known, and there is a budget in dollars",
+			full).Try("use another model, or ask the operator to set models.providers.%s.prices",
+			strings.SplitN(full, "/", 2)[0])
+	}
+	input, limit := r.estimate(), m.o.Budgets.Call
+	most := func(output int) Amount {
+		return Amount{int64(input + output), Money(float64(input)*price.highest() + float64(output)*price.Output)}
+	}
+	for r.MaxTokens > minReply && most(r.MaxTokens).exceeds(limit) != "" {
+		r.MaxTokens = max(r.MaxTokens*3/4, minReply)
+	}
+	amount := most(r.MaxTokens)
+	if over := amount.exceeds(limit); over != "" {
+		return reservation{}, tool.Errorf(tool.TooLarge, "the request may use %s that one may use", over).
+			Try("send a shorter conversation, or ask the operator to raise models.budget.call")
+	}
+	c := tool.CallerFrom(ctx)
+	session := r.Session
+	if session == "" {
+		session = c.Session
+	}
+	return m.ledger.reserve(ctx, c.Principal(), session, amount)
+}
+
+// estimate returns about how many tokens a request has.
+func (r *Request) estimate() int {
+	size := len(r.System) + len(r.Schema)
+	for _, t := range r.Tools {
+		size += len(t.Name) + len(t.Doc) + len(t.Schema)
+	}
+	for _, msg := range r.Messages {
+		size += len(msg.Text) + len(msg.Kept)
+		for _, c := range msg.Calls {
+			size += len(c.Name) + len(c.Args)
+		}
+		for _, result := range msg.Results {
+			size += len(result.Text)
+		}
+	}
+	return size/3 + 16*len(r.Messages)
+}
+
+// scrubbed returns a request without credentials. What the provider wants back
+// unchanged is its own.
+func (m *Models) scrubbed(r Request) Request {
+	scrub := m.o.Scrub
+	if scrub == nil {
+		return r
+	}
+	r.System = scrub(r.System)
+	r.Messages = slices.Clone(r.Messages)
+	for i := range r.Messages {
+		msg := &r.Messages[i]
+		msg.Text = scrub(msg.Text)
+		msg.Calls, msg.Results = slices.Clone(msg.Calls), slices.Clone(msg.Results)
+		for j := range msg.Calls {
+			if args := scrub(msg.Calls[j].Args); json.Valid([]byte(args)) {
+				msg.Calls[j].Args = args
+			} else {
+				msg.Calls[j].Args = "{}"
+			}
+		}
+		for j := range msg.Results {
+			msg.Results[j].Text = scrub(msg.Results[j].Text)
+		}
+	}
+	return r
 }

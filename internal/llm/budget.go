@@ -1,0 +1,199 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// An Amount is a number of tokens and their price. In a limit, 0 is no limit.
+type Amount struct {
+	Tokens int64
+	Money  Money
+}
+
+// ParseAmount reads a limit: "500000 tokens", "$5", or both. "" is no limit.
+func ParseAmount(text string) (a Amount, err error) {
+	words := strings.Fields(strings.ReplaceAll(text, ",", " "))
+	for i := 0; i < len(words); i++ {
+		dollars, isMoney := strings.CutPrefix(words[i], "$")
+		switch {
+		case isMoney && a.Money == 0:
+			var f float64
+			if f, err = strconv.ParseFloat(dollars, 64); err == nil {
+				a.Money = Money(math.Round(f * 1e6))
+			}
+			if err != nil || a.Money <= 0 || f > 1e9 {
+				return Amount{}, fmt.Errorf("%q is not an amount of dollars", words[i])
+			}
+		case !isMoney && a.Tokens == 0 && i+1 < len(words) && words[i+1] == "tokens":
+			if a.Tokens, err = strconv.ParseInt(words[i], 10, 64); err != nil || a.Tokens <= 0 {
+				return Amount{}, fmt.Errorf("%q is not a number of tokens", words[i])
+			}
+			i++
+		default:
+			return Amount{}, fmt.Errorf("%q is not like 500000 tokens, $5, or both", text)
+		}
+	}
+	return a, nil
+}
+
+func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Money + b.Money} }
+
+func (a Amount) minus(b Amount) Amount { return Amount{a.Tokens - b.Tokens, a.Money - b.Money} }
+
+// exceeds returns by which measure a is more than a limit, as text, or "".
+func (a Amount) exceeds(limit Amount) string {
+	switch {
+	case limit.Tokens > 0 && a.Tokens > limit.Tokens:
+		return fmt.Sprintf("%d of %d tokens", a.Tokens, limit.Tokens)
+	case limit.Money > 0 && a.Money > limit.Money:
+		return fmt.Sprintf("%s of %s", a.Money, limit.Money)
+	}
+	return ""
+}
+
+// Budgets limit what is used.
+type Budgets struct {
+	Call      Amount // one request
+	Session   Amount // a session, with the subagents that it starts
+	Principal Amount // an agent and its user, in a day
+	Day       Amount // all together
+}
+
+// inMoney reports whether a limit is in dollars.
+func (b Budgets) inMoney() bool {
+	return b.Call.Money+b.Session.Money+b.Principal.Money+b.Day.Money > 0
+}
+
+// A ledger keeps what was used in the store, which all processes share. A request
+// reserves the most that it can use, and gives back the rest when it has ended. What
+// is reserved when a process dies stays used.
+type ledger struct {
+	store  *store.Store
+	limits Budgets
+}
+
+// A reservation is what a request may use.
+type reservation struct {
+	day                int64 // since 1970, in UTC
+	principal, session string
+	Amount
+}
+
+const ledgerTimeout = 15 * time.Second
+
+// reserve takes an amount of all budgets, or refuses if one of them has less.
+func (l *ledger) reserve(ctx context.Context, principal, session string, a Amount) (r reservation, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	var refusal error
+	err = l.store.UpdateInTurn(ctx, "model_use", func(t *store.Tx) error {
+		refusal = nil
+		r = reservation{principal: principal, session: session, Amount: a}
+		if err := t.Row("SELECT {{now}} / 86400000", nil, &r.day); err != nil {
+			return err
+		}
+		for _, row := range r.rows() {
+			limit := map[string]Amount{
+				ofDay: l.limits.Day, ofPrincipal: l.limits.Principal, ofSession: l.limits.Session,
+			}[row.of]
+			var used Amount
+			if err := t.Row(`INSERT INTO model_use (day, principal, session, calls, tokens, cost)
+				VALUES ($1, $2, $3, 1, $4, $5) ON CONFLICT (day, principal, session) DO UPDATE
+				SET calls = model_use.calls + 1, tokens = model_use.tokens + $4, cost = model_use.cost + $5
+				RETURNING tokens, cost`, []any{row.day, row.principal, row.session, a.Tokens, a.Money},
+				&used.Tokens, &used.Money); err != nil {
+				return err
+			}
+			if used.exceeds(limit) != "" {
+				refusal = overspent(row, used.minus(a), a, limit)
+				return refusal
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, refusal) {
+		return r, fmt.Errorf("reserving a budget for a model: %w", err)
+	}
+	return r, err
+}
+
+// What the rows of the ledger are about.
+const (
+	ofDay       = "day"
+	ofPrincipal = "principal"
+	ofSession   = "session"
+)
+
+// A ledgerRow is the key of a row. Rows of sessions have the day 0.
+type ledgerRow struct {
+	of                 string
+	day                int64
+	principal, session string
+}
+
+// rows returns the rows that a reservation changes, in the order in which all
+// transactions lock them.
+func (r reservation) rows() []ledgerRow {
+	list := []ledgerRow{{ofDay, r.day, "", ""}, {ofPrincipal, r.day, r.principal, ""}}
+	if r.session != "" {
+		list = append(list, ledgerRow{ofSession, 0, r.principal, r.session})
+	}
+	return list
+}
+
+func overspent(row ledgerRow, used, wanted, limit Amount) error {
+	whose := map[string]string{
+		ofDay: "all callers together", ofPrincipal: "this caller", ofSession: "this session",
+	}[row.of]
+	next := "ask the operator to raise models.budget." + row.of
+	if row.of != ofSession {
+		next = "try again tomorrow (UTC), or " + next
+	}
+	left := fmt.Sprintf("%d tokens are left and this request may use %d", max(limit.Tokens-used.Tokens, 0), wanted.Tokens)
+	if limit.Tokens == 0 || used.plus(wanted).Tokens <= limit.Tokens {
+		left = fmt.Sprintf("%s is left and this request may use %s", max(limit.Money-used.Money, 0), wanted.Money)
+	}
+	return tool.Errorf(tool.Refused, "the budget of %s for models is used up: %s", whose, left).Try("%s", next)
+}
+
+// settle replaces the reserved amount by the one that was used.
+func (l *ledger) settle(ctx context.Context, r reservation, used Amount) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerTimeout)
+	defer cancel()
+	more := used.minus(r.Amount)
+	return l.store.UpdateInTurn(ctx, "model_use", func(t *store.Tx) error {
+		for _, row := range r.rows() {
+			if _, err := t.Exec(`UPDATE model_use SET tokens = tokens + $1, cost = cost + $2
+				WHERE day = $3 AND principal = $4 AND session = $5`, more.Tokens, more.Money, row.day, row.principal,
+				row.session); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// useAge is how long what was used is kept.
+const useAge = 90 * 24 * time.Hour
+
+// Sweep removes what was used long ago, and sessions without it.
+func Sweep(ctx context.Context, s *store.Store) error {
+	return s.Update(ctx, func(t *store.Tx) error {
+		if _, err := t.Exec("DELETE FROM model_use WHERE day > 0 AND day < {{now}} / 86400000 - $1",
+			int64(useAge/(24*time.Hour))); err != nil {
+			return err
+		}
+		_, err := t.Exec(`DELETE FROM model_use WHERE day = 0 AND NOT EXISTS
+			(SELECT 1 FROM model_use AS recent WHERE recent.principal = model_use.principal AND recent.day > 0)`)
+		return err
+	})
+}

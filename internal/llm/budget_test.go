@@ -1,0 +1,242 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/llm/llmtest"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// calling returns the context of a call.
+func calling(t *testing.T, user, session string) context.Context {
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: session}})
+}
+
+func amount(t *testing.T, text string) llm.Amount {
+	t.Helper()
+	a, err := llm.ParseAmount(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// open returns the models of a process that uses a store.
+func open(t *testing.T, s *store.Store, p *llmtest.Server, b llm.Budgets) *llm.Models {
+	t.Helper()
+	provider := p.Provider(llm.OpenAI)
+	provider.Models = []string{"test", "unpriced"}
+	provider.Prices = map[string]llm.Price{"test": {Input: 2, Output: 10, CacheRead: 1}}
+	models, err := llm.NewModels(llm.Options{Providers: []llm.Provider{provider}, Store: s, Budgets: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = models.Close() })
+	return models
+}
+
+// brief returns a request that reserves about 1,000 tokens.
+func brief() llm.Request {
+	r := hello()
+	r.MaxTokens = 980
+	return r
+}
+
+func TestBudgetsHoldForAllProcesses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		p := llmtest.New(t)
+		p.Answer(func(llmtest.Request) llmtest.Turn {
+			return llmtest.Turn{Text: "x", Usage: llm.Usage{Input: 100, Output: 400}}
+		})
+		b := llm.Budgets{
+			Session: amount(t, "2000 tokens"), Principal: amount(t, "3000 tokens"), Day: amount(t, "4000 tokens"),
+		}
+		processes := []*llm.Models{open(t, s, p, b), open(t, s, p, b)}
+		done := map[string]int{}
+		for i, test := range []struct{ user, session string }{
+			{"u", "s1"}, {"u", "s1"}, {"u", "s1"}, {"u", "s1"}, // the fourth may use 2,500
+			{"u", "s2"}, {"u", "s2"}, {"u", "s2"},
+			{"v", "s1"}, {"v", "s1"}, {"v", "s1"},
+		} {
+			_, err := processes[i%2].Complete(calling(t, test.user, test.session), brief())
+			if err == nil {
+				done[test.user+" "+test.session]++
+			} else if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "tokens are left") {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+		for who, want := range map[string]int{"u s1": 3, "u s2": 2, "v s1": 2} {
+			if done[who] != want {
+				t.Errorf("%s: %d requests, want %d", who, done[who], want)
+			}
+		}
+	})
+}
+
+func TestBudgetsHoldForRequestsAtTheSameTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		p := llmtest.New(t)
+		gate := make(chan struct{})
+		p.Answer(func(llmtest.Request) llmtest.Turn { return llmtest.Turn{Wait: gate} })
+		models := open(t, s, p, llm.Budgets{Day: amount(t, "5500 tokens")})
+		var refused atomic.Int32
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				if _, err := models.Complete(calling(t, fmt.Sprint(i), "s"), brief()); err != nil {
+					if refused.Add(1) == 15 {
+						close(gate) // the others hold the budget until now
+					}
+				}
+			})
+		}
+		all.Wait()
+		if refused.Load() != 15 {
+			t.Errorf("%d requests were refused", refused.Load())
+		}
+		if _, err := models.Complete(calling(t, "u", "s"), brief()); err != nil {
+			t.Errorf("what was reserved and not used is lost: %v", err)
+		}
+	})
+}
+
+func TestBudgetsInDollars(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		p := llmtest.New(t)
+		models := open(t, s, p, llm.Budgets{Call: amount(t, "$0.005"), Principal: amount(t, "$0.012")})
+		p.Answer(func(llmtest.Request) llmtest.Turn {
+			return llmtest.Turn{Text: "x", Usage: llm.Usage{Input: 100, Output: 400, CacheRead: 50}}
+		})
+		ctx := calling(t, "u", "s")
+		reply, err := models.Complete(ctx, brief())
+		if err != nil || reply.Cost.String() != "$0.004250" { // 100 * 2 + 400 * 10 + 50 * 1 millionths
+			t.Fatalf("%s, %v", reply.Cost, err)
+		}
+		if got := p.Requests()[0].MaxTokens; got < 256 || got > 500 {
+			t.Errorf("the budget of a call leaves a reply of %d tokens", got)
+		}
+		if _, err := models.Complete(ctx, brief()); err != nil {
+			t.Error(err)
+		}
+		if _, err := models.Complete(ctx, brief()); kindOf(err) != tool.Refused ||
+			!strings.Contains(err.Error(), "$0.003500 is left") {
+			t.Error(err)
+		}
+		long := brief()
+		long.System = strings.Repeat("long ", 5000)
+		if _, err := models.Complete(ctx, long); kindOf(err) != tool.TooLarge {
+			t.Error(err)
+		}
+		unpriced := brief()
+		unpriced.Model = "unpriced"
+		if _, err := models.Complete(ctx, unpriced); kindOf(err) != tool.Unavailable ||
+			!strings.Contains(err.Error(), "models.providers.openai.prices") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSweepKeepsWhatCounts removes old rows.
+func TestSweepKeepsWhatCounts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		models := open(t, s, llmtest.New(t), llm.Budgets{})
+		for _, user := range []string{"old", "new"} {
+			if _, err := models.Complete(calling(t, user, "s"), brief()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE model_use SET day = day - 91 WHERE principal = 'a/old' AND day > 0")
+			return err
+		})
+		if err = errors.Join(err, llm.Sweep(t.Context(), s)); err != nil {
+			t.Fatal(err)
+		}
+		left := map[string]int{}
+		err = s.View(t.Context(), func(tx *store.Tx) error {
+			return tx.Each("SELECT principal, count(*) FROM model_use GROUP BY principal", nil, func(row store.Scan) error {
+				var who string
+				var n int
+				err := row(&who, &n)
+				left[who] = n
+				return err
+			})
+		})
+		if err != nil || left["a/old"] != 0 || left["a/new"] != 2 || left[""] != 1 {
+			t.Errorf("%v, %v", left, err)
+		}
+	})
+}
+
+func TestParseAmount(t *testing.T) {
+	for text, want := range map[string]llm.Amount{
+		"": {}, "500 tokens": {Tokens: 500}, "$5": {Money: 5_000_000}, "$0.5, 10 tokens": {Tokens: 10, Money: 500_000},
+	} {
+		if got, err := llm.ParseAmount(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"5", "tokens", "-5 tokens", "$0", "$-1", "$1 $2", "$NaN", "5 dollars", "1 tokens 2 tokens"} {
+		if got, err := llm.ParseAmount(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+func TestPrices(t *testing.T) {
+	for name, ends := range map[string]string{
+		"gpt-4o-2024-08-06": "2027-01-14", "claude-sonnet-4-20250514": "2026-06-15", "claude-opus-5-5": "0001-01-01",
+	} {
+		price, ok := llm.PriceOf(name)
+		if end := llm.EndOf(name).Format("2006-01-02"); !ok || end != ends || price.Output <= price.Input {
+			t.Errorf("%s: %+v, %t, ends %s", name, price, ok, end)
+		}
+	}
+	if _, ok := llm.PriceOf("qwen3"); ok {
+		t.Error("qwen3 has a price")
+	}
+	if p, err := llm.ParsePrice("3/15.5"); err != nil || p != (llm.Price{Input: 3, Output: 15.5, CacheRead: 3, CacheWrite: 3}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{"", "3", "3/x", "-1/2", "3/Inf"} {
+		if p, err := llm.ParsePrice(text); err == nil {
+			t.Errorf("%q: %+v", text, p)
+		}
+	}
+}
+
+// TestNoCredentialIsSent checks that everything in a request is scrubbed.
+func TestNoCredentialIsSent(t *testing.T) {
+	p := llmtest.New(t)
+	models, err := llm.NewModels(llm.Options{
+		Providers: []llm.Provider{p.Provider(llm.Anthropic)},
+		Scrub:     func(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := llm.Request{System: "hunter2", Messages: []llm.Message{
+		{Role: llm.User, Text: "hunter2"},
+		{Role: llm.Assistant, Text: "hunter2", Calls: []llm.ToolCall{{ID: "1", Name: "x", Args: `{"a":"hunter2"}`}}},
+		{Role: llm.User, Results: []llm.ToolResult{{ID: "1", Text: "hunter2"}}},
+	}}
+	if _, err := models.Complete(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if sent := fmt.Sprintf("%+v", p.Requests()[0]); strings.Contains(sent, "hunter2") ||
+		strings.Count(sent, "[REDACTED]") != 5 {
+		t.Errorf("sent %s", sent)
+	}
+	if r.Messages[1].Calls[0].Args != `{"a":"hunter2"}` || r.System != "hunter2" {
+		t.Error("the request of the caller has changed")
+	}
+}
