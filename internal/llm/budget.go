@@ -158,7 +158,8 @@ func overspent(row ledgerRow, used, wanted, limit Amount) error {
 	if row.of != ofSession {
 		next = "try again tomorrow (UTC), or " + next
 	}
-	left := fmt.Sprintf("%d tokens are left and this request may use %d", max(limit.Tokens-used.Tokens, 0), wanted.Tokens)
+	left := fmt.Sprintf("%d tokens are left and this request may use %d", max(limit.Tokens-used.Tokens, 0),
+		wanted.Tokens)
 	if limit.Tokens == 0 || used.plus(wanted).Tokens <= limit.Tokens {
 		left = fmt.Sprintf("%s is left and this request may use %s", max(limit.Money-used.Money, 0), wanted.Money)
 	}

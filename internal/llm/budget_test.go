@@ -163,13 +163,14 @@ func TestSweepKeepsWhatCounts(t *testing.T) {
 		}
 		left := map[string]int{}
 		err = s.View(t.Context(), func(tx *store.Tx) error {
-			return tx.Each("SELECT principal, count(*) FROM model_use GROUP BY principal", nil, func(row store.Scan) error {
-				var who string
-				var n int
-				err := row(&who, &n)
-				left[who] = n
-				return err
-			})
+			return tx.Each("SELECT principal, count(*) FROM model_use GROUP BY principal", nil,
+				func(row store.Scan) error {
+					var who string
+					var n int
+					err := row(&who, &n)
+					left[who] = n
+					return err
+				})
 		})
 		if err != nil || left["a/old"] != 0 || left["a/new"] != 2 || left[""] != 1 {
 			t.Errorf("%v, %v", left, err)
@@ -185,7 +186,8 @@ func TestParseAmount(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"5", "tokens", "-5 tokens", "$0", "$-1", "$1 $2", "$NaN", "5 dollars", "1 tokens 2 tokens"} {
+	for _, text := range []string{"5", "tokens", "-5 tokens", "$0", "$-1", "$1 $2", "$NaN", "5 dollars",
+		"1 tokens 2 tokens"} {
 		if got, err := llm.ParseAmount(text); err == nil {
 			t.Errorf("%q: %+v", text, got)
 		}
@@ -204,7 +206,8 @@ func TestPrices(t *testing.T) {
 	if _, ok := llm.PriceOf("qwen3"); ok {
 		t.Error("qwen3 has a price")
 	}
-	if p, err := llm.ParsePrice("3/15.5"); err != nil || p != (llm.Price{Input: 3, Output: 15.5, CacheRead: 3, CacheWrite: 3}) {
+	if p, err := llm.ParsePrice("3/15.5"); err != nil ||
+		p != (llm.Price{Input: 3, Output: 15.5, CacheRead: 3, CacheWrite: 3}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for _, text := range []string{"", "3", "3/x", "-1/2", "3/Inf"} {

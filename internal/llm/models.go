@@ -166,7 +166,8 @@ func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservat
 	}
 	price, known := m.prices[full]
 	if m.o.Budgets.inMoney() && !known {
-		return reservation{}, tool.Errorf(tool.Unavailable, "the price of %q is not known, and there is a budget in dollars",
+		return reservation{}, tool.Errorf(tool.Unavailable,
+			"the price of %q is not known, and there is a budget in dollars",
 			full).Try("use another model, or ask the operator to set models.providers.%s.prices",
 			strings.SplitN(full, "/", 2)[0])
 	}
