@@ -35,7 +35,7 @@ type Commands interface {
 
 // A Keeper keeps output that is too long for the model.
 type Keeper interface {
-	// Keep keeps the content of r, scrubbed, under a handle that the same caller
-	// can give to read_result.
+	// Keep keeps the content of r, which is scrubbed, under a handle that the same
+	// caller can give to read_result.
 	Keep(ctx context.Context, r io.Reader) (handle string, err error)
 }

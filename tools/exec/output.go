@@ -55,8 +55,7 @@ func (s section) raw(ctx context.Context, to io.Writer) error {
 		case errors.Is(err, io.ErrNoProgress):
 			_, end := s.log.Gap()
 			end = min(max(end, at+1), s.to)
-			const note = "\n[%d bytes were dropped here: the output is longer than what is kept]\n"
-			if _, err := fmt.Fprintf(to, note, end-at); err != nil {
+			if _, err := io.WriteString(to, droppedNote(end-at)); err != nil {
 				return err
 			}
 			at = end
@@ -67,6 +66,17 @@ func (s section) raw(ctx context.Context, to io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// droppedNote stands for n bytes that were not kept.
+func droppedNote(n int64) string {
+	return fmt.Sprintf("\n[%d bytes were dropped here: the output is longer than what is kept]\n", n)
+}
+
+// dropped returns how many bytes of the section were not kept.
+func (s section) dropped() int64 {
+	from, to := s.log.Gap()
+	return max(0, min(to, s.to)-max(from, s.from))
 }
 
 // clean copies the section as a terminal would show it.
@@ -108,6 +118,7 @@ func (s section) binary() bool {
 // A capture keeps the head and the tail of what is written to it.
 type capture struct {
 	size int64
+	lost int64 // bytes that were not kept, for which there is a note
 	head []byte
 	tail []byte // a ring, once it is full
 }
@@ -170,6 +181,7 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 		if i == 1 && captures[0].size > 0 {
 			_, _ = kept.Write([]byte(mark)) // never fails
 		}
+		captures[i].lost = s.dropped()
 		to := io.MultiWriter(captures[i], &kept)
 		if s.binary() {
 			fmt.Fprintf(to,
@@ -236,9 +248,15 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 			b.WriteByte('\n')
 		}
 		left, how := c.size-int64(len(head)+len(tail)), "ask for less to see it"
+		if c.lost > 0 {
+			left += c.lost - int64(len(droppedNote(c.lost)))
+		}
 		if handle != "" {
 			const next = `call read_result with {"id":%q,"offset":%d} to continue, or with tail or grep`
 			how = fmt.Sprintf(next, handle, start+int64(len(head)))
+		}
+		if c.lost > 0 {
+			how = fmt.Sprintf("%d of them were not kept; %s", c.lost, how)
 		}
 		fmt.Fprintf(b, "[%d bytes left out here: %s]\n%s", left, how, tail)
 	}

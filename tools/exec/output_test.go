@@ -92,6 +92,18 @@ func TestDiscardedOutputIsReported(t *testing.T) {
 	}
 }
 
+func TestTheAnswerCountsWhatWasNotKept(t *testing.T) {
+	out := &paper{from: 20_000, to: 900_000}
+	out.write(strings.Repeat("0123456789abcde\n", 1_000_000/16))
+	text, _ := shown(t, Options{}, out, &paper{})
+	head, rest, _ := strings.Cut(text, "[")
+	count, rest, _ := strings.Cut(rest, "]\n")
+	if want := fmt.Sprintf("%d bytes left out here: 880000 of them were not kept; ",
+		1_000_000-len(head)-len(rest)-1); !strings.HasPrefix(count, want) { // the last line end is not shown
+		t.Errorf("%q, want %q", count, want)
+	}
+}
+
 func TestSecretsAreHiddenBeforeTheCut(t *testing.T) {
 	key := strings.Join(pem(), "\n") + "\n"
 	for _, before := range []int{0, 5000, 5500, 6000, 90_000} {

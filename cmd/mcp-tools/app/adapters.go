@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -24,21 +23,11 @@ import (
 
 // This file adapts parts of the program to the interfaces of others.
 
-// outputs keeps the output of commands, scrubbed.
-type outputs struct {
-	store *results.Store
-	scrub *scrub.Scrubber
-}
+// outputs keeps the output of commands.
+type outputs struct{ store *results.Store }
 
 func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
-	clean, dirty := io.Pipe()
-	go func() {
-		w := o.scrub.NewWriter(dirty)
-		_, err := io.Copy(w, r)
-		dirty.CloseWithError(errors.Join(err, w.Close()))
-	}()
-	defer clean.Close() // ends the writer, also when the store is full
-	return o.store.Put(tool.CallerFrom(ctx).Principal(), clean)
+	return o.store.Put(tool.CallerFrom(ctx).Principal(), r)
 }
 
 // meter counts the calls of an identity in the store.

@@ -221,7 +221,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
-		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: maxCommandTime,
+		Commands: a.commands, Keeper: outputs{a.results}, Most: maxCommandTime,
 		Elevated:   a.loaded.Config.Sandbox.Elevated,
 		Rules:      func() judge.Rules { return a.rules.load().commands },
 		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
@@ -68,7 +69,8 @@ type agent struct {
 	processTable *processTable
 	mark         string
 	null         *os.File
-	bufs         sync.Pool // of *[]byte of wire.MaxData
+	bufs         sync.Pool    // of *[]byte of wire.MaxData
+	tails        atomic.Int64 // bytes of memory for tails
 
 	starting chan struct{} // semaphore for concurrent starts
 

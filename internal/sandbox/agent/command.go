@@ -30,6 +30,7 @@ type command struct {
 	muted atomic.Bool
 	read  atomic.Int64 // bytes of its streams
 	sent  atomic.Int64 // of them, to the server
+	held  atomic.Int64 // of them, in tails
 	input *input       // nil when stdin is empty
 
 	mu        sync.Mutex
@@ -76,7 +77,7 @@ func (c *command) begin() {
 	c.startSent = true
 	c.mu.Unlock()
 	for _, s := range streams {
-		go c.pump(s.kind, s.file)
+		go c.pump(s)
 	}
 	if c.input != nil {
 		go c.input.run(c)
@@ -132,19 +133,23 @@ func (c *command) launch() ([]stream, error) {
 }
 
 // pump forwards the output of one stream.
-func (c *command) pump(kind wire.Kind, from *os.File) {
+func (c *command) pump(s stream) {
 	buf := c.agent.bufs.Get().(*[]byte)
 	defer c.agent.bufs.Put(buf)
-	for {
-		n, err := from.Read(*buf)
+	var err error // the end; a terminal returns EIO when no process has it open
+	for sent := int64(0); err == nil; {
+		if t := c.tail(s, sent); t != nil {
+			err = t.run()
+			continue
+		}
+		var n int
+		n, err = s.file.Read(*buf)
 		c.read.Add(int64(n))
 		if n > 0 && !c.muted.Load() {
-			c.agent.sent(c.agent.out.Send(kind, c.id, (*buf)[:n]))
+			c.agent.sent(c.agent.out.Send(s.kind, c.id, (*buf)[:n]))
 		}
+		sent += int64(n)
 		c.sent.Add(int64(n))
-		if err != nil {
-			break // the end; a terminal returns EIO when no process has it open
-		}
 	}
 	c.mu.Lock()
 	c.open--
@@ -231,6 +236,12 @@ func (c *command) stopDrain() {
 	c.report()
 }
 
+func (c *command) hasExited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exited
+}
+
 // report sends Exited when the command has ended, and Gone when all its descendants
 // have ended too.
 func (c *command) report() {
@@ -238,7 +249,7 @@ func (c *command) report() {
 	defer c.reporting.Unlock()
 	c.mu.Lock()
 	closed := c.open == 0
-	ready := c.startSent && c.exited && (closed || c.drained) && (c.killed || !c.killing)
+	ready := c.startSent && c.exited && (closed || c.drained && c.held.Load() == 0) && (c.killed || !c.killing)
 	body := c.exit
 	c.mu.Unlock()
 	if !ready || c.goneSent {

@@ -38,6 +38,8 @@ const (
 	sendTimeout = 10 * time.Second
 	// maxFrame is the maximum length of a frame from an agent.
 	maxFrame = 64 << 10
+	// maxSkipped is the maximum output of a command that an agent may skip.
+	maxSkipped = 1 << 60
 )
 
 // A Box is an agent and the commands that it runs.

@@ -2,6 +2,7 @@ package box_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
@@ -53,11 +54,15 @@ func openWith(t testing.TB, l sandbox.Launcher, w sandbox.Walls) *box.Box {
 
 // A sink keeps what it hears.
 type sink struct {
-	mu     sync.Mutex
-	out    bytes.Buffer
-	err    bytes.Buffer
-	exit   wire.ExitBody
-	lost   error
+	mu   sync.Mutex
+	out  bytes.Buffer
+	err  bytes.Buffer
+	exit wire.ExitBody
+	lost error
+
+	skipped  int64
+	previews []string
+
 	order  []string
 	exited chan struct{}
 	gone   chan struct{}
@@ -76,6 +81,23 @@ func (s *sink) Output(stream sandbox.Stream, data []byte) {
 		to = &s.err
 	}
 	to.Write(data)
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sink) Skipped(_ sandbox.Stream, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(&s.out, "[%d skipped]", n)
+	s.skipped += n
+}
+
+func (s *sink) Preview(_ sandbox.Stream, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.previews = append(s.previews, string(data))
 	select {
 	case s.wrote <- struct{}{}:
 	default:

@@ -18,6 +18,11 @@ type Sink interface {
 	// Output receives output of the command or its descendants. The bytes are
 	// valid until it returns.
 	Output(s sandbox.Stream, data []byte)
+	// Skipped reports that n bytes of output will not arrive: they came before the
+	// bytes of the next Output.
+	Skipped(s sandbox.Stream, n int64)
+	// Preview receives the last lines of output that has not arrived yet.
+	Preview(s sandbox.Stream, data []byte)
 	// Exited receives the exit status of the command itself.
 	Exited(e wire.ExitBody)
 	// Gone is the last call: all descendants have ended too. An err means that the
@@ -40,6 +45,7 @@ type Child struct {
 	id     uint32
 	pid    int
 	stage  stage      // only for the reading goroutine
+	missed int64      // bytes of output that were skipped; likewise
 	answer chan error // nil after a successful start
 
 	mu      sync.Mutex

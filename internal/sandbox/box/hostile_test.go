@@ -59,6 +59,14 @@ func (s *strict) Output(_ sandbox.Stream, data []byte) {
 	s.note(s.gone || len(data) > wire.MaxData, "output")
 }
 
+func (s *strict) Skipped(_ sandbox.Stream, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(s.gone || n < 0, "skipped")
+}
+
+func (s *strict) Preview(_ sandbox.Stream, data []byte) { s.Output(0, data) }
+
 func (s *strict) Exited(wire.ExitBody) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,6 +187,9 @@ func TestAgentsThatCannotBeTrusted(t *testing.T) {
 		{"more taken than was sent", [][]byte{started, frame(wire.Taken, 1, []byte{255, 255, 255, 255})}},
 		{"taken without a number", [][]byte{started, frame(wire.Taken, 1, nil)}},
 		{"too much output in a frame", [][]byte{started, frame(wire.Stdout, 1, make([]byte, wire.MaxData+1))}},
+		{"half a number of skipped bytes", [][]byte{started, frame(wire.OutSkipped, 1, make([]byte, 4))}},
+		{"too much was skipped", [][]byte{started, frame(wire.ErrSkipped, 1, bytes.Repeat([]byte{0x0F}, 8)),
+			frame(wire.OutSkipped, 1, bytes.Repeat([]byte{0x0F}, 8))}},
 		{"a frame without end", [][]byte{started, frame(wire.Stdout, 1, []byte("0123456789"))[:12]}},
 		{"a frame of 4 GB", [][]byte{started, {byte(wire.Stdout), 0, 0, 0, 1, 255, 255, 255, 255}}},
 	} {

@@ -91,17 +91,8 @@ func (c *Child) handle(f wire.Frame) error {
 		}
 		c.box.forget(c.id)
 		c.answer <- refusal(body)
-	case wire.Stdout, wire.Stderr:
-		if len(f.Body) > wire.MaxData {
-			return wire.ErrTooLong
-		}
-		stream := sandbox.Stdout
-		if f.Kind == wire.Stderr {
-			stream = sandbox.Stderr
-		}
-		if s := c.listener(); s != nil {
-			s.Output(stream, f.Body)
-		}
+	case wire.Stdout, wire.Stderr, wire.OutSkipped, wire.ErrSkipped, wire.OutPreview, wire.ErrPreview:
+		return c.outputs(f)
 	case wire.Taken:
 		if len(f.Body) != 4 || !c.taken(int(binary.BigEndian.Uint32(f.Body))) {
 			return errProtocol
@@ -119,6 +110,41 @@ func (c *Child) handle(f wire.Frame) error {
 		}
 	default:
 		return fmt.Errorf("the agent sent a frame of kind %d", f.Kind)
+	}
+	return nil
+}
+
+// outputs handles a frame about a stream.
+func (c *Child) outputs(f wire.Frame) error {
+	if len(f.Body) > wire.MaxData {
+		return wire.ErrTooLong
+	}
+	stream := sandbox.Stdout
+	if f.Kind == wire.Stderr || f.Kind == wire.ErrSkipped || f.Kind == wire.ErrPreview {
+		stream = sandbox.Stderr
+	}
+	s := c.listener()
+	switch f.Kind {
+	case wire.OutSkipped, wire.ErrSkipped:
+		if len(f.Body) != 8 {
+			return errProtocol
+		}
+		n := binary.BigEndian.Uint64(f.Body)
+		if n > maxSkipped || c.missed+int64(n) > maxSkipped {
+			return errProtocol
+		}
+		c.missed += int64(n)
+		if s != nil {
+			s.Skipped(stream, int64(n))
+		}
+	case wire.OutPreview, wire.ErrPreview:
+		if s != nil {
+			s.Preview(stream, f.Body)
+		}
+	default:
+		if s != nil {
+			s.Output(stream, f.Body)
+		}
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type counter struct {
 }
 
 func (c *counter) Output(_ sandbox.Stream, data []byte) { c.bytes.Add(int64(len(data))) }
+func (c *counter) Skipped(_ sandbox.Stream, n int64)    { c.bytes.Add(n) }
+func (c *counter) Preview(sandbox.Stream, []byte)       {}
 func (c *counter) Exited(wire.ExitBody)                 { close(c.exited) }
 func (c *counter) Gone(error)                           { close(c.gone) }
 
@@ -52,13 +54,13 @@ func TestFloodOfOutput(t *testing.T) {
 	b := open(t)
 	run(t, b, sh("true"))
 	near, far := highWater(t, "self"), highWater(t, strconv.Itoa(b.PID()))
-	for _, text := range []string{
-		fmt.Sprintf("head -c %d /dev/zero", flood),
-		fmt.Sprintf("yes 0123456789012345678901234567890 | head -c %d", flood),
-	} {
+	zeros, lines := fmt.Sprintf("head -c %d /dev/zero", flood), fmt.Sprintf("yes 012345678901234567890 | head -c %d", flood)
+	skips := sh(lines)
+	skips.Stdout = wire.Ends{Head: 1 << 20, Tail: 4 << 20}
+	for _, body := range []wire.StartBody{sh(zeros), sh(lines), skips} {
 		c := &counter{exited: make(chan struct{}), gone: make(chan struct{})}
 		begun := time.Now()
-		if _, err := b.Start(t.Context(), sh(text), c); err != nil {
+		if _, err := b.Start(t.Context(), body, c); err != nil {
 			t.Fatal(err)
 		}
 		others := 0

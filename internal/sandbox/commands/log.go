@@ -32,10 +32,12 @@ type log struct {
 	gone        bool
 }
 
-// newLog returns a log that keeps at most the given number of bytes.
-func newLog(s *spool, most int64) *log {
+// newLog returns a log that keeps at most the given number of bytes, and of them at
+// most tail bytes of the end.
+func newLog(s *spool, most, tail int64) *log {
 	most = max(most, 2*memoryLog)
-	l := &log{spool: s, head: most / 2, ring: most - most/2, from: most / 2, reservation: s.reservation()}
+	ring := min(most-most/2, max(tail, memoryLog))
+	l := &log{spool: s, head: most - ring, ring: ring, from: most - ring, reservation: s.reservation()}
 	runtime.AddCleanup(l, (*reservation).release, l.reservation) // for logs that are never discarded explicitly
 	return l
 }
@@ -52,6 +54,23 @@ func (l *log) write(data []byte) {
 	for len(data) > 0 {
 		data = data[l.some(data):]
 	}
+}
+
+// skip drops n bytes that follow those that were written. The head and tail of the
+// log must be full, as they are when the agent skips: a log that is not full ends its
+// head here, and the tail begins after the gap.
+func (l *log) skip(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.gone && !l.failed && !l.spilled {
+		l.spilled = true
+		if !l.spill() {
+			l.fail()
+		}
+	}
+	l.head = min(l.head, l.size)
+	l.size += n
+	l.from = l.size
 }
 
 // some keeps the first part of data that goes to one storage, and returns its

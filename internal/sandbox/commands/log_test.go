@@ -90,7 +90,7 @@ func TestLogKeepsHeadAndTail(t *testing.T) {
 	for _, total := range []int{0, 1, memoryLog - 1, memoryLog, memoryLog + 1, 128 << 10, 200 << 10, 256 << 10,
 		256<<10 + 1, 300 << 10, 1 << 20, 3<<20 + 17} {
 		for _, piece := range []int{100, 32 << 10, 200 << 10} {
-			l := newLog(testSpool(t, 1<<30), budget)
+			l := newLog(testSpool(t, 1<<30), budget, budget)
 			all := writeRandom(l, uint64(total+piece), total, piece)
 			compare(t, l, all)
 			if from, to := l.Gap(); int64(total)-(to-from) != int64(min(total, budget)) {
@@ -103,11 +103,38 @@ func TestLogKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
+// TestLogSkips checks that skipped bytes count, and lie between the head and the tail.
+func TestLogSkips(t *testing.T) {
+	const budget, tail = 512 << 10, 128 << 10
+	for _, disk := range []int64{0, 200 << 10, 1 << 30} {
+		for _, before := range []int{0, 100, memoryLog, budget - tail, budget - tail + 1, 1 << 20} {
+			l := newLog(testSpool(t, disk), budget, tail)
+			all := writeRandom(l, uint64(before), before, 32<<10)
+			l.skip(1 << 20)
+			all = append(all, make([]byte, 1<<20)...)
+			end := writeRandom(l, 7, 30_000, 9000)
+			all = append(all, end...)
+			from, to := l.Gap()
+			if l.Size() != int64(len(all)) || to != int64(len(all)-len(end)) || from > int64(before) ||
+				disk == 1<<30 && from != min(int64(before), budget-tail) {
+				t.Fatalf("%d and a skip: %d bytes, of %d the gap is %d to %d", before, l.Size(), len(all), from, to)
+			}
+			head, last := make([]byte, from), make([]byte, len(end))
+			_, err := l.ReadAt(head, 0)
+			_, lastErr := l.ReadAt(last, to)
+			if err := errors.Join(err, lastErr); err != nil || !bytes.Equal(head, all[:from]) ||
+				!bytes.Equal(last, end) {
+				t.Errorf("with %d bytes of disk and %d before: other bytes, %v", disk, before, err)
+			}
+		}
+	}
+}
+
 // TestLogOnFullDisk checks that on a full disk the head stays, and the tail is kept in memory.
 func TestLogOnFullDisk(t *testing.T) {
 	for _, disk := range []int64{0, 1, memoryLog, memoryLog + 100, 100 << 10, 128 << 10, 200 << 10} {
 		for _, total := range []int{10, memoryLog, memoryLog + 1, 150 << 10, 190 << 10, 2 << 20} {
-			l := newLog(testSpool(t, disk), 256<<10)
+			l := newLog(testSpool(t, disk), 256<<10, 256<<10)
 			all := writeRandom(l, uint64(disk)+uint64(total), total, 20_000)
 			compare(t, l, all)
 			from, to := l.Gap()
@@ -121,7 +148,7 @@ func TestLogOnFullDisk(t *testing.T) {
 func TestLogGivesBack(t *testing.T) {
 	s := testSpool(t, 512<<10)
 	for range 10 {
-		l := newLog(s, 512<<10)
+		l := newLog(s, 512<<10, 512<<10)
 		compare(t, l, writeRandom(l, 1, 400<<10, 32<<10))
 		if from, to := l.Gap(); from != to {
 			t.Fatal("the room of the logs before was not given back")
@@ -173,7 +200,7 @@ func FuzzLog(f *testing.F) {
 	f.Add(uint64(2), uint32(100_000), uint32(1), int64(0))
 	f.Add(uint64(3), uint32(400<<10), uint32(300_000), int64(1<<30))
 	f.Fuzz(func(t *testing.T, seed uint64, total, piece uint32, disk int64) {
-		l := newLog(testSpool(t, max(disk, 0)), 192<<10)
+		l := newLog(testSpool(t, max(disk, 0)), 192<<10, 192<<10)
 		compare(t, l, writeRandom(l, seed, int(total%(1<<20)), int(piece%(256<<10))+1))
 	})
 }

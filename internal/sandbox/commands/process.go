@@ -62,6 +62,22 @@ func (p *process) Output(s sandbox.Stream, data []byte) {
 	p.wake()
 }
 
+// Skipped records output that the agent has left out.
+func (p *process) Skipped(s sandbox.Stream, n int64) {
+	p.log(s).skip(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quiet = time.Now()
+	p.wake()
+}
+
+// Preview passes on the last lines of output that the agent holds back.
+func (p *process) Preview(s sandbox.Stream, data []byte) {
+	if p.watcher != nil {
+		p.watcher.add(s, data)
+	}
+}
+
 // Exited receives the exit status of the command itself.
 func (p *process) Exited(how wire.ExitBody) {
 	p.mu.Lock()

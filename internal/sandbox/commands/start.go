@@ -65,8 +65,36 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if cmd.TTY {
 		body.TTY = &wire.Size{Rows: 40, Cols: 120}
 	}
+	if !cmd.Open && !cmd.TTY {
+		out, errs := c.sizes(cmd)
+		body.Stdout, body.Stderr = out.ends(), errs.ends()
+		body.Preview = cmd.Watch != nil
+	}
 	return c.run(ctx, target, n, cmd, body)
 }
+
+// maxTail is the maximum tail of a stream that the agent holds in memory.
+const maxTail = 4 << 20
+
+// logSize is how many bytes a log keeps.
+type logSize struct{ most, tail int64 }
+
+// sizes returns the sizes of the two logs of a command. While a command runs in the
+// foreground no one reads its logs, so the agent sends what they keep only.
+func (c *Commands) sizes(cmd sandbox.Command) (out, errs logSize) {
+	out.most, errs.most = c.o.Background.Output*3/4, c.o.Background.Output/4
+	if cmd.Merge || cmd.TTY {
+		out.most, errs.most = c.o.Background.Output, 0
+	}
+	out.tail, errs.tail = out.most, errs.most
+	if !cmd.Open && !cmd.TTY {
+		out.tail, errs.tail = min(out.most/2, maxTail), min(errs.most/2, maxTail)
+	}
+	return out, errs
+}
+
+// ends returns what the agent sends of a stream.
+func (s logSize) ends() wire.Ends { return wire.Ends{Head: s.most - s.tail, Tail: s.tail} }
 
 // moved reports whether a command would run at another site than the approved one.
 func moved(judged, now sandbox.Site) bool {
@@ -138,13 +166,10 @@ func (c *Commands) run(ctx context.Context, at *target, n *instance, cmd sandbox
 
 func (c *Commands) newProcess(at *target, n *instance, cmd sandbox.Command) *process {
 	now := time.Now()
-	most, errMost := c.o.Background.Output*3/4, c.o.Background.Output/4
-	if cmd.Merge || cmd.TTY {
-		most, errMost = c.o.Background.Output, 0
-	}
+	out, errs := c.sizes(cmd)
 	p := &process{
 		c: c, owner: ownerOf(at.caller), instance: n, apart: cmd.Apart != nil,
-		stdout: newLog(c.spool, most), stderr: newLog(c.spool, errMost),
+		stdout: newLog(c.spool, out.most, out.tail), stderr: newLog(c.spool, errs.most, errs.tail),
 		quiet: now, open: cmd.Open || cmd.TTY, end: make(chan struct{}), over: make(chan struct{}),
 		status: sandbox.Status{
 			ID: "p_" + strings.ToLower(rand.Text()[:12]), Text: cmd.Text, Dir: at.site.Dir, Tier: at.site.Tier,

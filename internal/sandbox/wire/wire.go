@@ -18,7 +18,7 @@ import (
 )
 
 // Version must be the same on both sides.
-const Version = 1
+const Version = 2
 
 // A Kind is the type of a frame.
 type Kind uint8
@@ -35,14 +35,18 @@ const (
 
 // The kinds that the agent sends.
 const (
-	Hello   Kind = 64 + iota // a HelloBody: the first frame
-	Started                  // a StartedBody
-	Refused                  // a RefusedBody: the command could not be started
-	Stdout                   // bytes
-	Stderr                   // bytes
-	Exited                   // an ExitBody: the command itself has ended
-	Gone                     // all descendants have ended too, and the streams are closed
-	Taken                    // number of bytes of Input that were taken since the last Taken: uint32, big-endian
+	Hello      Kind = 64 + iota // a HelloBody: the first frame
+	Started                     // a StartedBody
+	Refused                     // a RefusedBody: the command could not be started
+	Stdout                      // bytes
+	Stderr                      // bytes
+	Exited                      // an ExitBody: the command itself has ended
+	Gone                        // all descendants have ended too, and the streams are closed
+	Taken                       // number of bytes of Input that were taken since the last Taken: uint32, big-endian
+	OutSkipped                  // number of bytes of stdout that are not sent: uint64, big-endian
+	ErrSkipped                  // the same of stderr
+	OutPreview                  // the last lines of stdout, which were not sent yet or will not be
+	ErrPreview
 )
 
 const (
@@ -57,15 +61,22 @@ const (
 
 // A StartBody describes a command.
 type StartBody struct {
-	Argv    []string
-	Dir     string
-	Env     []string
-	Input   bool // stdin is sent as Input; otherwise it is empty
-	Merge   bool // stderr is written to stdout
-	TTY     *Size
-	Timeout time.Duration // 0: no timeout
-	Limits  Limits
+	Argv  []string
+	Dir   string
+	Env   []string
+	Input bool // stdin is sent as Input; otherwise it is empty
+	Merge bool // stderr is written to stdout
+	// The agent sends the first bytes of stdout and stderr as they come. Of what
+	// follows it may send the last bytes only, after a Skipped.
+	Stdout, Stderr Ends
+	Preview        bool // previews are sent of output that is not sent yet
+	TTY            *Size
+	Timeout        time.Duration // 0: no timeout
+	Limits         Limits
 }
+
+// Ends are the head and the tail of a stream, in bytes. Zero means the whole stream.
+type Ends struct{ Head, Tail int64 }
 
 // Limits are the limits of a command. Zero means no limit.
 type Limits struct {

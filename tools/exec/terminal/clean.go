@@ -5,6 +5,7 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -104,9 +105,20 @@ func (c *Cleaner) step(p []byte) int {
 		c.state = ground
 		return 1
 	}
-	plain := 0
-	for plain < len(p) && (p[plain] >= ' ' && p[plain] < 0x7F || p[plain] == '\t') {
-		plain++
+	plain, lines := 0, 0
+	for ; plain < len(p) && (p[plain] >= ' ' && p[plain] < 0x7F || p[plain] == '\t' || p[plain] == '\n'); plain++ {
+		if p[plain] == '\n' {
+			lines = plain + 1
+		}
+	}
+	if lines > 0 && !c.back { // whole lines at once
+		c.out = append(append(c.out, c.line...), p[:lines]...)
+		c.line = c.line[:0]
+		c.pass(passAt)
+		return lines
+	}
+	if end := bytes.IndexByte(p[:plain], '\n'); end >= 0 {
+		plain = end
 	}
 	if plain > 0 {
 		c.put(p[:plain])

@@ -1,0 +1,84 @@
+//go:build unix
+
+package box_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+// ends returns a command of which the agent may leave out the middle.
+func ends(text string) wire.StartBody {
+	body := sh(text)
+	body.Stdout, body.Preview = wire.Ends{Head: 100_000, Tail: 50_000}, true
+	return body
+}
+
+// The middle of long output does not arrive; the bytes that do and the number of
+// the others are exact.
+func TestTheMiddleIsSkipped(t *testing.T) {
+	b := open(t)
+	var all strings.Builder
+	for i := 1; i <= 200_000; i++ {
+		all.WriteString(strconv.Itoa(i) + "\n")
+	}
+	want := all.String()
+	s := run(t, b, ends("seq 200000"))
+	head, rest, found := strings.Cut(s.stdout(), "[")
+	tail := rest[strings.IndexByte(rest, ']')+1:]
+	if !found || !strings.HasPrefix(want, head) || !strings.HasSuffix(want, tail) || len(head) < 100_000 ||
+		len(tail) != 50_000 || int64(len(head)+len(tail))+s.skipped != int64(len(want)) {
+		t.Errorf("%d bytes, %d skipped, %d bytes of %d", len(head), s.skipped, len(tail), len(want))
+	}
+	if s = run(t, b, ends("seq 20000")); s.stdout() != want[:len(s.stdout())] || len(s.stdout()) != 108_894 {
+		t.Errorf("of output that is short enough %d bytes arrive", len(s.stdout()))
+	}
+}
+
+// A quiet command has nothing in the agent, and neither has one that has ended.
+func TestTailsArriveWhenTheStreamIsQuiet(t *testing.T) {
+	b := open(t)
+	c, s := start(t, b, ends("seq 200000; echo done; exec sleep 1000"))
+	s.until(t, "done\n")
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "gone", s.gone)
+	c, s = start(t, b, ends("head -c 1000000 /dev/zero; yes & exit 3"))
+	wait(t, "exit", s.exited)
+	if s.exit.Code != 3 || s.exit.Left != 1 {
+		t.Errorf("it ended as %+v", s.exit)
+	}
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "gone", s.gone)
+}
+
+// Before its end a command shows how far it is.
+func TestPreviewsOfATail(t *testing.T) {
+	b := open(t)
+	c, s := start(t, b, ends("yes a line"))
+	preview, end := "", time.After(hang)
+	for preview == "" {
+		select {
+		case <-s.wrote:
+		case <-end:
+			t.Fatal("no preview")
+		}
+		s.mu.Lock()
+		preview = strings.Join(s.previews, "")
+		s.mu.Unlock()
+	}
+	if !strings.HasPrefix(preview, "a line\n") || len(preview) > 4<<10 {
+		t.Errorf("a preview is %.30q, %d bytes", preview, len(preview))
+	}
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "gone", s.gone)
+}
