@@ -51,7 +51,7 @@ func suite() []Tool {
 		case "read_file":
 			specs[i].Also = []string{"Read", "tool::file_read"}
 		case "exec":
-			specs[i].Also = []string{"bash", "shell"}
+			specs[i].Also, specs[i].Rates = []string{"bash", "shell"}, true
 		}
 	}
 	return specs

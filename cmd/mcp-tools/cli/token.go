@@ -181,11 +181,11 @@ func (a *CLI) printTokens(w io.Writer, list []tokenRow) error {
 		_, err := fmt.Fprintln(w, "There are no tokens; mcp-tools token create makes one.")
 		return err
 	}
-	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "EXPIRES", "LAST USED"}}
+	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "FROM", "EXPIRES", "LAST USED"}}
 	for _, t := range list {
 		rows = append(rows, []string{
-			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), terminal.Date(t.Expires),
-			terminal.Date(t.LastUsed),
+			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), dash(from(t.Place)),
+			terminal.Date(t.Expires), terminal.Date(t.LastUsed),
 		})
 	}
 	return a.painter(w).Columns(w, rows)
@@ -197,6 +197,16 @@ func mayDo(row tokens.Token) string {
 		return "(approvals)"
 	}
 	return strings.Join(row.Profiles, ",")
+}
+
+// from returns the place that a token names, as in "acme group team/topic".
+func from(p tokens.Place) string {
+	chat := p.Chat
+	if p.Topic != "" {
+		chat += "/" + p.Topic
+	}
+	return strings.Join(slices.DeleteFunc([]string{p.Provider, p.PeerKind, chat},
+		func(s string) bool { return s == "" }), " ")
 }
 
 func dash(text string) string {
