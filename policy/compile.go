@@ -3,9 +3,9 @@ package policy
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The rules of one provider, agent or chat, made ready.
@@ -220,12 +220,10 @@ func (k *compiler) report(path, text, nearest string) {
 	k.problems = append(k.problems, Problem{Path: path, Text: text, Nearest: nearest})
 }
 
-var plainKey = regexp.MustCompile(`^[^\s."\[\]]+$`)
-
 // under extends a path by the key of a map. It quotes a key that could be read as
 // a longer path.
 func under(path, key string) string {
-	if !plainKey.MatchString(key) {
+	if key == "" || strings.ContainsAny(key, " \t\n\f\r.\"[]") {
 		key = strconv.Quote(key)
 	}
 	return path + "." + key

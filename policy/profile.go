@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -74,11 +73,18 @@ func (k *compiler) parent(name, path string, trail []string) *profile {
 	return k.ownProfile(name, trail)
 }
 
-// profileName matches valid names. They are part of URLs that choose a profile.
-var profileName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+// validProfileName reports whether name can be part of a URL that chooses a profile.
+func validProfileName(name string) bool {
+	for i, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 32
+}
 
 func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *profile) *profile {
-	if !profileName.MatchString(name) {
+	if !validProfileName(name) {
 		k.report(path, "the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32", "")
 	}
 	if rules.Extends == "" && rules.Allow == nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 			continue
 		}
 		b.WriteString(comma)
-		b.Write(described[i])
+		b.Write(described(i))
 		comma = ","
 	}
 	b.WriteByte(']')
@@ -118,45 +119,29 @@ func cacheStamp(c Config, ttl time.Duration) []byte {
 }
 
 // Describe writes a tool as tools/list shows it to the model, with the schema of
-// its structured content or without.
-func Describe(t tool.Tool, structured bool) (json.RawMessage, error) {
+// its structured content or without. All hints are written, because their defaults
+// differ.
+func Describe(t tool.Tool, structured bool) json.RawMessage {
 	spec := t.Spec
-	meta := map[string]any{}
-	if spec.Keywords != "" {
-		meta["anthropic/searchHint"] = spec.Keywords
+	b := append(appendText([]byte(`{"name":`), spec.Name), `,"title":`...)
+	b = appendMember(appendText(b, spec.Title), "description", spec.Doc)
+	b = append(append(b, `,"inputSchema":`...), t.Schema()...)
+	if structured && spec.Output != nil {
+		if schema, err := jsonrpc.Marshal(t.OutputSchema()); err == nil { // maps of strings
+			b = append(append(b, `,"outputSchema":`...), schema...)
+		}
 	}
-	var output any
-	if structured {
-		output = t.OutputSchema()
+	b = fmt.Appendf(b, `,"annotations":{"readOnlyHint":%t,"destructiveHint":%t,"idempotentHint":%t,"openWorldHint":%t}`,
+		spec.Risk == tool.Reads, spec.Risk >= tool.Destroys, spec.Hints.Idempotent || spec.Risk == tool.Reads,
+		spec.Hints.OpenWorld)
+	switch {
+	case spec.Core && spec.Keywords != "":
+		b = append(appendMember(append(b, `,"_meta":{"anthropic/alwaysLoad":true`...),
+			"anthropic/searchHint", spec.Keywords), '}')
+	case spec.Core:
+		b = append(b, `,"_meta":{"anthropic/alwaysLoad":true}`...)
+	case spec.Keywords != "":
+		b = append(appendText(append(b, `,"_meta":{"anthropic/searchHint":`...), spec.Keywords), '}')
 	}
-	if spec.Core {
-		meta["anthropic/alwaysLoad"] = true
-	}
-	return jsonrpc.Marshal(struct {
-		Name        string          `json:"name"`
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-		Output      any             `json:"outputSchema,omitempty"`
-		Annotations annotations     `json:"annotations"`
-		Meta        map[string]any  `json:"_meta,omitempty"`
-	}{
-		spec.Name, spec.Title, spec.Doc, t.Schema(), output,
-		annotations{
-			ReadOnly:    spec.Risk == tool.Reads,
-			Destructive: spec.Risk >= tool.Destroys,
-			Idempotent:  spec.Hints.Idempotent || spec.Risk == tool.Reads,
-			OpenWorld:   spec.Hints.OpenWorld,
-		},
-		meta,
-	})
-}
-
-// annotations are the hints of the protocol about a tool. All are always written,
-// because their defaults differ.
-type annotations struct {
-	ReadOnly    bool `json:"readOnlyHint"`
-	Destructive bool `json:"destructiveHint"`
-	Idempotent  bool `json:"idempotentHint"`
-	OpenWorld   bool `json:"openWorldHint"`
+	return append(b, '}')
 }

@@ -87,8 +87,8 @@ func (l Limits) check() error {
 // settings are Settings with what is derived from them.
 type settings struct {
 	Settings
-	described  []json.RawMessage // the tools in order, as tools/list shows them
-	structured []json.RawMessage // the same, with schemas of structured content
+	described  func(i int) json.RawMessage // the tools in order, as tools/list shows them
+	structured func(i int) json.RawMessage // the same, with schemas of structured content
 	lists      listCache
 }
 
@@ -150,12 +150,7 @@ func New(c Config) (*Server, error) {
 		capabilities: capabilitiesOf(c),
 		sessions:     make(map[*session]struct{}),
 	}
-	for t := range c.Tools.All() {
-		if _, err := Describe(t, true); err != nil {
-			return nil, fmt.Errorf("describing %s: %w", t.Spec.Name, err)
-		}
-		s.ordered = append(s.ordered, t)
-	}
+	s.ordered = slices.Collect(c.Tools.All())
 	s.current.Store(s.generation(c.Settings))
 	closing, shut := context.WithCancel(context.Background())
 	s.closing, s.shut = closing, sync.OnceFunc(func() {
@@ -170,19 +165,26 @@ func New(c Config) (*Server, error) {
 func (s *Server) settings() *settings { return s.current.Load() }
 
 // generation derives what depends on next, and on the secrets that the scrubber
-// knows: descriptions are scrubbed here, once, and not for every list.
+// knows.
 func (s *Server) generation(next Settings) *settings {
-	now := &settings{Settings: next, lists: listCache{written: make(map[listKey]*toolList)}}
-	for _, t := range s.ordered {
-		plain, _ := Describe(t, false) // New has seen that it can be described
-		full := plain
-		if t.Spec.Output != nil {
-			full, _ = Describe(t, true)
-		}
-		now.described = append(now.described, s.scrub.JSON(plain))
-		now.structured = append(now.structured, s.scrub.JSON(full))
+	return &settings{
+		Settings: next, described: s.descriptions(false), structured: s.descriptions(true),
+		lists: listCache{written: make(map[listKey]*toolList)},
 	}
-	return now
+}
+
+// descriptions returns a function that describes the i-th tool. Each is described
+// and scrubbed once, when a list first has it.
+func (s *Server) descriptions(structured bool) func(i int) json.RawMessage {
+	written := make([]struct {
+		once sync.Once
+		text json.RawMessage
+	}, len(s.ordered))
+	return func(i int) json.RawMessage {
+		w := &written[i]
+		w.once.Do(func() { w.text = s.scrub.JSON(Describe(s.ordered[i], structured)) })
+		return w.text
+	}
 }
 
 // Apply changes the settings of a running server, and notifies the clients whose

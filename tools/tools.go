@@ -3,10 +3,12 @@
 package tools
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
@@ -32,10 +34,16 @@ type World struct {
 	Results *results.Store
 }
 
-// All returns the tools of all groups. A new group is one line here.
-func All(w World) (*tool.Set, error) {
-	var all []tool.Tool
-	for _, group := range [][]tool.Tool{
+// All returns the tools of all groups.
+func All(w World) (*tool.Set, error) { return tool.NewSet(list(w)...) }
+
+// Catalogue returns the tools of all groups as rules can name them. It derives no
+// schemas, so it costs little beside All.
+func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
+
+// list returns the tools of all groups. A new group is one line here.
+func list(w World) []tool.Tool {
+	return slices.Concat(
 		fs.Tools(w.Files, w.Secrets),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
@@ -45,8 +53,5 @@ func All(w World) (*tool.Set, error) {
 		sessions.Tools(),
 		automation.Tools(time.Now),
 		results.Tools(w.Results, w.Web.Marks),
-	} {
-		all = append(all, group...)
-	}
-	return tool.NewSet(all...)
+	)
 }

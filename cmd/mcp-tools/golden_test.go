@@ -34,10 +34,7 @@ func TestGoldenSchemas(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "schema")
 	known := map[string]bool{}
 	for tool := range allTools(t).All() {
-		described, err := server.Describe(tool, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		described := server.Describe(tool, false)
 		var pretty bytes.Buffer
 		if err := json.Indent(&pretty, described, "", "  "); err != nil {
 			t.Fatal(err)
@@ -102,10 +99,7 @@ func profileCost(
 		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec.Name) == policy.Deny {
 			continue
 		}
-		described, err := server.Describe(tool, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		described := server.Describe(tool, false)
 		names, bytes, tokens = append(names, tool.Spec.Name), bytes+len(described), tokens+tokencount.Tool(described)
 	}
 	return names, bytes, tokens

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,14 +15,15 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-var isRef = regexp.MustCompile(`^e\d+$`)
+var isRef = lazyregexp.New(`^e\d+$`)
 
 // element returns the element for a ref, or for a CSS selector in the main frame.
 func (s *session) element(ctx context.Context, t *tab, ref string) (element, error) {
-	if isRef.MatchString(ref) {
+	if isRef().MatchString(ref) {
 		el, err := s.elements.get(ref)
 		if err == nil && el.target.tab != t {
 			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.target.tab.name).Try("omit tab")

@@ -1,12 +1,13 @@
 package browser
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/domsnapshot"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // styles are the computed styles that decide whether a person sees an element. The
@@ -130,11 +131,11 @@ func (l layout) hidesContent(at int) bool {
 	}
 	path := l.style(at, styleClipPath)
 	return strings.HasPrefix(path, "inset(50%") || strings.HasPrefix(path, "inset(100%") ||
-		strings.HasPrefix(path, "circle(0") || emptyClip.MatchString(l.style(at, styleClip))
+		strings.HasPrefix(path, "circle(0") || emptyClip().MatchString(l.style(at, styleClip))
 }
 
 // emptyClip matches rectangles of at most a pixel, such as rect(1px, 1px, 1px, 1px).
-var emptyClip = regexp.MustCompile(`^rect\((?:[01]px,? ?){4}\)$`)
+var emptyClip = lazyregexp.New(`^rect\((?:[01]px,? ?){4}\)$`)
 
 func (l layout) cuts(at, which int) bool {
 	value := l.style(at, which)
@@ -203,11 +204,11 @@ func (l layout) background(node int64) (c [4]float64, ok bool) {
 	return c, false
 }
 
-var colorNumbers = regexp.MustCompile(`^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$`)
+var colorNumbers = lazyregexp.New(`^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$`)
 
 // parseColor parses a computed color: red, green and blue up to 255, alpha up to 1.
 func parseColor(text string) (c [4]float64, ok bool) {
-	found := colorNumbers.FindStringSubmatch(text)
+	found := colorNumbers().FindStringSubmatch(text)
 	if found == nil {
 		return c, false
 	}

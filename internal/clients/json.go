@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // jsonFile is the format of JSON settings files with an object of servers at the top
@@ -83,7 +85,7 @@ func parseJSON(src []byte) (*jsonDoc, error) {
 	return d, nil
 }
 
-var hujsonError = rule(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
+var hujsonError = lazyregexp.New(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
 
 // complain converts an error of the parser in text. Its columns count bytes.
 func complain(src, text []byte, err error) error {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Server has the data that a client needs to reach this server: either a
@@ -29,9 +29,9 @@ type Server struct {
 }
 
 var (
-	nameRule   = rule(`^[A-Za-z0-9_-]{1,64}$`)
-	envRule    = rule(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerRule = rule("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	nameRule   = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	envRule    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerRule = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 // Check returns what is wrong with s for any client.
@@ -60,12 +60,6 @@ func (s Server) Check() error {
 		}
 	}
 	return nil
-}
-
-// rule compiles a pattern when it is first needed, so that it does not delay the
-// start of the server.
-func rule(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 func checkName(name string) error {

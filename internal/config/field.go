@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,12 +255,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-var plainName = regexp.MustCompile(`^[^\s."\[\]]+$`)
-
 // under appends a name that the operator chose to a path, quoted if it could be
 // mistaken for more of the path.
 func under(path, name string) string {
-	if !plainName.MatchString(name) {
+	if name == "" || strings.ContainsAny(name, " \t\n\f\r.\"[]") {
 		name = strconv.Quote(name)
 	}
 	return join(path, name)

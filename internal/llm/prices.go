@@ -1,13 +1,14 @@
 package llm
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Price is in dollars per million tokens, which is millionths of a dollar per token.
@@ -40,12 +41,16 @@ type known struct {
 }
 
 //go:embed models.txt
-var knownText string
+var modelsFile embed.FS
 
 // knownModels returns the table of models.txt.
 var knownModels = sync.OnceValue(func() map[string]known {
 	table := make(map[string]known)
-	for line := range strings.Lines(knownText) {
+	content, err := modelsFile.ReadFile("models.txt")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for line := range strings.Lines(string(content)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -65,13 +70,13 @@ var knownModels = sync.OnceValue(func() map[string]known {
 	return table
 })
 
-var dated = regexp.MustCompile(`-20[0-9]{2}-?[0-9]{2}-?[0-9]{2}$`)
+var dated = lazyregexp.New(`-20[0-9]{2}-?[0-9]{2}-?[0-9]{2}$`)
 
 func knownModel(name string) (known, bool) {
 	table := knownModels()
 	k, ok := table[name]
 	if !ok {
-		k, ok = table[dated.ReplaceAllString(name, "")]
+		k, ok = table[dated().ReplaceAllString(name, "")]
 	}
 	return k, ok
 }

@@ -39,7 +39,7 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 	case len(object) > limits.Params:
 		b.problem("there are %d arguments, the maximum is %d", len(object), limits.Params)
 	default:
-		b.object(args, t.schema, object, "", 1)
+		b.object(args, t.form().schema, object, "", 1)
 	}
 	if len(b.problems) == 0 {
 		return nil

@@ -198,7 +198,7 @@ func suggest(name string, accepted []string) string {
 // models that send {} again and again need to see both.
 func (t Tool) example(value any) string {
 	var required []string
-	for _, f := range t.schema.fields {
+	for _, f := range t.form().schema.fields {
 		if f.required {
 			required = append(required, strconv.Quote(f.name)+`:"..."`)
 		}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,11 +21,16 @@ const maxComplaint = 400
 func NewForeign(
 	spec Spec, schema json.RawMessage, do func(ctx context.Context, args json.RawMessage) (Result, error),
 ) Tool {
-	t := Tool{Spec: spec, printed: schema}
 	compiled, err := compile(schema)
+	form := &argsForm{printed: schema}
+	t := Tool{Spec: spec, form: func() *argsForm { return form }}
 	if err != nil {
-		t.err = fmt.Errorf("tool %q: its schema does not compile: %w", spec.Name, err)
+		form.err = fmt.Errorf("tool %q: its schema does not compile: %w", spec.Name, err)
 		return t
+	}
+	var line bytes.Buffer // a message is one line
+	if json.Compact(&line, schema) == nil {
+		form.printed = line.Bytes()
 	}
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
 		value, err := decode(raw)

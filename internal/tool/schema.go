@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxFields bounds the parameters of a tool. A tool that needs more should be two.
@@ -116,7 +118,8 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 		if !f.IsExported() || f.Anonymous {
 			continue
 		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tags := parseTags(f.Tag)
+		name, options, _ := strings.Cut(tags.get("json"), ",")
 		if name == "" || name == "-" {
 			problems = append(problems, fmt.Errorf("%s.%s needs a json tag with a name", t, f.Name))
 			continue
@@ -126,16 +129,44 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 			problems = append(problems, fmt.Errorf("%s.%s: %w", t, f.Name, err))
 			continue
 		}
-		if err := inner.read(f.Tag); err != nil {
+		if err := inner.read(tags); err != nil {
 			problems = append(problems, fmt.Errorf("%s.%s: %w", t, f.Name, err))
 		}
 		problems = append(problems, s.add(field{
 			name: name, index: f.Index, schema: inner,
 			required: !strings.Contains(options, "omitempty"),
-			hidden:   f.Tag.Get("hidden") != "", list: f.Tag.Get("list"),
-		}, f.Tag.Get("alias")))
+			hidden:   tags.get("hidden") != "", list: tags.get("list"),
+		}, tags.get("alias")))
 	}
 	return s, errors.Join(problems...)
+}
+
+// A tagList has the pairs of a struct tag. Ten of them are looked up for each field
+// at each start, and reflect.StructTag would parse the whole tag each time.
+type tagList [][2]string
+
+// parseTags returns the pairs of a tag in its usual form: name:"value" name:"value".
+func parseTags(tag reflect.StructTag) (list tagList) {
+	for rest := string(tag); rest != ""; {
+		name, after, found := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(after)
+		if !found || err != nil {
+			break
+		}
+		value, _ := strconv.Unquote(quoted)
+		list = append(list, [2]string{strings.TrimLeft(name, " "), value})
+		rest = after[len(quoted):]
+	}
+	return list
+}
+
+func (l tagList) get(name string) string {
+	for _, pair := range l {
+		if pair[0] == name {
+			return pair[1]
+		}
+	}
+	return ""
 }
 
 // add appends f under its name and its aliases.
@@ -155,8 +186,8 @@ func (s *schema) add(f field, aliases string) error {
 }
 
 // read takes the description and the bounds from a field's tag.
-func (s *schema) read(tag reflect.StructTag) error {
-	s.doc = tag.Get("jsonschema")
+func (s *schema) read(tags tagList) error {
+	s.doc = tags.get("jsonschema")
 	if s.doc == "" {
 		return errors.New("needs a jsonschema tag: the model needs a description")
 	}
@@ -164,23 +195,23 @@ func (s *schema) read(tag reflect.StructTag) error {
 	if s.kind == kindArray {
 		leaf = s.items
 	}
-	if enum := tag.Get("enum"); enum != "" {
+	if enum := tags.get("enum"); enum != "" {
 		leaf.enum = strings.Split(enum, ",")
 	}
 	var err error
-	if leaf.min, err = bound(tag.Get("min")); err != nil {
+	if leaf.min, err = bound(tags.get("min")); err != nil {
 		return err
 	}
-	if leaf.max, err = bound(tag.Get("max")); err != nil {
+	if leaf.max, err = bound(tags.get("max")); err != nil {
 		return err
 	}
-	if leaf.maxText, err = count(tag.Get("maxlen")); err != nil {
+	if leaf.maxText, err = count(tags.get("maxlen")); err != nil {
 		return err
 	}
-	if s.maxItems, err = count(tag.Get("maxitems")); err != nil {
+	if s.maxItems, err = count(tags.get("maxitems")); err != nil {
 		return err
 	}
-	return s.readDefault(tag.Get("default"))
+	return s.readDefault(tags.get("default"))
 }
 
 func (s *schema) readDefault(text string) error {
@@ -212,76 +243,85 @@ func count(text string) (int, error) {
 
 // json returns the schema as the model sees it, with the properties in the order
 // of the struct.
-func (s *schema) json() json.RawMessage {
-	var b strings.Builder
-	s.print(&b)
-	return json.RawMessage(b.String())
-}
+func (s *schema) json() json.RawMessage { return s.print(make([]byte, 0, 2048)) }
 
-func (s *schema) print(b *strings.Builder) {
-	b.WriteByte('{')
-	comma := ""
-	member := func(key string, value any) {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return // strings, numbers and decoded JSON always marshal
-		}
-		b.WriteString(comma + `"` + key + `":` + string(text))
-		comma = ","
-	}
+func (s *schema) print(b []byte) []byte {
 	if s.kind != kindAny {
-		member("type", s.kind)
+		b = append(append(append(b, `{"type":"`...), s.kind...), '"')
 	} else {
-		member("type", []kind{kindString, kindNumber, kindBoolean, kindObject, kindArray})
+		b = append(b, `{"type":["string","number","boolean","object","array"]`...)
 	}
 	if s.doc != "" {
-		member("description", s.doc)
+		b = appendQuoted(append(b, `,"description":`...), s.doc)
 	}
 	if s.enum != nil {
-		member("enum", s.enum)
+		b = append(appendList(append(b, `,"enum":[`...), s.enum), ']')
 	}
 	if s.min != nil {
-		member("minimum", *s.min)
+		b = strconv.AppendFloat(append(b, `,"minimum":`...), *s.min, 'f', -1, 64)
 	}
 	if s.max != nil {
-		member("maximum", *s.max)
+		b = strconv.AppendFloat(append(b, `,"maximum":`...), *s.max, 'f', -1, 64)
 	}
 	if s.maxItems > 0 {
-		member("maxItems", s.maxItems)
+		b = strconv.AppendInt(append(b, `,"maxItems":`...), int64(s.maxItems), 10)
 	}
 	if s.fallback != nil {
-		member("default", s.fallback)
+		if text, err := json.Marshal(s.fallback); err == nil { // decoded JSON always marshals
+			b = append(append(b, `,"default":`...), text...)
+		}
 	}
 	switch {
 	case s.kind == kindArray:
-		member("items", s.items.json())
+		b = s.items.print(append(b, `,"items":`...))
 	case s.kind == kindObject && s.names == nil && s.items.kind != kindAny:
-		member("additionalProperties", s.items.json())
+		b = s.items.print(append(b, `,"additionalProperties":`...))
 	case s.kind == kindObject && s.names != nil:
-		b.WriteString(comma)
-		s.printFields(b)
+		b = s.printFields(b)
 	}
-	b.WriteByte('}')
+	return append(b, '}')
 }
 
-func (s *schema) printFields(b *strings.Builder) {
-	b.WriteString(`"properties":{`)
+func (s *schema) printFields(b []byte) []byte {
+	b = append(b, `,"properties":{`...)
 	var required []string
-	comma := ""
+	comma := false
 	for _, f := range s.fields {
 		if f.hidden {
 			continue
 		}
-		b.WriteString(comma + strconv.Quote(f.name) + ":")
-		comma = ","
-		f.schema.print(b)
+		if comma {
+			b = append(b, ',')
+		}
+		comma = true
+		b = f.schema.print(append(appendQuoted(b, f.name), ':'))
 		if f.required {
-			required = append(required, strconv.Quote(f.name))
+			required = append(required, f.name)
 		}
 	}
-	b.WriteByte('}')
+	b = append(b, '}')
 	if required != nil {
-		b.WriteString(`,"required":[` + strings.Join(required, ",") + `]`)
+		b = append(appendList(append(b, `,"required":[`...), required), ']')
 	}
-	b.WriteString(`,"additionalProperties":false`)
+	return append(b, `,"additionalProperties":false`...)
+}
+
+// appendList writes JSON strings with commas in between.
+func appendList(b []byte, texts []string) []byte {
+	for i, one := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendQuoted(b, one)
+	}
+	return b
+}
+
+// appendQuoted writes a JSON string. Texts of the program are UTF-8.
+func appendQuoted(b []byte, text string) []byte {
+	quoted, err := jsontext.AppendQuote(b, text)
+	if err != nil {
+		return append(b, `""`...)
+	}
+	return quoted
 }

@@ -23,7 +23,7 @@ func NewSet(all ...Tool) (*Set, error) {
 	s := &Set{byName: make(map[string]int), aliases: make(map[string]int)}
 	var problems []error
 	for _, t := range all {
-		problems = append(problems, t.Spec.check(), t.err)
+		problems = append(problems, t.Spec.check(), t.form().err)
 		if _, taken := s.byName[t.Spec.Name]; taken {
 			problems = append(problems, fmt.Errorf("two tools have the name %q", t.Spec.Name))
 		}
@@ -72,9 +72,12 @@ func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.ordered) }
 func (s *Set) Len() int { return len(s.ordered) }
 
 // Catalogue returns the tools as rules can name them.
-func (s *Set) Catalogue() policy.Catalogue {
-	all := make([]policy.Tool, len(s.ordered))
-	for i, t := range s.ordered {
+func (s *Set) Catalogue() policy.Catalogue { return Catalogue(s.ordered) }
+
+// Catalogue returns tools as rules can name them.
+func Catalogue(list []Tool) policy.Catalogue {
+	all := make([]policy.Tool, len(list))
+	for i, t := range list {
 		all[i] = policy.Tool{Name: t.Spec.Name, Also: t.Spec.Also, Group: t.Spec.Group, Risk: t.Spec.Risk,
 			Rates: t.Rates}
 	}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -76,13 +77,26 @@ func (f Facts) Basis() string {
 // A Tool is a Doer or a Preparer that the pipeline can call without knowing its
 // type. It is a value without state, shared by all goroutines.
 type Tool struct {
-	Spec    Spec
-	Rates   bool            // it rates each call, often lower than Spec.Risk
+	Spec  Spec
+	Rates bool             // it rates each call, often lower than Spec.Risk
+	form  func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
+	means string           // the arguments that the name implies by which it was looked up, as JSON
+	bind  func(raw json.RawMessage, limits Limits) (Call, error)
+}
+
+// An argsForm is the form of a tool's arguments.
+type argsForm struct {
 	schema  *schema         // of typed arguments
 	printed json.RawMessage // as the model sees it
 	err     error
-	means   string // the arguments that the name implies by which it was looked up, as JSON
-	bind    func(raw json.RawMessage, limits Limits) (Call, error)
+}
+
+func newForm(args reflect.Type, tool string) *argsForm {
+	schema, err := derive(args)
+	if err != nil {
+		return &argsForm{err: fmt.Errorf("tool %q: %w", tool, err)}
+	}
+	return &argsForm{schema: schema, printed: schema.json()}
 }
 
 // New makes a Tool of d. [NewSet] reports what is wrong with d.
@@ -100,13 +114,7 @@ func Prepared[A any](p Preparer[A]) Tool {
 }
 
 func newTool[A any](spec Spec, prepare func(context.Context, A) (Plan, error)) Tool {
-	t := Tool{Spec: spec}
-	schema, err := derive(reflect.TypeFor[A]())
-	if err != nil {
-		t.err = fmt.Errorf("tool %q: %w", spec.Name, err)
-		return t
-	}
-	t.schema, t.printed = schema, schema.json()
+	t := Tool{Spec: spec, form: sync.OnceValue(func() *argsForm { return newForm(reflect.TypeFor[A](), spec.Name) })}
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
 		args := new(A)
 		if err := t.fill(reflect.ValueOf(args).Elem(), raw, limits); err != nil {
@@ -175,7 +183,7 @@ func outputSchema(t reflect.Type) map[string]any {
 }
 
 // Schema returns the JSON Schema (2020-12) of the arguments.
-func (t Tool) Schema() json.RawMessage { return t.printed }
+func (t Tool) Schema() json.RawMessage { return t.form().printed }
 
 // A Call is a tool with its arguments, checked and ready to be prepared.
 type Call struct {

@@ -271,7 +271,7 @@ func TestNamesMayMeanArguments(t *testing.T) {
 			t.Errorf("%s: %q, %v", call, got, err)
 		}
 	}
-	bad := Tool{Spec: spoken{}.Spec()}
+	bad := New(spoken{})
 	bad.Spec.Means = map[string]string{"Stop": `7`, "other": `{}`}
 	if _, err := NewSet(bad); err == nil || strings.Count(err.Error(), "Means[") != 2 {
 		t.Error(err)

@@ -39,11 +39,7 @@ func (l *liveRules) profileOf(c tool.Caller) string {
 // openRules compiles the rules. The catalogue of tools that the policy needs is
 // taken from tools that have nothing to work with.
 func (a *App) openRules(context.Context) error {
-	listed, err := tools.All(tools.World{})
-	if err != nil {
-		return err
-	}
-	a.catalogue = listed.Catalogue()
+	a.catalogue = tools.Catalogue()
 	first, err := compileRules(a.loaded, a.catalogue, a.log)
 	if err != nil {
 		return err

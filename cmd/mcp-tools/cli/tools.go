@@ -128,12 +128,12 @@ func describe(v *app.View, name string) (description, error) {
 		return description{}, err
 	}
 	caller := v.Subject()
-	raw, err := server.Describe(t, false)
+	raw := server.Describe(t, false)
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
 		Profile: v.Policy.ProfileOf(caller), Verdict: v.Policy.Verdict(caller, t.Spec.Name),
 		Bytes: len(raw), Tokens: tokencount.Tool(raw),
-	}, err
+	}, nil
 }
 
 func (d description) print(w io.Writer, paint terminal.Painter) error {
@@ -186,32 +186,26 @@ in about the same proportions.`,
 			if err != nil {
 				return err
 			}
-			sum, err := weigh(v)
-			if err != nil {
-				return err
-			}
+			sum := weigh(v)
 			return a.show(sum, func(w io.Writer) error { return sum.print(w, a.painter(w)) })
 		},
 	}
 }
 
 // weigh writes the list of tools as the server does, and measures it.
-func weigh(v *app.View) (weights, error) {
+func weigh(v *app.View) weights {
 	caller := v.Subject()
 	sum := weights{Profile: v.Policy.ProfileOf(caller), Tools: []weight{}}
 	var described [][]byte
 	for _, t := range v.Visible(caller) {
-		raw, err := server.Describe(t, false)
-		if err != nil {
-			return weights{}, err
-		}
+		raw := server.Describe(t, false)
 		described = append(described, raw)
 		tokens := tokencount.Tool(raw)
 		sum.Tools = append(sum.Tools, weight{t.Spec.Name, len(raw), tokens})
 		sum.Tokens += tokens
 	}
 	sum.Bytes = len(`{"tools":[` + string(bytes.Join(described, []byte(","))) + `]}`)
-	return sum, nil
+	return sum
 }
 
 func (s weights) print(w io.Writer, paint terminal.Painter) error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // The CSS that pages and attackers use to hide text: display, visibility, opacity,
@@ -132,7 +134,7 @@ func (s *sheet) addRule(r *rule) {
 }
 
 // simpleSelector matches one of the parts of which a compound such as p.a:not(.b) consists.
-var simpleSelector = pattern(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
+var simpleSelector = lazyregexp.New(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
 
 // rulesFor returns the rules that apply to an element, by ascending weight. checks
 // counts the comparisons.
@@ -223,7 +225,7 @@ func withoutComments(text string) string {
 }
 
 // cssEscape matches escapes such as \64 for d and \: for a colon.
-var cssEscape = pattern(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
+var cssEscape = lazyregexp.New(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
 
 // unescapeCSS resolves escapes.
 func unescapeCSS(text string) string {
@@ -431,9 +433,9 @@ func (st *style) inheritColors(in *inherited) {
 const far = 900
 
 var (
-	clipsAll = pattern(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|^inset\(0 100%|` +
-		`^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
-	scalesToNothing = pattern(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
+	clipsAll = lazyregexp.New(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|` +
+		`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
+	scalesToNothing = lazyregexp.New(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
 )
 
 // isFarMove reports whether a transform moves an element off the screen.
@@ -501,8 +503,9 @@ const (
 )
 
 var (
-	hexColor = pattern(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
-	rgbColor = pattern(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)(?:[ ,/]+([\d.]+%?))? *\)`)
+	hexColor = lazyregexp.New(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
+	rgbColor = lazyregexp.New(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)` +
+		`(?:[ ,/]+([\d.]+%?))? *\)`)
 )
 
 // parseColor returns the colour of a color or background property.
@@ -600,11 +603,11 @@ func similarColors(a, b string) bool {
 const screenWidth = 1280
 
 var (
-	notScreen  = pattern(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
-	widthLimit = pattern(`(min|max)-width: *([\d.]+[a-z]*)|` +
+	notScreen  = lazyregexp.New(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
+	widthLimit = lazyregexp.New(`(min|max)-width: *([\d.]+[a-z]*)|` +
 		`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
-	other = pattern(`[(][^()]*[)]`) // a feature that is not about the width
-	known = pattern(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
+	other = lazyregexp.New(`[(][^()]*[)]`) // a feature that is not about the width
+	known = lazyregexp.New(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
 )
 
 // forScreen reports whether a list of media queries matches the screen. A feature

@@ -5,6 +5,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // inline writes an inline element; false if it is not one.
@@ -73,7 +75,7 @@ func (r *renderer) inlineCode(n *html.Node) {
 var firstImage = goquery.Single("img")
 
 // noteMark matches the number or sign of a footnote.
-var noteMark = pattern(`^[0-9a-zA-Z*†‡§]{1,4}$`)
+var noteMark = lazyregexp.New(`^[0-9a-zA-Z*†‡§]{1,4}$`)
 
 // anchor writes a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
@@ -235,7 +237,7 @@ func (r *renderer) script(n *html.Node, sign string) {
 	}
 }
 
-var exponent = pattern(`^[-+−]?[0-9.,]+$`)
+var exponent = lazyregexp.New(`^[-+−]?[0-9.,]+$`)
 
 func (r *renderer) bracketed(text string) {
 	if text != "" {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // math writes a formula as TeX, if the page contains its source, and else its
@@ -83,10 +85,10 @@ func isTeXOf(tex, shown string) bool {
 }
 
 var (
-	texWords = pattern(
+	texWords = lazyregexp.New(
 		`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
-	texCommand = pattern(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
-	longWord   = pattern(`\pL{4,}`)
+	texCommand = lazyregexp.New(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
+	longWord   = lazyregexp.New(`\pL{4,}`)
 )
 
 // isTeX distinguishes TeX from hidden prose: TeX has no long words outside of

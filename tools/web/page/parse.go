@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"context"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -442,12 +441,6 @@ func tagNamed(name string) tag {
 		return known
 	}
 	return tag{name: name}
-}
-
-// pattern returns a function that compiles a regular expression on first use, to
-// keep the start of the program fast.
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 func attr(n *html.Node, key string) string { return valueOf(n.Attr, key) }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // renderer writes elements of a page to an output.
@@ -359,7 +361,7 @@ func (r *renderer) frame(n *html.Node) {
 }
 
 // videoHosts matches the addresses of videos that pages embed.
-var videoHosts = pattern(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
+var videoHosts = lazyregexp.New(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
 	`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
 
 // code writes a block of code with its white space.
