@@ -223,7 +223,7 @@ func (a *App) openResults(context.Context) (err error) {
 }
 
 func (a *App) openTools(context.Context) (err error) {
-	a.set, err = tools.All(tools.World{
+	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Secrets: a.scrub,
 	})
