@@ -10,6 +10,8 @@ const (
 	groupBridged = "mcp"    // every tool of connected MCP servers
 	groupTeam    = "team"   // alias of teams
 	groupResults = "results"
+
+	groupDiscovery = "discovery" // tools that find and call tools which are not listed
 )
 
 // builtinGroups are the groups that rules may name although no registered tool
@@ -50,9 +52,11 @@ var builtinProfiles = []builtinProfile{
 		Allow:    List{"risk:reads"},
 		Autonomy: ReadOnly,
 	}},
-	{"lean", "a short list for small contexts: files, commands, and a search for the rest", ProfileRules{
-		Allow: List{"group:discovery", "group:results", "read_file", "edit", "exec"},
-	}},
+	{"lean", "every tool, but a short list for small contexts: files, commands, and a search for the rest",
+		ProfileRules{
+			Allow:  List{"*"},
+			Listed: List{"group:discovery", "group:results", "read_file", "edit", "exec"},
+		}},
 }
 
 // subagentDeny and leafDeny name the tools for the agent that works with a

@@ -113,6 +113,26 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 	return p.conclude(p.rightsOf(p.Class(s)), s.Narrow, i, rated)
 }
 
+// Lists reports whether tools/list shows a tool that the subject may use. A profile
+// can list few tools and leave the others to those of the group discovery, which are
+// shown only then. A request that names tools sees these.
+func (p *Policy) Lists(s Subject, name string) bool {
+	i, ok := p.catalogue.names[name]
+	if !ok {
+		return false
+	}
+	if s.Narrow.Tools != nil || s.Narrow.Toolsets != nil {
+		return true
+	}
+	short, listed := false, true
+	for _, applied := range p.profilesOf(p.Class(s)) {
+		if applied != nil && applied.listed != nil {
+			short, listed = true, listed && applied.listed.holds.has(i)
+		}
+	}
+	return listed && (short || p.catalogue.tools[i].Group != groupDiscovery)
+}
+
 // Unmatched returns the entries of the request's restrictions that match no tool
 // which the subject may use. Whether such a tool exists makes no difference.
 func (p *Policy) Unmatched(s Subject) (entries []string) {

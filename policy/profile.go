@@ -13,16 +13,21 @@ type profile struct {
 	doc     string
 	builtIn bool
 	list    *clause // its tools
+	listed  *clause // those that are listed; nil for all
 	limit   limit
 }
 
 // compileProfiles compiles every profile, parents before children.
 func (k *compiler) compileProfiles() {
 	for _, b := range builtinProfiles {
-		k.addProfile(&profile{
+		p := &profile{
 			name: b.name, doc: b.doc, builtIn: true,
 			limit: limit{}.lower(b.rules.Autonomy, "profile "+quote(b.name)),
-		}, k.read("", b.rules.Allow).holds)
+		}
+		if b.rules.Listed != nil {
+			p.listed = k.read("", b.rules.Listed)
+		}
+		k.addProfile(p, k.read("", b.rules.Allow).holds)
 		k.policy.ordered = append(k.policy.ordered, b.name)
 	}
 	for _, name := range sortedKeys(k.rules.Profiles) {
@@ -92,10 +97,16 @@ func (k *compiler) readProfile(name, path string, rules ProfileRules, parent *pr
 			"a profile says what it extends or what it allows; to start from every tool write extends: full", "")
 	}
 	k.checkAutonomy(path+".autonomy", rules.Autonomy)
-	p := &profile{name: name, limit: limit{}.lower(rules.Autonomy, "profile "+quote(name))}
+	p := &profile{
+		name: name, limit: limit{}.lower(rules.Autonomy, "profile "+quote(name)),
+		listed: k.clause(path+".listed", rules.Listed),
+	}
 	holds := k.catalogue.all()
 	if parent != nil {
 		holds, p.limit = parent.list.holds, p.limit.lower(parent.limit.level, parent.limit.by)
+		if p.listed == nil {
+			p.listed = parent.listed
+		}
 	}
 	holds = k.clause(path+".allow", rules.Allow).keep(holds)
 	holds = k.clause(path+".deny", rules.Deny).drop(holds)

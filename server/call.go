@@ -25,6 +25,8 @@ type Request struct {
 	Input  *InputResponse         // the answers, when the call is made again
 	Parent string                 // the call that made this one
 	Trace  map[string]string      // traceparent, tracestate, baggage
+
+	forwarded bool // by another tool that the client has called
 }
 
 // A Response is what a call returns: a result, or questions that must be
@@ -50,7 +52,7 @@ func (e *protocolError) Unwrap() error { return e.shown }
 // transport, every call is limited, decided, checked, approved, scrubbed,
 // bounded and recorded here, and refusals take the same path as results.
 func (s *Server) Call(ctx context.Context, req Request) Response {
-	c := s.newCall(req, "")
+	c := s.newCall(s.forwarded(req), "")
 	ctx, observe := s.Observer.Start(ctx, c.begin(req.Tool))
 	a, res, err := c.try(ctx)
 	if need := (*tool.Asking)(nil); errors.As(err, &need) {
@@ -138,7 +140,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	}
 	bound, err := a.tool.Bind(c.Args, c.now.Limits.Args)
 	if err != nil {
-		return a, res, err
+		return a, res, c.explain(a.tool, err)
 	}
 	args := bound.JSON()
 	a.args = sum(a.tool.Spec.Name, args)
@@ -228,7 +230,7 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 		limit = c.now.Limits.Timeout
 	}
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status,
-		Grant: c.grant}
+		Grant: c.grant, Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}

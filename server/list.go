@@ -74,7 +74,8 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 	b.WriteString(`{"tools":[`)
 	comma := ""
 	for i, t := range s.ordered {
-		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) {
+		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) ||
+			!now.Policy.Lists(a.subject(), t.Spec.Name) {
 			continue
 		}
 		b.WriteString(comma)
@@ -87,7 +88,8 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 	return &toolList{legacy: legacy, modern: bytes.Clone(b.Bytes())}
 }
 
-// Tools lists what a caller may see, in order.
+// Tools lists what a caller may use, in order, also what tools/list leaves to
+// tool_search.
 func (s *Server) Tools(a Access) []tool.Tool {
 	now := s.settings()
 	var visible []tool.Tool
@@ -132,8 +134,8 @@ func Describe(t tool.Tool, structured bool) json.RawMessage {
 		}
 	}
 	b = fmt.Appendf(b, `,"annotations":{"readOnlyHint":%t,"destructiveHint":%t,"idempotentHint":%t,"openWorldHint":%t}`,
-		spec.Risk == tool.Reads, spec.Risk >= tool.Destroys, spec.Hints.Idempotent || spec.Risk == tool.Reads,
-		spec.Hints.OpenWorld)
+		spec.Risk == tool.Reads && !spec.Forwards, spec.Risk >= tool.Destroys || spec.Forwards,
+		spec.Hints.Idempotent || spec.Risk == tool.Reads && !spec.Forwards, spec.Hints.OpenWorld)
 	switch {
 	case spec.Core && spec.Keywords != "":
 		b = append(appendMember(append(b, `,"_meta":{"anthropic/alwaysLoad":true`...),

@@ -3,9 +3,6 @@
 package tools
 
 import (
-	"bytes"
-	"embed"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/discovery"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
@@ -40,37 +38,13 @@ type World struct {
 // All returns the tools of all groups.
 func All(w World) (*tool.Set, error) { return tool.NewSet(list(w)...) }
 
-// schemas.txt has the schemas of all tools, a line for each tool. Deriving them takes
-// a tenth of the program's start. A test compares them with those of All.
-//
-//go:embed schemas.txt
-var schemas embed.FS
-
-// Start returns the tools of All with the schemas of schemas.txt.
-func Start(w World) (*tool.Set, error) {
-	content, err := schemas.ReadFile("schemas.txt")
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]json.RawMessage)
-	for line := range bytes.Lines(content) {
-		name, schema, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
-		known[string(name)] = schema
-	}
-	all := list(w)
-	for i, t := range all {
-		all[i] = t.WithSchema(known[t.Spec.Name])
-	}
-	return tool.NewSet(all...)
-}
-
 // Catalogue returns the tools of all groups as rules can name them. It derives no
 // schemas, so it costs little beside All.
 func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
 
 // list returns the tools of all groups. A new group is one line here.
 func list(w World) []tool.Tool {
-	return slices.Concat(
+	all := slices.Concat(
 		fs.Tools(w.Files, w.Secrets),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
@@ -81,4 +55,5 @@ func list(w World) []tool.Tool {
 		automation.Tools(time.Now),
 		results.Tools(w.Results, w.Web.Marks),
 	)
+	return append(all, discovery.Tools(all)...)
 }

@@ -96,7 +96,8 @@ func profileCost(
 ) (names []string, bytes, tokens int) {
 	t.Helper()
 	for tool := range set.All() {
-		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec.Name) == policy.Deny {
+		subject := policy.Subject{Profile: profile}
+		if rules.Verdict(subject, tool.Spec.Name) == policy.Deny || !rules.Lists(subject, tool.Spec.Name) {
 			continue
 		}
 		described := server.Describe(tool, false)

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Store has the location and the durability of the store.
@@ -25,10 +24,8 @@ func storeForm() form {
 	}
 }
 
-var secretForm = lazyregexp.New("^(?:" + secretPattern + ")$")
-
 func storeReference(text string) bool {
-	return strings.Contains(text, ":") && secretForm().MatchString(text)
+	return regexp.MustCompile("^(?:" + secretPattern + ")$").MatchString(text)
 }
 
 func postgresURL(text string) bool {

@@ -80,6 +80,8 @@ type Running struct {
 	Answers Answers  // to what the tool asked before
 	// Status returns the status of the caller's session; nil outside of a server.
 	Status func() SessionStatus
+	// Usable lists the tools that the caller may use; nil outside of a server.
+	Usable func() []Tool
 	// Grant returns what the call may do, for work that outlasts it; nil outside of a server.
 	Grant func() Grant
 }

@@ -71,6 +71,9 @@ type Spec struct {
 	// Output is a value of the type of structured content, from which its schema is
 	// derived. Nil stands for a tool without structured content.
 	Output any
+	// Forwards marks a tool whose calls are calls of the tool that the argument name
+	// names, with the argument arguments. Policy, approvals and audit see that call.
+	Forwards bool
 	// Repeats marks a tool that is made for polling, so that it may be called
 	// more often with equal results.
 	Repeats bool

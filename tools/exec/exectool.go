@@ -39,7 +39,7 @@ For servers and long commands set background. To read or change files use the fi
 		Means: map[string]string{
 			"Bash": `{"timeout_is_ms":true}`, "tool::shell_exec": `{"timeout_is_ms":true}`,
 		},
-		Keywords: "bash sh shell terminal run command script build test git install powershell",
+		Keywords: "bash sh shell terminal run execute command script program build compile make test lint format git commit clone install npm pip python node go cargo disk space system powershell",
 		// The timeout of the command itself ends before.
 		Timeout: t.Most + time.Minute,
 		MaxText: 100 << 10,
@@ -71,8 +71,8 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 			int(d.Seconds()), int(site.Most.Seconds())).
 			Try("leave it out: in the background a command has no limit")
 	}
-	k := task{args: a, site: site, verdict: t.judge(ctx, site, a)}
-	k.note = t.withoutCredentials(ctx, k)
+	k := task{args: a, site: site, verdict: t.judge(site, a)}
+	k.note = t.withoutCredentials(k)
 	if site.Elevated {
 		k.note = "it ran on the host, outside the sandbox"
 	}
@@ -92,7 +92,7 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 // and what runs all come from the same verdict.
 func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	a = a.withoutShell()
-	if order, ok := t.order(ctx, a); ok {
+	if order, ok := t.order(a); ok {
 		plan, err := t.creds.Prepare(ctx, order)
 		if refused := a.alone(order); refused != nil {
 			err = refused

@@ -53,7 +53,7 @@ func (processTool) Spec() tool.Spec {
 			"get_terminal_output": `{"action":"poll","block":false}`, "KillShell": `{"action":"kill"}`,
 			"KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
 		},
-		Keywords: "background job jobs shell session output kill stdin pty wait poll",
+		Keywords: "background job jobs session output printed kill stop end interrupt ctrl-c signal stdin pty type answer press wait poll still running finished status server build watcher",
 		Timeout:  waitLongest + time.Minute,
 		Repeats:  true,
 		MaxText:  64 << 10,
@@ -203,7 +203,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 	}
 	site.Dir, site.Sealed = cmp.Or(st.Dir, site.Dir), site.Sealed && st.Tier != "host"
 	running := judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Sealed: site.Sealed}
-	into := readerOf(judge.Judge(running, t.rules(ctx)))
+	into := readerOf(judge.Judge(running, t.rules()))
 	line := strings.TrimRight(string(data), "\r\n")
 	switch {
 	case into == other, harmless(line) && len(line) == len(data):
@@ -214,7 +214,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed,
 			Network: site.Network && !site.Asks, Disposable: site.Disposable,
 		}
-		v := judge.Judge(request, t.rules(ctx))
+		v := judge.Judge(request, t.rules())
 		v.Always = false
 		return v, nil
 	}

@@ -34,7 +34,7 @@ func (applyPatch) Spec() tool.Spec {
 		Doc: `Adds, updates, deletes and renames files by a patch, all or none.
 Returns a line for each file and an id for undo. For a small change use edit.`,
 		Also:     []string{"apply-patch", "ApplyPatch", "tool::apply_patch", "patch"},
-		Keywords: "diff hunk rename move delete several files",
+		Keywords: "unified diff hunk patch rename move delete add several many files at once refactor",
 	}
 }
 

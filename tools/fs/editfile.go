@@ -45,7 +45,7 @@ func (editFile) Spec() tool.Spec {
 		Doc: `Replaces text in one file. Returns a diff, the new version and an undo id.
 For whole files use write_file, for several files apply_patch.`,
 		Also:     []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit", "hashline::edit"},
-		Keywords: "change replace modify update file text",
+		Keywords: "change replace swap modify update fix correct typo spelling rename remove insert delete line sentence paragraph word text document variable value",
 	}
 }
 

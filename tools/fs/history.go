@@ -24,7 +24,7 @@ func (fileHistory) Spec() tool.Spec {
 		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Lists changes by tools and commands, newest first, with ids for undo.",
 		Also:     []string{"file_history"},
-		Keywords: "changes versions log restore recover deleted",
+		Keywords: "changes changed edits touched modified recent files who what did you do versions log restore recover deleted",
 	}
 }
 
@@ -148,7 +148,7 @@ func (undoChange) Spec() tool.Spec {
 		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
 		Doc:      "Reverts a change of files unless they changed since. To redo it, undo the undo.",
 		Also:     []string{"undo_edit", "revert"},
-		Keywords: "restore revert redo recover",
+		Keywords: "restore revert redo recover roll back take put back last change wrong mistake",
 	}
 }
 

@@ -32,7 +32,7 @@ func (listFiles) Spec() tool.Spec {
 		Name: "list_files", Group: group, Title: "List files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Lists a directory with sizes and times, including hidden files. To find files by name use glob.",
 		Also:     []string{"ls", "LS", "list_dir", "list_directory", "tool::file_list"},
-		Keywords: "directory folder tree ls", Output: listing{},
+		Keywords: "directory folder contents tree ls dir how big size what is in", Output: listing{},
 	}
 }
 

@@ -57,7 +57,7 @@ A long text is cut and shows the next offset. To find text in files use search.`
 		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files",
 			"hashline::read"},
 		Means:    map[string]string{"hashline::read": `{"anchors":true}`},
-		Keywords: "open view cat head tail show image picture",
+		Keywords: "open view cat head tail load print show contents lines source code log json image picture photo",
 	}
 }
 

@@ -38,7 +38,7 @@ func (writeFile) Spec() tool.Spec {
 		Doc: `Writes a whole file and creates missing directories. Returns the file's version and an id for undo.
 To change part of a file use edit.`,
 		Also:     []string{"Write", "write", "file_write", "tool::file_write", "create_file"},
-		Keywords: "create save append overwrite new",
+		Keywords: "create save append overwrite new make put store text into empty script document disk",
 	}
 }
 

@@ -29,7 +29,7 @@ func (add) Spec() tool.Spec {
 		Doc: `Stores entities and relations, all or none. Known ones are merged by certainty.
 Returns what changed and a number for undo. For notes use memory_store.`,
 		Also:     []string{"create_entities", "create_relations"},
-		Keywords: "graph entity relation remember fact learn store upsert",
+		Keywords: "graph entity relation remember record note fact is works runs lives belongs manager of person company server place learn store upsert",
 	}
 }
 

@@ -28,7 +28,7 @@ func (remove) Spec() tool.Spec {
 		Doc: `Removes one of your entities or relations, merges two entities, or undoes a change.
 Returns a change number for undo.`,
 		Also:     []string{"knowledge_graph_merge"},
-		Keywords: "graph entity relation forget delete duplicate undo",
+		Keywords: "graph entity relation forget delete merge duplicate same wrong undo",
 	}
 }
 

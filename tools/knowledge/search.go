@@ -32,7 +32,7 @@ func (search) Spec() tool.Spec {
 		Doc: `Finds entities by name or words, each with its most certain relations.
 With from, lists what is connected to an entity, strongest first. For notes use memory_search.`,
 		Also:     []string{"search_nodes", "read_graph"},
-		Keywords: "graph entity relation who knows works connected neighbours facts",
+		Keywords: "graph entity relation who knows works connected related neighbours everyone facts about person company project",
 	}
 }
 

@@ -25,7 +25,7 @@ func (memoryForget) Spec() tool.Spec {
 		Doc: `Removes memories, or undoes the last change of one. Returns what was removed.
 To correct a memory use memory_store.`,
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
-		Keywords: "delete remove undo restore",
+		Keywords: "delete remove erase forget undo restore stored about me fact memory",
 	}
 }
 

@@ -26,7 +26,7 @@ func (memoryGet) Spec() tool.Spec {
 		Name: "memory_get", Group: group, Title: "Read memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Returns a memory document, or lines of it, with its metadata. To find one use memory_search.",
 		Also:     []string{"tool::memory_recall", "memory_read"},
-		Keywords: "remember notes document lines",
+		Keywords: "remember notes document lines whole full text of a memory",
 	}
 }
 

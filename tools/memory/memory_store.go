@@ -30,7 +30,7 @@ func (memoryStore) Spec() tool.Spec {
 		Doc: `Stores a text for later conversations. Returns its path and version, and similar documents.
 Call memory_search first, and extend a similar document instead.`,
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
-		Keywords: "remember save note fact preference learn",
+		Keywords: "remember save keep make a note for next time later from now on call me fact preference phone address birthday like learn record",
 	}
 }
 

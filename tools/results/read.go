@@ -28,8 +28,9 @@ type readResultArgs struct {
 func (readResult) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_result", Group: group, Title: "Read result", Risk: tool.Reads, Core: true,
-		Doc:     "Reads more of a shortened tool result: bytes, last lines or matching lines.",
-		Repeats: true,
+		Doc:      "Reads more of a shortened tool result: bytes, last lines or matching lines.",
+		Repeats:  true,
+		Keywords: "rest of long output next part continue more cut left out truncated",
 	}
 }
 

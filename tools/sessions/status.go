@@ -17,9 +17,10 @@ type sessionStatusArgs struct{}
 func (sessionStatus) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
-		Doc:     "Returns who you are here, what you may do without asking, and how many calls are left.",
-		Repeats: true,
-		Output:  status{},
+		Doc:      "Returns who you are here, what you may do without asking, and how many calls are left.",
+		Repeats:  true,
+		Output:   status{},
+		Keywords: "who am i identity user profile permissions permitted allowed rights may limits quota calls left",
 	}
 }
 

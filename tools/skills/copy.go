@@ -29,7 +29,7 @@ func (copySkill) Spec() tool.Spec {
 		Doc: `Copies a skill to the workspace, to run or change its files. Fails if a file there differs.
 To only read instructions use use_skill.`,
 		Also:     []string{"install_skill", "skill_install"},
-		Keywords: "install checkout unpack edit scripts",
+		Keywords: "install checkout unpack edit scripts of a skill into my project",
 	}
 }
 

@@ -29,7 +29,7 @@ func (publishSkill) Spec() tool.Spec {
 		Doc: `Stores a workspace directory as a new version of a skill, for this user in all workspaces.
 Returns the version, and warnings about dangerous content.`,
 		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
-		Keywords: "save share version SKILL.md create",
+		Keywords: "save share version SKILL.md create make turn folder directory into a skill teach",
 	}
 }
 

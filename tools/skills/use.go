@@ -41,7 +41,7 @@ To run its scripts use copy_skill.`,
 			"Skill", "skill", "read_skill", "load_skill", "skill_view", "activate_skill", "run_skill",
 			"tool::use_skill",
 		},
-		Keywords: "instructions howto playbook SKILL.md slash command",
+		Keywords: "instructions howto guide recipe playbook follow load SKILL.md slash command",
 	}
 }
 

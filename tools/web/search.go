@@ -38,7 +38,7 @@ func (webSearch) Spec() tool.Spec {
 		Also: []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search",
 			"brave_web_search"},
 		Timeout:  45 * time.Second,
-		Keywords: "internet google find lookup news", Output: searchOutput{},
+		Keywords: "internet google bing find out lookup look up online news latest current recent papers tutorials who what when price weather", Output: searchOutput{},
 	}
 }
 

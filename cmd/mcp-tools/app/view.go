@@ -29,7 +29,7 @@ func (e *Env) Examine() (*View, error) {
 		return nil, explainMissing(err)
 	}
 
-	if _, _, err := compileCommands(loaded, nil); err != nil {
+	if _, err := commandRules(loaded); err != nil {
 		return nil, err
 	}
 	if err := checkWebSettings(loaded.Config.Web); err != nil {
@@ -63,6 +63,6 @@ func (v *View) Find(name string) (tool.Tool, error) {
 // Visible returns the tools that a subject can see.
 func (v *View) Visible(s policy.Subject) []tool.Tool {
 	return slices.DeleteFunc(slices.Collect(v.Tools.All()), func(t tool.Tool) bool {
-		return v.Policy.Verdict(s, t.Spec.Name) == policy.Deny
+		return v.Policy.Verdict(s, t.Spec.Name) == policy.Deny || !v.Policy.Lists(s, t.Spec.Name)
 	})
 }

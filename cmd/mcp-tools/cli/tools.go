@@ -41,8 +41,8 @@ func (a *CLI) toolsListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the tools that a caller sees",
 		Long: `list prints the tools that a caller sees, their risk, and whether calls need an
-approval. Tools that the policy denies are not listed; mcp-tools policy table lists
-all tools.`,
+approval. Tools that the policy denies are not listed, nor those that a short profile
+leaves to tool_search; mcp-tools policy table lists all tools.`,
 		Example: `  mcp-tools tools list
   mcp-tools tools list --profile coding --agent ann`,
 		Args: takes(),

@@ -30,7 +30,7 @@ func (credentialed) Spec() tool.Spec {
 		Doc: `Runs a configured program, such as gh or aws, with the operator's credentials. Returns its output.
 No shell: no pipes or variables. Send command or argv. For other commands use exec.`,
 		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},
-		Keywords: "cli cloud github gh gcloud aws kubectl kubernetes terraform deploy",
+		Keywords: "cli cloud github gh pull request issue gcloud aws kubectl kubernetes terraform deploy operator credentials login",
 	}
 }
 
@@ -58,7 +58,7 @@ func (a credentialedArgs) order() (Order, error) {
 }
 
 func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Plan, error) {
-	o, err := t.order(ctx, a)
+	o, err := t.order(a)
 	if err != nil {
 		return tool.Plan{}, err
 	}
@@ -66,9 +66,9 @@ func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Pla
 }
 
 // order returns the command, and before any other problem that there are no programs.
-func (t credentialed) order(ctx context.Context, a credentialedArgs) (Order, error) {
-	if all := t.router.o.Programs(ctx); len(all) == 0 {
-		_, err := all.named(Order{})
+func (t credentialed) order(a credentialedArgs) (Order, error) {
+	if len(t.router.programs) == 0 {
+		_, err := t.router.named(Order{})
 		return Order{}, err
 	}
 	return a.order()

@@ -80,7 +80,6 @@ func (c *checkup) examine() {
 	c.checkCommands()
 	c.checkWeb()
 	c.checkEmbeddings()
-	c.checkModels()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

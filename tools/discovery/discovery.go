@@ -1,0 +1,37 @@
+// Package discovery holds the tools that find and call tools which a short list
+// leaves out. It knows what the caller may use, and nothing about any other tool.
+// Begin with search.go.
+package discovery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+const group = "discovery"
+
+// Tools returns the tools of the group. others are the tools of all other groups.
+func Tools(others []tool.Tool) []tool.Tool {
+	return []tool.Tool{
+		tool.New(toolSearch{subjects(others)}),
+		tool.New(toolCall{}),
+	}
+}
+
+// subjects lists what the groups of tools are about, in words.
+func subjects(all []tool.Tool) string {
+	words := map[string]string{
+		"fs": "files", "runtime": "commands", "automation": "time", "media_gen": "media", "media_read": "documents",
+	}
+	var names []string
+	for _, t := range all {
+		if name := cmp.Or(words[t.Spec.Group], t.Spec.Group); t.Spec.Group != "results" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}

@@ -1,0 +1,103 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// toolSearch finds tools and shows how to call them.
+type toolSearch struct{ subjects string }
+
+type toolSearchArgs struct {
+	Query string `json:"query" jsonschema:"what to do, or names of tools" alias:"q,text,name,names,task"`
+	Limit int    `json:"limit,omitempty" jsonschema:"tools to return" min:"1" max:"20" default:"5" alias:"max_results,count,top_k" hidden:"true"`
+}
+
+func (t toolSearch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "tool_search", Group: group, Title: "Find tools", Risk: tool.Reads,
+		Doc: "Finds tools for use with tool_call: " + t.subjects + ".",
+		Also: []string{
+			"mcp_tool_search", "tool_describe", "search_tools", "find_tools", "list_tools", "get_tools",
+		},
+		Keywords: "find discover capability more tools",
+	}
+}
+
+func (t toolSearch) Do(ctx context.Context, a toolSearchArgs) (tool.Result, error) {
+	usable, err := usableTools(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	found := find(usable, a.Query, a.Limit)
+	if len(found) == 0 {
+		return tool.Text(fmt.Sprintf("no tool matches %q; say it in other words; there are tools for %s",
+			a.Query, t.subjects)), nil
+	}
+	declarations := make([]string, len(found))
+	for i, one := range found {
+		declarations[i] = one.Signature()
+	}
+	return tool.Text(strings.Join(declarations, "\n\n")), nil
+}
+
+// usableTools lists the tools that the caller may use, except those of this group.
+func usableTools(ctx context.Context) ([]tool.Tool, error) {
+	running := tool.RunningFrom(ctx)
+	if running.Usable == nil {
+		return nil, tool.Errorf(tool.Unavailable, "this call belongs to no session")
+	}
+	return slices.DeleteFunc(running.Usable(), func(t tool.Tool) bool { return t.Spec.Group == group }), nil
+}
+
+// find returns the tools whose names are in the query, else those that match it best.
+func find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
+	byName := make(map[string]tool.Tool)
+	for _, t := range all {
+		byName[t.Spec.Name] = t
+		for _, alias := range t.Spec.Also {
+			byName[alias] = t
+		}
+	}
+	seen := map[string]bool{}
+	add := func(t tool.Tool, ok bool) {
+		if ok && !seen[t.Spec.Name] && len(found) < limit {
+			seen[t.Spec.Name] = true
+			found = append(found, t)
+		}
+	}
+	words := strings.FieldsFunc(query, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' })
+	// A name of one word, such as search or browser, can also be a word of a request.
+	onlyNames := !slices.ContainsFunc(words, func(word string) bool { _, ok := byName[word]; return !ok })
+	for _, word := range words {
+		if t, ok := byName[word]; onlyNames || strings.Contains(word, "_") {
+			add(t, ok)
+		}
+	}
+	if onlyNames && len(words) > 0 {
+		return found
+	}
+	for _, hit := range collection(all).Search(query, limit).Hits {
+		t, ok := byName[hit.ID]
+		add(t, ok)
+	}
+	return found
+}
+
+// collection makes the texts about tools searchable.
+func collection(all []tool.Tool) *index.Collection {
+	documents := make([]index.Document, len(all))
+	for i, t := range all {
+		documents[i] = index.Document{
+			ID: t.Spec.Name, Lang: "en",
+			Title:    strings.ReplaceAll(t.Spec.Name, "_", " ") + " " + t.Spec.Title,
+			Headings: t.Spec.Keywords, Body: t.SearchText(),
+		}
+	}
+	return index.NewCollection(documents)
+}

@@ -1,0 +1,102 @@
+package discovery_test
+
+import (
+	"bufio"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// search calls tool_search for a caller who may use all tools.
+func search(t testing.TB, all *tool.Set, query, limit string) string {
+	t.Helper()
+	found, _ := all.Lookup("tool_search")
+	args := `{"query":"` + query + `","limit":` + limit + `}`
+	call, err := found.Bind([]byte(args), tool.Limits{Params: 20, Text: 1000, Items: 100, Depth: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tool.With(t.Context(), &tool.Running{Usable: func() []tool.Tool { return slices.Collect(all.All()) }})
+	plan, err := call.Prepare(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := plan.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Text()
+}
+
+func allTools(t testing.TB) *tool.Set {
+	t.Helper()
+	all, err := tools.All(tools.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// names lists the tools that a result declares.
+func names(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if name, _, ok := strings.Cut(line, "("); ok && !strings.HasPrefix(line, "//") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestRequests counts how often the first three tools have the one that is meant.
+func TestRequests(t *testing.T) {
+	f, err := os.Open("testdata/requests.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, found, total := allTools(t), 0, 0
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		want, request, ok := strings.Cut(lines.Text(), ": ")
+		if !ok || strings.HasPrefix(want, "#") {
+			continue
+		}
+		total++
+		if got := names(search(t, all, request, "3")); slices.Contains(got, want) {
+			found++
+		} else {
+			t.Logf("%q: want %s, got %v", request, want, got)
+		}
+	}
+	if share := float64(found) / float64(total); total == 0 || share < 0.9 {
+		t.Errorf("%d of %d requests find their tool among the first three (%.2f)", found, total, share)
+	}
+}
+
+func TestNamesWin(t *testing.T) {
+	all := allTools(t)
+	for query, want := range map[string][]string{
+		"glob":                 {"glob"},
+		"undo, list_files":     {"undo", "list_files"},
+		"bash":                 {"exec"}, // a name of another system
+		"list_files and other": {"list_files"},
+	} {
+		if got := names(search(t, all, query, "2")); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+			t.Errorf("%q: got %v, want %v", query, got, want)
+		}
+	}
+	if text := search(t, all, "xyzzy", "5"); !strings.Contains(text, "no tool matches") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	all := allTools(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		search(b, all, "read a web page", "5")
+	}
+}
