@@ -27,10 +27,11 @@ func (datetime) Spec() tool.Spec {
 		Name: "datetime", Group: group, Title: "Date, time", Risk: tool.Reads,
 		Doc: `Returns a time as JSON, with UTC, Unix and local time, and weekday.
 Use it for calculations with dates.`,
-		Also:     []string{"get_current_time", "current_time"},
-		Repeats:  true,
-		Output:   description{},
-		Keywords: "now clock today current date time timezone zone convert day of the week weekday calendar deadline until how long days christmas",
+		Also:    []string{"get_current_time", "current_time"},
+		Repeats: true,
+		Output:  description{},
+		Keywords: "now clock today current date time timezone zone convert day of the week weekday calendar " +
+			"deadline until how long days christmas",
 	}
 }
 

@@ -39,7 +39,8 @@ For servers and long commands set background. To read or change files use the fi
 		Means: map[string]string{
 			"Bash": `{"timeout_is_ms":true}`, "tool::shell_exec": `{"timeout_is_ms":true}`,
 		},
-		Keywords: "bash sh shell terminal run execute command script program build compile make test lint format git commit clone install npm pip python node go cargo disk space system powershell",
+		Keywords: "bash sh shell terminal run execute command script program build compile make test lint format " +
+			"git commit clone install npm pip python node go cargo disk space system powershell",
 		// The timeout of the command itself ends before.
 		Timeout: t.Most + time.Minute,
 		MaxText: 100 << 10,

@@ -53,10 +53,11 @@ func (processTool) Spec() tool.Spec {
 			"get_terminal_output": `{"action":"poll","block":false}`, "KillShell": `{"action":"kill"}`,
 			"KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
 		},
-		Keywords: "background job jobs session output printed kill stop end interrupt ctrl-c signal stdin pty type answer press wait poll still running finished status server build watcher",
-		Timeout:  waitLongest + time.Minute,
-		Repeats:  true,
-		MaxText:  64 << 10,
+		Keywords: "background job jobs session output printed kill stop end interrupt ctrl-c signal stdin pty type " +
+			"answer press wait poll still running finished status server build watcher",
+		Timeout: waitLongest + time.Minute,
+		Repeats: true,
+		MaxText: 64 << 10,
 	}
 }
 

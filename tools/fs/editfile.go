@@ -44,8 +44,9 @@ func (editFile) Spec() tool.Spec {
 		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, MaxText: 1 << 20,
 		Doc: `Replaces text in one file. Returns a diff, the new version and an undo id.
 For whole files use write_file, for several files apply_patch.`,
-		Also:     []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit", "hashline::edit"},
-		Keywords: "change replace swap modify update fix correct typo spelling rename remove insert delete line sentence paragraph word text document variable value",
+		Also: []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit", "hashline::edit"},
+		Keywords: "change replace swap modify update fix correct typo spelling rename remove insert delete line " +
+			"sentence paragraph word text document variable value",
 	}
 }
 

@@ -26,9 +26,10 @@ func (globFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "glob", Group: group, Title: "Find files by name",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:      "Finds files by name, newest first. Leaves out ignored files. To find text in files use search.",
-		Also:     []string{"Glob", "glob_search", "find", "find_files"},
-		Keywords: "find list all files by name type extension pattern ending wildcard newest latest last changed recent images png logs markdown",
+		Doc:  "Finds files by name, newest first. Leaves out ignored files. To find text in files use search.",
+		Also: []string{"Glob", "glob_search", "find", "find_files"},
+		Keywords: "find list all files by name type extension pattern ending wildcard newest latest last changed " +
+			"recent images png logs markdown",
 	}
 }
 

@@ -22,9 +22,10 @@ type fileHistoryArgs struct {
 func (fileHistory) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:      "Lists changes by tools and commands, newest first, with ids for undo.",
-		Also:     []string{"file_history"},
-		Keywords: "changes changed edits touched modified recent files who what did you do versions log restore recover deleted",
+		Doc:  "Lists changes by tools and commands, newest first, with ids for undo.",
+		Also: []string{"file_history"},
+		Keywords: "changes changed edits touched modified recent files who what did you do versions log restore " +
+			"recover deleted",
 	}
 }
 

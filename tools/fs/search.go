@@ -41,8 +41,9 @@ func (searchFiles) Spec() tool.Spec {
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc: `Searches file contents. Returns matching lines with numbers, grouped by file.
 Leaves out binary and ignored files. To find files by name use glob.`,
-		Also:     []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
-		Keywords: "grep ripgrep regex look for find text code occurrences references where used called defined definition mention contains library message repository",
+		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
+		Keywords: "grep ripgrep regex look for find text code occurrences references where used called defined " +
+			"definition mention contains library message repository",
 	}
 }
 

@@ -31,8 +31,9 @@ func (search) Spec() tool.Spec {
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc: `Finds entities by name or words, each with its most certain relations.
 With from, lists what is connected to an entity, strongest first. For notes use memory_search.`,
-		Also:     []string{"search_nodes", "read_graph"},
-		Keywords: "graph entity relation who knows works connected related neighbours everyone facts about person company project",
+		Also: []string{"search_nodes", "read_graph"},
+		Keywords: "graph entity relation who knows works connected related neighbours everyone facts about person " +
+			"company project",
 	}
 }
 

@@ -40,8 +40,9 @@ func (memorySearch) Spec() tool.Spec {
 		Hints: tool.Hints{Idempotent: true},
 		Doc: `Searches memories of earlier conversations. Returns snippets with path, lines and date.
 To read a whole document use memory_get; for facts use knowledge_graph_search.`,
-		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
-		Keywords: "remember recall notes earlier before past my favourite preference told said mentioned decided discussed last week birthday did i what do you know about me knowledge", Output: hits{},
+		Also: []string{"memory_recall", "tool::memory_search", "recall"},
+		Keywords: "remember recall notes earlier before past my favourite preference told said mentioned decided " +
+			"discussed last week birthday did i what do you know about me knowledge", Output: hits{},
 	}
 }
 

@@ -29,8 +29,9 @@ func (memoryStore) Spec() tool.Spec {
 		MaxText: maxText,
 		Doc: `Stores a text for later conversations. Returns its path and version, and similar documents.
 Call memory_search first, and extend a similar document instead.`,
-		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
-		Keywords: "remember save keep make a note for next time later from now on call me fact preference phone address birthday like learn record",
+		Also: []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
+		Keywords: "remember save keep make a note for next time later from now on call me fact preference phone " +
+			"address birthday like learn record",
 	}
 }
 

@@ -35,7 +35,8 @@ To get the instructions use use_skill.`,
 		Also: []string{
 			"skills_search", "find_skills", "list_skills", "skills_list", "search_skills", "tool::skill_search",
 		},
-		Keywords: "instructions howto guide recipe style how should playbook workflow capability which list do we have expertise template",
+		Keywords: "instructions howto guide recipe style how should playbook workflow capability which list do we " +
+			"have expertise template",
 	}
 }
 

@@ -59,11 +59,12 @@ func (browserTool) Spec() tool.Spec {
 		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
 		Doc: `Controls a browser. Each action returns a snapshot of the page, with refs for its elements.
 A snapshot of a ref shows that part, with the addresses of its links. To only read a page use web_fetch.`,
-		Hints:    tool.Hints{OpenWorld: true},
-		Keywords: "web page site shop order buy navigate click button scroll menu cookie form fill login sign in screenshot javascript chromium chrome playwright puppeteer",
-		Timeout:  2 * time.Minute,
-		MaxText:  64 << 10,
-		Repeats:  true,
+		Hints: tool.Hints{OpenWorld: true},
+		Keywords: "web page site shop order buy navigate click button scroll menu cookie form fill login sign in " +
+			"screenshot javascript chromium chrome playwright puppeteer",
+		Timeout: 2 * time.Minute,
+		MaxText: 64 << 10,
+		Repeats: true,
 	}
 }
 

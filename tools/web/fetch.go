@@ -46,8 +46,9 @@ func (webFetch) Spec() tool.Spec {
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
 		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, or an image.
 To send data or save files use http_request; for JavaScript or logins use browser.`,
-		Also:     []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
-		Keywords: "http https url link page article documentation blog read open summarise summarize download website site",
+		Also: []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
+		Keywords: "http https url link page article documentation blog read open summarise summarize download " +
+			"website site",
 	}
 }
 

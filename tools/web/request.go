@@ -54,8 +54,9 @@ func (httpRequest) Spec() tool.Spec {
 		Hints: tool.Hints{OpenWorld: true},
 		Doc: `Sends an HTTP request. Returns status, headers and body, or saves the body as a file.
 To read web pages use web_fetch.`,
-		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
-		Keywords: "rest api query call get post put patch delete webhook json endpoint status code header token download file binary send upload",
+		Also: []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
+		Keywords: "rest api query call get post put patch delete webhook json endpoint status code header token " +
+			"download file binary send upload",
 	}
 }
 

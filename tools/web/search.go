@@ -37,8 +37,9 @@ func (webSearch) Spec() tool.Spec {
 		Doc:   "Searches the web. Returns titles, URLs and snippets. To read a page use web_fetch.",
 		Also: []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search",
 			"brave_web_search"},
-		Timeout:  45 * time.Second,
-		Keywords: "internet google bing find out lookup look up online news latest current recent papers tutorials who what when price weather", Output: searchOutput{},
+		Timeout: 45 * time.Second,
+		Keywords: "internet google bing find out lookup look up online news latest current recent papers tutorials " +
+			"who what when price weather", Output: searchOutput{},
 	}
 }
 

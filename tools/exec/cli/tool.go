@@ -29,8 +29,9 @@ func (credentialed) Spec() tool.Spec {
 		Timeout: longest + time.Minute,
 		Doc: `Runs a configured program, such as gh or aws, with the operator's credentials. Returns its output.
 No shell: no pipes or variables. Send command or argv. For other commands use exec.`,
-		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},
-		Keywords: "cli cloud github gh pull request issue gcloud aws kubectl kubernetes terraform deploy operator credentials login",
+		Also: []string{"credentialed_cli", "secure_cli", "secure_exec"},
+		Keywords: "cli cloud github gh pull request issue gcloud aws kubectl kubernetes terraform deploy operator " +
+			"credentials login",
 	}
 }
 
