@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A family is a token format: a prefix, then characters of a class.
@@ -138,7 +139,7 @@ plaid_token          lowhex|-        36 edge  access-sandbox- access-development
 `
 
 // families parses familyTable.
-func families() (all []family) {
+var families = sync.OnceValue(func() (all []family) {
 	classes := map[string]class{
 		"token": token, "word": word, "base64": base64, "alnum": alnum, "upper": upper, "lower": lower, "hex": anyHex,
 		"lowhex": lowHex, "digit": digit, "_": under, "-": dash, ".": dot, "+": plus, "=": equal, "%": percent,
@@ -160,7 +161,7 @@ func families() (all []family) {
 		}
 	}
 	return all
-}
+})
 
 // triggers returns the triggers of a family for the index.
 func (f family) triggers() []trigger {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -26,6 +27,9 @@ func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error
 	ended := make(chan error, 2)
 	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
 	go func() { ended <- t.read(c, in) }()
+	var list sync.WaitGroup
+	list.Go(func() { t.Server.listFor(t.Access) }) // the client asks for it after the handshake
+	defer list.Wait()
 	var err error
 	select {
 	case err = <-ended:

@@ -31,7 +31,7 @@ type Record struct {
 	Phase        Phase   `json:"phase,omitzero"`
 	Call         string  `json:"call,omitzero"`
 	Parent       string  `json:"parent,omitzero"` // the call that made this one
-	Kind         string  `json:"kind,omitzero"`   // resource, prompt or completion; empty for tools
+	Kind         string  `json:"kind,omitzero"`   // resource, prompt, completion or model; empty for tools
 	Tool         string  `json:"tool,omitzero"`
 	Alias        string  `json:"alias,omitzero"` // the name in the request, if it was another
 	Agent        string  `json:"agent,omitzero"`
@@ -50,6 +50,8 @@ type Record struct {
 	Redactions   int     `json:"redactions,omitzero"`
 	Repeats      int     `json:"repeats,omitzero"`     // equal results in a row, if the model was advised
 	Duration     float64 `json:"duration_ms,omitzero"` // with a resolution of a microsecond
+	Tokens       int     `json:"tokens,omitzero"`      // of a request to a model
+	Cost         float64 `json:"cost,omitzero"`        // of a request to a model, in dollars
 	Error        string  `json:"error,omitzero"`
 	Trace        string  `json:"trace,omitzero"`
 }

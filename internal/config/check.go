@@ -20,6 +20,7 @@ func (l *Loaded) check() Problems {
 	if e := c.Memory.Embeddings; (e.URL == "") != (e.Model == "") {
 		add("memory.embeddings", "an endpoint and its model go together; set both url and model, or neither")
 	}
+	c.Models.check(add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems

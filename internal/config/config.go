@@ -27,6 +27,7 @@ type Config struct {
 	Exec        Exec             `yaml:"exec"`
 	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
 	Web         Web              `yaml:"web"`
+	Models      Models           `yaml:"models" restart:"true"`
 	Limits      Limits           `yaml:"limits"`
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`

@@ -100,6 +100,17 @@ func formNamed(name string) form {
 			words:   "an engine such as unix:///var/run/docker.sock or tcp://host:2376",
 			pattern: `(unix|tcp|npipe)://[^\s]+`,
 		}
+	case "price":
+		return form{
+			words:   "dollars per million tokens of input and of output, such as 3/15",
+			pattern: `[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?`,
+		}
+	case "budget":
+		const tokens, money = `[1-9][0-9]{0,14} tokens`, `\$[0-9]{1,8}(\.[0-9]{1,6})?`
+		return form{
+			words:   "a limit such as 500000 tokens, or $5, or both with a comma",
+			pattern: tokens + "(, ?" + money + ")?|" + money + "(, ?" + tokens + ")?",
+		}
 	case "header":
 		return form{words: "the name of a header", pattern: "[A-Za-z0-9!#$%&'*+.^_`|~-]+"}
 	}

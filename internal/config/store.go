@@ -4,8 +4,9 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Store has the location and the durability of the store.
@@ -24,8 +25,10 @@ func storeForm() form {
 	}
 }
 
+var secretForm = lazyregexp.New("^(?:" + secretPattern + ")$")
+
 func storeReference(text string) bool {
-	return regexp.MustCompile("^(?:" + secretPattern + ")$").MatchString(text)
+	return strings.Contains(text, ":") && secretForm().MatchString(text)
 }
 
 func postgresURL(text string) bool {

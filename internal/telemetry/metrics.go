@@ -45,6 +45,7 @@ type metrics struct {
 	mu      sync.Mutex // held while tools is replaced
 	tools   atomic.Pointer[map[string]*toolMetrics]
 	unknown *toolMetrics
+	models  map[string]*modelMetrics // does not change after the start
 }
 
 // toolMetrics are the numbers of one tool.

@@ -57,6 +57,7 @@ func (m *metrics) write(p *page) {
 	p.begin("mcp_tools_config_reloads_total", counterType, "Attempts to reload the configuration.")
 	p.sample(float64(m.unreloaded.Load()), "result", "failed")
 	p.sample(float64(m.reloaded.Load()), "result", "ok")
+	m.writeModels(p)
 	p.begin("mcp_tools_queue_wait_seconds", histogramType, "Time that calls waited for a slot.")
 	p.histogram(m.wait)
 	p.counters("mcp_tools_redactions_total", "Secrets removed from output, by kind.", "kind", m.redacted)

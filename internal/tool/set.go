@@ -23,7 +23,10 @@ func NewSet(all ...Tool) (*Set, error) {
 	s := &Set{byName: make(map[string]int), aliases: make(map[string]int)}
 	var problems []error
 	for _, t := range all {
-		problems = append(problems, t.Spec.check(), t.form().err)
+		problems = append(problems, t.Spec.check())
+		if t.known == nil {
+			problems = append(problems, t.form().err)
+		}
 		if _, taken := s.byName[t.Spec.Name]; taken {
 			problems = append(problems, fmt.Errorf("two tools have the name %q", t.Spec.Name))
 		}

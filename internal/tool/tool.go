@@ -80,6 +80,7 @@ type Tool struct {
 	Spec  Spec
 	Rates bool             // it rates each call, often lower than Spec.Risk
 	form  func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
+	known json.RawMessage  // the schema as the model sees it, if it was not derived
 	means string           // the arguments that the name implies by which it was looked up, as JSON
 	bind  func(raw json.RawMessage, limits Limits) (Call, error)
 }
@@ -183,7 +184,21 @@ func outputSchema(t reflect.Type) map[string]any {
 }
 
 // Schema returns the JSON Schema (2020-12) of the arguments.
-func (t Tool) Schema() json.RawMessage { return t.form().printed }
+func (t Tool) Schema() json.RawMessage {
+	if t.known != nil {
+		return t.known
+	}
+	return t.form().printed
+}
+
+// WithSchema returns t with a schema that was derived earlier, or t if schema is
+// empty. [NewSet] does not check it again.
+func (t Tool) WithSchema(schema json.RawMessage) Tool {
+	if len(schema) > 0 {
+		t.known = schema
+	}
+	return t
+}
 
 // A Call is a tool with its arguments, checked and ready to be prepared.
 type Call struct {

@@ -18,25 +18,18 @@ type credentials interface {
 	Prepare(ctx context.Context, o cli.Order) (tool.Plan, error)
 }
 
-// holds reports whether a program holds credentials, by its name or its path.
-func (r *runner) holds(program string) bool {
-	return slices.ContainsFunc(r.Programs.Programs, func(p cli.Program) bool {
-		return program == p.Name || program == p.Path
-	})
-}
-
 // order returns the command as an order for a program with credentials, if it is
 // a single call of one.
-func (t execTool) order(a execArgs) (cli.Order, bool) {
-	argv := a.Argv
-	if len(argv) == 0 && a.Command != "" && len(t.Programs.Programs) > 0 {
+func (t execTool) order(ctx context.Context, a execArgs) (cli.Order, bool) {
+	argv, programs := a.Argv, t.programs(ctx)
+	if len(argv) == 0 && a.Command != "" && len(programs) > 0 {
 		words, err := cli.Parse(a.Command)
 		if err != nil {
 			return cli.Order{}, false
 		}
 		argv = words
 	}
-	if len(argv) == 0 || argv[0] == "" || !t.holds(argv[0]) || a.check() != nil {
+	if len(argv) == 0 || argv[0] == "" || !programs.Holds(argv[0]) || a.check() != nil {
 		return cli.Order{}, false
 	}
 	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(sandbox.Site{Most: t.Most}), t.Most)}, true
@@ -53,10 +46,11 @@ func (a execArgs) alone(o cli.Order) error {
 
 // withoutCredentials returns a note about programs with credentials that k runs
 // without them.
-func (t execTool) withoutCredentials(k task) string {
+func (t execTool) withoutCredentials(ctx context.Context, k task) string {
 	var names []string
+	programs := t.programs(ctx)
 	for _, c := range k.verdict.Simple {
-		if c.Program != "" && t.holds(c.Program) && !slices.Contains(names, c.Program) {
+		if c.Program != "" && programs.Holds(c.Program) && !slices.Contains(names, c.Program) {
 			names = append(names, c.Program)
 		}
 	}

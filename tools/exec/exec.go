@@ -19,9 +19,9 @@ type Options struct {
 	Commands Commands
 	// Keeper keeps output that is too long for the model. nil: it is lost.
 	Keeper Keeper
-	// Rules returns the current rules for what is refused and what needs approval.
-	// nil: the defaults.
-	Rules func() judge.Rules
+	// Rules returns the rules for what is refused and what needs approval, for the caller
+	// in ctx. nil: the defaults.
+	Rules func(ctx context.Context) judge.Rules
 	// Scrub returns a writer that hides secrets in what is written to it, also
 	// where they are divided among writes. Text must be scrubbed before it is cut,
 	// since half a key is not recognised. nil: nothing is hidden.
@@ -66,11 +66,19 @@ func (r *runner) refusedHost(ctx context.Context) string {
 	return r.Refused(ctx)
 }
 
-func (r *runner) rules() judge.Rules {
+func (r *runner) rules(ctx context.Context) judge.Rules {
 	if r.Rules == nil {
 		return judge.Rules{}
 	}
-	return r.Rules()
+	return r.Rules(ctx)
+}
+
+// programs returns the programs with credentials of the caller.
+func (r *runner) programs(ctx context.Context) cli.Programs {
+	if r.Programs.Programs == nil {
+		return nil
+	}
+	return r.Programs.Programs(ctx)
 }
 
 func errNoCommands() error {

@@ -72,8 +72,8 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 			int(d.Seconds()), int(site.Most.Seconds())).
 			Try("leave it out: in the background a command has no limit")
 	}
-	k := task{args: a, site: site, verdict: t.judge(site, a)}
-	k.note = t.withoutCredentials(k)
+	k := task{args: a, site: site, verdict: t.judge(ctx, site, a)}
+	k.note = t.withoutCredentials(ctx, k)
 	if site.Elevated {
 		k.note = "it ran on the host, outside the sandbox"
 	}
@@ -93,7 +93,7 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 // and what runs all come from the same verdict.
 func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	a = a.withoutShell()
-	if order, ok := t.order(a); ok {
+	if order, ok := t.order(ctx, a); ok {
 		plan, err := t.creds.Prepare(ctx, order)
 		if refused := a.alone(order); refused != nil {
 			err = refused

@@ -178,7 +178,7 @@ func TestApprovalFacts(t *testing.T) {
 // reads: what is asked about and what runs come from one judgement.
 func TestOneCallIsJudgedOnce(t *testing.T) {
 	judged := 0
-	rules := func() judge.Rules { judged++; return judge.Rules{} }
+	rules := func(context.Context) judge.Rules { judged++; return judge.Rules{} }
 	all := Tools(Options{Commands: &stage{site: sealed(), next: &actor{status: exited(0)}}, Rules: rules})
 	_, plan, err := factsOf(t, bind(t, all, "exec", `{"command":"rm b.txt"}`))
 	if err != nil {
@@ -344,7 +344,7 @@ func (s *safe) Prepare(_ context.Context, o cli.Order) (tool.Plan, error) {
 }
 
 func TestProgramsWithCredentials(t *testing.T) {
-	creds, gh := &safe{}, cli.Options{Programs: []cli.Program{{Name: "gh", Path: "/usr/bin/gh"}}}
+	creds, gh := &safe{}, cli.Options{Programs: cli.Fixed(cli.Program{Name: "gh", Path: "/usr/bin/gh"})}
 	next := &actor{status: exited(0)}
 	one := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour,
 		Programs: gh}, places: newPlaces()}, creds}

@@ -204,7 +204,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 	}
 	site.Dir, site.Sealed = cmp.Or(st.Dir, site.Dir), site.Sealed && st.Tier != "host"
 	running := judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Sealed: site.Sealed}
-	into := readerOf(judge.Judge(running, t.rules()))
+	into := readerOf(judge.Judge(running, t.rules(ctx)))
 	line := strings.TrimRight(string(data), "\r\n")
 	switch {
 	case into == other, harmless(line) && len(line) == len(data):
@@ -215,7 +215,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed,
 			Network: site.Network && !site.Asks, Disposable: site.Disposable,
 		}
-		v := judge.Judge(request, t.rules())
+		v := judge.Judge(request, t.rules(ctx))
 		v.Always = false
 		return v, nil
 	}

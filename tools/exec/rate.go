@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -13,12 +14,12 @@ import (
 
 // judge judges a command and its input. What is typed into it later is judged
 // then.
-func (r *runner) judge(s sandbox.Site, a execArgs) judge.Verdict {
+func (r *runner) judge(ctx context.Context, s sandbox.Site, a execArgs) judge.Verdict {
 	return judge.Judge(judge.Request{
 		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
 		Env: slices.Sorted(maps.Keys(a.Env)), Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.inBackground()),
 		Sealed: s.Sealed, Network: s.Network && !s.Asks, Disposable: s.Disposable,
-	}, r.rules())
+	}, r.rules(ctx))
 }
 
 // refusal returns the error for a command that is refused at every autonomy; nil if it

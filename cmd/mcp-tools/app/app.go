@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -68,6 +69,7 @@ type App struct {
 	memory       *memory.Memory
 	embeddings   *embeddings.Embeddings // nil without an embeddings endpoint
 	encoder      *embed.Client          // likewise
+	models       *llm.Models            // nil without a provider
 	graph        *knowledge.Graph
 	contextFiles *contextfiles.Files
 	audit        *audit.Log
@@ -104,7 +106,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openFiles, a.openSkills,
+		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openModels, a.openFiles, a.openSkills,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openTools, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
@@ -221,7 +223,7 @@ func (a *App) openResults(context.Context) (err error) {
 }
 
 func (a *App) openTools(context.Context) (err error) {
-	a.set, err = tools.All(tools.World{
+	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Secrets: a.scrub,
 	})

@@ -71,6 +71,18 @@ func (a *App) openCommands(context.Context) error {
 		modes[profile] = SandboxPolicy(c.Sandbox, mode)
 	}
 	usual := SandboxPolicy(c.Sandbox, "")
+	mode := func(caller tool.Caller) commands.Policy {
+		profile := a.rules.profileOf(caller)
+		if own, ok := c.Sandbox.Agents[caller.Agent]; ok {
+			of := c.Sandbox
+			of.Network = a.networkOf(caller)
+			return SandboxPolicy(of, cmp.Or(own.Mode, c.Sandbox.Profiles[profile]))
+		}
+		if p, ok := modes[profile]; ok {
+			return p
+		}
+		return usual
+	}
 	caches := filepath.Join(a.data, "caches")
 	if len(c.Sandbox.Docker.Hosts) > 0 {
 		caches = "" // engines on other machines do not see it
@@ -78,12 +90,7 @@ func (a *App) openCommands(context.Context) error {
 	a.commands, err = commands.New(commands.Options{
 		Disposable: gitrepo.Disposable,
 		Launchers:  launchers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
-		Mode: func(caller tool.Caller) commands.Policy {
-			if p, ok := modes[a.rules.profileOf(caller)]; ok {
-				return p
-			}
-			return usual
-		},
+		Mode:        mode,
 		Directories: a.directories, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
@@ -219,20 +226,24 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 
 // execOptions returns what the tools that run commands need.
 func (a *App) execOptions() exec.Options {
-	c := a.loaded.Config.Exec
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results}, Most: maxCommandTime,
 		Elevated:   a.loaded.Config.Sandbox.Elevated,
-		Rules:      func() judge.Rules { return a.rules.load().commands },
+		Rules:      func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
 		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
 		Checkpoint: a.files.Checkpoint,
 		Refused:    a.takeRefusal,
 		Programs: cli.Options{
-			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
+			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
 			Repository: a.repository,
 			Private:    a.ownPaths(),
 		},
 	}
+}
+
+// commandsOf returns the rules for the commands of the caller in ctx.
+func (a *App) commandsOf(ctx context.Context) commandRules {
+	return a.rules.load().commandsOf(tool.CallerFrom(ctx).Agent)
 }
 
 // secret reads a secret from the vault.

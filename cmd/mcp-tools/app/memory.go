@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
@@ -166,8 +167,8 @@ func (a *App) sweepStore(ctx context.Context) {
 		unneeded := vectors.Sweep(ctx, a.store)
 		undone := a.graph.Sweep(ctx)
 		_, changes := a.store.PruneChanges(ctx, feedAge)
-		rates, asked := a.store.PruneRates(ctx), a.approvals.Sweep(ctx)
-		if err := errors.Join(expired, unneeded, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
+		rates, asked, used := a.store.PruneRates(ctx), a.approvals.Sweep(ctx), llm.Sweep(ctx, a.store)
+		if err := errors.Join(expired, unneeded, undone, changes, rates, asked, used); err != nil && ctx.Err() == nil {
 			a.log.Warn("expired rows of the store could not be removed", "err", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,10 +48,16 @@ func registries() []string {
 	}
 }
 
+// networkOf returns the value of sandbox.network for the commands of a caller.
+func (a *App) networkOf(c tool.Caller) string {
+	s := a.loaded.Config.Sandbox
+	return cmp.Or(s.Agents[c.Agent].Network, s.Network)
+}
+
 // newHostGate returns the gate for the commands of a caller; nil if it may reach all
 // public hosts.
 func (a *App) newHostGate(c tool.Caller) (*hostGate, error) {
-	mode := a.loaded.Config.Sandbox.Network
+	mode := a.networkOf(c)
 	if mode == networkOn {
 		return nil, nil
 	}

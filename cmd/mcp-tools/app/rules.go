@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,8 +24,24 @@ import (
 // replaces it as a whole.
 type rules struct {
 	policy   *policy.Policy
-	commands judge.Rules
+	commands commandRules
+	agents   map[string]commandRules // by agent; the others have commands
 	web      *webRules
+}
+
+// commandRules say which commands are refused or asked about, and which programs have
+// credentials.
+type commandRules struct {
+	judge    judge.Rules
+	programs cli.Programs
+}
+
+// commandsOf returns the rules for the commands of an agent.
+func (r *rules) commandsOf(agent string) commandRules {
+	if own, ok := r.agents[agent]; ok {
+		return own
+	}
+	return r.commands
 }
 
 // liveRules holds the rules that are in force.
@@ -40,22 +58,23 @@ func (l *liveRules) profileOf(c tool.Caller) string {
 // taken from tools that have nothing to work with.
 func (a *App) openRules(context.Context) error {
 	a.catalogue = tools.Catalogue()
-	first, err := compileRules(a.loaded, a.catalogue, a.log)
+	first, err := compileRules(a.loaded, a.catalogue, a.ownPaths(), a.log)
 	if err != nil {
 		return err
 	}
-	first.commands.Ours = a.ownPaths()
 	a.rules = new(liveRules)
 	a.rules.current.Store(first)
 	return nil
 }
 
-func compileRules(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger) (*rules, error) {
+// compileRules compiles the rules of the settings. ours are the paths of this server's own
+// files.
+func compileRules(l *config.Loaded, catalogue policy.Catalogue, ours []string, log *slog.Logger) (*rules, error) {
 	compiled, err := compilePolicy(l, catalogue, log)
 	if err != nil {
 		return nil, err
 	}
-	commands, err := commandRules(l)
+	commands, agents, err := compileCommands(l, ours)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +82,7 @@ func compileRules(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	return &rules{compiled, commands, web}, nil
+	return &rules{compiled, commands, agents, web}, nil
 }
 
 // compilePolicy compiles the policy of the settings. Mistakes are an error, with
@@ -84,38 +103,56 @@ func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logge
 	return compiled, nil
 }
 
-// commandRules converts the settings for commands. Errors have the line in the
-// file.
-func commandRules(l *config.Loaded) (judge.Rules, error) {
+// compileCommands converts the settings for commands: those of all agents, and those of
+// agents with settings of their own. Errors have the line in the file.
+func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agents map[string]commandRules, err error) {
 	c := l.Config.Exec
-	rules := judge.Rules{Groups: make(map[string]judge.Action), Mode: map[string]judge.Mode{
+	var wrong config.Problems
+	usual.judge = judge.Rules{Ours: ours, Mode: map[string]judge.Mode{
 		"risky": judge.Risky, "unknown": judge.Unknown, "always": judge.Always,
 	}[c.Ask]}
-	var wrong config.Problems
-	for name, action := range c.Groups {
-		if !judge.KnownGroup(name) {
-			wrong = append(wrong,
-				l.Problem("exec.groups."+name, "there is no such group of commands; docs/commands.md lists them"))
-		}
-		rules.Groups[name] = judge.Action(action)
-	}
 	for i, text := range c.Allow {
 		pattern, err := judge.ParsePattern(text)
 		if err != nil {
 			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.allow[%d]", i), "%v", err))
 		}
-		rules.Allow = append(rules.Allow, pattern)
+		usual.judge.Allow = append(usual.judge.Allow, pattern)
 	}
-	for _, p := range Programs(c.Programs) {
-		if err := cli.Check([]cli.Program{p}); err != nil {
-			wrong = append(wrong, l.Problem("exec.programs."+p.Name, "%v", err))
+	add := func(r *commandRules, path string, groups map[string]string, programs map[string]config.Program) {
+		r.judge.Groups = maps.Clone(r.judge.Groups)
+		if r.judge.Groups == nil {
+			r.judge.Groups = make(map[string]judge.Action)
 		}
+		for name, action := range groups {
+			if !judge.KnownGroup(name) {
+				wrong = append(wrong, l.Problem(path+".groups."+name,
+					"there is no such group of commands; docs/commands.md lists them"))
+			}
+			r.judge.Groups[name] = judge.Action(action)
+		}
+		for _, p := range Programs(programs) {
+			if err := cli.Check([]cli.Program{p}); err != nil {
+				wrong = append(wrong, l.Problem(path+".programs."+p.Name, "%v", err))
+			}
+		}
+	}
+	add(&usual, "exec", c.Groups, c.Programs)
+	usual.programs = cli.Compile(Programs(c.Programs))
+	agents = make(map[string]commandRules, len(c.Agents))
+	for name, own := range c.Agents {
+		r := usual
+		add(&r, "exec.agents."+name, own.Groups, own.Programs)
+		programs := make(map[string]config.Program, len(c.Programs)+len(own.Programs))
+		maps.Copy(programs, c.Programs)
+		maps.Copy(programs, own.Programs)
+		r.programs = cli.Compile(Programs(programs))
+		agents[name] = r
 	}
 	if len(wrong) > 0 {
 		slices.SortFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
-		return rules, wrong
+		return usual, nil, wrong
 	}
-	return rules, nil
+	return usual, agents, nil
 }
 
 // Programs returns the programs of the settings, by their names.
@@ -132,6 +169,11 @@ func Programs(list map[string]config.Program) []cli.Program {
 				made.Files[variable] = secret
 			} else {
 				made.Set[variable] = value
+			}
+		}
+		if made.Path == "" {
+			if found, err := exec.LookPath(name); err == nil && filepath.IsAbs(found) {
+				made.Path = filepath.Clean(found)
 			}
 		}
 		if slices.Contains(cli.Presets(), name) {

@@ -264,11 +264,10 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 // apply puts new settings in force. If a step fails, the policy, the rules and
 // the limits are still the old ones, and at most more is masked than before.
 func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
-	next, err := compileRules(l, a.catalogue, a.log)
+	next, err := compileRules(l, a.catalogue, a.ownPaths(), a.log)
 	if err != nil {
 		return err
 	}
-	next.commands.Ours = a.ownPaths()
 	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config.Vault)); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -35,7 +36,8 @@ type Program struct {
 
 // Options connect a Router with the rest of the server.
 type Options struct {
-	Programs []Program
+	// Programs returns the programs of the caller in ctx. nil: there are none.
+	Programs func(ctx context.Context) Programs
 	// Secret reads a secret from the vault. The caller clears it.
 	Secret func(name string) ([]byte, error)
 	// Mask hides values from now on, in all common encodings, in place of the
@@ -86,27 +88,43 @@ type Order struct {
 }
 
 // A Router runs orders with their programs.
-type Router struct {
-	o        Options
-	programs []program // in the order of their configuration
-
-}
+type Router struct{ o Options }
 
 // New returns a Router. It refuses calls of programs with a wrong configuration;
 // [Check] finds those before.
 func New(o Options) *Router {
-	r := &Router{o: o}
-	for _, p := range o.Programs {
-		made, _ := compile(p) // its problem stays with it
-		r.programs = append(r.programs, made)
+	if o.Programs == nil {
+		o.Programs = Fixed()
 	}
-	return r
+	return &Router{o: o}
 }
 
-// Names returns the programs.
-func (r *Router) Names() []string {
-	names := make([]string, len(r.programs))
-	for i, p := range r.programs {
+// Programs are programs in the order of their configuration, ready for use.
+type Programs []program
+
+// Compile makes programs ready.
+func Compile(list []Program) Programs {
+	all := make(Programs, len(list))
+	for i, p := range list {
+		all[i], _ = compile(p) // its problem stays with it
+	}
+	return all
+}
+
+// Fixed returns the Programs of Options with which all callers always have the same.
+func Fixed(list ...Program) func(context.Context) Programs {
+	all := Compile(list)
+	return func(context.Context) Programs { return all }
+}
+
+// Holds reports whether one of the programs has this name or path.
+func (all Programs) Holds(name string) bool {
+	return slices.ContainsFunc(all, func(p program) bool { return name == p.Name || name == p.Path })
+}
+
+func (all Programs) names() []string {
+	names := make([]string, len(all))
+	for i, p := range all {
 		names[i] = p.Name
 	}
 	return names

@@ -8,8 +8,7 @@ import (
 
 // Inspect says what keeps a program from being started, without starting it.
 func Inspect(ctx context.Context, p Program) error {
-	r := New(Options{Programs: []Program{p}})
-	_, err := r.locate(ctx, r.programs[0])
+	_, err := New(Options{}).locate(ctx, Compile([]Program{p})[0])
 	var at misplaced
 	if errors.As(err, &at) {
 		return fmt.Errorf("%s does not run: %w: %s", p.Name, at, at.dir)

@@ -18,9 +18,9 @@ const longestAsked = 10 * time.Minute
 // fallbackTimeout is for programs without a preset.
 const fallbackTimeout = time.Minute
 
-// program finds one by its name, or by the path that it is configured with.
-func (r *Router) program(name string) (program, bool) {
-	for _, p := range r.programs {
+// find finds a program by its name, or by the path that it is configured with.
+func (all Programs) find(name string) (program, bool) {
+	for _, p := range all {
 		if name == p.Name || filepath.IsAbs(name) && filepath.Clean(name) == p.Path {
 			return p, true
 		}
@@ -29,19 +29,19 @@ func (r *Router) program(name string) (program, bool) {
 }
 
 // named finds the program of an order, or says which there are.
-func (r *Router) named(o Order) (program, error) {
-	if len(r.programs) == 0 {
+func (all Programs) named(o Order) (program, error) {
+	if len(all) == 0 {
 		return program{}, tool.Errorf(tool.Unavailable, "no program has credentials here").
 			Try("use exec, or ask the operator to add one under exec.programs")
 	}
 	if err := checkArgv(o.Argv); err != nil {
 		return program{}, err
 	}
-	p, found := r.program(o.Argv[0])
+	p, found := all.find(o.Argv[0])
 	if !found {
 		return program{}, tool.Errorf(tool.NotFound, "%q is no program with credentials%s", o.Argv[0],
-			meant(o.Argv[0], r.Names())).
-			Try("use one of %s; everything else runs with exec", strings.Join(r.Names(), ", "))
+			meant(o.Argv[0], all.names())).
+			Try("use one of %s; everything else runs with exec", strings.Join(all.names(), ", "))
 	}
 	return p, nil
 }
@@ -66,7 +66,7 @@ type ready struct {
 // Prepare finds out whether an order may run and how risky it is, without any
 // effect. An error comes with the risk as far as it is known.
 func (r *Router) Prepare(ctx context.Context, o Order) (tool.Plan, error) {
-	p, err := r.named(o)
+	p, err := r.o.Programs(ctx).named(o)
 	if err != nil {
 		return tool.Plan{}, err
 	}

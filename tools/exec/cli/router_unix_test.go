@@ -48,7 +48,7 @@ func newWorld(t *testing.T, script string, programs ...Program) *world {
 	w := &world{scrubber: scrubber}
 	secrets := map[string]string{"github": token + "\n", "account": account, "short": "abc", "empty": ""}
 	w.Router = New(Options{
-		Programs: programs,
+		Programs: Fixed(programs...),
 		Secret: func(name string) ([]byte, error) {
 			value, known := secrets[name]
 			if !known {

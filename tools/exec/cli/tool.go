@@ -59,7 +59,7 @@ func (a credentialedArgs) order() (Order, error) {
 }
 
 func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Plan, error) {
-	o, err := t.order(a)
+	o, err := t.order(ctx, a)
 	if err != nil {
 		return tool.Plan{}, err
 	}
@@ -67,9 +67,9 @@ func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Pla
 }
 
 // order returns the command, and before any other problem that there are no programs.
-func (t credentialed) order(a credentialedArgs) (Order, error) {
-	if len(t.router.programs) == 0 {
-		_, err := t.router.named(Order{})
+func (t credentialed) order(ctx context.Context, a credentialedArgs) (Order, error) {
+	if all := t.router.o.Programs(ctx); len(all) == 0 {
+		_, err := all.named(Order{})
 		return Order{}, err
 	}
 	return a.order()

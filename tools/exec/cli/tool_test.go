@@ -67,7 +67,7 @@ func TestArgumentsOfOtherSystems(t *testing.T) {
 	} {
 		var got []string
 		one := Tool(Options{
-			Programs: []Program{{Name: "gh", Path: "/usr/bin/env", Preset: "gh"}},
+			Programs: Fixed(Program{Name: "gh", Path: "/usr/bin/env", Preset: "gh"}),
 			Site:     func(context.Context, string) (Site, error) { return Site{Dir: "/workspace"}, nil },
 			Run: func(_ context.Context, l Launch) (tool.Result, error) {
 				got = l.Argv
@@ -119,7 +119,7 @@ func TestCheck(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-		r := New(Options{Programs: []Program{p}})
+		r := New(Options{Programs: Fixed(p)})
 		if _, err := r.Do(t.Context(), Order{Argv: []string{p.Name, "pr", "status"}}); err == nil {
 			t.Errorf("%s: it runs all the same", want)
 		}

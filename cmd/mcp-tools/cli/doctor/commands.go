@@ -104,12 +104,15 @@ func promised(list []sandbox.Promise) string {
 
 // checkPrograms checks the programs with credentials.
 func (c *checkup) checkPrograms() {
-	list := c.settings.Config.Exec.Programs
+	list := app.Programs(c.settings.Config.Exec.Programs)
+	for _, agent := range c.settings.Config.Exec.Agents {
+		list = append(list, app.Programs(agent.Programs)...)
+	}
 	v, err := c.env.Vault(c.settings.Config.Vault)
 	if err != nil {
 		return // checkVault reports it
 	}
-	for _, p := range app.Programs(list) {
+	for _, p := range list {
 		if err := cli.Inspect(c.ctx, p); err != nil {
 			c.warn("programs", "fix exec.programs, or the file", "%s: %v", p.Name, err)
 			continue

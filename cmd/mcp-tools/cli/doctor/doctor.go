@@ -80,6 +80,7 @@ func (c *checkup) examine() {
 	c.checkCommands()
 	c.checkWeb()
 	c.checkEmbeddings()
+	c.checkModels()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

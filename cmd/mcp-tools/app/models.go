@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// openModels opens the language models, if the settings have any.
+func (a *App) openModels(context.Context) error {
+	if len(a.loaded.Config.Models.Providers) == 0 {
+		return nil
+	}
+	o, err := ModelOptions(a.loaded.Config.Models)
+	if err != nil {
+		return err
+	}
+	o.Providers = a.withKeys(o.Providers)
+	provider, _, _ := strings.Cut(o.Default, "/")
+	if !slices.ContainsFunc(o.Providers, func(p llm.Provider) bool { return p.Name == provider }) {
+		o.Default = "" // its key is missing
+	}
+	o.Store, o.Scrub, o.Log, o.Record = a.store, a.scrub.Text, a.log, a.recordModel
+	if a.models, err = llm.NewModels(o); err != nil {
+		return fmt.Errorf("models: %w", err)
+	}
+	a.onClose(a.models.Close)
+	a.calls.SetModels(a.models.Names())
+	return nil
+}
+
+// withKeys returns the providers with their keys. Those whose key cannot be read are
+// left out and logged: the rest of the server works without.
+func (a *App) withKeys(all []llm.Provider) (usable []llm.Provider) {
+	for _, p := range all {
+		key, err := a.env.ModelKey(a.loaded.Config, p.Name)
+		if err != nil {
+			a.log.Warn("the models of a provider cannot be used: correct its key and restart the server",
+				"provider", p.Name, "err", err)
+			continue
+		}
+		if p.Key = key; key != "" {
+			if err := a.scrub.Set("models.providers."+p.Name, key); err != nil {
+				a.log.Warn("the key of a model provider is not masked; choose a longer one", "provider", p.Name,
+					"err", err)
+			}
+		}
+		usable = append(usable, p)
+	}
+	return usable
+}
+
+// ModelKey returns the key of a provider, or "" if it has none.
+func (e *Env) ModelKey(all config.Config, provider string) (string, error) {
+	key := all.Models.Providers[provider].Key
+	if key == "" {
+		return "", nil
+	}
+	value, err := key.Fetch(e.Sources(all.Vault))
+	if err != nil {
+		return "", fmt.Errorf("models.providers.%s.key: %w", provider, err)
+	}
+	return value, nil
+}
+
+// ModelOptions returns the models that settings describe, without keys.
+func ModelOptions(c config.Models) (o llm.Options, err error) {
+	o.Default = c.Default
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		one := llm.Provider{
+			Endpoint: llm.Endpoint{Name: name, Kind: llm.Kind(p.Kind), URL: p.URL}, Models: p.Models,
+			Prices: make(map[string]llm.Price),
+		}
+		if one.Kind == "" {
+			one.Kind = llm.OpenAI
+		}
+		for model, text := range p.Prices {
+			if one.Prices[model], err = llm.ParsePrice(text); err != nil {
+				return o, fmt.Errorf("models.providers.%s.prices: %w", name, err)
+			}
+		}
+		o.Providers = append(o.Providers, one)
+	}
+	for _, limit := range []struct {
+		name, text string
+		into       *llm.Amount
+	}{
+		{"call", c.Budget.Call, &o.Budgets.Call}, {"session", c.Budget.Session, &o.Budgets.Session},
+		{"principal", c.Budget.Principal, &o.Budgets.Principal}, {"day", c.Budget.Day, &o.Budgets.Day},
+	} {
+		if *limit.into, err = llm.ParseAmount(limit.text); err != nil {
+			return o, fmt.Errorf("models.budget.%s: %w", limit.name, err)
+		}
+	}
+	return o, nil
+}
+
+// recordModel records a request to a model in the audit log and the metrics.
+func (a *App) recordModel(ctx context.Context, u llm.Use) {
+	a.calls.Model(telemetry.ModelUse{
+		Model: u.Model, Failed: u.Err != nil, Input: u.Usage.Input, Output: u.Usage.Output,
+		CacheRead: u.Usage.CacheRead, CacheWrite: u.Usage.CacheWrite, Cost: int64(u.Cost),
+	})
+	running := tool.RunningFrom(ctx)
+	r := audit.Record{
+		Phase: audit.Done, Call: store.NewID(), Parent: running.Call, Kind: "model", Tool: u.Model,
+		Agent: running.Caller.Agent, User: running.Caller.User, Session: running.Caller.Session, Outcome: "ok",
+		Tokens: u.Usage.Total(), Cost: float64(u.Cost) / 1e6,
+		Duration: float64(time.Since(u.Begun)) / float64(time.Millisecond),
+	}
+	if u.Err != nil {
+		shown := tool.AsError(u.Err)
+		r.Outcome, r.Error = string(shown.Kind), a.scrub.Text(shown.What)
+	}
+	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
+		a.log.Error("a request to a model is not in the audit log", "model", u.Model, "err", err)
+	}
+}
