@@ -20,7 +20,7 @@ type Config struct {
 	Server      Server           `yaml:"server" restart:"true"`
 	Connections Connections      `yaml:"connections"`
 	Policy      policy.Rules     `yaml:"policy" flags:"autonomy"`
-	Workspace   Workspace        `yaml:"workspace" restart:"true"`
+	Workspace   Workspace        `yaml:"workspace"`
 	Agents      map[string]Agent `yaml:"agents" keys:"label" restart:"true"`
 	Memory      Memory           `yaml:"memory" restart:"true"`
 	Skills      Skills           `yaml:"skills" restart:"true"`

@@ -2,12 +2,12 @@ package config
 
 // Workspace has the settings of files that callers see, and of their history.
 type Workspace struct {
-	PerCaller    string                   `yaml:"per_caller" default:"none" enum:"none,agent,user"`
-	Roots        map[string]WorkspaceRoot `yaml:"roots" keys:"name"`
+	PerCaller    string                   `yaml:"per_caller" restart:"true" default:"none" enum:"none,agent,user"`
+	Roots        map[string]WorkspaceRoot `yaml:"roots" restart:"true" keys:"name"`
 	Deny         []string                 `yaml:"deny" form:"glob"`
 	Protect      []string                 `yaml:"protect" form:"glob"`
-	HardLinks    string                   `yaml:"hard_links" default:"inside" enum:"inside,allow"`
-	HistoryBytes Size                     `yaml:"history_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
+	HardLinks    string                   `yaml:"hard_links" restart:"true" default:"inside" enum:"inside,allow"`
+	HistoryBytes Size                     `yaml:"history_bytes" restart:"true" default:"1GiB" min:"1MiB" max:"16TiB"`
 }
 
 // A WorkspaceRoot is a directory beside the workspace.

@@ -83,7 +83,7 @@ func (s *callerView) mounts() []*mount {
 	s.mountsOpened = true
 	s.mountList = append(s.mountList, s.home)
 	for _, r := range s.w.o.Roots {
-		m, err := s.w.openDir(mountKey{filepath.Clean(r.Path), rootLabel(r), r.Write})
+		m, err := s.w.openDir(mountKey{path: filepath.Clean(r.Path), label: rootLabel(r), write: r.Write})
 		if err != nil {
 			s.w.o.Log.Debug("cannot open a root of the workspace", "path", r.Path, "error", err)
 		} else if !m.forbidden {
@@ -111,7 +111,7 @@ func rootLabel(r ExtraRoot) string {
 func (s *callerView) callerDir(alias string, create bool) (*mount, error) {
 	kind := map[string]string{cacheAlias: "cache", stateAlias: "state"}[alias]
 	dir := filepath.Join(s.w.o.Data, "files", kind, callerDirName(s.caller.Agent), callerDirName(s.caller.User))
-	key := mountKey{dir, alias, true}
+	key := mountKey{path: dir, label: alias, write: true}
 	m, err := s.w.openDir(key)
 	if errors.Is(err, fs.ErrNotExist) && create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

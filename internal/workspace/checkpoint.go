@@ -136,6 +136,11 @@ func (w *Workspace) tracker(m *mount, create bool) *tracker {
 	defer w.mu.Unlock()
 	key := inode{m.id.Dev, m.id.Ino}
 	t := w.trackers[key]
+	if t != nil && t.m.rules != m.rules { // it tracks other files
+		delete(w.trackers, key)
+		go t.close()
+		t = nil
+	}
 	if t == nil && !create {
 		return nil
 	}

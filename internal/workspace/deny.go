@@ -1,9 +1,12 @@
 package workspace
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
@@ -16,6 +19,42 @@ import (
 type patterns struct {
 	names *ignore.Names
 	paths []string
+}
+
+// nameRules are all patterns of a workspace. A mount keeps those with which it was opened.
+type nameRules struct {
+	deny, protect         patterns
+	locks                 commandLocks
+	denyList, protectList []string // as the operator wrote them
+	digest                string   // of what is denied
+}
+
+// SetNames changes Deny and Protect of the options. Calls that are running keep the
+// former ones.
+func (w *Workspace) SetNames(deny, protect []string) error {
+	if old := w.rules.Load(); old != nil && slices.Equal(old.denyList, deny) && slices.Equal(old.protectList, protect) {
+		return nil
+	}
+	r := &nameRules{denyList: deny, protectList: protect}
+	all := slices.Clone(deny)
+	for _, path := range w.o.Private {
+		all = append(all, escapePattern(filepath.ToSlash(path)), escapePattern(filepath.ToSlash(pastLinks(path))))
+	}
+	var err error
+	if r.deny, err = newPatterns(all, w.o.Home); err != nil {
+		return fmt.Errorf("deny patterns: %w", err)
+	}
+	if r.protect, err = newPatterns(protect, w.o.Home); err != nil {
+		return fmt.Errorf("protect patterns: %w", err)
+	}
+	if r.locks, err = newCommandLocks(protect, w.o.Home); err != nil {
+		return fmt.Errorf("protect patterns: %w", err)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(slices.Concat(deny, w.o.Private), "\n") + "\x00" + w.o.Data + "\x00" +
+		w.o.Home))
+	r.digest = hex.EncodeToString(sum[:])
+	w.rules.Store(r)
+	return nil
 }
 
 func newPatterns(list []string, home string) (patterns, error) {
@@ -87,20 +126,20 @@ func (m *mount) coversPath(paths *ignore.Names, name string) bool {
 // denied reports whether callers must not see a file, because of its name or of
 // a directory that contains it. Temporary files of changes are always denied.
 func (w *Workspace) denied(m *mount, name string) bool {
-	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) ||
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || m.rules.deny.names.Covers(name) ||
 		m.coversPath(m.deny, name)
 }
 
 // deniedInDir is like denied for a name in a directory that is known not to be
 // denied. Walks of a tree use it.
 func (w *Workspace) deniedInDir(m *mount, name string) bool {
-	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversInDir(name) ||
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || m.rules.deny.names.CoversInDir(name) ||
 		m.coversPath(m.deny, name)
 }
 
 // protected reports whether callers must not change a file.
 func (w *Workspace) protected(m *mount, name string) bool {
-	return w.protect.names.Covers(name) || m.coversPath(m.protect, name)
+	return m.rules.protect.names.Covers(name) || m.coversPath(m.protect, name)
 }
 
 // inDataDir reports whether a name is in the data directory.

@@ -138,3 +138,51 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesChange denies and protects other files while the workspace is open.
+func TestNamesChange(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"a.txt": "ok", "b.txt": "ok", "d/c.txt": "ok"})
+	seen := func() (all string) {
+		for _, name := range []string{"a.txt", "b.txt", "d/c.txt"} {
+			if got, err := content(ctx, w, name); err == nil && got == "ok" {
+				all += name[len(name)-5 : len(name)-4]
+			}
+			if _, err := w.resolve(ctx, name, toWrite); err == nil {
+				all += "w"
+			}
+		}
+		g, err := w.Layout(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range g.Hidden {
+			if rel, err := filepath.Rel(ws, path); err == nil && filepath.IsLocal(rel) {
+				all += " -" + filepath.ToSlash(rel)
+			}
+		}
+		return all
+	}
+	for _, step := range []struct {
+		deny, protect []string
+		want          string
+	}{
+		{nil, nil, "awbwcw"},
+		{[]string{"a.txt"}, []string{"d/"}, "bwc -a.txt"},
+		{[]string{"/d"}, []string{"b.txt"}, "awb -d"},
+		{nil, nil, "awbwcw"},
+	} {
+		if err := w.SetNames(step.deny, step.protect); err != nil {
+			t.Fatal(err)
+		}
+		if got := seen(); got != step.want {
+			t.Errorf("without %q, protecting %q: %s, want %s", step.deny, step.protect, got, step.want)
+		}
+	}
+	if err := w.SetNames([]string{"!"}, nil); err == nil {
+		t.Error("a wrong pattern is accepted")
+	}
+	if got := seen(); got != "awbwcw" {
+		t.Errorf("a wrong pattern changes something: %s", got)
+	}
+}

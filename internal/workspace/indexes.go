@@ -1,13 +1,9 @@
 package workspace
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,16 +21,23 @@ const (
 type indexes struct {
 	memory int64  // bytes for all indexes together; 0 disables them
 	store  string // the directory that keeps them
-	rules  string // identifies the rules for denied names
 	denied func(m *mount, name string) bool
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	open    map[inode]*openIndex
+	open    map[indexKey]*openIndex
 	clock   int64
 	closing sync.WaitGroup // of indexes that were evicted
 	closed  bool
 }
+
+// An indexKey is a directory with the rules for names that its index goes by.
+type indexKey struct {
+	inode
+	rules *nameRules
+}
+
+func keyOf(m *mount) indexKey { return indexKey{inode{m.id.Dev, m.id.Ino}, m.rules} }
 
 type openIndex struct {
 	*searchindex.Index
@@ -42,11 +45,9 @@ type openIndex struct {
 }
 
 func newIndexes(w *Workspace) *indexes {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Concat(w.o.Deny, w.o.Private), "\n") + "\x00" + w.o.Data + "\x00" +
-		w.o.Home))
 	return &indexes{
-		memory: w.o.IndexMemory, store: filepath.Join(w.o.Data, "files", "index"), rules: hex.EncodeToString(sum[:]),
-		denied: w.deniedInDir, log: w.o.Log, open: map[inode]*openIndex{},
+		memory: w.o.IndexMemory, store: filepath.Join(w.o.Data, "files", "index"),
+		denied: w.deniedInDir, log: w.o.Log, open: map[indexKey]*openIndex{},
 	}
 }
 
@@ -54,7 +55,7 @@ func newIndexes(w *Workspace) *indexes {
 func (x *indexes) get(m *mount) *searchindex.Index {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	found := x.open[inode{m.id.Dev, m.id.Ino}]
+	found := x.open[keyOf(m)]
 	if found == nil {
 		return nil
 	}
@@ -70,15 +71,20 @@ func (x *indexes) maybeStart(m *mount, files int, took time.Duration) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	key := inode{m.id.Dev, m.id.Ino}
+	key := keyOf(m)
 	if x.closed || x.open[key] != nil {
 		return
+	}
+	for former := range x.open {
+		if former.inode == key.inode {
+			x.drop(former)
+		}
 	}
 	if len(x.open) >= maxIndexes {
 		x.dropOldest()
 	}
 	index := searchindex.New(searchindex.Options{
-		Root: m.root, Store: x.store, Memory: x.memory / maxIndexes * 2, Log: x.log, Rules: x.rules,
+		Root: m.root, Store: x.store, Memory: x.memory / maxIndexes * 2, Log: x.log, Rules: m.rules.digest,
 		Skip: func(name string, _ bool) bool { return x.denied(m, name) },
 	})
 	x.clock++
@@ -88,15 +94,19 @@ func (x *indexes) maybeStart(m *mount, files int, took time.Duration) {
 
 // dropOldest evicts the index that was not used for the longest time.
 func (x *indexes) dropOldest() {
-	var oldest inode
+	var oldest indexKey
 	least := x.clock + 1
 	for key, i := range x.open {
 		if i.used < least {
 			oldest, least = key, i.used
 		}
 	}
-	gone := x.open[oldest]
-	delete(x.open, oldest)
+	x.drop(oldest)
+}
+
+func (x *indexes) drop(key indexKey) {
+	gone := x.open[key]
+	delete(x.open, key)
 	x.closing.Go(func() {
 		if err := gone.Close(); err != nil {
 			x.log.Debug("closing an index", "err", err)

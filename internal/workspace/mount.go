@@ -24,8 +24,9 @@ type mount struct {
 	label         string // what callers write before a name in it; "" for the workspace
 	home          bool   // it is the workspace of a caller
 	write         bool
-	callerDir     bool          // it is a caller's cache or state directory in the data directory
-	dataName      string        // the name of the data directory below it; "" if it is not below
+	callerDir     bool   // it is a caller's cache or state directory in the data directory
+	dataName      string // the name of the data directory below it; "" if it is not below
+	rules         *nameRules
 	forbidden     bool          // it is the data directory, or a part of it that no caller may see
 	deny          *ignore.Names // patterns for absolute paths that can match in it, or nil
 	protect       *ignore.Names
@@ -40,12 +41,14 @@ type mount struct {
 type mountKey struct {
 	path, label string
 	write       bool
+	rules       *nameRules // set by openMount
 }
 
 // openMount returns the mount of a directory. id is the current state of the
 // directory. openMount calls open if the mount is not cached, or if it is cached
 // for another directory.
 func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Root, error)) (*mount, error) {
+	key.rules = w.rules.Load()
 	if m, err := w.cachedMount(key, id); m != nil || err != nil {
 		return m, err
 	}
@@ -55,15 +58,15 @@ func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Roo
 	}
 	m := &mount{
 		root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, linkCache: newLinkCache(),
-		survey: &surveyCache{},
+		survey: &surveyCache{}, rules: key.rules,
 	}
 	if m.id, err = r.Info(); err != nil {
 		_ = r.Close()
 		return nil, err
 	}
 	m.realPath = realPath(key.path, m.id)
-	m.deny, m.protect = w.deny.forMount(m), w.protect.forMount(m)
-	m.locked, m.gitExceptions = w.locks.patterns.forMount(m), w.locks.exceptions.forMount(m)
+	m.deny, m.protect = m.rules.deny.forMount(m), m.rules.protect.forMount(m)
+	m.locked, m.gitExceptions = m.rules.locks.patterns.forMount(m), m.rules.locks.exceptions.forMount(m)
 	w.locateData(m)
 	return m, w.cacheMount(key, m)
 }
@@ -188,7 +191,7 @@ func (w *Workspace) openUnder(base *mount, steps ...string) (*mount, error) {
 			return nil, err
 		}
 	}
-	key := mountKey{filepath.Join(base.path, filepath.FromSlash(name)), base.label, base.write}
+	key := mountKey{path: filepath.Join(base.path, filepath.FromSlash(name)), label: base.label, write: base.write}
 	return w.openMount(key, id, func() (*root.Root, error) { return base.root.OpenRoot(name) })
 }
 

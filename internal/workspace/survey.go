@@ -234,9 +234,9 @@ func (y *survey) identity() string {
 
 // tooMany returns an error that names the pattern that matches most files.
 func (y *survey) tooMany() error {
-	list, of, setting := y.view.w.o.Deny, y.hidden, "deny"
+	list, of, setting := y.mount.rules.denyList, y.hidden, "deny"
 	if len(y.locked) > len(y.hidden) {
-		list, of, setting = y.view.w.o.Protect, y.locked, "protect"
+		list, of, setting = y.mount.rules.protectList, y.locked, "protect"
 	}
 	worst, most := "", 0
 	for _, pattern := range list {
@@ -270,7 +270,7 @@ func (y *survey) denied(name string) bool {
 // protected reports whether commands must not change a name in a directory that
 // is not protected itself.
 func (y *survey) protected(name string) bool {
-	locks := y.view.w.locks
+	locks := y.mount.rules.locks
 	return locks.patterns.names.CoversInDir(name) || y.mount.coversPath(y.mount.locked, name) ||
 		y.mount.anyOverlap(y.overlapping, name, y.view.w.locked)
 }
@@ -360,18 +360,18 @@ func newCommandLocks(protect []string, home string) (l commandLocks, err error) 
 // locked reports whether commands must not change a file, apart from the rules
 // for git.
 func (w *Workspace) locked(m *mount, name string) bool {
-	return w.locks.patterns.names.Covers(name) || m.coversPath(m.locked, name)
+	return m.rules.locks.patterns.names.Covers(name) || m.coversPath(m.locked, name)
 }
 
 // excepted reports whether the operator lets commands change a file of git.
 func (y *survey) excepted(name string) bool {
-	return y.view.w.locks.exceptions.names.Covers(name) || y.mount.coversPath(y.mount.gitExceptions, name)
+	return y.mount.rules.locks.exceptions.names.Covers(name) || y.mount.coversPath(y.mount.gitExceptions, name)
 }
 
 // gitNames returns the entries of a directory that make git start programs: the
 // settings of a repository, or a .git file or link that leads to one.
 func (y *survey) gitNames(d tree.Dir) (names []string) {
-	if !y.view.w.locks.protectGit {
+	if !y.mount.rules.locks.protectGit {
 		return nil
 	}
 	repository := isRepository(d)
@@ -469,7 +469,7 @@ func (y *survey) lockAt(abs string) {
 	}
 	m, name, ok := y.view.mountFor(filepath.ToSlash(past))
 	if !ok || name == "." || !m.write || y.view.w.denied(m, name) ||
-		y.view.w.locks.exceptions.names.Covers(name) || m.coversPath(m.gitExceptions, name) {
+		m.rules.locks.exceptions.names.Covers(name) || m.coversPath(m.gitExceptions, name) {
 		return
 	}
 	if info, err := m.root.Lstat(name); err == nil && !info.Link() {

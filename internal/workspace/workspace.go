@@ -17,9 +17,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
@@ -70,16 +70,15 @@ type Options struct {
 
 // A Workspace gives callers access to their files. It is safe for concurrent use.
 type Workspace struct {
-	o             Options
-	deny, protect patterns
-	locks         commandLocks
-	indexes       *indexes
-	history       *history.Store
-	mu            sync.Mutex
-	mounts        map[mountKey]*mount
-	trackers      map[inode]*tracker
-	clock         int64 // incremented by each use of a mount, to find the least recently used
-	closed        bool
+	o        Options
+	rules    atomic.Pointer[nameRules]
+	indexes  *indexes
+	history  *history.Store
+	mu       sync.Mutex
+	mounts   map[mountKey]*mount
+	trackers map[inode]*tracker
+	clock    int64 // incremented by each use of a mount, to find the least recently used
+	closed   bool
 }
 
 // New returns a workspace. It checks o and opens nothing.
@@ -105,19 +104,8 @@ func New(o Options) (*Workspace, error) {
 		return nil, fmt.Errorf("hard-link mode %q is not inside or allow", o.HardLinks)
 	}
 	w := &Workspace{o: o, mounts: map[mountKey]*mount{}, trackers: map[inode]*tracker{}}
-	var err error
-	deny := slices.Clone(o.Deny)
-	for _, path := range o.Private {
-		deny = append(deny, escapePattern(filepath.ToSlash(path)), escapePattern(filepath.ToSlash(pastLinks(path))))
-	}
-	if w.deny, err = newPatterns(deny, o.Home); err != nil {
-		return nil, fmt.Errorf("deny patterns: %w", err)
-	}
-	if w.protect, err = newPatterns(o.Protect, o.Home); err != nil {
-		return nil, fmt.Errorf("protect patterns: %w", err)
-	}
-	if w.locks, err = newCommandLocks(o.Protect, o.Home); err != nil {
-		return nil, fmt.Errorf("protect patterns: %w", err)
+	if err := w.SetNames(o.Deny, o.Protect); err != nil {
+		return nil, err
 	}
 	w.indexes = newIndexes(w)
 	w.history = history.New(filepath.Join(o.Data, "files"), o.History, o.Log)

@@ -27,8 +27,6 @@ func (a *App) openFiles(context.Context) error {
 	o := workspace.Options{
 		Data: a.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller),
 		HardLinks: workspace.HardLinks(c.HardLinks),
-		Deny:      append(workspace.DefaultDeny(), c.Deny...),
-		Protect:   append(workspace.DefaultProtect(), c.Protect...),
 		History:   history.Limits{Age: historyAge, Bytes: int64(c.HistoryBytes)}, IndexMemory: maxIndexMemory,
 		Private: a.ownFiles(), Log: a.log,
 	}
@@ -38,12 +36,19 @@ func (a *App) openFiles(context.Context) error {
 	slices.SortFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
+	o.Deny, o.Protect = keptNames(c)
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute()}
 	if a.files, err = workspace.New(o); err != nil {
 		return err
 	}
 	a.onClose(a.files.Close)
 	return nil
+}
+
+// keptNames returns the patterns of files that callers cannot see, and of those that they
+// cannot change.
+func keptNames(c config.Workspace) (deny, protect []string) {
+	return append(workspace.DefaultDeny(), c.Deny...), append(workspace.DefaultProtect(), c.Protect...)
 }
 
 // ownFiles returns the paths of this server's settings and secrets.

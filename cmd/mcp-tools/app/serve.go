@@ -275,6 +275,9 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	if err := a.level.UnmarshalText([]byte(l.Config.Telemetry.LogLevel)); err != nil {
 		return err
 	}
+	if err := a.files.SetNames(keptNames(l.Config.Workspace)); err != nil {
+		return err
+	}
 	if err := a.Server.Apply(serverSettings(l.Config, next.policy)); err != nil {
 		return err
 	}
