@@ -44,13 +44,15 @@ const (
 // kernel which directories have changed. After the command, the old contents of the
 // changed files become an entry of the history, which [Workspace.Undo] reverts like a
 // change by a tool. What other programs change in the meantime counts as the command's.
-func (w *Workspace) Checkpoint(ctx context.Context, command string) (ended func()) {
+func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func()) {
 	s, err := w.viewFor(ctx)
 	if err != nil {
 		return func() {}
 	}
 	running := tool.RunningFrom(ctx)
-	r := &history.Record{By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Command: command}
+	r := &runningCommand{history.Record{
+		By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Command: command.Text,
+	}, command}
 	t := w.tracker(s.home, true)
 	t.update(ctx, nil)
 	t.mu.Lock()
@@ -59,7 +61,7 @@ func (w *Workspace) Checkpoint(ctx context.Context, command string) (ended func(
 	return func() {
 		t.update(context.WithoutCancel(ctx), r)
 		t.mu.Lock()
-		t.running = slices.DeleteFunc(t.running, func(other *history.Record) bool { return other == r })
+		t.running = slices.DeleteFunc(t.running, func(other *runningCommand) bool { return other == r })
 		t.mu.Unlock()
 	}
 }
@@ -106,7 +108,11 @@ type tracker struct {
 	size     int64
 	used     time.Time
 	disabled bool
-	running  []*history.Record // commands; without any, changes are those of other programs
+	running  []*runningCommand // without any, changes are those of other programs
+
+	guards         map[string][]string // protected names, by their directory
+	guarded        guardedFiles        // at the last update; nil before the first
+	moved, changed []string            // protected files to report
 }
 
 type trackedDir struct {
@@ -180,7 +186,7 @@ func (t *tracker) reset() {
 	if t.contents != nil {
 		_ = t.contents.Close()
 	}
-	t.events, t.contents, t.dirs, t.count, t.size = nil, nil, nil, 0, 0
+	t.events, t.contents, t.dirs, t.count, t.size, t.guards, t.guarded = nil, nil, nil, 0, 0, nil, nil
 }
 
 func (t *tracker) isRunning() bool {
@@ -192,7 +198,7 @@ func (t *tracker) isRunning() bool {
 // update brings the tracker up to date, and records the changes as those of a command: by
 // if it is not nil, or else the latest that runs. Commands run even if they cannot be
 // recorded.
-func (t *tracker) update(ctx context.Context, by *history.Record) {
+func (t *tracker) update(ctx context.Context, by *runningCommand) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.disabled {
@@ -204,7 +210,10 @@ func (t *tracker) update(ctx context.Context, by *history.Record) {
 	first := t.dirs == nil
 	changes, err := t.changes(ctx)
 	if err == nil && !first && by != nil && len(changes) > 0 {
-		err = t.record(ctx, *by, changes)
+		err = t.record(ctx, by.Record, changes)
+	}
+	if err == nil {
+		t.guard()
 	}
 	if err == nil && t.size > 2*maxTrackedBytes {
 		t.reset()
@@ -318,7 +327,7 @@ func (t *tracker) open() error {
 		return err
 	}
 	_ = os.Remove(file.Name()) // where that is possible it vanishes with the process
-	t.contents, t.dirs = file, map[string]*trackedDir{}
+	t.contents, t.dirs, t.guards = file, map[string]*trackedDir{}, map[string][]string{}
 	if t.events, err = searchindex.NewTracker(t.m.root); err != nil {
 		t.w.o.Log.Debug("checkpoints compare all files", "cause", err)
 	}
@@ -337,10 +346,17 @@ func (t *tracker) list(ctx context.Context, dir string, depth int) (all []tree.D
 		}
 	}
 	watch(dir)
+	guards := map[string][]string{}
 	o := tree.Options{
 		Dir: dir, Depth: depth, Hidden: true,
 		Skip: func(name string, _ bool) bool {
-			return isGit(path.Base(name)) || t.w.deniedInDir(t.m, name) || t.w.protected(t.m, name)
+			if t.isGuarded(name) {
+				mu.Lock()
+				defer mu.Unlock()
+				guards[path.Dir(name)] = append(guards[path.Dir(name)], name)
+				return true
+			}
+			return t.w.deniedInDir(t.m, name)
 		},
 		Enter: func(dir string) bool { watch(dir); return true },
 	}
@@ -349,6 +365,7 @@ func (t *tracker) list(ctx context.Context, dir string, depth int) (all []tree.D
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, d)
+		t.guards[d.Name] = guards[d.Name]
 		if n += len(d.Entries); n > 2*maxTracked {
 			return errTooMany
 		}
@@ -372,6 +389,7 @@ func (t *tracker) forget(dir string) (found []trackedChange) {
 	}
 	t.count -= len(d.files)
 	delete(t.dirs, dir)
+	delete(t.guards, dir)
 	if t.events != nil {
 		t.events.Remove(dir)
 	}

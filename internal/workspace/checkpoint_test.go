@@ -14,7 +14,7 @@ import (
 
 // command changes files as a command would, between two checkpoints.
 func command(ctx context.Context, w *Workspace, text string, do func()) {
-	ended := w.Checkpoint(ctx, text)
+	ended := w.Checkpoint(ctx, Command{Text: text})
 	do()
 	ended()
 }
@@ -120,7 +120,7 @@ func TestCheckpointLeavesOutLargeFiles(t *testing.T) {
 func TestCheckpointOfRunningCommand(t *testing.T) {
 	w, ctx, ws := testWorkspace(t)
 	plant(t, ws, map[string]string{"a.txt": "a", "b.txt": "b"})
-	ended := w.Checkpoint(ctx, "npm run dev")
+	ended := w.Checkpoint(ctx, Command{Text: "npm run dev"})
 	if err := os.WriteFile(filepath.Join(ws, "a.txt"), []byte("new"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		for b.Loop() {
 			n++
 			start := time.Now()
-			ended := w.Checkpoint(ctx, "make fmt")
+			ended := w.Checkpoint(ctx, Command{Text: "make fmt"})
 			cost += time.Since(start)
 			for i := range 3 {
 				if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("d%d/e%d/f%d.txt", i, i, i)),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
@@ -36,7 +37,10 @@ type Options struct {
 	Most time.Duration
 	// Checkpoint prepares for undoing what a command changes, and returns a function to
 	// call when the command has ended. nil: commands cannot be undone.
-	Checkpoint func(ctx context.Context, command string) (ended func())
+	Checkpoint func(ctx context.Context, command workspace.Command) (ended func())
+	// SetAside returns a report about the files that commands of the caller made under
+	// protected names since the last call, "" for none. nil: always "".
+	SetAside func(ctx context.Context) string
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options
 }
@@ -64,6 +68,17 @@ func (r *runner) refusedHost(ctx context.Context) string {
 		return ""
 	}
 	return r.Refused(ctx)
+}
+
+// setAside returns a note about files that were set aside, as a list.
+func (r *runner) setAside(ctx context.Context) []string {
+	if r.SetAside == nil {
+		return nil
+	}
+	if report := r.SetAside(ctx); report != "" {
+		return []string{report}
+	}
+	return nil
 }
 
 func (r *runner) rules(ctx context.Context) judge.Rules {

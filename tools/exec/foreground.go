@@ -6,6 +6,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
 const (
@@ -51,7 +53,9 @@ func (r *runner) start(
 		p, err = r.Commands.Start(ctx, c)
 		return p, func(sandbox.Status) {}, err
 	}
-	ended := r.Checkpoint(ctx, c.Text)
+	ended := r.Checkpoint(ctx, workspace.Command{
+		Text: c.Text, Named: k.verdict.Guarded, Git: onlyGit(k.verdict),
+	})
 	if p, err = r.Commands.Start(ctx, c); err != nil {
 		ended()
 		return nil, nil, err
@@ -66,6 +70,21 @@ func (r *runner) start(
 			ended()
 		}()
 	}, nil
+}
+
+// onlyGit reports whether a command runs nothing but git.
+func onlyGit(v judge.Verdict) bool {
+	git := false
+	for _, s := range v.Simple {
+		switch s.Program {
+		case "git":
+			git = true
+		case "cd", "echo", "true":
+		default:
+			return false
+		}
+	}
+	return git
 }
 
 // await waits for the end of a command, or until a command with a terminal waits
@@ -90,7 +109,7 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, k: &k, refused: r.refusedHost(ctx)}
+	a := answer{status: st, site: k.site, text: text, k: &k, refused: r.refusedHost(ctx), also: r.setAside(ctx)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

@@ -195,7 +195,7 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	if text == "" {
 		text = "(nothing new)"
 	}
-	res := answer{status: st, text: text, report: true, also: also}.result()
+	res := answer{status: st, text: text, report: true, also: append(also, t.setAside(ctx)...)}.result()
 	res.Failed, res.Kind = false, "" // reading its state did not fail
 	return res, nil
 }

@@ -232,6 +232,7 @@ func (a *App) execOptions() exec.Options {
 		Rules:      func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
 		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
 		Checkpoint: a.files.Checkpoint,
+		SetAside:   a.files.SetAside,
 		Refused:    a.takeRefusal,
 		Programs: cli.Options{
 			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,

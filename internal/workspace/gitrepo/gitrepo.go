@@ -173,6 +173,52 @@ func tracks(repo, rel string) bool {
 	return false
 }
 
+// Tracks reports whether git tracks a file, or files below a directory.
+func Tracks(name string) bool {
+	repo, found := repository(filepath.Dir(name))
+	rel, err := filepath.Rel(repo, name)
+	return found && err == nil && tracks(repo, filepath.ToSlash(rel))
+}
+
+// harmlessKeys are the settings that git writes itself into a new repository. None
+// names a program.
+const harmlessKeys = " core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase " +
+	"core.precomposeunicode core.symlinks core.autocrlf core.eol core.longpaths core.worktree " +
+	"core.sparsecheckout core.sparsecheckoutcone extensions.objectformat extensions.partialclone " +
+	"extensions.refstorage extensions.worktreeconfig remote.url remote.fetch remote.push remote.pushurl " +
+	"remote.tagopt remote.promisor remote.partialclonefilter branch.remote branch.merge branch.rebase " +
+	"submodule.url submodule.active user.name user.email pull.rebase init.defaultbranch push.default "
+
+// Harmless reports whether a file with settings of a repository has only settings
+// that name no program, and addresses that git contacts without one.
+func Harmless(config string) bool {
+	text := read(config, ignore.MaxText)
+	if text == nil && exists(config) {
+		return false
+	}
+	section := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		name, isSection := strings.CutPrefix(line, "[")
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.TrimSpace(value)
+		switch full := " " + section + "." + strings.ToLower(strings.TrimSpace(key)) + " "; {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case isSection:
+			var rest string
+			name, rest, isSection = strings.Cut(name, "]")
+			section, _, _ = strings.Cut(strings.ToLower(name), " ")
+			if !isSection || rest != "" {
+				return false
+			}
+		case !strings.Contains(harmlessKeys, full), strings.HasSuffix(line, `\`),
+			strings.HasSuffix(full, "url ") && strings.Contains(value, "::"): // ext::sh -c ...
+			return false
+		}
+	}
+	return true
+}
+
 // Remote returns the address of the remote that the repository which holds dir works
 // with (upstream before origin before any other), and its branch; "" for none.
 func Remote(dir string) (address, branch string) {

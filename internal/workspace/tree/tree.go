@@ -33,7 +33,8 @@ type Options struct {
 	// visited only if an ignore file includes it with "!".
 	Hidden  bool
 	Ignored bool // includes what .gitignore, .ignore and .git/info/exclude exclude
-	// Skip excludes names regardless of other rules. It is called concurrently.
+	// Skip excludes names regardless of other rules, and is called for all of them. It
+	// is called concurrently.
 	Skip func(name string, dir bool) bool
 	// Enter reports whether to walk a directory; nil enters all. It is called
 	// concurrently.

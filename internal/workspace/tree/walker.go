@@ -180,7 +180,7 @@ func (w *walker) filter(s *scanner, j *job, rules *rules) []candidate {
 		f := candidate{name: text[from:end], at: at, mode: s.modes[i]}
 		from = end
 		dir := f.mode.IsDir()
-		if base := f.base(); !view.visible(base, dir, w.o.Hidden) || w.o.Skip != nil && w.o.Skip(f.name, dir) {
+		if w.o.Skip != nil && w.o.Skip(f.name, dir) || !view.visible(f.base(), dir, w.o.Hidden) {
 			continue
 		}
 		f.enter = dir && deeper && (w.o.Enter == nil || w.o.Enter(f.name))

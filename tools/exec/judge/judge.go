@@ -77,6 +77,9 @@ type Verdict struct {
 	Denied *Denial  // why it is refused at every autonomy; nil when it is not
 	Simple []Simple // all simple commands that were found
 	Always bool     // a person may allow it for all times
+	// Guarded are the files that it says it writes although they make other programs
+	// run code, relative to the root that holds them.
+	Guarded []string
 }
 
 // Limits that keep judging fast.
@@ -131,6 +134,7 @@ type judge struct {
 	declared []*function
 	files    map[string][]stream // what the text itself may have written, by absolute path
 	filled   []string            // absolute paths where the text itself moves something
+	guarded  []string            // see Verdict.Guarded
 	// current collects the risk of the running simple command itself, so that
 	// a pattern of the allow list counts for that command alone.
 	current *finding
@@ -228,7 +232,9 @@ func (j *judge) deeper(f func()) {
 
 // verdict returns what was found.
 func (j *judge) verdict() Verdict {
-	v := Verdict{Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found}
+	v := Verdict{
+		Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found, Guarded: j.guarded,
+	}
 	if j.rules.Mode == Always && v.Risk < tool.Runs {
 		v.Risk, v.Why = tool.Runs, "every command needs approval"
 	}

@@ -270,6 +270,7 @@ const newTemp = "/tmp/tmp.XXXXXXXXXX"
 // write judges writing to a file.
 func (j *judge) write(s *scope, to arg, doing string) {
 	shown, where := to.shown(), j.locate(s, to)
+	guarded := j.writesGuarded(s.resolve(to.text))
 	if rule := onPath[where].write; rule != "" {
 		j.hit(rule, shown)
 		return
@@ -280,7 +281,7 @@ func (j *judge) write(s *scope, to arg, doing string) {
 	switch where {
 	case harmlessPath:
 	case insidePath, globPath, tempPath:
-		if slices.ContainsFunc(s.resolve(to.text), j.guarded) {
+		if guarded {
 			j.hit("guarded_file", shown)
 		}
 		risk := tool.Writes
@@ -302,16 +303,20 @@ var guardedNames = sync.OnceValue(func() []*ignore.Names {
 	return []*ignore.Names{workspace.StartUpNames(), workspace.SecretNames()}
 })
 
-// guarded reports whether an absolute path below a root has such a name.
-func (j *judge) guarded(p string) bool {
-	for _, r := range j.req.Roots {
-		rel, inside := strings.CutPrefix(p, strings.TrimSuffix(path.Clean(r), "/")+"/")
-		if inside && (path.Base(rel) == ".git" ||
-			slices.ContainsFunc(guardedNames(), func(n *ignore.Names) bool { return n.Covers(rel) })) {
-			return true
+// writesGuarded notes the absolute paths below a root that have such a name, and
+// reports whether there is one.
+func (j *judge) writesGuarded(paths []string) (found bool) {
+	for _, p := range paths {
+		for _, r := range j.req.Roots {
+			rel, inside := strings.CutPrefix(p, strings.TrimSuffix(path.Clean(r), "/")+"/")
+			if inside && (path.Base(rel) == ".git" ||
+				slices.ContainsFunc(guardedNames(), func(n *ignore.Names) bool { return n.Covers(rel) })) {
+				found = true
+				j.guarded = append(j.guarded, rel)
+			}
 		}
 	}
-	return false
+	return found
 }
 
 // writeInto judges putting files into a directory, or at a name.
