@@ -1,0 +1,294 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+// This file gives tasks to their assignees, and takes them back from members that are gone.
+
+// dispatch tells the assignee of a pending task, who is also started if that is possible. A task that was given away
+// often enough without a result fails.
+func (c *change) dispatch(k Task) (Task, error) {
+	if k.Dispatches >= maxDispatches {
+		return c.fail(k, fmt.Sprintf("it was given to a member %d times without a result", k.Dispatches))
+	}
+	if k.Assignee == "" {
+		return k, nil
+	}
+	if _, err := c.Exec(`UPDATE team_task SET dispatches = $1, start_at = {{now}}, updated = {{now}} WHERE id = $2`,
+		k.Dispatches+1, k.ID); err != nil {
+		return k, err
+	}
+	k.Dispatches++
+	if err := c.event(k.ID, "dispatched", k.Assignee); err != nil {
+		return k, err
+	}
+	said, err := assignment(c.Tx, k)
+	if err != nil {
+		return k, err
+	}
+	return k, c.tell(k.Assignee, inbox.Task, k.ID, said)
+}
+
+// assignment returns what an assignee reads about its task.
+func assignment(t *store.Tx, k Task) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Assigned task #%d (id: %s)]: %s\n", k.Number, k.ID, k.Subject)
+	if k.Description != "" {
+		b.WriteString(text.Clip(k.Description, 4*maxShort) + "\n")
+	}
+	blockers, err := blockersOf(t, k.ID)
+	for _, d := range blockers {
+		if d.Result != "" {
+			fmt.Fprintf(&b, "Result of #%d, %s: %s\n", d.Number, d.Subject, text.Clip(d.Result, 4*maxShort))
+		}
+	}
+	fmt.Fprintf(&b, "Claim it with team_tasks, and complete it there with a result. Files of the team are in %s", teamDir)
+	return b.String(), err
+}
+
+// fail ends a task that nobody could do.
+func (c *change) fail(k Task, why string) (Task, error) {
+	if _, err := c.Exec("UPDATE team_task SET status = 'failed', owner = '', result = $1, updated = {{now}}, "+freed+
+		" WHERE id = $2", why, k.ID); err != nil {
+		return k, err
+	}
+	k.Status, k.Result, k.Owner = Failed, why, ""
+	if err := c.event(k.ID, "failed", why); err != nil {
+		return k, err
+	}
+	if err := c.end(k); err != nil {
+		return k, err
+	}
+	return k, c.tellLead("failed", k.ID, fmt.Sprintf("%s failed: %s. %s; retry or cancel it", k.Identifier(), k.Subject,
+		why))
+}
+
+const (
+	sweepEvery = 30 * time.Second
+	sweepMax   = 100             // tasks at once
+	startLease = 5 * time.Minute // after which an agent is started again, if the server was killed meanwhile
+)
+
+// Run takes tasks back from members that are gone and starts agents, until ctx ends. Every server does so; of several
+// one succeeds for each task.
+func (t *Teams) Run(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		sweep := t.Sweep
+		select {
+		case <-ticker.C:
+		case <-t.changed:
+			sweep = t.startAgents
+		case <-ctx.Done():
+			return
+		}
+		if !t.o.Store.InUse() {
+			continue
+		}
+		if err := sweep(ctx); err != nil && ctx.Err() == nil {
+			t.o.Log.Warn("tasks could not be given to members", "err", err)
+		}
+	}
+}
+
+// Sweep does once what Run does.
+func (t *Teams) Sweep(ctx context.Context) error {
+	return errors.Join(
+		t.each(ctx, "status = 'in_progress' AND lock_until < {{now}}", (*change).expire),
+		t.each(ctx, fmt.Sprintf("status = 'pending' AND assignee <> '' AND updated < {{now}} - %d",
+			staleAfter.Milliseconds()), (*change).grow),
+		t.startAgents(ctx),
+	)
+}
+
+// EndSession takes back the tasks that a session holds, whose client is gone.
+func (t *Teams) EndSession(ctx context.Context, session string) error {
+	if t.unused() || !t.o.Store.InUse() || session == "" {
+		return nil
+	}
+	return t.each(ctx, "status = 'in_progress' AND session = $2", func(c *change, k Task) error {
+		if k.Session != session {
+			return nil
+		}
+		return c.giveBack(k, "its client has ended")
+	}, session)
+}
+
+// each calls f for tasks that fulfil a condition, each in a transaction of its own that has locked it. f checks the
+// condition again.
+func (t *Teams) each(ctx context.Context, where string, f func(*change, Task) error, args ...any) error {
+	if t.unused() {
+		return nil
+	}
+	var found []Task
+	err := t.o.Store.View(ctx, func(x *store.Tx) (err error) {
+		found, err = store.List(x, "SELECT "+taskColumns+" FROM team_task WHERE "+where+" ORDER BY id LIMIT $1",
+			append([]any{sweepMax}, args...), scanTask)
+		return err
+	})
+	for _, k := range found {
+		if err != nil {
+			return err
+		}
+		err = t.o.Store.Update(ctx, func(x *store.Tx) error {
+			b, err := t.boardOf(x, k)
+			if err != nil {
+				return err
+			}
+			c := &change{Tx: x, board: b}
+			if _, err := c.Exec("UPDATE team_task SET updated = updated WHERE id = $1", k.ID); err != nil {
+				return err
+			}
+			now, err := c.task(k.ID)
+			if err != nil || now.Updated != k.Updated || now.Status != k.Status {
+				return err // it has changed since
+			}
+			return f(c, now)
+		})
+	}
+	return err
+}
+
+// boardOf returns the board of a task for changes that no member makes.
+func (t *Teams) boardOf(x *store.Tx, k Task) (*board, error) {
+	b := &board{Teams: t, name: k.Board}
+	var settings string
+	err := x.Row(`SELECT t.id, t.name, t.settings, coalesce((SELECT l.agent FROM team_member l
+		WHERE l.team = t.id AND l.active AND l.role = 'lead'), '') FROM team t WHERE t.id = $1`, []any{k.Team},
+		&b.team.ID, &b.team.Name, &settings, &b.lead)
+	if err == nil {
+		err = store.FromJSON(settings, &b.team.Settings)
+	}
+	return b, err
+}
+
+// expire takes a task back whose lock has expired.
+func (c *change) expire(k Task) error {
+	now, err := c.Now()
+	if err != nil || k.LockUntil >= now {
+		return err
+	}
+	return c.giveBack(k, "there was no progress in time")
+}
+
+// giveBack makes a task pending that a member held, and dispatches it again.
+func (c *change) giveBack(k Task, why string) error {
+	held := k.Owner
+	if _, err := c.Exec("UPDATE team_task SET status = 'pending', owner = '', updated = {{now}}, "+freed+
+		" WHERE id = $1", k.ID); err != nil {
+		return err
+	}
+	if err := c.event(k.ID, "given back", held+": "+why); err != nil {
+		return err
+	}
+	k.Status, k.Owner = Pending, ""
+	_, err := c.dispatch(k)
+	return err
+}
+
+// grow makes a task stale that its assignee did not begin.
+func (c *change) grow(k Task) error {
+	if _, err := c.Exec("UPDATE team_task SET status = 'stale', start_at = 0, updated = {{now}} WHERE id = $1",
+		k.ID); err != nil {
+		return err
+	}
+	if err := c.event(k.ID, "stale", ""); err != nil {
+		return err
+	}
+	return c.tellLead("stale", k.ID, fmt.Sprintf("%s did not begin %s: %s. Retry, reassign or cancel it", k.Assignee,
+		k.Identifier(), k.Subject))
+}
+
+// startAgents starts the assignees of new tasks. The time at which a start is due doubles as its lease.
+func (t *Teams) startAgents(ctx context.Context) error {
+	if t.o.Start == nil {
+		return nil
+	}
+	for range sweepMax {
+		var k Task
+		var said string
+		err := t.o.Store.Update(ctx, func(x *store.Tx) (err error) {
+			k, err = scanOne(x, `WITH due AS MATERIALIZED (SELECT id FROM team_task WHERE start_at > 0
+				AND start_at <= {{now}} AND status = 'pending' LIMIT 1 {{skip}}) UPDATE team_task
+				SET start_at = {{now}} + $1 WHERE id IN (SELECT id FROM due) RETURNING `+taskColumns,
+				startLease.Milliseconds())
+			if err == nil {
+				said, err = assignment(x, k)
+			}
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.o.Start(ctx, k.Assignee, k.User, k.ID, said); err != nil {
+			t.o.Log.Warn("the assignee of a task could not be started", "agent", k.Assignee, "err", err)
+			continue // tried again when the lease has expired
+		}
+		if err := t.o.Store.Update(ctx, func(x *store.Tx) error {
+			_, err := x.Exec("UPDATE team_task SET start_at = 0 WHERE id = $1", k.ID)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish ends the task of an agent that was started for it: completed with the agent's last answer, or given back.
+// A task that the agent has ended itself stays as it is.
+func (t *Teams) Finish(ctx context.Context, task, agent, result string, failed error) error {
+	return t.o.Store.Update(ctx, func(x *store.Tx) error {
+		if _, err := x.Exec("UPDATE team_task SET updated = updated WHERE id = $1", task); err != nil {
+			return err
+		}
+		k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1", task)
+		if err != nil || k.Status != InProgress && k.Status != Pending || k.holder() != agent {
+			return ignoreMissing(err)
+		}
+		b, err := t.boardOf(x, k)
+		if err != nil {
+			return err
+		}
+		b.agent = agent
+		c := &change{Tx: x, board: b}
+		if failed != nil || strings.TrimSpace(result) == "" {
+			why := "its agent ended without a result"
+			if failed != nil {
+				why = failed.Error()
+			}
+			return c.giveBack(k, text.Clip(why, maxShort))
+		}
+		if _, err := c.Exec("UPDATE team_task SET status = 'completed', owner = $1, result = $2, percent = 100, "+
+			"updated = {{now}}, "+freed+" WHERE id = $3", agent, text.Clip(result, maxResult), k.ID); err != nil {
+			return err
+		}
+		if err := c.event(k.ID, "completed", "by the end of its agent"); err != nil {
+			return err
+		}
+		if err := c.end(k); err != nil {
+			return err
+		}
+		return c.tellLead("completed", k.ID, fmt.Sprintf("%s completed %s: %s. Result: %s", agent, k.Identifier(),
+			k.Subject, text.Clip(result, maxShort)))
+	})
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}

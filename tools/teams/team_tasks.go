@@ -1,0 +1,213 @@
+package teams
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// teamTasks is the tool for the board of tasks.
+type teamTasks struct{ t *Teams }
+
+type teamTasksArgs struct {
+	Action      string   `json:"action" jsonschema:"what to do" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
+	TaskID      string   `json:"task_id,omitempty" jsonschema:"id of the task; default the one that you hold; claim without it takes the next" alias:"id,taskId"`
+	Subject     *string  `json:"subject,omitempty" jsonschema:"one line, for create and update" alias:"title"`
+	Description *string  `json:"description,omitempty" jsonschema:"what has to be done" maxlen:"100000"`
+	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task; without it any member may claim it"`
+	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason or current step" alias:"result,comment,reason,message" maxlen:"200000"`
+	Percent     int      `json:"percent,omitempty" jsonschema:"progress, 0 to 100" alias:"progress_percent"`
+	BlockedBy   []string `json:"blocked_by,omitempty" jsonschema:"ids of tasks to wait for" alias:"blockedBy"`
+	Priority    *int64   `json:"priority,omitempty" jsonschema:"higher is sooner, default 0"`
+	Approval    bool     `json:"require_approval,omitempty" jsonschema:"the lead approves the task before it begins"`
+	Status      string   `json:"status,omitempty" jsonschema:"tasks to list: active (default), completed, in_review or all" alias:"filter"`
+	Query       string   `json:"query,omitempty" jsonschema:"words to search for"`
+	File        string   `json:"file,omitempty" jsonschema:"file in team/ to attach" alias:"file_id,fileId,path"`
+	Order       string   `json:"order,omitempty" jsonschema:"priority or newest" hidden:"true"`
+	Page        int      `json:"page,omitempty" jsonschema:"page of the list" hidden:"true"`
+}
+
+func (teamTasks) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
+		Doc: `The task board of your team. Members list, claim, report progress and complete with a result;
+the lead creates, approves or rejects what is in review, cancels and retries.`,
+		Keywords: "board assign claim kanban todo team",
+		Repeats:  true,
+	}
+}
+
+func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error) {
+	b, err := x.t.board(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if err := b.saw(ctx); err != nil {
+		return tool.Result{}, unavailable(err)
+	}
+	switch a.Action {
+	case "list":
+		list, more, err := b.List(ctx, a.Status, a.Order, a.Page)
+		return listed(list, max(a.Page, 1), more, err)
+	case "search":
+		list, err := b.Search(ctx, a.Query)
+		return listed(list, 1, false, err)
+	case "create":
+		return x.create(ctx, b, a)
+	case "claim":
+		if a.TaskID == "" {
+			return claimed(b.Claim(ctx, ""))
+		}
+	}
+	id, err := b.identify(ctx, a.TaskID)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return x.withTask(ctx, b, id, a)
+}
+
+func (teamTasks) create(ctx context.Context, b *board, a teamTasksArgs) (tool.Result, error) {
+	n := NewTask{BlockedBy: a.BlockedBy, Approval: a.Approval}
+	for _, part := range []struct{ from, to *string }{
+		{a.Subject, &n.Subject}, {a.Description, &n.Description}, {a.Assignee, &n.Assignee},
+	} {
+		if part.from != nil {
+			*part.to = *part.from
+		}
+	}
+	if a.Priority != nil {
+		n.Priority = *a.Priority
+	}
+	k, err := b.Create(ctx, n)
+	return tool.Textf("Task created: %s (id=%s, task_number=%d, status=%s, assignee=%s)", k.Subject, k.ID, k.Number,
+		k.Status, k.Assignee), err
+}
+
+// withTask executes the actions on one task.
+func (teamTasks) withTask(ctx context.Context, b *board, id string, a teamTasksArgs) (tool.Result, error) {
+	var k Task
+	var err error
+	switch a.Action {
+	case "get":
+		w, err := b.Get(ctx, id)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return encoded(map[string]any{
+			"task": whole(w), "comments": w.Comments, "events": w.Events, "attachments": w.Attachments,
+		})
+	case "claim":
+		return claimed(b.Claim(ctx, id))
+	case "complete":
+		k, err = b.Complete(ctx, id, a.Text)
+	case "cancel":
+		k, err = b.Cancel(ctx, id, a.Text)
+	case "review":
+		k, err = b.Review(ctx, id, a.Text)
+	case "approve":
+		k, err = b.Approve(ctx, id, a.Text)
+	case "reject":
+		k, err = b.Reject(ctx, id, a.Text)
+	case "retry":
+		k, err = b.Retry(ctx, id, a.Text)
+	case "progress":
+		k, err = b.Progress(ctx, id, a.Percent, a.Text)
+	case "update":
+		k, err = b.Update(ctx, id, Edit{
+			Subject: a.Subject, Description: a.Description, Assignee: a.Assignee, Priority: a.Priority,
+			BlockedBy: a.BlockedBy,
+		})
+	case "comment":
+		return tool.Text("Comment added."), b.Comment(ctx, id, a.Text)
+	case "attach":
+		return tool.Text("File attached."), b.Attach(ctx, id, a.File)
+	case "clear_ask_user":
+		return tool.Text("The questions about the task are withdrawn."), b.ClearAskUser(ctx, id)
+	case "ask_user":
+		answer, err := b.AskUser(ctx, id, a.Text)
+		if answer == "" {
+			answer = "The question was put. The user is reminded of it; the answer comes to your inbox."
+		}
+		return tool.Text(answer), err
+	}
+	return tool.Textf("Task %s is %s now.", k.Identifier(), k.Status), err
+}
+
+func claimed(k Task, err error) (tool.Result, error) {
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return encoded(map[string]any{"task": whole(Whole{Line: Line{Task: k}})})
+}
+
+// A taskJSON is a task as the model reads it.
+type taskJSON struct {
+	ID          string      `json:"id"`
+	Identifier  string      `json:"identifier"`
+	Subject     string      `json:"subject"`
+	Description string      `json:"description,omitempty"`
+	Status      Status      `json:"status"`
+	Priority    int64       `json:"priority,omitempty"`
+	Owner       string      `json:"owner_agent_key,omitempty"`
+	CreatedBy   string      `json:"created_by_agent_key"`
+	User        string      `json:"user,omitempty"`
+	Percent     int64       `json:"progress_percent,omitempty"`
+	Step        string      `json:"progress_step,omitempty"`
+	Result      string      `json:"result,omitempty"`
+	BlockedBy   []blockJSON `json:"blocked_by,omitempty"`
+	LockUntil   string      `json:"lock_expires_at,omitempty"`
+	Created     string      `json:"created_at"`
+	Updated     string      `json:"updated_at,omitempty"`
+}
+
+type blockJSON struct {
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+	Status  Status `json:"status"`
+	Owner   string `json:"owner_agent_key,omitempty"`
+}
+
+func short(l Line) taskJSON {
+	j := taskJSON{
+		ID: l.ID, Identifier: l.Identifier(), Subject: l.Subject, Status: l.Status, Priority: l.Priority,
+		Owner: l.holder(), CreatedBy: l.CreatedBy, Percent: l.Percent, Step: l.Step, Created: stamp(l.Created),
+	}
+	for _, d := range l.Blockers {
+		j.BlockedBy = append(j.BlockedBy, blockJSON{d.ID, d.Subject, d.Status, d.holder()})
+	}
+	return j
+}
+
+func whole(w Whole) taskJSON {
+	j := short(w.Line)
+	j.Description, j.Result, j.User, j.Updated = w.Description, w.Result, w.User, stamp(w.Updated)
+	if w.LockUntil > 0 {
+		j.LockUntil = stamp(w.LockUntil)
+	}
+	return j
+}
+
+func listed(list []Line, page int, more bool, err error) (tool.Result, error) {
+	if err != nil {
+		return tool.Result{}, err
+	}
+	tasks := make([]taskJSON, len(list))
+	for i, l := range list {
+		tasks[i] = short(l)
+	}
+	result := map[string]any{"tasks": tasks, "count": len(tasks), "page": page}
+	if more {
+		result["has_more"] = true
+	}
+	return encoded(result)
+}
+
+func encoded(v any) (tool.Result, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("encoding tasks: %w", err)
+	}
+	return tool.Text(string(text)), nil
+}

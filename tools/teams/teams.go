@@ -1,0 +1,122 @@
+// Package teams lets agents work together: a team has members, a board of tasks, messages and files. A member is an
+// agent, in whatever client it runs: one in a terminal, one in an editor, one on another machine. All of them see
+// one board, because it is in the store.
+//
+// It knows teams, their rows and who may do what. Members hear of it through their inboxes. The package does not know
+// how an agent without a client is started (Options.Start), nor how a person is asked (Options.Ask).
+//
+// Every change of a task is one conditional statement on its status, so that of any number of processes one
+// succeeds. The states are: pending, blocked (waits for other tasks), in_progress (a member holds it for a time),
+// in_review, and at the end completed, cancelled or failed. A task that its assignee does not begin becomes stale.
+//
+// Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the tasks, recover.go what
+// happens to tasks whose members are gone, admin.go what operators do.
+package teams
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// Group is the group of the tools. It is not listed to agents without a team.
+const Group = "teams"
+
+// Topic is the topic of teams and members in the change feed. Keys are ids of teams.
+const Topic = "team"
+
+// Tools returns the tools of the group.
+func Tools(t *Teams) []tool.Tool {
+	return []tool.Tool{
+		tool.New(teamTasks{t}),
+		tool.New(teamMessage{t}),
+		tool.New(workspaceDir{t}),
+	}
+}
+
+// Options are the dependencies of Teams.
+type Options struct {
+	Store *store.Store
+	// Unused reports whether nothing was ever stored; then there are no teams, and the store is not opened.
+	Unused func() bool
+	// Start starts an agent for a task that was assigned to it, if it has no client and a model is configured.
+	// Nil: members are clients only. It may be called again for the same task after a crash.
+	Start func(ctx context.Context, agent, user, task, text string) error
+	// Describe returns what an agent is good for, "" if that is not known. Nil: nothing is known.
+	Describe func(ctx context.Context, agent string) string
+	// Ask puts a question of a member to a person. Nil: questions are refused.
+	Ask func(ctx context.Context, q Question) (answer string, err error)
+	// Withdraw withdraws the questions about a task.
+	Withdraw func(t *store.Tx, task string) error
+	Log      *slog.Logger
+}
+
+// A Question is one that a member asks about a task.
+type Question struct {
+	Task, Text string
+	Every      time.Duration // between reminders
+	Max        int           // reminders; 0 is no limit
+}
+
+// Teams are all teams of a store. Its methods may be called concurrently.
+type Teams struct {
+	o       Options
+	changed chan struct{} // a board of this process has changed
+
+	mu      sync.Mutex
+	members map[string]bool // the agents in active teams; nil if unknown
+}
+
+// New returns the teams of a store. It opens nothing.
+func New(o Options) *Teams {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Teams{o: o, changed: make(chan struct{}, 1)}
+}
+
+// unused reports whether there cannot be a team.
+func (t *Teams) unused() bool {
+	return t == nil || t.o.Store == nil || t.o.Unused != nil && t.o.Unused()
+}
+
+// Has reports whether an agent is a member of a team. It reads the store once, and again after Forget. If the store
+// cannot be read it returns true: calls find out.
+func (t *Teams) Has(agent string) bool {
+	if agent == "" || t.unused() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.members == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), membersTimeout)
+		defer cancel()
+		members := map[string]bool{}
+		err := t.o.Store.View(ctx, func(x *store.Tx) error {
+			list, err := store.List(x, "SELECT agent FROM team_member WHERE active", nil, store.One[string])
+			for _, agent := range list {
+				members[agent] = true
+			}
+			return err
+		})
+		if err != nil {
+			return true
+		}
+		t.members = members
+	}
+	return t.members[agent]
+}
+
+// membersTimeout bounds how long a list of tools waits for the store.
+const membersTimeout = 3 * time.Second
+
+// Forget makes Has read the store again.
+func (t *Teams) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.members = nil
+}
