@@ -50,6 +50,9 @@ type To struct {
 	Session string // the result of [tool.Caller.Key]
 }
 
+// AnyUser is the User of a receiver that is an agent, for whichever user it works.
+const AnyUser = "*"
+
 // ToCaller returns the receiver that is the session of a caller.
 func ToCaller(c tool.Caller) To {
 	return To{Owner: tool.Owner{Agent: c.Agent, User: c.User}, Session: c.Key()}

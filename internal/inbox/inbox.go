@@ -106,7 +106,7 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 	}
 	changed := b.store.Wait(Topic) // before reading, so that no change is missed
 	args := []any{to.Agent, to.User, to.Session}
-	open := "FROM inbox WHERE agent = $1 AND usr = $2 AND session IN ($3, '') AND told = 0"
+	open := "FROM inbox WHERE agent = $1 AND usr IN ($2, '" + AnyUser + "') AND session IN ($3, '') AND told = 0"
 	ready := open + " AND until <= {{now}}" + f.sql(&args)
 	var some, bound bool
 	if err := b.store.View(ctx, func(t *store.Tx) error { // most calls find nothing and write nothing
@@ -293,7 +293,7 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	}
 	err = b.store.View(ctx, func(t *store.Tx) error {
 		events, err = store.List(t, "SELECT "+columns+` FROM inbox
-			WHERE agent = $1 AND usr = $2 AND session IN ($3, '') ORDER BY made DESC LIMIT $4`,
+			WHERE agent = $1 AND usr IN ($2, '`+AnyUser+`') AND session IN ($3, '') ORDER BY made DESC LIMIT $4`,
 			[]any{to.Agent, to.User, to.Session, min(limit, maxListed)}, scanEvent)
 		return err
 	})

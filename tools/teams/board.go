@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -193,7 +194,7 @@ func (c *change) tell(agent string, kind inbox.Kind, about, text string) error {
 	if agent == "" || agent == c.agent {
 		return nil
 	}
-	to := inbox.To{Owner: tool.Owner{Agent: agent, User: c.name}}
+	to := inbox.To{Owner: tool.Owner{Agent: agent, User: cmp.Or(c.name, inbox.AnyUser)}}
 	_, err := inbox.Add(c.Tx, to, inbox.Event{Kind: kind, Subject: about, From: c.from, Text: text})
 	return err
 }

@@ -105,6 +105,10 @@ func (t *Teams) Run(ctx context.Context) {
 func (t *Teams) Sweep(ctx context.Context) error {
 	return errors.Join(
 		t.each(ctx, "status = 'in_progress' AND lock_until < {{now}}", (*change).expire),
+		t.each(ctx, `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
+			AND s.channel = 'stdio' AND s.ended > 0)`, func(c *change, k Task) error {
+			return c.giveBack(k, "its client has ended")
+		}),
 		t.each(ctx, fmt.Sprintf("status = 'pending' AND assignee <> '' AND updated < {{now}} - %d",
 			staleAfter.Milliseconds()), (*change).grow),
 		t.startAgents(ctx),
