@@ -15,19 +15,19 @@ import (
 // This file has what members do with tasks. Each move is one statement with the condition in it: of two members who
 // try at once one changes the row, and the other is told how it is now.
 
-// take is the part of the statements of Claim that gives a task to a member.
+// take is the part of the statements of Claim that gives a task to a member. Where the id is known, the other
+// columns are written as expressions, so that no engine looks for the task in an index of theirs.
 const take = `UPDATE team_task SET status = 'in_progress', owner = $1, session = $2, lock_until = {{now}} + $3,
 	dispatches = dispatches + CASE WHEN status = 'pending' AND assignee = '' THEN 1 ELSE 0 END, start_at = 0,
-	updated = {{now}} WHERE team = $4 AND board = $5
-	AND EXISTS (SELECT 1 FROM team_member m WHERE m.team = $4 AND m.agent = $1 AND m.active) AND `
+	updated = {{now}} WHERE EXISTS (SELECT 1 FROM team_member m WHERE m.team = $4 AND m.agent = $1 AND m.active) AND `
 
 // A claim of a task that the member holds already renews it: that is how a client continues after a restart.
-const claimOne = take + `id = $6 AND (status = 'pending' AND assignee IN ('', $1)
+const claimOne = take + `id = $6 AND team || '' = $4 AND board || '' = $5 AND (status = 'pending' AND assignee IN ('', $1)
 	OR status = 'in_progress' AND owner = $1) RETURNING ` + taskColumns
 
 const claimNext = `WITH next AS MATERIALIZED (SELECT id FROM team_task WHERE team = $4 AND board = $5
 	AND status = 'pending' AND assignee IN ('', $1) ORDER BY priority DESC, number LIMIT 1 {{skip}}) ` +
-	take + `id IN (SELECT id FROM next) RETURNING ` + taskColumns
+	take + `id = (SELECT id FROM next) RETURNING ` + taskColumns
 
 // Claim gives a task to the caller; with id "" the first that it may have.
 func (b *board) Claim(ctx context.Context, id string) (k Task, err error) {
@@ -99,7 +99,7 @@ func (b *board) move(ctx context.Context, id string, m move, after func(*change,
 func (c *change) move(id string, m move) (Task, error) {
 	args := append([]any{id, c.team.ID, c.name, c.agent}, m.args...)
 	k, err := scanOne(c.Tx, "UPDATE team_task SET updated = {{now}}, "+m.set+
-		" WHERE id = $1 AND team = $2 AND board = $3 AND $4 = $4 AND "+m.where+" RETURNING "+taskColumns, args...)
+		" WHERE id = $1 AND team || '' = $2 AND board || '' = $3 AND $4 = $4 AND "+m.where+" RETURNING "+taskColumns, args...)
 	if err != nil {
 		return k, err
 	}
@@ -236,7 +236,7 @@ func (b *board) stop(ctx context.Context, id, where, event, reason string) (Task
 		if err := c.end(k); err != nil {
 			return err
 		}
-		return c.tell(k.holder(), "task "+event, id, fmt.Sprintf("%s %s your %s: %s. %s", b.agent, event, k.Identifier(),
+		return c.tell(k.holder(), inbox.Task, id, fmt.Sprintf("%s %s your %s: %s. %s", b.agent, event, k.Identifier(),
 			k.Subject, reason))
 	})
 }

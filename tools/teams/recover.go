@@ -224,7 +224,7 @@ func (t *Teams) startAgents(ctx context.Context) error {
 		err := t.o.Store.Update(ctx, func(x *store.Tx) (err error) {
 			k, err = scanOne(x, `WITH due AS MATERIALIZED (SELECT id FROM team_task WHERE start_at > 0
 				AND start_at <= {{now}} AND status = 'pending' LIMIT 1 {{skip}}) UPDATE team_task
-				SET start_at = {{now}} + $1 WHERE id IN (SELECT id FROM due) RETURNING `+taskColumns,
+				SET start_at = {{now}} + $1 WHERE id = (SELECT id FROM due) RETURNING `+taskColumns,
 				startLease.Milliseconds())
 			if err == nil {
 				said, err = assignment(x, k)

@@ -53,7 +53,8 @@ CREATE INDEX team_task_pending ON team_task (team, board, priority DESC, number)
 CREATE INDEX team_task_lock ON team_task (lock_until) WHERE status = 'in_progress';
 CREATE INDEX team_task_session ON team_task (session) WHERE status = 'in_progress';
 CREATE INDEX team_task_start ON team_task (start_at) WHERE start_at > 0;
-CREATE INDEX team_task_digest ON team_task (team, board, digest);
+CREATE INDEX team_task_digest ON team_task (digest);
+CREATE INDEX team_task_open ON team_task (team, board) WHERE status NOT IN ('completed', 'cancelled', 'failed');
 
 CREATE TABLE team_block (
 	task TEXT NOT NULL,
