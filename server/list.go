@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type listCache struct {
 type listKey struct {
 	class             policy.Class
 	files, structured bool
+	unusable          string
 }
 
 type toolList struct{ legacy, modern []byte }
@@ -52,7 +54,7 @@ func (s *Server) listFor(a Access) *toolList {
 	if !a.Narrow.Empty() || a.Within != nil {
 		return s.writeList(now, a)
 	}
-	key := listKey{now.Policy.Class(a.subject()), c.Workspace != "", a.Structured}
+	key := listKey{now.Policy.Class(a.subject()), c.Workspace != "", a.Structured, strings.Join(s.unusable(c), " ")}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]

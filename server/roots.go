@@ -16,7 +16,7 @@ import (
 )
 
 // This file lets a client choose its workspace with MCP roots, where the operator has
-// chosen none, and hides the tools that need a workspace from callers without one.
+// chosen none, and hides tools that cannot work.
 
 // rootsTimeout is how long requests wait for the roots of the client.
 const rootsTimeout = 3 * time.Second
@@ -104,7 +104,23 @@ func (s *session) withRoots(ctx context.Context, method string, a Access) Access
 	return a
 }
 
-// hides reports whether a tool is not listed for a caller because it needs a workspace.
+// hides reports whether a tool is not listed for a caller because it could not work.
 func (s *Server) hides(t tool.Tool, c tool.Caller) bool {
-	return c.Workspace == "" && slices.Contains(s.FileGroups, t.Spec.Group)
+	return c.Workspace == "" && slices.Contains(s.FileGroups, t.Spec.Group) ||
+		slices.Contains(s.unusable(c), t.Spec.Group)
+}
+
+// unusable returns the groups that do not work for a caller.
+func (s *Server) unusable(c tool.Caller) []string {
+	if s.Unusable == nil {
+		return nil
+	}
+	return s.Unusable(c)
+}
+
+// ToolsChanged notifies all clients that the tools may have changed that work for them.
+func (s *Server) ToolsChanged() {
+	for _, one := range s.notifiedSessions() {
+		one.notify(pendingChanges{tools: true})
+	}
 }

@@ -32,18 +32,20 @@ type Config struct {
 	Instructions         string
 	Tools                *tool.Set
 	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
-	Scrub                *scrub.Scrubber
-	AuditLog             AuditLog
-	Ready                func() error // why calls would fail on this machine; nil: they do not
-	Results              ResultStore
-	Approvals            Approvals         // nil: only the client can be asked
-	Library              Library           // nil: there are only tools
-	Observer             Observer          // nil measures nothing
-	Meter                Meter             // nil: identities are counted by this process alone
-	Ended                func(tool.Caller) // called when a session has ended; may be nil
-	Stopping             func()            // called when the shutdown begins, before calls in flight finish; may be nil
-	Log                  *slog.Logger
-	Settings             Settings
+	// Unusable returns the groups of tools that do not work for a caller, who does not see them. Nil: all work.
+	Unusable  func(tool.Caller) []string
+	Scrub     *scrub.Scrubber
+	AuditLog  AuditLog
+	Ready     func() error // why calls would fail on this machine; nil: they do not
+	Results   ResultStore
+	Approvals Approvals         // nil: only the client can be asked
+	Library   Library           // nil: there are only tools
+	Observer  Observer          // nil measures nothing
+	Meter     Meter             // nil: identities are counted by this process alone
+	Ended     func(tool.Caller) // called when a session has ended; may be nil
+	Stopping  func()            // called when the shutdown begins, before calls in flight finish; may be nil
+	Log       *slog.Logger
+	Settings  Settings
 }
 
 // A Meter counts one call of an identity in all processes together, of which

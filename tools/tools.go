@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -36,6 +37,7 @@ type World struct {
 	Graph   *knowledge.Graph
 	Skills  *skills.Library
 	Results *results.Store
+	Teams   *teams.Teams
 }
 
 // All returns the tools of all groups.
@@ -81,6 +83,7 @@ func list(w World) []tool.Tool {
 		sessions.Tools(),
 		automation.Tools(time.Now),
 		results.Tools(w.Results, w.Web.Marks),
+		teams.Tools(w.Teams),
 	)
 	return append(all, discovery.Tools(all)...)
 }

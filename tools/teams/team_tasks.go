@@ -12,7 +12,7 @@ import (
 type teamTasks struct{ t *Teams }
 
 type teamTasksArgs struct {
-	Action      string   `json:"action" jsonschema:"what to do" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
+	Action      string   `json:"action" jsonschema:"what to do with the board" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
 	TaskID      string   `json:"task_id,omitempty" jsonschema:"id of the task; default the one that you hold; claim without it takes the next" alias:"id,taskId"`
 	Subject     *string  `json:"subject,omitempty" jsonschema:"one line, for create and update" alias:"title"`
 	Description *string  `json:"description,omitempty" jsonschema:"what has to be done" maxlen:"100000"`

@@ -43,6 +43,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 // instructions are the text about the server that every client's model gets.
@@ -84,6 +85,7 @@ type App struct {
 	approvals    *approvals.Store
 	refusals     sync.Map // from a refusalKey to the last refusal of a host
 	set          *tool.Set
+	teams        *teams.Teams
 
 	closers []func() error // in the order of opening
 }
@@ -225,7 +227,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: a.results, Secrets: a.scrub,
+		Skills: a.skills, Results: a.results, Secrets: a.scrub, Teams: a.teams,
 	})
 	if err != nil {
 		return err
@@ -248,7 +250,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
-		Ended:    func(c tool.Caller) { a.commands.EndSession(c.Session) }, Stopping: a.commands.Stop,
+		Ended:    a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 // notifyClients notifies clients of changed memories, skills and context files, whichever process has changed
@@ -36,7 +38,7 @@ type notifier struct {
 
 // Topics returns those of which clients are notified.
 func (n *notifier) Topics() []string {
-	return []string{memory.Topic, memory.ContextTopic, skills.Topic}
+	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic}
 }
 
 // Cursor returns how far clients were notified.
@@ -46,6 +48,12 @@ func (n *notifier) Cursor(context.Context) (string, error) { return n.cursor, ni
 func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err error) {
 	if c.Lost && n.cursor != "" { // the store was restored, or the process was suspended for days
 		n.app.Server.Changed(server.Change{})
+	}
+	if c.Lost || slices.ContainsFunc(c.Keys, func(k indexer.Key) bool { return k.Topic == teams.Topic }) {
+		n.app.teams.Forget()
+		if n.cursor != "" {
+			n.app.Server.ToolsChanged()
+		}
 	}
 	for _, key := range c.Keys {
 		for _, change := range n.app.changesOf(ctx, key) {
@@ -59,7 +67,10 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 // changesOf returns the resources and prompts that changed with a key, for the owner of its row or former row.
 // Changes of unknown rows are not notified.
 func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
-	if k.Topic == skills.Topic {
+	switch k.Topic {
+	case teams.Topic:
+		return nil
+	case skills.Topic:
 		o, slug, err := a.skills.Owner(ctx, k.Name)
 		if err != nil {
 			return nil
@@ -110,6 +121,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() { a.notifyClients(ctx) })
+	working.Go(func() { a.teams.Run(ctx) })
 	if a.embeddings != nil {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}

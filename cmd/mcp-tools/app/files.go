@@ -37,7 +37,7 @@ func (a *App) openFiles(context.Context) error {
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
 	o.Deny, o.Protect = keptNames(c)
-	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute()}
+	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute(), a.teamRoute()}
 	if a.files, err = workspace.New(o); err != nil {
 		return err
 	}

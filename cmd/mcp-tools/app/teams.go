@@ -1,0 +1,37 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
+)
+
+// teamRoute shows the files of the caller's team in the workspace, unless it has such files on disk.
+func (a *App) teamRoute() workspace.Route {
+	files := a.teams.Files()
+	return workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files}
+}
+
+// noTeams are the groups that do not work for an agent without a team.
+var noTeams = []string{teams.Group}
+
+// unusable returns the groups of tools that do not work for a caller.
+func (a *App) unusable(c tool.Caller) []string {
+	if a.teams.Has(c.Agent) {
+		return nil
+	}
+	return noTeams
+}
+
+// endSession ends what a session has left behind: commands in the background, and tasks of a team.
+func (a *App) endSession(c tool.Caller) {
+	a.commands.EndSession(c.Session)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := a.teams.EndSession(ctx, c.Session); err != nil {
+		a.log.Warn("the tasks of a session could not be given to others; they are when their time is over", "err", err)
+	}
+}

@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
+)
+
+func (a *CLI) teamsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "teams",
+		Short: "Manage teams of agents",
+		Long: `teams manages the teams whose members share a board of tasks, messages and files.
+A member is an agent in any client: start it with --agent NAME, or give its token
+an agent. An agent is in one team at most.`,
+	}, a.teamsCreateCommand(), a.teamsListCommand(), a.teamsShowCommand(), a.teamsAddCommand(), a.teamsRemoveCommand(),
+		a.teamsSetCommand(), a.teamsArchiveCommand())
+}
+
+// withTeams opens the teams of the store.
+func (a *CLI) withTeams(use func(*teams.Teams) error) error {
+	return a.WithStore(func(s *store.Store) error { return use(teams.New(teams.Options{Store: s})) })
+}
+
+// teamFlags are the flags for the settings of a team.
+type teamFlags struct {
+	teams.Settings
+	description string
+	cmd         *cobra.Command
+}
+
+func (f *teamFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.description, "description", "", "what the team is for")
+	flags.BoolVar(&f.Isolated, "isolated", false, "each user has a board and files of their own")
+	flags.StringSliceVar(&f.AllowUsers, "allow-user", nil, "users that may use the team (default: all)")
+	flags.StringSliceVar(&f.DenyUsers, "deny-user", nil, "users that may not")
+	flags.StringSliceVar(&f.AllowChannels, "allow-channel", nil,
+		"channels through which it may be used, such as stdio or http (default: all)")
+	flags.StringSliceVar(&f.DenyChannels, "deny-channel", nil, "channels through which it may not")
+	flags.StringSliceVar(&f.Quiet, "quiet", nil,
+		"what the lead does not hear of: completed, failed, stale, review, progress, question")
+	flags.IntVar(&f.LockMinutes, "lock-minutes", 0, "how long a member holds a task without progress (default: 30)")
+	flags.IntVar(&f.FollowupMinutes, "followup-minutes", 0, "time between reminders of a question (default: 30)")
+	flags.IntVar(&f.FollowupMax, "followup-max", 0, "reminders of a question (default: no limit)")
+}
+
+// apply changes what flags were given for.
+func (f *teamFlags) apply(t *teams.Team) error {
+	for _, kind := range f.Quiet {
+		if err := oneOf("quiet", kind, "completed", "failed", "stale", "review", "progress", "question"); err != nil {
+			return err
+		}
+	}
+	if f.LockMinutes < 0 || f.FollowupMinutes < 0 || f.FollowupMax < 0 {
+		return app.Usagef("minutes and reminders are 0 or more")
+	}
+	to := &t.Settings
+	for name, set := range map[string]func(){
+		"description":      func() { t.Description = f.description },
+		"isolated":         func() { to.Isolated = f.Isolated },
+		"allow-user":       func() { to.AllowUsers = f.AllowUsers },
+		"deny-user":        func() { to.DenyUsers = f.DenyUsers },
+		"allow-channel":    func() { to.AllowChannels = f.AllowChannels },
+		"deny-channel":     func() { to.DenyChannels = f.DenyChannels },
+		"quiet":            func() { to.Quiet = f.Quiet },
+		"lock-minutes":     func() { to.LockMinutes = f.LockMinutes },
+		"followup-minutes": func() { to.FollowupMinutes = f.FollowupMinutes },
+		"followup-max":     func() { to.FollowupMax = f.FollowupMax },
+	} {
+		if f.cmd.Flags().Changed(name) {
+			set()
+		}
+	}
+	return nil
+}
+
+func (a *CLI) teamsCreateCommand() *cobra.Command {
+	var f teamFlags
+	var lead string
+	var members []string
+	cmd := &cobra.Command{
+		Use:     "create NAME --lead AGENT",
+		Short:   "Create a team",
+		Example: `  mcp-tools teams create site --lead claude --member cursor --member builder`,
+		Args:    takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lead == "" {
+				return app.Usagef("a team needs a lead; name an agent with --lead")
+			}
+			team := teams.Team{Name: args[0], CreatedBy: app.SystemUser()}
+			if err := f.apply(&team); err != nil {
+				return err
+			}
+			return a.withTeams(func(t *teams.Teams) error {
+				if err := t.Create(cmd.Context(), team, lead); err != nil {
+					return err
+				}
+				for _, agent := range members {
+					if err := t.Add(cmd.Context(), team.Name, agent, teams.Member); err != nil {
+						return err
+					}
+				}
+				return a.say("team %s was created; %s leads %s", team.Name, lead, text.Plural(len(members), "member"))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&lead, "lead", "", "the agent that creates tasks and decides")
+	cmd.Flags().StringSliceVar(&members, "member", nil, "an agent that does tasks; may be repeated")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *CLI) teamsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the teams", Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTeams(func(t *teams.Teams) error { return a.listTeams(cmd.Context(), t) })
+		},
+	}
+}
+
+func (a *CLI) listTeams(ctx context.Context, t *teams.Teams) error {
+	all, err := t.Overview(ctx, "")
+	if err != nil {
+		return err
+	}
+	return a.show(append([]teams.Summary{}, all...), func(w io.Writer) error {
+		if len(all) == 0 {
+			_, err := fmt.Fprintln(w, "There is no team; mcp-tools teams create creates one.")
+			return err
+		}
+		rows := [][]string{{"TEAM", "STATUS", "LEAD", "MEMBERS", "OPEN TASKS"}}
+		for _, team := range all {
+			lead := ""
+			if len(team.Members) > 0 && team.Members[0].Role == teams.Lead {
+				lead = team.Members[0].Agent
+			}
+			var open int64
+			for status, n := range team.Tasks {
+				if status != teams.Completed && status != teams.Cancelled && status != teams.Failed {
+					open += n
+				}
+			}
+			rows = append(rows, []string{team.Name, team.Status, lead, fmt.Sprint(len(team.Members)), fmt.Sprint(open)})
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
+
+func (a *CLI) teamsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show the members, the settings and the tasks of a team", Args: takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeams(func(t *teams.Teams) error {
+				all, err := t.Overview(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.show(all[0], func(w io.Writer) error { return a.printTeam(w, all[0]) })
+			})
+		},
+	}
+}
+
+func (a *CLI) printTeam(w io.Writer, team teams.Summary) error {
+	fmt.Fprintf(w, "%s, %s\n", team.Name, team.Status)
+	if team.Description != "" {
+		fmt.Fprintln(w, team.Description)
+	}
+	for _, line := range settingLines(team.Settings) {
+		fmt.Fprintln(w, line)
+	}
+	var counts []string
+	for status, n := range team.Tasks {
+		counts = append(counts, fmt.Sprintf("%d %s", n, status))
+	}
+	slices.Sort(counts)
+	if len(counts) == 0 {
+		counts = []string{"none"}
+	}
+	fmt.Fprintf(w, "tasks: %s\n", strings.Join(counts, ", "))
+	rows := [][]string{{"AGENT", "ROLE", "LAST SEEN"}}
+	for _, m := range team.Members {
+		seen := "never"
+		if m.Seen > 0 {
+			seen = store.FromMillis(m.Seen).Format(time.DateTime)
+		}
+		rows = append(rows, []string{m.Agent, string(m.Role), seen})
+	}
+	return a.painter(w).Columns(w, rows)
+}
+
+// settingLines returns the settings that are not the defaults.
+func settingLines(s teams.Settings) (lines []string) {
+	for _, one := range []struct {
+		name   string
+		values []string
+	}{
+		{"allowed users", s.AllowUsers}, {"denied users", s.DenyUsers}, {"allowed channels", s.AllowChannels},
+		{"denied channels", s.DenyChannels}, {"the lead does not hear of", s.Quiet},
+	} {
+		if len(one.values) > 0 {
+			lines = append(lines, one.name+": "+strings.Join(one.values, ", "))
+		}
+	}
+	if s.Isolated {
+		lines = append(lines, "each user has a board of their own")
+	}
+	for _, one := range []struct {
+		name  string
+		value int
+	}{
+		{"minutes of a lock", s.LockMinutes}, {"minutes between reminders", s.FollowupMinutes},
+		{"reminders", s.FollowupMax},
+	} {
+		if one.value > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d", one.name, one.value))
+		}
+	}
+	return lines
+}
+
+func (a *CLI) teamsAddCommand() *cobra.Command {
+	role := ""
+	cmd := &cobra.Command{
+		Use: "add NAME AGENT", Short: "Add an agent to a team, or change its role",
+		Example: `  mcp-tools teams add site reader --role reviewer`,
+		Args:    takes("NAME", "AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("role", role, "lead", "member", "reviewer"); err != nil {
+				return err
+			}
+			return a.withTeams(func(t *teams.Teams) error {
+				if err := t.Add(cmd.Context(), args[0], args[1], teams.Role(role)); err != nil {
+					return err
+				}
+				return a.say("%s is %s of %s", args[1], role, args[0])
+			})
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "member", "lead, member or reviewer")
+	return cmd
+}
+
+func (a *CLI) teamsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME AGENT", Short: "Remove an agent from a team; its tasks are for other members",
+		Args: takes("NAME", "AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeams(func(t *teams.Teams) error {
+				if err := t.Remove(cmd.Context(), args[0], args[1]); err != nil {
+					return err
+				}
+				return a.say("%s was removed from %s", args[1], args[0])
+			})
+		},
+	}
+}
+
+func (a *CLI) teamsSetCommand() *cobra.Command {
+	var f teamFlags
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Change the settings of a team that flags are given for",
+		Example: `  mcp-tools teams set site --lock-minutes 60 --quiet progress`,
+		Args:    takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeams(func(t *teams.Teams) error {
+				if err := t.Set(cmd.Context(), args[0], f.apply); err != nil {
+					return err
+				}
+				return a.say("%s was changed", args[0])
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *CLI) teamsArchiveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "archive NAME", Short: "End a team: open tasks are cancelled, and its agents can join others",
+		Args: takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withTeams(func(t *teams.Teams) error {
+				if err := t.Archive(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				return a.say("%s was archived", args[0])
+			})
+		},
+	}
+}
