@@ -35,10 +35,10 @@ var builtinProfiles = []builtinProfile{
 	{"full", "every tool", ProfileRules{
 		Allow: List{"*"},
 	}},
-	{"coding", "work on code: files, commands, web, memory, skills, media", ProfileRules{
+	{"coding", "work on code: files, commands, web, memory, skills, media, teams", ProfileRules{
 		Allow: List{"group:fs", "group:runtime", "group:sessions", "group:agents", "group:memory", "group:web",
 			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
-			"group:results"},
+			"group:results", "group:teams"},
 	}},
 	{"messaging", "talk to people: messages, web, sessions, reading media", ProfileRules{
 		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",

@@ -57,11 +57,11 @@ func TestGoldenSchemas(t *testing.T) {
 // Token budgets of the lists. Tools are paid for in every turn of every
 // conversation.
 const (
-	averageTool = 160 // 150 before the estimate was corrected by a twentieth
+	averageTool = 165 // 150 before the estimate was corrected by a twentieth
 	minimalSize = 1
 )
 
-func budgets() map[string]int { return map[string]int{"coding": 5200, "full": 8000, "lean": 1000} }
+func budgets() map[string]int { return map[string]int{"coding": 5700, "full": 8000, "lean": 1000} }
 
 // TestGoldenProfiles holds, for every built-in profile, its tools and
 // what their list costs.

@@ -36,7 +36,7 @@ const (
 	maxTeamBytes = 100 << 20
 )
 
-// Files that run when somebody opens them are not exchanged.
+// Files that run when a person opens them are not exchanged.
 var refusedExtensions = []string{".exe", ".sh", ".bat", ".cmd", ".ps1", ".com", ".msi", ".scr"}
 
 func isTeamFile(name string) bool { return strings.HasPrefix(name, teamDir) && name != teamDir }
@@ -119,9 +119,9 @@ func (f Files) Write(ctx context.Context, name string, content []byte) error {
 			return err
 		}
 		var files, bytes, known int64
-		if err := c.Row(`SELECT count(*), coalesce(sum(size), 0), coalesce(sum(CASE WHEN name = $3 THEN 1 ELSE 0 END), 0)
-			FROM team_file WHERE team = $1 AND board = $2`, []any{b.team.ID, in, row}, &files, &bytes,
-			&known); err != nil {
+		if err := c.Row(`SELECT count(*), coalesce(sum(size), 0),
+			coalesce(sum(CASE WHEN name = $3 THEN 1 ELSE 0 END), 0) FROM team_file
+			WHERE team = $1 AND board = $2`, []any{b.team.ID, in, row}, &files, &bytes, &known); err != nil {
 			return err
 		}
 		if known == 0 && files >= maxTeamFiles {
@@ -219,11 +219,11 @@ func (f Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, e
 	}
 	err = f.t.o.Store.View(ctx, func(t *store.Tx) error {
 		more, err := store.List(t, `SELECT board, name, size, updated FROM team_file WHERE team = $1
-			AND board IN ($2, '') ORDER BY name`, []any{b.team.ID, b.name}, func(scan store.Scan) (workspace.SourceEntry, error) {
+			AND board IN ($2, '') ORDER BY name`, []any{b.team.ID, b.name}, func(scan store.Scan) (
+			e workspace.SourceEntry, err error) {
 			var in string
-			var e workspace.SourceEntry
 			var updated int64
-			err := scan(&in, &e.Name, &e.Size, &updated)
+			err = scan(&in, &e.Name, &e.Size, &updated)
 			e.Modified = store.FromMillis(updated)
 			if in == "" && b.team.Settings.Isolated {
 				e.Name = sharedDir + e.Name
@@ -304,7 +304,7 @@ func (b *board) describe(members []MemberRow) string {
 	s.WriteString("\nThe board is in team_tasks, messages in team_message, files in " + teamDir + ".\n")
 	if b.role == Lead {
 		s.WriteString("List or search the board before you create a task. Give it to a member with assignee, or to " +
-			"whoever claims it.\n")
+			"any member, who claims it.\n")
 	} else {
 		s.WriteString("Claim a task, say how far you are with progress, and complete it with a result.\n")
 	}

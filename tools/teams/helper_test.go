@@ -44,7 +44,9 @@ func (w crew) must(err error) {
 }
 
 // as returns the context of a call of an agent, which is one session.
-func (w crew) as(agent string) context.Context { return callBy(w.t, tool.Caller{Agent: agent, User: "u"}) }
+func (w crew) as(agent string) context.Context {
+	return callBy(w.t, tool.Caller{Agent: agent, User: "u"})
+}
 
 func callBy(t testing.TB, c tool.Caller) context.Context {
 	if c.Channel == "" {

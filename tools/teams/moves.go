@@ -13,7 +13,7 @@ import (
 )
 
 // This file has what members do with tasks. Each move is one statement with the condition in it: of two members who
-// try at once one changes the row, and the other is told how it is now.
+// try at once one changes the row, and the other gets an error with its present state.
 
 // take is the part of the statements of Claim that gives a task to a member. Where the id is known, the other
 // columns are written as expressions, so that no engine looks for the task in an index of theirs.
@@ -22,8 +22,8 @@ const take = `UPDATE team_task SET status = 'in_progress', owner = $1, session =
 	updated = {{now}} WHERE EXISTS (SELECT 1 FROM team_member m WHERE m.team = $4 AND m.agent = $1 AND m.active) AND `
 
 // A claim of a task that the member holds already renews it: that is how a client continues after a restart.
-const claimOne = take + `id = $6 AND team || '' = $4 AND board || '' = $5 AND (status = 'pending' AND assignee IN ('', $1)
-	OR status = 'in_progress' AND owner = $1) RETURNING ` + taskColumns
+const claimOne = take + `id = $6 AND team || '' = $4 AND board || '' = $5
+	AND (status = 'pending' AND assignee IN ('', $1) OR status = 'in_progress' AND owner = $1) RETURNING ` + taskColumns
 
 const claimNext = `WITH next AS MATERIALIZED (SELECT id FROM team_task WHERE team = $4 AND board = $5
 	AND status = 'pending' AND assignee IN ('', $1) ORDER BY priority DESC, number LIMIT 1 {{skip}}) ` +
@@ -98,8 +98,8 @@ func (b *board) move(ctx context.Context, id string, m move, after func(*change,
 
 func (c *change) move(id string, m move) (Task, error) {
 	args := append([]any{id, c.team.ID, c.name, c.agent}, m.args...)
-	k, err := scanOne(c.Tx, "UPDATE team_task SET updated = {{now}}, "+m.set+
-		" WHERE id = $1 AND team || '' = $2 AND board || '' = $3 AND $4 = $4 AND "+m.where+" RETURNING "+taskColumns, args...)
+	k, err := scanOne(c.Tx, "UPDATE team_task SET updated = {{now}}, "+m.set+` WHERE id = $1 AND team || '' = $2
+		AND board || '' = $3 AND $4 = $4 AND `+m.where+" RETURNING "+taskColumns, args...)
 	if err != nil {
 		return k, err
 	}
@@ -120,7 +120,7 @@ func (b *board) Complete(ctx context.Context, id, result string) (Task, error) {
 		return Task{}, err
 	}
 	return b.move(ctx, id, move{
-		set: "status = 'completed', owner = $4, result = $5, percent = 100, " + freed,
+		set:   "status = 'completed', owner = $4, result = $5, percent = 100, " + freed,
 		where: "(" + heldByMe + " OR status = 'pending' AND assignee IN ('', $4))", args: []any{result},
 		event: "completed", fails: notHeld,
 	}, func(c *change, k Task) error {
@@ -256,7 +256,7 @@ func (b *board) Progress(ctx context.Context, id string, percent int, step strin
 	})
 }
 
-// Comment adds a comment. The one who has the task hears of it, or the lead if that is the caller.
+// Comment adds a comment. Its holder is notified, or the lead if the caller holds it.
 func (b *board) Comment(ctx context.Context, id, comment string) error {
 	switch {
 	case strings.TrimSpace(comment) == "":
@@ -409,7 +409,7 @@ func (b *board) Retry(ctx context.Context, id, reason string) (Task, error) {
 // AskUser asks a person about the caller's task, and reminds them.
 func (b *board) AskUser(ctx context.Context, id, question string) (answer string, err error) {
 	if b.o.Ask == nil {
-		return "", tool.Errorf(tool.Unavailable, "nobody can be asked here").Try("comment on the task instead")
+		return "", tool.Errorf(tool.Unavailable, "no person can be asked here").Try("comment on the task instead")
 	}
 	if strings.TrimSpace(question) == "" {
 		return "", tool.Errorf(tool.Invalid, "text is required for ask_user").Try("send the question")

@@ -14,7 +14,7 @@ import (
 
 // This file gives tasks to their assignees, and takes them back from members that are gone.
 
-// dispatch tells the assignee of a pending task, who is also started if that is possible. A task that was given away
+// dispatch tells the assignee of a pending task, which is also started if that is possible. A task that was given away
 // often enough without a result fails.
 func (c *change) dispatch(k Task) (Task, error) {
 	if k.Dispatches >= maxDispatches {
@@ -51,11 +51,12 @@ func assignment(t *store.Tx, k Task) (string, error) {
 			fmt.Fprintf(&b, "Result of #%d, %s: %s\n", d.Number, d.Subject, text.Clip(d.Result, 4*maxShort))
 		}
 	}
-	fmt.Fprintf(&b, "Claim it with team_tasks, and complete it there with a result. Files of the team are in %s", teamDir)
+	fmt.Fprintf(&b, "Claim it with team_tasks, and complete it there with a result. Files of the team are in %s",
+		teamDir)
 	return b.String(), err
 }
 
-// fail ends a task that nobody could do.
+// fail ends a task that no member could do.
 func (c *change) fail(k Task, why string) (Task, error) {
 	if _, err := c.Exec("UPDATE team_task SET status = 'failed', owner = '', result = $1, updated = {{now}}, "+freed+
 		" WHERE id = $2", why, k.ID); err != nil {
@@ -75,7 +76,7 @@ func (c *change) fail(k Task, why string) (Task, error) {
 const (
 	sweepEvery = 30 * time.Second
 	sweepMax   = 100             // tasks at once
-	startLease = 5 * time.Minute // after which an agent is started again, if the server was killed meanwhile
+	startLease = 5 * time.Minute // after which another start is tried
 )
 
 // Run takes tasks back from members that are gone and starts agents, until ctx ends. Every server does so; of several

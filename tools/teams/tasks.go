@@ -66,7 +66,9 @@ func scanTask(scan store.Scan) (k Task, err error) {
 }
 
 // Identifier returns the name of a task for people.
-func (k Task) Identifier() string { return fmt.Sprintf("T-%03d-%s", k.Number, k.ID[max(0, len(k.ID)-4):]) }
+func (k Task) Identifier() string {
+	return fmt.Sprintf("T-%03d-%s", k.Number, k.ID[max(0, len(k.ID)-4):])
+}
 
 // holder returns who has the task or is to have it.
 func (k Task) holder() string {
@@ -221,7 +223,7 @@ func (c *change) checkAssignee(agent string) error {
 		names = append(names, m.Agent)
 	}
 	return tool.Errorf(tool.Invalid, "%q is not a member of this team", agent).
-		Try("assign it to one of %s, or to nobody so that a member claims it", strings.Join(names, ", "))
+		Try("assign it to one of %s, or to no one, so that any member claims it", strings.Join(names, ", "))
 }
 
 // task reads a task of the board.

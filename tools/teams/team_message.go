@@ -10,7 +10,7 @@ import (
 type teamMessage struct{ t *Teams }
 
 type teamMessageArgs struct {
-	Action string   `json:"action" jsonschema:"send to one member, broadcast to all (lead), or read what is unread" enum:"send,broadcast,read"`
+	Action string   `json:"action" jsonschema:"send, broadcast as the lead, or read unread ones" enum:"send,broadcast,read"`
 	To     string   `json:"to,omitempty" jsonschema:"agent to send the message to" alias:"recipient,agent"`
 	Text   string   `json:"text,omitempty" jsonschema:"what the member reads" alias:"message,content"`
 	Media  []string `json:"media,omitempty" jsonschema:"files in team/ that belong to it" maxitems:"10"`

@@ -13,17 +13,16 @@ type teamTasks struct{ t *Teams }
 
 type teamTasksArgs struct {
 	Action      string   `json:"action" jsonschema:"what to do with the board" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
-	TaskID      string   `json:"task_id,omitempty" jsonschema:"id of the task; default the one that you hold; claim without it takes the next" alias:"id,taskId"`
+	TaskID      string   `json:"task_id,omitempty" jsonschema:"id of the task, default the one you hold; claim takes the next without it" alias:"id,taskId"`
 	Subject     *string  `json:"subject,omitempty" jsonschema:"one line, for create and update" alias:"title"`
-	Description *string  `json:"description,omitempty" jsonschema:"what has to be done" maxlen:"100000"`
-	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task; without it any member may claim it"`
-	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason or current step" alias:"result,comment,reason,message" maxlen:"200000"`
+	Description *string  `json:"description,omitempty" jsonschema:"what is to be done" maxlen:"100000"`
+	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task, default any member"`
+	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason, current step, or words to search" alias:"result,comment,reason,message,query" maxlen:"200000"`
 	Percent     int      `json:"percent,omitempty" jsonschema:"progress, 0 to 100" alias:"progress_percent"`
 	BlockedBy   []string `json:"blocked_by,omitempty" jsonschema:"ids of tasks to wait for" alias:"blockedBy"`
 	Priority    *int64   `json:"priority,omitempty" jsonschema:"higher is sooner, default 0"`
 	Approval    bool     `json:"require_approval,omitempty" jsonschema:"the lead approves the task before it begins"`
-	Status      string   `json:"status,omitempty" jsonschema:"tasks to list: active (default), completed, in_review or all" alias:"filter"`
-	Query       string   `json:"query,omitempty" jsonschema:"words to search for"`
+	Status      string   `json:"status,omitempty" jsonschema:"list tasks that are active (default), completed, in_review or all" alias:"filter"`
 	File        string   `json:"file,omitempty" jsonschema:"file in team/ to attach" alias:"file_id,fileId,path"`
 	Order       string   `json:"order,omitempty" jsonschema:"priority or newest" hidden:"true"`
 	Page        int      `json:"page,omitempty" jsonschema:"page of the list" hidden:"true"`
@@ -34,7 +33,7 @@ func (teamTasks) Spec() tool.Spec {
 		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
 		Doc: `The task board of your team. Members list, claim, report progress and complete with a result;
 the lead creates, approves or rejects what is in review, cancels and retries.`,
-		Keywords: "board assign claim kanban todo team",
+		Keywords: "board kanban assign",
 		Repeats:  true,
 	}
 }
@@ -52,7 +51,7 @@ func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error)
 		list, more, err := b.List(ctx, a.Status, a.Order, a.Page)
 		return listed(list, max(a.Page, 1), more, err)
 	case "search":
-		list, err := b.Search(ctx, a.Query)
+		list, err := b.Search(ctx, a.Text)
 		return listed(list, 1, false, err)
 	case "create":
 		return x.create(ctx, b, a)

@@ -10,7 +10,7 @@ import (
 type workspaceDir struct{ t *Teams }
 
 type workspaceDirArgs struct {
-	Scope string `json:"scope,omitempty" jsonschema:"user: your own files; team: those of the team; shared: those of all its users" enum:"user,team,shared" default:"team"`
+	Scope string `json:"scope,omitempty" jsonschema:"files of yours, of the team, or of all its users" enum:"user,team,shared" default:"team"`
 }
 
 func (workspaceDir) Spec() tool.Spec {
@@ -42,8 +42,8 @@ func (x workspaceDir) Do(ctx context.Context, a workspaceDirArgs) (tool.Result, 
 		dir, in = teamDir+sharedDir, ""
 	}
 	q := quota{MaxFiles: maxTeamFiles, MaxBytes: maxTeamBytes}
-	if err := b.o.Store.Row(ctx, "SELECT count(*), coalesce(sum(size), 0) FROM team_file WHERE team = $1 AND board = $2",
-		[]any{b.team.ID, in}, &q.Files, &q.Bytes); err != nil {
+	if err := b.o.Store.Row(ctx, `SELECT count(*), coalesce(sum(size), 0) FROM team_file
+		WHERE team = $1 AND board = $2`, []any{b.team.ID, in}, &q.Files, &q.Bytes); err != nil {
 		return tool.Result{}, unavailable(err)
 	}
 	return encoded(map[string]any{

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 // A library shows memories, skills and context files to clients that read without
@@ -18,10 +19,11 @@ type library struct {
 	memory  *memory.Memory
 	skills  *skills.Library
 	context *contextfiles.Files
+	teams   *teams.Teams
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.skills, a.contextFiles}
+	return library{a.memory, a.skills, a.contextFiles, a.teams}
 }
 
 // maxProposed is the number of values that are proposed for an argument.
@@ -142,6 +144,11 @@ func (l library) fillContext(ctx context.Context, c tool.Caller) (tool.FilledPro
 		return tool.FilledPrompt{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
 	}
 	text, err := l.context.Combined(ctx)
+	if team, failed := l.teams.Brief(ctx); team != "" {
+		text = strings.TrimSpace(text + "\n\n" + team)
+	} else if err == nil {
+		err = failed
+	}
 	if text == "" {
 		text = "There are no context files for you and your user yet."
 	}
