@@ -183,9 +183,9 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 
 // admit takes a token from the session's bucket, and waits for a slot to run in.
 func (c *call) admit(ctx context.Context) (release func(), err error) {
-	if wait := c.server.takeAll(ctx, c.Access, c.now.Limits, c.start); wait > 0 {
+	if wait, limit := c.server.takeAll(ctx, c.Access, c.now.Limits, c.start); wait > 0 {
 		c.server.Observer.Limited("rate")
-		return nil, tool.Errorf(tool.Busy, "more than %d calls a minute", c.now.Limits.PerMinute).
+		return nil, tool.Errorf(tool.Busy, "%s", limit).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
 	return c.server.queue.acquire(ctx, c.queueKey())

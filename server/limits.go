@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +13,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// rates are token buckets, one for each session: Burst calls at once, PerMinute
-// in the long run.
+// A Rate allows Burst calls at once, and Times per period in the long run.
+type Rate struct {
+	Times int
+	Per   time.Duration
+	Burst int
+}
+
+func (r Rate) perSecond() float64 { return float64(r.Times) / r.Per.Seconds() }
+
+// rates are token buckets, one for each session and whatever else has a rate.
 type rates struct {
 	mu      sync.Mutex
 	buckets *lru.Cache[string, *bucket]
@@ -37,22 +46,43 @@ func newRates() *rates {
 // in all of its sessions: sessions cost nothing to begin.
 const identityShare = 10
 
-// takeAll takes one call from the buckets of the session and of its identity. The
-// bucket of the session is in this process and is checked first.
-func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration) {
-	if wait := s.rates.take(a.Caller.Session, l, now); wait > 0 || a.Identity == "" {
-		return wait
+// takeAll takes one call from the buckets of the session and of its identity, and from the
+// budget of the principal. The bucket of the session is in this process and is checked
+// first. It returns how long to wait, and for what.
+func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration, limit string) {
+	session := Rate{Times: l.PerMinute, Per: time.Minute, Burst: l.Burst}
+	limit = fmt.Sprintf("more than %d calls a minute", l.PerMinute)
+	if wait := s.rates.take(a.Caller.Session, session, now); wait > 0 {
+		return wait, limit
 	}
-	all, name := l, a.Identity
-	if a.Caller.Session == a.Identity { // a caller without sessions may use any replica: count its calls for all
-		name = "one session of " + a.Identity
-	} else {
-		all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+	if a.Identity != "" {
+		all, name := session, a.Identity
+		if a.Caller.Session == a.Identity { // a caller without sessions may use any replica: count its calls for all
+			name = "one session of " + a.Identity
+		} else {
+			all.Times, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+		}
+		// A session may have the name of its identity.
+		if wait := s.takeShared(ctx, name, "all of "+a.Identity, all, now); wait > 0 {
+			return wait, limit
+		}
 	}
+	if l.PerHour > 0 {
+		hour := "hour of " + a.Caller.Principal()
+		budget := Rate{Times: l.PerHour, Per: time.Hour, Burst: l.PerHour}
+		return s.takeShared(ctx, hour, hour, budget, now),
+			fmt.Sprintf("the budget of %d calls an hour is used up", l.PerHour)
+	}
+	return 0, ""
+}
+
+// takeShared takes one call from a rate that all processes share, or from the one of this
+// process if the shared one cannot be read.
+func (s *Server) takeShared(ctx context.Context, key, here string, r Rate, now time.Time) time.Duration {
 	if s.Meter != nil && s.rates.shared(now) {
 		ctx, cancel := context.WithTimeout(ctx, meterPatience)
 		defer cancel()
-		wait, err := s.Meter(ctx, name, all.PerMinute, all.Burst)
+		wait, err := s.Meter(ctx, key, r)
 		if err == nil {
 			return wait
 		}
@@ -62,7 +92,7 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 				err)
 		}
 	}
-	return s.rates.take("all of "+a.Identity, all, now) // a session may have the name of its identity
+	return s.rates.take(here, r, now)
 }
 
 // Rate limits fail open: how long a call waits for the shared count before it is
@@ -95,9 +125,9 @@ func (a Access) queueKey() string {
 	return a.Caller.Session
 }
 
-// take takes one token from session's bucket, or returns how long to wait.
-func (r *rates) take(session string, l Limits, now time.Time) (wait time.Duration) {
-	perSecond, burst := float64(l.PerMinute)/60, float64(l.Burst)
+// take takes one token from a bucket, or returns how long to wait.
+func (r *rates) take(session string, of Rate, now time.Time) (wait time.Duration) {
+	perSecond, burst := of.perSecond(), float64(of.Burst)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, ok := r.buckets.Get(session)

@@ -55,8 +55,8 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	wait, broken := time.Duration(0), error(nil)
 	b := newTestServer(t, func(c *Config) {
 		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
-		c.Meter = func(_ context.Context, identity string, perMinute, burst int) (time.Duration, error) {
-			asked = append(asked, fmt.Sprint(identity, perMinute, burst))
+		c.Meter = func(_ context.Context, key string, r Rate) (time.Duration, error) {
+			asked = append(asked, fmt.Sprint(key, r.Times, r.Burst))
 			return wait, broken
 		}
 	})
@@ -112,11 +112,48 @@ func TestSessionAndIdentityOfOneName(t *testing.T) {
 	a := Access{Identity: "ann", Caller: tool.Caller{Session: "ann"}}
 	now := time.Now()
 	for i := range 5 {
-		if wait := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait > 0 {
+		if wait, _ := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait > 0 {
 			t.Fatalf("call %d of 5 has to wait %s", i+1, wait)
 		}
 	}
-	if wait := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait == 0 {
+	if wait, _ := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait == 0 {
 		t.Error("there is no limit")
+	}
+}
+
+// TestHourlyBudget has several sessions of two people, in two servers with one count.
+func TestHourlyBudget(t *testing.T) {
+	counted := make(map[string]int)
+	one := func() *testServer {
+		return newTestServer(t, func(c *Config) {
+			c.Settings.Limits.PerHour = 3
+			c.Meter = func(_ context.Context, key string, r Rate) (time.Duration, error) {
+				if r.Per != time.Hour {
+					return 0, nil
+				}
+				if counted[key]++; counted[key] > r.Burst {
+					return 17 * time.Minute, nil
+				}
+				return 0, nil
+			}
+		})
+	}
+	servers := []*testServer{one(), one()}
+	call := func(n int, user string) string {
+		return callTool(t, servers[n%2], "echo", `{"text":"x"}`, func(r *Request) {
+			r.Caller.User, r.Caller.Session = user, fmt.Sprint("s", n)
+		}).Result.Text()
+	}
+	for n := range 3 {
+		if got := call(n, "ann"); got != "x0" {
+			t.Fatalf("call %d: %s", n, got)
+		}
+	}
+	const want = "busy: the budget of 3 calls an hour is used up; wait 17m0s, then call again"
+	if got := call(3, "ann"); got != want {
+		t.Errorf("the fourth call: %s", got)
+	}
+	if got := call(4, "bob"); got != "x0" {
+		t.Errorf("another person: %s", got)
 	}
 }

@@ -51,7 +51,7 @@ type Config struct {
 // A Meter counts one call of an identity in all processes together, of which
 // perMinute are allowed in the long run and burst at once. If the call is not
 // allowed, it returns how long to wait.
-type Meter func(ctx context.Context, identity string, perMinute, burst int) (wait time.Duration, err error)
+type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, err error)
 
 // Settings are what may change while the server runs.
 type Settings struct {
@@ -66,6 +66,7 @@ type Settings struct {
 // mistake.
 type Limits struct {
 	PerMinute, Burst int           // calls of one session
+	PerHour          int           // calls of one principal, in all sessions of all processes; 0 for any number
 	Running, Queued  int           // of one session
 	TotalRunning     int           // of the process
 	Timeout          time.Duration // of one run, unless the tool has its own
@@ -80,7 +81,7 @@ type Limits struct {
 func (l Limits) check() error {
 	args := l.Args
 	if min(l.PerMinute, l.Burst, l.Running, l.Queued, l.TotalRunning, int(l.Timeout), args.Params, args.Text,
-		args.Items, args.Depth, l.Result, l.RepeatWarn+1, l.RepeatStop+1) <= 0 || l.ResultHard < l.Result {
+		args.Items, args.Depth, l.Result, l.RepeatWarn+1, l.RepeatStop+1, l.PerHour+1) <= 0 || l.ResultHard < l.Result {
 		return fmt.Errorf("a limit is missing, negative, or above its hard limit: %+v", l)
 	}
 	return nil

@@ -30,10 +30,10 @@ func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
 	return o.store.Put(tool.CallerFrom(ctx).Principal(), r)
 }
 
-// meter counts the calls of an identity in the store.
+// meter counts calls in the store.
 func meter(m *store.Meter) server.Meter {
-	return func(ctx context.Context, identity string, perMinute, burst int) (time.Duration, error) {
-		return m.Take(ctx, "calls "+identity, store.Rate{Times: perMinute, Period: time.Minute, Burst: burst})
+	return func(ctx context.Context, key string, r server.Rate) (time.Duration, error) {
+		return m.Take(ctx, "calls "+key, store.Rate{Times: r.Times, Period: r.Per, Burst: r.Burst})
 	}
 }
 

@@ -267,7 +267,7 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 		ApprovalWait: approvalWait(c.Approvals.Wait),
 		AuditArgs:    c.Audit.Arguments == "shape",
 		Limits: server.Limits{
-			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst),
+			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
 			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal,
 			Timeout: callTimeout, Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),

@@ -235,7 +235,8 @@ func (a *App) execOptions() exec.Options {
 		SetAside:   a.files.SetAside,
 		Refused:    a.takeRefusal,
 		Programs: cli.Options{
-			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
+			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret,
+			Mask: a.scrub.Set, Changeable: a.changeable,
 			Repository: a.repository,
 			Private:    a.ownPaths(),
 		},
