@@ -54,5 +54,8 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		return a.result(), nil
 	}
 	t.places.shown(tool.CallerFrom(ctx), st.ID, size, 0)
+	if st.State == sandbox.Running {
+		t.notices.report(ctx, p, t.Ended)
+	}
 	return a.result(), nil
 }

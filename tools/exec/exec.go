@@ -41,6 +41,9 @@ type Options struct {
 	// SetAside returns a report about the files that commands of the caller made under
 	// protected names since the last call, "" for none. nil: always "".
 	SetAside func(ctx context.Context) string
+	// Ended is called when a command in the background has ended and no call of its
+	// caller has returned that. ctx has the caller. nil: no one is told.
+	Ended func(ctx context.Context, st sandbox.Status)
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options
 }
@@ -60,7 +63,8 @@ func Tools(o Options) []tool.Tool {
 // runner is what the tools have in common.
 type runner struct {
 	Options
-	places *places
+	places  *places
+	notices notices
 }
 
 func (r *runner) refusedHost(ctx context.Context) string {

@@ -120,6 +120,9 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 		return a.result(), nil
 	}
 	r.places.shown(tool.CallerFrom(ctx), st.ID, p.Log(sandbox.Stdout).Size(), p.Log(sandbox.Stderr).Size())
+	if st.State == sandbox.Running {
+		r.notices.report(ctx, p, r.Ended)
+	}
 	return a.result(), nil
 }
 

@@ -21,6 +21,7 @@ func (t processTool) act(ctx context.Context, a processArgs, action string) (too
 	if err != nil {
 		return tool.Result{}, err
 	}
+	defer t.notices.look(p.Status().ID)()
 	switch action {
 	case "poll":
 		if a.Block != nil || a.patience(0) == 0 && a.Until == "" && a.Pattern == "" {
@@ -172,6 +173,9 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	also ...string) (tool.Result,
 	error) {
 	caller := tool.CallerFrom(ctx)
+	if st.State != sandbox.Running {
+		t.notices.told(st.ID)
+	}
 	out, errs := t.places.of(caller, st.ID)
 	if a.Offset != nil {
 		out = *a.Offset
@@ -259,6 +263,7 @@ func (t processTool) write(ctx context.Context, p sandbox.Process, a processArgs
 			data, a.End = rest, true
 		}
 	}
+	defer t.notices.look(st.ID)()
 	if err := p.Write(ctx, data, a.End); err != nil {
 		return tool.Result{}, err
 	}

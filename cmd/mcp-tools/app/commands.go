@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
@@ -23,6 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
@@ -234,6 +236,7 @@ func (a *App) execOptions() exec.Options {
 		Checkpoint: a.files.Checkpoint,
 		SetAside:   a.files.SetAside,
 		Refused:    a.takeRefusal,
+		Ended:      a.commandEnded,
 		Programs: cli.Options{
 			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret,
 			Mask: a.scrub.Set, Changeable: a.changeable,
@@ -246,6 +249,27 @@ func (a *App) execOptions() exec.Options {
 // commandsOf returns the rules for the commands of the caller in ctx.
 func (a *App) commandsOf(ctx context.Context) commandRules {
 	return a.rules.load().commandsOf(tool.CallerFrom(ctx).Agent)
+}
+
+// commandEnded tells the session of a caller that its command in the background has
+// ended; for a command that outlives its session, the next session of the caller.
+func (a *App) commandEnded(ctx context.Context, st sandbox.Status) {
+	to := inbox.ToCaller(tool.CallerFrom(ctx))
+	if st.Beyond {
+		to.Session = ""
+	}
+	event := inbox.Event{
+		ID: "process " + st.ID + " ended", Kind: inbox.Command, Subject: st.ID, Text: exec.EndOf(st),
+		Data: map[string]any{"state": st.State, "exit_code": st.Code, "signal": st.Signal,
+			"seconds": st.Took.Seconds()},
+	}
+	err := a.store.Update(ctx, func(t *store.Tx) error {
+		_, err := inbox.Add(t, to, event)
+		return err
+	})
+	if err != nil {
+		a.log.Warn("a session is not told that its command has ended", "id", st.ID, "err", err)
+	}
 }
 
 // secret reads a secret from the vault.
