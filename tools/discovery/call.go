@@ -13,7 +13,7 @@ type toolCall struct{}
 
 type toolCallArgs struct {
 	Name      string                     `json:"name" jsonschema:"name of a tool" alias:"tool,tool_name"`
-	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"its arguments" alias:"args,input,parameters,params"`
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"arguments of the tool" alias:"args,input,parameters,params"`
 }
 
 func (toolCall) Spec() tool.Spec {
