@@ -78,6 +78,7 @@ type Apart struct {
 	Secrets []string          // NAME=value: the scrubber knows the values already
 	Files   map[string][]byte // by the name of the variable that holds the path
 	Hosts   []string          // host:port that the command may reach in addition to public ones
+	Asks    bool              // public hosts other than Hosts are asked about, as for other commands
 	Program string            // absolute path on this machine, already checked
 	// Verify returns an error if the file of the program has changed since it was
 	// checked. It is called immediately before the start. nil: no check.

@@ -44,6 +44,7 @@ type readFileArgs struct {
 	Encoding string   `json:"encoding,omitempty" jsonschema:"text encoding, or base64 to return bytes"`
 	Numbers  bool     `json:"numbers,omitempty" jsonschema:"show line numbers" alias:"line_numbers"`
 	Anchors  bool     `json:"anchors,omitempty" jsonschema:"show line anchors for edit.at"`
+	Raw      bool     `json:"raw,omitempty" jsonschema:"return the text alone, or an error if it is cut" hidden:"true"`
 
 	maxTokens int // 0 if max_bytes was given
 }
@@ -99,6 +100,9 @@ func (a readFileArgs) normalized() (readFileArgs, error) {
 		a.Offset = -a.Tail
 	}
 	a.Limit = max(a.Limit, 0)
+	if a.Raw && a.Limit == 0 {
+		a.Limit = maxReadBytes // every line has a byte
+	}
 	return a, nil
 }
 
@@ -162,7 +166,7 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	caller := tool.CallerFrom(ctx)
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the note that it is unchanged.
-	if f.Size > minReadBytes && t.seen.wasShown(caller, f.Name, r.version, part) {
+	if !a.Raw && f.Size > minReadBytes && t.seen.wasShown(caller, f.Name, r.version, part) {
 		const unchanged = "[%s is unchanged since you read this part of it (version %s); " +
 			"to see it again call once more]"
 		return tool.Textf(unchanged, f.Name, r.version), nil
@@ -179,6 +183,8 @@ func (t readFile) format(ctx context.Context, r *reader) (tool.Result, error) {
 	switch {
 	case strings.EqualFold(r.args.Encoding, asBase64):
 		return r.formatBytes()
+	case r.kind.Binary() && r.args.Raw:
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%s is not text", r.file.Name).Try("read it without raw")
 	case r.kind.Binary():
 		return t.formatBinary(ctx, r)
 	}
@@ -263,6 +269,9 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if r.args.Raw {
+		return r.formatRaw(w, ofKey)
+	}
 	if n := r.withinTokens(w.Lines); n < len(w.Lines) {
 		w.Lines, w.End = w.Lines[:n], false
 	}
@@ -289,6 +298,24 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 		}
 	}
 	r.formatNext(&b, w, long)
+	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
+}
+
+// formatRaw returns the lines as they are in the file, for programs.
+func (r *reader) formatRaw(w textfile.Window, ofKey map[int]bool) (tool.Result, error) {
+	cut := !w.End && len(w.Lines) < r.args.Limit
+	var b strings.Builder
+	for _, l := range w.Lines {
+		cut = cut || l.Cut > 0
+		if ofKey[l.Number] {
+			l.Text = scrub.Mask
+		}
+		b.WriteString(l.Text + l.Ending)
+	}
+	if cut {
+		return tool.Result{}, tool.Errorf(tool.TooLarge, "%s has more than %d bytes from this line on", r.file.Name,
+			r.args.MaxBytes).Try("read it in parts with offset and limit")
+	}
 	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
 }
 

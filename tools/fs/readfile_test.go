@@ -90,6 +90,12 @@ func TestReadFile(t *testing.T) {
 		want string
 	}{
 		{`{"path":"notes.txt"}`, "[notes.txt: 3 lines, 14 B, " + v("notes.txt") + "]\none\ntwo\nthree"},
+		{`{"path":"notes.txt","raw":true}`, "one\ntwo\nthree\n"},
+		{`{"path":"notes.txt","raw":true,"offset":2,"limit":1}`, "two\n"},
+		{`{"path":"bare","raw":true}`, "one"}, {`{"path":"empty","raw":true}`, ""},
+		{`{"path":"mixed.txt","raw":true}`, "a\r\nb\nc\n"},
+		{`{"path":"many.txt","raw":true,"max_bytes":100000}`, files["many.txt"]},
+		{`{"path":"long.txt","raw":true,"max_bytes":50000}`, files["long.txt"]},
 		{`{"file_path":"bare"}`, "[bare: 1 line, 3 B, " + v("bare") + ", no newline at the end]\none"},
 		{`{"path":"empty"}`, "[empty: empty, " + v("empty") + "]"},
 		{`{"path":"empty","offset":7}`, "[empty: empty, " + v("empty") + "]"},

@@ -194,8 +194,10 @@ func (a *App) environ() []string {
 }
 
 // proxy starts the proxy through which the commands of one sandbox reach hosts. A program
-// of the operator, which has hosts, reaches all public hosts.
-func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error) {
+// of the operator, which asks about none, reaches all public hosts.
+func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(),
+	err error,
+) {
 	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, net.DefaultResolver)
 	if err != nil {
 		return "", nil, err
@@ -205,8 +207,8 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 		return "", nil, err
 	}
 	o := egress.ProxyOptions{Dialer: dialer, Log: a.log.With("agent", c.Agent)}
-	if hosts == nil {
-		gate, err := a.newHostGate(c)
+	if asks {
+		gate, err := a.newHostGate(c, hosts)
 		if err != nil {
 			return "", nil, errors.Join(err, listener.Close())
 		}

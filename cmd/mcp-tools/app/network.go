@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,14 +55,14 @@ func (a *App) networkOf(c tool.Caller) string {
 	return cmp.Or(s.Agents[c.Agent].Network, s.Network)
 }
 
-// newHostGate returns the gate for the commands of a caller; nil if it may reach all
-// public hosts.
-func (a *App) newHostGate(c tool.Caller) (*hostGate, error) {
+// newHostGate returns the gate for the commands of a caller, which may reach the given
+// hosts too; nil if it may reach all public hosts.
+func (a *App) newHostGate(c tool.Caller, hosts []string) (*hostGate, error) {
 	mode := a.networkOf(c)
 	if mode == networkOn {
 		return nil, nil
 	}
-	free, err := egress.ParseHosts(registries())
+	free, err := egress.ParseHosts(slices.Concat(registries(), hosts))
 	if err != nil {
 		return nil, err
 	}

@@ -246,7 +246,7 @@ func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *hostGate,
 			}
 			return ws, "1:2", nil
 		},
-		Proxy: func(context.Context, tool.Caller, []string) (string, func(), error) {
+		Proxy: func(context.Context, tool.Caller, []string, bool) (string, func(), error) {
 			socket, l, err := egress.Listen(filepath.Join(ws, ".proxy"))
 			if err != nil {
 				return "", nil, err

@@ -121,9 +121,12 @@ func TestSealedSites(t *testing.T) {
 			}
 			return ws, "", nil
 		}
-		o.Proxy = func(_ context.Context, c tool.Caller, hosts []string) (string, func(), error) {
+		o.Proxy = func(_ context.Context, c tool.Caller, hosts []string, asks bool) (string, func(), error) {
 			opened = append(opened, c.Agent)
 			opened = append(opened, hosts...)
+			if asks {
+				opened = append(opened, "asks")
+			}
 			return "/socket", func() { stopped++ }, nil
 		}
 	}, f)
@@ -160,7 +163,7 @@ func TestSealedSites(t *testing.T) {
 	finish(ctx, t, p)
 	body = <-f.links[1].starts
 	if body.Argv[0] != "/roots/gh" || !slices.ContainsFunc(body.Env, isCredential) ||
-		!slices.Equal(opened, []string{"a", "a", "h:1"}) {
+		!slices.Equal(opened, []string{"a", "asks", "a", "h:1"}) {
 		t.Errorf("apart it starts %q with %q and %q", body.Argv, body.Env, opened)
 	}
 	if err := p.Remove(ctx); err != nil || stopped != 1 {

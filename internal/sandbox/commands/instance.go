@@ -56,6 +56,7 @@ type plan struct {
 	walls sandbox.Walls
 	home  string
 	hosts []string
+	asks  bool // about other hosts
 	proxy bool
 	cache string
 	git   string
@@ -88,6 +89,7 @@ func (c *Commands) plan(p *target, roots ...sandbox.Root) plan {
 			Require: p.policy.Require,
 		},
 		home:  home(p),
+		asks:  true,
 		proxy: p.site.Sealed && p.site.Network,
 	}
 }
@@ -219,7 +221,7 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 	defer cancel()
 	n.home, n.proxy, n.cache, n.git, n.clean = pl.home, pl.proxy, pl.cache, pl.git, pl.clean
 	if pl.proxy {
-		socket, stop, err := c.o.Proxy(ctx, p.caller, pl.hosts)
+		socket, stop, err := c.o.Proxy(ctx, p.caller, pl.hosts, pl.asks)
 		if err != nil {
 			n.err = c.openError(p, err)
 			return

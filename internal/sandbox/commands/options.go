@@ -58,9 +58,10 @@ type Options struct {
 	// can be made again. nil: this is not known of any.
 	Disposable func(path string) bool
 	// Proxy starts a proxy through which commands reach public hosts and the given
-	// ones. It runs until stop; ctx bounds the start only. hosts is nil for commands that
-	// are not programs of the operator. A nil Proxy means no network.
-	Proxy func(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error)
+	// ones. It runs until stop; ctx bounds the start only. If asks is set a person is asked
+	// about other hosts, as the policy says; it is not set for programs of the operator. A nil
+	// Proxy means no network.
+	Proxy func(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(), err error)
 
 	Environ    []string // NAME=value for every command
 	ExtraRead  []string // directories of this machine that every command may read

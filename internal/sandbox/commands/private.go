@@ -54,7 +54,7 @@ func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Comm
 		// the environment of the process.
 		pl.walls.Binds[i].NoLinks = pl.walls.Binds[i].Write
 	}
-	pl.hosts, pl.clean = append([]string{}, a.Hosts...), append(pl.clean, remove)
+	pl.hosts, pl.asks, pl.clean = a.Hosts, a.Asks, append(pl.clean, remove)
 	pl.proxy = p.site.Sealed && c.o.Proxy != nil
 	if !p.site.Sealed {
 		pl.home = filepath.Join(dir, "home")
