@@ -23,6 +23,7 @@ type Request struct {
 	Report tool.Reporter          // receives progress; nil for none
 	Can    func(tool.Medium) bool // what the client can be asked for; nil for nothing
 	Input  *InputResponse         // the answers, when the call is made again
+	Tasks  bool                   // the client follows tasks
 	Parent string                 // the call that made this one
 	Trace  map[string]string      // traceparent, tracestate, baggage
 
@@ -77,6 +78,9 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		res = advise(res, end.repeats)
 	}
 	end.size = res.Size()
+	if res.Task != nil {
+		res.Task = s.begunTask(a.tool, res.Task, res.Text())
+	}
 	answer.Result = res
 	return answerOr(c.record(ctx, observe, end), answer)
 }
@@ -230,7 +234,7 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 		limit = c.now.Limits.Timeout
 	}
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status,
-		Grant: c.grant, Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
+		Tasks: c.Tasks, Grant: c.grant, Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}
@@ -240,6 +244,14 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 		res, err = plan.Run(ctx)
 		return err
 	})
+	if !c.Tasks {
+		res.Task = nil
+	}
+	if errors.Is(err, tool.ErrNeedsTasks) {
+		refused := tool.Errorf(tool.Unavailable, "%s needs a client that follows tasks", t.Spec.Name).
+			Try("do it another way")
+		err = &protocolError{refused, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, tasksExtension}
+	}
 	return res, err
 }
 

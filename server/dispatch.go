@@ -74,6 +74,10 @@ func (x *rpcRequest) answer(ctx context.Context) []byte {
 		}
 	case mcp.MethodSubscriptionsListen:
 		return x.listen(ctx)
+	case methodTasksGet, methodTasksUpdate, methodTasksCancel:
+		if x.msg.Modern() {
+			return x.serveTask(ctx)
+		}
 	case mcp.MethodInitialize:
 		return x.initialize()
 	case mcp.MethodServerDiscover:

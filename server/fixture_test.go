@@ -22,7 +22,7 @@ import (
 func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 	tb.Helper()
 	b := newTestServer(tb, append([]func(*Config){func(c *Config) {
-		set, err := tool.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools())...)
+		set, err := tool.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools(), taskTools())...)
 		if err != nil {
 			tb.Fatal(err)
 		}

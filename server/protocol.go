@@ -21,6 +21,9 @@ func capabilitiesOf(c Config) mcp.ServerCapabilities {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}
 	can := mcp.ServerCapabilities{Tools: &listed{ListChanged: true}}
+	if keepsTasks(c.Tools) {
+		can.Extensions = map[string]any{string(tasksExtension): struct{}{}}
+	}
 	if c.Library == nil {
 		return can
 	}
@@ -76,11 +79,13 @@ func (x *rpcRequest) initialize() []byte {
 	}
 	version := mcp.NegotiateLegacyVersion(params.ProtocolVersion)
 	s := x.session
+	capabilities := s.server.capabilities
+	capabilities.Extensions = nil // tasks are of the stateless era
 	s.mu.Lock()
 	s.client = client{capabilities: params.Capabilities, version: version, initialized: true}
 	s.mu.Unlock()
 	return x.success(mcp.InitializeResult{
-		ProtocolVersion: version, Capabilities: s.server.capabilities,
+		ProtocolVersion: version, Capabilities: capabilities,
 		ServerInfo:   s.server.implementation(),
 		Instructions: s.server.instructionsFor(x.access, params.Capabilities),
 	})

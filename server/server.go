@@ -104,6 +104,7 @@ type Server struct {
 	listStamp   []byte // ends a list
 	readStamp   []byte // ends a resource
 	resultStamp []byte // ends a result
+	taskStamp   []byte // ends a result that is a task
 	current     atomic.Pointer[settings]
 	queue       *queue
 	rates       *rates
@@ -145,7 +146,8 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, log: c.Log, scrub: c.Scrub, seal: seal,
-		listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c),
+		listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c, "complete"),
+		taskStamp:    resultStamp(c, "task"),
 		queue:        newQueue(c.Settings.Limits, c.Observer),
 		rates:        newRates(),
 		loops:        newLoops(),

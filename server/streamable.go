@@ -140,6 +140,11 @@ func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	if err := mcp.ValidateStandardHeaders(header.Get, version, mcp.MCPMethod(m.Method), m.Params); err != nil {
 		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "%v", err)
 	}
+	if aboutTask(m.Method) {
+		if name, ok := mcp.DecodeHeaderValue(header.Get(mcp.HeaderName)); !ok || name != taskIDOf(m.Params) {
+			return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s must have the taskId of the body", mcp.HeaderName)
+		}
+	}
 	return nil
 }
 

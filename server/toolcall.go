@@ -32,7 +32,7 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
-		Can: x.can, Input: replyOf(m.Call),
+		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(),
 	}
 	if m.Meta.Progress != nil {
 		request.Report = x
@@ -113,25 +113,24 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Response) []byte {
 	if a.Code != 0 {
 		f := jsonrpc.Errorf(a.Code, "%s", a.Result.Text())
 		if a.Missing != "" {
-			f.Data = map[string]any{"requiredCapabilities": map[string]any{string(a.Missing): struct{}{}}}
+			needed := map[string]any{string(a.Missing): struct{}{}}
+			if a.Missing == tasksExtension {
+				needed = map[string]any{"extensions": needed}
+			}
+			f.Data = map[string]any{"requiredCapabilities": needed}
 		}
 		return jsonrpc.Failure(m.ID, f)
 	}
 	if a.InputRequest != nil {
 		return jsonrpc.Success(m.ID, inputRequired(a.InputRequest))
 	}
-	b := make([]byte, 0, a.Result.Size()+256)
-	b = append(b, `{"content":[`...)
-	b = appendParts(b, a.Result.Parts)
-	b = append(b, ']')
-	if a.Result.Data != nil {
-		if data, err := jsonrpc.Marshal(a.Result.Data); err == nil {
-			b = append(append(b, `,"structuredContent":`...), data...)
-		}
+	if t := a.Result.Task; t != nil {
+		begun := *t
+		begun.Status = tool.TaskWorking // the result, if there is one already, comes with tasks/get
+		b := append(s.appendTask([]byte{'{'}, begun), s.taskStamp...)
+		return jsonrpc.Respond(m.ID, `,"result":`, b)
 	}
-	if a.Result.Failed {
-		b = append(b, `,"isError":true`...)
-	}
+	b := appendResult(make([]byte, 0, a.Result.Size()+256), a.Result)
 	if m.Modern() {
 		b = append(b, s.resultStamp...)
 	} else {
@@ -140,18 +139,36 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Response) []byte {
 	return jsonrpc.Respond(m.ID, `,"result":`, b)
 }
 
+// appendResult writes a result without the closing brace.
+func appendResult(b []byte, res tool.Result) []byte {
+	b = append(b, `{"content":[`...)
+	b = append(appendParts(b, res.Parts), ']')
+	if res.Data != nil {
+		b = appendJSON(b, "structuredContent", res.Data)
+	}
+	if res.Failed {
+		b = append(b, `,"isError":true`...)
+	}
+	return b
+}
+
 // inputRequired returns the result that asks a client of the stateless era.
 func inputRequired(ask *InputRequest) any {
-	requests := make(map[string]any, len(ask.Questions))
-	for name, q := range ask.Questions {
+	return map[string]any{"resultType": mcp.ResultTypeInputRequired, "inputRequests": inputRequests(ask.Questions),
+		"requestState": ask.State}
+}
+
+// inputRequests returns questions as requests to the client.
+func inputRequests(questions map[string]tool.Question) map[string]any {
+	requests := make(map[string]any, len(questions))
+	for name, q := range questions {
 		request := map[string]any{"method": methodFor(q.To)}
 		if q.Params != nil {
 			request["params"] = q.Params
 		}
 		requests[name] = request
 	}
-	return map[string]any{"resultType": mcp.ResultTypeInputRequired, "inputRequests": requests,
-		"requestState": ask.State}
+	return requests
 }
 
 // appendParts writes parts as MCP content. It writes "(no output)" if there are
@@ -224,13 +241,14 @@ func appendText(b []byte, text string) []byte {
 	return quoted
 }
 
-// resultStamp returns the members that the stateless era requires in every result.
-func resultStamp(c Config) []byte {
+// resultStamp returns the members that the stateless era requires in every result of
+// this type.
+func resultStamp(c Config, resultType string) []byte {
 	info, err := jsonrpc.Marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
 	if err != nil { // strings
 		return []byte{'}'}
 	}
-	return bytes.Join([][]byte{[]byte(`,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info,
+	return bytes.Join([][]byte{[]byte(`,"resultType":"` + resultType + `","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info,
 		[]byte(`}}`)}, nil)
 }
 

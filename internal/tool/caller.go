@@ -78,6 +78,7 @@ type Running struct {
 	Call    string   // the id that the audit log knows it by
 	Report  Reporter // nil for none
 	Answers Answers  // to what the tool asked before
+	Tasks   bool     // the client follows tasks, so the result may have one
 	// Status returns the status of the caller's session; nil outside of a server.
 	Status func() SessionStatus
 	// Usable lists the tools that the caller may use; nil outside of a server.

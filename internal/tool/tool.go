@@ -79,6 +79,7 @@ func (f Facts) Basis() string {
 type Tool struct {
 	Spec  Spec
 	Rates bool             // it rates each call, often lower than Spec.Risk
+	Tasks TaskKeeper       // of its tasks; nil if it has none
 	form  func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
 	known json.RawMessage  // the schema as the model sees it, if it was not derived
 	means string           // the arguments that the name implies by which it was looked up, as JSON
@@ -102,15 +103,18 @@ func newForm(args reflect.Type, tool string) *argsForm {
 
 // New makes a Tool of d. [NewSet] reports what is wrong with d.
 func New[A any](d Doer[A]) Tool {
-	return newTool(d.Spec(), func(_ context.Context, args A) (Plan, error) {
+	t := newTool(d.Spec(), func(_ context.Context, args A) (Plan, error) {
 		return Plan{Run: func(ctx context.Context) (Result, error) { return d.Do(ctx, args) }}, nil
 	})
+	t.Tasks, _ = d.(TaskKeeper)
+	return t
 }
 
 // Prepared makes a Tool of p. [NewSet] reports what is wrong with p.
 func Prepared[A any](p Preparer[A]) Tool {
 	t := newTool(p.Spec(), p.Prepare)
 	t.Rates = true
+	t.Tasks, _ = p.(TaskKeeper)
 	return t
 }
 

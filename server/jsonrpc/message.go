@@ -260,7 +260,7 @@ func topNames() []string { return []string{"jsonrpc", "id", "method", "params", 
 func paramNames() []string {
 	return []string{
 		"name", "arguments", "_meta", "uri", "cursor", "level", "requestId", "protocolVersion", "capabilities",
-		"clientInfo", "task", "inputResponses", "requestState", "ref", "argument", "context", "notifications",
+		"clientInfo", "task", "taskId", "inputResponses", "requestState", "ref", "argument", "context", "notifications",
 	}
 }
 

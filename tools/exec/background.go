@@ -57,5 +57,5 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 	if st.State == sandbox.Running {
 		t.notices.report(ctx, p, t.Ended)
 	}
-	return a.result(), nil
+	return following(ctx, a.result(), st), nil
 }

@@ -123,7 +123,7 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 	if st.State == sandbox.Running {
 		r.notices.report(ctx, p, r.Ended)
 	}
-	return a.result(), nil
+	return following(ctx, a.result(), st), nil
 }
 
 // remove ends a command, also after the end of the call.

@@ -1,0 +1,239 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
+)
+
+// This file serves the tasks extension of the stateless era: calls whose work goes on
+// after the response. The tools keep their tasks; the server names them, and decides,
+// scrubs and records requests about them as it does calls.
+
+// tasksExtension is the name of the extension among the capabilities.
+const tasksExtension tool.Medium = "io.modelcontextprotocol/tasks"
+
+// The methods of the extension.
+const (
+	methodTasksGet    = "tasks/get"
+	methodTasksUpdate = "tasks/update"
+	methodTasksCancel = "tasks/cancel"
+)
+
+// maxTaskID bounds the ID of a task; longer ones do not exist.
+const maxTaskID = 256
+
+// aboutTask reports whether a method names a task.
+func aboutTask(method string) bool {
+	return method == methodTasksGet || method == methodTasksUpdate || method == methodTasksCancel
+}
+
+// keepsTasks reports whether there are tools with tasks.
+func keepsTasks(set *tool.Set) bool {
+	for t := range set.All() {
+		if t.Tasks != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// followsTasks reports whether the client has declared the extension in this request.
+func (x *rpcRequest) followsTasks() bool {
+	_, declared := x.clientInfo().capabilities.Extensions[string(tasksExtension)]
+	return declared && x.msg.Modern()
+}
+
+// taskIDOf returns params.taskId.
+func taskIDOf(params []byte) string {
+	var given struct {
+		ID string `json:"taskId"`
+	}
+	if json.Unmarshal(params, &given) != nil {
+		return ""
+	}
+	return given.ID
+}
+
+// serveTask answers tasks/get, tasks/update and tasks/cancel.
+func (x *rpcRequest) serveTask(ctx context.Context) []byte {
+	m, s := x.msg, x.session.server
+	if !x.followsTasks() {
+		return s.writeAnswer(m, Response{
+			Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Missing: tasksExtension,
+			Result: tool.Text(m.Method + " needs a client that declares the extension " + string(tasksExtension)),
+		})
+	}
+	q := taskRequest{access: x.access, method: m.Method, id: taskIDOf(m.Params), trace: m.Meta.Trace}
+	if len(m.Call.Answers) > 0 && json.Unmarshal(m.Call.Answers, &q.answers) != nil {
+		return x.failure(jsonrpc.Errorf(mcp.INVALID_PARAMS, "params.inputResponses must be an object"))
+	}
+	t, err := s.queryTask(ctx, q)
+	if err != nil {
+		return s.refusal(m.ID, LibraryRequest{}.rpcError(tool.AsError(err), true))
+	}
+	body := append([]byte{'{'}, s.resultStamp[1:]...) // nothing else: the client asks for the new state
+	if m.Method == methodTasksGet {
+		body = append(s.appendTask([]byte{'{'}, t), s.resultStamp...)
+	}
+	return jsonrpc.Respond(m.ID, `,"result":`, body)
+}
+
+// A taskRequest is one request about a task.
+type taskRequest struct {
+	access  Access
+	method  string
+	id      string // with the name of the tool
+	answers map[string]json.RawMessage
+	trace   map[string]string
+}
+
+// queryTask runs one request about a task: limits, policy, the tool that keeps it. A task
+// of another caller, and one of a tool that the caller may not see, are not found. The
+// result of a task is scrubbed, cut and recorded like that of a call.
+func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error) {
+	name, id, _ := strings.Cut(q.id, ".")
+	args, _ := jsonrpc.Marshal(map[string]any{"task": q.id, "inputResponses": q.answers}) // strings and JSON
+	c := s.newCall(Request{Access: q.access, Tool: name, Args: args, Trace: q.trace}, "task")
+	ctx, observe := s.Observer.Start(ctx, c.begin(name))
+	a, t, err := c.tryTask(ctx, q, id)
+	end := outcome{attempt: a, name: "ok"}
+	if err != nil {
+		known := *tool.AsError(err)
+		known.What, known.Next = s.scrub.Text(known.What), s.scrub.Text(known.Next)
+		end.name, end.kind, end.err, err = string(known.Kind), known.Kind, &known, &known
+	} else {
+		t, end.removed = s.scrubTask(t)
+		t.Result = c.cut(t.Result, a.tool)
+		end.size = t.Result.Size()
+	}
+	if err == nil && q.method == methodTasksGet && t.Status == tool.TaskWorking {
+		observe(telemetry.End{Verdict: a.verdict.String(), Outcome: end.name, Duration: time.Since(c.start)})
+		return t, nil // nothing was shown or changed, and clients ask every second
+	}
+	if failed := c.record(ctx, observe, end); failed != nil {
+		return tool.Task{}, failed
+	}
+	return t, err
+}
+
+// tryTask runs the steps of a request about a task.
+func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt, t tool.Task, err error) {
+	release, err := c.admit(ctx)
+	a.waited = time.Since(c.start)
+	if err != nil {
+		return a, t, err
+	}
+	defer release()
+	defer func() {
+		if r := recover(); r != nil {
+			t, err = tool.Task{}, c.server.panicked(a.tool.Spec.Name, r)
+		}
+	}()
+	if ctx.Err() != nil { // cancelled while it waited
+		return a, t, context.Cause(ctx)
+	}
+	a.args = sum(q.method, c.Args)
+	a.tool, a.verdict, a.found = c.find()
+	if !a.found || a.tool.Tasks == nil || a.tool.Spec.Name != c.Tool || id == "" || len(q.id) > maxTaskID {
+		return a, t, c.noSuchTask(q.id)
+	}
+	a.risk, a.started = tool.Reads, true
+	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Tasks: true, Grant: c.grant})
+	err = limited(ctx, c.now.Limits.Timeout, "it", func(ctx context.Context) error {
+		switch q.method {
+		case methodTasksUpdate:
+			return a.tool.Tasks.AnswerTask(ctx, id, q.answers)
+		case methodTasksCancel:
+			return a.tool.Tasks.CancelTask(ctx, id)
+		}
+		t, err = a.tool.Tasks.Task(ctx, id)
+		t.ID = q.id
+		return err
+	})
+	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.NotFound {
+		err = c.noSuchTask(q.id) // in the same words as for what is forbidden
+	}
+	return a, t, err
+}
+
+func (c *call) noSuchTask(id string) error {
+	return tool.Errorf(tool.NotFound, "there is no task %q here", text.Clip(c.server.scrub.Text(id), jsonrpc.MaxQuoted)).
+		Try("a task can be asked for by its caller, for as long as its ttlMs says")
+}
+
+// scrubTask returns t without credentials, and how many were removed.
+func (s *Server) scrubTask(t tool.Task) (clean tool.Task, removed map[string]int) {
+	r := redactor{scrub: s.scrub}
+	t.Message, t.Result = r.text(t.Message), r.result(t.Result)
+	needs := make(map[string]tool.Question, len(t.Needs))
+	for name, q := range t.Needs {
+		needs[name] = tool.Question{To: q.To, Params: s.scrub.Value(q.Params)}
+	}
+	t.Needs = needs
+	return t, r.removed
+}
+
+// begunTask returns the task of a result, as the client gets it, or nil.
+func (s *Server) begunTask(by tool.Tool, begun *tool.Task, shown string) *tool.Task {
+	t, _ := s.scrubTask(*begun)
+	t.ID = by.Spec.Name + "." + t.ID
+	if t.Message == "" {
+		t.Message = text.Clip(shown, maxTaskMessage)
+	}
+	return &t
+}
+
+// maxTaskMessage bounds the text of a result that is the first message of its task.
+const maxTaskMessage = 1000
+
+// appendTask writes the members of a task, and its result if it has one, without the
+// closing brace.
+func (s *Server) appendTask(b []byte, t tool.Task) []byte {
+	b = appendText(append(b, `"taskId":`...), t.ID)
+	b = appendMember(b, "status", string(t.Status))
+	if t.Message != "" {
+		b = appendMember(b, "statusMessage", t.Message)
+	}
+	changed := t.Changed
+	if changed.IsZero() {
+		changed = t.Created
+	}
+	b = appendMember(b, "createdAt", t.Created.UTC().Format(time.RFC3339Nano))
+	b = appendMember(b, "lastUpdatedAt", changed.UTC().Format(time.RFC3339Nano))
+	var keep any // null: without end
+	if t.Keep > 0 {
+		keep = t.Keep.Milliseconds()
+	}
+	b = appendJSON(b, "ttlMs", keep)
+	if t.Poll > 0 {
+		b = appendJSON(b, "pollIntervalMs", t.Poll.Milliseconds())
+	}
+	switch t.Status {
+	case tool.TaskCompleted:
+		b = append(appendResult(append(b, `,"result":`...), t.Result), '}')
+	case tool.TaskFailed:
+		shown := tool.AsError(t.Err)
+		b = appendJSON(b, "error", jsonrpc.Errorf(mcp.INTERNAL_ERROR, "%s", s.scrub.Text(shown.Error())))
+	case tool.TaskNeedsInput:
+		b = appendJSON(b, "inputRequests", inputRequests(t.Needs))
+	}
+	return b
+}
+
+func appendJSON(b []byte, name string, value any) []byte {
+	written, err := jsonrpc.Marshal(value)
+	if err != nil { // numbers, and values that were JSON before
+		written = []byte("null")
+	}
+	return append(append(append(append(b, `,"`...), name...), `":`...), written...)
+}
