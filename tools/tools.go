@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/discovery"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
@@ -38,6 +39,7 @@ type World struct {
 	Skills  *skills.Library
 	Results *results.Store
 	Teams   *teams.Teams
+	Agents  *agents.Engine
 }
 
 // All returns the tools of all groups.
@@ -82,6 +84,7 @@ func list(w World) []tool.Tool {
 		skills.Tools(w.Skills),
 		sessions.Tools(),
 		automation.Tools(time.Now),
+		agents.Tools(w.Agents),
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
 	)

@@ -28,6 +28,7 @@ type Config struct {
 	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
 	Web         Web              `yaml:"web"`
 	Models      Models           `yaml:"models" restart:"true"`
+	Subagents   Subagents        `yaml:"subagents" restart:"true"`
 	Limits      Limits           `yaml:"limits"`
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`

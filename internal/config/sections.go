@@ -16,10 +16,27 @@ type WorkspaceRoot struct {
 	Write bool   `yaml:"write"`
 }
 
-// An Agent has the settings of an agent's context files.
+// An Agent has the settings of an agent: its context files, and work that other agents
+// delegate to it.
 type Agent struct {
-	Kind  string `yaml:"kind" enum:"open,predefined,evolving"`
-	Files string `yaml:"files" form:"path"`
+	Kind       string   `yaml:"kind" enum:"open,predefined,evolving"`
+	Files      string   `yaml:"files" form:"path"`
+	About      string   `yaml:"about" form:"label"`
+	Model      string   `yaml:"model" form:"label"`
+	DelegateTo []string `yaml:"delegate_to" form:"label"`
+	MaxTasks   int      `yaml:"max_tasks" min:"0" max:"1000"`
+}
+
+// Subagents has the limits of subagents.
+type Subagents struct {
+	Depth      int      `yaml:"depth" default:"1" min:"1" max:"5"`
+	Running    int      `yaml:"running" default:"8" min:"1" max:"1000"`
+	Children   int      `yaml:"children" default:"5" min:"1" max:"1000"`
+	Turns      int      `yaml:"turns" default:"20" min:"1" max:"500"`
+	Time       Duration `yaml:"time" default:"30m" min:"1s" max:"1d"`
+	TreeTotal  int      `yaml:"tree_total" default:"100" min:"1" max:"1000000"`
+	TreeBudget string   `yaml:"tree_budget" default:"5000000 tokens, $10" form:"budget"`
+	TreeTime   Duration `yaml:"tree_time" default:"8h" min:"1s" max:"36500d"`
 }
 
 // Limits has the limits of one session and of the whole process.

@@ -122,3 +122,22 @@ func (s storeRows) Used(ctx context.Context, ago map[string]time.Duration) error
 		return nil
 	})
 }
+
+// Revoked returns why the token with an id is no longer valid, such as "was revoked", or
+// "" if it is valid. It reads the store, so it knows at once what any process has changed.
+func Revoked(ctx context.Context, s *store.Store, id string) (reason string, err error) {
+	var revoked, expired bool
+	err = s.Row(ctx, "SELECT revoked > 0, expires > 0 AND expires <= {{now}} FROM token WHERE id = $1", []any{id},
+		&revoked, &expired)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "was removed", nil
+	case err != nil:
+		return "", err
+	case revoked:
+		return "was revoked", nil
+	case expired:
+		return "has expired", nil
+	}
+	return "", nil
+}

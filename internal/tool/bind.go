@@ -99,6 +99,11 @@ func (b *binder) text() string {
 
 // value checks one value and stores it in dst.
 func (b *binder) value(dst reflect.Value, s *schema, value any, path string, depth int) {
+	if s.depth > 0 {
+		usual := b.limits.Depth
+		b.limits.Depth = s.depth
+		defer func() { b.limits.Depth = usual }()
+	}
 	if depth > b.limits.Depth {
 		b.problem("%q is nested more than %d levels deep", path, b.limits.Depth)
 		return

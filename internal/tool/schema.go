@@ -19,7 +19,7 @@ const maxFields = 20
 //
 // Struct tags: json names a field and makes it optional with omitempty;
 // jsonschema describes it; enum ("a,b"), min, max, maxlen (bytes), maxitems
-// and default bound it; alias ("file_path,filename") lists the names that
+// and default bound it; depth replaces the limit of nesting; alias ("file_path,filename") lists the names that
 // other systems use; hidden is for a parameter that is accepted and not shown,
 // since only models that know a similar tool send it; list names the parameter
 // that gets the value of this one, a string, if the model sends a list.
@@ -33,6 +33,7 @@ type schema struct {
 	min, max *float64
 	maxText  int
 	maxItems int
+	depth    int // maximum of nesting; 0 is the usual one
 	fallback any // the default, as decoded JSON; nil for none
 }
 
@@ -209,6 +210,9 @@ func (s *schema) read(tags tagList) error {
 		return err
 	}
 	if s.maxItems, err = count(tags.get("maxitems")); err != nil {
+		return err
+	}
+	if s.depth, err = count(tags.get("depth")); err != nil {
 		return err
 	}
 	return s.readDefault(tags.get("default"))

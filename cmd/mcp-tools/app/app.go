@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
@@ -26,6 +27,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
@@ -38,6 +40,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
@@ -50,6 +53,9 @@ import (
 const instructions = `Results that are too long are cut and say how to read on. ` +
 	`Errors begin with their kind and say what to do instead. Secrets appear as [REDACTED]. A mark in it, as in ` +
 	`[REDACTED:0a1b2c], stands for the secret when you write to the file that it was read from.`
+
+// noModel is added if the settings have no model.
+const noModel = ` No model is set up here, so you cannot start subagents.`
 
 // An App is the running program: every part, opened and joined.
 type App struct {
@@ -86,6 +92,9 @@ type App struct {
 	refusals     sync.Map // from a refusalKey to the last refusal of a host
 	set          *tool.Set
 	teams        *teams.Teams
+	inbox        *inbox.Inbox
+	agents       *agents.Engine
+	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 
 	closers []func() error // in the order of opening
 }
@@ -109,7 +118,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	}
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openModels, a.openFiles, a.openSkills,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openTools, a.openServer,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openTools, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
 			return nil, err
@@ -227,7 +236,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: a.results, Secrets: a.scrub, Teams: a.teams,
+		Skills: a.skills, Results: a.results, Secrets: a.scrub, Teams: a.teams, Agents: a.agents,
 	})
 	if err != nil {
 		return err
@@ -240,6 +249,9 @@ func (a *App) openServer(context.Context) (err error) {
 	a.approvals = approvals.New(approvals.Options{DB: a.store, Log: a.log})
 	a.onClose(a.approvals.Close) // withdraws the questions of this process
 	text := instructions
+	if !a.agents.CanSpawn() {
+		text += noModel
+	}
 	if more := a.loaded.Config.Server.Instructions; more != "" {
 		text += "\n\n" + more
 	}
@@ -252,6 +264,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
 		Ended:    a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})
+	a.onClose(a.agents.Close) // before what its calls need
 	return err
 }
 

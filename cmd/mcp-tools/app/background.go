@@ -146,6 +146,9 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		}
 		a.audit.Recover(ctx)
 		a.sweepStore(ctx)
+		if a.agents.CanSpawn() && !a.unused() {
+			a.agents.Start() // goes on with subagents that other processes have left
+		}
 	})
 	return func() { cancel(); working.Wait() }
 }

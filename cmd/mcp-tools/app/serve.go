@@ -282,6 +282,7 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 		return err
 	}
 	a.rules.current.Store(next)
+	a.listed.Store(&l.Config.Connections.Tokens)
 	a.web.client.Renew()
 	if more != nil {
 		more(l)

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
+)
+
+// defaultTasks is how many delegated tasks an agent works on at once.
+const defaultTasks = 5
+
+// openAgents opens the engine of subagents. It works when the server does.
+func (a *App) openAgents(context.Context) error {
+	c := a.loaded.Config
+	a.listed.Store(&c.Connections.Tokens)
+	limits, err := subagentLimits(c.Subagents)
+	if err != nil {
+		return err
+	}
+	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
+	o := agents.Options{
+		Store: a.store, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
+		Call: func(ctx context.Context, c agents.Call) tool.Result {
+			return a.Server.CallFor(ctx, server.Request{
+				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Trace: c.Trace,
+			}, c.Asker)
+		},
+		Tools:   func(g tool.Grant) []tool.Tool { return a.Server.Tools(server.AccessOf(g)) },
+		Revoked: a.revoked, Context: a.contextFiles.Combined, Scrub: a.scrub.Text,
+		Agents: make(map[string]agents.Agent), Log: a.log,
+	}
+	for name, one := range c.Agents {
+		o.Agents[name] = agents.Agent{
+			About: one.About, Model: one.Model, DelegateTo: one.DelegateTo, Load: cmp.Or(one.MaxTasks, defaultTasks),
+		}
+	}
+	a.agents = agents.New(o)
+	return nil
+}
+
+func subagentLimits(c config.Subagents) (agents.Limits, error) {
+	budget, err := llm.ParseAmount(c.TreeBudget)
+	if err != nil {
+		return agents.Limits{}, fmt.Errorf("subagents.tree_budget: %w", err)
+	}
+	return agents.Limits{
+		Depth: c.Depth, Running: c.Running, Children: c.Children, Turns: c.Turns, Time: time.Duration(c.Time),
+		Tree: agents.Tree{
+			Children: c.TreeTotal, Tokens: int(budget.Tokens), Cost: budget.Money, Time: time.Duration(c.TreeTime),
+		},
+	}, nil
+}
+
+// revoked returns why a token, by its id, is no longer valid, or "". Tokens of an OAuth
+// issuer are valid until they expire: the issuer does not say more.
+func (a *App) revoked(ctx context.Context, id string) (reason string, err error) {
+	if name, found := strings.CutPrefix(id, "settings:"); found {
+		if _, listed := (*a.listed.Load())[name]; !listed {
+			return "is no longer in the settings", nil
+		}
+		return "", nil
+	}
+	if id, found := strings.CutPrefix(id, "token:"); found {
+		return tokens.Revoked(ctx, a.store, id)
+	}
+	return "", nil
+}
