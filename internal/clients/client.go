@@ -2,9 +2,9 @@
 // how it names a server, and how to add, show and remove ours without
 // changing a byte of what the user wrote.
 //
-// Files are edited by splicing, never by decoding and encoding again, so
+// Files are edited in their syntax trees, never decoded and encoded again, so
 // comments, key order, indentation, line ends and a byte order mark survive.
-// After each splice the result is parsed and compared with what was there: if
+// After each edit the result is parsed and compared with what was there: if
 // anything but our entry differs, the file is left alone.
 //
 // It does not know what our server can do, who may call it, or how to start it; it

@@ -18,10 +18,8 @@ type syntax interface {
 	set(src []byte, name string, want fields, owned func(key string) bool) ([]byte, error)
 	// remove removes the entry.
 	remove(src []byte, name string) ([]byte, error)
-	// graft adds the entry of from, in the form in which set writes it.
-	graft(src, from []byte, name string) ([]byte, error)
 	// rest returns everything except the entry, with comments. It is equal for two
-	// files if and only if they have the same content there.
+	// files if and only if they have the same content there, and empty without any.
 	rest(src []byte, name string) ([]string, error)
 }
 
@@ -113,9 +111,8 @@ func (c Client) Connect(env Env, s Server) (Change, error) {
 	return ch, err
 }
 
-// Disconnect removes an entry from the client's settings file. If nothing else has
-// changed since the entry was added, the file is restored byte for byte, and a file
-// that Connect created is removed.
+// Disconnect removes an entry from the client's settings file, and keeps everything
+// else. A file with nothing else in it is removed. There is a backup in any case.
 func (c Client) Disconnect(env Env, name string) (Change, error) {
 	ch := Change{Client: c.Name, Path: c.Path(env)}
 	if err := checkName(name); err != nil {
@@ -132,16 +129,14 @@ func (c Client) Disconnect(env Env, name string) (Change, error) {
 		ch.NothingToDo = true
 		return ch, nil
 	}
-	after, known := c.original(file, name)
-	if !known && !file.linked && c.ours(file.data, name) {
+	if rest, err := c.syntax.rest(file.data, name); err == nil && len(rest) == 0 && !file.linked {
 		ch.Removed = true
 		ch.Backup, err = file.remove(env.now())
 		return ch, err
 	}
-	if !known {
-		if after, err = c.syntax.remove(file.data, name); err != nil {
-			return ch, c.explain(ch.Path, err)
-		}
+	after, err := c.syntax.remove(file.data, name)
+	if err != nil {
+		return ch, c.explain(ch.Path, err)
 	}
 	if ch.After, err = c.verify(file.data, after, name); err != nil {
 		return ch, err
@@ -152,32 +147,6 @@ func (c Client) Disconnect(env Env, name string) (Change, error) {
 	}
 	ch.Backup, err = file.replace(after, c.shared, env.now())
 	return ch, err
-}
-
-// original returns the backup from which the file was made: the one that is equal
-// to the file after adding our entry. There is none if the file was changed in any
-// other way.
-func (c Client) original(file settings, name string) ([]byte, bool) {
-	for _, path := range file.backups() {
-		old, err := readSettings(path)
-		if err != nil {
-			continue
-		}
-		if text, err := c.syntax.entry(old.data, name); err != nil || text != "" {
-			continue
-		}
-		made, err := c.syntax.graft(old.data, file.data, name)
-		if err == nil && bytes.Equal(made, file.data) {
-			return old.data, true
-		}
-	}
-	return nil, false
-}
-
-// ours reports whether the file is exactly what Connect creates.
-func (c Client) ours(data []byte, name string) bool {
-	made, err := c.syntax.graft(nil, data, name)
-	return err == nil && bytes.Equal(made, data)
 }
 
 // verify checks an edit before the file is written: after must parse, and be equal

@@ -8,16 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 )
 
 const (
 	// maxFile is more than any settings file; Claude Code's holds histories.
 	maxFile = 64 << 20
-	// maxBackups is the max number of old copies that Disconnect checks.
-	maxBackups = 32
 
 	backupMark = ".mcp-tools-backup-"
 )
@@ -172,22 +168,6 @@ func (s settings) unchanged() error {
 		return errors.New("another program wrote the file at the same moment; close the client and run this again")
 	}
 	return nil
-}
-
-// backups returns the backups of the file, the newest first.
-func (s settings) backups() []string {
-	dir, base := filepath.Split(s.path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range slices.Backward(entries) { // names sort by time
-		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), base+backupMark) {
-			out = append(out, filepath.Join(dir, e.Name()))
-		}
-	}
-	return out[:min(len(out), maxBackups)]
 }
 
 // fill writes data to f, syncs it, and closes f in any case.

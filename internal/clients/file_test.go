@@ -32,7 +32,8 @@ func TestLinkedFile(t *testing.T) {
 	if !strings.Contains(read(t, target), "mcp-tools") || filepath.Dir(ch.Backup) != filepath.Dir(path) {
 		t.Errorf("the target says %q, the backup is %q", read(t, target), ch.Backup)
 	}
-	if _, err := c.Disconnect(env, "mcp-tools"); err != nil || read(t, target) != text {
+	const after = "// linked\n{\n  \"context_servers\": {}\n}\n"
+	if _, err := c.Disconnect(env, "mcp-tools"); err != nil || read(t, target) != after {
 		t.Errorf("after disconnecting: %q, %v", read(t, target), err)
 	}
 }
@@ -63,7 +64,7 @@ func TestLinkedFileIsNotRemoved(t *testing.T) {
 func TestModeIsKept(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
 	path := c.Path(env)
-	write(t, path, "{}")
+	write(t, path, "{\"a\": 1}")
 	for _, mode := range []fs.FileMode{0o600, 0o644, 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
@@ -103,7 +104,7 @@ func TestProjectFile(t *testing.T) {
 // second has its own backup.
 func TestBackupsAreNeverOverwritten(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
-	write(t, c.Path(env), "{}")
+	write(t, c.Path(env), "{\"a\": 1}")
 	seen := map[string]bool{}
 	for range 3 {
 		on, err := c.Connect(env, stdioServer())

@@ -3,7 +3,7 @@ package clients
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,74 +15,75 @@ import (
 )
 
 // jsonFile is the format of JSON settings files with an object of servers at the top
-// level.
+// level. Comments and commas at the end are allowed and stay.
 type jsonFile struct{ container string }
 
 var bom = []byte("\xef\xbb\xbf")
 
-const jsonSpace = " \t\r\n" // white space of JSON
-
-// A span is a part of a file, from the first byte to the one after the last.
-type span struct{ start, end int }
-
-func (s span) of(src []byte) string { return string(src[s.start:s.end]) }
-func (s span) holds(o span) bool    { return s.start <= o.start && o.end <= s.end }
-
-// A jsonDoc is a parsed JSON file with comments and trailing commas, with the
-// offsets of everything.
+// A jsonDoc is a parsed settings file.
 type jsonDoc struct {
-	src      []byte
-	comments []span    // in order
-	root     *jsonNode // nil if there are only white space and comments
-}
-
-// A jsonNode is a value: an object with members, an array with items, or a
-// scalar with neither.
-type jsonNode struct {
-	span
-	kind    byte // first byte of the value
-	members []jsonMember
-	items   []jsonNode
-}
-
-// A jsonMember is a key of an object with its value.
-type jsonMember struct {
-	name  string // the key with its escapes resolved
-	key   span
-	value jsonNode
-	comma int // offset of the comma after it, or -1
+	src     []byte
+	root    hujson.Value
+	members *hujson.Object // of root
+	unit    string         // one step of indentation
+	newline string
 }
 
 // maxNodes is the max number of objects and arrays in a file, which limits the
 // recursion of the parser.
 const maxNodes = 1 << 20
 
-// parseJSON parses src. Comments, trailing commas and a byte order mark are allowed.
+// parseJSON parses src. A file without a value gets an empty object.
 func parseJSON(src []byte) (*jsonDoc, error) {
 	if bytes.Count(src, []byte("{"))+bytes.Count(src, []byte("[")) > maxNodes {
 		return nil, syntaxError(src, 0, "the file has too many objects and lists")
 	}
-	d := &jsonDoc{src: src}
+	d := &jsonDoc{src: src, unit: "  ", newline: newlineOf(src)}
 	// The parser knows no byte order mark, and needs a line end after a comment.
 	text := append(slices.Clone(src), '\n')
 	if bytes.HasPrefix(text, bom) {
 		copy(text, "   ")
 	}
-	value, err := hujson.Parse(text)
-	d.addComments(value.StartOffset, value.BeforeExtra)
-	switch {
-	case err != nil && value.StartOffset == len(text): // only white space and comments
-		return d, nil
+	var err error
+	switch d.root, err = hujson.Parse(text); {
+	case err != nil && d.root.StartOffset == len(text): // only white space and comments
+		d.root = d.empty(d.root.BeforeExtra)
 	case err != nil:
 		return nil, complain(src, text, err)
 	}
-	root := d.node(value)
-	d.addComments(value.EndOffset+len(value.AfterExtra), value.AfterExtra)
-	d.root = &root
-	if root.kind != '{' {
-		return nil, syntaxError(src, root.start, "the settings should be an object in braces")
+	var ok bool
+	if d.members, ok = d.root.Value.(*hujson.Object); !ok {
+		return nil, syntaxError(src, d.root.StartOffset, "the settings should be an object in braces")
+	}
+	for _, m := range d.members.Members {
+		if indent, ok := indentIn(m.Name.BeforeExtra); ok && indent != "" {
+			d.unit = indent
+			break
+		}
 	}
 	return d, nil
+}
+
+// empty returns an empty object below the comments of a file.
+func (d *jsonDoc) empty(comments hujson.Extra) hujson.Value {
+	head := comments[:commentEnd(comments)]
+	switch {
+	case len(head) > 0 && !bytes.HasSuffix(head, []byte("\n")):
+		head = append(slices.Clone(head), d.newline...)
+	case len(head) == 0 && bytes.HasPrefix(d.src, bom):
+		head = hujson.Extra("   ")
+	}
+	return hujson.Value{BeforeExtra: head, Value: &hujson.Object{}, AfterExtra: hujson.Extra(d.newline + "\n")}
+}
+
+// bytes returns the file.
+func (d *jsonDoc) bytes() []byte {
+	out := d.root.Pack()
+	out = out[:len(out)-1] // the line end that was added
+	if bytes.HasPrefix(d.src, bom) {
+		copy(out, bom)
+	}
+	return out
 }
 
 var hujsonError = lazyregexp.New(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
@@ -111,97 +112,20 @@ func complain(src, text []byte, err error) error {
 	return syntaxError(src, start+column-1, "%s", message)
 }
 
-// addComments adds the comments in the white space that ends at an offset.
-func (d *jsonDoc) addComments(end int, extra hujson.Extra) {
-	at := end - len(extra)
-	for len(extra) > 0 {
-		size := 1
-		switch {
-		case bytes.HasPrefix(extra, []byte("//")):
-			size = bytes.IndexByte(extra, '\n') + 1
-			text := bytes.TrimRight(extra[:size], "\r\n")
-			d.comments = append(d.comments, span{at, at + len(text)})
-		case bytes.HasPrefix(extra, []byte("/*")):
-			size = bytes.Index(extra[2:], []byte("*/")) + 4
-			d.comments = append(d.comments, span{at, at + size})
-		}
-		at, extra = at+size, extra[size:]
-	}
-}
-
-// node converts a value.
-func (d *jsonDoc) node(v hujson.Value) jsonNode {
-	n := jsonNode{kind: byte(v.Value.Kind()), span: span{v.StartOffset, v.EndOffset}}
-	switch value := v.Value.(type) {
-	case *hujson.Object:
-		for i, m := range value.Members {
-			d.addComments(m.Name.StartOffset, m.Name.BeforeExtra)
-			d.addComments(m.Name.EndOffset+len(m.Name.AfterExtra), m.Name.AfterExtra)
-			d.addComments(m.Value.StartOffset, m.Value.BeforeExtra)
-			key := span{m.Name.StartOffset, m.Name.EndOffset}
-			member := jsonMember{name: unquote(key.of(d.src)), key: key, value: d.node(m.Value), comma: -1}
-			// Without a trailing comma, the last value has no AfterExtra.
-			if i < len(value.Members)-1 || m.Value.AfterExtra != nil {
-				end := m.Value.EndOffset + len(m.Value.AfterExtra)
-				d.addComments(end, m.Value.AfterExtra)
-				member.comma = end
-			}
-			n.members = append(n.members, member)
-		}
-		d.addComments(v.EndOffset-1, value.AfterExtra)
-	case *hujson.Array:
-		for _, item := range value.Elements {
-			d.addComments(item.StartOffset, item.BeforeExtra)
-			n.items = append(n.items, d.node(item))
-			d.addComments(item.EndOffset+len(item.AfterExtra), item.AfterExtra)
-		}
-		d.addComments(v.EndOffset-1, value.AfterExtra)
-	}
-	return n
-}
-
-// unquote returns the value of a valid string.
-func unquote(text string) string {
-	var s string
-	if json.Unmarshal([]byte(text), &s) != nil {
-		return text
-	}
-	return s
-}
-
-// An edit replaces a span by text.
-type edit struct {
-	span
-	text string
-}
-
-// splice applies edits that do not overlap.
-func splice(src []byte, edits ...edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	var out bytes.Buffer
-	at := 0
-	for _, e := range edits {
-		out.Write(src[at:e.start])
-		out.WriteString(e.text)
-		at = e.end
-	}
-	out.Write(src[at:])
-	return out.Bytes()
-}
-
 // find parses src and returns the object of servers and the index of the named one in
 // it. Without the object it is nil, without the entry the index is -1.
-func (f jsonFile) find(src []byte, name string) (d *jsonDoc, servers *jsonNode, index int, err error) {
-	if d, err = parseJSON(src); err != nil || d.root == nil {
-		return d, nil, -1, err
+func (f jsonFile) find(src []byte, name string) (d *jsonDoc, servers *hujson.Object, index int, err error) {
+	if d, err = parseJSON(src); err != nil {
+		return nil, nil, -1, err
 	}
-	at, err := d.only(d.root, f.container)
+	at, err := d.only(d.members, f.container)
 	if at < 0 || err != nil {
 		return d, nil, -1, err
 	}
-	servers = &d.root.members[at].value
-	if servers.kind != '{' {
-		return d, nil, -1, syntaxError(d.src, servers.start, "%q should be an object in braces", f.container)
+	value := d.members.Members[at].Value
+	servers, ok := value.Value.(*hujson.Object)
+	if !ok {
+		return d, nil, -1, syntaxError(src, value.StartOffset, "%q should be an object in braces", f.container)
 	}
 	index, err = d.only(servers, name)
 	return d, servers, index, err
@@ -209,18 +133,23 @@ func (f jsonFile) find(src []byte, name string) (d *jsonDoc, servers *jsonNode, 
 
 // only returns the index of the member with that name, or -1. Two of them are an
 // error, since programs differ on which one they use.
-func (d *jsonDoc) only(object *jsonNode, name string) (int, error) {
+func (d *jsonDoc) only(object *hujson.Object, name string) (int, error) {
 	found := -1
-	for i, m := range object.members {
-		if m.name != name {
+	for i, m := range object.Members {
+		if nameOf(m) != name {
 			continue
 		}
 		if found >= 0 {
-			return -1, syntaxError(d.src, m.key.start, "%q is here a second time; keep one", name)
+			return -1, syntaxError(d.src, m.Name.StartOffset, "%q is here a second time; keep one", name)
 		}
 		found = i
 	}
 	return found, nil
+}
+
+func nameOf(m hujson.ObjectMember) string {
+	name, _ := m.Name.Value.(hujson.Literal)
+	return name.String()
 }
 
 func (f jsonFile) entry(src []byte, name string) (string, error) {
@@ -228,7 +157,8 @@ func (f jsonFile) entry(src []byte, name string) (string, error) {
 	if err != nil || i < 0 {
 		return "", err
 	}
-	return servers.members[i].value.of(src), nil
+	value := servers.Members[i].Value
+	return string(src[value.StartOffset:value.EndOffset]), nil
 }
 
 func (f jsonFile) set(src []byte, name string, want fields, owned func(string) bool) ([]byte, error) {
@@ -236,129 +166,89 @@ func (f jsonFile) set(src []byte, name string, want fields, owned func(string) b
 	if err != nil {
 		return nil, err
 	}
-	if i < 0 {
-		return f.insert(d, servers, name, want), nil
+	switch {
+	case servers == nil:
+		d.add(d.members, "", false, field{f.container, fields{{name, want}}})
+		return d.bytes(), nil
+	case i < 0:
+		at, _ := d.only(d.members, f.container)
+		outer, _ := indentIn(d.members.Members[at].Name.BeforeExtra)
+		d.add(servers, outer, false, field{name, want})
+		return d.bytes(), nil
 	}
-	old := servers.members[i]
-	had, _ := d.decode(old.value).(fields)
-	var mine, kept fields
-	for _, have := range had {
-		if owned(have.key) {
-			mine = append(mine, have)
-		} else {
-			kept = append(kept, have)
-		}
-	}
-	if old.value.kind == '{' && reflect.DeepEqual(simplify(mine), simplify(want)) {
+	if holds(servers.Members[i].Value, want, owned) {
 		return src, nil
 	}
-	w := d.writer()
-	if indent, ok := d.indent(old.key.start); ok {
-		w.indent = indent
-	} else {
-		w.inline = !bytes.ContainsRune(src[old.value.start:old.value.end], '\n')
-	}
-	return splice(src, edit{old.value.span, w.text(slices.Concat(want, kept))}), nil
-}
-
-func (f jsonFile) graft(src, from []byte, name string) ([]byte, error) {
-	donor, servers, i, err := f.find(from, name)
-	if err != nil {
-		return nil, err
-	}
-	if i < 0 {
-		return nil, fmt.Errorf("no entry %q to take over", name)
-	}
-	want, ok := donor.decode(servers.members[i].value).(fields)
+	outer, ownLine := indentIn(servers.Members[i].Name.BeforeExtra)
+	l := layout{d.unit, d.newline, !ownLine}
+	value := &servers.Members[i].Value
+	entry, ok := value.Value.(*hujson.Object)
 	if !ok {
-		return nil, fmt.Errorf("the entry %q is not an object", name)
+		value.Value = l.value(want, outer).Value
+		return d.bytes(), nil
 	}
-	return f.set(src, name, want, func(string) bool { return true })
-}
-
-// insert adds the entry, and what is missing around it.
-func (f jsonFile) insert(d *jsonDoc, servers *jsonNode, name string, want fields) []byte {
-	member := field{name, want}
-	switch {
-	case servers != nil:
-		return d.add(servers, member)
-	case d.root != nil:
-		return d.add(d.root, field{f.container, fields{member}})
-	}
-	w := d.writer()
-	head := d.src[:d.contentEnd(len(d.src))]
-	out := slices.Clone(head)
-	if len(head) > 0 && !bytes.Equal(head, bom) { // comments only: keep them on top
-		out = append(out, w.newline...)
-	}
-	return append(out, w.text(fields{{f.container, fields{member}}})+w.newline...)
-}
-
-// add appends a member to an object, in the object's style.
-func (d *jsonDoc) add(object *jsonNode, member field) []byte {
-	w := d.writer()
-	outer, _ := d.indent(object.start)
-	if len(object.members) == 0 {
-		at := d.contentEnd(object.end - 1)
-		w.indent = outer + w.unit
-		return splice(d.src, edit{
-			span{at, object.end - 1}, w.newline + w.indent + w.member(member) + w.newline + outer,
-		})
-	}
-	last := object.members[len(object.members)-1]
-	tail, comma := last.value.end, ","
-	edits := []edit{{span{tail, tail}, ","}}
-	if last.comma >= 0 {
-		tail, edits = last.comma+1, nil
-	} else {
-		comma = ""
-	}
-	indent, ok := d.indent(last.key.start)
-	if !ok {
-		w.inline = true
-		return splice(d.src, append(edits, edit{span{tail, tail}, " " + w.member(member) + comma})...)
-	}
-	w.indent = indent
-	at := d.lineTail(tail)
-	return splice(d.src, append(edits, edit{span{at, at}, w.newline + w.indent + w.member(member) + comma})...)
-}
-
-// contentEnd returns the start of the white space before an offset. White space at
-// the end of a comment belongs to the comment.
-func (d *jsonDoc) contentEnd(at int) int {
-	end := len(bytes.TrimRight(d.src[:at], jsonSpace))
-	for _, c := range d.comments {
-		if c.end <= at {
-			end = max(end, c.end)
+	for i := len(entry.Members) - 1; i >= 0; i-- {
+		if key := nameOf(entry.Members[i]); owned(key) && !want.has(key) {
+			cut(entry, i)
 		}
 	}
-	return end
-}
-
-// lineTail returns where a new line can begin after an offset: after the comments
-// that end on the same line, which belong to it.
-func (d *jsonDoc) lineTail(at int) int {
-	end := at
-	for _, c := range d.comments {
-		if c.start < end {
-			continue
+	for _, w := range want {
+		at, err := d.only(entry, w.key)
+		if err != nil {
+			return nil, err
 		}
-		between := d.src[end:c.start]
-		if len(bytes.Trim(between, " \t")) > 0 || bytes.ContainsRune(d.src[c.start:c.end], '\n') {
-			break
+		if made := l.value(w.value, outer+d.unit); at < 0 {
+			d.add(entry, outer, !ownLine, w)
+		} else if old := &entry.Members[at].Value; !reflect.DeepEqual(decoded(*old), decoded(made)) {
+			old.Value = made.Value
 		}
-		end = c.end
 	}
-	return end
+	return d.bytes(), nil
 }
 
-// indent returns the white space before an offset on its line, and whether there is
-// nothing else before it.
-func (d *jsonDoc) indent(at int) (string, bool) {
-	start := bytes.LastIndexByte(d.src[:at], '\n') + 1
-	line := bytes.TrimPrefix(d.src[start:at], bom)
-	blank := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
-	return string(blank), start > 0 && len(blank) == len(line)
+// holds reports whether the owned keys of an entry have the wanted values.
+func holds(entry hujson.Value, want fields, owned func(string) bool) bool {
+	have, ok := decoded(entry).(map[string]any)
+	maps.DeleteFunc(have, func(key string, _ any) bool { return !owned(key) })
+	return ok && reflect.DeepEqual(have, decoded(layout{}.value(want, "")))
+}
+
+// decoded returns a value as encoding/json decodes it.
+func decoded(v hujson.Value) (out any) {
+	v = v.Clone()
+	v.Minimize()
+	if json.Unmarshal(v.Pack(), &out) != nil {
+		return nil // a text that is not Unicode: it differs from everything
+	}
+	return out
+}
+
+// add appends a member to an object, in the layout of its last member. In an empty
+// object that begins on a line with the indentation outer, inline decides.
+func (d *jsonDoc) add(object *hujson.Object, outer string, inline bool, member field) {
+	made := hujson.ObjectMember{Name: hujson.Value{Value: literal(member.key)}}
+	l, indent := layout{d.unit, d.newline, inline}, outer+d.unit
+	if n := len(object.Members); n == 0 && !inline {
+		comments := object.AfterExtra[:commentEnd(object.AfterExtra)]
+		made.Name.BeforeExtra = join(comments, hujson.Extra(d.newline+indent))
+		object.AfterExtra = hujson.Extra(d.newline + outer)
+	} else if n > 0 {
+		last := object.Members[n-1]
+		var ownLine bool
+		if indent, ownLine = indentIn(last.Name.BeforeExtra); ownLine {
+			tail := sameLine(object.AfterExtra)
+			made.Name.BeforeExtra = slices.Concat(object.AfterExtra[:tail], hujson.Extra(d.newline+indent))
+			object.AfterExtra = object.AfterExtra[tail:]
+			l.inline = false
+		} else {
+			l.inline, made.Name.BeforeExtra = true, hujson.Extra(" ")
+		}
+		if last.Value.AfterExtra != nil { // a comma at the end
+			made.Value.AfterExtra = hujson.Extra{}
+		}
+	}
+	made.Value.BeforeExtra, made.Value.Value = hujson.Extra(" "), l.value(member.value, indent).Value
+	object.Members = append(object.Members, made)
 }
 
 func (f jsonFile) remove(src []byte, name string) ([]byte, error) {
@@ -366,54 +256,36 @@ func (f jsonFile) remove(src []byte, name string) ([]byte, error) {
 	if err != nil || i < 0 {
 		return src, err
 	}
-	return splice(src, d.cut(servers, i)...), nil
+	cut(servers, i)
+	return d.bytes(), nil
 }
 
-// cut returns the edits that remove a member with its comma and its line. Comments
-// around it stay, since they may be about something else.
-func (d *jsonDoc) cut(object *jsonNode, i int) []edit {
-	m := object.members[i]
-	gone := span{m.key.start, m.value.end}
-	var edits []edit
-	switch {
-	case m.comma >= 0 && len(bytes.Trim(d.src[gone.end:m.comma], jsonSpace)) == 0:
-		gone.end = m.comma + 1
-	case m.comma >= 0:
-		edits = append(edits, edit{span: span{m.comma, m.comma + 1}})
-	case i > 0:
-		before := object.members[i-1].comma
-		edits = append(edits, edit{span: span{before, before + 1}})
-	}
-	inner := span{object.start + 1, object.end - 1}
-	rest := append(slices.Clone(d.src[inner.start:gone.start]), d.src[gone.end:inner.end]...)
-	if len(object.members) == 1 && len(edits) == 0 && len(bytes.Trim(rest, jsonSpace)) == 0 {
-		return []edit{{span: inner}}
-	}
-	return append(edits, edit{span: d.widen(gone)})
-}
-
-// widen extends a span by the white space that would be left over.
-func (d *jsonDoc) widen(s span) span {
-	left, right := s.start, s.end
-	for left > 0 && (d.src[left-1] == ' ' || d.src[left-1] == '\t') {
-		left--
-	}
-	for right < len(d.src) && (d.src[right] == ' ' || d.src[right] == '\t') {
-		right++
-	}
-	ownLine := left > 0 && d.src[left-1] == '\n'
-	lineEnd := right < len(d.src) && (d.src[right] == '\n' || d.src[right] == '\r')
-	switch {
-	case ownLine && lineEnd:
-		left--
-		if left > 0 && d.src[left-1] == '\r' {
-			left--
+// cut removes a member. Comments around it stay, since they may be about something else.
+func cut(object *hujson.Object, i int) {
+	m := object.Members[i]
+	kept := join(m.Name.BeforeExtra[:commentEnd(m.Name.BeforeExtra)], m.Value.AfterExtra[:commentEnd(m.Value.AfterExtra)])
+	if i < len(object.Members)-1 {
+		next := &object.Members[i+1].Name
+		if len(kept) > 0 || commentEnd(next.BeforeExtra) > 0 {
+			next.BeforeExtra = join(kept, next.BeforeExtra)
+		} else {
+			next.BeforeExtra = m.Name.BeforeExtra
 		}
-		return span{left, right}
-	case ownLine:
-		return span{s.start, right}
+	} else {
+		if i > 0 && m.Value.AfterExtra == nil { // without a comma at the end
+			before := &object.Members[i-1].Value
+			kept = join(before.AfterExtra[:commentEnd(before.AfterExtra)], kept)
+			before.AfterExtra = nil
+		} else if i > 0 {
+			before := &object.Members[i-1].Value
+			before.AfterExtra = append(hujson.Extra{}, before.AfterExtra...) // not nil: the comma stays
+		}
+		object.AfterExtra = join(kept, object.AfterExtra)
+		if i == 0 && commentEnd(object.AfterExtra) == 0 {
+			object.AfterExtra = nil
+		}
 	}
-	return span{left, s.end}
+	object.Members = slices.Delete(object.Members, i, i+1)
 }
 
 func (f jsonFile) rest(src []byte, name string) ([]string, error) {
@@ -421,129 +293,106 @@ func (f jsonFile) rest(src []byte, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	ours := span{-1, -1}
 	if i >= 0 {
-		ours = servers.members[i].value.span
+		ours := &servers.Members[i]
+		ours.Name.AfterExtra = nil
+		ours.Value = hujson.Value{Value: hujson.Literal("0"), AfterExtra: ours.Value.AfterExtra}
 	}
-	for _, c := range d.comments {
-		if !ours.holds(c) {
-			out = append(out, c.of(src))
+	var out []string
+	for v := range d.root.All() {
+		out = append(append(out, comments(v.BeforeExtra)...), comments(v.AfterExtra)...)
+		switch inner := v.Value.(type) {
+		case *hujson.Object:
+			out = append(out, comments(inner.AfterExtra)...)
+		case *hujson.Array:
+			out = append(out, comments(inner.AfterExtra)...)
 		}
 	}
-	if d.root == nil {
-		return out, nil
+	slices.Sort(out) // a comment can move to another value
+	if i >= 0 {
+		servers.Members = slices.Delete(servers.Members, i, i+1)
 	}
-	for _, m := range d.root.members {
-		if servers == nil || m.value.start != servers.start {
-			out = append(out, "key "+m.name)
-			out = d.tokens(out, m.value)
-			continue
-		}
-		for j, server := range servers.members {
-			if j != i {
-				out = append(out, "server "+server.name)
-				out = d.tokens(out, server.value)
-			}
-		}
+	d.members.Members = slices.DeleteFunc(d.members.Members, func(m hujson.ObjectMember) bool {
+		return m.Value.Value == servers && len(servers.Members) == 0
+	})
+	if len(d.members.Members) > 0 {
+		d.root.Minimize()
+		out = append(out, d.root.String())
 	}
 	return out, nil
 }
 
-// tokens appends the content of a value without its layout.
-func (d *jsonDoc) tokens(out []string, n jsonNode) []string {
-	switch n.kind {
-	case '{':
-		out = append(out, "{")
-		for _, m := range n.members {
-			out = d.tokens(append(out, "key "+m.name), m.value)
+// comments returns the comments in the space around values.
+func comments(extra hujson.Extra) (out []string) {
+	for len(extra) > 0 {
+		size := commentSize(extra)
+		if size > 0 {
+			out = append(out, strings.TrimRight(string(extra[:size]), "\r\n"))
 		}
-		return append(out, "}")
-	case '[':
-		out = append(out, "[")
-		for _, item := range n.items {
-			out = d.tokens(out, item)
-		}
-		return append(out, "]")
+		extra = extra[max(size, 1):]
 	}
-	return append(out, "value "+n.of(d.src))
+	return out
 }
 
-// rawJSON is a scalar as it is in the file.
-type rawJSON string
-
-// decode converts a node to a value that a jsonWriter can write: fields, a []any, a
-// string or a rawJSON.
-func (d *jsonDoc) decode(n jsonNode) any {
-	switch n.kind {
-	case '{':
-		out := make(fields, 0, len(n.members))
-		for _, m := range n.members {
-			out = append(out, field{m.name, d.decode(m.value)})
-		}
-		return out
-	case '[':
-		out := make([]any, 0, len(n.items))
-		for _, item := range n.items {
-			out = append(out, d.decode(item))
-		}
-		return out
-	case '"':
-		return unquote(n.of(d.src))
+// commentSize returns the size of the comment at the start of text, with the line end
+// of a line comment, or 0.
+func commentSize(text []byte) int {
+	switch {
+	case bytes.HasPrefix(text, []byte("//")):
+		return bytes.IndexByte(text, '\n') + 1
+	case bytes.HasPrefix(text, []byte("/*")):
+		return bytes.Index(text[2:], []byte("*/")) + 4
 	}
-	return rawJSON(n.of(d.src))
+	return 0
 }
 
-// simplify makes values comparable: without the order of keys, and with one type
-// for lists of strings.
-func simplify(v any) any {
-	switch v := v.(type) {
-	case fields:
-		out := make(map[string]any, len(v))
-		for _, f := range v {
-			out[f.key] = simplify(f.value)
+// commentEnd returns the offset after the last comment.
+func commentEnd(extra hujson.Extra) (end int) {
+	for at := 0; at < len(extra); {
+		size := commentSize(extra[at:])
+		at += max(size, 1)
+		if size > 0 {
+			end = at
 		}
-		return out
-	case []string:
-		out := make([]any, 0, len(v))
-		for _, s := range v {
-			out = append(out, s)
-		}
-		return out
-	case []any:
-		out := make([]any, 0, len(v))
-		for _, item := range v {
-			out = append(out, simplify(item))
-		}
-		return out
 	}
-	return v
+	return end
 }
 
-// A jsonWriter writes values in the style of a file.
-type jsonWriter struct {
-	unit    string // one step of indentation
-	newline string
-	indent  string // of the line that the value begins on
-	inline  bool   // all on one line
+// sameLine returns the offset after the last comment on the first line, which belongs to
+// the value before it.
+func sameLine(extra hujson.Extra) (end int) {
+	for at := 0; at < len(extra); {
+		size := commentSize(extra[at:])
+		comment := bytes.TrimRight(extra[at:at+size], "\r\n")
+		switch {
+		case size > 0 && !bytes.Contains(comment, []byte("\n")):
+			end = at + len(comment)
+			if comment[1] == '/' {
+				return end
+			}
+		case extra[at] != ' ' && extra[at] != '\t':
+			return end
+		}
+		at += max(size, 1)
+	}
+	return end
 }
 
-// writer returns a writer with the style of the file: the line end of its first
-// line, and the indentation of the first member on its own line.
-func (d *jsonDoc) writer() jsonWriter {
-	w := jsonWriter{unit: "  ", newline: newlineOf(d.src)}
-	if d.root == nil {
-		return w
+// join puts one piece of space and comments behind another. A line end that both have
+// is there once.
+func join(a, b hujson.Extra) hujson.Extra {
+	if bytes.HasPrefix(b, []byte("\n")) || bytes.HasPrefix(b, []byte("\r\n")) {
+		a = bytes.TrimSuffix(bytes.TrimSuffix(a, []byte("\n")), []byte("\r"))
 	}
-	outer, _ := d.indent(d.root.start)
-	for _, m := range d.root.members {
-		inner, ok := d.indent(m.key.start)
-		if step, deeper := strings.CutPrefix(inner, outer); ok && deeper && step != "" {
-			w.unit = step
-			break
-		}
-	}
-	return w
+	return slices.Concat(a, b)
+}
+
+// indentIn returns the white space before a value on its line, and whether the value
+// is the first on it.
+func indentIn(extra hujson.Extra) (string, bool) {
+	line := bytes.LastIndexByte(extra, '\n')
+	blank := string(extra[line+1:])
+	return blank, line >= 0 && strings.Trim(blank, " \t") == ""
 }
 
 // newlineOf returns the line end of the first line of a file.
@@ -554,60 +403,54 @@ func newlineOf(src []byte) string {
 	return "\n"
 }
 
-func (w jsonWriter) text(v any) string {
+// A layout is how values are written.
+type layout struct {
+	unit    string // one step of indentation
+	newline string
+	inline  bool // all on one line
+}
+
+// value returns what our entries hold as a value that begins on a line with an
+// indentation: text, lists of text, and nested fields.
+func (l layout) value(v any, indent string) hujson.Value {
 	switch v := v.(type) {
 	case fields:
-		items := make([]string, len(v))
+		object := &hujson.Object{}
 		for i, f := range v {
-			items[i] = w.deeper().member(f)
+			before := l.newline + indent + l.unit
+			if l.inline {
+				before = strings.Repeat(" ", min(i, 1))
+			}
+			value := l.value(f.value, indent+l.unit)
+			value.BeforeExtra = hujson.Extra(" ")
+			object.Members = append(object.Members, hujson.ObjectMember{
+				Name: hujson.Value{BeforeExtra: hujson.Extra(before), Value: literal(f.key)}, Value: value,
+			})
 		}
-		return w.group("{", items, "}", false)
+		if len(v) > 0 && !l.inline {
+			object.AfterExtra = hujson.Extra(l.newline + indent)
+		}
+		return hujson.Value{Value: object}
 	case []string:
-		return w.text(simplify(v))
-	case []any:
-		items := make([]string, len(v))
-		for i, item := range v {
-			items[i] = w.deeper().text(item)
+		list := &hujson.Array{}
+		for i, text := range v {
+			before := hujson.Extra(strings.Repeat(" ", min(i, 1)))
+			list.Elements = append(list.Elements, hujson.Value{BeforeExtra: before, Value: literal(text)})
 		}
-		return w.group("[", items, "]", !slices.ContainsFunc(v, nested))
+		return hujson.Value{Value: list}
 	case string:
-		return quote(v)
-	case rawJSON:
-		return string(v)
+		return hujson.Value{Value: literal(v)}
 	}
-	return "null" // there are no other values
+	return hujson.Value{Value: hujson.Literal("null")} // there are no other values
 }
 
-func nested(v any) bool {
-	switch v.(type) {
-	case fields, []any:
-		return true
-	}
-	return false
-}
-
-func (w jsonWriter) member(f field) string { return quote(f.key) + ": " + w.text(f.value) }
-
-func (w jsonWriter) deeper() jsonWriter {
-	w.indent += w.unit
-	return w
-}
-
-func (w jsonWriter) group(open string, items []string, end string, short bool) string {
-	if len(items) == 0 || short || w.inline {
-		return open + strings.Join(items, ", ") + end
-	}
-	inner := w.newline + w.indent + w.unit
-	return open + inner + strings.Join(items, ","+inner) + w.newline + w.indent + end
-}
-
-// quote writes a string without escapes for "<" and "&".
-func quote(s string) string {
+// literal returns a string, without escapes for "<" and "&".
+func literal(s string) hujson.Literal {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return `""` // a string always encodes
+		return hujson.Literal(`""`) // a string always encodes
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

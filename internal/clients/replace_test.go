@@ -16,14 +16,7 @@ var replaced = []struct{ client, before, after string }{
   }
 }`, `{
   "mcpServers": {
-    "mcp-tools": {
-      "command": "/usr/local/bin/mcp-tools",
-      "args": ["--profile", "coding"],
-      "trust": true,
-      "env": {
-        "A": "1"
-      }
-    },
+    "mcp-tools": {"command": "/usr/local/bin/mcp-tools", "args": ["--profile", "coding"], "trust": true, "env": {"A": "1"}},
     "git": {}
   }
 }`},

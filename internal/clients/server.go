@@ -114,6 +114,10 @@ type field struct {
 // fields are the settings of an entry in the order they are written.
 type fields []field
 
+func (f fields) has(key string) bool {
+	return slices.ContainsFunc(f, func(one field) bool { return one.key == key })
+}
+
 func sortedFields(m map[string]string) fields {
 	out := make(fields, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

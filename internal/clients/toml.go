@@ -15,6 +15,12 @@ import (
 // tomlFile is the format of TOML settings files with a table for each server.
 type tomlFile struct{ container string }
 
+// A span is a part of a file, from the first byte to the one after the last.
+type span struct{ start, end int }
+
+func (s span) of(src []byte) string { return string(src[s.start:s.end]) }
+func (s span) holds(o span) bool    { return s.start <= o.start && o.end <= s.end }
+
 // A tomlDoc is a TOML file split into statements.
 type tomlDoc struct {
 	src        []byte
@@ -251,7 +257,7 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 			have = append(have, flatten(path, key.value)...)
 		}
 	}
-	if e.main >= 0 && reflect.DeepEqual(simplify(fields(have)), simplify(fields(flatten(nil, want)))) {
+	if e.main >= 0 && reflect.DeepEqual(byPath(have), byPath(flatten(nil, want))) {
 		return src, nil
 	}
 	block := f.block(name, want, kept, newlineOf(src))
@@ -267,6 +273,35 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 	return splice(src, edits...), nil
 }
 
+// An edit replaces a span by text.
+type edit struct {
+	span
+	text string
+}
+
+// splice applies edits that do not overlap.
+func splice(src []byte, edits ...edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		out.Write(src[at:e.start])
+		out.WriteString(e.text)
+		at = e.end
+	}
+	out.Write(src[at:])
+	return out.Bytes()
+}
+
+// byPath returns fields by their keys, to compare them without their order.
+func byPath(f fields) map[string]any {
+	out := make(map[string]any, len(f))
+	for _, one := range f {
+		out[one.key] = one.value
+	}
+	return out
+}
+
 // flatten returns a value as one field for each path, so that [a.b] c=1, [a] b.c=1
 // and [a] b={c=1} are equal.
 func flatten(path []string, v any) fields {
@@ -278,7 +313,11 @@ func flatten(path []string, v any) fields {
 		}
 		return out
 	case []string:
-		return fields{{strings.Join(path, "."), simplify(v)}}
+		list := make([]any, len(v))
+		for i, text := range v {
+			list[i] = text
+		}
+		return fields{{strings.Join(path, "."), list}}
 	}
 	return fields{{strings.Join(path, "."), v}}
 }
@@ -309,17 +348,6 @@ func appendTOML(src []byte, block string) []byte {
 		}
 	}
 	return append(out, block...)
-}
-
-func (f tomlFile) graft(src, from []byte, name string) ([]byte, error) {
-	_, e, err := f.find(from, name)
-	if err != nil {
-		return nil, err
-	}
-	if len(e.tables) != 1 || e.main != 0 {
-		return nil, fmt.Errorf("the entry %q is not one table", name)
-	}
-	return appendTOML(src, e.tables[0].of(from)), nil
 }
 
 func (f tomlFile) remove(src []byte, name string) ([]byte, error) {

@@ -103,8 +103,8 @@ func (a *CLI) disconnectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disconnect CLIENT",
 		Short: "Remove this server from a client's settings",
-		Long: `disconnect removes our entry from the settings file of a client. If nothing else
-has changed since connect, the file is restored byte for byte.`,
+		Long: `disconnect removes our entry from the settings file of a client and keeps everything
+else. A file that had only the entry is removed. There is a backup in any case.`,
 		Example: `  mcp-tools disconnect claude-desktop
   mcp-tools disconnect vscode --project`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
