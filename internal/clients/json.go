@@ -263,7 +263,8 @@ func (f jsonFile) remove(src []byte, name string) ([]byte, error) {
 // cut removes a member. Comments around it stay, since they may be about something else.
 func cut(object *hujson.Object, i int) {
 	m := object.Members[i]
-	kept := join(m.Name.BeforeExtra[:commentEnd(m.Name.BeforeExtra)], m.Value.AfterExtra[:commentEnd(m.Value.AfterExtra)])
+	kept := join(m.Name.BeforeExtra[:commentEnd(m.Name.BeforeExtra)],
+		m.Value.AfterExtra[:commentEnd(m.Value.AfterExtra)])
 	if i < len(object.Members)-1 {
 		next := &object.Members[i+1].Name
 		if len(kept) > 0 || commentEnd(next.BeforeExtra) > 0 {
