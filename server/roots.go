@@ -106,11 +106,12 @@ func (s *session) withRoots(ctx context.Context, method string, a Access) Access
 
 // hides reports whether a tool is not listed for a caller because it could not work.
 func (s *Server) hides(t tool.Tool, c tool.Caller) bool {
+	unusable := s.unusable(c)
 	return c.Workspace == "" && slices.Contains(s.FileGroups, t.Spec.Group) ||
-		slices.Contains(s.unusable(c), t.Spec.Group)
+		slices.Contains(unusable, t.Spec.Group) || slices.Contains(unusable, t.Spec.Name)
 }
 
-// unusable returns the groups that do not work for a caller.
+// unusable returns the tools and groups that do not work for a caller.
 func (s *Server) unusable(c tool.Caller) []string {
 	if s.Unusable == nil {
 		return nil

@@ -32,7 +32,8 @@ type Config struct {
 	Instructions         string
 	Tools                *tool.Set
 	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
-	// Unusable returns the groups of tools that do not work for a caller, who does not see them. Nil: all work.
+	// Unusable returns the tools, and groups of tools, that do not work for a caller, who does not see them. Nil:
+	// all work.
 	Unusable  func(tool.Caller) []string
 	Scrub     *scrub.Scrubber
 	AuditLog  AuditLog

@@ -33,7 +33,11 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 			Try("send one JSON object")
 	}
 	b := binder{tool: t.Spec.Name, limits: limits}
-	switch object, ok := asObject(value); {
+	object, ok := asObject(value)
+	if text, bare := value.(string); bare && !ok && t.Spec.Bare != "" {
+		object, ok = map[string]any{t.Spec.Bare: text}, true
+	}
+	switch {
 	case !ok:
 		b.wrong("", "the arguments", "an object", value)
 	case len(object) > limits.Params:

@@ -55,6 +55,9 @@ type Spec struct {
 	// Means has, for some of these names, the arguments that the name implies, as
 	// a JSON object. Arguments that a call sends override them.
 	Means map[string]string
+	// Bare is the argument that is meant by a text in place of the arguments. Empty
+	// refuses that.
+	Bare string
 	// Timeout bounds one run. Zero leaves it to the server.
 	Timeout time.Duration
 	// MaxText bounds one string argument in bytes. Zero leaves it to the

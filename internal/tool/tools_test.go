@@ -93,6 +93,25 @@ func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 	}
 }
 
+// bareProbe takes a text in place of its arguments.
+type bareProbe struct{ probe }
+
+func (bareProbe) Spec() Spec {
+	s := probe{}.Spec()
+	s.Bare = "path"
+	return s
+}
+
+func TestBareText(t *testing.T) {
+	for args, want := range map[string]string{
+		`"a b"`: `{"path":"a b","limit":20}`, `"{\"path\":\"c\"}"`: `{"path":"c","limit":20}`,
+	} {
+		if got, err := run(t, Prepared(bareProbe{}), args); err != nil || got != want {
+			t.Errorf("%s: %s, %v", args, got, err)
+		}
+	}
+}
+
 func TestBindExplainsEverythingElse(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
 		"nothing": {`{}`,

@@ -32,6 +32,7 @@ type execArgs struct {
 	InMS    bool `json:"timeout_is_ms,omitempty" jsonschema:"timeout is always in milliseconds" hidden:"true"`
 	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait before the command continues in the background" hidden:"true" alias:"yield_time_ms"`
 	IsInput bool `json:"is_input,omitempty" jsonschema:"the command is input for a running command" hidden:"true"`
+	InPS    bool `json:"in_powershell,omitempty" jsonschema:"command is for PowerShell" hidden:"true"`
 	others
 }
 
@@ -106,8 +107,14 @@ func (a execArgs) check() error {
 }
 
 // withoutShell returns the arguments without a shell around the command: some
-// systems send bash -lc with every shell command.
+// systems send bash -lc with every shell command. A command for PowerShell gets that
+// around it where it is not the only shell.
 func (a execArgs) withoutShell() execArgs {
+	if a.InPS && a.Command != "" && runtime.GOOS != "windows" {
+		a.Argv = []string{"pwsh", "-NoProfile", "-NonInteractive", "-Command", a.Command}
+		a.Command = ""
+		return a
+	}
 	if len(a.Argv) != 3 || a.Command != "" || a.Argv[1] != "-c" && a.Argv[1] != "-lc" {
 		return a
 	}

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"time"
 
@@ -22,9 +21,7 @@ func (t execTool) Spec() tool.Spec {
 		"bash", "Bash", "shell", "tool::shell_exec", "shell_exec", "run_command", "execute_command",
 		"run_shell_command",
 		"run_terminal_cmd", "run_in_terminal", "terminal", "Shell", "local_shell", "exec_command", "execute_bash",
-	}
-	if runtime.GOOS == "windows" {
-		also = append(also, "powershell", "PowerShell")
+		"powershell", "PowerShell",
 	}
 	doc := `Runs a shell command in the workspace. Returns its output, and its exit code if not 0.
 For servers and long commands set background. To read or change files use the file tools.`
@@ -38,7 +35,9 @@ For servers and long commands set background. To read or change files use the fi
 		// Their timeout is in milliseconds.
 		Means: map[string]string{
 			"Bash": `{"timeout_is_ms":true}`, "tool::shell_exec": `{"timeout_is_ms":true}`,
+			"powershell": `{"in_powershell":true}`, "PowerShell": `{"in_powershell":true}`,
 		},
+		Bare: "command",
 		Keywords: "bash sh shell terminal run execute command script program build compile make test lint format " +
 			"git commit clone install npm pip python node go cargo disk space system powershell",
 		// The timeout of the command itself ends before.
@@ -72,6 +71,7 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 			int(d.Seconds()), int(site.Most.Seconds())).
 			Try("leave it out: in the background a command has no limit")
 	}
+	a = t.withAliases(ctx, a)
 	k := task{args: a, site: site, verdict: t.judge(ctx, site, a)}
 	k.note = t.withoutCredentials(ctx, k)
 	if site.Elevated {

@@ -413,3 +413,30 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("%+v, %v", site, err)
 	}
 }
+
+// TestOtherWaysToSayACommand has a text in place of the arguments, and the shell of
+// another system.
+func TestOtherWaysToSayACommand(t *testing.T) {
+	for _, c := range []struct {
+		name, args string
+		want       []string
+	}{
+		{"shell", `"echo x"`, []string{"/bin/bash", "-c", "echo x"}},
+		{"powershell", `{"command":"Get-Date"}`,
+			[]string{"pwsh", "-NoProfile", "-NonInteractive", "-Command", "Get-Date"}},
+	} {
+		next := &actor{status: sandbox.Status{State: sandbox.Exited}}
+		set, err := tool.NewSet(Tools(Options{Commands: &stage{site: sealed(), next: next}})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, _ := set.Lookup(c.name)
+		call, err := one.Bind([]byte(c.args), tool.DefaultLimits())
+		if err == nil {
+			_, err = call.Run(within(t, nil))
+		}
+		if err != nil || !slices.Equal(next.asked.Argv, c.want) {
+			t.Errorf("%s: %q, %v", c.name, next.asked.Argv, err)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if len(all) == 0 {
-		return tool.Text("(no commands in the background)"), nil
+		return tool.Text("(this server has no commands of yours in the background)"), nil
 	}
 	var b strings.Builder
 	if more := len(all) - listMost; more > 0 {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -71,7 +72,7 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 	}
 	size, limit := s.to, int64(logUsual)
 	if a.Limit > 0 {
-		limit = int64(min(a.Limit, logMost))
+		limit = logMost
 	}
 	if size == 0 {
 		return tool.Textf("(no output) [%s]", state(p.Status())), nil
@@ -80,10 +81,10 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 	case a.Offset != nil:
 		s.from = min(*a.Offset, size)
 		s.to = min(s.from+limit, size)
-		s.to = lineEnd(s)
+		s.to = lineEnd(s, a.Limit)
 	default:
 		s.from = max(0, size-limit)
-		s.from = lineStart(s, a.Tail)
+		s.from = lineStart(s, cmp.Or(a.Tail, a.Limit))
 	}
 	text, err := t.window(ctx, s)
 	if err != nil {
@@ -105,13 +106,25 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
 }
 
-// lineEnd returns where the last whole line of a section ends, if there is one.
-func lineEnd(s section) int64 {
+// lineEnd returns where the first so many lines of a section end, or if there are
+// fewer the last whole line; 0 is all.
+func lineEnd(s section, lines int) int64 {
+	buf := make([]byte, s.to-s.from)
+	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read has no lines
+	at := 0
+	for range lines {
+		i := bytes.IndexByte(buf[at:n], '\n')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+	}
+	if bytes.Count(buf[:at], []byte{'\n'}) == lines && lines > 0 {
+		return s.from + int64(at)
+	}
 	if s.to == s.log.Size() {
 		return s.to
 	}
-	buf := make([]byte, s.to-s.from)
-	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read has no lines
 	if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
 		return s.from + int64(i) + 1
 	}

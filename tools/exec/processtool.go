@@ -29,7 +29,7 @@ type processArgs struct {
 
 	End     bool     `json:"end,omitempty" jsonschema:"close stdin, as C-d does" hidden:"true" alias:"eof"`
 	Tail    int      `json:"tail,omitempty" jsonschema:"lines of log" hidden:"true" alias:"lines"`
-	Limit   int      `json:"limit,omitempty" jsonschema:"bytes of log" hidden:"true"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"lines of log" hidden:"true"`
 	Hex     []string `json:"hex,omitempty" jsonschema:"bytes in hex" hidden:"true"`
 	Literal string   `json:"literal,omitempty" jsonschema:"another name of data" hidden:"true"`
 	Other   int      `json:"timeout,omitempty" jsonschema:"seconds to wait, from 121 on milliseconds" hidden:"true"`

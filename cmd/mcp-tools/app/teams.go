@@ -18,12 +18,15 @@ func (a *App) teamRoute() workspace.Route {
 // noTeams are the groups that do not work for an agent without a team.
 var noTeams = []string{teams.Group}
 
-// unusable returns the groups of tools that do not work for a caller.
-func (a *App) unusable(c tool.Caller) []string {
-	if a.teams.Has(c.Agent) {
-		return nil
+// unusable returns the tools, and groups of tools, that do not work for a caller.
+func (a *App) unusable(c tool.Caller) (all []string) {
+	if len(a.rules.load().commandsOf(c.Agent).programs) == 0 {
+		all = append(all, "credentialed_exec")
 	}
-	return noTeams
+	if !a.teams.Has(c.Agent) {
+		all = append(all, noTeams...)
+	}
+	return all
 }
 
 // endSession ends what a session has left behind: commands in the background, and tasks of a team.

@@ -205,7 +205,7 @@ func TestPrepare(t *testing.T) {
 	if all := strings.Join([]string{facts["program"], facts["secrets"]}, " "); strings.Contains(all, token) {
 		t.Error("the facts hold the secret")
 	}
-	path := w.programs[0].Path
+	path := w.o.Programs(t.Context())[0].Path
 	put(t, path+".new", "#!/bin/sh\n:\n", 0o755)
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)

@@ -22,12 +22,16 @@ type credentialedArgs struct {
 	Args    []string `json:"args,omitempty" jsonschema:"arguments of binary" hidden:"yes" alias:"arguments"`
 }
 
-func (credentialed) Spec() tool.Spec {
+func (t credentialed) Spec() tool.Spec {
+	programs := "a configured program, such as gh or aws,"
+	if names := t.router.o.Programs(context.Background()).names(); len(names) > 0 {
+		programs = "one of the programs " + strings.Join(names, ", ")
+	}
 	return tool.Spec{
 		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tool.Runs,
 		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
-		Doc: `Runs a configured program, such as gh or aws, with the operator's credentials. Returns its output.
+		Doc: "Runs " + programs + ` with the operator's credentials. Returns its output.
 No shell: no pipes or variables. Send command or argv. For other commands use exec.`,
 		Also: []string{"credentialed_cli", "secure_cli", "secure_exec"},
 		Keywords: "cli cloud github gh pull request issue gcloud aws kubectl kubernetes terraform deploy operator " +

@@ -226,3 +226,14 @@ func BenchmarkJudge(b *testing.B) {
 		}
 	}
 }
+
+func TestTheDescriptionNamesThePrograms(t *testing.T) {
+	for want, programs := range map[string][]Program{
+		"Runs a configured program, such as gh or aws, with": nil,
+		"Runs one of the programs gh, mycli with":            {{Name: "gh"}, {Name: "mycli"}},
+	} {
+		if doc := Tool(Options{Programs: Fixed(programs...)}).Spec.Doc; !strings.HasPrefix(doc, want) {
+			t.Errorf("%q, want %q", doc, want)
+		}
+	}
+}
