@@ -124,7 +124,7 @@ type attempt struct {
 
 // try runs all steps of a call: limits, policy, arguments, approval, execution.
 func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) {
-	release, err := c.admit(ctx)
+	ctx, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, res, err
@@ -185,14 +185,32 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	return a, res, err
 }
 
-// admit takes a token from the session's bucket, and waits for a slot to run in.
-func (c *call) admit(ctx context.Context) (release func(), err error) {
+// admit refuses the call if an operator has stopped such calls, takes a token from the
+// session's bucket, and waits for a slot to run in. The context that it returns ends when
+// an operator stops the call.
+func (c *call) admit(ctx context.Context) (_ context.Context, release func(), err error) {
+	leave := func() {}
+	if c.server.Enter != nil {
+		agents := []string{c.Caller.Agent}
+		for _, outer := range c.Within {
+			agents = append(agents, outer.Agent)
+		}
+		if ctx, leave, err = c.server.Enter(ctx, c.Caller.Session, agents...); err != nil {
+			return nil, nil, err
+		}
+	}
 	if wait, limit := c.server.takeAll(ctx, c.Access, c.now.Limits, c.start); wait > 0 {
+		leave()
 		c.server.Observer.Limited("rate")
-		return nil, tool.Errorf(tool.Busy, "%s", limit).
+		return nil, nil, tool.Errorf(tool.Busy, "%s", limit).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	return c.server.queue.acquire(ctx, c.queueKey())
+	free, err := c.server.queue.acquire(ctx, c.queueKey())
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return ctx, func() { free(); leave() }, nil
 }
 
 // find looks the tool up. It does not find a tool that the policy hides.

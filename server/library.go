@@ -125,7 +125,7 @@ func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryRes
 
 // queryLibrary runs all steps of a library request: limits, policy, the library.
 func (c *call) queryLibrary(ctx context.Context, q LibraryRequest) (a attempt, found LibraryResult, err error) {
-	release, err := c.admit(ctx)
+	ctx, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, found, err

@@ -43,6 +43,7 @@ type Config struct {
 	Library   Library           // nil: there are only tools
 	Observer  Observer          // nil measures nothing
 	Meter     Meter             // nil: identities are counted by this process alone
+	Enter     Enter             // nil: nobody can stop calls
 	Ended     func(tool.Caller) // called when a session has ended; may be nil
 	Stopping  func()            // called when the shutdown begins, before calls in flight finish; may be nil
 	Log       *slog.Logger
@@ -53,6 +54,11 @@ type Config struct {
 // perMinute are allowed in the long run and burst at once. If the call is not
 // allowed, it returns how long to wait.
 type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, err error)
+
+// Enter lets in a call of a session that works for the agents. If an operator has stopped
+// them it returns the error for the caller, else a context that ends with that error when
+// an operator does, and a function to be called after the call.
+type Enter func(ctx context.Context, session string, agents ...string) (context.Context, func(), error)
 
 // Settings are what may change while the server runs.
 type Settings struct {

@@ -128,7 +128,7 @@ func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error
 
 // tryTask runs the steps of a request about a task.
 func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt, t tool.Task, err error) {
-	release, err := c.admit(ctx)
+	ctx, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, t, err

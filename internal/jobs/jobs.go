@@ -26,6 +26,9 @@
 // [Queue.Ended] is called, for what must happen exactly once: a message to the owner,
 // or the next job. After [Queue.Keep] the job is deleted.
 //
+// A pause (package pauses) of everybody, of the agent, or of the session that is the owner
+// cancels running jobs. Others wait for its end.
+//
 // The feed has [Topic] with the id of a job when it is added, cancelled or ended. To
 // wait for one or several, take [store.Store.Wait] of the topic before reading.
 //
@@ -96,13 +99,13 @@ const (
 )
 
 // Final reports whether a job in this state has ended.
-func (s State) Final() bool { return s != Queued && s != Running }
+func (s State) Final() bool { return s == Done || s == Failed || s == Cancelled }
 
 var (
 	// ErrLost means that another process has the job, or that it has ended.
 	ErrLost = errors.New("another process has the job, or it has ended")
-	// ErrCancelled is wrapped by the cause of the context of a cancelled job, which
-	// ends with the reason.
+	// ErrCancelled is what the cause of the context of a cancelled job is, by
+	// [errors.Is]. Its text has the reason.
 	ErrCancelled = errors.New("cancelled")
 )
 

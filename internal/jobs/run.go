@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -35,6 +34,12 @@ func (h *Held) Save(t *store.Tx, state string) error {
 	return h.own(t.Exec("UPDATE job SET saved = $3 WHERE id = $1 AND attempt = $2 AND state = 'running'",
 		h.ID, h.Attempt, state))
 }
+
+// cancelled is the cause of the context of a cancelled job.
+type cancelled struct{ reason string }
+
+func (c cancelled) Error() string        { return "cancelled: " + c.reason }
+func (c cancelled) Is(target error) bool { return target == ErrCancelled }
 
 // own is the error of a statement that changes the row of the holder.
 func (h *Held) own(rows int64, err error) error {
@@ -118,12 +123,17 @@ func (r *runner) claim(ctx context.Context) (*Held, context.Context, error) {
 	}
 }
 
+// ready selects the queued jobs of a kind that no pause covers.
+const (
+	ready  = "kind = $1 AND state = 'queued' AND NOT EXISTS (SELECT 1 " + paused + ")"
+	paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
+)
+
 // due returns how long it takes until a queued job is due.
 func (r *runner) due(ctx context.Context) (time.Duration, error) {
 	var ms int64
 	err := r.Store.Row(ctx,
-		"SELECT run_at - {{now}} FROM job WHERE kind = $1 AND state = 'queued' ORDER BY run_at LIMIT 1",
-		[]any{r.Kind}, &ms)
+		"SELECT run_at - {{now}} FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1", []any{r.Kind}, &ms)
 	if errors.Is(err, store.ErrNotFound) {
 		return time.Hour, nil
 	}
@@ -134,7 +144,7 @@ func (r *runner) take(ctx context.Context) (h *Held, jobCtx context.Context, err
 	var list []Job
 	err = r.Store.Update(ctx, func(t *store.Tx) (err error) {
 		list, err = store.List(t, `WITH due AS MATERIALIZED (
-				SELECT id FROM job WHERE kind = $1 AND state = 'queued' AND run_at <= {{now}}
+				SELECT id FROM job WHERE `+ready+` AND run_at <= {{now}}
 				ORDER BY run_at LIMIT 1 {{skip}})
 			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
 			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{r.Kind, r.holder, r.lease.Milliseconds()}, scan)
@@ -211,16 +221,18 @@ func (r *runner) finish(ctx context.Context, h *Held, result string, failure err
 			}
 		}
 		state, reason, text := "'done'", "''", ""
-		if failure != nil {
+		if stopped := (cancelled{}); failure != nil && errors.As(cause, &stopped) {
+			state, reason, text = "'cancelled'", "$3", stopped.reason
+		} else if failure != nil {
 			state = "CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END"
 			reason, text = "CASE WHEN stop = '' THEN $3 ELSE stop END", failure.Error()
 		}
 		if _, err := t.Exec("UPDATE job SET result = $3 WHERE "+own, h.ID, h.Attempt, result); err != nil {
 			return err
 		}
-		args := []any{h.ID, h.Attempt}
-		if failure != nil {
-			args = append(args, text)
+		args := []any{h.ID, h.Attempt, text}
+		if failure == nil {
+			args = args[:2]
 		}
 		list, err := r.end(t, own, state, reason, args...)
 		return h.own(int64(len(list)), err)
@@ -305,17 +317,18 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 		if err != nil {
 			return err
 		}
-		return t.Each("SELECT id, attempt, stop, run_at FROM job WHERE kind = $1 AND state = 'running'",
-			[]any{r.Kind}, func(scan store.Scan) error {
-				var j Job
-				var due int64
-				err := scan(&j.ID, &j.Attempt, &j.Stop, &due)
-				rows[j.ID] = j
-				if due <= now {
-					expired++
-				}
-				return err
-			})
+		return t.Each(`SELECT id, attempt, run_at,
+				CASE WHEN stop = '' THEN coalesce((SELECT max(pause.reason) `+paused+`), '') ELSE stop END
+			FROM job WHERE kind = $1 AND state = 'running'`, []any{r.Kind}, func(scan store.Scan) error {
+			var j Job
+			var due int64
+			err := scan(&j.ID, &j.Attempt, &due, &j.Stop)
+			rows[j.ID] = j
+			if due <= now {
+				expired++
+			}
+			return err
+		})
 	}); err != nil {
 		return err
 	}
@@ -326,7 +339,7 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 		case j.Attempt != h.Attempt:
 			return ErrLost
 		case j.Stop != "":
-			return fmt.Errorf("%w: %s", ErrCancelled, j.Stop)
+			return cancelled{j.Stop}
 		}
 		return nil
 	})

@@ -31,6 +31,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -248,6 +249,8 @@ func (a *App) openTools(context.Context) (err error) {
 func (a *App) openServer(context.Context) (err error) {
 	a.approvals = approvals.New(approvals.Options{DB: a.store, Log: a.log})
 	a.onClose(a.approvals.Close) // withdraws the questions of this process
+	pauses := pauses.NewWatch(a.store, a.log, a.commands.EndCovered)
+	a.onClose(pauses.Close)
 	text := instructions
 	if !a.agents.CanSpawn() {
 		text += noModel
@@ -260,7 +263,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Tools: a.set, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, AuditLog: a.audit,
 		Results:   a.results,
 		Approvals: a.approvals,
-		Observer:  a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
+		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
 		Ended:    a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})

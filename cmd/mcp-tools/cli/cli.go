@@ -100,9 +100,10 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
-		a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(),
-		a.skillsCommand(), a.agentsCommand(), a.teamsCommand(), a.configCommand(), a.connectCommand(),
-		a.disconnectCommand(), a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
+		a.approvalsCommand(), a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
+		a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(), a.teamsCommand(),
+		a.configCommand(), a.connectCommand(), a.disconnectCommand(), a.printConfigCommand(), a.doctorCommand(),
+		a.versionCommand())
 	full := root.UsageTemplate()
 	root.SetUsageTemplate(usage)
 	serve.SetUsageTemplate(full)

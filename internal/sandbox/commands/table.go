@@ -163,3 +163,18 @@ func (c *Commands) EndSession(session string) {
 	}
 	ending.Wait()
 }
+
+// EndCovered ends the running commands of the callers that covered reports, also those
+// that outlive their session, and returns when they have ended. Their output remains.
+func (c *Commands) EndCovered(covered func(agent, session string) bool, why string) {
+	c.mu.Lock()
+	var ending sync.WaitGroup
+	for p := range c.running {
+		if covered(p.owner.agent, p.owner.session) {
+			p.markKilled(why)
+			ending.Go(func() { _ = p.Kill(c.ctx) }) // a process that survives ends with its sandbox
+		}
+	}
+	c.mu.Unlock()
+	ending.Wait()
+}

@@ -24,11 +24,12 @@ const dirsTTL = 30 * time.Second
 // An owner identifies the caller that an instance belongs to. Two callers never
 // share an owner value.
 type owner struct {
-	principal, session, workspace, profile string
+	principal, agent, session, workspace, profile string
 }
 
 func ownerOf(c tool.Caller) owner {
-	return owner{principal: c.Principal(), session: c.Session, workspace: c.Workspace, profile: c.Profile}
+	return owner{principal: c.Principal(), agent: c.Agent, session: c.Session, workspace: c.Workspace,
+		profile: c.Profile}
 }
 
 // callerDirs are the directories of a caller, their digest, and the layout that

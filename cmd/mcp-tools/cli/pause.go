@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/pauses"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+)
+
+func (a *CLI) pauseCommand() *cobra.Command {
+	p := pauses.Pause{By: app.SystemUser()}
+	cmd := &cobra.Command{
+		Use:   "pause",
+		Short: "Stop all calls, or those of an agent or a session",
+		Long: `pause is the emergency stop. On all servers with the same store it ends running
+calls, commands in the background and subagents within a second, and refuses
+calls from then on, also after a restart. mcp-tools resume ends the pause.
+
+What a stopped call has changed until then stays changed.`,
+		Example: `  mcp-tools pause --reason 'the deployment is broken'
+  mcp-tools pause --agent builder
+  mcp-tools pause --session stdio-4711-a1b2c3`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.WithStore(func(s *store.Store) error {
+				if err := pauses.Add(cmd.Context(), s, p); err != nil {
+					return err
+				}
+				return a.showPauses(cmd, s)
+			})
+		},
+	}
+	pauseFlags(cmd, &p)
+	cmd.Flags().StringVar(&p.Reason, "reason", "no reason was given", "reason, for the agents and their users")
+	return cmd
+}
+
+// pauseFlags adds the flags that say who is paused.
+func pauseFlags(cmd *cobra.Command, p *pauses.Pause) {
+	cmd.Flags().StringVar(&p.Agent, "agent", "", "only this agent")
+	cmd.Flags().StringVar(&p.Session, "session", "", "only this session; mcp-tools audit tail shows sessions")
+}
+
+func (a *CLI) resumeCommand() *cobra.Command {
+	var p pauses.Pause
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "End all pauses, or that of an agent or a session",
+		Long: `resume ends pauses. Without flags it ends all of them, with flags only the pause
+that was made with the same flags.`,
+		Example: "  mcp-tools resume\n  mcp-tools resume --agent builder",
+		Args:    takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.WithStore(func(s *store.Store) error {
+				all := p.Agent == "" && p.Session == ""
+				n, err := pauses.Remove(cmd.Context(), s, p.Agent, p.Session, all)
+				if err == nil && n == 0 && !all {
+					err = fmt.Errorf("there is no such pause; mcp-tools resume without flags ends all pauses")
+				}
+				if err != nil {
+					return err
+				}
+				return a.showPauses(cmd, s)
+			})
+		},
+	}
+	pauseFlags(cmd, &p)
+	return cmd
+}
+
+// showPauses prints who is paused now.
+func (a *CLI) showPauses(cmd *cobra.Command, s *store.Store) error {
+	list, err := pauses.List(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	return a.show(append([]pauses.Pause{}, list...), func(w io.Writer) error {
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(w, "Nothing is paused.")
+			return err
+		}
+		rows := [][]string{{"PAUSED AGENT", "SESSION", "SINCE", "BY", "REASON"}}
+		for _, p := range list {
+			agent, session := p.Agent, p.Session
+			if agent == "" {
+				agent = "all"
+			}
+			if session == "" {
+				session = "all"
+			}
+			rows = append(rows, []string{
+				terminal.OneLine(agent), terminal.OneLine(session), p.At.Local().Format("15:04:05"), p.By,
+				short(terminal.OneLine(p.Reason), 80),
+			})
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
