@@ -29,6 +29,7 @@ func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out 
 func (s *session) respond(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access,
 	out func([]byte) error) []byte {
 	x := &rpcRequest{session: s, access: s.withRoots(ctx, m.Method, a), msg: m, flight: flight, out: out}
+	x.access.chooses = x.mayChoose()
 	reply := x.answerSafely(ctx)
 	x.finish()
 	if !s.end(m.ID, flight) {

@@ -54,7 +54,7 @@ func (s *Server) listFor(a Access) *toolList {
 	if !a.Narrow.Empty() || a.Within != nil {
 		return s.writeList(now, a)
 	}
-	key := listKey{now.Policy.Class(a.subject()), c.Workspace != "", a.Structured, strings.Join(s.unusable(c), " ")}
+	key := listKey{now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, strings.Join(s.unusable(c), " ")}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]
@@ -76,7 +76,7 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 	b.WriteString(`{"tools":[`)
 	comma := ""
 	for i, t := range s.ordered {
-		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a.Caller) ||
+		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a) ||
 			!now.Policy.Lists(a.subject(), t.Spec.Name) {
 			continue
 		}
@@ -96,7 +96,7 @@ func (s *Server) Tools(a Access) []tool.Tool {
 	now := s.settings()
 	var visible []tool.Tool
 	for _, t := range s.ordered {
-		if now.verdict(a, t.Spec.Name) != policy.Deny && !s.hides(t, a.Caller) {
+		if now.verdict(a, t.Spec.Name) != policy.Deny && !s.hides(t, a) {
 			visible = append(visible, t)
 		}
 	}

@@ -38,31 +38,76 @@ func (s *session) askRoots(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 		defer cancel()
 		raw, err := s.ask(ctx, push, string(mcp.MethodListRoots), nil)
-		var answer mcp.ListRootsResult
-		if err == nil {
-			err = json.Unmarshal(raw, &answer)
-		}
 		if err != nil {
 			s.server.log.Info("the roots of the client are not known", "err", err)
 			return
 		}
-		var dirs []string
-		for _, r := range answer.Roots {
-			if dir := pathOfRoot(r.URI); dir != "" {
-				dirs = append(dirs, dir)
-			}
-		}
-		dir := s.access.ChooseWorkspace(dirs)
-		s.mu.Lock()
-		changed := s.rootsKnown == known && s.root != dir // and not asked again since
-		if changed {
-			s.root = dir
-		}
-		s.mu.Unlock()
-		if changed {
-			s.notify(pendingChanges{tools: true})
-		}
+		s.chooseRoot(raw, known)
 	}()
+}
+
+// chooseRoot makes the workspace of the session what the client's answer means, unless
+// the client was asked again since known.
+func (s *session) chooseRoot(raw json.RawMessage, known chan struct{}) {
+	var answer mcp.ListRootsResult
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		s.server.log.Info("the roots of the client are not known", "err", err)
+		return
+	}
+	var dirs []string
+	for _, r := range answer.Roots {
+		if dir := pathOfRoot(r.URI); dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	dir := s.access.ChooseWorkspace(dirs)
+	s.mu.Lock()
+	changed := s.rootsKnown == known && s.root != dir
+	if changed {
+		s.root = dir
+	}
+	s.mu.Unlock()
+	if changed {
+		s.notify(pendingChanges{tools: true})
+	}
+}
+
+// rootsKey names the question for the roots of a client of the stateless era, and is the
+// state that comes back with the answer.
+const rootsKey = "roots"
+
+// mayChoose reports whether a client of the stateless era may still choose the workspace.
+// It cannot be asked before a call needs one, and says nothing when its roots change.
+func (x *rpcRequest) mayChoose() bool {
+	if x.access.ChooseWorkspace == nil || !x.msg.Modern() || !x.can(tool.Roots) {
+		return false
+	}
+	x.session.mu.Lock()
+	defer x.session.mu.Unlock()
+	return x.session.rootsKnown == nil
+}
+
+// rootsFirst returns the question for the roots of the client if it must be answered
+// before a call, or nil. It takes the answer out of a call that is sent again.
+func (x *rpcRequest) rootsFirst(ctx context.Context) *InputRequest {
+	s, m := x.session, x.msg
+	if m.Call.State == rootsKey && x.access.ChooseWorkspace != nil {
+		var answers map[string]json.RawMessage
+		_ = json.Unmarshal(m.Call.Answers, &answers) // then there is no answer
+		known := make(chan struct{})
+		close(known)
+		s.mu.Lock()
+		s.rootsKnown = known
+		s.mu.Unlock()
+		s.chooseRoot(answers[rootsKey], known)
+		m.Call.State, m.Call.Answers = "", nil
+		x.access = s.withRoots(ctx, m.Method, x.access)
+	}
+	t, ok := s.server.Config.Tools.Lookup(m.Name)
+	if !ok || !t.Spec.Forwards && !slices.Contains(s.server.FileGroups, t.Spec.Group) || !x.mayChoose() {
+		return nil
+	}
+	return &InputRequest{Questions: map[string]tool.Question{rootsKey: {To: tool.Roots}}, State: rootsKey}
 }
 
 // pathOfRoot returns the path of a root, or "" if it is not a directory of this machine.
@@ -104,10 +149,13 @@ func (s *session) withRoots(ctx context.Context, method string, a Access) Access
 	return a
 }
 
+// hasFiles reports whether there is a workspace, or will be when a call needs one.
+func (a Access) hasFiles() bool { return a.Caller.Workspace != "" || a.chooses }
+
 // hides reports whether a tool is not listed for a caller because it could not work.
-func (s *Server) hides(t tool.Tool, c tool.Caller) bool {
-	unusable := s.unusable(c)
-	return c.Workspace == "" && slices.Contains(s.FileGroups, t.Spec.Group) ||
+func (s *Server) hides(t tool.Tool, a Access) bool {
+	unusable := s.unusable(a.Caller)
+	return !a.hasFiles() && slices.Contains(s.FileGroups, t.Spec.Group) ||
 		slices.Contains(unusable, t.Spec.Group) || slices.Contains(unusable, t.Spec.Name)
 }
 

@@ -67,6 +67,52 @@ func TestRootsChooseTheWorkspace(t *testing.T) {
 	}
 }
 
+// TestRootsInTheStatelessEra: the first call that needs a workspace asks for the roots, once.
+func TestRootsInTheStatelessEra(t *testing.T) {
+	where := newTool("where", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
+		return tool.Text("in " + tool.CallerFrom(ctx).Workspace), nil
+	})
+	b := newTestServer(t, func(c *Config) {
+		set, err := tool.NewSet(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tools, c.FileGroups = set, []string{"test"}
+		c.Settings.Policy = testSettings(t, set, policy.Rules{}).Policy
+	})
+	for answer, want := range map[string]string{
+		`{"roots":{"roots":[{"uri":"file:///home/ann/p"}]}}`: "in /home/ann/p", `{"roots":5}`: "in ", `{}`: "in ",
+	} {
+		w := dial(t, b, func(s *Stdio) {
+			s.Access.Caller.Workspace = ""
+			s.Access.ChooseWorkspace = func(roots []string) string { return strings.Join(roots, "") }
+		})
+		w.send(stateless("tools/list", ""))
+		if got := read(t, w.next()); got.Result == nil || len(got.Result.Tools) != 1 {
+			t.Errorf("before the choice there are %+v", got)
+		}
+		for range 2 { // it may be sent again without the answer
+			w.send(stateless("tools/call", `"name":"where",`))
+			if got := w.next(); !strings.Contains(got, `"inputRequests":{"roots":{"method":"roots/list"}}`) {
+				t.Fatalf("asked %s", got)
+			}
+		}
+		w.send(stateless("tools/call", `"name":"where","requestState":"roots","inputResponses":`+answer+`,`))
+		if got := read(t, w.next()); got.text() != want {
+			t.Errorf("%s: %+v", answer, got)
+		}
+		w.send(stateless("tools/call", `"name":"where",`))
+		if got := read(t, w.next()); got.text() != want {
+			t.Errorf("%s: the second call is %+v", answer, got)
+		}
+	}
+	w := dial(t, b) // a workspace that the operator has chosen
+	w.send(stateless("tools/call", `"name":"where",`))
+	if got := read(t, w.next()); got.text() != "in "+testAccess().Caller.Workspace {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestToolsWithoutAWorkspaceAreNotListed: the instructions say why.
 func TestToolsWithoutAWorkspaceAreNotListed(t *testing.T) {
 	b := newTestServer(t, func(c *Config) { c.FileGroups = []string{"test"} })

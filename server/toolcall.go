@@ -30,6 +30,9 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 		return jsonrpc.Failure(m.ID,
 			jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
 	}
+	if ask := x.rootsFirst(ctx); ask != nil {
+		return x.success(inputRequired(ask))
+	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
 		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(),
