@@ -48,6 +48,27 @@ func (a *App) openAgents(context.Context) error {
 	return nil
 }
 
+// startAgents goes on with subagents that other processes have left, from when there is a
+// store.
+func (a *App) startAgents(ctx context.Context) {
+	if !a.agents.CanSpawn() {
+		return
+	}
+	select {
+	case <-time.After(startFirst):
+	case <-ctx.Done():
+		return
+	}
+	if a.unused() {
+		select {
+		case <-a.store.Opened():
+		case <-ctx.Done():
+			return
+		}
+	}
+	a.agents.Start()
+}
+
 func subagentLimits(c config.Subagents) (agents.Limits, error) {
 	budget, err := llm.ParseAmount(c.TreeBudget)
 	if err != nil {

@@ -125,6 +125,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	if a.embeddings != nil {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}
+	working.Go(func() { a.startAgents(ctx) })
 	working.Go(func() {
 		select {
 		case <-time.After(startFirst):
@@ -146,9 +147,6 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		}
 		a.audit.Recover(ctx)
 		a.sweepStore(ctx)
-		if a.agents.CanSpawn() && !a.unused() {
-			a.agents.Start() // goes on with subagents that other processes have left
-		}
 	})
 	return func() { cancel(); working.Wait() }
 }
