@@ -270,34 +270,6 @@ func (e *Engine) cancel(ctx context.Context, c tool.Caller, name string) (tool.R
 	return tool.Text(strings.Join(lines, "\n")).With(data), nil
 }
 
-// CancelAll ends the subagents that a session has started, all below it included, or
-// with an empty session those of an agent, or all of them. It returns how many.
-func (e *Engine) CancelAll(ctx context.Context, agent, session, why string) (n int, err error) {
-	err = e.Store.Update(ctx, func(tx *store.Tx) error {
-		n = 0
-		open, err := e.queue.List(tx, "")
-		if err != nil {
-			return err
-		}
-		for _, j := range open {
-			k, err := e.read(tx, j)
-			if err != nil {
-				return err
-			}
-			mine := session == "" || k.Parent.Key() == session || k.Asker.Key() == session || k.key(j.ID) == session
-			if !mine || agent != "" && k.Grant.Caller.Agent != agent && k.Asker.Agent != agent {
-				continue
-			}
-			if _, err := e.queue.Cancel(tx, j.ID, why); err != nil {
-				return err
-			}
-			n++
-		}
-		return nil
-	})
-	return n, err
-}
-
 // steer sends a message to a running subagent, which reads it before its next reply.
 func (e *Engine) steer(ctx context.Context, c tool.Caller, name, message string) (tool.Result, error) {
 	if message == "" || len(message) > maxMessage {
