@@ -252,7 +252,8 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 		limit = c.now.Limits.Timeout
 	}
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status,
-		Tasks: c.Tasks, Grant: c.grant, Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
+		Tasks: c.Tasks, Can: c.Can, Grant: c.grant,
+		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
@@ -30,16 +31,17 @@ import (
 // A World has the dependencies of the tools. Its zero value is enough to list
 // and describe them.
 type World struct {
-	Files   workspace.Files
-	Secrets *scrub.Scrubber // with the values that must not be shown
-	Exec    exec.Options
-	Web     web.Options
-	Memory  memory.Memories
-	Graph   *knowledge.Graph
-	Skills  *skills.Library
-	Results *results.Store
-	Teams   *teams.Teams
-	Agents  *agents.Engine
+	Files     workspace.Files
+	Secrets   *scrub.Scrubber // with the values that must not be shown
+	Exec      exec.Options
+	Web       web.Options
+	Memory    memory.Memories
+	Graph     *knowledge.Graph
+	Skills    *skills.Library
+	Results   *results.Store
+	Teams     *teams.Teams
+	Agents    *agents.Engine
+	Questions *questions.Questions
 }
 
 // All returns the tools of all groups.
@@ -82,6 +84,7 @@ func list(w World) []tool.Tool {
 		memory.Tools(w.Memory),
 		knowledge.Tools(w.Graph),
 		skills.Tools(w.Skills),
+		questions.Tools(w.Questions),
 		sessions.Tools(),
 		automation.Tools(time.Now),
 		agents.Tools(w.Agents),

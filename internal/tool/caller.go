@@ -79,6 +79,8 @@ type Running struct {
 	Report  Reporter // nil for none
 	Answers Answers  // to what the tool asked before
 	Tasks   bool     // the client follows tasks, so the result may have one
+	// Can reports whether the client can show a question; nil: it cannot.
+	Can func(Medium) bool
 	// Status returns the status of the caller's session; nil outside of a server.
 	Status func() SessionStatus
 	// Usable lists the tools that the caller may use; nil outside of a server.

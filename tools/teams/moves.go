@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
 // This file has what members do with tasks. Each move is one statement with the condition in it: of two members who
@@ -422,9 +423,9 @@ func (b *board) AskUser(ctx context.Context, id, question string) (answer string
 		return "", b.explain(ctx, id, notHeld)
 	}
 	s := b.team.Settings
-	answer, err = b.o.Ask(ctx, Question{
-		Task: id, Text: fmt.Sprintf("%s (%s): %s", w.Subject, w.Identifier(), question), Every: s.followup(),
-		Max: s.FollowupMax,
+	answer, err = b.o.Ask(ctx, questions.Question{
+		Task: id, Text: fmt.Sprintf("%s (%s): %s", w.Subject, w.Identifier(), question), Remind: b.lead,
+		Every: s.followup(), Max: s.FollowupMax,
 	})
 	if err != nil { // also while the person is asked
 		return "", err

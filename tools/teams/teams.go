@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
 // Group is the group of the tools. It is not listed to agents without a team.
@@ -49,17 +50,10 @@ type Options struct {
 	// Describe returns what an agent is good for, "" if that is not known. Nil: nothing is known.
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
-	Ask func(ctx context.Context, q Question) (answer string, err error)
+	Ask func(ctx context.Context, q questions.Question) (answer string, err error)
 	// Withdraw withdraws the questions about a task.
 	Withdraw func(t *store.Tx, task string) error
 	Log      *slog.Logger
-}
-
-// A Question is one that a member asks about a task.
-type Question struct {
-	Task, Text string
-	Every      time.Duration // between reminders
-	Max        int           // reminders; 0 is no limit
 }
 
 // Teams are all teams of a store. Its methods may be called concurrently.

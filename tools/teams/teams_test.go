@@ -1,8 +1,10 @@
 package teams
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
 func TestATaskFromCreationToCompletion(t *testing.T) {
@@ -427,6 +430,44 @@ func TestOperators(t *testing.T) {
 		w.must(w.Teams.Create(ctx, Team{Name: "next"}, "bob"))
 		if _, err := w.Overview(ctx, "none"); !errors.Is(err, ErrNoTeam) {
 			t.Error(err)
+		}
+	})
+}
+
+func TestQuestionsAboutTasks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := questions.New(s, slog.New(slog.DiscardHandler))
+		w := newCrew(t, s, Options{
+			Withdraw: questions.Withdraw,
+			Ask: func(ctx context.Context, ask questions.Question) (answer string, err error) {
+				answer, _, err = q.Ask(ctx, ask)
+				return answer, err
+			},
+		}, Settings{})
+		open := func() int {
+			t.Helper()
+			list, err := q.List(t.Context())
+			w.must(err)
+			return len(list)
+		}
+		id := w.create("Deploy", "")
+		w.refuses("ann", "ask_user", id, `,"text":"where?"`, "task not in progress or not found")
+		w.do("ann", "claim", id, "")
+		w.refuses("bob", "ask_user", id, `,"text":"where?"`, "task not in progress or not found")
+		wants(t, w.do("ann", "ask_user", id, `,"text":"where?"`), "The question was put")
+		wants(t, w.news("lead"), "ann asks the user about T-001", "where?")
+		w.refuses("bob", "clear_ask_user", id, "", "only the team lead can perform this action")
+		if n := open(); n != 1 {
+			t.Errorf("%d questions are open", n)
+		}
+		w.do("lead", "clear_ask_user", id, "")
+		if n := open(); n != 0 {
+			t.Errorf("%d questions are open after they were withdrawn", n)
+		}
+		w.do("ann", "ask_user", id, `,"text":"when?"`)
+		w.do("ann", "complete", id, `,"text":"done"`)
+		if n := open(); n != 0 {
+			t.Errorf("%d questions are open about a task that has ended", n)
 		}
 	})
 }

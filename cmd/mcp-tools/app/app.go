@@ -45,6 +45,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
@@ -96,6 +97,7 @@ type App struct {
 	inbox        *inbox.Inbox
 	agents       *agents.Engine
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
+	questions    *questions.Questions
 
 	closers []func() error // in the order of opening
 }
@@ -238,6 +240,7 @@ func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Secrets: a.scrub, Teams: a.teams, Agents: a.agents,
+		Questions: a.questions,
 	})
 	if err != nil {
 		return err

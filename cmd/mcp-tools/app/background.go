@@ -122,6 +122,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	var working sync.WaitGroup
 	working.Go(func() { a.notifyClients(ctx) })
 	working.Go(func() { a.teams.Run(ctx) })
+	working.Go(func() { a.questions.Run(ctx) })
 	if a.embeddings != nil {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
-	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 // openMemory joins the memory to the store and to the index. Neither is opened
@@ -56,7 +55,7 @@ func (a *App) openMemory(context.Context) error {
 	a.graph = knowledge.New(a.store, a.index)
 	a.unused = a.store.Unused
 	a.openContextFiles()
-	a.teams = teams.New(teams.Options{Store: a.store, Unused: a.unused, Log: a.log})
+	a.openTeams()
 	return nil
 }
 

@@ -6,8 +6,21 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
+
+// openTeams makes the teams and the questions of agents, which open nothing yet.
+func (a *App) openTeams() {
+	a.questions = questions.New(a.store, a.log)
+	a.teams = teams.New(teams.Options{
+		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: questions.Withdraw,
+		Ask: func(ctx context.Context, q questions.Question) (answer string, err error) {
+			answer, _, err = a.questions.Ask(ctx, q)
+			return answer, err
+		},
+	})
+}
 
 // teamRoute shows the files of the caller's team in the workspace, unless it has such files on disk.
 func (a *App) teamRoute() workspace.Route {

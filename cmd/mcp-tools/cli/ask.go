@@ -35,15 +35,18 @@ func converse(
 		if answer.InputRequest == nil {
 			return answer.Result, nil
 		}
-		if who == nil {
+		answers := map[string]json.RawMessage{}
+		var err error
+		switch {
+		case who != nil:
+			if answers, err = who(ctx, answer.InputRequest.Questions); err != nil {
+				return tool.Result{}, err
+			}
+		case slices.ContainsFunc(slices.Collect(maps.Values(answer.InputRequest.Questions)), isApproval):
 			return tool.Result{}, fmt.Errorf(
 				"%s needs an approval, and there is no terminal to ask on; call it from one, or use --autonomy full",
 				req.Tool,
 			)
-		}
-		answers, err := who(ctx, answer.InputRequest.Questions)
-		if err != nil {
-			return tool.Result{}, err
 		}
 		req.Input = &server.InputResponse{State: answer.InputRequest.State, Answers: answers}
 		answer = call(ctx, req)
@@ -66,25 +69,29 @@ const (
 	no  = `{"action":"decline"}`
 )
 
-// answer takes y or yes as an approval, and everything else as a denial. Questions
-// other than approvals get no answer, and neither does one at which the terminal
-// was closed.
+// answer takes y or yes as an approval, and everything else as a denial. Other questions
+// get a line as their answer. One at which the terminal was closed gets none.
 func (p person) answer(ctx context.Context, questions map[string]tool.Question) (map[string]json.RawMessage, error) {
 	answers := make(map[string]json.RawMessage)
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		text, ok := approvalText(questions[name])
-		if !ok {
-			continue
+		text, fields := shownQuestion(questions[name])
+		prompt := "[y/N]"
+		if !isApproval(questions[name]) {
+			prompt = ">"
 		}
-		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tool.Visible(text)); err != nil {
+		if _, err := fmt.Fprintf(p.out, "%s\n\n%s ", tool.Visible(text), prompt); err != nil {
 			return nil, fmt.Errorf("asking: %w", err)
 		}
 		line, err := p.line(ctx)
 		if err != nil {
 			return nil, err
 		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
+		switch said := strings.ToLower(strings.TrimSpace(line)); {
+		case prompt == ">" && line != "":
+			if answers[name], err = reply(fields, strings.TrimSpace(line)); err != nil {
+				return nil, err
+			}
+		case said == "y", said == "yes":
 			answers[name] = json.RawMessage(yes)
 		default:
 			if line != "" {
@@ -95,21 +102,34 @@ func (p person) answer(ctx context.Context, questions map[string]tool.Question) 
 	return answers, nil
 }
 
-// approvalText returns the text of a question that asks for a decision.
-func approvalText(q tool.Question) (string, bool) {
+// reply returns a line as the answer to a question: of its first field.
+func reply(fields []string, line string) (json.RawMessage, error) {
+	if line == "" || len(fields) == 0 {
+		return json.RawMessage(no), nil
+	}
+	return json.Marshal(map[string]any{"action": "accept", "content": map[string]string{fields[0]: line}})
+}
+
+// isApproval reports whether a question asks for a decision.
+func isApproval(q tool.Question) bool {
+	_, fields := shownQuestion(q)
+	return slices.Contains(fields, "decision")
+}
+
+// shownQuestion returns the text of a question, and the names of the fields of its answer.
+func shownQuestion(q tool.Question) (text string, fields []string) {
 	raw, err := json.Marshal(q.Params)
 	if err != nil {
-		return "", false
+		return "", nil
 	}
 	var form struct {
 		Message         string
 		RequestedSchema struct{ Properties map[string]json.RawMessage }
 	}
 	if err := json.Unmarshal(raw, &form); err != nil {
-		return "", false
+		return "", nil
 	}
-	_, decides := form.RequestedSchema.Properties["decision"]
-	return form.Message, decides
+	return form.Message, slices.Sorted(maps.Keys(form.RequestedSchema.Properties))
 }
 
 // line reads a line, or returns "" at the end of the input. Reading cannot be

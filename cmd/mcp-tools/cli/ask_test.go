@@ -44,12 +44,19 @@ func TestAskOnATerminal(t *testing.T) {
 }
 
 func TestQuestionsComeOneByOne(t *testing.T) {
-	p := person{bufio.NewReader(strings.NewReader("y\nn\n")), io.Discard}
+	p := person{bufio.NewReader(strings.NewReader("y\nn\nAda\n")), io.Discard}
 	got, err := p.answer(t.Context(), map[string]tool.Question{
 		"a": approval("first?"), "b": approval("second?"),
-		"c": {To: tool.Person, Params: map[string]any{"message": "your name?"}}, // no decision
+		"c": {To: tool.Person, Params: map[string]any{
+			"message":         "your name?",
+			"requestedSchema": map[string]any{"properties": map[string]any{"name": map[string]any{"type": "string"}}},
+		}},
+		"d": approval("third?"), // the input ends before
 	})
-	want := map[string]json.RawMessage{"a": json.RawMessage(yes), "b": json.RawMessage(no)}
+	want := map[string]json.RawMessage{
+		"a": json.RawMessage(yes), "b": json.RawMessage(no),
+		"c": json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`),
+	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 func (a *CLI) toolsCommand() *cobra.Command {
@@ -177,7 +178,8 @@ func (a *CLI) toolsTokensCommand() *cobra.Command {
 		Short: "Count the tokens of the list of tools",
 		Long: `tokens prints the size of the answer to tools/list, for each tool and in total. Tokens
 are an estimate for the encoding o200k_base; other encodings give different numbers
-in about the same proportions.`,
+in about the same proportions. The tools of teams, which only members see, are left
+out.`,
 		Example: `  mcp-tools tools tokens
   mcp-tools tools tokens --profile lean`,
 		Args: takes(),
@@ -192,12 +194,16 @@ in about the same proportions.`,
 	}
 }
 
-// weigh writes the list of tools as the server does, and measures it.
+// weigh writes the list of tools as the server does, and measures it. The tools of teams are left out, because only
+// members of a team see them.
 func weigh(v *app.View) weights {
 	caller := v.Subject()
 	sum := weights{Profile: v.Policy.ProfileOf(caller), Tools: []weight{}}
 	var described [][]byte
 	for _, t := range v.Visible(caller) {
+		if t.Spec.Group == teams.Group {
+			continue
+		}
 		raw := server.Describe(t, false)
 		described = append(described, raw)
 		tokens := tokencount.Tool(raw)

@@ -1,0 +1,165 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+func caller() tool.Caller {
+	return tool.Caller{Agent: "helper", User: "ann", Channel: "stdio", Session: "s1"}
+}
+
+func open(s *store.Store) *Questions { return New(s, slog.New(slog.DiscardHandler)) }
+
+func news(t *testing.T, s *store.Store, c tool.Caller) string {
+	t.Helper()
+	events, err := inbox.New(inbox.Options{Store: s}).Take(t.Context(), c, "call", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, e := range events {
+		texts = append(texts, e.Text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+func TestAClientThatShowsQuestions(t *testing.T) {
+	running := tool.Running{Caller: caller(), Can: func(m tool.Medium) bool { return m == tool.Person }}
+	ask := func() (tool.Result, error) {
+		return askUser{New(nil, nil)}.Do(tool.With(t.Context(), &running), askUserArgs{Question: "Red or\u202e blue?", Options: []string{"red", "blue"}})
+	}
+	_, err := ask()
+	need := (*tool.Asking)(nil)
+	if !errors.As(err, &need) {
+		t.Fatal(err)
+	}
+	shown, err := json.Marshal(need.Questions["answer"].Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"The agent helper asks:", "Red or", `"enum":["red","blue"]`} {
+		if !strings.Contains(string(shown), part) {
+			t.Errorf("the question lacks %q: %s", part, shown)
+		}
+	}
+	if strings.Contains(string(shown), "\u202e") {
+		t.Error("the question has invisible characters")
+	}
+	for raw, want := range map[string]string{
+		`{"action":"accept","content":{"answer":"red"}}`: "The user answers: red",
+		`{"action":"decline"}`:                           "did not want to answer",
+		`{"action":"accept","content":{}}`:               "sent no answer",
+	} {
+		running.Answers = tool.Answers{State: need.State, ByName: map[string]json.RawMessage{"answer": json.RawMessage(raw)}}
+		res, err := ask()
+		if err != nil || !strings.Contains(res.Text(), want) {
+			t.Errorf("%s gave %q, %v", raw, res.Text(), err)
+		}
+	}
+	running.Answers = tool.Answers{State: need.State} // no answer in time, and no store
+	if _, err := ask(); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable {
+		t.Error(err)
+	}
+}
+
+func TestAnOperatorAnswers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := open(s)
+		ctx := tool.With(t.Context(), &tool.Running{Caller: caller()})
+		res, err := askUser{q}.Do(ctx, askUserArgs{Question: "Which port?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := q.List(t.Context())
+		if err != nil || len(list) != 1 || list[0].Text != "Which port?" || !strings.Contains(res.Text(), list[0].ID) {
+			t.Fatalf("%+v, %v, %s", list, err, res.Text())
+		}
+		if err := q.Answer(t.Context(), list[0].ID, "8080", "operator"); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Answer(t.Context(), list[0].ID, "8081", "operator"); !errors.Is(err, ErrNotOpen) {
+			t.Errorf("a second answer: %v", err)
+		}
+		if got := news(t, s, tool.Caller{Agent: "other", User: "ann", Channel: "stdio", Session: "s1"}); got != "" {
+			t.Errorf("another agent hears: %s", got)
+		}
+		if got := news(t, s, caller()); got != `The user answers "Which port?": 8080` {
+			t.Errorf("the session hears: %s", got)
+		}
+		if list, err := q.List(t.Context()); len(list) != 0 || err != nil {
+			t.Error(list, err)
+		}
+	})
+}
+
+func TestLimitsOfQuestions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := open(s)
+		ctx := tool.With(t.Context(), &tool.Running{Caller: caller()})
+		for range maxOpen {
+			if _, _, err := q.Ask(ctx, Question{Text: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, test := range []struct {
+			ctx  context.Context
+			ask  Question
+			kind tool.Kind
+		}{
+			{ctx, Question{Text: "x"}, tool.Busy},
+			{ctx, Question{Text: " "}, tool.Invalid},
+			{ctx, Question{Text: "a\x00b"}, tool.Invalid},
+			{ctx, Question{Text: strings.Repeat("x", maxText+1)}, tool.TooLarge},
+			{ctx, Question{Text: "x", Options: []string{""}}, tool.Invalid},
+			{t.Context(), Question{Text: "x"}, tool.Unavailable},
+		} {
+			if _, _, err := q.Ask(test.ctx, test.ask); tool.AsError(err) == nil || tool.AsError(err).Kind != test.kind {
+				t.Errorf("%.20q: %v, want %s", test.ask.Text, err, test.kind)
+			}
+		}
+	})
+}
+
+func TestReminders(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := open(s)
+		ctx := tool.With(t.Context(), &tool.Running{Caller: caller()})
+		lead := tool.Caller{Agent: "lead", User: "eve", Channel: "stdio", Session: "s2"}
+		_, id, err := q.Ask(ctx, Question{Text: "Which port?", Task: "t1", Remind: "lead", Every: time.Hour, Max: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := func() {
+			t.Helper()
+			if err := errors.Join(q.Remind(t.Context()), s.Update(t.Context(), func(x *store.Tx) error {
+				_, err := x.Exec("UPDATE question SET next_at = 1 WHERE next_at > 0 AND id = $1", id)
+				return err
+			}), q.Remind(t.Context()), q.Remind(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"Reminder (1/2): helper asks the user: Which port?", "Reminder (2/2)", ""} {
+			later()
+			if got := news(t, s, lead); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Count(got, "Reminder") > 1 {
+				t.Errorf("the lead hears %q, want %q", got, want)
+			}
+		}
+		if err := s.Update(t.Context(), func(x *store.Tx) error { return Withdraw(x, "t1") }); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Answer(t.Context(), id, "8080", "operator"); !errors.Is(err, ErrNotOpen) {
+			t.Errorf("an answer to a question that was withdrawn: %v", err)
+		}
+	})
+}
