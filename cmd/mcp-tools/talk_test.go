@@ -146,6 +146,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`("serverInfo":\{[^}]*"version":")[^"]*`), "${1}VERSION"},
 	{regexp.MustCompile(`("io.modelcontextprotocol/serverInfo":\{[^}]*"version":")[^"]*`), "${1}VERSION"},
 	{regexp.MustCompile(`("instructions":")(?:[^"\\]|\\.)*`), "${1}TEXT"},
+	{regexp.MustCompile(`(Profile: \w+, )\d+ tools`), "${1}N tools"},
 	{regexp.MustCompile(`(Server: mcp-tools )[^\\"]*`), "${1}VERSION"},
 	{regexp.MustCompile(`(Session: )[^\\"]*`), "${1}SESSION"},
 	{regexp.MustCompile(`\d+( more may be made)`), "N${1}"},

@@ -29,8 +29,8 @@ func (x askUser) Do(ctx context.Context, a askUserArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if answer == "" {
-		return tool.Textf("The question %s waits for the user. The answer comes to your inbox: continue with other work, "+
-			"or call wait with it. Do not ask again.", id), nil
+		return tool.Textf("The question %s waits for the user. The answer comes to your inbox: continue with other "+
+			"work, or call wait with it. Do not ask again.", id), nil
 	}
 	return tool.Text(answer), nil
 }

@@ -168,8 +168,8 @@ func (q *Questions) put(ctx context.Context, c tool.Caller, a Question) (id stri
 			session = ""
 		}
 		_, err := t.Exec(`INSERT INTO question (id, agent, usr, session, task, content, options, state, answer,
-			answered_by, asked, answered, remind, every, most, sent, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'open',
-			'', '', {{now}}, 0, $8, $9, $10, 0, CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
+			answered_by, asked, answered, remind, every, most, sent, next_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', '', '', {{now}}, 0, $8, $9, $10, 0, CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
 			session, a.Task, a.Text, options, a.Remind, a.Every.Milliseconds(), a.Max)
 		return err
 	})
@@ -317,8 +317,8 @@ func (o Open) send(t *store.Tx) error {
 		return err
 	}
 	to := inbox.To{Owner: tool.Owner{Agent: o.remind, User: inbox.AnyUser}}
-	_, err := inbox.Add(t, to, inbox.Event{ID: o.ID + " " + count, Kind: inbox.Task, Subject: o.Task,
-		Text: fmt.Sprintf("Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer",
-			count, o.Agent, o.Text)})
+	_, err := inbox.Add(t, to, inbox.Event{ID: o.ID + " " + count, Kind: inbox.Task, Subject: o.Task, Text: fmt.Sprintf(
+		"Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer", count, o.Agent,
+		o.Text)})
 	return err
 }

@@ -37,7 +37,9 @@ func news(t *testing.T, s *store.Store, c tool.Caller) string {
 func TestAClientThatShowsQuestions(t *testing.T) {
 	running := tool.Running{Caller: caller(), Can: func(m tool.Medium) bool { return m == tool.Person }}
 	ask := func() (tool.Result, error) {
-		return askUser{New(nil, nil)}.Do(tool.With(t.Context(), &running), askUserArgs{Question: "Red or\u202e blue?", Options: []string{"red", "blue"}})
+		return askUser{New(nil, nil)}.Do(tool.With(t.Context(), &running), askUserArgs{
+			Question: "Red or\u202e blue?", Options: []string{"red", "blue"},
+		})
 	}
 	_, err := ask()
 	need := (*tool.Asking)(nil)
@@ -151,7 +153,8 @@ func TestReminders(t *testing.T) {
 		}
 		for _, want := range []string{"Reminder (1/2): helper asks the user: Which port?", "Reminder (2/2)", ""} {
 			later()
-			if got := news(t, s, lead); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Count(got, "Reminder") > 1 {
+			got := news(t, s, lead)
+			if !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Count(got, "Reminder") > 1 {
 				t.Errorf("the lead hears %q, want %q", got, want)
 			}
 		}
