@@ -169,7 +169,8 @@ func (q *Questions) put(ctx context.Context, c tool.Caller, a Question) (id stri
 		}
 		_, err := t.Exec(`INSERT INTO question (id, agent, usr, session, task, content, options, state, answer,
 			answered_by, asked, answered, remind, every, most, sent, next_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', '', '', {{now}}, 0, $8, $9, $10, 0, CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', '', '', {{now}}, 0, $8, $9, $10, 0,
+			CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
 			session, a.Task, a.Text, options, a.Remind, a.Every.Milliseconds(), a.Max)
 		return err
 	})
