@@ -135,7 +135,7 @@ func cli(allow bool, reason string) approvals.Decision {
 	return approvals.Decision{Allow: allow, Scope: approvals.Once, Reason: reason, Channel: "cli", By: "ann"}
 }
 
-// settles is a tool whose calls rest on a fact that may change.
+// settles is a tool with calls that rest on a fact that may change.
 type settles struct {
 	act[none]
 	mu   *sync.Mutex

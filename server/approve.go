@@ -33,7 +33,7 @@ type Approvals interface {
 	// Take uses up the decision about exactly this call. [approvals.ErrExpired] and
 	// [approvals.ErrUnknown] mean that there is none, and that none will count later.
 	Take(ctx context.Context, id string, c approvals.Call) (approvals.Decision, error)
-	// Withdraw ends a question whose caller no longer waits for an answer.
+	// Withdraw ends a question: its caller no longer waits for an answer.
 	Withdraw(ctx context.Context, id string) error
 }
 

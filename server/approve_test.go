@@ -138,7 +138,7 @@ func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
 	}
 }
 
-// leaves is a tool whose calls a person must approve at every autonomy.
+// leaves is a tool with calls that a person must approve at every autonomy.
 type leaves struct{ act[none] }
 
 func (leaves) Prepare(context.Context, none) (tool.Plan, error) {

@@ -26,7 +26,7 @@ func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) to
 }
 
 // requestTo returns a request through which questions reach the client of a caller, or
-// nobody if it is not connected.
+// no client if it is not connected.
 func (s *Server) requestTo(c tool.Caller) *rpcRequest {
 	sessions := s.notifiedSessions()
 	i := slices.IndexFunc(sessions, func(one *session) bool {

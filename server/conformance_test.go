@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// asksInPrompt is the scenario whose prompt asks something.
+// asksInPrompt is the scenario with a prompt that asks something.
 const asksInPrompt = "input-required-result-non-tool-request"
 
 // loopbackListener listens on a free port of this machine.

@@ -61,7 +61,7 @@ func says(name string, parts ...tool.Part) tool.Tool {
 	})
 }
 
-// foreign makes a tool whose schema must stay as it was written.
+// foreign makes a tool with a schema that must stay as it was written.
 func foreign(name, schema string) tool.Tool {
 	spec := tool.Spec{Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: tool.Reads}
 	return tool.NewForeign(spec, json.RawMessage(schema), func(context.Context, json.RawMessage) (tool.Result, error) {

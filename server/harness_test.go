@@ -51,7 +51,7 @@ type testServer struct {
 	// started gets a value when a slow call begins, release lets one go on.
 	started chan string
 	release chan struct{}
-	stopped chan string // names of slow calls whose context ended
+	stopped chan string // names of slow calls, when their contexts end
 	over    chan string // sessions that have ended
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// pipes is a listener whose connections have no buffers and no network, so
+// pipes is a listener for connections that have no buffers and no network, so
 // that clocks can be made up around them.
 type pipes struct {
 	conns  chan net.Conn

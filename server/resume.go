@@ -74,7 +74,7 @@ func (l *eventLog) add(s *loggedStream, data []byte) string {
 	return s.id(s.count)
 }
 
-// end marks a stream that gets no more events.
+// end marks a stream that gets no further events.
 func (l *eventLog) end(s *loggedStream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,7 +38,7 @@ func TestACallOutlivesItsConnection(t *testing.T) {
 		if _, open := <-again.data; open {
 			t.Error("the stream goes on after the result")
 		}
-		late := back.do(t.Context(), http.MethodGet, "") // whoever asks twice gets it twice
+		late := back.do(t.Context(), http.MethodGet, "") // a second request gets it again
 		if len(late.messages) != 1 || read(t, late.messages[0]).text() != "done x" {
 			t.Errorf("later: %+v", late)
 		}

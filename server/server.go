@@ -43,7 +43,7 @@ type Config struct {
 	Library   Library           // nil: there are only tools
 	Observer  Observer          // nil measures nothing
 	Meter     Meter             // nil: identities are counted by this process alone
-	Enter     Enter             // nil: nobody can stop calls
+	Enter     Enter             // nil: calls cannot be stopped
 	Ended     func(tool.Caller) // called when a session has ended; may be nil
 	Stopping  func()            // called when the shutdown begins, before calls in flight finish; may be nil
 	Log       *slog.Logger

@@ -213,7 +213,7 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 	out.finish(reply, false)
 }
 
-// outlive returns the context of a call that goes on when its client disconnects:
+// outlive returns the context of a call that continues when its client disconnects:
 // the client may come back for the result. A client without event streams cannot.
 func (h *HTTP) outlive(r *http.Request, out *stream) (context.Context, context.CancelFunc) {
 	if !out.accepted {

@@ -175,7 +175,7 @@ func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bo
 	return s.deliver(method, "", wanted)
 }
 
-// deliver sends a notification to a client over the streams whose filter wants it.
+// deliver sends a notification to a client over the streams that want it by their filter.
 // uri is that of the resource, or "" for a list.
 func (s *session) deliver(method, uri string, wanted func(mcp.SubscriptionFilter) bool) error {
 	s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// This file serves the tasks extension of the stateless era: calls whose work goes on
+// This file serves the tasks extension of the stateless era: calls with work that continues
 // after the response. The tools keep their tasks; the server names them, and decides,
 // scrubs and records requests about them as it does calls.
 

@@ -216,7 +216,7 @@ func TestProgressWhileAQuestionIsOpen(t *testing.T) {
 	})
 }
 
-// TestDenialAfterApprovalCounts has a client whose dialog cannot be withdrawn.
+// TestDenialAfterApprovalCounts has a client with a dialog that cannot be withdrawn.
 func TestDenialAfterApprovalCounts(t *testing.T) {
 	d := newMemoryApprovals()
 	b := newTestServer(t, withApprovals(d))

@@ -120,7 +120,7 @@ func (s Suite) Run(t *testing.T, url string, which ...string) map[string][]Check
 	return found
 }
 
-// Judge compares what was found with what must pass. A failure of a check whose id is in
+// Judge compares what was found with what must pass. A failure of a check with its id in
 // fixture is expected: it needs a tool that the server under test does not have.
 func Judge(t *testing.T, found map[string][]Check, least map[string]int, fixture ...string) {
 	t.Helper()

@@ -24,7 +24,7 @@ type Result struct {
 	Kind Kind
 	// ExitCode is that of the command that ran. Only the command line uses it.
 	ExitCode int
-	// Task is what goes on after the call; nil for nothing.
+	// Task is what continues after the call; nil for nothing.
 	Task *Task
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Task is work of a tool that goes on after the call that began it, such as a
+// A Task is work of a tool that continues after the call that began it, such as a
 // command in the background. A Result has one if its client follows tasks, as
 // [Running] says: the client then asks for the state of the task instead of reading
 // the text of the result.
@@ -36,7 +36,7 @@ const (
 	TaskCancelled  TaskStatus = "cancelled"
 )
 
-// A TaskKeeper is a Doer or a Preparer whose results have tasks. It keeps them where it
+// A TaskKeeper is a Doer or a Preparer with tasks in its results. It keeps them where it
 // likes, and finds those of the caller in ctx only: every other one is [NotFound].
 type TaskKeeper interface {
 	// Task returns the state of a task.

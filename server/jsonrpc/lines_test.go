@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIDOfALongLine: a client whose message was too long gets an answer to it.
+// TestIDOfALongLine: the answer to a message that was too long has its id.
 func TestIDOfALongLine(t *testing.T) {
 	big := strings.Repeat("x", 300<<10)
 	for line, want := range map[string]string{
