@@ -130,7 +130,7 @@ func TestStructuredContentHasItsSchema(t *testing.T) {
 			t.Errorf("%s: %s is not %s: %v", one.Spec.Name, content, written, err)
 		}
 	}
-	if checked < 6 {
+	if checked < 13 {
 		t.Errorf("only %d tools have structured content", checked)
 	}
 }

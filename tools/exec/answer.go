@@ -47,6 +47,15 @@ func (a answer) process() string {
 	return ""
 }
 
+// outcome returns the result for programs.
+func (a answer) outcome(notes []string) outcome {
+	st := a.status
+	return outcome{
+		State: string(st.State), ExitCode: st.Code, Signal: st.Signal, Output: a.text, Notes: notes,
+		Seconds: st.Took.Seconds(), Process: a.process(),
+	}
+}
+
 func (a answer) result() tool.Result {
 	notes, kind := a.ending()
 	notes = append(notes, a.also...)
@@ -69,11 +78,7 @@ func (a answer) result() tool.Result {
 	if hint := a.hint(); hint != "" {
 		lines = append(lines, "hint: "+hint)
 	}
-	st := a.status
-	res := tool.Text(strings.Join(lines, "\n")).With(outcome{
-		State: string(st.State), ExitCode: st.Code, Signal: st.Signal, Output: a.text, Notes: notes,
-		Seconds: st.Took.Seconds(), Process: a.process(),
-	})
+	res := tool.Text(strings.Join(lines, "\n")).With(a.outcome(notes))
 	res.Failed, res.Kind = kind != "", kind
 	if a.status.State == sandbox.Exited {
 		if res.ExitCode = a.status.Code; a.status.Signal != "" {

@@ -52,6 +52,28 @@ func (a processArgs) patience(usual time.Duration) time.Duration {
 
 const listMost = 100
 
+// processes is the result of the tool for programs.
+type processes struct {
+	List    []background `json:"list,omitempty"`    // of the action list
+	Command *outcome     `json:"command,omitempty"` // of the other actions
+}
+
+type background struct {
+	ID       string    `json:"id"`
+	Command  string    `json:"command"`
+	Dir      string    `json:"dir"`
+	State    string    `json:"state"`
+	ExitCode int       `json:"exit_code"` // once it has ended
+	Waiting  bool      `json:"waiting,omitempty"`
+	Started  time.Time `json:"started"`
+}
+
+// about returns a result about one process.
+func about(st sandbox.Status, text, output string) tool.Result {
+	done := answer{status: st, text: output}.outcome(nil)
+	return tool.Text(text).With(processes{Command: &done})
+}
+
 func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	if t.Commands == nil {
 		return tool.Result{}, errNoCommands()
@@ -61,9 +83,10 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if len(all) == 0 {
-		return tool.Text("(this server has no commands of yours in the background)"), nil
+		return tool.Text("(this server has no commands of yours in the background)").With(processes{}), nil
 	}
 	var b strings.Builder
+	var list []background
 	if more := len(all) - listMost; more > 0 {
 		fmt.Fprintf(&b, "[%d older ones not shown]\n", more)
 		all = all[more:]
@@ -71,8 +94,12 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	for _, p := range all {
 		st := p.Status()
 		fmt.Fprintf(&b, "%s  %s  %s  [%s]\n", st.ID, state(st), firstLine(st.Text), st.Dir)
+		list = append(list, background{
+			ID: st.ID, Command: st.Text, Dir: st.Dir, State: string(st.State), ExitCode: st.Code, Waiting: st.Waiting,
+			Started: st.Started.UTC(),
+		})
 	}
-	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
+	return tool.Text(strings.TrimSuffix(b.String(), "\n")).With(processes{List: list}), nil
 }
 
 // state returns how a process is, in a few words.
@@ -201,6 +228,9 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	}
 	res := answer{status: st, text: text, report: true, also: append(also, t.setAside(ctx)...)}.result()
 	res.Failed, res.Kind = false, "" // reading its state did not fail
+	if done, ok := res.Data.(outcome); ok {
+		res.Data = processes{Command: &done}
+	}
 	return res, nil
 }
 
@@ -243,7 +273,7 @@ func (t processTool) remove(ctx context.Context, p sandbox.Process, action strin
 	if err := p.Remove(ctx); err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Textf("%s was removed, with its output", st.ID), nil
+	return about(st, st.ID+" was removed, with its output", ""), nil
 }
 
 // write types data, and waits a moment for what comes back.

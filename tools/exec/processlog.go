@@ -75,7 +75,7 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 		limit = logMost
 	}
 	if size == 0 {
-		return tool.Textf("(no output) [%s]", state(p.Status())), nil
+		return about(p.Status(), fmt.Sprintf("(no output) [%s]", state(p.Status())), ""), nil
 	}
 	switch {
 	case a.Offset != nil:
@@ -103,7 +103,9 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 		}
 		b.WriteString("\n" + mark + text)
 	}
-	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
+	all := strings.TrimRight(b.String(), "\n")
+	_, output, _ := strings.Cut(all, "\n") // without the line about the offsets
+	return about(p.Status(), all, output), nil
 }
 
 // lineEnd returns where the first so many lines of a section end, or if there are
@@ -178,9 +180,10 @@ func (t processTool) matching(ctx context.Context, p sandbox.Process, a processA
 		total += f.matches
 	}
 	if total == 0 {
-		return tool.Textf("no line matches %q [%s]", a.Pattern, state(p.Status())), nil
+		return about(p.Status(), fmt.Sprintf("no line matches %q [%s]", a.Pattern, state(p.Status())), ""), nil
 	}
-	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
+	lines := strings.TrimRight(b.String(), "\n")
+	return about(p.Status(), lines, lines), nil
 }
 
 // A finder keeps the last lines that match of what is written to it.

@@ -56,6 +56,7 @@ func (processTool) Spec() tool.Spec {
 		Keywords: "background job jobs session output printed kill stop end interrupt ctrl-c signal stdin pty type " +
 			"answer press wait poll still running finished status server build watcher",
 		Timeout: waitLongest + time.Minute,
+		Output:  processes{},
 		Repeats: true,
 		MaxText: 64 << 10,
 	}

@@ -30,6 +30,7 @@ func (globFiles) Spec() tool.Spec {
 		Also: []string{"Glob", "glob_search", "find", "find_files"},
 		Keywords: "find list all files by name type extension pattern ending wildcard newest latest last changed " +
 			"recent images png logs markdown",
+		Output: listing{},
 	}
 }
 
@@ -49,7 +50,7 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatGlob(l, a)), nil
+	return tool.Text(formatGlob(l, a)).With(listingOf(l)), nil
 }
 
 func formatGlob(l workspace.Listing, a globArgs) string {

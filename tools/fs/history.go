@@ -26,6 +26,7 @@ func (fileHistory) Spec() tool.Spec {
 		Also: []string{"file_history"},
 		Keywords: "changes changed edits touched modified recent files who what did you do versions log restore " +
 			"recover deleted",
+		Output: pastChanges{},
 	}
 }
 
@@ -34,7 +35,36 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())), nil
+	data := pastChanges{Changes: []pastChange{}, More: len(past) > a.Limit}
+	for _, p := range past[:min(len(past), a.Limit)] {
+		data.Changes = append(data.Changes, pastChange{
+			ID: p.ID, Time: p.Time.UTC(), Tool: p.Tool, Command: p.Command, By: strings.Trim(p.By, "/"), File: p.File,
+			Others: p.Others, Action: p.Action, Before: p.Before, After: p.After, Undoable: p.Undoable && p.Undone == "",
+			Undone: p.Undone,
+		})
+	}
+	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())).With(data), nil
+}
+
+// pastChanges is the result of the tool for programs, the newest change first.
+type pastChanges struct {
+	Changes []pastChange `json:"changes"`
+	More    bool         `json:"more"`
+}
+
+type pastChange struct {
+	ID       string    `json:"id"`
+	Time     time.Time `json:"time"`
+	Tool     string    `json:"tool"`
+	Command  string    `json:"command,omitempty"`
+	By       string    `json:"by,omitempty"`
+	File     string    `json:"file"`
+	Others   []string  `json:"others,omitempty"` // files of the same change
+	Action   string    `json:"action"`
+	Before   int64     `json:"before"` // size in bytes
+	After    int64     `json:"after"`
+	Undoable bool      `json:"undoable"`
+	Undone   string    `json:"undone,omitempty"` // by which change
 }
 
 func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {

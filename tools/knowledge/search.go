@@ -34,6 +34,7 @@ With from, lists what is connected to an entity, strongest first. For notes use 
 		Also: []string{"search_nodes", "read_graph"},
 		Keywords: "graph entity relation who knows works connected related neighbours everyone facts about person " +
 			"company project",
+		Output: foundGraph{},
 	}
 }
 
@@ -54,13 +55,13 @@ func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return tool.Text(formatWalked(walked, q)), nil
+		return tool.Text(formatWalked(walked, q)).With(walkedGraph(walked, q)), nil
 	}
 	found, err := t.graph.Find(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatFound(found, q)), nil
+	return tool.Text(formatFound(found, q)).With(graphOf(found)), nil
 }
 
 func (a searchArgs) parse() (Query, error) {

@@ -37,6 +37,7 @@ To get the instructions use use_skill.`,
 		},
 		Keywords: "instructions howto guide recipe style how should playbook workflow capability which list do we " +
 			"have expertise template",
+		Output: foundSkills{},
 	}
 }
 
@@ -45,7 +46,28 @@ func (t skillSearch) Do(ctx context.Context, a skillSearchArgs) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatFound(found, a.Query)), nil
+	data := foundSkills{Skills: []foundSkill{}, Total: found.Total, More: found.More, Others: found.Names}
+	for _, h := range found.Hits {
+		data.Skills = append(data.Skills, foundSkill(h))
+	}
+	return tool.Text(formatFound(found, a.Query)).With(data), nil
+}
+
+// foundSkills is the result of the tool for programs, the best first.
+type foundSkills struct {
+	Skills []foundSkill `json:"skills"`
+	Total  int          `json:"total"` // that the caller sees
+	More   bool         `json:"more"`
+	Others []string     `json:"others,omitempty"` // names of others, if nothing matches well
+}
+
+type foundSkill struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags,omitempty"`
+	Source      string   `json:"source"`
+	Version     int64    `json:"version,omitempty"`
+	Problem     string   `json:"problem,omitempty"` // why it cannot be used
 }
 
 func (a skillSearchArgs) limit() int {

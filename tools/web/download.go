@@ -254,5 +254,5 @@ func (t httpRequest) save(ctx context.Context, d *download, path string) (tool.R
 	}
 	digest := hex.EncodeToString(sum.Sum(nil))
 	return tool.Textf("[saved %s: %d bytes, sha256 %s]", name, size, digest).
-		With(map[string]any{"path": name, "bytes": size, "sha256": digest}), nil
+		With(response{Path: name, Bytes: size, SHA256: digest}), nil
 }

@@ -57,6 +57,7 @@ To read web pages use web_fetch.`,
 		Also: []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
 		Keywords: "rest api query call get post put patch delete webhook json endpoint status code header token " +
 			"download file binary send upload",
+		Output: response{},
 	}
 }
 
@@ -261,12 +262,39 @@ func (t httpRequest) show(
 	if note != "" {
 		head += "; " + note
 	}
-	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text))
+	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text)).With(response{
+		URL: got.URL, Status: got.Status, Headers: t.headers(answer.Header), Body: shown.text, Bytes: int64(len(body)),
+		Cut: isLong || isCut,
+	})
 	if got.Status >= http.StatusBadRequest {
 		failure := statusError(got.Status, got.URL, got.Header["Retry-After"])
-		result = tool.Failure(failure).Add(result.Parts...)
+		result = tool.Failure(failure).Add(result.Parts...).With(result.Data)
 	}
 	return result, nil
+}
+
+// A response is the result of the tool for programs. Of a file that was saved it has the
+// path, the size and the SHA-256.
+type response struct {
+	URL     string            `json:"url,omitempty"`
+	Status  int               `json:"status,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	Bytes   int64             `json:"bytes"`         // of the whole body
+	Cut     bool              `json:"cut,omitempty"` // the body is not whole
+	Path    string            `json:"path,omitempty"`
+	SHA256  string            `json:"sha256,omitempty"`
+}
+
+// headers returns what headerLines shows.
+func (t httpRequest) headers(h http.Header) map[string]string {
+	shown := make(map[string]string)
+	for text := range strings.Lines(t.headerLines(h)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(text), ": "); ok {
+			shown[name] = strings.TrimPrefix(shown[name]+", "+value, ", ")
+		}
+	}
+	return shown
 }
 
 // maxShown is the maximum size of the text of a response in bytes.
