@@ -351,8 +351,41 @@ func TestStructuredContentIsForThoseWhoAsk(t *testing.T) {
 		list := v.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).body
 		call := v.post(callLine("2", "leaks", `{}`)).body
 		if strings.Contains(list, `"outputSchema":{"properties":{"deep"`) != want ||
-			strings.Contains(call, `"structuredContent":{"deep":["[REDACTED`) != want || !strings.Contains(call, "the key is") {
+			strings.Contains(call, `"structuredContent":{"deep":["[REDACTED`) != want ||
+			!strings.Contains(call, "the key is") {
 			t.Errorf("X-MCP-Structured %q: %s", header, call)
+		}
+	}
+}
+
+// TestLongResultsHaveALink sends a link to clients of revisions that have links in results.
+func TestLongResultsHaveALink(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	const link = `{"type":"resource_link","uri":"result:///r_handle","name":"the whole result","mimeType":"text/plain",` +
+		`"annotations":{"audience":["user"]}}`
+	for version, want := range map[string]bool{"2024-11-05": false, "2025-03-26": false, "2025-06-18": true,
+		"2025-11-25": true} {
+		v := s.visitor("alice").hello(t, version)
+		long := v.post(callLine("2", "long", `{"n":500}`)).body
+		if got := strings.Contains(long, link); got != want || strings.Contains(long, "resource_link") != want {
+			t.Errorf("%s: %t, %s", version, got, long)
+		}
+		if short := v.post(callLine("3", "long", `{"n":5}`)).body; strings.Contains(short, "resource_link") {
+			t.Errorf("%s, a short one: %s", version, short)
+		}
+	}
+}
+
+// TestAdviceIsForTheModel repeats a call until the result has advice.
+func TestAdviceIsForTheModel(t *testing.T) {
+	noLeaks(t)
+	v := openSite(t).visitor("alice").hello(t, "2025-11-25")
+	for n := range 3 {
+		got := v.post(callLine(fmt.Sprint(n), "long", `{"n":1}`)).body
+		if strings.Contains(got, `To get on`) != (n == 2) ||
+			strings.Contains(got, `","annotations":{"audience":["assistant"]}}`) != (n == 2) {
+			t.Errorf("call %d: %s", n, got)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func advise(res tool.Result, repeats int) tool.Result {
 		return res
 	}
 	advice := fmt.Sprintf("(This call has now had the same result %d times. To get on: %s.)", repeats, loopAdvice)
-	return res.Add(tool.Part{Text: advice})
+	return res.Add(tool.Part{Text: advice, For: tool.ForModel})
 }
 
 // repeatLimit returns the limit for a tool, or 0 for no limit.

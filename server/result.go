@@ -107,7 +107,11 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	if len(text) <= limits.Result {
 		return res
 	}
-	parts := []tool.Part{{Text: c.shorten(text, limits, t.Spec.Name)}}
+	short, handle := c.shorten(text, limits, t.Spec.Name)
+	parts := []tool.Part{{Text: short}}
+	if handle != "" {
+		parts = append(parts, tool.LinkToResult(handle))
+	}
 	for _, part := range res.Parts {
 		if part.Text == "" {
 			parts = append(parts, part)
@@ -133,31 +137,31 @@ func withText(res tool.Result) tool.Result {
 // shorten returns the head and the tail of text, and stores as much of it as the
 // hard limit allows. The tail is that of the whole text: what closes a quotation
 // is there.
-func (c *call) shorten(text string, limits Limits, name string) string {
+func (c *call) shorten(text string, limits Limits, name string) (short, handle string) {
 	stored := text[:runeStart(text, min(limits.ResultHard, len(text)))]
 	head := lineEnd(stored, limits.Result*3/4)
 	tail := lineStart(text, len(text)-limits.Result/4)
-	note := c.store(stored, head, name)
+	note, handle := c.store(stored, head, name)
 	if len(stored) < len(text) {
 		note += fmt.Sprintf("; of %d bytes only the first %d are stored", len(text), len(stored))
 	}
-	return fmt.Sprintf("%s\n[%d bytes left out here: %s]\n%s", text[:head], tail-head, note, text[tail:])
+	return fmt.Sprintf("%s\n[%d bytes left out here: %s]\n%s", text[:head], tail-head, note, text[tail:]), handle
 }
 
-// store stores text and returns the advice how to read on at next. A caller that may not read
-// it back gets advice instead of a handle.
-func (c *call) store(text string, next int, name string) string {
+// store stores text and returns the advice how to read on at next, and the handle. A caller
+// that may not read it back gets advice instead of a handle.
+func (c *call) store(text string, next int, name string) (advice, handle string) {
 	reader, ok := c.server.Config.Tools.Lookup(ReadResult)
 	if !ok || c.now.verdict(c.Access, reader.Spec.Name) != policy.Allow {
-		return "ask for less to see it"
+		return "ask for less to see it", ""
 	}
 	handle, err := c.server.Results.Put(c.Caller.Principal(), strings.NewReader(text))
 	if err != nil {
 		c.server.log.Error("a long result could not be stored", "tool", name, "err", err)
-		return "it could not be stored; ask for less to see it"
+		return "it could not be stored; ask for less to see it", ""
 	}
 	return fmt.Sprintf(`call %s with {"id":%q,"offset":%d} to read on, or with tail or grep instead of offset`,
-		ReadResult, handle, next)
+		ReadResult, handle, next), handle
 }
 
 // lineEnd returns the last end of a line at or before at, if one is near.

@@ -49,6 +49,11 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 		request.Input = &InputResponse{State: answer.InputRequest.State, Answers: x.collect(ctx, answer.InputRequest)}
 		answer = x.session.server.Call(ctx, request)
 	}
+	if !m.Modern() && x.clientInfo().version < mcp.ProtocolVersion20250618 { // it has no links in results
+		answer.Result.Parts = slices.DeleteFunc(slices.Clone(answer.Result.Parts), func(p tool.Part) bool {
+			return p.For == tool.ForPerson && p.Text == "" && p.Data == nil
+		})
+	}
 	return x.session.server.writeAnswer(m, answer)
 }
 
@@ -207,7 +212,7 @@ func appendPart(b []byte, p tool.Part) []byte {
 		} else {
 			b = appendData(b, "blob", p.Data)
 		}
-		return append(appendMIME(b, p.MIME), `}}`...)
+		return append(appendAudience(append(appendMIME(b, p.MIME), '}'), p.For), '}')
 	case p.Data != nil && strings.HasPrefix(p.MIME, "audio/"):
 		b = appendData(append(b, `{"type":"audio"`...), "data", p.Data)
 	case p.Data != nil:
@@ -215,7 +220,14 @@ func appendPart(b []byte, p tool.Part) []byte {
 	default:
 		b = appendMember(append(b, `{"type":"text"`...), "text", p.Text)
 	}
-	return append(appendMIME(b, p.MIME), '}')
+	return append(appendAudience(appendMIME(b, p.MIME), p.For), '}')
+}
+
+func appendAudience(b []byte, a tool.Audience) []byte {
+	if a == "" {
+		return b
+	}
+	return append(append(append(b, `,"annotations":{"audience":["`...), a...), `"]}`...)
 }
 
 func appendMIME(b []byte, mime string) []byte {

@@ -11,6 +11,26 @@ type Part struct {
 	MIME string
 	URI  string
 	Name string // of a link
+	// For is who needs the part; "" is everybody.
+	For Audience
+}
+
+// An Audience is who a part of a result is meant for.
+type Audience string
+
+// The audiences.
+const (
+	ForPerson Audience = "user"
+	ForModel  Audience = "assistant"
+)
+
+// ResultScheme begins the URI of a result that was kept because it is long.
+const ResultScheme = "result:///"
+
+// LinkToResult returns a link to a kept result, for the person. The text says to the
+// model how to read on.
+func LinkToResult(handle string) Part {
+	return Part{URI: ResultScheme + handle, Name: "the whole result", MIME: "text/plain", For: ForPerson}
 }
 
 // A Result is the result of a call. Text is for the model; Data goes to

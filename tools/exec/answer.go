@@ -17,9 +17,10 @@ type answer struct {
 	status sandbox.Status
 	site   sandbox.Site
 	text   string
-	k      *task // nil when the call only asks about it
-	lost   error // why its remaining processes could not be kept
-	report bool  // say how it ended even if the exit code is 0
+	kept   string // handle of the whole output, if the text is a part of it
+	k      *task  // nil when the call only asks about it
+	lost   error  // why its remaining processes could not be kept
+	report bool   // say how it ended even if the exit code is 0
 	// refused is why it could not connect to a host, or "".
 	refused string
 	also    []string
@@ -79,6 +80,9 @@ func (a answer) result() tool.Result {
 		lines = append(lines, "hint: "+hint)
 	}
 	res := tool.Text(strings.Join(lines, "\n")).With(a.outcome(notes))
+	if a.kept != "" {
+		res = res.Add(tool.LinkToResult(a.kept))
+	}
 	res.Failed, res.Kind = kind != "", kind
 	if a.status.State == sandbox.Exited {
 		if res.ExitCode = a.status.Code; a.status.Signal != "" {

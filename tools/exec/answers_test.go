@@ -201,6 +201,13 @@ func play(t *testing.T, s scene, b *strings.Builder) {
 			res = tool.Failure(err)
 		}
 		data, ok := res.Data.(outcome)
+		linked := strings.HasPrefix(res.Parts[len(res.Parts)-1].URI, tool.ResultScheme)
+		if linked != strings.Contains(res.Text(), "read_result") {
+			t.Errorf("%s: the result has a link to the whole: %t", s.name, linked)
+		}
+		if linked {
+			res.Parts = res.Parts[:len(res.Parts)-1]
+		}
 		if name == "exec" && err == nil && (!ok || data.State == "") || len(res.Parts) != 1 {
 			t.Errorf("%s: %d parts, data %v", s.name, len(res.Parts), res.Data)
 		}

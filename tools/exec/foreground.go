@@ -104,12 +104,12 @@ func await(ctx context.Context, p sandbox.Process, tty bool) sandbox.Status {
 // settle returns the result of a command, and leaves its remaining processes to the
 // caller.
 func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Status, k task) (tool.Result, error) {
-	text, err := r.output(ctx, p)
+	text, kept, err := r.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, k: &k, refused: r.refusedHost(ctx), also: r.setAside(ctx)}
+	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: r.refusedHost(ctx), also: r.setAside(ctx)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

@@ -170,7 +170,7 @@ func trimRune(s string) string {
 
 // output returns what a command wrote, as the model reads it: stdout, then stderr.
 // Output that is too long is kept, and the text has its handle.
-func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) {
+func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle string, err error) {
 	captures := []*capture{{}, {}}
 	kept := keeping{ctx: ctx, keeper: r.Keeper}
 	defer kept.end()
@@ -188,7 +188,7 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 				"(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n",
 				s.to)
 		} else if err := r.scrubbed(ctx, s, to); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	limit := limitOf(captures)
@@ -196,7 +196,8 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 		kept.start()
 	}
 	shares := shared(captures[0].size, captures[1].size, limit)
-	handle, start := kept.end(), int64(0)
+	handle = kept.end()
+	start := int64(0)
 	var b strings.Builder
 	for i, c := range captures {
 		if i == 1 && captures[0].size > 0 && c.size > 0 {
@@ -205,7 +206,7 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (string, error) 
 		}
 		show(&b, c, shares[i], handle, start)
 	}
-	return strings.TrimRight(b.String(), "\n"), nil
+	return strings.TrimRight(b.String(), "\n"), handle, nil
 }
 
 // mark introduces what was written to stderr.

@@ -20,7 +20,7 @@ func shown(t testing.TB, o Options, out, errs *paper) (text, kept string) {
 	keeper := &shelf{}
 	o.Keeper = keeper
 	r := &runner{Options: o, places: newPlaces()}
-	text, err := r.output(t.Context(), pair{&actor{}, out, errs})
+	text, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestALongLogTakesNoMemory(t *testing.T) {
 	r := &runner{Options: Options{Scrub: scrubber(t), Keeper: drop{}}, places: newPlaces()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	text, err := r.output(t.Context(), endless{})
+	text, _, err := r.output(t.Context(), endless{})
 	runtime.ReadMemStats(&after)
 	if err != nil || len(text) > outputMost+500 {
 		t.Fatal(len(text), err)
@@ -155,7 +155,7 @@ func TestCancelledOutputRead(t *testing.T) {
 	cancel()
 	out := &paper{}
 	out.write("x")
-	if _, err := (&runner{}).output(ctx, pair{&actor{}, out, &paper{}}); !errors.Is(err, context.Canceled) {
+	if _, _, err := (&runner{}).output(ctx, pair{&actor{}, out, &paper{}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func FuzzOutput(f *testing.F) {
 		out, errs := &paper{text: bytes.Repeat(a, min(max(times, 0), 3000))}, &paper{text: b}
 		for _, keeper := range []Keeper{nil, &shelf{}, &shelf{err: os.ErrPermission}} {
 			r := &runner{Options: Options{Keeper: keeper}}
-			text, err := r.output(t.Context(), pair{&actor{}, out, errs})
+			text, _, err := r.output(t.Context(), pair{&actor{}, out, errs})
 			if err != nil || len(text) > outputMost+1000 || !utf8.ValidString(text) ||
 				strings.ContainsAny(text, "\x00\x1b\r") {
 				t.Fatalf("%d bytes, %v: %q", len(text), err, text)
@@ -186,7 +186,7 @@ func BenchmarkOutput(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
+				if _, _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -256,7 +256,7 @@ func BenchmarkShortOutput(b *testing.B) {
 	}
 	r := &runner{places: newPlaces()}
 	for b.Loop() {
-		if _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
+		if _, _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
 			b.Fatal(err)
 		}
 	}

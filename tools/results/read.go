@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 
@@ -119,4 +120,22 @@ func explain(err error, a readResultArgs) error {
 			Try(`write literal characters like \( or \.`)
 	}
 	return err
+}
+
+// maxResource is the maximum size of a result that is read as a resource, in bytes.
+const maxResource = 1 << 20
+
+// Resource returns the beginning of the result with a URI, of the caller in ctx.
+func (s *Store) Resource(ctx context.Context, uri string) (tool.Part, error) {
+	id := strings.TrimPrefix(uri, tool.ResultScheme)
+	item, err := s.Get(tool.CallerFrom(ctx).Principal(), id)
+	if err != nil {
+		return tool.Part{}, explain(err, readResultArgs{ID: id})
+	}
+	data, err := io.ReadAll(io.LimitReader(item, maxResource))
+	text := strings.ToValidUTF8(string(data), "\uFFFD")
+	if left := item.Size() - int64(len(data)); left > 0 {
+		text += fmt.Sprintf("\n[%d more bytes: read_result returns them]\n", left)
+	}
+	return tool.Part{URI: uri, Text: text, MIME: "text/plain"}, closeItem(item, err)
 }

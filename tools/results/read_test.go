@@ -1,6 +1,7 @@
 package results
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -31,12 +32,14 @@ func TestReadResult(t *testing.T) {
 		args readResultArgs
 		want string
 	}{
-		"a page":   {readResultArgs{ID: id, Limit: 10}, "[bytes 0 to 10 of 257; continue with offset 10]\nline\nline\n"},
+		"a page": {readResultArgs{ID: id, Limit: 10},
+			"[bytes 0 to 10 of 257; continue with offset 10]\nline\nline\n"},
 		"the last": {readResultArgs{ID: id, Offset: 250, Limit: 100}, "[bytes 250 to 257 of 257; the end]\nthe end"},
 		"the tail": {readResultArgs{ID: id, Tail: 1, Limit: 7}, "[bytes 250 to 257, the end]\nthe end"},
 		"a match":  {readResultArgs{ID: id, Grep: "end", Limit: 100}, "51:the end"},
 		"no match": {readResultArgs{ID: id, Grep: "nothing", Limit: 100}, `no line matches "nothing"`},
-		"many":     {readResultArgs{ID: id, Grep: "line", Limit: 10}, "1:line\n2:line\n[the first 2 matches; there are more: use a narrower pattern]"},
+		"many": {readResultArgs{ID: id, Grep: "line", Limit: 10},
+			"1:line\n2:line\n[the first 2 matches; there are more: use a narrower pattern]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := one.Do(ctx, test.args)
@@ -87,5 +90,23 @@ func TestPartsOfUntrustedTextAreMarked(t *testing.T) {
 		if mark < 0 || first < mark || strings.Count(got.Text(), "<<<end ") != 1 {
 			t.Errorf("%s: untrusted text is outside of the marks:\n%s", name, got.Text())
 		}
+	}
+}
+
+func TestResultAsResource(t *testing.T) {
+	store, id := keep(t, strings.Repeat("0123456789\n", 100_000))
+	as := func(user string) context.Context {
+		return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user}})
+	}
+	part, err := store.Resource(as("u"), tool.LinkToResult(id).URI)
+	if err != nil || len(part.Text) < maxResource ||
+		!strings.HasSuffix(part.Text, "[51424 more bytes: read_result returns them]\n") {
+		t.Errorf("%d bytes, %.60q, %v", len(part.Text), part.Text[max(0, len(part.Text)-60):], err)
+	}
+	if _, err := store.Resource(as("v"), tool.LinkToResult(id).URI); tool.AsError(err).Kind != tool.NotFound {
+		t.Errorf("another user: %v", err)
+	}
+	if _, err := store.Resource(as("u"), tool.ResultScheme+"../x"); tool.AsError(err).Kind != tool.NotFound {
+		t.Errorf("a path: %v", err)
 	}
 }

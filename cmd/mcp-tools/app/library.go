@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -19,11 +20,12 @@ type library struct {
 	memory  *memory.Memory
 	skills  *skills.Library
 	context *contextfiles.Files
+	results *results.Store
 	teams   *teams.Teams
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.skills, a.contextFiles, a.teams}
+	return library{a.memory, a.skills, a.contextFiles, a.results, a.teams}
 }
 
 // maxProposed is the number of values that are proposed for an argument.
@@ -34,12 +36,13 @@ const (
 	readsMemory  = "memory_get"
 	usesSkill    = "use_skill"
 	readsContext = "read_file"
+	readsResult  = "read_result"
 )
 
 // contextPrompt returns all context files. No skill can have this name.
 const contextPrompt = "agent_context"
 
-func (library) Tools() []string { return []string{readsMemory, usesSkill, readsContext} }
+func (library) Tools() []string { return []string{readsMemory, usesSkill, readsContext, readsResult} }
 
 func (library) Tool(ref server.Ref) string {
 	switch {
@@ -49,6 +52,8 @@ func (library) Tool(ref server.Ref) string {
 		return usesSkill
 	case strings.HasPrefix(ref.URI, memory.Scheme):
 		return readsMemory
+	case strings.HasPrefix(ref.URI, tool.ResultScheme):
+		return readsResult
 	}
 	return ""
 }
@@ -92,6 +97,8 @@ func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Pa
 		read = l.context.Resource
 	case strings.HasPrefix(uri, memory.Scheme):
 		read = l.memory.Resource
+	case strings.HasPrefix(uri, tool.ResultScheme):
+		read = l.results.Resource
 	}
 	part, err := read(ctx, uri)
 	return []tool.Part{part}, err

@@ -150,6 +150,9 @@ func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 		w = a.Err
 	}
 	for _, p := range res.Parts {
+		if strings.HasPrefix(p.URI, tool.ResultScheme) {
+			continue // the text says how to read it
+		}
 		if _, err := io.WriteString(w, terminal.ForReader(w, partText(p))); err != nil {
 			return err
 		}
