@@ -150,6 +150,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`(Server: mcp-tools )[^\\"]*`), "${1}VERSION"},
 	{regexp.MustCompile(`(Session: )[^\\"]*`), "${1}SESSION"},
 	{regexp.MustCompile(`\d+( more may be made)`), "N${1}"},
+	{regexp.MustCompile(`\d+( tools, autonomy)`), "N${1}"},
 	{regexp.MustCompile(`(Since: )[^\\"]*`), "${1}TIME"},
 }
 
