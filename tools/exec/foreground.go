@@ -109,7 +109,8 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: r.refusedHost(ctx), also: r.setAside(ctx)}
+	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: r.refusedHost(ctx),
+		also: r.setAside(ctx)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

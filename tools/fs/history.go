@@ -39,7 +39,8 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 	for _, p := range past[:min(len(past), a.Limit)] {
 		data.Changes = append(data.Changes, pastChange{
 			ID: p.ID, Time: p.Time.UTC(), Tool: p.Tool, Command: p.Command, By: strings.Trim(p.By, "/"), File: p.File,
-			Others: p.Others, Action: p.Action, Before: p.Before, After: p.After, Undoable: p.Undoable && p.Undone == "",
+			Others: p.Others, Action: p.Action, Before: p.Before, After: p.After, Undoable: p.Undoable &&
+				p.Undone == "",
 			Undone: p.Undone,
 		})
 	}
