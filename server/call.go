@@ -25,6 +25,7 @@ type Request struct {
 	Input  *InputResponse         // the answers, when the call is made again
 	Tasks  bool                   // the client follows tasks
 	Parent string                 // the call that made this one
+	Client string                 // the program at the other end, as it names itself
 	Trace  map[string]string      // traceparent, tracestate, baggage
 
 	forwarded bool // by another tool that the client has called
@@ -37,6 +38,7 @@ type Response struct {
 	InputRequest *InputRequest
 	Code         int         // JSON-RPC error code, when the client's program made a mistake
 	Missing      tool.Medium // capability that the client would need
+	Call         string      // the id of the call; "" for one whose result is withheld
 }
 
 // A protocolError is a mistake of the client's program rather than of the model.
@@ -63,7 +65,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 			return answerOr(failed, Response{InputRequest: ask})
 		}
 	}
-	answer := Response{}
+	answer := Response{Call: c.id}
 	if wrong := (*protocolError)(nil); errors.As(err, &wrong) {
 		answer.Code, answer.Missing = wrong.code, wrong.missing
 	}
@@ -82,6 +84,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		res.Task = s.begunTask(a.tool, res.Task, res.Text())
 	}
 	answer.Result = res
+	c.countUse(res)
 	return answerOr(c.record(ctx, observe, end), answer)
 }
 

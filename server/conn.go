@@ -73,11 +73,9 @@ func (c *conn) begin(m *jsonrpc.Message, a Access) {
 		c.send(c.session.server.refusal(m.ID, refused))
 		return
 	}
-	carry := func() []byte { return c.session.respond(ctx, flight, m, a, c.out) }
+	carry := func() delivery { return c.session.respond(ctx, flight, m, a, c.out) }
 	if m.Method == string(mcp.MethodInitialize) { // the next message depends on it
-		if reply := carry(); reply != nil {
-			c.send(reply)
-		}
+		c.deliver(carry())
 		return
 	}
 	if !c.spawn(m, carry) {
@@ -86,7 +84,7 @@ func (c *conn) begin(m *jsonrpc.Message, a Access) {
 }
 
 // spawn runs one request concurrently, or refuses it. It reports whether it runs.
-func (c *conn) spawn(m *jsonrpc.Message, work func() []byte) bool {
+func (c *conn) spawn(m *jsonrpc.Message, work func() delivery) bool {
 	if refused := c.slot(); refused != nil {
 		c.send(c.session.server.refusal(m.ID, refused))
 		return false
@@ -94,9 +92,7 @@ func (c *conn) spawn(m *jsonrpc.Message, work func() []byte) bool {
 	job := func() {
 		defer c.running.Done()
 		defer func() { <-c.slots }()
-		if reply := work(); reply != nil {
-			c.send(reply)
-		}
+		c.deliver(work())
 	}
 	select {
 	case c.jobs <- job:
@@ -137,9 +133,18 @@ func (c *conn) slot() *jsonrpc.Error {
 	}
 }
 
-func (c *conn) send(msg []byte) {
-	if err := c.out(msg); err != nil {
+func (c *conn) send(msg []byte) (written bool) {
+	err := c.out(msg)
+	if err != nil {
 		c.session.server.log.Debug("a message could not be written", "err", err)
+	}
+	return err == nil
+}
+
+// deliver sends the response to a request.
+func (c *conn) deliver(r delivery) {
+	if r.msg != nil {
+		r.done(c.send(r.msg))
 	}
 }
 

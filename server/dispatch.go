@@ -16,26 +16,44 @@ import (
 
 // handle answers one request of s. out carries what must reach the client
 // before the answer. It returns nil if the client has cancelled the request.
-func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out func([]byte) error) []byte {
+func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out func([]byte) error) delivery {
 	ctx, flight, refused := s.begin(ctx, m.ID)
 	if refused != nil {
-		return s.server.refusal(m.ID, refused)
+		return delivery{msg: s.server.refusal(m.ID, refused)}
 	}
 	return s.respond(ctx, flight, m, a, out)
 }
 
-// respond runs a request that was registered and returns its response, or nil if
-// the client cancelled it.
+// A delivery is the response to a request, on its way.
+type delivery struct {
+	msg []byte // nil if the client has cancelled the request
+	// sent must be called with whether the message was written. It is nil if that
+	// does not matter.
+	sent func(written bool)
+}
+
+// done calls sent.
+func (r delivery) done(written bool) {
+	if r.sent != nil {
+		r.sent(written)
+	}
+}
+
+// respond runs a request that was registered and returns its response.
 func (s *session) respond(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access,
-	out func([]byte) error) []byte {
+	out func([]byte) error) delivery {
 	x := &rpcRequest{session: s, access: s.withRoots(ctx, m.Method, a), msg: m, flight: flight, out: out}
 	x.access.chooses = x.mayChoose()
-	reply := x.answerSafely(ctx)
+	r := delivery{msg: x.answerSafely(ctx)}
 	x.finish()
-	if !s.end(m.ID, flight) {
-		return nil
+	if x.call != "" && s.server.Inbox.Took(x.call) {
+		r.sent = func(written bool) { s.server.Inbox.Sent(ctx, x.access.Caller, x.call, written) }
 	}
-	return reply
+	if !s.end(m.ID, flight) {
+		r.done(false)
+		return delivery{}
+	}
+	return r
 }
 
 // answerSafely calls answer and recovers from panics: a bug costs one response,
@@ -112,7 +130,8 @@ type rpcRequest struct {
 	flight  *flight
 	out     func(msg []byte) error // sends messages before the response
 
-	notices int // progress that was sent while the call waited for an answer
+	notices int    // progress that was sent while the call waited for an answer
+	call    string // the id of the call, if its response may contain events from the inbox
 
 	mu       sync.Mutex
 	answered bool
@@ -159,6 +178,10 @@ func (x *rpcRequest) clientInfo() client {
 		return x.session.clientInfo()
 	}
 	var c client
+	var program mcp.Implementation
+	if json.Unmarshal(x.msg.Meta.Program, &program) == nil {
+		c.name = programName(program)
+	}
 	if json.Unmarshal(x.msg.Meta.Capabilities, &c.capabilities) != nil {
 		c.capabilities = mcp.ClientCapabilities{} // invalid capabilities count as none
 	}

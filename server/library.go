@@ -85,7 +85,8 @@ type LibraryResult struct {
 	Parts     []tool.Part
 	Filled    tool.FilledPrompt
 	Values    []string
-	More      bool // there are more values than these
+	More      bool   // there are more values than these
+	Call      string // the id of the request
 }
 
 // QueryLibrary runs one request about the library. Every such request is rate
@@ -110,6 +111,7 @@ func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryRes
 		} else if failed := c.record(ctx, observe, end); failed != nil {
 			return LibraryResult{}, failed
 		} else {
+			found.Call = c.id
 			return found, nil
 		}
 	}
@@ -375,6 +377,9 @@ func (x *rpcRequest) serveLibrary(ctx context.Context) []byte {
 	found, err := s.QueryLibrary(ctx, q)
 	if err != nil {
 		return s.refusal(m.ID, q.rpcError(tool.AsError(err), m.Modern()))
+	}
+	if s.Inbox != nil {
+		x.call = found.Call
 	}
 	return jsonrpc.Respond(m.ID, `,"result":`, s.writeLibraryResult(q, found, m.Modern()))
 }

@@ -67,7 +67,7 @@ func listers(b *testing.B, n int) (ours, bare func() []byte) {
 		if broken != nil {
 			b.Fatal(broken)
 		}
-		return one.handle(b.Context(), m, one.access, nil)
+		return one.handle(b.Context(), m, one.access, nil).msg
 	}
 	stock := mcpserver.NewMCPServer("bare", "1", mcpserver.WithToolCapabilities(true))
 	for _, t := range all {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
@@ -82,7 +84,9 @@ func (x *rpcRequest) initialize() []byte {
 	capabilities := s.server.capabilities
 	capabilities.Extensions = nil // tasks are of the stateless era
 	s.mu.Lock()
-	s.client = client{capabilities: params.Capabilities, version: version, initialized: true}
+	s.client = client{
+		name: programName(params.ClientInfo), capabilities: params.Capabilities, version: version, initialized: true,
+	}
 	s.mu.Unlock()
 	return x.success(mcp.InitializeResult{
 		ProtocolVersion: version, Capabilities: capabilities,
@@ -90,6 +94,15 @@ func (x *rpcRequest) initialize() []byte {
 		Instructions: s.server.instructionsFor(x.access, params.Capabilities),
 	})
 }
+
+// programName returns the name and the version of a client's program in one line.
+func programName(of mcp.Implementation) string {
+	name, _ := tool.Clean(strings.Join(strings.Fields(of.Name+" "+of.Version), " "))
+	return text.Clip(name, maxProgram)
+}
+
+// maxProgram bounds the name of a client's program, in bytes.
+const maxProgram = 100
 
 // discover answers server/discover, which replaces the handshake in the stateless
 // era.
@@ -109,17 +122,17 @@ func (x *rpcRequest) discover() []byte {
 
 // instructionsFor returns the text about the server for the model of a caller.
 func (s *Server) instructionsFor(a Access, client mcp.ClientCapabilities) string {
-	now, text := s.settings(), s.Instructions
+	now, about := s.settings(), s.Instructions
 	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(a.subject()))
 	if profile.Autonomy == policy.ReadOnly || a.Narrow.ReadOnly {
-		text += "\n\nThis session is read-only: tools that change something are not available."
+		about += "\n\nThis session is read-only: tools that change something are not available."
 	}
 	if chooses := a.ChooseWorkspace != nil && client.Roots != nil; a.Caller.Workspace == "" && len(s.FileGroups) > 0 &&
 		!chooses {
-		text += "\n\nThere is no workspace, so tools for files and commands are not listed. The user chooses one: " +
+		about += "\n\nThere is no workspace, so tools for files and commands are not listed. The user chooses one: " +
 			"mcp-tools connect CLIENT --workspace DIR."
 	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(about)
 }
 
 func (s *Server) implementation() mcp.Implementation {

@@ -164,6 +164,24 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	return failed
 }
 
+// countUse reports a call to those who count what sessions use. Tokens are estimated
+// from the bytes that the model wrote and read.
+func (c *call) countUse(res tool.Result) {
+	if c.server.Used == nil {
+		return
+	}
+	use := tool.Use{
+		Client: c.Client, Calls: 1,
+		TokensIn: int64(res.Size() / bytesPerToken), TokensOut: int64(len(c.Args) / bytesPerToken),
+	}
+	if res.Failed {
+		use.Failed = 1
+	}
+	c.server.Used(c.Caller, use)
+}
+
+const bytesPerToken = 4
+
 // auditError returns the error for a call that could not be recorded: what
 // happened, and what to do.
 func auditError(a attempt, cause error) *tool.Error {

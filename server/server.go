@@ -20,6 +20,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -39,13 +40,15 @@ type Config struct {
 	AuditLog  AuditLog
 	Ready     func() error // why calls would fail on this machine; nil: they do not
 	Results   ResultStore
-	Approvals Approvals         // nil: only the client can be asked
-	Library   Library           // nil: there are only tools
-	Observer  Observer          // nil measures nothing
-	Meter     Meter             // nil: identities are counted by this process alone
-	Enter     Enter             // nil: calls cannot be stopped
-	Ended     func(tool.Caller) // called when a session has ended; may be nil
-	Stopping  func()            // called when the shutdown begins, before calls in flight finish; may be nil
+	Approvals Approvals                   // nil: only the client can be asked
+	Library   Library                     // nil: there are only tools
+	Observer  Observer                    // nil measures nothing
+	Meter     Meter                       // nil: identities are counted by this process alone
+	Enter     Enter                       // nil: calls cannot be stopped
+	Inbox     *inbox.Inbox                // what callers are told of at the end of results; nil: nothing
+	Used      func(tool.Caller, tool.Use) // called after each call of a tool; may be nil
+	Ended     func(tool.Caller)           // called when a session has ended; may be nil
+	Stopping  func()                      // called when the shutdown begins, before calls in flight finish; may be nil
 	Log       *slog.Logger
 	Settings  Settings
 }

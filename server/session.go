@@ -46,6 +46,7 @@ type session struct {
 
 // client is what a client has declared about itself.
 type client struct {
+	name         string // and version of the program
 	capabilities mcp.ClientCapabilities
 	version      string
 	initialized  bool

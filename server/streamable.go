@@ -88,15 +88,15 @@ func (h *HTTP) serveStateless(w http.ResponseWriter, r *http.Request, a Access, 
 	}
 	s, out := h.Server.newSession(a), newStream(w, r)
 	if m.Method == string(mcp.MethodSubscriptionsListen) {
-		out.finish(h.serveSubscription(r, s, m, a, out), true)
+		out.deliver(h.serveSubscription(r, s, m, a, out), true)
 		return
 	}
-	out.finish(s.handle(r.Context(), m, a, out.sender()), true)
+	out.deliver(s.handle(r.Context(), m, a, out.sender()), true)
 }
 
 // serveSubscription serves a subscriptions/listen request, which may stay open for
 // days.
-func (h *HTTP) serveSubscription(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) []byte {
+func (h *HTTP) serveSubscription(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) delivery {
 	h.Server.addSession(s)
 	defer s.close()
 	defer h.Server.removeSession(s)
@@ -210,7 +210,7 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, a Access, m 
 		h.sessions.drop(s) // the handshake failed
 		w.Header().Del(mcp.HeaderSessionID)
 	}
-	out.finish(reply, false)
+	out.deliver(reply, false)
 }
 
 // outlive returns the context of a call that continues when its client disconnects:
@@ -481,6 +481,21 @@ func (s *stream) finish(reply []byte, modern bool) {
 			s.w.WriteHeader(statusOf(errorCode(reply)))
 		}
 		_, _ = s.w.Write(reply) // likewise
+	}
+}
+
+// deliver sends the response to a request. If it matters whether it was written, it is
+// flushed before that is noted.
+func (s *stream) deliver(r delivery, modern bool) {
+	s.finish(r.msg, modern)
+	if r.sent == nil {
+		return
+	}
+	err := s.control.Flush()
+	select {
+	case <-s.gone: // it may come back for the response, and else is told again
+	default:
+		r.sent(err == nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
@@ -16,9 +17,10 @@ import (
 
 // A Change describes a change in the library.
 type Change struct {
-	Agent, User string // the owner; "" stands for all agents, or all users of the agent
-	Ref         Ref    // a resource or a prompt; the zero Ref stands for all
-	Listed      bool   // a resource was added or removed, or its description changed
+	Agent, User string    // the owner; "" stands for all agents, or all users of the agent
+	Ref         Ref       // a resource or a prompt; the zero Ref stands for all
+	Only        *inbox.To // only sessions that this names; nil: all of the owner
+	Listed      bool      // a resource was added or removed, or its description changed
 }
 
 // Changed notifies the clients that may see what has changed and asked for it. It
@@ -37,6 +39,10 @@ func (s *Server) Changed(c Change) {
 }
 
 func (c Change) affects(who tool.Caller) bool {
+	if to := c.Only; to != nil {
+		own := inbox.ToCaller(who)
+		return own.Owner == to.Owner && (to.Session == "" || to.Session == own.Session)
+	}
 	return (c.Agent == "" || c.Agent == who.Agent) && (c.User == "" || c.User == who.User)
 }
 

@@ -35,7 +35,7 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
-		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(),
+		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(), Client: x.clientInfo().name,
 	}
 	if m.Meta.Progress != nil {
 		request.Report = x
@@ -54,7 +54,20 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 			return p.For == tool.ForPerson && p.Text == "" && p.Data == nil
 		})
 	}
-	return x.session.server.writeAnswer(m, answer)
+	return x.session.server.writeAnswer(m, x.addNews(ctx, answer))
+}
+
+// addNews adds what the caller is to be told of to the end of a result.
+func (x *rpcRequest) addNews(ctx context.Context, a Response) Response {
+	s := x.session.server
+	if s.Inbox == nil || a.InputRequest != nil || a.Code != 0 || a.Call == "" {
+		return a
+	}
+	x.call = a.Call
+	if news := s.Inbox.Line(ctx, x.access.Caller, a.Call); news != "" {
+		a.Result = a.Result.Add(tool.Part{Text: s.scrub.Text(news)})
+	}
+	return a
 }
 
 // put asks a client of the legacy era one question after the other. The result

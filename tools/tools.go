@@ -42,6 +42,7 @@ type World struct {
 	Teams     *teams.Teams
 	Agents    *agents.Engine
 	Questions *questions.Questions
+	Sessions  *sessions.Sessions
 }
 
 // All returns the tools of all groups.
@@ -85,7 +86,7 @@ func list(w World) []tool.Tool {
 		knowledge.Tools(w.Graph),
 		skills.Tools(w.Skills),
 		questions.Tools(w.Questions),
-		sessions.Tools(),
+		sessions.Tools(w.Sessions),
 		automation.Tools(time.Now),
 		agents.Tools(w.Agents),
 		results.Tools(w.Results, w.Web.Marks),

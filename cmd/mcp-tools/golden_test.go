@@ -126,7 +126,8 @@ func TestGoldenCommandGroups(t *testing.T) {
 		for _, r := range g.Rules {
 			by[r.Default] = append(by[r.Default], r.Reason)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", g.Name, g.For, strings.Join(by[judge.Deny], "; "), strings.Join(by[judge.Ask], "; "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", g.Name, g.For, strings.Join(by[judge.Deny], "; "),
+			strings.Join(by[judge.Ask], "; "))
 	}
 	golden.CheckPart(t, filepath.Join("..", "..", "docs", "commands.md"), "groups", b.String())
 }

@@ -22,6 +22,12 @@ func (f Filter) shows(r *Row) bool { return f == nil || f(r) }
 // Tail returns the last n rows that filter selects, of all chains, sorted by
 // time. It skips lines that are not records and verifies nothing.
 func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
+	return db.TailSince(ctx, n, time.Time{}, filter)
+}
+
+// TailSince is Tail for the rows after a time, so that it need not read the whole log
+// to find few. The zero time is no limit.
+func (db *DB) TailSince(ctx context.Context, n int, since time.Time, filter Filter) ([]Row, error) {
 	var found []Row
 	at := position{At: math.MaxInt64}
 	for db != nil && len(found) < n {
@@ -31,6 +37,10 @@ func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 		}
 		for _, r := range list {
 			at = r.position()
+			if !since.IsZero() && at.At < since.UnixMicro() {
+				n = len(found)
+				break
+			}
 			if row, ok := parseRow(r.Chain, r.Line); ok && filter.shows(&row) && len(found) < n {
 				found = append(found, row)
 			}

@@ -33,6 +33,7 @@ type Config struct {
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`
 	Approvals   Approvals        `yaml:"approvals"`
+	Sessions    Sessions         `yaml:"sessions"`
 	Vault       Vault            `yaml:"vault" restart:"true"`
 	Store       Store            `yaml:"store" restart:"true"`
 	Telemetry   Telemetry        `yaml:"telemetry"`

@@ -67,6 +67,11 @@ type Approvals struct {
 	Wait    string   `yaml:"wait" default:"attended" enum:"attended,always,never"`
 }
 
+// Sessions has the settings of sessions.
+type Sessions struct {
+	Visibility string `yaml:"visibility" default:"agent" enum:"self,tree,agent,all"`
+}
+
 // Vault has the settings of the vault of secrets.
 type Vault struct {
 	KeyFrom string `yaml:"key_from" default:"file" enum:"file,env,keyring"`

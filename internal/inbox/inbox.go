@@ -210,6 +210,13 @@ func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bo
 	}
 }
 
+// Took reports whether a call has taken events.
+func (b *Inbox) Took(call string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.taken[call]) > 0
+}
+
 // Line takes what has happened and returns it in a few lines for the end of the
 // result of a call, or "" if nothing has, or if another call of the session waits
 // for it.
@@ -301,16 +308,52 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	return events, err
 }
 
-// Move gives what a session was not told of to another one of the same owner, or
-// with to "" to whichever comes next, because the session has ended.
-func Move(t *store.Tx, from To, to string) error {
-	n, err := t.Exec(`UPDATE inbox SET session = $1 WHERE agent = $2 AND usr = $3 AND session = $4 AND told = 0`,
-		to, from.Agent, from.User, from.Session)
+// Move gives what a session was not told of to another receiver, because the session
+// has ended.
+func Move(t *store.Tx, from, to To) error {
+	n, err := t.Exec(`UPDATE inbox SET agent = $1, usr = $2, session = $3
+		WHERE agent = $4 AND usr = $5 AND session = $6 AND told = 0`,
+		to.Agent, to.User, to.Session, from.Agent, from.User, from.Session)
 	if err != nil || n == 0 {
 		return err
 	}
-	from.Session = to
-	return t.Changed(Topic, from.String())
+	return t.Changed(Topic, to.String())
+}
+
+// Count returns how many events a receiver was not told of.
+func Count(t *store.Tx, to To) (n int, err error) {
+	err = t.Row("SELECT count(*) FROM inbox WHERE agent = $1 AND usr = $2 AND session = $3 AND told = 0",
+		[]any{to.Agent, to.User, to.Session}, &n)
+	return n, err
+}
+
+// LastMessage returns the last message between two sessions that is not older than age,
+// or the zero Event. It counts messages to the owner of either.
+func LastMessage(t *store.Tx, one, other To, age time.Duration) (last Event, err error) {
+	const between = "kind = 'message' AND agent = $%d AND usr = $%d AND session IN ($%d, '') AND sender = $%d"
+	where := "(" + fmt.Sprintf(between, 1, 2, 3, 6) + " OR " + fmt.Sprintf(between, 4, 5, 6, 3) + ")"
+	list, err := store.List(t, "SELECT "+columns+" FROM inbox WHERE "+where+" AND made > $7 ORDER BY made DESC LIMIT 1",
+		[]any{one.Agent, one.User, one.Session, other.Agent, other.User, other.Session,
+			time.Now().Add(-age).UnixNano()}, scanEvent)
+	if err != nil || len(list) == 0 {
+		return Event{}, err
+	}
+	return list[0], nil
+}
+
+// Messages returns messages to and from a session, the newest first, without the newest
+// ones up to offset.
+func (b *Inbox) Messages(ctx context.Context, of To, limit, offset int) (list []Event, err error) {
+	if b.store.Unused() {
+		return nil, nil
+	}
+	err = b.store.View(ctx, func(t *store.Tx) error {
+		list, err = store.List(t, "SELECT "+columns+` FROM inbox WHERE kind = 'message' AND usr = $2
+			AND (agent = $1 AND session = $3 OR sender = $3) ORDER BY made DESC LIMIT $4 OFFSET $5`,
+			[]any{of.Agent, of.User, of.Session, limit, offset}, scanEvent)
+		return err
+	})
+	return list, err
 }
 
 const (

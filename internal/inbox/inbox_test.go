@@ -98,7 +98,10 @@ func TestWhatASessionWasNotToldOfCanBeMoved(t *testing.T) {
 		from := inbox.ToCaller(ada("1"))
 		send(t, b, from, inbox.Event{Kind: inbox.Command, Text: "ended"})
 		want(t, "before", take(t, b, ada("2"), "c1"), "")
-		if err := s.Update(t.Context(), func(t *store.Tx) error { return inbox.Move(t, from, "") }); err != nil {
+		if err := s.Update(t.Context(), func(t *store.Tx) error {
+			return inbox.Move(t, from,
+				inbox.To{Owner: from.Owner})
+		}); err != nil {
 			t.Fatal(err)
 		}
 		want(t, "after", take(t, b, ada("2"), "c2"), "ended")
@@ -200,7 +203,8 @@ func TestTheLineNamesWhatHappened(t *testing.T) {
 	b := inbox.New(inbox.Options{Store: s})
 	me := ada("1")
 	want(t, "nothing", b.Line(t.Context(), me, "c1"), "")
-	send(t, b, inbox.ToCaller(me), inbox.Event{Kind: inbox.Subagent, Subject: "sub-1", Text: "done:\n\"all\u202e\" green"})
+	send(t, b, inbox.ToCaller(me), inbox.Event{Kind: inbox.Subagent, Subject: "sub-1",
+		Text: "done:\n\"all\u202e\" green"})
 	id := send(t, b, inbox.ToCaller(me), inbox.Event{Kind: inbox.Message, From: ada("2").Key(),
 		Text: strings.Repeat("x", 300)})
 	want(t, "two events", b.Line(t.Context(), me, "c2"), `2 things happened:
@@ -221,7 +225,8 @@ func TestEventsAreBounded(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	send(t, b, inbox.ToCaller(ada("1")), inbox.Event{Kind: inbox.Task, Text: "a\x00\xff" + strings.Repeat("x", 200<<10)})
+	send(t, b, inbox.ToCaller(ada("1")), inbox.Event{Kind: inbox.Task, Text: "a\x00\xff" +
+		strings.Repeat("x", 200<<10)})
 	events, err := b.Take(t.Context(), ada("1"), "c1", nil)
 	if err != nil || len(events) != 1 || len(events[0].Text) > inbox.MaxText {
 		t.Errorf("got %d events, %v", len(events), err)

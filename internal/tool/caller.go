@@ -42,7 +42,7 @@ const MainAgent = "main"
 // Key returns the name of the caller's session for other sessions:
 //
 //	agent:<agent>:<channel>:<session>             a connection
-//	agent:<agent>:<channel>:<peer kind>:<chat>    a chat
+//	agent:<agent>:<channel>:<peer kind>:<chat>    a chat, and :topic:<topic> in it
 //	agent:<agent>:subagent:<session>              a subagent
 //
 // Parts are escaped, so that two sessions have different keys. It is "" for a
@@ -56,13 +56,24 @@ func (c Caller) Key() string {
 	case c.Depth > 0:
 		return agent + "subagent:" + part(c.Session)
 	case c.ChatID != "":
-		return agent + part(c.Channel) + ":" + part(cmp.Or(c.PeerKind, "direct")) + ":" + part(c.ChatID)
+		chat := agent + part(c.Channel) + ":" + part(cmp.Or(c.PeerKind, "direct")) + ":" + part(c.ChatID)
+		if c.Topic != "" {
+			chat += ":topic:" + part(c.Topic)
+		}
+		return chat
 	}
 	return agent + part(cmp.Or(c.Channel, "local")) + ":" + part(strings.TrimPrefix(c.Session, c.Channel+"-"))
 }
 
 func escaped(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), "/", "%2F")
+}
+
+// A Use is what a session has used, added to what it used before.
+type Use struct {
+	Client              string // name and version of the program, when known
+	Calls, Failed       int64
+	TokensIn, TokensOut int64 // that the model has read and written; estimates for connections
 }
 
 // A Reporter receives the progress of a running call.

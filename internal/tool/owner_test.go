@@ -23,14 +23,17 @@ func TestOwnerFrom(t *testing.T) {
 
 func TestKeysOfSessions(t *testing.T) {
 	for want, c := range map[string]Caller{
-		"agent:main:stdio:7-ab":             {User: "ada", Channel: "stdio", Session: "stdio-7-ab"},
-		"agent:coder:http:t1/ab":            {Agent: "coder", Channel: "http", Session: "t1/ab"},
-		"agent:a%3Ab%25:http:s":             {Agent: "a:b%", Channel: "http", Session: "s"},
-		"agent:coder:local:s":               {Agent: "coder", Session: "s"},
-		"agent:coder:telegram:group:-7":     {Agent: "coder", Channel: "telegram", Session: "s", PeerKind: "group", ChatID: "-7"},
+		"agent:main:stdio:7-ab":  {User: "ada", Channel: "stdio", Session: "stdio-7-ab"},
+		"agent:coder:http:t1/ab": {Agent: "coder", Channel: "http", Session: "t1/ab"},
+		"agent:a%3Ab%25:http:s":  {Agent: "a:b%", Channel: "http", Session: "s"},
+		"agent:coder:local:s":    {Agent: "coder", Session: "s"},
+		"agent:coder:telegram:group:-7": {Agent: "coder", Channel: "telegram", Session: "s", PeerKind: "group",
+			ChatID: "-7"},
+		"agent:coder:t:direct:1:topic:2":    {Agent: "coder", Channel: "t", ChatID: "1", Topic: "2"},
 		"agent:coder:telegram:direct:a%3Ab": {Agent: "coder", Channel: "telegram", ChatID: "a:b"},
-		"agent:coder:subagent:sub-1":        {Agent: "coder", Channel: "telegram", ChatID: "-7", Session: "sub-1", Depth: 1},
-		"":                                  {Agent: "coder", Channel: "http"},
+		"agent:coder:subagent:sub-1": {Agent: "coder", Channel: "telegram", ChatID: "-7", Session: "sub-1",
+			Depth: 1},
+		"": {Agent: "coder", Channel: "http"},
 	} {
 		if got := c.Key(); got != want {
 			t.Errorf("the key of %+v is %q, want %q", c, got, want)

@@ -52,6 +52,7 @@ type CallParams struct {
 type Metadata struct {
 	Version      string         // of the protocol, for requests that carry it
 	Capabilities jsontext.Value // of the client; nil if the request does not have them
+	Program      jsontext.Value // the name and version of the client; nil likewise
 	Progress     jsontext.Value
 	Session      string // the name that the client gave this conversation
 	Place        Place
@@ -226,6 +227,8 @@ func (m *Message) readMeta(d *jsontext.Decoder) error {
 				return d.SkipValue()
 			}
 			return value(d, &m.Meta.Capabilities)
+		case mcp.MetaKeyClientInfo:
+			return value(d, &m.Meta.Program)
 		case sessionKey:
 			return optionalText(d, &m.Meta.Session)
 		case "progressToken":

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -27,7 +26,6 @@ func (a *App) openAgents(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
 	o := agents.Options{
 		Store: a.store, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
 		Call: func(ctx context.Context, c agents.Call) tool.Result {

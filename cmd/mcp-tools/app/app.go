@@ -47,6 +47,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -82,6 +83,9 @@ type App struct {
 	graph        *knowledge.Graph
 	contextFiles *contextfiles.Files
 	audit        *audit.Log
+	inbox        *inbox.Inbox
+	sessions     *sessions.Sessions
+	visibility   atomic.Pointer[string] // of sessions for each other
 	skillDirs    []skills.Dir
 	files        *workspace.Workspace
 	skills       *skills.Library
@@ -94,7 +98,6 @@ type App struct {
 	refusals     sync.Map // from a refusalKey to the last refusal of a host
 	set          *tool.Set
 	teams        *teams.Teams
-	inbox        *inbox.Inbox
 	agents       *agents.Engine
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
@@ -120,7 +123,8 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		return nil, err
 	}
 	for _, open := range []func(context.Context) error{
-		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openModels, a.openFiles, a.openSkills,
+		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
+		a.openSkills,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openTools, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
@@ -239,8 +243,8 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: a.results, Secrets: a.scrub, Teams: a.teams, Agents: a.agents,
-		Questions: a.questions,
+		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
+		Agents: a.agents, Questions: a.questions,
 	})
 	if err != nil {
 		return err
@@ -268,7 +272,8 @@ func (a *App) openServer(context.Context) (err error) {
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
-		Ended:    a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
+		Inbox:    a.inbox, Used: a.sessions.Used,
+		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})
 	a.onClose(a.agents.Close) // before what its calls need
 	return err

@@ -123,6 +123,8 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	working.Go(func() { a.notifyClients(ctx) })
 	working.Go(func() { a.teams.Run(ctx) })
 	working.Go(func() { a.questions.Run(ctx) })
+	working.Go(func() { a.notifyInboxes(ctx) })
+	working.Go(func() { a.sessions.Run(ctx) })
 	if a.embeddings != nil {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}

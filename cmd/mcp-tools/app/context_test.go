@@ -127,13 +127,13 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		ctx          context.Context
-		uris         int
+		uris         int // with the inbox
 		text, prompt string
 		prompts      int
 	}{
-		{ann, 1, "heron", "# SOUL.md\n\nheron", 1},
-		{as("helper", "bob"), 0, "", "There are no context files for you and your user yet.", 1},
-		{as("", "ann"), 0, "", "", 0},
+		{ann, 2, "heron", "# SOUL.md\n\nheron", 1},
+		{as("helper", "bob"), 1, "", "There are no context files for you and your user yet.", 1},
+		{as("", "ann"), 1, "", "", 0},
 	} {
 		caller := tool.CallerFrom(c.ctx)
 		page, err := lib.Resources(c.ctx, caller)
@@ -154,7 +154,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 		}
 		values, _, err := lib.Complete(c.ctx, caller,
 			server.CompletionRequest{Of: server.Ref{URI: contextfiles.URI("{name}")}, Name: "name", Value: "S"})
-		if err != nil || len(values) != c.uris {
+		if err != nil || len(values) != c.uris-1 {
 			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
 		}
 	}

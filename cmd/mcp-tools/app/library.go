@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -21,11 +22,12 @@ type library struct {
 	skills  *skills.Library
 	context *contextfiles.Files
 	results *results.Store
+	inbox   *sessions.Sessions
 	teams   *teams.Teams
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.skills, a.contextFiles, a.results, a.teams}
+	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams}
 }
 
 // maxProposed is the number of values that are proposed for an argument.
@@ -37,12 +39,15 @@ const (
 	usesSkill    = "use_skill"
 	readsContext = "read_file"
 	readsResult  = "read_result"
+	readsInbox   = "wait"
 )
 
 // contextPrompt returns all context files. No skill can have this name.
 const contextPrompt = "agent_context"
 
-func (library) Tools() []string { return []string{readsMemory, usesSkill, readsContext, readsResult} }
+func (library) Tools() []string {
+	return []string{readsMemory, usesSkill, readsContext, readsResult, readsInbox}
+}
 
 func (library) Tool(ref server.Ref) string {
 	switch {
@@ -54,6 +59,8 @@ func (library) Tool(ref server.Ref) string {
 		return readsMemory
 	case strings.HasPrefix(ref.URI, tool.ResultScheme):
 		return readsResult
+	case ref.URI == sessions.URI:
+		return readsInbox
 	}
 	return ""
 }
@@ -76,10 +83,10 @@ func (library) Templates() []tool.Template {
 	}
 }
 
-// Resources lists context files, then memories, then skills.
+// Resources lists the inbox, then context files, memories and skills.
 func (l library) Resources(ctx context.Context, _ tool.Caller) (all []tool.Resource, err error) {
 	for _, list := range []func(context.Context) ([]tool.Resource, error){
-		l.context.Resources, l.memory.Resources, l.skills.Resources,
+		l.inbox.Resources, l.context.Resources, l.memory.Resources, l.skills.Resources,
 	} {
 		more, err := list(ctx)
 		if err != nil {
@@ -99,6 +106,8 @@ func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Pa
 		read = l.memory.Resource
 	case strings.HasPrefix(uri, tool.ResultScheme):
 		read = l.results.Resource
+	case uri == sessions.URI:
+		read = l.inbox.Resource
 	}
 	part, err := read(ctx, uri)
 	return []tool.Part{part}, err

@@ -169,7 +169,9 @@ func (a *App) sweepStore(ctx context.Context) {
 		undone := a.graph.Sweep(ctx)
 		_, changes := a.store.PruneChanges(ctx, feedAge)
 		rates, asked, used := a.store.PruneRates(ctx), a.approvals.Sweep(ctx), llm.Sweep(ctx, a.store)
-		if err := errors.Join(expired, unneeded, undone, changes, rates, asked, used); err != nil && ctx.Err() == nil {
+		told, left := a.inbox.Sweep(ctx), a.sessions.Sweep(ctx)
+		if err := errors.Join(told, left, expired, unneeded, undone, changes, rates, asked, used); err != nil &&
+			ctx.Err() == nil {
 			a.log.Warn("expired rows of the store could not be removed", "err", err)
 		}
 	}

@@ -283,6 +283,7 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	}
 	a.rules.current.Store(next)
 	a.listed.Store(&l.Config.Connections.Tokens)
+	a.visibility.Store(&l.Config.Sessions.Visibility)
 	a.web.client.Renew()
 	if more != nil {
 		more(l)

@@ -44,6 +44,7 @@ func (a *App) unusable(c tool.Caller) (all []string) {
 
 // endSession ends what a session has left behind: commands in the background, and tasks of a team.
 func (a *App) endSession(c tool.Caller) {
+	a.sessions.Ended(c)
 	a.commands.EndSession(c.Session)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

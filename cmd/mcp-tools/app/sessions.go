@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
+)
+
+// openSessions joins sessions and their inboxes to the store, which it does not open.
+func (a *App) openSessions(context.Context) error {
+	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
+	a.visibility.Store(&a.loaded.Config.Sessions.Visibility)
+	a.sessions = sessions.New(sessions.Options{
+		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
+		Visibility: func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
+	})
+	return nil
+}
+
+// notifyInboxes notifies clients that subscribed to their inbox of new events, until ctx
+// ends. It begins when the store is used.
+func (a *App) notifyInboxes(ctx context.Context) {
+	select {
+	case <-a.store.Opened():
+	case <-ctx.Done():
+		return
+	}
+	n := &inboxNotifier{changed: a.Server.Changed, waiting: map[inbox.To]*debounce{}}
+	defer n.stop()
+	sub := a.follower.Subscribe("notifications of inboxes", n)
+	defer sub.Close()
+	<-ctx.Done()
+}
+
+const (
+	// inboxQuiet is how long no event must follow another one before a client is
+	// notified of all, and inboxPatience how long that goes on at most.
+	inboxQuiet    = time.Second
+	inboxPatience = 5 * time.Second
+)
+
+// An inboxNotifier is the subscriber that notifies clients of their inboxes.
+type inboxNotifier struct {
+	changed func(server.Change)
+	cursor  string
+
+	mu      sync.Mutex
+	stopped bool
+	waiting map[inbox.To]*debounce
+}
+
+// A debounce is a notification that waits for others.
+type debounce struct {
+	since time.Time
+	timer *time.Timer
+}
+
+// Topics returns that of the inboxes.
+func (*inboxNotifier) Topics() []string { return []string{inbox.Topic} }
+
+// Cursor returns how far clients were notified.
+func (n *inboxNotifier) Cursor(context.Context) (string, error) { return n.cursor, nil }
+
+// Apply notifies the receivers of new events soon.
+func (n *inboxNotifier) Apply(_ context.Context, c indexer.Changes) (more bool, err error) {
+	if c.Lost && n.cursor != "" {
+		n.changed(server.Change{Ref: server.Ref{URI: sessions.URI}})
+	}
+	for _, key := range c.Keys {
+		if to, ok := inbox.ParseTo(key.Name); ok {
+			n.notify(to)
+		}
+	}
+	n.cursor = c.Next
+	return false, nil
+}
+
+func (n *inboxNotifier) notify(to inbox.To) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if d := n.waiting[to]; d != nil {
+		if time.Since(d.since) < inboxPatience-inboxQuiet {
+			d.timer.Reset(inboxQuiet)
+		}
+		return
+	}
+	if !n.stopped {
+		n.waiting[to] = &debounce{time.Now(), time.AfterFunc(inboxQuiet, func() { n.send(to) })}
+	}
+}
+
+// send notifies the sessions of a receiver.
+func (n *inboxNotifier) send(to inbox.To) {
+	n.mu.Lock()
+	_, due := n.waiting[to]
+	delete(n.waiting, to)
+	n.mu.Unlock()
+	if due {
+		n.changed(server.Change{Only: &to, Ref: server.Ref{URI: sessions.URI}})
+	}
+}
+
+func (n *inboxNotifier) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopped = true
+	for to, d := range n.waiting {
+		d.timer.Stop()
+		delete(n.waiting, to)
+	}
+}

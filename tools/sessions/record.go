@@ -1,0 +1,195 @@
+package sessions
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// used is what was not saved of a session yet.
+type used struct {
+	caller tool.Caller
+	use    tool.Use
+	ended  bool
+}
+
+const (
+	saveEvery = 3 * time.Second  // at most
+	beatEvery = 30 * time.Second // a process says that it lives
+	hostLease = 90 * time.Second
+	lastSave  = 3 * time.Second // for the last save of a process
+	// maxUnsaved bounds the sessions that a process keeps in memory.
+	maxUnsaved = 10_000
+)
+
+// Used adds to what a caller's session has used. It does not wait: Run saves it. Calls
+// of the command line are not of a session.
+func (s *Sessions) Used(c tool.Caller, use tool.Use) { s.note(c, use, false) }
+
+// Ended notes that the session of a caller has ended.
+func (s *Sessions) Ended(c tool.Caller) {
+	to := inbox.ToCaller(c)
+	s.mu.Lock()
+	known := s.open[to] || s.unsaved[to] != nil
+	s.mu.Unlock()
+	if known && c.ChatID == "" { // a chat has several connections
+		s.note(c, tool.Use{}, true)
+	}
+}
+
+func (s *Sessions) note(c tool.Caller, use tool.Use, ended bool) {
+	to := inbox.ToCaller(c)
+	if to.Session == "" || c.Channel == "cli" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.unsaved[to]
+	if u == nil {
+		if len(s.unsaved) >= maxUnsaved {
+			return
+		}
+		u = new(used)
+		s.unsaved[to] = u
+	}
+	if use.Client != "" {
+		u.use.Client = use.Client
+	}
+	u.caller, u.ended = c, ended
+	u.use.Calls, u.use.Failed = u.use.Calls+use.Calls, u.use.Failed+use.Failed
+	u.use.TokensIn, u.use.TokensOut = u.use.TokensIn+use.TokensIn, u.use.TokensOut+use.TokensOut
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// Run saves what sessions use until ctx ends: soon after the first call, then every
+// few seconds. A process without sessions writes nothing.
+func (s *Sessions) Run(ctx context.Context) {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-s.dirty:
+			s.saveLogged(ctx)
+			_ = clock.Sleep(ctx, saveEvery) // the loop ends with ctx
+		case <-beat.C:
+			s.beat(ctx)
+		case <-ctx.Done():
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
+	defer cancel()
+	s.saveLogged(last)
+	s.leave(last)
+}
+
+func (s *Sessions) saveLogged(ctx context.Context) {
+	if err := s.save(ctx); err != nil && ctx.Err() == nil {
+		s.Log.Warn("what sessions have used could not be saved yet", "err", err)
+	}
+}
+
+// save writes what was not saved yet.
+func (s *Sessions) save(ctx context.Context) error {
+	s.mu.Lock()
+	work := s.unsaved
+	s.unsaved = map[inbox.To]*used{}
+	first := len(s.open) == 0
+	s.mu.Unlock()
+	if len(work) == 0 {
+		return nil
+	}
+	err := s.Store.Update(ctx, func(t *store.Tx) error {
+		if first {
+			if err := s.renew(t); err != nil {
+				return err
+			}
+		}
+		for to, u := range work {
+			if err := save(t, u.caller, u.use, s.host); err != nil {
+				return err
+			}
+			if u.ended {
+				if err := s.End(t, to, inbox.To{Owner: to.Owner}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for to, u := range work {
+		switch {
+		case err != nil:
+			s.putBack(to, u)
+		case u.ended:
+			delete(s.open, to)
+		case len(s.open) < maxUnsaved:
+			s.open[to] = true
+		}
+	}
+	return err
+}
+
+// putBack merges what could not be saved with what came since.
+func (s *Sessions) putBack(to inbox.To, u *used) {
+	if since := s.unsaved[to]; since != nil {
+		u.caller, u.ended = since.caller, since.ended
+		u.use.Calls, u.use.Failed = u.use.Calls+since.use.Calls, u.use.Failed+since.use.Failed
+		u.use.TokensIn, u.use.TokensOut = u.use.TokensIn+since.use.TokensIn, u.use.TokensOut+since.use.TokensOut
+	}
+	s.unsaved[to] = u
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// renew says that this process lives, and closes the sessions of those that do not.
+func (s *Sessions) renew(t *store.Tx) error {
+	_, err := t.Exec(`INSERT INTO session_host (id, until) VALUES ($1, {{now}} + $2)
+		ON CONFLICT (id) DO UPDATE SET until = excluded.until`, s.host, hostLease.Milliseconds())
+	if err != nil {
+		return err
+	}
+	return closeDead(t)
+}
+
+func (s *Sessions) beat(ctx context.Context) {
+	s.mu.Lock()
+	idle := len(s.open) == 0
+	s.mu.Unlock()
+	if idle {
+		return
+	}
+	if err := s.Store.Update(ctx, s.renew); err != nil && ctx.Err() == nil {
+		s.Log.Warn("other processes may take this one for dead: its lease could not be renewed", "err", err)
+	}
+}
+
+// leave closes the sessions of this process, which ends.
+func (s *Sessions) leave(ctx context.Context) {
+	s.mu.Lock()
+	open := maps.Clone(s.open)
+	s.mu.Unlock()
+	if len(open) == 0 {
+		return
+	}
+	err := s.Store.Update(ctx, func(t *store.Tx) error {
+		if _, err := t.Exec("DELETE FROM session_host WHERE id = $1", s.host); err != nil {
+			return err
+		}
+		return closeDead(t)
+	})
+	if err != nil {
+		s.Log.Warn("the sessions of this process could not be closed; others will close them", "err", err)
+	}
+}
