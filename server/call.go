@@ -219,7 +219,7 @@ func (c *call) admit(ctx context.Context) (_ context.Context, release func(), er
 // find looks the tool up. It does not find a tool that the policy hides.
 func (c *call) find() (t tool.Tool, verdict policy.Verdict, found bool) {
 	t, ok := c.server.Config.Tools.Lookup(c.Tool)
-	if !ok {
+	if !ok || t.Spec.Internal && c.Within == nil {
 		return tool.Tool{}, policy.Deny, false
 	}
 	if verdict = c.now.verdict(c.Access, t.Spec.Name); verdict == policy.Deny {

@@ -152,10 +152,11 @@ func (s *session) withRoots(ctx context.Context, method string, a Access) Access
 // hasFiles reports whether there is a workspace, or will be when a call needs one.
 func (a Access) hasFiles() bool { return a.Caller.Workspace != "" || a.chooses }
 
-// hides reports whether a tool is not listed for a caller because it could not work.
+// hides reports whether a tool is not listed for a caller because it could not work, or
+// is internal.
 func (s *Server) hides(t tool.Tool, a Access) bool {
 	unusable := s.unusable(a.Caller)
-	return !a.hasFiles() && slices.Contains(s.FileGroups, t.Spec.Group) ||
+	return t.Spec.Internal || !a.hasFiles() && slices.Contains(s.FileGroups, t.Spec.Group) ||
 		slices.Contains(unusable, t.Spec.Group) || slices.Contains(unusable, t.Spec.Name)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -43,6 +44,7 @@ type World struct {
 	Agents    *agents.Engine
 	Questions *questions.Questions
 	Sessions  *sessions.Sessions
+	Models    *llm.Models
 }
 
 // All returns the tools of all groups.
@@ -89,6 +91,8 @@ func list(w World) []tool.Tool {
 		sessions.Tools(w.Sessions),
 		automation.Tools(time.Now),
 		agents.Tools(w.Agents),
+		agents.ProgramTools(w.Agents),
+		agents.ModelTools(w.Models, w.Web.Marks),
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
 	)

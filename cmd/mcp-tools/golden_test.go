@@ -97,7 +97,8 @@ func profileCost(
 	t.Helper()
 	for tool := range set.All() {
 		subject := policy.Subject{Profile: profile}
-		if rules.Verdict(subject, tool.Spec.Name) == policy.Deny || !rules.Lists(subject, tool.Spec.Name) {
+		if tool.Spec.Internal || rules.Verdict(subject, tool.Spec.Name) == policy.Deny ||
+			!rules.Lists(subject, tool.Spec.Name) {
 			continue
 		}
 		described := server.Describe(tool, false)

@@ -29,6 +29,7 @@ type Config struct {
 	Web         Web              `yaml:"web"`
 	Models      Models           `yaml:"models" restart:"true"`
 	Subagents   Subagents        `yaml:"subagents" restart:"true"`
+	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
 	Limits      Limits           `yaml:"limits"`
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`

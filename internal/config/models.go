@@ -29,6 +29,16 @@ type ModelBudget struct {
 	Day       string `yaml:"day" form:"budget"`
 }
 
+// ACPAgents are programs that are agents, by name.
+type ACPAgents map[string]ACPAgent
+
+// An ACPAgent is a program that is an agent.
+type ACPAgent struct {
+	Command     []string          `yaml:"command" form:"command" required:"true"`
+	Environment map[string]string `yaml:"environment" keys:"variable" form:"label"`
+	Hosts       []string          `yaml:"hosts" form:"hostport"`
+}
+
 func (m Models) check(add func(path, format string, args ...any)) {
 	provider, model, _ := strings.Cut(m.Default, "/")
 	switch {

@@ -25,7 +25,7 @@ const group = "agents"
 // can work with what the operator has set up.
 func Tools(e *Engine) []tool.Tool {
 	var all []tool.Tool
-	if e == nil || e.CanSpawn() {
+	if e == nil || e.CanWork() {
 		all = append(all, tool.Prepared(spawn{e}))
 	}
 	if e == nil || e.CanSpawn() && e.canDelegate() {

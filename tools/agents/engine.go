@@ -152,6 +152,9 @@ func (e *Engine) Close() error {
 // CanSpawn reports whether there is a model for subagents.
 func (e *Engine) CanSpawn() bool { return len(e.Models) > 0 }
 
+// CanWork reports whether there can be subagents: with a model, or external programs.
+func (e *Engine) CanWork() bool { return e.CanSpawn() || e.hasPrograms() }
+
 // A task is what a subagent does, as its job keeps it.
 type task struct {
 	Kind   string // of the Executor; "" has a model

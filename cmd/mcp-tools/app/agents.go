@@ -42,6 +42,7 @@ func (a *App) openAgents(context.Context) error {
 			About: one.About, Model: one.Model, DelegateTo: one.DelegateTo, Load: cmp.Or(one.MaxTasks, defaultTasks),
 		}
 	}
+	o.Executors = map[string]agents.Executor{agents.ProgramKind: a.programs()}
 	a.agents = agents.New(o)
 	return nil
 }

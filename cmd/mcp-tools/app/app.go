@@ -79,7 +79,7 @@ type App struct {
 	memory       *memory.Memory
 	embeddings   *embeddings.Embeddings // nil without an embeddings endpoint
 	encoder      *embed.Client          // likewise
-	models       *llm.Models            // nil without a provider
+	models       *llm.Models            // without a provider it has none
 	graph        *knowledge.Graph
 	contextFiles *contextfiles.Files
 	audit        *audit.Log
@@ -244,7 +244,7 @@ func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
-		Agents: a.agents, Questions: a.questions,
+		Agents: a.agents, Questions: a.questions, Models: a.models,
 	})
 	if err != nil {
 		return err

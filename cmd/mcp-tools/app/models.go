@@ -14,13 +14,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/agents/acp"
 )
 
-// openModels opens the language models, if the settings have any.
+// openModels opens the language models of the settings.
 func (a *App) openModels(context.Context) error {
-	if len(a.loaded.Config.Models.Providers) == 0 {
-		return nil
-	}
 	o, err := ModelOptions(a.loaded.Config.Models)
 	if err != nil {
 		return err
@@ -126,4 +125,36 @@ func (a *App) recordModel(ctx context.Context, u llm.Use) {
 	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
 		a.log.Error("a request to a model is not in the audit log", "model", u.Model, "err", err)
 	}
+}
+
+// programs returns the agent programs of the settings.
+func (a *App) programs() agents.Programs {
+	p := agents.Programs{
+		Profiles: make(map[string]acp.Profile),
+		Runner: acp.Runner{
+			Start: a.commands.Start, Site: a.commands.Site,
+			Secret: func(name string) (string, error) {
+				value, err := a.secret(name)
+				if err == nil {
+					err = a.scrub.Set("acp."+name, string(value))
+				}
+				return string(value), err
+			},
+		},
+	}
+	for name, one := range a.loaded.Config.ACP {
+		profile := acp.Profile{
+			Name: name, Command: one.Command, Hosts: one.Hosts, Env: make(map[string]string),
+			Secrets: make(map[string]string),
+		}
+		for variable, value := range one.Environment {
+			if secret, ok := strings.CutPrefix(value, "secret:"); ok {
+				profile.Secrets[variable] = secret
+			} else {
+				profile.Env[variable] = value
+			}
+		}
+		p.Profiles[name] = profile
+	}
+	return p
 }

@@ -31,7 +31,6 @@ import (
 // A Profile is a program that the operator has set up.
 type Profile struct {
 	Name    string
-	About   string            // what it is good at
 	Command []string          // the program and its arguments
 	Env     map[string]string // variables that are no secrets
 	Secrets map[string]string // variables with the name of a secret
