@@ -54,7 +54,7 @@ func (c *peer) command(line string) []byte {
 
 // BenchmarkTrue reports what exec of true takes: x_vs_bare against fork and
 // exec of the same program (at most 1.3 on the host), and more_ms beyond that
-// (at most 5 behind the kernel's walls).
+// (at most 5 in the kernel sandbox).
 func BenchmarkTrue(b *testing.B) {
 	for _, tier := range []string{"host", "kernel"} {
 		b.Run(tier, func(b *testing.B) {

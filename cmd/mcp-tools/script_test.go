@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition knows whether there are terminals to be had, and walls of the
+// condition knows whether there are terminals to be had, and a sandbox of the
 // kernel: some containers have none.
 func condition(name string) (bool, error) {
 	switch name {

@@ -9,20 +9,20 @@ import (
 // A Site is the place where a command would run. The approval of a command is
 // valid for this site only.
 type Site struct {
-	Tier   string // docker, kernel or host
-	Sealed bool   // the command is isolated: it can change nothing but the workspace
+	Tier     string // docker, kernel or host
+	Isolated bool   // the command is isolated: it can change nothing but the workspace
 	// Elevated means that the command runs on the host although other commands of
 	// the caller run in a sandbox.
-	Elevated bool
-	Network  bool          // the command can reach other hosts
-	Asks     bool          // only registries, and hosts that a person allows
-	Dir      string        // the working directory as the command sees it
-	Inode    string        // the identity of the working directory, whatever its name
-	Roots    []string      // the directories that the command may change, as it sees them
-	Home     string        // the home directory as the command sees it; "" for no home
-	Limit    time.Duration // the default timeout of a command
-	Most     time.Duration // the maximum timeout of a command
-	Note     string        // why the site is not the configured one; "" if it is
+	Elevated       bool
+	Network        bool          // the command can reach other hosts
+	Asks           bool          // only registries, and hosts that a person allows
+	Dir            string        // the working directory as the command sees it
+	Inode          string        // the identity of the working directory, whatever its name
+	Roots          []string      // the directories that the command may change, as it sees them
+	Home           string        // the home directory as the command sees it; "" for no home
+	DefaultTimeout time.Duration // the default timeout of a command
+	MaxTimeout     time.Duration // the maximum timeout of a command
+	Note           string        // why the site is not the configured one; "" if it is
 	// Find looks up a program by its name. It returns the path, and an identity
 	// that changes if another file takes its place: "" if it is not found.
 	Find func(program string) (path, identity string)
@@ -39,7 +39,7 @@ type Site struct {
 // Where describes the sandbox in one line, for the person who approves.
 func (s Site) Where() string {
 	limits, network := "not isolated", "no network"
-	if s.Sealed {
+	if s.Isolated {
 		limits = "changes the workspace only"
 	}
 	if s.Network {
@@ -66,15 +66,15 @@ type Command struct {
 	TTY     bool          // the command gets a terminal
 	Merge   bool          // stderr is written to stdout, in the order of writing
 	Timeout time.Duration // 0: no timeout
-	// Apart gives the command a sandbox that ends with it, an empty home and
+	// Private gives the command a sandbox that ends with it, an empty home and
 	// access to Hosts. No other command of the caller can inspect it.
-	Apart *Apart
+	Private *Private
 	// Watch is called with output as it arrives, from one goroutine.
 	Watch func(Stream, []byte)
 }
 
-// Apart describes a command that gets credentials.
-type Apart struct {
+// Private describes a command that gets credentials.
+type Private struct {
 	Secrets []string          // NAME=value: the scrubber knows the values already
 	Files   map[string][]byte // by the name of the variable that holds the path
 	Hosts   []string          // host:port that the command may reach in addition to public ones
@@ -100,7 +100,7 @@ type Process interface {
 	Status() Status
 	// Wait returns when the process has ended, a condition of u is met, or ctx
 	// ends, which is not an error.
-	Wait(ctx context.Context, u Until) Status
+	Wait(ctx context.Context, u WaitCondition) Status
 	// Log returns what the process has written to a stream.
 	Log(s Stream) Log
 	// Write writes data to stdin, and closes stdin if end is true.
@@ -115,8 +115,8 @@ type Process interface {
 	Remove(ctx context.Context) error
 }
 
-// Until holds the conditions on which Wait returns before the end of a process.
-type Until struct {
+// WaitCondition holds the conditions on which Wait returns before the end of a process.
+type WaitCondition struct {
 	Pattern string        // an RE2 pattern: a line of stdout after From matches it
 	From    int64         // an offset in the log of stdout
 	Idle    time.Duration // the process has written nothing for this long
@@ -127,12 +127,12 @@ type State string
 
 // The states.
 const (
-	Running  State = "running"
-	Exited   State = "exited"   // by itself
-	TimedOut State = "timeout"  // killed when its timeout ended
-	Killed   State = "killed"   // killed on request
-	Starved  State = "starved"  // killed because it exceeded a limit: see Why
-	Vanished State = "vanished" // lost with its sandbox
+	Running       State = "running"
+	Exited        State = "exited"         // by itself
+	TimedOut      State = "timeout"        // killed when its timeout ended
+	Killed        State = "killed"         // killed on request
+	LimitExceeded State = "limit_exceeded" // killed because it exceeded a limit: see Why
+	Lost          State = "lost"           // lost with its sandbox
 )
 
 // A Status describes a process, or how it ended.
@@ -151,7 +151,7 @@ type Status struct {
 	CPU      time.Duration
 	Memory   int64 // peak memory use in bytes, if known
 	TTY      bool
-	Matched  string // the line that matched Until.Pattern
+	Matched  string // the line that matched WaitCondition.Pattern
 	WasIdle  bool   // Wait returned because nothing was written
 	Beyond   bool   // the process outlives the session
 	Note     string // Site.Note

@@ -21,33 +21,33 @@ type Launcher interface {
 	// Name returns docker, kernel or host.
 	Name() string
 	// Probe tests whether it works here. It may take a second.
-	Probe(ctx context.Context) Finding
+	Probe(ctx context.Context) ProbeResult
 	// Layout returns where commands see the directories.
 	Layout(d Directories) Layout
 	// Launch starts an agent. The result lives until it is closed, which ends all
 	// commands in the sandbox; ctx bounds the start only.
-	Launch(ctx context.Context, w Walls) (Link, error)
+	Launch(ctx context.Context, w Spec) (Link, error)
 }
 
-// A Finding is the result of a Probe.
-type Finding struct {
-	Works  bool
-	Holds  []Promise // what the sandbox guarantees here
-	Proxy  bool      // commands can reach hosts through a proxy
-	Text   string    // one line for the operator: what works and what is missing
-	Advice string    // what the operator can do about it; "" for nothing
+// A ProbeResult is the result of a Probe.
+type ProbeResult struct {
+	Works      bool
+	Guarantees []Guarantee // what the sandbox guarantees here
+	Proxy      bool        // commands can reach hosts through a proxy
+	Text       string      // one line for the operator: what works and what is missing
+	Advice     string      // what the operator can do about it; "" for nothing
 }
 
-// A Promise is something that a sandbox can guarantee.
-type Promise string
+// A Guarantee is something that a sandbox can guarantee.
+type Guarantee string
 
-// The promises.
+// The guarantees.
 const (
-	Files     Promise = "files"     // only the permitted paths are read or changed
-	Network   Promise = "network"   // no other host is reached
-	Processes Promise = "processes" // other processes are not visible, and none outlives the sandbox
-	Memory    Promise = "memory"    // all commands together stay within the limit
-	Calls     Promise = "calls"     // system calls that ordinary programs never need are refused
+	Files     Guarantee = "files"     // only the permitted paths are read or changed
+	Network   Guarantee = "network"   // no other host is reached
+	Processes Guarantee = "processes" // other processes are not visible, and none outlives the sandbox
+	Memory    Guarantee = "memory"    // all commands together stay within the limit
+	Calls     Guarantee = "calls"     // system calls that ordinary programs never need are refused
 )
 
 // Directories are the directories of this machine that a caller's commands work
@@ -86,8 +86,8 @@ type Bind struct {
 	NoLinks bool
 }
 
-// Walls is the specification of a sandbox: what an agent and its commands get.
-type Walls struct {
+// Spec is the specification of a sandbox: what an agent and its commands get.
+type Spec struct {
 	ID      string // random; used in the names of containers, cgroups and directories
 	Owner   string // the principal, for labels
 	Binds   []Bind
@@ -97,7 +97,7 @@ type Walls struct {
 	Proxy   string   // socket of a proxy on this machine, the only access to the network; "" for none
 	Open    bool     // use the network of this machine (host only)
 	Limits  Limits
-	Require []Promise // the launch fails if one of them is not guaranteed
+	Require []Guarantee // the launch fails if one of them is not guaranteed
 }
 
 // Limits apply to all commands of a sandbox together, or to each where that is not
@@ -131,7 +131,7 @@ func (l Limits) Scratch() int64 {
 // ended.
 type Link interface {
 	io.ReadWriteCloser
-	Holds() []Promise
+	Guarantees() []Guarantee
 	// Describe returns one line for the operator.
 	Describe() string
 }

@@ -111,14 +111,14 @@ func (a answer) ending() ([]string, tool.Kind) {
 		note := "stopped after " + brief(st.Took) + ", when its time was up"
 		if a.k != nil && !a.k.args.inBackground() {
 			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end",
-				int(a.site.Most.Seconds()))
+				int(a.site.MaxTimeout.Seconds()))
 		}
 		return []string{note}, tool.Timeout
 	case sandbox.Killed:
 		return []string{because("ended on request", st.Why)}, tool.Cancelled
-	case sandbox.Starved:
+	case sandbox.LimitExceeded:
 		return []string{because("killed because it used too much", st.Why)}, tool.TooLarge
-	case sandbox.Vanished:
+	case sandbox.Lost:
 		return []string{because("it was lost with its sandbox", st.Why)}, tool.Unavailable
 	}
 	return a.running(), ""

@@ -23,12 +23,12 @@ type scene struct {
 	site     func(*sandbox.Site)
 	keepErr  error
 	lost     bool // the keeper fails
-	act      func(ctx context.Context, a *actor, u sandbox.Until) bool
+	act      func(ctx context.Context, a *actor, u sandbox.WaitCondition) bool
 	calls    []string // tool and arguments
 }
 
 // forever is a command that runs until the wait ends.
-func forever(ctx context.Context, _ *actor, u sandbox.Until) bool {
+func forever(ctx context.Context, _ *actor, u sandbox.WaitCondition) bool {
 	if u.Idle > 0 {
 		select {
 		case <-ctx.Done():
@@ -61,31 +61,38 @@ func scenes() []scene {
 		{name: "both streams", out: "built 3 of 4\n", err: "main.go:3: undefined: x\n", status: exited(2),
 			calls: []string{run}},
 		{name: "only stderr", err: "Switched to branch 'x'\n", status: exited(0), calls: []string{run}},
-		{name: "a signal", out: "x", status: sandbox.Status{State: sandbox.Exited, Code: 139, Signal: "SIGSEGV"}, calls: []string{run}},
-		{name: "too slow", out: "testing ...\n", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second,
-			Signal: "SIGKILL"}, calls: []string{run}},
-		{name: "too much memory", status: sandbox.Status{State: sandbox.Starved, Why: "memory, 512 MB", Signal: "SIGKILL"},
+		{name: "a signal", out: "x", status: sandbox.Status{State: sandbox.Exited, Code: 139, Signal: "SIGSEGV"},
 			calls: []string{run}},
-		{name: "somebody ended it", status: sandbox.Status{State: sandbox.Killed, Signal: "SIGKILL"}, calls: []string{run}},
-		{name: "the sandbox is gone", out: "half", status: sandbox.Status{State: sandbox.Vanished}, calls: []string{run}},
+		{name: "too slow", out: "testing ...\n", status: sandbox.Status{State: sandbox.TimedOut,
+			Took:   300 * time.Second,
+			Signal: "SIGKILL"}, calls: []string{run}},
+		{name: "too much memory", status: sandbox.Status{State: sandbox.LimitExceeded, Why: "memory, 512 MB",
+			Signal: "SIGKILL"},
+			calls: []string{run}},
+		{name: "somebody ended it", status: sandbox.Status{State: sandbox.Killed, Signal: "SIGKILL"},
+			calls: []string{run}},
+		{name: "the sandbox is gone", out: "half", status: sandbox.Status{State: sandbox.Lost}, calls: []string{run}},
 		{name: "children go on", out: "started\n", status: sandbox.Status{ID: "p_1", State: sandbox.Exited, Left: 2},
 			calls: []string{run, `process {"action":"poll","id":"p_1"}`}},
-		{name: "children that cannot be kept", status: sandbox.Status{ID: "p_1", State: sandbox.Exited, Left: 1}, calls: []string{run},
+		{name: "children that cannot be kept", status: sandbox.Status{ID: "p_1", State: sandbox.Exited, Left: 1},
+			calls:   []string{run},
 			keepErr: tool.Errorf(tool.Busy, "20 commands are in the background, which is the most").Try("remove some")},
 		{name: "elsewhere than wanted", out: "x\n", status: exited(0),
 			site: func(s *sandbox.Site) { s.Note = "docker does not answer" }, calls: []string{run}},
 		{name: "no such program", err: "/bin/bash: line 1: python: command not found\n", status: exited(127),
 			calls: []string{`exec {"command":"python x.py"}`}},
-		{name: "no such program behind walls", err: "/bin/bash: line 1: cargo: command not found\n",
+		{name: "no such program in a sandbox", err: "/bin/bash: line 1: cargo: command not found\n",
 			status: exited(127), calls: []string{`exec {"command":"cargo build"}`}},
 		{name: "no such program in the image", err: "sh: 1: foo: not found\n", status: exited(127),
 			site: func(s *sandbox.Site) { s.Tier = "docker" }, calls: []string{run}},
 		{name: "sudo", err: "bash: line 1: sudo: command not found\n", status: exited(127), calls: []string{run}},
-		{name: "behind walls", err: "touch: cannot touch '/etc/x': Read-only file system\n", status: exited(1),
-			calls: []string{run}},
+		{name: "read-only in a sandbox", err: "touch: cannot touch '/etc/x': Read-only file system\n",
+			status: exited(1),
+			calls:  []string{run}},
 		{name: "no network", err: "curl: (6) Could not resolve host: example.com\n", status: exited(6),
 			calls: []string{run}},
-		{name: "it asks", out: "Proceed? [Y/n] ", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second},
+		{name: "it asks", out: "Proceed? [Y/n] ", status: sandbox.Status{State: sandbox.TimedOut,
+			Took: 300 * time.Second},
 			calls: []string{run}},
 		{name: "an editor", out: "~\n~\n", status: sandbox.Status{State: sandbox.TimedOut, Took: 300 * time.Second},
 			calls: []string{`exec {"command":"vim x"}`}},
@@ -104,7 +111,8 @@ func scenes() []scene {
 			status: exited(1), calls: []string{`exec {"command":"docker ps"}`}},
 		{name: "it wants a terminal", err: "the input device is not a TTY\n", status: exited(1), calls: []string{run}},
 		{name: "at a terminal, waiting", out: "Password: ",
-			status: sandbox.Status{ID: "p_1", State: sandbox.Running, Waiting: true, Took: 2 * time.Second}, act: forever,
+			status: sandbox.Status{ID: "p_1", State: sandbox.Running, Waiting: true, Took: 2 * time.Second},
+			act:    forever,
 			calls: []string{`exec {"command":"login","tty":true}`,
 				`process {"action":"write","id":"p_1","data":"x\n"}`}},
 		{name: "colours and progress", out: " 10%\r 50%\r100%\n\x1b[32mok\x1b[0m\n", status: exited(0),
@@ -112,14 +120,15 @@ func scenes() []scene {
 		{name: "no text", out: "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 40), status: exited(0),
 			calls: []string{run}},
 		{name: "very long", out: long.String(), status: exited(1), calls: []string{run}},
-		{name: "very long on both, and nothing keeps it", out: long.String(), err: long.String(), lost: true, status: exited(1),
-			calls: []string{run}},
+		{name: "very long on both, and nothing keeps it", out: long.String(), err: long.String(), lost: true,
+			status: exited(1),
+			calls:  []string{run}},
 	}
 	return append(all, behindScenes()...)
 }
 
 func behindScenes() []scene {
-	server := func(ctx context.Context, a *actor, u sandbox.Until) bool {
+	server := func(ctx context.Context, a *actor, u sandbox.WaitCondition) bool {
 		if a.typed == "" && a.out.Size() == 0 {
 			a.out.write("listening on :3000\n")
 		}
@@ -181,7 +190,7 @@ func TestGoldenAnswers(t *testing.T) {
 }
 
 func play(t *testing.T, s scene, b *strings.Builder) {
-	site := sealed()
+	site := isolated()
 	if s.site != nil {
 		s.site(&site)
 	}

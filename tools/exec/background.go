@@ -27,13 +27,13 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		stopped(sandbox.Status{})
 		return tool.Result{}, err
 	}
-	patience, until := firstLook, sandbox.Until{Idle: settled}
+	patience, until := firstLook, sandbox.WaitCondition{Idle: settled}
 	if k.args.Yield > 0 {
-		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), sandbox.Until{}
+		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), sandbox.WaitCondition{}
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	if until.Idle > 0 { // quiet counts after the first output
-		p.Wait(within, sandbox.Until{Pattern: "."})
+		p.Wait(within, sandbox.WaitCondition{Pattern: "."})
 	}
 	st := p.Wait(within, until)
 	cancel()

@@ -32,7 +32,8 @@ func (t execTool) order(ctx context.Context, a execArgs) (cli.Order, bool) {
 	if len(argv) == 0 || argv[0] == "" || !programs.Holds(argv[0]) || a.check() != nil {
 		return cli.Order{}, false
 	}
-	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(sandbox.Site{Most: t.Most}), t.Most)}, true
+	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(sandbox.Site{MaxTimeout: t.MaxTimeout}),
+		t.MaxTimeout)}, true
 }
 
 // alone refuses arguments that a program with credentials cannot have.
@@ -69,8 +70,8 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 	}
 	c := sandbox.Command{
 		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,
-		Timeout: min(cmp.Or(l.Timeout, site.Limit), site.Most),
-		Apart: &sandbox.Apart{
+		Timeout: min(cmp.Or(l.Timeout, site.DefaultTimeout), site.MaxTimeout),
+		Private: &sandbox.Private{
 			Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program,
 			Verify: func() error { return cli.Same(l.Program, l.Identity) },
 		},

@@ -32,9 +32,9 @@ type Options struct {
 	Refused func(ctx context.Context) string
 	// Elevated reports whether callers may ask for commands on the host.
 	Elevated bool
-	// Most is the max time of a command in the foreground.
+	// MaxTimeout is the max time of a command in the foreground.
 	// 0: an hour.
-	Most time.Duration
+	MaxTimeout time.Duration
 	// Checkpoint prepares for undoing what a command changes, and returns a function to
 	// call when the command has ended. nil: commands cannot be undone.
 	Checkpoint func(ctx context.Context, command workspace.Command) (ended func())
@@ -50,7 +50,7 @@ type Options struct {
 
 // Tools returns the tools that run commands.
 func Tools(o Options) []tool.Tool {
-	o.Most = cmp.Or(o.Most, time.Hour)
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, time.Hour)
 	r := &runner{Options: o, places: newPlaces()}
 	o.Programs.Run, o.Programs.Site = r.launch, r.siteOf
 	return []tool.Tool{
@@ -113,11 +113,11 @@ func (r *runner) site(ctx context.Context, dir string, elevated bool) (sandbox.S
 	if err != nil {
 		return s, err
 	}
-	if s.Most <= 0 || s.Most > r.Most {
-		s.Most = r.Most
+	if s.MaxTimeout <= 0 || s.MaxTimeout > r.MaxTimeout {
+		s.MaxTimeout = r.MaxTimeout
 	}
-	if s.Limit <= 0 || s.Limit > s.Most {
-		s.Limit = min(time.Minute, s.Most)
+	if s.DefaultTimeout <= 0 || s.DefaultTimeout > s.MaxTimeout {
+		s.DefaultTimeout = min(time.Minute, s.MaxTimeout)
 	}
 	if s.Find == nil {
 		s.Find = func(string) (string, string) { return "", "" }

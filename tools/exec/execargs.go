@@ -145,7 +145,7 @@ func (a execArgs) timeout(s sandbox.Site) time.Duration {
 	if a.inBackground() {
 		return d
 	}
-	return min(cmp.Or(d, s.Limit), s.Most)
+	return min(cmp.Or(d, s.DefaultTimeout), s.MaxTimeout)
 }
 
 // asked returns the timeout that the arguments ask for, 0 for none.

@@ -41,7 +41,7 @@ For servers and long commands set background. To read or change files use the fi
 		Keywords: "bash sh shell terminal run execute command script program build compile make test lint format " +
 			"git commit clone install npm pip python node go cargo disk space system powershell",
 		// The timeout of the command itself ends before.
-		Timeout: t.Most + time.Minute,
+		Timeout: t.MaxTimeout + time.Minute,
 		MaxText: 100 << 10,
 		Hints:   tool.Hints{OpenWorld: true},
 		Output:  outcome{},
@@ -66,9 +66,9 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	if err != nil {
 		return task{}, err
 	}
-	if d := a.timeout(site); a.inBackground() && d > site.Most {
+	if d := a.timeout(site); a.inBackground() && d > site.MaxTimeout {
 		return task{}, tool.Errorf(tool.Invalid, "timeout_seconds is %d, the max is %d",
-			int(d.Seconds()), int(site.Most.Seconds())).
+			int(d.Seconds()), int(site.MaxTimeout.Seconds())).
 			Try("leave it out: in the background a command has no limit")
 	}
 	a = t.withAliases(ctx, a)
@@ -77,8 +77,8 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	if site.Elevated {
 		k.note = "it ran on the host, outside the sandbox"
 	}
-	if a.asked() > site.Most && !a.inBackground() {
-		k.note = strings.TrimPrefix(k.note+"; the timeout was "+brief(site.Most)+", which is the max", "; ")
+	if a.asked() > site.MaxTimeout && !a.inBackground() {
+		k.note = strings.TrimPrefix(k.note+"; the timeout was "+brief(site.MaxTimeout)+", which is the max", "; ")
 	}
 	if a.Keep {
 		k.note = strings.TrimPrefix(k.note+"; it outlives this session", "; ")

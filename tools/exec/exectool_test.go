@@ -101,11 +101,11 @@ func TestExecArguments(t *testing.T) {
 		`{"command":"x","pty":true}`: {Argv: bash("x"), Text: "x", Open: true, TTY: true, Timeout: 300 * time.Second},
 	} {
 		next := &actor{status: exited(0)}
-		all := Tools(Options{Commands: &stage{site: sealed(), next: next}})
+		all := Tools(Options{Commands: &stage{site: isolated(), next: next}})
 		if _, err := bind(t, all, "exec", args).Run(within(t, nil)); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
-		if at := next.asked.At; at.Tier != sealed().Tier || at.Inode != sealed().Inode {
+		if at := next.asked.At; at.Tier != isolated().Tier || at.Inode != isolated().Inode {
 			t.Errorf("%s is to run at %+v", args, at)
 		}
 		next.asked.Watch, next.asked.At = nil, sandbox.Site{}
@@ -140,7 +140,7 @@ func TestWhichShell(t *testing.T) {
 
 // TestApprovalFacts has what it rests on, and when no rule may stand for it.
 func TestApprovalFacts(t *testing.T) {
-	site := sealed()
+	site := isolated()
 	all := Tools(Options{Commands: &stage{site: site, next: &actor{}}})
 	facts, plan, err := factsOf(t, bind(t, all, "exec", `{"command":"git status","env":{"X":"1","A":"2"}}`))
 	if err != nil {
@@ -179,7 +179,7 @@ func TestApprovalFacts(t *testing.T) {
 func TestOneCallIsJudgedOnce(t *testing.T) {
 	judged := 0
 	rules := func(context.Context) judge.Rules { judged++; return judge.Rules{} }
-	all := Tools(Options{Commands: &stage{site: sealed(), next: &actor{status: exited(0)}}, Rules: rules})
+	all := Tools(Options{Commands: &stage{site: isolated(), next: &actor{status: exited(0)}}, Rules: rules})
 	_, plan, err := factsOf(t, bind(t, all, "exec", `{"command":"rm b.txt"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestFilesBehindAWord(t *testing.T) {
 	} {
 		var all [2]tool.Facts
 		for i := range all {
-			site := sealed()
+			site := isolated()
 			site.File = func(at string) string {
 				if at == test.file {
 					return fmt.Sprint(i)
@@ -240,7 +240,7 @@ func TestFilesThatDoNotMatter(t *testing.T) {
 		`{"command":"git add out && git commit -m x"}`,
 		`{"command":"make 2>&1 | tee out > /dev/null"}`,
 	} {
-		site := sealed()
+		site := isolated()
 		now := 0
 		site.File = func(at string) string {
 			if at != "/w/out" {
@@ -262,8 +262,8 @@ func TestFilesThatDoNotMatter(t *testing.T) {
 
 // TestInputIsJudged is judged with the command; what is typed later is judged then.
 func TestInputIsJudged(t *testing.T) {
-	open := sealed()
-	open.Sealed, open.Tier = false, "host"
+	open := isolated()
+	open.Isolated, open.Tier = false, "host"
 	all := Tools(Options{Commands: &stage{site: open, next: &actor{}}})
 	for args, want := range map[string]tool.Risk{
 		`{"command":"python3","stdin":"import os"}`:                        tool.Runs,
@@ -303,11 +303,15 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			next := &actor{status: running(), act: forever}
-			call := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", args)
+			call := bind(t, Tools(Options{Commands: &stage{site: isolated(), next: next}}), "exec", args)
 			ctx, cancel := context.WithTimeout(within(t, &reporter{}), 700*time.Millisecond)
 			defer cancel()
 			if name == "background" { // it would answer before
-				next.act = func(ctx context.Context, _ *actor, _ sandbox.Until) bool { <-ctx.Done(); return true }
+				next.act = func(ctx context.Context, _ *actor,
+					_ sandbox.WaitCondition) bool {
+					<-ctx.Done()
+					return true
+				}
 			}
 			if _, err := call.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || !next.removed {
 				t.Errorf("%s: %v, removed %v", name, err, next.removed)
@@ -316,17 +320,17 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	full := tool.Errorf(tool.Busy, "too many")
 	next := &actor{status: running(), keepErr: full}
-	_, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec",
+	_, err := bind(t, Tools(Options{Commands: &stage{site: isolated(), next: next}}), "exec",
 		`{"command":"x","background":true}`).Run(within(t, nil))
 	if !errors.Is(err, full) || !next.removed {
 		t.Errorf("%v, removed %v", err, next.removed)
 	}
 	next = &actor{status: exited(0)}
-	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec",
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: isolated(), next: next}}), "exec",
 		`{"command":"x"}`).Run(within(t, nil)); err != nil || !next.removed {
 		t.Errorf("%v, removed %v", err, next.removed)
 	}
-	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), err: os.ErrPermission}}), "exec",
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: isolated(), err: os.ErrPermission}}), "exec",
 		`{"command":"x"}`).Run(within(t, &reporter{})); !errors.Is(err, os.ErrPermission) {
 		t.Error(err)
 	}
@@ -346,7 +350,7 @@ func (s *safe) Prepare(_ context.Context, o cli.Order) (tool.Plan, error) {
 func TestProgramsWithCredentials(t *testing.T) {
 	creds, gh := &safe{}, cli.Options{Programs: cli.Fixed(cli.Program{Name: "gh", Path: "/usr/bin/gh"})}
 	next := &actor{status: exited(0)}
-	one := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour,
+	one := execTool{&runner{Options: Options{Commands: &stage{site: isolated(), next: next}, MaxTimeout: time.Hour,
 		Programs: gh}, places: newPlaces()}, creds}
 	all := []tool.Tool{tool.Prepared(one)}
 	for _, args := range []string{`{"command":"gh pr list --jq '.[] | .url'","cwd":"x"}`,
@@ -387,7 +391,8 @@ func TestProgramsWithCredentials(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	next := &actor{status: exited(1)}
 	next.out.write("x\n")
-	r := &runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour}, places: newPlaces()}
+	r := &runner{Options: Options{Commands: &stage{site: isolated(), next: next}, MaxTimeout: time.Hour},
+		places: newPlaces()}
 	res, err := r.launch(within(t, nil), cli.Launch{
 		Argv: []string{"gh", "pr list"}, Program: "/usr/bin/gh", Dir: "x", Env: []string{"PAGER=cat"},
 		Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"},
@@ -396,14 +401,14 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("%q, %v", res.Text(), err)
 	}
 	next.asked.Watch = nil
-	if next.asked.Apart == nil || next.asked.Apart.Verify == nil {
+	if next.asked.Private == nil || next.asked.Private.Verify == nil {
 		t.Fatal("the program's file is not verified at its start")
 	}
-	next.asked.Apart.Verify = nil
+	next.asked.Private.Verify = nil
 	want := sandbox.Command{
 		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"},
 		Timeout: 300 * time.Second,
-		Apart:   &sandbox.Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
+		Private: &sandbox.Private{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
 	}
 	if diff := cmp.Diff(want, next.asked); diff != "" {
 		t.Error(diff)
@@ -426,7 +431,7 @@ func TestOtherWaysToSayACommand(t *testing.T) {
 			[]string{"pwsh", "-NoProfile", "-NonInteractive", "-Command", "Get-Date"}},
 	} {
 		next := &actor{status: sandbox.Status{State: sandbox.Exited}}
-		set, err := tool.NewSet(Tools(Options{Commands: &stage{site: sealed(), next: next}})...)
+		set, err := tool.NewSet(Tools(Options{Commands: &stage{site: isolated(), next: next}})...)
 		if err != nil {
 			t.Fatal(err)
 		}

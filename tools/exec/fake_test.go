@@ -70,7 +70,7 @@ type actor struct {
 	keepErr  error
 	// act is called by each Wait, which returns when it says so. nil ends at
 	// once.
-	act func(ctx context.Context, a *actor, u sandbox.Until) (done bool)
+	act func(ctx context.Context, a *actor, u sandbox.WaitCondition) (done bool)
 }
 
 func (a *actor) Status() sandbox.Status {
@@ -85,7 +85,7 @@ func (a *actor) set(change func(*sandbox.Status)) {
 	change(&a.status)
 }
 
-func (a *actor) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
+func (a *actor) Wait(ctx context.Context, u sandbox.WaitCondition) sandbox.Status {
 	for a.act != nil && ctx.Err() == nil && a.Status().State == sandbox.Running {
 		if a.act(ctx, a, u) {
 			break
@@ -148,7 +148,7 @@ type stage struct {
 func (s *stage) Site(_ context.Context, _ string, elevated bool) (sandbox.Site, error) {
 	site := s.site
 	if elevated {
-		site.Tier, site.Sealed, site.Elevated = "host", false, true
+		site.Tier, site.Isolated, site.Elevated = "host", false, true
 	}
 	return site, s.siteErr
 }
@@ -186,15 +186,15 @@ func (s *stage) Processes(context.Context) ([]sandbox.Process, error) {
 	return all, nil
 }
 
-// sealed returns a site as the kernel's walls make it.
-func sealed() sandbox.Site {
+// isolated returns a site in a kernel sandbox.
+func isolated() sandbox.Site {
 	have := map[string]string{
 		"/bin/bash": "/bin/bash", "ls": "/usr/bin/ls", "git": "/usr/bin/git", "python3": "/usr/bin/python3",
 		"/w/build.sh": "/w/build.sh",
 	}
 	return sandbox.Site{
-		Tier: "kernel", Sealed: true, Dir: "/w", Inode: "8:1234", Roots: []string{"/w"}, Home: "/home/agent",
-		Limit: 300 * time.Second, Most: 600 * time.Second,
+		Tier: "kernel", Isolated: true, Dir: "/w", Inode: "8:1234", Roots: []string{"/w"}, Home: "/home/agent",
+		DefaultTimeout: 300 * time.Second, MaxTimeout: 600 * time.Second,
 		Find: func(name string) (string, string) {
 			if have[name] == "" {
 				return "", ""

@@ -136,13 +136,13 @@ func TestProgressIsThrottled(t *testing.T) {
 func TestProgressOfACommand(t *testing.T) {
 	rep := &reporter{}
 	synctest.Test(t, func(t *testing.T) {
-		next := &actor{status: running(), act: func(_ context.Context, a *actor, _ sandbox.Until) bool {
+		next := &actor{status: running(), act: func(_ context.Context, a *actor, _ sandbox.WaitCondition) bool {
 			time.Sleep(time.Second)
 			a.set(func(s *sandbox.Status) { s.State = sandbox.Exited })
 			return true
 		}}
 		next.out.write("compiling\n")
-		all := Tools(Options{Commands: &stage{site: sealed(), next: next}})
+		all := Tools(Options{Commands: &stage{site: isolated(), next: next}})
 		if _, err := bind(t, all, "exec", `{"command":"x"}`).Run(within(t, rep)); err != nil {
 			t.Error(err)
 		}

@@ -11,7 +11,7 @@ import (
 // A command in the background is a task for clients that follow tasks, and for no others.
 func TestCommandsInTheBackgroundAreTasks(t *testing.T) {
 	next := &actor{status: sandbox.Status{ID: "p_1", State: sandbox.Running}}
-	world := &stage{site: sealed(), next: next}
+	world := &stage{site: isolated(), next: next}
 	all := Tools(Options{Commands: world})
 	call := bind(t, all, "exec", `{"command":"make","background":true}`)
 	if res, err := call.Run(within(t, nil)); err != nil || res.Task != nil || !strings.Contains(res.Text(), "p_1 runs") {

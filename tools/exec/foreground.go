@@ -66,7 +66,7 @@ func (r *runner) start(
 			return
 		}
 		go func() {
-			p.Wait(context.WithoutCancel(ctx), sandbox.Until{})
+			p.Wait(context.WithoutCancel(ctx), sandbox.WaitCondition{})
 			ended()
 		}()
 	}, nil
@@ -91,10 +91,10 @@ func onlyGit(v judge.Verdict) bool {
 // for input.
 func await(ctx context.Context, p sandbox.Process, tty bool) sandbox.Status {
 	if !tty {
-		return p.Wait(ctx, sandbox.Until{})
+		return p.Wait(ctx, sandbox.WaitCondition{})
 	}
 	for idle := quiet; ; idle *= 2 {
-		st := p.Wait(ctx, sandbox.Until{Idle: idle})
+		st := p.Wait(ctx, sandbox.WaitCondition{Idle: idle})
 		if st.State != sandbox.Running || st.Waiting || ctx.Err() != nil {
 			return st
 		}

@@ -19,7 +19,7 @@ const hinted = 4 << 10
 func (a answer) hint() string {
 	st := a.status
 	if a.k == nil || st.State == sandbox.Exited && st.Code == 0 && st.Signal == "" || st.State == sandbox.Killed ||
-		st.State == sandbox.Vanished {
+		st.State == sandbox.Lost {
 		return ""
 	}
 	end := a.text[max(0, len(a.text)-hinted):]
@@ -101,7 +101,7 @@ func (a answer) missing(end string) string {
 	if a.site.Tier == "docker" && a.status.Code == 127 {
 		return fmt.Sprintf("the sandbox's image has no %s; the operator chooses the image", name)
 	}
-	if a.site.Sealed && a.status.Code == 127 && !strings.Contains(name, ".") {
+	if a.site.Isolated && a.status.Code == 127 && !strings.Contains(name, ".") {
 		return fmt.Sprintf("no %s is where commands see it; the operator can let its directory in (sandbox.read)", name)
 	}
 	return ""
@@ -177,7 +177,7 @@ func (a answer) git(end string) string {
 }
 
 func (a answer) locked(end string) string {
-	if !a.site.Sealed || !known().locked.MatchString(end) {
+	if !a.site.Isolated || !known().locked.MatchString(end) {
 		return ""
 	}
 	roots := append([]string(nil), a.site.Roots[:min(len(a.site.Roots), 4)]...)

@@ -37,7 +37,7 @@ func (n *notices) report(ctx context.Context, p sandbox.Process, ended func(cont
 	n.known[id] = &noticed{}
 	n.mu.Unlock()
 	go func() { // ends with the process, and that with the server
-		st := p.Wait(ctx, sandbox.Until{})
+		st := p.Wait(ctx, sandbox.WaitCondition{})
 		if told := n.leave(id); !told && st.State != sandbox.Killed && st.State != sandbox.Running {
 			ended(ctx, st)
 		}
@@ -101,7 +101,7 @@ func EndOf(st sandbox.Status) string {
 		}
 	case sandbox.TimedOut:
 		how = "was stopped when its time was up"
-	case sandbox.Starved:
+	case sandbox.LimitExceeded:
 		how = because("was killed because it used too much", st.Why)
 	}
 	return fmt.Sprintf("process %s %s after %s: %s", st.ID, how, brief(st.Took), firstLine(st.Text))

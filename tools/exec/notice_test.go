@@ -22,7 +22,7 @@ func TestTheEndOfABackgroundCommandIsReported(t *testing.T) {
 		{"a call has seen it running", `{"action":"poll","id":"p_1"}`, sandbox.Status{State: sandbox.TimedOut},
 			"process p_1 was stopped when its time was up after 2.0 s: make"},
 		{"a wait was too short", `{"action":"wait","id":"p_1","timeout_seconds":30}`,
-			sandbox.Status{State: sandbox.Starved, Why: "memory"},
+			sandbox.Status{State: sandbox.LimitExceeded, Why: "memory"},
 			"process p_1 was killed because it used too much: memory after 2.0 s: make"},
 		{"its caller has killed it", "", sandbox.Status{State: sandbox.Killed}, ""},
 	} {
@@ -30,7 +30,7 @@ func TestTheEndOfABackgroundCommandIsReported(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				end := make(chan struct{})
 				next := &actor{status: sandbox.Status{ID: "p_1", State: sandbox.Running}}
-				next.act = func(ctx context.Context, _ *actor, u sandbox.Until) bool {
+				next.act = func(ctx context.Context, _ *actor, u sandbox.WaitCondition) bool {
 					select {
 					case <-end:
 					case <-ctx.Done():
@@ -39,7 +39,7 @@ func TestTheEndOfABackgroundCommandIsReported(t *testing.T) {
 					return false
 				}
 				got := ""
-				tools := Tools(Options{Commands: &stage{site: sealed(), next: next},
+				tools := Tools(Options{Commands: &stage{site: isolated(), next: next},
 					Ended: func(_ context.Context, st sandbox.Status) {
 						got = EndOf(st)
 					}})

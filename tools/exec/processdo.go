@@ -171,20 +171,20 @@ func (t processTool) wait(ctx context.Context, p sandbox.Process, a processArgs)
 }
 
 // until returns what is waited for.
-func (a processArgs) until(from int64) (sandbox.Until, *regexp.Regexp, error) {
+func (a processArgs) until(from int64) (sandbox.WaitCondition, *regexp.Regexp, error) {
 	switch what := strings.ToLower(a.Until); {
 	case what == "idle":
-		return sandbox.Until{Idle: waitQuiet}, nil, nil
+		return sandbox.WaitCondition{Idle: waitQuiet}, nil, nil
 	case a.Pattern != "" && (what == "" || what == "pattern"):
 		re, err := a.expression()
-		return sandbox.Until{Pattern: a.Pattern, From: from}, re, err
+		return sandbox.WaitCondition{Pattern: a.Pattern, From: from}, re, err
 	case what == "" || what == "exit":
-		return sandbox.Until{}, nil, nil
+		return sandbox.WaitCondition{}, nil, nil
 	case what == "pattern":
-		return sandbox.Until{}, nil, tool.Errorf(tool.Invalid,
+		return sandbox.WaitCondition{}, nil, tool.Errorf(tool.Invalid,
 			"pattern is missing").Try("send the expression that a line has to match")
 	}
-	return sandbox.Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q",
+	return sandbox.WaitCondition{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q",
 		a.Until).Try("use exit, idle or pattern")
 }
 
@@ -261,7 +261,7 @@ func (t processTool) kill(ctx context.Context, p sandbox.Process, a processArgs)
 	}
 	within, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	return t.news(ctx, p, p.Wait(within, sandbox.Until{}), a)
+	return t.news(ctx, p, p.Wait(within, sandbox.WaitCondition{}), a)
 }
 
 func (t processTool) remove(ctx context.Context, p sandbox.Process, action string) (tool.Result, error) {
@@ -299,5 +299,5 @@ func (t processTool) write(ctx context.Context, p sandbox.Process, a processArgs
 	}
 	within, cancel := context.WithTimeout(ctx, a.patience(echo))
 	defer cancel()
-	return t.news(ctx, p, p.Wait(within, sandbox.Until{Idle: echoQuiet}), a)
+	return t.news(ctx, p, p.Wait(within, sandbox.WaitCondition{Idle: echoQuiet}), a)
 }

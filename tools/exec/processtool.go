@@ -203,8 +203,8 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 	if err != nil {
 		return judge.Verdict{}, err
 	}
-	site.Dir, site.Sealed = cmp.Or(st.Dir, site.Dir), site.Sealed && st.Tier != "host"
-	running := judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Sealed: site.Sealed}
+	site.Dir, site.Isolated = cmp.Or(st.Dir, site.Dir), site.Isolated && st.Tier != "host"
+	running := judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Isolated: site.Isolated}
 	into := readerOf(judge.Judge(running, t.rules(ctx)))
 	line := strings.TrimRight(string(data), "\r\n")
 	switch {
@@ -213,7 +213,7 @@ func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArg
 	case into == shell && len(line) < len(data) && a.typesLine():
 		// It may end a line that was begun before, so a rule for all times is not possible.
 		request := judge.Request{
-			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed,
+			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Isolated: site.Isolated,
 			Network: site.Network && !site.Asks, Disposable: site.Disposable,
 		}
 		v := judge.Judge(request, t.rules(ctx))

@@ -19,7 +19,7 @@ func started(t testing.TB, text string, o Options) ([]tool.Tool, *actor) {
 	t.Helper()
 	a := &actor{status: running(), act: forever}
 	a.status.Text, a.status.ID, a.status.Dir, a.status.Tier = text, "p_1", "/w", "kernel"
-	o.Commands = &stage{site: sealed(), all: []*actor{a}}
+	o.Commands = &stage{site: isolated(), all: []*actor{a}}
 	return Tools(o), a
 }
 
@@ -362,7 +362,7 @@ func TestTimeoutUnits(t *testing.T) {
 		if err := errors.Join(json.Unmarshal(c.JSON(), &a.execArgs), json.Unmarshal(c.JSON(), &a.Process)); err != nil {
 			t.Fatal(err)
 		}
-		got := a.timeout(sandbox.Site{Most: time.Hour})
+		got := a.timeout(sandbox.Site{MaxTimeout: time.Hour})
 		if one.Spec.Name == "process" {
 			got = a.Process.patience(0)
 		}

@@ -18,7 +18,7 @@ func (r *runner) judge(ctx context.Context, s sandbox.Site, a execArgs) judge.Ve
 	return judge.Judge(judge.Request{
 		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
 		Env: slices.Sorted(maps.Keys(a.Env)), Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.inBackground()),
-		Sealed: s.Sealed, Network: s.Network && !s.Asks, Disposable: s.Disposable,
+		Isolated: s.Isolated, Network: s.Network && !s.Asks, Disposable: s.Disposable,
 	}, r.rules(ctx))
 }
 

@@ -100,7 +100,7 @@ func (a *App) openCommands(context.Context) error {
 			Temp: int64(c.Sandbox.Temp),
 		},
 		Elevated: c.Sandbox.Elevated,
-		Limit:    commands.Limit{Most: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
+		Limit:    commands.Limit{Max: maxCommandTime}, Idle: sandboxIdle, Age: sandboxAge,
 	})
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func SandboxPolicy(c config.Sandbox, mode string) commands.Policy {
 	}
 	if p.Mode != commands.Host { // the host cannot isolate anything
 		for _, name := range c.Require {
-			p.Require = append(p.Require, sandbox.Promise(name))
+			p.Require = append(p.Require, sandbox.Guarantee(name))
 		}
 	}
 	return p
@@ -231,7 +231,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks boo
 // execOptions returns what the tools that run commands need.
 func (a *App) execOptions() exec.Options {
 	return exec.Options{
-		Commands: a.commands, Keeper: outputs{a.results}, Most: maxCommandTime,
+		Commands: a.commands, Keeper: outputs{a.results}, MaxTimeout: maxCommandTime,
 		Elevated:   a.loaded.Config.Sandbox.Elevated,
 		Rules:      func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
 		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },

@@ -271,7 +271,7 @@ func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *hostGate,
 		if err != nil {
 			return err.Error()
 		}
-		p.Wait(ctx, sandbox.Until{})
+		p.Wait(ctx, sandbox.WaitCondition{})
 		out := p.Log(sandbox.Stdout)
 		all := make([]byte, out.Size())
 		if _, err := out.ReadAt(all, 0); err != nil && !errors.Is(err, io.EOF) {

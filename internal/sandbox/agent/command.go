@@ -339,7 +339,7 @@ func (c *command) observe(memory int64, processes int) {
 	default:
 		return
 	}
-	c.kill(func(c *command) { c.exit.Starved = what }, killAtOnce)
+	c.kill(func(c *command) { c.exit.LimitExceeded = what }, killAtOnce)
 }
 
 // writeInput queues bytes for stdin.

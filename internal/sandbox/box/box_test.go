@@ -35,10 +35,10 @@ const hang = 5 * time.Minute
 
 func open(t testing.TB) *box.Box {
 	t.Helper()
-	return openWith(t, host.Launcher{}, sandbox.Walls{})
+	return openWith(t, host.Launcher{}, sandbox.Spec{})
 }
 
-func openWith(t testing.TB, l sandbox.Launcher, w sandbox.Walls) *box.Box {
+func openWith(t testing.TB, l sandbox.Launcher, w sandbox.Spec) *box.Box {
 	t.Helper()
 	link, err := l.Launch(t.Context(), w)
 	if err != nil {

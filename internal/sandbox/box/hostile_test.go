@@ -23,10 +23,10 @@ type scripted struct {
 	close func()
 }
 
-func (s *scripted) Write(p []byte) (int, error) { return s.heard.Write(p) }
-func (s *scripted) Close() error                { s.once.Do(s.close); return nil }
-func (s *scripted) Holds() []sandbox.Promise    { return nil }
-func (s *scripted) Describe() string            { return "scripted" }
+func (s *scripted) Write(p []byte) (int, error)     { return s.heard.Write(p) }
+func (s *scripted) Close() error                    { s.once.Do(s.close); return nil }
+func (s *scripted) Guarantees() []sandbox.Guarantee { return nil }
+func (s *scripted) Describe() string                { return "scripted" }
 
 // script returns a link, what the far side hears, and where it speaks.
 func script() (link *scripted, hears *io.PipeReader, speaks *io.PipeWriter) {

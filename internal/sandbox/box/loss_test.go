@@ -122,7 +122,7 @@ func TestAgentsThatAreNone(t *testing.T) {
 		{"says something else", []string{"/bin/echo", "hello, I am no agent"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			link, err := host.Launcher{Self: c.self}.Launch(t.Context(), sandbox.Walls{})
+			link, err := host.Launcher{Self: c.self}.Launch(t.Context(), sandbox.Spec{})
 			if err == nil {
 				_, err = box.Open(t.Context(), link)
 			}
@@ -132,7 +132,7 @@ func TestAgentsThatAreNone(t *testing.T) {
 		})
 	}
 	if _, err := (host.Launcher{}).Launch(t.Context(),
-		sandbox.Walls{Require: []sandbox.Promise{sandbox.Files}}); err == nil {
-		t.Error("the host has promised walls")
+		sandbox.Spec{Require: []sandbox.Guarantee{sandbox.Files}}); err == nil {
+		t.Error("the host claims isolation")
 	}
 }

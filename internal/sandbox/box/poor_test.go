@@ -67,7 +67,7 @@ func copyFile(to, from string) error {
 // TestForkBomb checks that a fork bomb is stopped although it multiplies faster than it is counted, and that
 // the next command runs.
 func TestForkBomb(t *testing.T) {
-	b := openWith(t, unprivileged(t), sandbox.Walls{})
+	b := openWith(t, unprivileged(t), sandbox.Spec{})
 	for _, text := range []string{
 		`bomb() { bomb | bomb & sleep 1000; }; bomb`,
 		`setsid sh -c "$BOMB" $0 & setsid sh -c "$BOMB" $0 & (env -i setsid sleep 1000 &) ; sleep 1000`,
@@ -80,7 +80,7 @@ func TestForkBomb(t *testing.T) {
 		s := run(t, b, body)
 		wait(t, "gone", s.gone)
 		t.Logf("%+v", s.exit)
-		if s.exit.Starved != "processes" {
+		if s.exit.LimitExceeded != "processes" {
 			t.Errorf("%+v", s.exit)
 		}
 		nobody(t, mark)

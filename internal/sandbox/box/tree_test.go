@@ -89,7 +89,7 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 			if c.poor {
 				launcher = unprivileged(t)
 			}
-			b := openWith(t, launcher, sandbox.Walls{})
+			b := openWith(t, launcher, sandbox.Spec{})
 			mark, before := token(), token()
 			earlier := run(t, b, sh("setsid "+idle(before)+" >/dev/null 2>&1 & sleep 0.05"))
 			if earlier.exit.Left == 0 {
@@ -195,7 +195,7 @@ func TestLimits(t *testing.T) {
 		s := run(t, b, body)
 		wait(t, "gone", s.gone)
 		t.Logf("%+v", s.exit)
-		if s.exit.Starved != "memory" && s.exit.Code == 0 {
+		if s.exit.LimitExceeded != "memory" && s.exit.Code == 0 {
 			t.Errorf("%+v", s.exit)
 		}
 		nobody(t, mark)
@@ -205,7 +205,7 @@ func TestLimits(t *testing.T) {
 		body.Limits.Memory = 64 << 20
 		s := run(t, b, body)
 		wait(t, "gone", s.gone)
-		if s.exit.Starved != "memory" || s.exit.Memory < 64<<20 {
+		if s.exit.LimitExceeded != "memory" || s.exit.Memory < 64<<20 {
 			t.Errorf("%+v", s.exit)
 		}
 	})
@@ -215,7 +215,7 @@ func TestLimits(t *testing.T) {
 		body.Limits.Processes = 20
 		s := run(t, b, body)
 		wait(t, "gone", s.gone)
-		if s.exit.Starved != "processes" {
+		if s.exit.LimitExceeded != "processes" {
 			t.Errorf("%+v", s.exit)
 		}
 		nobody(t, mark)

@@ -14,7 +14,7 @@ import (
 
 // victim is a server with a command under way, to be killed.
 func victim(args []string) int {
-	link, err := host.Launcher{}.Launch(context.Background(), sandbox.Walls{})
+	link, err := host.Launcher{}.Launch(context.Background(), sandbox.Spec{})
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -29,7 +29,7 @@ const (
 // addCaches shows a cache directory of the caller's own in a sandbox, which package
 // managers and compilers use and which outlives the sandbox, and the settings of git.
 func (c *Commands) addCaches(p *target, pl *plan) {
-	if !p.site.Sealed || c.o.Caches == "" {
+	if !p.site.Isolated || c.o.Caches == "" {
 		return
 	}
 	dir, err := c.cacheDir(p)
@@ -45,13 +45,13 @@ func (c *Commands) addCaches(p *target, pl *plan) {
 	if p.site.Tier == string(Docker) {
 		pl.cache, pl.git = cacheInContainer, gitInContainer
 	}
-	pl.walls.Binds = append(pl.walls.Binds, sandbox.Bind{Host: dir, Inside: pl.cache, Write: true})
+	pl.spec.Binds = append(pl.spec.Binds, sandbox.Bind{Host: dir, Inside: pl.cache, Write: true})
 	pl.clean = append(pl.clean, func() { c.retireCache(dir, maxCache) })
 	if git == "" {
 		pl.git = ""
 		return
 	}
-	pl.walls.Binds = append(pl.walls.Binds, sandbox.Bind{Host: git, Inside: pl.git})
+	pl.spec.Binds = append(pl.spec.Binds, sandbox.Bind{Host: git, Inside: pl.git})
 }
 
 // cacheDir returns the cache directory of a caller, and creates it at the first call.

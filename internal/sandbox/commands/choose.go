@@ -20,11 +20,11 @@ const (
 // A launcher is a sandbox.Launcher with its cached probe result.
 type launcher struct {
 	sandbox.Launcher
-	found *cached[sandbox.Finding]
+	found *cached[sandbox.ProbeResult]
 }
 
-func (w *launcher) finding(ctx context.Context) (sandbox.Finding, error) {
-	return w.found.get(ctx, func(ctx context.Context) (sandbox.Finding, time.Duration, error) {
+func (w *launcher) finding(ctx context.Context) (sandbox.ProbeResult, error) {
+	return w.found.get(ctx, func(ctx context.Context) (sandbox.ProbeResult, time.Duration, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
 		defer cancel()
 		f := w.Probe(ctx)
@@ -36,12 +36,12 @@ func (w *launcher) finding(ctx context.Context) (sandbox.Finding, error) {
 }
 
 // WhyUnusable returns why a launcher with this finding cannot be used, or "".
-func WhyUnusable(f sandbox.Finding, require []sandbox.Promise) string {
+func WhyUnusable(f sandbox.ProbeResult, require []sandbox.Guarantee) string {
 	if !f.Works {
 		return f.Text
 	}
 	for _, p := range require {
-		if !slices.Contains(f.Holds, p) {
+		if !slices.Contains(f.Guarantees, p) {
 			return fmt.Sprintf("it cannot guarantee %q, which this profile requires", p)
 		}
 	}

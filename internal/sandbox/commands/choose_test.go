@@ -15,15 +15,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func TestWhichWalls(t *testing.T) {
-	works := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files}}
-	strong := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files, sandbox.Memory}}
-	broken := sandbox.Finding{Text: "no engine answers", Advice: "start it"}
-	memory := []sandbox.Promise{sandbox.Memory}
+func TestChoiceOfSandbox(t *testing.T) {
+	works := sandbox.ProbeResult{Works: true, Guarantees: []sandbox.Guarantee{sandbox.Files}}
+	strong := sandbox.ProbeResult{Works: true, Guarantees: []sandbox.Guarantee{sandbox.Files, sandbox.Memory}}
+	broken := sandbox.ProbeResult{Text: "no engine answers", Advice: "start it"}
+	memory := []sandbox.Guarantee{sandbox.Memory}
 	tests := []struct {
 		name           string
 		policy         Policy
-		docker, kernel sandbox.Finding
+		docker, kernel sandbox.ProbeResult
 		tier, note     string
 		says           string
 	}{
@@ -46,7 +46,7 @@ func TestWhichWalls(t *testing.T) {
 			docker, kernel, host := newFake("docker"), newFake("kernel"), newFake("host")
 			docker.finds(tt.docker)
 			kernel.finds(tt.kernel)
-			host.finds(sandbox.Finding{Works: true})
+			host.finds(sandbox.ProbeResult{Works: true})
 			c := withFakes(t, tt.policy, nil, docker, kernel, host)
 			s, err := c.Site(caller(t), "", false)
 			if tt.says != "" {
@@ -55,7 +55,7 @@ func TestWhichWalls(t *testing.T) {
 				refused(t, err, tool.Unavailable, tt.says)
 				return
 			}
-			if err != nil || s.Tier != tt.tier || s.Note != tt.note || s.Sealed != (tt.tier != "host") {
+			if err != nil || s.Tier != tt.tier || s.Note != tt.note || s.Isolated != (tt.tier != "host") {
 				t.Errorf("got %+v, %v", s, err)
 			}
 			if _, ended := run(caller(t), t, c, word("ok")); ended.Tier != tt.tier || ended.Note != tt.note {
@@ -68,7 +68,7 @@ func TestWhichWalls(t *testing.T) {
 func TestProbesAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		docker, kernel := newFake("docker"), newFake("kernel")
-		docker.finds(sandbox.Finding{Text: "not yet"})
+		docker.finds(sandbox.ProbeResult{Text: "not yet"})
 		c := withFakes(t, Policy{}, nil, docker, kernel)
 		tier := func() string {
 			s, err := c.Site(as(t.Context(), "a", "s"), "", false)
@@ -82,7 +82,7 @@ func TestProbesAreRemembered(t *testing.T) {
 				t.Error("docker does not work")
 			}
 		}
-		docker.finds(sandbox.Finding{Works: true})
+		docker.finds(sandbox.ProbeResult{Works: true})
 		time.Sleep(50 * time.Second)
 		if tier() != "kernel" || docker.probes != 1 || kernel.probes != 1 {
 			t.Errorf("there were %d and %d probes", docker.probes, kernel.probes)
@@ -93,7 +93,7 @@ func TestProbesAreRemembered(t *testing.T) {
 		}
 		// A start that fails puts what was found into doubt, and never goes elsewhere by itself.
 		docker.fails = errors.New("the engine is gone")
-		docker.finds(sandbox.Finding{Text: "gone"})
+		docker.finds(sandbox.ProbeResult{Text: "gone"})
 		_, err := c.Start(as(t.Context(), "a", "s"), word("ok"))
 		refused(t, err, tool.Unavailable, "docker sandbox did not start")
 		if tier() != "kernel" {
@@ -102,7 +102,7 @@ func TestProbesAreRemembered(t *testing.T) {
 	})
 }
 
-func TestSealedSites(t *testing.T) {
+func TestIsolatedSites(t *testing.T) {
 	f := newFake("docker")
 	ws, base := filepath.FromSlash("/w"), t.TempDir()
 	other, late := filepath.Join(base, "x", "data"), filepath.Join(base, "late")
@@ -133,7 +133,7 @@ func TestSealedSites(t *testing.T) {
 	ctx := caller(t)
 	s, err := c.Site(ctx, "data", false)
 	if err != nil || s.Dir != "/roots/data/deep" || s.Inode != "3:4" || !s.Network || s.Home != "/home" ||
-		s.Limit != 300*time.Second {
+		s.DefaultTimeout != 300*time.Second {
 		t.Errorf("the site is %+v, %v", s, err)
 	}
 	if !slices.Equal(s.Roots, []string{"/workspace", "/roots/data-2"}) {
@@ -154,11 +154,11 @@ func TestSealedSites(t *testing.T) {
 			t.Errorf("%s is not in %q", want, body.Env)
 		}
 	}
-	if body.Dir != "/roots/data/deep" || f.walls[0].Proxy != "/socket" || f.walls[0].Open || f.walls[0].Owner != "a/" {
-		t.Errorf("it starts in %q behind %+v", body.Dir, f.walls[0])
+	if body.Dir != "/roots/data/deep" || f.spec[0].Proxy != "/socket" || f.spec[0].Open || f.spec[0].Owner != "a/" {
+		t.Errorf("it starts in %q behind %+v", body.Dir, f.spec[0])
 	}
 	cmd = sandbox.Command{Argv: []string{"/p/gh"},
-		Apart: &sandbox.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
+		Private: &sandbox.Private{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
 	p := start(ctx, t, c, cmd)
 	finish(ctx, t, p)
 	body = <-f.links[1].starts
@@ -193,9 +193,9 @@ func TestMissingDirectories(t *testing.T) {
 		run(ctx, t, c, word("ok"))
 		time.Sleep(dirsTTL + time.Second)
 		run(ctx, t, c, word("ok"))
-		if len(f.walls) != 2 || len(f.walls[0].Binds) != 1 || len(f.walls[1].Binds) != 2 ||
-			f.walls[1].Binds[1].Host != late {
-			t.Errorf("the walls were %+v", f.walls)
+		if len(f.spec) != 2 || len(f.spec[0].Binds) != 1 || len(f.spec[1].Binds) != 2 ||
+			f.spec[1].Binds[1].Host != late {
+			t.Errorf("the specs were %+v", f.spec)
 		}
 	})
 }
@@ -204,18 +204,18 @@ func TestMissingDirectories(t *testing.T) {
 func TestTemp(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	for _, tt := range []struct {
-		tier   Mode
-		home   string
-		sealed bool
-		want   string
+		tier     Mode
+		home     string
+		isolated bool
+		want     string
 	}{
 		{Kernel, "/home/sandbox", true, "/tmp"},
 		{Kernel, "/tmp/mcp-tools-home-1", true, "/tmp/mcp-tools-home-1"},
 		{Docker, "/tmp/home", true, "/tmp"},
 		{Host, "/root", false, "/tmp"},
 	} {
-		p := &target{site: sandbox.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
-		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.sealed || filepath.Separator == '/') {
+		p := &target{site: sandbox.Site{Tier: string(tt.tier), Isolated: tt.isolated}}
+		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.isolated || filepath.Separator == '/') {
 			t.Errorf("%s with the home %s: %s", tt.tier, tt.home, got)
 		}
 	}

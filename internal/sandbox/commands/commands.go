@@ -67,7 +67,7 @@ func New(o Options) (*Commands, error) {
 		kept: map[string]*process{}, dirs: map[owner]*cached[callerDirs]{},
 	}
 	for _, l := range o.Launchers {
-		c.launchers = append(c.launchers, &launcher{Launcher: l, found: newCached[sandbox.Finding]()})
+		c.launchers = append(c.launchers, &launcher{Launcher: l, found: newCached[sandbox.ProbeResult]()})
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.finish = sync.OnceValue(c.rest)
@@ -138,8 +138,8 @@ func (c *Commands) rest() error {
 func (c *Commands) Sweep() { sweepSpool(c.o.Spool) }
 
 // Findings probes each launcher and returns the results by name, for status pages.
-func (c *Commands) Findings(ctx context.Context) map[string]sandbox.Finding {
-	all := map[string]sandbox.Finding{}
+func (c *Commands) Findings(ctx context.Context) map[string]sandbox.ProbeResult {
+	all := map[string]sandbox.ProbeResult{}
 	for _, w := range c.launchers {
 		if f, err := w.finding(ctx); err == nil {
 			all[w.Name()] = f

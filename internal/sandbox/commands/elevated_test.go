@@ -7,7 +7,7 @@ import (
 )
 
 func TestElevatedCommands(t *testing.T) {
-	require := []sandbox.Promise{sandbox.Files}
+	require := []sandbox.Guarantee{sandbox.Files}
 	for _, test := range []struct {
 		mode    Mode
 		allowed bool // by the operator
@@ -18,7 +18,7 @@ func TestElevatedCommands(t *testing.T) {
 		c := withFakes(t, Policy{Mode: test.mode, Require: require}, func(o *Options) { o.Elevated = test.allowed },
 			newFake("docker"), newFake("host"))
 		s, err := c.Site(caller(t), "", true)
-		if (err == nil) != test.runs || err == nil && (s.Tier != "host" || s.Sealed || !s.Elevated) {
+		if (err == nil) != test.runs || err == nil && (s.Tier != "host" || s.Isolated || !s.Elevated) {
 			t.Errorf("%+v: %+v, %v", test, s, err)
 		}
 		if s, err := c.Site(caller(t), "", false); err == nil && (s.Tier != "docker" || s.Elevated) {

@@ -51,7 +51,7 @@ func (c *Commands) environ(p *target, n *instance, tty bool, own []string) []str
 		env.set("TERM", "xterm-256color")
 	}
 	user := "sandbox"
-	if !p.site.Sealed {
+	if !p.site.Isolated {
 		user = os.Getenv("USER")
 	}
 	if user != "" {
@@ -68,7 +68,7 @@ func (c *Commands) environ(p *target, n *instance, tty bool, own []string) []str
 		}
 		env.set("NO_PROXY", "localhost,127.0.0.1,::1")
 		env.set("no_proxy", "localhost,127.0.0.1,::1")
-	case p.site.Sealed: // no host can be reached: retries only cost time
+	case p.site.Isolated: // no host can be reached: retries only cost time
 		env.set("CARGO_NET_RETRY", "0")
 		env.set("PIP_RETRIES", "0")
 		env.set("npm_config_fetch_retries", "0")
@@ -86,7 +86,7 @@ func home(p *target) string {
 	if p.layout.Home != "" {
 		return p.layout.Home
 	}
-	if dir, err := os.UserHomeDir(); err == nil && !p.site.Sealed {
+	if dir, err := os.UserHomeDir(); err == nil && !p.site.Isolated {
 		return dir
 	}
 	return "/tmp"
@@ -97,7 +97,7 @@ func home(p *target) string {
 // host's temporary directory: there only the home is private.
 func (p *target) temp(home string) string {
 	dir := strings.TrimSuffix(os.TempDir(), string(filepath.Separator))
-	if !p.site.Sealed {
+	if !p.site.Isolated {
 		return dir
 	}
 	if _, within := beneath(dir, home); within && home != "/tmp" && p.site.Tier == string(Kernel) {
@@ -164,7 +164,7 @@ func (p *target) trusts(dir string) bool {
 			return false
 		}
 	}
-	return !p.site.Sealed || p.admits(real)
+	return !p.site.Isolated || p.admits(real)
 }
 
 // admits reports whether commands see a file of this machine under its own path.
@@ -173,7 +173,7 @@ func (p *target) admits(path string) bool {
 		return true
 	}
 	if p.site.Tier != string(Kernel) {
-		return !p.site.Sealed
+		return !p.site.Isolated
 	}
 	return slices.ContainsFunc(systemDirs(), func(dir string) bool {
 		_, within := beneath(dir, path)

@@ -18,28 +18,28 @@ type fake struct {
 	name    string
 	slow    chan struct{} // nil, or what a launch waits for
 	mu      sync.Mutex
-	finding sandbox.Finding
+	finding sandbox.ProbeResult
 	fails   error
 	probes  int
-	walls   []sandbox.Walls
+	spec    []sandbox.Spec
 	links   []*fakeLink
 }
 
 func newFake(name string) *fake {
-	return &fake{name: name, finding: sandbox.Finding{Works: true, Proxy: true,
-		Holds: []sandbox.Promise{sandbox.Files, sandbox.Network}}}
+	return &fake{name: name, finding: sandbox.ProbeResult{Works: true, Proxy: true,
+		Guarantees: []sandbox.Guarantee{sandbox.Files, sandbox.Network}}}
 }
 
 func (f *fake) Name() string { return f.name }
 
-func (f *fake) Probe(context.Context) sandbox.Finding {
+func (f *fake) Probe(context.Context) sandbox.ProbeResult {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.probes++
 	return f.finding
 }
 
-func (f *fake) finds(found sandbox.Finding) {
+func (f *fake) finds(found sandbox.ProbeResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.finding = found
@@ -53,7 +53,7 @@ func (f *fake) Layout(g sandbox.Directories) sandbox.Layout {
 	return l
 }
 
-func (f *fake) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+func (f *fake) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, error) {
 	if f.slow != nil {
 		select {
 		case <-f.slow:
@@ -72,7 +72,7 @@ func (f *fake) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error
 	theirIn, l.to = io.Pipe()
 	l.from, theirOut = io.Pipe()
 	go l.play(theirIn, theirOut)
-	f.walls, f.links = append(f.walls, w), append(f.links, l)
+	f.spec, f.links = append(f.spec, w), append(f.links, l)
 	return l, nil
 }
 
@@ -89,10 +89,10 @@ type fakeLink struct {
 	starts chan wire.StartBody
 }
 
-func (l *fakeLink) Read(p []byte) (int, error)  { return l.from.Read(p) }
-func (l *fakeLink) Write(p []byte) (int, error) { return l.to.Write(p) }
-func (l *fakeLink) Holds() []sandbox.Promise    { return nil }
-func (l *fakeLink) Describe() string            { return "a fake" }
+func (l *fakeLink) Read(p []byte) (int, error)      { return l.from.Read(p) }
+func (l *fakeLink) Write(p []byte) (int, error)     { return l.to.Write(p) }
+func (l *fakeLink) Guarantees() []sandbox.Guarantee { return nil }
+func (l *fakeLink) Describe() string                { return "a fake" }
 func (l *fakeLink) Close() error {
 	err := errors.Join(l.to.Close(), l.from.Close())
 	<-l.done
@@ -156,8 +156,8 @@ func (l *fakeLink) play(in *io.PipeReader, out *io.PipeWriter) {
 			return
 		case "junk":
 			_, _ = out.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
-		case "starve":
-			_ = w.SendJSON(wire.Exited, id, wire.ExitBody{Starved: "memory", Code: 137, Signal: "SIGKILL"})
+		case "exceed":
+			_ = w.SendJSON(wire.Exited, id, wire.ExitBody{LimitExceeded: "memory", Code: 137, Signal: "SIGKILL"})
 			_ = w.Send(wire.Gone, id, nil)
 		default:
 			_ = w.Send(wire.Stdout, id, []byte("done\n"))

@@ -98,7 +98,7 @@ func start(ctx context.Context, t testing.TB, c *Commands, cmd sandbox.Command) 
 // finish waits for the end of a command, which must come.
 func finish(ctx context.Context, t testing.TB, p *process) sandbox.Status {
 	t.Helper()
-	s := p.Wait(ctx, sandbox.Until{})
+	s := p.Wait(ctx, sandbox.WaitCondition{})
 	if s.State == sandbox.Running {
 		t.Fatalf("%q is still running: %v", s.Text, ctx.Err())
 	}

@@ -122,7 +122,7 @@ func TestTimeAndKills(t *testing.T) {
 		}
 	}
 	p := start(ctx, t, c, sh("trap '' TERM; echo begun; sleep 1000 & sleep 1000"))
-	if s := p.Wait(ctx, sandbox.Until{Pattern: "^begun$"}); s.Matched != "begun" || s.State != sandbox.Running {
+	if s := p.Wait(ctx, sandbox.WaitCondition{Pattern: "^begun$"}); s.Matched != "begun" || s.State != sandbox.Running {
 		t.Fatalf("waiting for a line gives %+v", s)
 	}
 	if err := p.Kill(ctx); err != nil {
@@ -166,13 +166,13 @@ func TestTalkingToACommand(t *testing.T) {
 	ctx := caller(t)
 	p := start(ctx, t, c, sandbox.Command{Argv: []string{"/bin/sh", "-c",
 		`printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
-	if s := p.Wait(ctx, sandbox.Until{Pattern: `name\? $`}); s.Matched != "name? " {
+	if s := p.Wait(ctx, sandbox.WaitCondition{Pattern: `name\? $`}); s.Matched != "name? " {
 		t.Fatalf("an unfinished line is not found: %+v", s)
 	}
 	if err := p.Write(ctx, []byte("you\n"), false); err != nil {
 		t.Fatal(err)
 	}
-	p.Wait(ctx, sandbox.Until{Pattern: "hello you"})
+	p.Wait(ctx, sandbox.WaitCondition{Pattern: "hello you"})
 	if err := p.Write(ctx, []byte("rest"), true); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,8 @@ func TestTalkingToACommand(t *testing.T) {
 	refused(t, p.Write(ctx, []byte("x"), false), tool.Conflict, "has ended")
 	silent := start(ctx, t, c, sh("sleep 1000"))
 	refused(t, silent.Write(ctx, []byte("x"), false), tool.Conflict, "stdin")
-	if s := silent.Wait(ctx, sandbox.Until{Idle: 50 * time.Millisecond}); !s.WasIdle || s.State != sandbox.Running {
+	if s := silent.Wait(ctx, sandbox.WaitCondition{Idle: 50 * time.Millisecond}); !s.WasIdle ||
+		s.State != sandbox.Running {
 		t.Errorf("waiting for silence gives %+v", s)
 	}
 	deaf := start(ctx, t, c, sandbox.Command{Argv: []string{"sleep", "1000"}, Open: true})
@@ -202,12 +203,12 @@ func TestLostSandbox(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begun; sleep 1000"))
-	p.Wait(ctx, sandbox.Until{Pattern: "begun"})
+	p.Wait(ctx, sandbox.WaitCondition{Pattern: "begun"})
 	if err := syscall.Kill(p.instance.box.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s := finish(ctx, t, p)
-	if s.State != sandbox.Vanished || s.Why == "" || text(t, p.Log(sandbox.Stdout)) != "begun\n" {
+	if s.State != sandbox.Lost || s.Why == "" || text(t, p.Log(sandbox.Stdout)) != "begun\n" {
 		t.Errorf("it ends as %+v", s)
 	}
 	if out, s := run(ctx, t, c, sh("echo again")); out != "again\n" {
@@ -245,7 +246,7 @@ func TestCancelStorm(t *testing.T) {
 			if err != nil {
 				return
 			}
-			p.Wait(short, sandbox.Until{})
+			p.Wait(short, sandbox.WaitCondition{})
 			if err := p.Remove(ctx); err != nil {
 				t.Error(err)
 			}
@@ -268,12 +269,12 @@ func TestCloseWhileBusy(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		p := start(ctx, t, c, sh("trap '' TERM; echo ready; sleep 1000 & wait"))
-		p.Wait(ctx, sandbox.Until{Pattern: "ready"})
+		p.Wait(ctx, sandbox.WaitCondition{Pattern: "ready"})
 		all.Go(func() {
 			if i%2 == 0 {
 				_ = p.Remove(ctx)
 			}
-			if s := p.Wait(ctx, sandbox.Until{}); s.State == sandbox.Running {
+			if s := p.Wait(ctx, sandbox.WaitCondition{}); s.State == sandbox.Running {
 				t.Errorf("it is %+v", s)
 			}
 		})

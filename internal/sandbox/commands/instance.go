@@ -44,16 +44,16 @@ type instance struct {
 }
 
 // An instanceKey identifies the instance that commands share. An instance for a
-// single command has a number in apart.
+// single command has a number in private.
 type instanceKey struct {
-	owner owner
-	tier  string
-	apart uint64
+	owner   owner
+	tier    string
+	private uint64
 }
 
 // A plan holds what is needed to open an instance.
 type plan struct {
-	walls sandbox.Walls
+	spec  sandbox.Spec
 	home  string
 	hosts []string
 	asks  bool // about other hosts
@@ -77,20 +77,20 @@ func (c *Commands) plan(p *target, roots ...sandbox.Root) plan {
 	}
 	p.layout = c.layout(p.launcher, g)
 	return plan{
-		walls: sandbox.Walls{
+		spec: sandbox.Spec{
 			ID:      strings.ToLower(rand.Text()),
 			Owner:   p.caller.Principal(),
 			Binds:   p.layout.Binds,
 			Home:    p.layout.Home,
 			Hidden:  p.dirs.Hidden,
 			Locked:  p.dirs.Locked,
-			Open:    !p.site.Sealed,
+			Open:    !p.site.Isolated,
 			Limits:  c.o.Limits,
 			Require: p.policy.Require,
 		},
 		home:  home(p),
 		asks:  true,
-		proxy: p.site.Sealed && p.site.Network,
+		proxy: p.site.Isolated && p.site.Network,
 	}
 }
 
@@ -226,10 +226,10 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 			n.err = c.openError(p, err)
 			return
 		}
-		pl.walls.Proxy = socket
+		pl.spec.Proxy = socket
 		n.clean = append(n.clean, stop)
 	}
-	link, err := p.launcher.Launch(ctx, pl.walls)
+	link, err := p.launcher.Launch(ctx, pl.spec)
 	if err == nil {
 		if n.box, err = box.Open(ctx, link); err != nil {
 			err = errors.Join(err, link.Close())

@@ -40,7 +40,7 @@ func TestASandboxIsStartedOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if s := p.Wait(ctx, sandbox.Until{}); s.State != sandbox.Exited || s.Tier != "kernel" {
+				if s := p.Wait(ctx, sandbox.WaitCondition{}); s.State != sandbox.Exited || s.Tier != "kernel" {
 					t.Errorf("it is %+v", s)
 				}
 			})
@@ -92,13 +92,13 @@ func TestSandboxesEnd(t *testing.T) {
 		if f.links[1].closed() {
 			t.Fatal("a sandbox was ended that has a command")
 		}
-		// The ground changes: new commands get new walls, the old one stays.
+		// The directories change: new commands get a new sandbox, the old one stays.
 		secret = ".npmrc"
 		run(ctx, t, c, word("ok"))
 		if f.launched() != 3 || f.links[1].closed() {
 			t.Fatalf("there were %d sandboxes", f.launched())
 		}
-		if got := f.walls[2].Hidden; !slices.Equal(got, []string{secret}) {
+		if got := f.spec[2].Hidden; !slices.Equal(got, []string{secret}) {
 			t.Errorf("hidden is %q", got)
 		}
 		if err := p.Remove(ctx); err != nil {
@@ -145,14 +145,14 @@ func TestAgentFails(t *testing.T) {
 				cmd.Timeout = time.Minute
 				p := start(ctx, t, c, cmd)
 				s := finish(ctx, t, p)
-				want := sandbox.Vanished
+				want := sandbox.Lost
 				if how == "deaf" {
 					want = sandbox.TimedOut
 				}
 				if s.State != want {
 					t.Errorf("it is %+v", s)
 				}
-				if s := finish(ctx, t, other); s.State != sandbox.Vanished {
+				if s := finish(ctx, t, other); s.State != sandbox.Lost {
 					t.Errorf("another in the same sandbox is %+v", s)
 				}
 				if n := len(f.links[0].starts); n != 2 {
@@ -208,7 +208,7 @@ func TestKeptSandboxesExpire(t *testing.T) {
 
 func TestStarved(t *testing.T) {
 	c := withFakes(t, Policy{}, nil, newFake("kernel"))
-	if _, s := run(caller(t), t, c, word("starve")); s.State != sandbox.Starved ||
+	if _, s := run(caller(t), t, c, word("exceed")); s.State != sandbox.LimitExceeded ||
 		s.Why != "it took more than 512 MiB of memory" {
 		t.Errorf("it is %+v", s)
 	}

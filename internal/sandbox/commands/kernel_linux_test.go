@@ -38,7 +38,7 @@ func TestKernelSandbox(t *testing.T) {
 	})
 	ctx := caller(t)
 	s, err := c.Site(ctx, "", false)
-	if err != nil || s.Tier != "kernel" || !s.Sealed || s.Network || len(s.Roots) != 1 || s.Roots[0] != s.Dir {
+	if err != nil || s.Tier != "kernel" || !s.Isolated || s.Network || len(s.Roots) != 1 || s.Roots[0] != s.Dir {
 		t.Fatalf("the site is %+v, %v", s, err)
 	}
 	if path, id := s.Find("sh"); path == "" || id == "" {
@@ -69,7 +69,7 @@ func TestKernelSandbox(t *testing.T) {
 	}
 	p := start(ctx, t, c, sandbox.Command{
 		Argv: []string{program, "-c", `cat "$KEY"; echo $TOKEN; ls "$HOME" | wc -l; cat innocent 2>/dev/null`},
-		Apart: &sandbox.Apart{
+		Private: &sandbox.Private{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},
 	})

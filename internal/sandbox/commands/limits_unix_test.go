@@ -55,7 +55,7 @@ func TestLargeOutput(t *testing.T) {
 			if others == 0 {
 				t.Error("nobody else was served")
 			}
-			if s := p.Wait(ctx, sandbox.Until{Pattern: "^the end$"}); s.Matched != "the end" {
+			if s := p.Wait(ctx, sandbox.WaitCondition{Pattern: "^the end$"}); s.Matched != "the end" {
 				t.Errorf("the last line is not found: %+v", s)
 			}
 		})
@@ -168,7 +168,7 @@ func BenchmarkTrue(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if s := p.Wait(ctx, sandbox.Until{}); s.Code != 0 || s.State != sandbox.Exited {
+			if s := p.Wait(ctx, sandbox.WaitCondition{}); s.Code != 0 || s.State != sandbox.Exited {
 				b.Fatal(s)
 			}
 		}

@@ -27,7 +27,7 @@ type Policy struct {
 	Mode    Mode // "" is auto
 	Network bool // commands may reach other hosts, as far as the proxy allows it
 	Asks    bool // the proxy asks about hosts
-	Require []sandbox.Promise
+	Require []sandbox.Guarantee
 }
 
 // Background holds the limits of background commands.
@@ -42,7 +42,7 @@ type Background struct {
 type Limit struct {
 	Host    time.Duration // default on the host; 60 seconds if zero
 	Sandbox time.Duration // default in a sandbox; 300 seconds if zero
-	Most    time.Duration // maximum; 30 minutes if zero
+	Max     time.Duration // maximum; 30 minutes if zero
 }
 
 // Options configures Commands. A zero value selects the default where one is given.
@@ -86,13 +86,13 @@ func (o Options) complete() (Options, error) {
 		return o,
 			errors.New("commands need launchers, a mode, directories, a function to resolve a directory, and a spool")
 	}
-	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Most < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||
+	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Max < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||
 		o.Background.Count < 0 || o.Background.Age < 0 || o.Background.Output < 0 || o.Background.Total < 0 {
 		return o, errors.New("a limit of commands is negative; use 0 for the default")
 	}
 	fill(&o.Limit.Host, 60*time.Second)
 	fill(&o.Limit.Sandbox, 300*time.Second)
-	fill(&o.Limit.Most, 30*time.Minute)
+	fill(&o.Limit.Max, 30*time.Minute)
 	fill(&o.Idle, 10*time.Minute)
 	fill(&o.Age, 12*time.Hour)
 	fill(&o.Boxes, 64)

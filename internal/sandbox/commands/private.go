@@ -17,7 +17,7 @@ import (
 // openPrivate opens an instance for a single command with credentials, and adds
 // the credentials to the command.
 func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Command) (*instance, error) {
-	a := cmd.Apart
+	a := cmd.Private
 	if !filepath.IsAbs(a.Program) || cmd.Argv[0] != a.Program {
 		return nil, errors.New("a command with credentials must run the program that was checked")
 	}
@@ -45,18 +45,18 @@ func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Comm
 		remove()
 		return nil, err
 	}
-	if p.site.Sealed && !p.admits(a.Program) {
+	if p.site.Isolated && !p.admits(a.Program) {
 		roots = append(roots, sandbox.Root{Path: a.Program})
 	}
 	pl := c.plan(p, roots...)
-	for i := range pl.walls.Binds {
+	for i := range pl.spec.Binds {
 		// Another command may have created links there, for example to the file with
 		// the environment of the process.
-		pl.walls.Binds[i].NoLinks = pl.walls.Binds[i].Write
+		pl.spec.Binds[i].NoLinks = pl.spec.Binds[i].Write
 	}
 	pl.hosts, pl.asks, pl.clean = a.Hosts, a.Asks, append(pl.clean, remove)
-	pl.proxy = p.site.Sealed && c.o.Proxy != nil
-	if !p.site.Sealed {
+	pl.proxy = p.site.Isolated && c.o.Proxy != nil
+	if !p.site.Isolated {
 		pl.home = filepath.Join(dir, "home")
 	}
 	cmd.Env = slices.Concat(cmd.Env, a.Secrets)
@@ -97,7 +97,7 @@ func (c *Commands) newPrivate(p *target, pl plan) (*instance, error) {
 	}
 	c.numbers++
 	key := c.key(p)
-	key.apart = c.numbers
+	key.private = c.numbers
 	n := c.newInstance(key, "")
 	n.busy, n.retired = 1, true
 	c.working.Go(func() { c.open(n, p, pl) })
@@ -106,7 +106,7 @@ func (c *Commands) newPrivate(p *target, pl plan) (*instance, error) {
 
 // writeFiles writes the credential files of a command. It returns their names, and
 // the directory that the sandbox must show.
-func writeFiles(a *sandbox.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
+func writeFiles(a *sandbox.Private, dir, files string) (names []string, roots []sandbox.Root, err error) {
 	// The outer directory is private. Commands may run as another user and see only
 	// the inner directory, so that one is readable for all.
 	err = errors.Join(os.Mkdir(files, 0o755), os.Chmod(files, 0o755), os.Mkdir(filepath.Join(dir, "home"), 0o700))

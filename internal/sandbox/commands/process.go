@@ -21,7 +21,7 @@ type process struct {
 	owner    owner
 	instance *instance
 	child    *box.Child // nil if the sandbox was lost at the start
-	apart    bool
+	private  bool
 	stdout   *log
 	stderr   *log
 	watcher  *watcher // nil if the command has no Watch
@@ -90,15 +90,15 @@ func (p *process) Exited(how wire.ExitBody) {
 	switch {
 	case how.TimedOut || p.wanted == sandbox.TimedOut:
 		state = sandbox.TimedOut
-	case how.Starved != "":
-		state = sandbox.Starved
-		p.status.Why = p.c.starved(how.Starved)
+	case how.LimitExceeded != "":
+		state = sandbox.LimitExceeded
+		p.status.Why = p.c.limitText(how.LimitExceeded)
 	case how.Killed || p.wanted == sandbox.Killed && how.Signal != "":
 		state = sandbox.Killed
 	}
 	p.mu.Unlock()
 	p.finish(state)
-	if p.apart {
+	if p.private {
 		p.c.end(p.instance) // also ends the descendants that still run
 	}
 }
@@ -114,7 +114,7 @@ func (p *process) Gone(err error) {
 	p.gone = true
 	ended, state := p.ended, p.wanted
 	if !ended && state == "" {
-		state = sandbox.Vanished
+		state = sandbox.Lost
 		p.status.Why = "the sandbox was lost, so it is not known how far the command got"
 	}
 	if p.force != nil {
@@ -216,8 +216,8 @@ func join(one, two string) string {
 	return one + "; " + two
 }
 
-// starved describes the limit that a command exceeded.
-func (c *Commands) starved(of string) string {
+// limitText describes the limit that a command exceeded.
+func (c *Commands) limitText(of string) string {
 	switch of {
 	case "memory":
 		return fmt.Sprintf("it took more than %d MiB of memory", c.o.Limits.Memory>>20)

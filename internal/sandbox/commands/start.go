@@ -45,7 +45,7 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 			Try("call it again, so that it is checked for the current one")
 	}
 	var n *instance
-	if cmd.Apart != nil {
+	if cmd.Private != nil {
 		n, err = c.openPrivate(ctx, target, &cmd)
 	} else {
 		n, err = c.take(ctx, target)
@@ -99,7 +99,7 @@ func (s logSize) ends() wire.Ends { return wire.Ends{Head: s.most - s.tail, Tail
 // moved reports whether a command would run at another site than the approved one.
 func moved(judged, now sandbox.Site) bool {
 	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Elevated != now.Elevated ||
-		judged.Sealed != now.Sealed ||
+		judged.Isolated != now.Isolated ||
 		judged.Network != now.Network || judged.Asks != now.Asks ||
 		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }
@@ -129,7 +129,7 @@ func check(cmd sandbox.Command) error {
 
 // timeout returns how long a command may run. Zero means no timeout.
 func timeout(cmd sandbox.Command, s sandbox.Site) time.Duration {
-	return min(max(cmd.Timeout, 0), s.Most)
+	return min(max(cmd.Timeout, 0), s.MaxTimeout)
 }
 
 // run starts a command in an instance that was acquired for it.
@@ -168,7 +168,7 @@ func (c *Commands) newProcess(at *target, n *instance, cmd sandbox.Command) *pro
 	now := time.Now()
 	out, errs := c.sizes(cmd)
 	p := &process{
-		c: c, owner: ownerOf(at.caller), instance: n, apart: cmd.Apart != nil,
+		c: c, owner: ownerOf(at.caller), instance: n, private: cmd.Private != nil,
 		stdout: newLog(c.spool, out.most, out.tail), stderr: newLog(c.spool, errs.most, errs.tail),
 		quiet: now, open: cmd.Open || cmd.TTY, end: make(chan struct{}), over: make(chan struct{}),
 		status: sandbox.Status{

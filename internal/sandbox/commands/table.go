@@ -111,7 +111,7 @@ func (p *process) Remove(ctx context.Context) error {
 	p.c.mu.Lock()
 	p.c.drop(p)
 	p.c.mu.Unlock()
-	if err == nil && p.apart {
+	if err == nil && p.private {
 		select {
 		case <-p.instance.gone:
 		case <-ctx.Done():

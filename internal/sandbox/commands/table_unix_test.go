@@ -162,7 +162,7 @@ func TestCredentialsHaveTheirOwnSandbox(t *testing.T) {
 		Argv: []string{program, "-c",
 			`echo "$TOKEN $PAGER"; cat "$KEY"; echo "$KEY"; touch "$HOME/mine"; ls "$HOME"; sleep 1000 & echo end`},
 		Env: []string{"PAGER=cat"},
-		Apart: &sandbox.Apart{
+		Private: &sandbox.Private{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},
 	}
@@ -188,22 +188,22 @@ func TestCredentialsHaveTheirOwnSandbox(t *testing.T) {
 		t.Errorf("there are %d sandboxes", len(c.instances))
 	}
 	changed := tool.Errorf(tool.Conflict, "the program was changed just now").Try("call it again")
-	cmd.Apart.Verify = func() error { return changed }
+	cmd.Private.Verify = func() error { return changed }
 	_, err = c.Start(ctx, cmd)
 	refused(t, err, tool.Conflict, "changed just now")
-	cmd.Apart.Verify = nil
-	cmd.Apart.Program = "/bin/other"
+	cmd.Private.Verify = nil
+	cmd.Private.Program = "/bin/other"
 	if _, err := c.Start(ctx, cmd); err == nil {
 		t.Error("another program than the one that was checked was started")
 	}
-	cmd.Apart.Program, cmd.Apart.Files = program, map[string][]byte{"../x": nil}
+	cmd.Private.Program, cmd.Private.Files = program, map[string][]byte{"../x": nil}
 	_, err = c.Start(ctx, cmd)
 	refused(t, err, tool.Invalid, "variable")
-	cmd.Argv, cmd.Apart.Files, cmd.Apart.Program = []string{"/no/such"}, nil, "/no/such"
+	cmd.Argv, cmd.Private.Files, cmd.Private.Program = []string{"/no/such"}, nil, "/no/such"
 	_, err = c.Start(ctx, cmd)
 	refused(t, err, tool.NotFound, "no program")
 	for n := range c.snapshot() {
-		if n.key.apart != 0 {
+		if n.key.private != 0 {
 			<-n.gone
 		}
 	}
@@ -236,8 +236,8 @@ func TestSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Tier != "host" || s.Sealed || !s.Network || s.Dir != ground.Dir || s.Inode != "1:2" ||
-		s.Limit != c.o.Limit.Host || s.Note != "" {
+	if s.Tier != "host" || s.Isolated || !s.Network || s.Dir != ground.Dir || s.Inode != "1:2" ||
+		s.DefaultTimeout != c.o.Limit.Host || s.Note != "" {
 		t.Errorf("the site is %+v", s)
 	}
 	if path, id := s.Find("sh"); !filepath.IsAbs(path) || id == "" {
@@ -274,7 +274,7 @@ func TestStop(t *testing.T) {
 	c.moment = hang
 	ctx := caller(t)
 	long := start(ctx, t, c, sh("echo begun; setsid sleep 1000 & wait"))
-	if s := long.Wait(ctx, sandbox.Until{Pattern: "begun"}); s.Matched == "" {
+	if s := long.Wait(ctx, sandbox.WaitCondition{Pattern: "begun"}); s.Matched == "" {
 		t.Fatalf("it did not begin: %+v", s)
 	}
 	c.Stop()

@@ -76,8 +76,8 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 	if p.launcher, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
 		return nil, err
 	}
-	p.site.Tier, p.site.Sealed = p.launcher.Name(), p.launcher.Name() != string(Host)
-	if p.dirs, err = c.directories(ctx, p.caller, start && p.site.Sealed); err != nil {
+	p.site.Tier, p.site.Isolated = p.launcher.Name(), p.launcher.Name() != string(Host)
+	if p.dirs, err = c.directories(ctx, p.caller, start && p.site.Isolated); err != nil {
 		return nil, err
 	}
 	hostDir, identity, err := c.o.Dir(ctx, dir)
@@ -94,8 +94,8 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 	if err != nil {
 		return nil, err
 	}
-	p.site.Network = !p.site.Sealed || p.policy.Network && found.Proxy && c.o.Proxy != nil
-	p.site.Asks = p.site.Sealed && p.policy.Asks
+	p.site.Network = !p.site.Isolated || p.policy.Network && found.Proxy && c.o.Proxy != nil
+	p.site.Asks = p.site.Isolated && p.policy.Asks
 	p.fill(c.o, inside, identity)
 	p.site.Home = c.warmHome(p)
 	p.site.Find = p.finder(hostDir)
@@ -123,11 +123,11 @@ func (p *target) resolveLayout(c *Commands) {
 func (p *target) fill(o Options, dir, identity string) {
 	s := &p.site
 	s.Dir, s.Inode = dir, identity
-	s.Limit, s.Most = o.Limit.Sandbox, o.Limit.Most
-	if !s.Sealed {
-		s.Limit = o.Limit.Host
+	s.DefaultTimeout, s.MaxTimeout = o.Limit.Sandbox, o.Limit.Max
+	if !s.Isolated {
+		s.DefaultTimeout = o.Limit.Host
 	}
-	s.Limit = min(s.Limit, s.Most)
+	s.DefaultTimeout = min(s.DefaultTimeout, s.MaxTimeout)
 	for _, b := range p.layout.Binds {
 		if b.Write {
 			s.Roots = append(s.Roots, b.Inside)
@@ -205,7 +205,7 @@ func digestOf(what any) (string, error) {
 
 // inside returns the path at which a command sees a file of this machine.
 func (p *target) inside(host string) (path string, ok bool) {
-	if !p.site.Sealed {
+	if !p.site.Isolated {
 		return host, true
 	}
 	best := -1
@@ -226,7 +226,7 @@ func (p *target) inside(host string) (path string, ok bool) {
 // outside returns where a path inside is on the host; "" if it is not known.
 func (p *target) outside(inside string) string {
 	host, best := "", 0
-	if !p.site.Sealed {
+	if !p.site.Isolated {
 		return inside
 	}
 	for _, b := range p.layout.Binds {

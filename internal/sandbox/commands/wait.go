@@ -19,7 +19,7 @@ const (
 
 // Wait returns when the process has ended, a condition of u is met, or ctx ends,
 // which is not an error.
-func (p *process) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
+func (p *process) Wait(ctx context.Context, u sandbox.WaitCondition) sandbox.Status {
 	var seek *lineMatcher
 	if u.Pattern != "" {
 		pattern, err := regexp.Compile(u.Pattern)

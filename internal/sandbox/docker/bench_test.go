@@ -13,7 +13,7 @@ import (
 func BenchmarkTrue(b *testing.B) {
 	p := newPlace(b)
 	b.Run("warm", func(b *testing.B) {
-		open := p.open(p.walls())
+		open := p.open(p.spec())
 		for b.Loop() {
 			_, s := start(b, open, wire.StartBody{Argv: []string{"true"}})
 			if got := s.wait(b); got.Code != 0 || got.lost != nil {
@@ -36,7 +36,7 @@ func BenchmarkTrue(b *testing.B) {
 func BenchmarkStart(b *testing.B) {
 	p := newPlace(b)
 	for b.Loop() {
-		if err := p.open(p.walls()).Close(); err != nil {
+		if err := p.open(p.spec()).Close(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // checkBinds returns an error for binds that would give access to the whole machine.
 // For a remote engine it checks only the names.
-func checkBinds(local bool, w sandbox.Walls) error {
+func checkBinds(local bool, w sandbox.Spec) error {
 	targets := map[string]bool{}
 	for _, b := range w.Binds {
 		if b.Host == "" || b.Host != path.Clean(b.Host) || !path.IsAbs(filepath.ToSlash(b.Host)) &&

@@ -102,7 +102,7 @@ func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 
 // Launch starts a container on the least busy engine. An engine that fails is
 // avoided for a while.
-func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, error) {
 	switch {
 	case l.opts.Image == "":
 		return nil, tool.Errorf(tool.Unavailable, "no image is set for docker sandboxes").
@@ -135,7 +135,7 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, e
 // launchOn starts a container, and verifies that the protected names in the
 // workspace were not renamed during the start: commands in other sandboxes may
 // change them at the same time.
-func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sandbox.Link, error) {
+func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Spec) (sandbox.Link, error) {
 	facts, err := e.facts(ctx, l.reap)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 		if err != nil {
 			return nil, err
 		}
-		link, err := l.start(ctx, e, plan{Walls: w, facts: facts, image: img, names: names})
+		link, err := l.start(ctx, e, plan{Spec: w, facts: facts, image: img, names: names})
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 }
 
 // keeps returns an error if the engine cannot provide the required guarantees.
-func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
+func (l *Launcher) keeps(f facts, w sandbox.Spec) error {
 	holds := f.holds(w.Limits)
 	for _, p := range w.Require {
 		if !slices.Contains(holds, p) {
@@ -183,11 +183,12 @@ func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
 }
 
 // Probe reports whether a container could be started.
-func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
+func (l *Launcher) Probe(ctx context.Context) sandbox.ProbeResult {
 	if l.opts.Image == "" {
-		return sandbox.Finding{Text: "no image is set", Advice: "set sandbox.docker.image to one that is on the engine"}
+		return sandbox.ProbeResult{Text: "no image is set",
+			Advice: "set sandbox.docker.image to one that is on the engine"}
 	}
-	var found sandbox.Finding
+	var found sandbox.ProbeResult
 	var texts, advice []string
 	for _, e := range l.engines {
 		one := l.probe(ctx, e)
@@ -196,17 +197,17 @@ func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
 			advice = append(advice, one.Advice)
 		}
 		if one.Works && !found.Works {
-			found.Works, found.Holds = true, one.Holds
+			found.Works, found.Guarantees = true, one.Guarantees
 		} else if one.Works {
-			found.Holds = slices.DeleteFunc(found.Holds,
-				func(p sandbox.Promise) bool { return !slices.Contains(one.Holds, p) })
+			found.Guarantees = slices.DeleteFunc(found.Guarantees,
+				func(p sandbox.Guarantee) bool { return !slices.Contains(one.Guarantees, p) })
 		}
 	}
 	found.Text, found.Advice = strings.Join(texts, "; "), strings.Join(advice, "; ")
 	return found
 }
 
-func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
+func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.ProbeResult {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	f, err := e.facts(ctx, nil)
@@ -216,9 +217,9 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
 	if err != nil {
 		var known *tool.Error
 		if errors.As(err, &known) {
-			return sandbox.Finding{Text: known.What, Advice: known.Next}
+			return sandbox.ProbeResult{Text: known.What, Advice: known.Next}
 		}
-		return sandbox.Finding{Text: err.Error()}
+		return sandbox.ProbeResult{Text: err.Error()}
 	}
 	text := "engine " + f.version + " at " + e.name + " has the image " + l.opts.Image
 	if f.rootless {
@@ -231,6 +232,7 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
 	if !e.local {
 		text += "; workspaces must be at the same paths there, which cannot be checked from here"
 	}
-	return sandbox.Finding{Works: true, Holds: f.holds(sandbox.Limits{Memory: 1, Processes: 1}), Proxy: e.local,
-		Text: text, Advice: f.advice()}
+	return sandbox.ProbeResult{Works: true, Guarantees: f.holds(sandbox.Limits{Memory: 1, Processes: 1}),
+		Proxy: e.local,
+		Text:  text, Advice: f.advice()}
 }

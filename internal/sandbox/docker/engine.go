@@ -152,8 +152,8 @@ func goArch(uname string) string {
 }
 
 // holds returns what a container of this engine guarantees.
-func (f facts) holds(l sandbox.Limits) []sandbox.Promise {
-	p := []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Processes}
+func (f facts) holds(l sandbox.Limits) []sandbox.Guarantee {
+	p := []sandbox.Guarantee{sandbox.Files, sandbox.Network, sandbox.Processes}
 	if f.memory && f.swap && l.Memory > 0 {
 		p = append(p, sandbox.Memory)
 	}

@@ -178,15 +178,15 @@ func newPlace(t testing.TB, change ...func(*Options)) *place {
 	return &place{t, l, dir, &log}
 }
 
-func (p *place) walls() sandbox.Walls {
-	return sandbox.Walls{
+func (p *place) spec() sandbox.Spec {
+	return sandbox.Spec{
 		ID: strings.ToLower(thisProcess().random), Owner: "tester",
 		Binds:  p.launcher.Layout(sandbox.Directories{Dir: p.dir}).Binds,
 		Limits: sandbox.Limits{Memory: 128 << 20, Processes: 64, Temp: 16 << 20, FileSize: 32 << 20, CPUs: 1},
 	}
 }
 
-func (p *place) open(w sandbox.Walls) *box.Box {
+func (p *place) open(w sandbox.Spec) *box.Box {
 	p.t.Helper()
 	b, err := p.try(w)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *place) open(w sandbox.Walls) *box.Box {
 	return b
 }
 
-func (p *place) try(w sandbox.Walls) (*box.Box, error) {
+func (p *place) try(w sandbox.Spec) (*box.Box, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	link, err := p.launcher.Launch(ctx, w)

@@ -27,7 +27,7 @@ import (
 // fails launches and returns the error that a model reads.
 func (p *place) fails(t *testing.T, words ...string) {
 	t.Helper()
-	b, err := p.try(p.walls())
+	b, err := p.try(p.spec())
 	if err == nil {
 		b.Close()
 		t.Fatal("it works")
@@ -53,7 +53,7 @@ func (p *place) fails(t *testing.T, words ...string) {
 func TestProbe(t *testing.T) {
 	p := newPlace(t)
 	f := p.launcher.Probe(context.Background())
-	if !f.Works || len(f.Holds) < 3 || !strings.Contains(f.Text, testImage) {
+	if !f.Works || len(f.Guarantees) < 3 || !strings.Contains(f.Text, testImage) {
 		t.Errorf("%+v", f)
 	}
 	t.Logf("%+v", f)
@@ -80,27 +80,27 @@ func TestUnusableAgent(t *testing.T) {
 	}
 	for _, c := range []struct{ path, want string }{{script, "no Linux program"}, {script + "2", "cannot be read"}} {
 		p := newPlace(t, func(o *Options) { o.Agent = c.path })
-		if _, err := p.try(p.walls()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := p.try(p.spec()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.path, err)
 		}
 	}
 }
 
-func TestWallsThatCannotBe(t *testing.T) {
+func TestImpossibleSpecs(t *testing.T) {
 	p := newPlace(t)
-	w := p.walls()
+	w := p.spec()
 	w.Open = true
 	if _, err := p.try(w); err == nil {
 		t.Error("a container got the network of the machine")
 	}
-	w = p.walls()
+	w = p.spec()
 	w.Limits.Memory = 0
-	w.Require = []sandbox.Promise{sandbox.Memory}
+	w.Require = []sandbox.Guarantee{sandbox.Memory}
 	if _, err := p.try(w); err == nil || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("a limit that is not there is kept: %v", err)
 	}
-	w = p.walls()
-	w.Require = []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Processes, sandbox.Calls, sandbox.Memory}
+	w = p.spec()
+	w.Require = []sandbox.Guarantee{sandbox.Files, sandbox.Network, sandbox.Processes, sandbox.Calls, sandbox.Memory}
 	if _, err := p.try(w); err != nil {
 		t.Error(err)
 	}
@@ -111,8 +111,8 @@ func TestPool(t *testing.T) {
 	p := newPlace(t, func(o *Options) {
 		o.Hosts = []string{"tcp://127.0.0.1:1", "unix:///var/run/docker.sock", "unix:///run/docker.sock"}
 	})
-	p.open(p.walls())
-	p.open(p.walls())
+	p.open(p.spec())
+	p.open(p.spec())
 	if n := p.launcher.engines; n[0].live != 0 || n[1].live != 1 || n[2].live != 1 {
 		t.Errorf("they run %d, %d, %d", n[0].live, n[1].live, n[2].live)
 	}
@@ -156,7 +156,7 @@ func TestTLS(t *testing.T) {
 	})
 	p := newPlace(t, func(o *Options) { o.Hosts, o.Certs = []string{"tcp://" + l.Addr().String()}, certs })
 	p.remoteUser(t)
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	if got := sh(t, b, "echo tls"); got.out != "tls\n" {
 		t.Errorf("%+v", got)
 	}
@@ -164,7 +164,7 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	p.launcher.Close()
-	w := p.walls()
+	w := p.spec()
 	w.Proxy = "/nowhere"
 	if _, err := p.try(w); err == nil || !strings.Contains(err.Error(), "proxy") {
 		t.Errorf("a proxy far away: %v", err)
@@ -257,7 +257,7 @@ func TestProxy(t *testing.T) {
 			c.Close()
 		}
 	}()
-	w := p.walls()
+	w := p.spec()
 	w.Proxy = sock
 	b := p.open(w)
 	if got := sh(t, b, "nc 127.0.0.1 3128 </dev/null"); got.out != "the way out\n" {

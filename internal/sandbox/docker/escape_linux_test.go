@@ -53,7 +53,7 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	abstract, err := net.Listen("unix", "@mcp-tools-test-"+p.walls().ID)
+	abstract, err := net.Listen("unix", "@mcp-tools-test-"+p.spec().ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +63,9 @@ func TestEscapes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other.dir, "theirs"), []byte("canary"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	other.open(other.walls())
+	other.open(other.spec())
 
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	pid := fmt.Sprint(os.Getpid())
 	for _, a := range [][]string{
 		{"read", canary}, {"read", "/workspace/link"}, {"read", "/workspace/links/canary"}, {"list", outside},
@@ -139,7 +139,7 @@ func TestRefusedBinds(t *testing.T) {
 		{Host: dir, Inside: "/roots"}, {Host: dir, Inside: "/proc"}, {Host: dir, Inside: "/workspace:ro"},
 		{Host: dir + "/gone", Inside: "/workspace"},
 	} {
-		w := p.walls()
+		w := p.spec()
 		w.Binds = []sandbox.Bind{c}
 		if b, err := p.try(w); err == nil {
 			t.Errorf("%v was let in", c)
@@ -148,7 +148,7 @@ func TestRefusedBinds(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs the tests of the walls again, as a user who may only
+// TestAsOrdinaryUser runs the tests of the isolation again, as a user who may only
 // use the engine.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -208,7 +208,7 @@ func TestNoLinks(t *testing.T) {
 	}
 	for _, owner := range []int{0, 1234} {
 		p := newPlace(t)
-		w := p.walls()
+		w := p.spec()
 		link, plain := filepath.Join(p.dir, "link"), filepath.Join(p.dir, "plain")
 		if err := errors.Join(os.Symlink("/proc/self/environ", link), os.WriteFile(plain, []byte("text"), 0o644),
 			os.Chown(p.dir, owner, owner)); err != nil {

@@ -86,7 +86,7 @@ func FuzzBind(f *testing.F) {
 	f.Add("/a", "/workspace")
 	f.Add("/etc/x", "/roots/../etc")
 	f.Fuzz(func(t *testing.T, host, inside string) {
-		w := sandbox.Walls{Binds: []sandbox.Bind{{Host: host, Inside: inside}}}
+		w := sandbox.Spec{Binds: []sandbox.Bind{{Host: host, Inside: inside}}}
 		if checkBinds(false, w) != nil {
 			return
 		}

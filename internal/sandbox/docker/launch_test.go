@@ -16,7 +16,7 @@ import (
 
 func TestCommandsRun(t *testing.T) {
 	p := newPlace(t)
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	for _, c := range []struct {
 		line, out string
 		code      int
@@ -48,7 +48,7 @@ func TestCommandsRun(t *testing.T) {
 // may take: killing does not help then, and the agent must not go first.
 func TestFullTemp(t *testing.T) {
 	p := newPlace(t)
-	w := p.walls()
+	w := p.spec()
 	w.Limits.Temp, w.Limits.FileSize = 512<<20, 0
 	b := p.open(w)
 	got := sh(t, b,
@@ -79,7 +79,7 @@ func TestOwners(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := p.open(p.walls())
+		b := p.open(p.spec())
 		if b.UID() != c.inside {
 			t.Errorf("owner %d: commands are %d", c.owner, b.UID())
 		}
@@ -104,10 +104,10 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestHardening looks at the walls from within.
+// TestHardening looks at the sandbox from within.
 func TestHardening(t *testing.T) {
 	p := newPlace(t)
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	status := sh(t, b, "cat /proc/self/status").out
 	for _, line := range []string{"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000",
 		"CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
@@ -143,13 +143,13 @@ func TestHardening(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	p := newPlace(t)
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	bomb := sh(t, b, `f() { f & f & sleep 3; }; f; sleep 1; echo over`)
 	if bomb.lost != nil {
 		t.Fatalf("the fork bomb took the sandbox with it: %v", bomb.lost)
 	}
 	if got := sh(t, b, "tail /dev/zero; echo survived"); got.lost != nil || !strings.Contains(got.out, "survived") &&
-		got.Starved == "" && got.Signal == "" {
+		got.LimitExceeded == "" && got.Signal == "" {
 		t.Errorf("too much memory: %+v", got)
 	}
 	if got := sh(t, b, "echo still"); got.out != "still\n" {
@@ -160,7 +160,7 @@ func TestLimits(t *testing.T) {
 // TestTimeoutTakesTheTree starts what wants to outlive its command.
 func TestTimeoutTakesTheTree(t *testing.T) {
 	p := newPlace(t)
-	b := p.open(p.walls())
+	b := p.open(p.spec())
 	_, s := start(t, b, wire.StartBody{Timeout: 500 * time.Millisecond,
 		Argv: []string{"sh", "-c", "(setsid sh -c 'sh -c \"sleep 12345 &\" &' &); sleep 12345"}})
 	got := s.wait(t)
@@ -192,7 +192,7 @@ func TestHiddenAndLocked(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "note"), []byte("note"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := p.walls()
+	w := p.spec()
 	w.Binds = p.launcher.Layout(sandbox.Directories{Dir: p.dir,
 		Roots: []sandbox.Root{{Name: "docs", Path: root}}}).Binds
 	for _, h := range []string{".env", "keys", "deep/er/.env", "absent"} {
@@ -233,7 +233,7 @@ func TestHiddenAndLocked(t *testing.T) {
 
 func TestCloseEndsEverything(t *testing.T) {
 	p := newPlace(t)
-	w := p.walls()
+	w := p.spec()
 	b := p.open(w)
 	_, s := start(t, b, wire.StartBody{Argv: []string{"sh", "-c", "trap '' TERM; while :; do sleep 1; done"}})
 	if err := b.Close(); err != nil {
@@ -248,7 +248,7 @@ func TestCloseEndsEverything(t *testing.T) {
 // TestLoss kills the container behind our back.
 func TestLoss(t *testing.T) {
 	p := newPlace(t)
-	w := p.walls()
+	w := p.spec()
 	b := p.open(w)
 	_, s := start(t, b, wire.StartBody{Argv: []string{"sleep", "1000"}})
 	if err := p.launcher.engines[0].api.ContainerKill(context.Background(), p.launcher.opts.Prefix+w.ID,

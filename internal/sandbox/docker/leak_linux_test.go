@@ -12,7 +12,7 @@ import (
 func TestNothingLeaks(t *testing.T) {
 	p := newPlace(t)
 	round := func() (goroutines, files int) {
-		if err := p.open(p.walls()).Close(); err != nil {
+		if err := p.open(p.spec()).Close(); err != nil {
 			t.Fatal(err)
 		}
 		p.launcher.Close()

@@ -28,7 +28,7 @@ type link struct {
 	e     *engine
 	id    string
 	text  string
-	holds []sandbox.Promise
+	holds []sandbox.Guarantee
 
 	conn  net.Conn
 	from  *bufio.Reader
@@ -39,8 +39,8 @@ type link struct {
 	err  error // the result of Close
 }
 
-func (k *link) Holds() []sandbox.Promise { return k.holds }
-func (k *link) Describe() string         { return k.text }
+func (k *link) Guarantees() []sandbox.Guarantee { return k.holds }
+func (k *link) Describe() string                { return k.text }
 
 // Read reads stdout of the agent. The engine multiplexes both streams in frames with
 // an 8-byte header: the stream, three zero bytes and the length.

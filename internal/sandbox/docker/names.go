@@ -35,7 +35,7 @@ type anchor struct {
 
 // survey finds the hidden and locked names, and the directories above them. For a
 // remote engine it uses the names without checks.
-func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
+func survey(local bool, w sandbox.Spec, log *slog.Logger) (names, error) {
 	n := names{seen: map[string]stamp{}, watch: local}
 	if err := checkBinds(local, w); err != nil {
 		return names{}, err

@@ -43,7 +43,7 @@ func TestSurvey(t *testing.T) {
 	}
 	var log strings.Builder
 	look := func(hidden, locked []string) (names, error) {
-		w := sandbox.Walls{Binds: []sandbox.Bind{{Host: dir, Inside: "/workspace", Write: true}}}
+		w := sandbox.Spec{Binds: []sandbox.Bind{{Host: dir, Inside: "/workspace", Write: true}}}
 		for _, h := range hidden {
 			w.Hidden = append(w.Hidden, filepath.Join(dir, h))
 		}
@@ -130,7 +130,7 @@ func TestOwnDirectoryWithin(t *testing.T) {
 	write(t, filepath.Join(data, "canary"))
 	p := newPlace(t, func(o *Options) { o.Mounts = filepath.Join(data, "mounts") })
 	p.dir = dir
-	w := p.walls()
+	w := p.spec()
 	w.Hidden = []string{data}
 	if got := sh(t, p.open(w), "ls data; cat data/canary 2>/dev/null || echo hidden"); got.out != "hidden\n" {
 		t.Errorf("%q", got.out)

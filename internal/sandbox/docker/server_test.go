@@ -38,7 +38,7 @@ func testServer(args []string) int {
 
 func makeOnly(l *Launcher, id string) error {
 	_, err := l.engines[0].api.ContainerCreate(context.Background(),
-		l.config(plan{Walls: sandbox.Walls{ID: id}, image: image{id: testImage}}),
+		l.config(plan{Spec: sandbox.Spec{ID: id}, image: image{id: testImage}}),
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "mcp-tools-test-"+id)
 	return err
 }
@@ -46,7 +46,7 @@ func makeOnly(l *Launcher, id string) error {
 type deaf struct{ sink }
 
 func runForever(l *Launcher, dir, id string) error {
-	link, err := l.Launch(context.Background(), sandbox.Walls{ID: id,
+	link, err := l.Launch(context.Background(), sandbox.Spec{ID: id,
 		Binds: l.Layout(sandbox.Directories{Dir: dir}).Binds})
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func server(t *testing.T, what, dir, id string) *exec.Cmd {
 // TestKilledServer has the kernel end a server; its container must follow.
 func TestKilledServer(t *testing.T) {
 	p := newPlace(t)
-	id := p.walls().ID
+	id := p.spec().ID
 	cmd := server(t, "run", p.dir, id)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestReap(t *testing.T) {
 		_, err := e.api.ContainerInspect(ctx, "mcp-tools-test-"+id)
 		return err == nil
 	}
-	made, running, dying := p.walls().ID, p.walls().ID, p.walls().ID
+	made, running, dying := p.spec().ID, p.spec().ID, p.spec().ID
 	living := server(t, "made", p.dir, made)
 	server(t, "run", p.dir, running)
 	dead := server(t, "made", p.dir, dying)

@@ -23,7 +23,7 @@ const (
 
 // A plan holds everything that a container is created from.
 type plan struct {
-	sandbox.Walls
+	sandbox.Spec
 	facts facts
 	image image
 	names names

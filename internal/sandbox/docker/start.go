@@ -20,7 +20,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	if p.agent, err = l.agent(); err != nil {
 		return nil, err
 	}
-	if p.user, err = chooseUser(e, p.facts, p.Walls); err != nil {
+	if p.user, err = chooseUser(e, p.facts, p.Spec); err != nil {
 		return nil, err
 	}
 	if err := fits(e, p); err != nil {

@@ -22,7 +22,7 @@ func (u user) String() string { return strconv.Itoa(u.uid) + ":" + strconv.Itoa(
 
 // chooseUser chooses the user. Commands never run as root of the host. They run as the
 // user of the server or of the workspace, so that new files have the right owner.
-func chooseUser(e *engine, f facts, w sandbox.Walls) (user, error) {
+func chooseUser(e *engine, f facts, w sandbox.Spec) (user, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	switch {
 	case f.rootless && e.local:
@@ -38,7 +38,7 @@ func chooseUser(e *engine, f facts, w sandbox.Walls) (user, error) {
 	return chooseUserForRoot(e, w)
 }
 
-func chooseUserForRoot(e *engine, w sandbox.Walls) (user, error) {
+func chooseUserForRoot(e *engine, w sandbox.Spec) (user, error) {
 	u := user{uid: nobody, gid: nobody, shift: map[int]bool{}}
 	chosen := false
 	for i, b := range w.Binds {

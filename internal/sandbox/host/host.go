@@ -36,15 +36,15 @@ type Launcher struct {
 func (l Launcher) Name() string { return "host" }
 
 // Probe reports whether this program can be started again.
-func (l Launcher) Probe(context.Context) sandbox.Finding {
+func (l Launcher) Probe(context.Context) sandbox.ProbeResult {
 	self, err := l.self()
 	if err == nil {
 		_, err = os.Stat(self[0])
 	}
 	if err != nil {
-		return sandbox.Finding{Text: "host: this program cannot be started again: " + err.Error()}
+		return sandbox.ProbeResult{Text: "host: this program cannot be started again: " + err.Error()}
 	}
-	return sandbox.Finding{
+	return sandbox.ProbeResult{
 		Works:  true,
 		Text:   "host: commands run as the server's user and see what it sees",
 		Advice: "use it only where commands may do whatever the server's user may",
@@ -61,7 +61,7 @@ func (l Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 }
 
 // Launch starts an agent. It fails if any guarantee is required.
-func (l Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+func (l Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, error) {
 	if len(w.Require) > 0 {
 		return nil, fmt.Errorf("the host isolates nothing, so it cannot guarantee %v", w.Require)
 	}
@@ -108,7 +108,7 @@ func start(program string, args []string, mark string) (*link, error) {
 	l.cmd.Dir = root()
 	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = theirIn, theirOut, l.words
 	l.cmd.WaitDelay = patience // a command may hold its stderr open
-	l.cmd.SysProcAttr = apart()
+	l.cmd.SysProcAttr = ownGroup()
 	err = l.cmd.Start()
 	theirIn.Close()
 	theirOut.Close()
@@ -160,8 +160,8 @@ func (l *link) Close() error {
 	return nil
 }
 
-func (l *link) Holds() []sandbox.Promise { return nil }
+func (l *link) Guarantees() []sandbox.Guarantee { return nil }
 
 func (l *link) Describe() string {
-	return "on the host, without walls, as process " + strconv.Itoa(l.cmd.Process.Pid)
+	return "on the host, without isolation, as process " + strconv.Itoa(l.cmd.Process.Pid)
 }

@@ -8,7 +8,7 @@ import (
 
 func TestHostTier(t *testing.T) {
 	l := Launcher{}
-	if f := l.Probe(t.Context()); !f.Works || len(f.Holds) > 0 || f.Text == "" {
+	if f := l.Probe(t.Context()); !f.Works || len(f.Guarantees) > 0 || f.Text == "" {
 		t.Errorf("%+v", f)
 	}
 	if f := (Launcher{Self: []string{"/nonesuch"}}).Probe(t.Context()); f.Works || f.Text == "" {

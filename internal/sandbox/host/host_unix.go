@@ -4,9 +4,9 @@ package host
 
 import "syscall"
 
-// apart puts the agent into its own process group, so that signals of the server's
+// ownGroup puts the agent into its own process group, so that signals of the server's
 // terminal do not reach it.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func root() string { return "/" }
 

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// apart puts the agent into its own group, so that Ctrl-C does not reach it.
-func apart() *syscall.SysProcAttr {
+// ownGroup puts the agent into its own group, so that Ctrl-C does not reach it.
+func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{HideWindow: true, CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 

@@ -204,7 +204,7 @@ func networkAttempts() []attempt {
 	}
 }
 
-// attack is the main function of the test binary behind the walls. Without
+// attack is the main function of the test binary in the sandbox. Without
 // arguments it makes all attempts and prints those that did not end as they
 // should; otherwise it does one thing and fails when it cannot.
 func attack(args []string) int {

@@ -22,7 +22,7 @@ func needJail(t testing.TB) {
 	}
 }
 
-// attacker starts the test binary behind the walls.
+// attacker starts the test binary in the sandbox.
 func (c cell) attack(args ...string) (int, string) {
 	c.t.Helper()
 	return c.run(append([]string{program, "attack"}, args...)...)
@@ -98,7 +98,7 @@ func TestFilesOutside(t *testing.T) {
 		os.Chmod(outside, 0o777)
 		os.Symlink(outside+"/canary", ws+"/link")
 		os.Symlink("/", ws+"/rootlink")
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) {
 			w.Binds = append(w.Binds, sandbox.Bind{Host: readable, Inside: readable})
 		})
 		for _, path := range []string{
@@ -146,7 +146,7 @@ func TestHiddenAndLocked(t *testing.T) {
 			}
 			return all
 		}
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) {
 			w.Hidden = under(".env", "a/b/secret", "dir", "hiddenlink", "missing", "missing/too")
 			w.Locked = under(".git/config", ".git/hooks", "none")
 		})
@@ -192,13 +192,13 @@ func TestSwapped(t *testing.T) {
 		write(t, ws+"/other/.env", "plain")
 		os.Rename(ws+"/sub", ws+"/was")
 		os.Symlink("other", ws+"/sub")
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) { w.Hidden = []string{ws + "/sub/.env"} })
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) { w.Hidden = []string{ws + "/sub/.env"} })
 		if out := c.must("cat other/.env"); out != "plain" {
 			t.Errorf("another file was hidden: %q", out)
 		}
 		l := launcher()
 		os.Symlink(outside, ws+"/root")
-		_, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: ws + "/root", Inside: ws + "/root",
+		_, err := l.Launch(t.Context(), sandbox.Spec{Binds: []sandbox.Bind{{Host: ws + "/root", Inside: ws + "/root",
 			Write: true}}})
 		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("a link was let in: %v", err)
@@ -250,7 +250,7 @@ func TestNoLinks(t *testing.T) {
 			os.Symlink("real", dir+"/alias")
 			os.Symlink("sub", dir+"/dir")
 		}
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) {
 			w.Binds[0].NoLinks = true
 			w.Binds = append(w.Binds, sandbox.Bind{Host: plain, Inside: plain})
 			w.Locked = []string{ws + "/sub/.env"} // a mount of its own
@@ -277,7 +277,7 @@ func TestWithinHidden(t *testing.T) {
 		write(t, ws+"/data/vault/key", "secret")
 		write(t, ws+"/data/run/1/files/KEY", "lent")
 		write(t, ws+"/data/run/1/other", "secret")
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) {
 			w.Binds = append(w.Binds, sandbox.Bind{Host: ws + "/data/run/1/files", Inside: ws + "/data/run/1/files"})
 			w.Hidden = []string{ws + "/data"}
 		})

@@ -17,8 +17,8 @@ type identities struct{}
 var errLinux = errors.New("the kernel sandbox needs Linux")
 
 // Probe reports that Linux is required.
-func (l *Launcher) Probe(context.Context) sandbox.Finding {
-	return sandbox.Finding{
+func (l *Launcher) Probe(context.Context) sandbox.ProbeResult {
+	return sandbox.ProbeResult{
 		Text:   "kernel: it needs Linux, so " + l.self()[0] + " cannot use it",
 		Advice: "use sandbox docker",
 	}
@@ -28,7 +28,7 @@ func (l *Launcher) Probe(context.Context) sandbox.Finding {
 func (*Launcher) Layout(sandbox.Directories) sandbox.Layout { return sandbox.Layout{} }
 
 // Launch returns an error.
-func (*Launcher) Launch(context.Context, sandbox.Walls) (sandbox.Link, error) { return nil, errLinux }
+func (*Launcher) Launch(context.Context, sandbox.Spec) (sandbox.Link, error) { return nil, errLinux }
 
 // Main returns an error code.
 func Main([]string) int { return 1 }

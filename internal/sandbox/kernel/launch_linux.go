@@ -21,7 +21,7 @@ import (
 )
 
 // Launch starts an agent.
-func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, error) {
 	if w.Open {
 		return nil, errors.New("the kernel sandbox does not open the network of this machine: use the host, or a proxy")
 	}
@@ -32,7 +32,7 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, e
 	if !found.public().Works {
 		return nil, fmt.Errorf("%s; %s", found.public().Text, found.public().Advice)
 	}
-	s := &start{launcher: l, walls: w, found: *found}
+	s := &start{launcher: l, spec: w, found: *found}
 	defer s.closeFiles()
 	k, err := s.launch(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, e
 // A start is a launch in progress.
 type start struct {
 	launcher *Launcher
-	walls    sandbox.Walls
+	spec     sandbox.Spec
 	found    finding
 	try      bool
 
@@ -72,9 +72,9 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	if !s.try {
-		s.group = newCgroup(s.walls.ID, s.walls.Limits)
+		s.group = newCgroup(s.spec.ID, s.spec.Limits)
 		if s.group != nil {
-			s.plan.Temp = s.walls.Limits.Scratch()
+			s.plan.Temp = s.spec.Limits.Scratch()
 		}
 		if missing := s.missing(); len(missing) > 0 {
 			return nil, tool.Errorf(tool.Unavailable,
@@ -90,29 +90,29 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	if len(text) > maxPlan {
-		return nil, fmt.Errorf("too many paths are hidden or locked: %d", len(s.walls.Hidden)+len(s.walls.Locked))
+		return nil, fmt.Errorf("too many paths are hidden or locked: %d", len(s.spec.Hidden)+len(s.spec.Locked))
 	}
 	return s.run(ctx, text)
 }
 
 // holds returns the guarantees of this sandbox.
-func (s *start) holds() []sandbox.Promise {
-	holds := slices.Clone(s.found.public().Holds)
+func (s *start) holds() []sandbox.Guarantee {
+	holds := slices.Clone(s.found.public().Guarantees)
 	if s.group == nil {
-		holds = slices.DeleteFunc(holds, func(p sandbox.Promise) bool { return p == sandbox.Memory })
+		holds = slices.DeleteFunc(holds, func(p sandbox.Guarantee) bool { return p == sandbox.Memory })
 	} else if !slices.Contains(holds, sandbox.Memory) {
 		holds = append(holds, sandbox.Memory)
 	}
-	if !s.plan.Jail && len(s.walls.Hidden)+len(s.walls.Locked) > 0 {
+	if !s.plan.Jail && len(s.spec.Hidden)+len(s.spec.Locked) > 0 {
 		// Landlock rules cover whole directories, without exceptions within them.
-		holds = slices.DeleteFunc(holds, func(p sandbox.Promise) bool { return p == sandbox.Files })
+		holds = slices.DeleteFunc(holds, func(p sandbox.Guarantee) bool { return p == sandbox.Files })
 	}
 	return holds
 }
 
-func (s *start) missing() []sandbox.Promise {
+func (s *start) missing() []sandbox.Guarantee {
 	holds := s.holds()
-	return slices.DeleteFunc(slices.Clone(s.walls.Require), func(p sandbox.Promise) bool {
+	return slices.DeleteFunc(slices.Clone(s.spec.Require), func(p sandbox.Guarantee) bool {
 		return slices.Contains(holds, p)
 	})
 }
@@ -125,11 +125,11 @@ func (s *start) makePlan() error {
 	}
 	s.plan = plan{
 		Try: s.try, Jail: s.found.jail, Cut: !s.found.jail, Landlock: s.found.landlock,
-		Hidden: s.walls.Hidden, Locked: s.walls.Locked,
-		Temp: s.walls.Limits.Temp, FileSize: s.walls.Limits.FileSize, Processes: s.walls.Limits.Processes,
+		Hidden: s.spec.Hidden, Locked: s.spec.Locked,
+		Temp: s.spec.Limits.Temp, FileSize: s.spec.Limits.FileSize, Processes: s.spec.Limits.Processes,
 	}
-	if s.tree, err = openAll(s.walls.Binds); err != nil {
-		return fmt.Errorf("what the walls let in: %w", err)
+	if s.tree, err = openAll(s.spec.Binds); err != nil {
+		return fmt.Errorf("opening the bound directories: %w", err)
 	}
 	if s.plan.Jail {
 		err = s.planJail()
@@ -154,8 +154,8 @@ func (s *start) planJail() error {
 		return fmt.Errorf("this program: %w", err)
 	}
 	programs := len(s.tree) - binds
-	if s.walls.Proxy != "" {
-		if err := s.also(s.walls.Proxy, true); err != nil {
+	if s.spec.Proxy != "" {
+		if err := s.also(s.spec.Proxy, true); err != nil {
 			return fmt.Errorf("the proxy: %w", err)
 		}
 		s.plan.Agent = append(s.plan.Agent, "-proxy", proxyPath)
@@ -198,7 +198,7 @@ func (s *start) also(path string, write bool) error {
 
 // planOpen is for sandboxes without namespaces: all paths stay the same.
 func (s *start) planOpen() error {
-	if s.walls.Proxy != "" {
+	if s.spec.Proxy != "" {
 		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
 	}
 	if s.id.realRoot {
@@ -214,10 +214,10 @@ func (s *start) planOpen() error {
 		}
 		s.id = identity{outsideUID: o.uid, outsideGID: o.gid, uid: o.uid, gid: o.gid}
 	}
-	if s.walls.Home == "" {
+	if s.spec.Home == "" {
 		return nil
 	}
-	s.plan.Home = s.walls.Home
+	s.plan.Home = s.spec.Home
 	if err := os.Mkdir(s.plan.Home, 0o700); err != nil {
 		return fmt.Errorf("a home for commands: %w", err)
 	}

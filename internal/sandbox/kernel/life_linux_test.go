@@ -105,13 +105,13 @@ func TestNothingLeaks(t *testing.T) {
 	open(t, l, ws, nil).Close()
 	before := countFDs(t)
 	for range 5 {
-		open(t, l, ws, func(w *sandbox.Walls) { w.Limits.Memory = 64 << 20 }).Close()
+		open(t, l, ws, func(w *sandbox.Spec) { w.Limits.Memory = 64 << 20 }).Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := l.Launch(ctx, sandbox.Walls{}); err == nil {
+		if _, err := l.Launch(ctx, sandbox.Spec{}); err == nil {
 			t.Error("launched for a call that is over")
 		}
-		if _, err := l.Launch(t.Context(), sandbox.Walls{Binds: []sandbox.Bind{{Host: "/none",
+		if _, err := l.Launch(t.Context(), sandbox.Spec{Binds: []sandbox.Bind{{Host: "/none",
 			Inside: "/none"}}}); err == nil {
 			t.Error("launched with what is not there")
 		}
@@ -169,7 +169,7 @@ func TestOwnersElsewhere(t *testing.T) {
 	t.Cleanup(func() { syscall.Unmount(ws, syscall.MNT_DETACH) })
 	_,
 		err := launcher().Launch(t.Context(),
-		sandbox.Walls{Binds: launcher().Layout(sandbox.Directories{Dir: ws}).Binds})
+		sandbox.Spec{Binds: launcher().Layout(sandbox.Directories{Dir: ws}).Binds})
 	if err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("root's workspace: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestLimits(t *testing.T) {
 	eachUser(t, func(t *testing.T) {
 		needJail(t)
 		l := launcher()
-		c := open(t, l, openDir(t), func(w *sandbox.Walls) {
+		c := open(t, l, openDir(t), func(w *sandbox.Spec) {
 			w.Limits = sandbox.Limits{Processes: 40, FileSize: 1 << 20, Temp: 8 << 20, Memory: 96 << 20, CPUs: 1}
 		})
 		c.fails("head -c 2000000 /dev/zero > big")
@@ -196,7 +196,7 @@ func TestLimits(t *testing.T) {
 		if !strings.Contains(strings.ToLower(out), "fork") {
 			t.Errorf("300 processes: %.200s", out)
 		}
-		if slices.Contains(c.link.Holds(), sandbox.Memory) {
+		if slices.Contains(c.link.Guarantees(), sandbox.Memory) {
 			c.fails("head -c 300000000 /dev/zero | tail")
 		} else if os.Geteuid() == 0 {
 			t.Log("memory is not limited here")
@@ -209,10 +209,10 @@ func TestLimits(t *testing.T) {
 // may take: killing does not help then, and the agent must not go first.
 func TestFullTemp(t *testing.T) {
 	needJail(t)
-	c := open(t, launcher(), openDir(t), func(w *sandbox.Walls) {
+	c := open(t, launcher(), openDir(t), func(w *sandbox.Spec) {
 		w.Limits = sandbox.Limits{Temp: 512 << 20, Memory: 96 << 20}
 	})
-	if !slices.Contains(c.link.Holds(), sandbox.Memory) {
+	if !slices.Contains(c.link.Guarantees(), sandbox.Memory) {
 		needtest.Lacking(t, "cgroups", "memory is not limited here")
 	}
 	if code, out := c.sh("head -c 200000000 /dev/zero > /tmp/full"); code == 0 ||
@@ -248,12 +248,12 @@ func TestProxy(t *testing.T) {
 			}
 		}()
 		needtest.Program(t, "perl")
-		c := open(t, launcher(), openDir(t), func(w *sandbox.Walls) { w.Proxy = dir + "/proxy" })
+		c := open(t, launcher(), openDir(t), func(w *sandbox.Spec) { w.Proxy = dir + "/proxy" })
 		got := c.must(`perl -MIO::Socket::INET -e '$s=IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>3128) or die $!; print <$s>'`)
 		if got != "hello" {
 			t.Errorf("the proxy said %q", got)
 		}
-		if _, err := launcher().Launch(t.Context(), sandbox.Walls{Open: true}); err == nil {
+		if _, err := launcher().Launch(t.Context(), sandbox.Spec{Open: true}); err == nil {
 			t.Error("the network was opened")
 		}
 	})
@@ -263,7 +263,7 @@ func TestProxy(t *testing.T) {
 func TestOrdinaryWork(t *testing.T) {
 	eachUser(t, func(t *testing.T) {
 		needJail(t)
-		c := open(t, launcher(), openDir(t), func(w *sandbox.Walls) { w.Limits.Temp = 1 << 30 })
+		c := open(t, launcher(), openDir(t), func(w *sandbox.Spec) { w.Limits.Temp = 1 << 30 })
 		for program, text := range map[string]string{
 			"git":     "git init -q r && cd r && git config user.email a@b && git config user.name n && touch f && git add . && git commit -qm m && git log --oneline && git gc -q && git clone -q . ../r2",
 			"gcc":     "echo 'int main(){return 0;}' > a.c && gcc -O1 a.c -o a && ./a",

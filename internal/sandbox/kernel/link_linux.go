@@ -28,7 +28,7 @@ type link struct {
 	gone  chan struct{} // closed when the agent and its descendants have ended
 	end   sync.Once
 
-	holds []sandbox.Promise
+	holds []sandbox.Guarantee
 	group *cgroup
 	home  string
 	jail  bool
@@ -94,7 +94,7 @@ func (k *link) kill() {
 	<-k.gone
 }
 
-func (k *link) Holds() []sandbox.Promise { return slices.Clone(k.holds) }
+func (k *link) Guarantees() []sandbox.Guarantee { return slices.Clone(k.holds) }
 
 func (k *link) Describe() string { return k.about }
 

@@ -97,7 +97,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	onLower(t, "namespaces", func(t *testing.T) {
 		l := launcher()
 		f := l.Probe(t.Context())
-		if !f.Works || slices.Contains(f.Holds, sandbox.Processes) || f.Advice == "" ||
+		if !f.Works || slices.Contains(f.Guarantees, sandbox.Processes) || f.Advice == "" ||
 			!strings.Contains(f.Text, "lacking namespaces") {
 			t.Fatalf("%+v", f)
 		}
@@ -105,10 +105,10 @@ func TestWithoutNamespaces(t *testing.T) {
 		write(t, outside+"/canary", "canary")
 		os.Chmod(outside, 0o777)
 		var homeDir string
-		c := open(t, l, ws, func(w *sandbox.Walls) {
+		c := open(t, l, ws, func(w *sandbox.Spec) {
 			homeDir = w.Home
 			w.Binds = append(w.Binds, sandbox.Bind{Host: os.Args[0], Inside: os.Args[0]})
-			w.Require = []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Calls}
+			w.Require = []sandbox.Guarantee{sandbox.Files, sandbox.Network, sandbox.Calls}
 		})
 		c.must("touch new && rm new && touch " + homeDir + "/x && ls /usr && cat /etc/passwd && id -u")
 		if out := c.must("id -u"); out == "0" {
@@ -153,9 +153,9 @@ func TestWithoutNamespaces(t *testing.T) {
 func refusesPromises(t *testing.T, l sandbox.Launcher, ws string) {
 	t.Helper()
 	binds := l.Layout(sandbox.Directories{Dir: ws}).Binds
-	for name, w := range map[string]sandbox.Walls{
-		"processes": {Binds: binds, Require: []sandbox.Promise{sandbox.Processes}},
-		"files":     {Binds: binds, Hidden: []string{ws + "/x"}, Require: []sandbox.Promise{sandbox.Files}},
+	for name, w := range map[string]sandbox.Spec{
+		"processes": {Binds: binds, Require: []sandbox.Guarantee{sandbox.Processes}},
+		"files":     {Binds: binds, Hidden: []string{ws + "/x"}, Require: []sandbox.Guarantee{sandbox.Files}},
 		"proxy":     {Binds: binds, Proxy: ws + "/socket"},
 	} {
 		if _, err := l.Launch(t.Context(), w); err == nil || !strings.Contains(err.Error(), name) {
@@ -165,7 +165,7 @@ func refusesPromises(t *testing.T, l sandbox.Launcher, ws string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	_, err := l.Launch(t.Context(), sandbox.Walls{Binds: l.Layout(sandbox.Directories{Dir: openDir(t)}).Binds})
+	_, err := l.Launch(t.Context(), sandbox.Spec{Binds: l.Layout(sandbox.Directories{Dir: openDir(t)}).Binds})
 	if err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("root's workspace: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestWithoutLandlock(t *testing.T) {
 		ws, outside := openDir(t), openDir(t)
 		write(t, outside+"/canary", "canary")
 		write(t, ws+"/.env", "secret")
-		c := open(t, launcher(), ws, func(w *sandbox.Walls) { w.Hidden = []string{ws + "/.env"} })
+		c := open(t, launcher(), ws, func(w *sandbox.Spec) { w.Hidden = []string{ws + "/.env"} })
 		c.fails("cat " + outside + "/canary")
 		c.fails("cat .env")
 		c.fails("echo x > /proc/1/root" + outside + "/x")
@@ -197,7 +197,7 @@ func TestWithoutAnything(t *testing.T) {
 		if f.Works || f.Advice == "" {
 			t.Errorf("%+v", f)
 		}
-		if _, err := launcher().Launch(t.Context(), sandbox.Walls{}); err == nil {
+		if _, err := launcher().Launch(t.Context(), sandbox.Spec{}); err == nil {
 			t.Error("it was launched")
 		}
 	})
@@ -208,7 +208,7 @@ func TestWithoutAnything(t *testing.T) {
 func server(args []string) int {
 	ctx := context.Background()
 	l := launcher()
-	link, err := l.Launch(ctx, sandbox.Walls{ID: "dying", Binds: l.Layout(sandbox.Directories{Dir: args[0]}).Binds,
+	link, err := l.Launch(ctx, sandbox.Spec{ID: "dying", Binds: l.Layout(sandbox.Directories{Dir: args[0]}).Binds,
 		Limits: sandbox.Limits{Memory: 256 << 20}})
 	if err != nil {
 		fmt.Println(err)

@@ -51,7 +51,8 @@ func eachUser(t *testing.T, test func(t *testing.T)) {
 		t.Run("user", test)
 		return
 	}
-	if only, err := os.ReadFile("/proc/self/uid_map"); err != nil || slices.Equal(strings.Fields(string(only)), []string{"0", "0", "1"}) {
+	if only, err := os.ReadFile("/proc/self/uid_map"); err != nil ||
+		slices.Equal(strings.Fields(string(only)), []string{"0", "0", "1"}) {
 		test(t)
 		return
 	}
@@ -177,13 +178,13 @@ type cell struct {
 
 func launcher() *kernel.Launcher { return &kernel.Launcher{} }
 
-// open opens a box; change may change its walls.
-func open(t testing.TB, l *kernel.Launcher, ws string, change func(*sandbox.Walls)) cell {
+// open opens a box; change may change its spec.
+func open(t testing.TB, l *kernel.Launcher, ws string, change func(*sandbox.Spec)) cell {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	layout := l.Layout(sandbox.Directories{Dir: ws})
-	w := sandbox.Walls{ID: "test", Binds: layout.Binds, Home: layout.Home,
+	w := sandbox.Spec{ID: "test", Binds: layout.Binds, Home: layout.Home,
 		Limits: sandbox.Limits{Temp: 64 << 20, Processes: 200}}
 	if change != nil {
 		change(&w)

@@ -22,10 +22,10 @@ type finding struct {
 }
 
 // Probe tests the sandbox once, and caches the result.
-func (l *Launcher) Probe(ctx context.Context) sandbox.Finding {
+func (l *Launcher) Probe(ctx context.Context) sandbox.ProbeResult {
 	f := l.probe(ctx)
 	if f == nil {
-		return sandbox.Finding{Text: "kernel: " + ctx.Err().Error()}
+		return sandbox.ProbeResult{Text: "kernel: " + ctx.Err().Error()}
 	}
 	return f.public()
 }
@@ -85,19 +85,20 @@ func (l *Launcher) try(ctx context.Context, f finding) error {
 	return nil
 }
 
-// public converts a finding to a sandbox.Finding.
-func (f finding) public() sandbox.Finding {
+// public converts a finding to a sandbox.ProbeResult.
+func (f finding) public() sandbox.ProbeResult {
 	if f.err != nil {
-		return sandbox.Finding{
+		return sandbox.ProbeResult{
 			Text:   "kernel: does not work here: " + f.err.Error(),
 			Advice: "use sandbox docker; " + f.advice(),
 		}
 	}
 	var has, lacks []string
-	out := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Calls}}
+	out := sandbox.ProbeResult{Works: true, Guarantees: []sandbox.Guarantee{sandbox.Files, sandbox.Network,
+		sandbox.Calls}}
 	if f.jail {
 		has = append(has, "namespaces")
-		out.Holds, out.Proxy = append(out.Holds, sandbox.Processes), true
+		out.Guarantees, out.Proxy = append(out.Guarantees, sandbox.Processes), true
 	} else {
 		lacks = append(lacks, "namespaces ("+f.noJail.Error()+
 			"): other processes are visible, some may survive, files of the workspace cannot be hidden or locked, "+
@@ -115,7 +116,7 @@ func (f finding) public() sandbox.Finding {
 	has = append(has, "seccomp")
 	if f.group {
 		has = append(has, "cgroups")
-		out.Holds = append(out.Holds, sandbox.Memory)
+		out.Guarantees = append(out.Guarantees, sandbox.Memory)
 	} else {
 		lacks = append(lacks, "a cgroup of our own: memory is watched, not limited")
 	}

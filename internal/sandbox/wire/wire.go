@@ -109,15 +109,15 @@ type RefusedBody struct {
 
 // An ExitBody reports how a command ended.
 type ExitBody struct {
-	Code     int    // 128 plus the signal number after a signal
-	Signal   string // such as SIGKILL; "" after a normal exit
-	TimedOut bool
-	Killed   bool   // after a Kill
-	Starved  string // the limit that it exceeded: memory or processes
-	Left     int    // descendants that still run
-	Took     time.Duration
-	CPU      time.Duration
-	Memory   int64 // peak use in bytes
+	Code          int    // 128 plus the signal number after a signal
+	Signal        string // such as SIGKILL; "" after a normal exit
+	TimedOut      bool
+	Killed        bool   // after a Kill
+	LimitExceeded string // the limit that it exceeded: memory or processes
+	Left          int    // descendants that still run
+	Took          time.Duration
+	CPU           time.Duration
+	Memory        int64 // peak use in bytes
 }
 
 // A Frame is one message. Body is valid until the next one is read.

@@ -114,7 +114,7 @@ func (p Profile) start(ctx context.Context, r Runner, w Work, lost context.Cance
 		return nil, site, tool.Errorf(tool.Unavailable, "the program of the agent %q is not installed", p.Name).
 			Try("ask the operator to install it, or to correct acp.%s.command", p.Name).Because(err)
 	}
-	apart := &sandbox.Apart{Program: program, Hosts: p.Hosts, Asks: true}
+	apart := &sandbox.Private{Program: program, Hosts: p.Hosts, Asks: true}
 	for variable, name := range p.Secrets {
 		value, err := r.Secret(name)
 		if err != nil {

@@ -211,7 +211,7 @@ func (p *local) Status() sandbox.Status {
 	return p.status
 }
 
-func (p *local) Wait(ctx context.Context, _ sandbox.Until) sandbox.Status {
+func (p *local) Wait(ctx context.Context, _ sandbox.WaitCondition) sandbox.Status {
 	select {
 	case <-p.done:
 	case <-ctx.Done():

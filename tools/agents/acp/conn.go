@@ -88,7 +88,7 @@ func (c *conn) serve(s *session) {
 	over := make(chan struct{})
 	c.reading.Go(func() {
 		defer close(over)
-		c.process.Wait(ctx, sandbox.Until{})
+		c.process.Wait(ctx, sandbox.WaitCondition{})
 	})
 	c.reading.Go(func() {
 		if err := c.read(ctx, s, over); err != nil {

@@ -106,7 +106,7 @@ func (j *judge) runsCode(s *scope, file arg) {
 	case where == unknownPath:
 		j.opaque("which file it runs: " + file.shown())
 	case where == harmlessPath && file.starts("/dev/fd/"): // a substitution, whose contents were judged
-	case j.req.Sealed && (where == insidePath || where == tempPath):
+	case j.req.Isolated && (where == insidePath || where == tempPath):
 		j.raise(tool.Writes, "runs "+file.shown())
 	default:
 		j.raise(tool.Runs, "runs "+file.shown())

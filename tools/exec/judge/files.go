@@ -31,7 +31,7 @@ func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 			j.raise(tool.Writes, what)
 		case tempPath:
 			j.raise(tool.Writes, what)
-			if !j.req.Sealed {
+			if !j.req.Isolated {
 				j.raise(tool.Destroys, what+", outside the workspace")
 			}
 			if files && strings.ContainsAny(mode.text, "x1357") && !j.onlyWroteKnown(s, t) {

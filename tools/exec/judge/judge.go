@@ -22,16 +22,16 @@ import (
 
 // A Request is a command to judge.
 type Request struct {
-	Command string   // shell text; or
-	Argv    []string // words that no shell reads
-	Dir     string   // working directory, absolute, as the command sees it
-	Roots   []string // directories that commands may change, the workspace first, as the command sees them
-	Home    string   // as the command sees it; "" when it has none
-	Env     []string // names of variables that the model sets
-	Stdin   string   // what the command can read
-	Open    bool     // more than Stdin may follow, and it is not known
-	Sealed  bool     // the command runs in a sandbox: it can change nothing but the roots
-	Network bool     // the command can reach other machines
+	Command  string   // shell text; or
+	Argv     []string // words that no shell reads
+	Dir      string   // working directory, absolute, as the command sees it
+	Roots    []string // directories that commands may change, the workspace first, as the command sees them
+	Home     string   // as the command sees it; "" when it has none
+	Env      []string // names of variables that the model sets
+	Stdin    string   // what the command can read
+	Open     bool     // more than Stdin may follow, and it is not known
+	Isolated bool     // the command runs in a sandbox: it can change nothing but the roots
+	Network  bool     // the command can reach other machines
 	// Disposable reports whether git ignores what is at an absolute path, or at all
 	// matches of a pattern, and tracks nothing in it. nil: nothing is disposable.
 	Disposable func(path string) bool
@@ -168,7 +168,7 @@ func (j *judge) opaque(what string) {
 
 // runsWorkspace records that code of the workspace runs, which a sandbox contains.
 func (j *judge) runsWorkspace(what string) {
-	if j.req.Sealed {
+	if j.req.Isolated {
 		j.raise(tool.Writes, what)
 		return
 	}
@@ -177,7 +177,7 @@ func (j *judge) runsWorkspace(what string) {
 
 // reachesOthers records that the command works with other machines.
 func (j *judge) reachesOthers(what string) {
-	if j.req.Sealed && !j.req.Network {
+	if j.req.Isolated && !j.req.Network {
 		j.raise(tool.Writes, what)
 		return
 	}

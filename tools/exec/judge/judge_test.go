@@ -11,8 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func request(command string, sealed bool) Request {
-	return Request{Command: command, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev", Sealed: sealed}
+func request(command string, isolated bool) Request {
+	return Request{Command: command, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev",
+		Isolated: isolated}
 }
 
 // corpus reads commands, by group.
@@ -42,10 +43,10 @@ func corpus(t testing.TB, file string, do func(group, command string)) {
 
 func TestNothingDangerousRunsUnasked(t *testing.T) {
 	corpus(t, "dangerous.txt", func(group, command string) {
-		for _, sealed := range []bool{true, false} {
-			v := Judge(request(command, sealed), Rules{})
+		for _, isolated := range []bool{true, false} {
+			v := Judge(request(command, isolated), Rules{})
 			if v.Denied == nil && v.Risk < tool.Destroys {
-				t.Errorf("%s sealed %v: %q is only %s (%s)", group, sealed, command, v.Risk, v.Why)
+				t.Errorf("%s isolated %v: %q is only %s (%s)", group, isolated, command, v.Risk, v.Why)
 			}
 			if v.Why == "" {
 				t.Errorf("%s: %q is %s without a reason", group, command, v.Risk)
@@ -56,9 +57,9 @@ func TestNothingDangerousRunsUnasked(t *testing.T) {
 
 func TestNothingOrdinaryIsDenied(t *testing.T) {
 	corpus(t, "ordinary.txt", func(group, command string) {
-		for _, sealed := range []bool{true, false} {
-			if v := Judge(request(command, sealed), Rules{}); v.Denied != nil {
-				t.Errorf("%s sealed %v: %q is denied by %+v", group, sealed, command, *v.Denied)
+		for _, isolated := range []bool{true, false} {
+			if v := Judge(request(command, isolated), Rules{}); v.Denied != nil {
+				t.Errorf("%s isolated %v: %q is denied by %+v", group, isolated, command, *v.Denied)
 			}
 		}
 	})

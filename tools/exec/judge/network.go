@@ -50,7 +50,7 @@ func (j *judge) actOnNetwork(s *scope, c call, in arguments, verb string, a arg)
 // sends records that data leaves the machine. A sandbox reaches at a local
 // address only servers of the same caller.
 func (j *judge) sends(how string, c call) {
-	if j.req.Sealed && onlyLocal(c.rest()) {
+	if j.req.Isolated && onlyLocal(c.rest()) {
 		j.raise(tool.Writes, "sends data: "+how)
 		return
 	}

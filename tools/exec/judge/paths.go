@@ -275,7 +275,7 @@ func (j *judge) write(s *scope, to arg, doing string) {
 		j.hit(rule, shown)
 		return
 	}
-	if where == tempPath && !j.req.Sealed && !strings.HasPrefix(to.text, newTemp) { // others use it too
+	if where == tempPath && !j.req.Isolated && !strings.HasPrefix(to.text, newTemp) { // others use it too
 		where = otherPath
 	}
 	switch where {
@@ -339,7 +339,7 @@ func (j *judge) read(s *scope, from arg) {
 	case devicePath:
 		j.raise(tool.Runs, "reads the device "+shown)
 	case homePath, otherPath, abovePath:
-		if !j.req.Sealed {
+		if !j.req.Isolated {
 			j.raise(tool.Runs, "reads outside the workspace: "+shown)
 		}
 	}
@@ -367,11 +367,11 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 	}
 	switch where {
 	case insidePath:
-		if j.req.Sealed && j.disposable(s, t) {
+		if j.req.Isolated && j.disposable(s, t) {
 			risk = tool.Writes
 		}
 	case tempPath:
-		if j.req.Sealed {
+		if j.req.Isolated {
 			risk = tool.Writes
 		}
 	case harmlessPath:

@@ -400,7 +400,7 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 		j.filled = append(j.filled, s.resolve(a.text)...)
 		j.writeInto(s, a)
 	case "vacate": // the source of a move
-		if where := j.locate(s, a); where != insidePath && (where != tempPath || !j.req.Sealed) {
+		if where := j.locate(s, a); where != insidePath && (where != tempPath || !j.req.Isolated) {
 			j.removes(s, a, where != tempPath)
 		}
 	case "clears":

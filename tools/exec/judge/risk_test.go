@@ -11,8 +11,8 @@ import (
 func TestRisk(t *testing.T) {
 	const r, w, d, x = tool.Reads, tool.Writes, tool.Destroys, tool.Runs
 	for _, c := range []struct {
-		command        string
-		sealed, unseal tool.Risk
+		command          string
+		isolated, onHost tool.Risk
 	}{
 		{"ls", r, r}, {"ls -la | head -3", r, r}, {"pwd", r, r}, {"cat go.mod", r, r}, {"git status", r, r},
 		{"git log -3", r, r},
@@ -75,10 +75,10 @@ func TestRisk(t *testing.T) {
 		{"echo x > /tmp/a", w, d}, {": > /tmp/a", w, d}, {"mv /tmp/a b", w, d}, {"sed -i s/a/b/ /tmp/a", w, d},
 		{"echo x | tee /tmp/a", w, d}, {"chmod 644 /tmp/a", w, d}, {"T=$(mktemp -d); cp a $T/", w, w},
 	} {
-		for i, want := range []tool.Risk{c.sealed, c.unseal} {
+		for i, want := range []tool.Risk{c.isolated, c.onHost} {
 			v := Judge(request(c.command, i == 0), Rules{})
 			if v.Risk != want || v.Denied != nil {
-				t.Errorf("sealed %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied,
+				t.Errorf("isolated %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied,
 					want)
 			}
 		}
@@ -181,7 +181,7 @@ func TestRequestEnv(t *testing.T) {
 	}
 	r.Env = []string{"MY_PROGRAMS_PAGER"}
 	if v := Judge(r, Rules{}); v.Risk != tool.Writes || v.Denied != nil {
-		t.Errorf("a variable that nobody knows, behind walls: %+v", v)
+		t.Errorf("a variable that nobody knows, behind spec: %+v", v)
 	}
 	r = request("ls", false)
 	r.Env = []string{"MY_PROGRAMS_PAGER"}
@@ -263,7 +263,7 @@ func TestArgv(t *testing.T) {
 		{[]string{"env", "LD_PRELOAD=x", "ls"}, tool.Runs, true},
 	} {
 		v := Judge(Request{Argv: c.argv, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev",
-			Sealed: true}, Rules{})
+			Isolated: true}, Rules{})
 		if v.Risk != c.want || (v.Denied != nil) != c.denied {
 			t.Errorf("%q: %s (%s), %+v", c.argv, v.Risk, v.Why, v.Denied)
 		}
@@ -306,7 +306,7 @@ func TestDisposable(t *testing.T) {
 		if v := Judge(r, Rules{}); v.Risk != want {
 			t.Errorf("%q is %s (%s), want %s", command, v.Risk, v.Why, want)
 		}
-		if r.Sealed = false; Judge(r, Rules{}).Risk < d {
+		if r.Isolated = false; Judge(r, Rules{}).Risk < d {
 			t.Errorf("%q runs unasked without a sandbox", command)
 		}
 	}

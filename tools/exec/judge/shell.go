@@ -501,7 +501,7 @@ func (j *judge) hereDoc(s *scope, r *syntax.Redirect) stream {
 // dumps judges a command that shows the environment. In a sandbox that is the
 // environment that we made, which holds no secret.
 func (j *judge) dumps(what string) {
-	if _, chosen := j.rules.Groups["env_dump"]; chosen || !j.req.Sealed {
+	if _, chosen := j.rules.Groups["env_dump"]; chosen || !j.req.Isolated {
 		j.hit("dump", what)
 	}
 }
@@ -535,7 +535,7 @@ func (j *judge) variable(name, text string, exported bool) {
 	case j.inList("variables that choose code", name):
 		j.unknownVariable(name)
 	case j.inList("variables that redirect requests", name), strings.HasPrefix(strings.ToUpper(name), "NPM_CONFIG_"):
-		if !j.req.Sealed || j.req.Network {
+		if !j.req.Isolated || j.req.Network {
 			j.hit("settings", name)
 		}
 	}
@@ -559,7 +559,7 @@ func (j *judge) requestVariable(name string) {
 
 // unknownVariable judges a variable that may be code to some program.
 func (j *judge) unknownVariable(name string) {
-	if !j.req.Sealed {
+	if !j.req.Isolated {
 		j.hit("settings", name)
 		return
 	}

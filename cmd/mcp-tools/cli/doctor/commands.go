@@ -23,14 +23,14 @@ func (c *checkup) checkCommands() {
 	if err != nil {
 		return // checkData reports it
 	}
-	walls, err := app.Launchers(c.settings.Config.Sandbox, data, nil)
+	launchers, err := app.Launchers(c.settings.Config.Sandbox, data, nil)
 	if err != nil {
 		c.fail(checkOfCommands, "fix sandbox.docker", "%v", err)
 		return
 	}
-	found := make(map[commands.Mode]sandbox.Finding)
+	found := make(map[commands.Mode]sandbox.ProbeResult)
 	var order []commands.Mode
-	for _, w := range walls {
+	for _, w := range launchers {
 		f := w.Probe(c.ctx)
 		found[commands.Mode(w.Name())] = f
 		order = append(order, commands.Mode(w.Name()))
@@ -57,7 +57,7 @@ func (c *checkup) checkCommands() {
 
 // checkMode finds out where commands run under a policy.
 func (c *checkup) checkMode(
-	whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.Finding,
+	whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.ProbeResult,
 ) {
 	if p.Mode == commands.Off {
 		c.ok(checkOfCommands, "commands%s are disabled", whose)
@@ -74,10 +74,10 @@ func (c *checkup) checkMode(
 		}
 	}
 	c.warn(checkOfCommands, "fix the sandbox above, or choose another with sandbox.mode; host has no isolation",
-		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, promised(p.Require))
+		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, joined(p.Require))
 }
 
-func (c *checkup) runsIn(whose string, m commands.Mode, f sandbox.Finding) {
+func (c *checkup) runsIn(whose string, m commands.Mode, f sandbox.ProbeResult) {
 	if m == commands.Host {
 		c.warn(checkOfCommands, "use a sandbox for agents that read untrusted content",
 			"commands%s run on the host without isolation: as this user, with its files and network", whose)
@@ -87,11 +87,12 @@ func (c *checkup) runsIn(whose string, m commands.Mode, f sandbox.Finding) {
 	if !f.Proxy {
 		network = "off, because a proxy does not work there"
 	}
-	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, m, promised(f.Holds),
+	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, m,
+		joined(f.Guarantees),
 		network)
 }
 
-func promised(list []sandbox.Promise) string {
+func joined(list []sandbox.Guarantee) string {
 	if len(list) == 0 {
 		return "nothing"
 	}

@@ -29,7 +29,7 @@ func (c *checkup) checkWeb() {
 			"%s", tool.AsError(err).What)
 	default:
 		c.ok("browser", "%s at %s", terminal.OneLine(version), path)
-		c.checkBrowserWalls(w.Browser)
+		c.checkBrowserSandbox(w.Browser)
 	}
 	engines, _, err := search.Configured(w.Search, func(string, config.Secret) func() (string, error) { return nil })
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *checkup) checkWeb() {
 	c.checkWebSecrets(w)
 }
 
-// checkBrowserWalls checks whether a browser can be isolated.
-func (c *checkup) checkBrowserWalls(b config.Browser) {
+// checkBrowserSandbox checks whether a browser can be isolated.
+func (c *checkup) checkBrowserSandbox(b config.Browser) {
 	err := browser.CheckIsolation(c.ctx)
 	if err == nil {
 		return
