@@ -114,18 +114,18 @@ func (p Profile) start(ctx context.Context, r Runner, w Work, lost context.Cance
 		return nil, site, tool.Errorf(tool.Unavailable, "the program of the agent %q is not installed", p.Name).
 			Try("ask the operator to install it, or to correct acp.%s.command", p.Name).Because(err)
 	}
-	apart := &sandbox.Private{Program: program, Hosts: p.Hosts, Asks: true}
+	private := &sandbox.Private{Program: program, Hosts: p.Hosts, Asks: true}
 	for variable, name := range p.Secrets {
 		value, err := r.Secret(name)
 		if err != nil {
 			return nil, site, tool.Errorf(tool.Unavailable, "a secret of the agent %q is missing", p.Name).
 				Try("ask the operator to set the secret %q", name).Because(err)
 		}
-		apart.Secrets = append(apart.Secrets, variable+"="+value)
+		private.Secrets = append(private.Secrets, variable+"="+value)
 	}
 	command := sandbox.Command{
 		Argv: append([]string{program}, p.Command[1:]...), Text: "agent " + p.Name, Dir: w.Dir, At: site, Open: true,
-		Apart: apart,
+		Private: private,
 	}
 	for variable, value := range p.Env {
 		command.Env = append(command.Env, variable+"="+value)

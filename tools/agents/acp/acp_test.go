@@ -184,7 +184,7 @@ func (o *output) ReadAt(p []byte, at int64) (int, error) {
 
 func start(_ context.Context, c sandbox.Command) (sandbox.Process, error) {
 	p := &local{cmd: exec.Command(c.Argv[0], c.Argv[1:]...), done: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), c.Env...), c.Apart.Secrets...)
+	p.cmd.Env = append(append(os.Environ(), c.Env...), c.Private.Secrets...)
 	p.status.State = sandbox.Running
 	p.out.watch = c.Watch
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.errs
