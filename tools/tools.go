@@ -45,6 +45,7 @@ type World struct {
 	Questions *questions.Questions
 	Sessions  *sessions.Sessions
 	Models    *llm.Models
+	Model     automation.Model // nil without a language model
 }
 
 // All returns the tools of all groups.
@@ -89,7 +90,7 @@ func list(w World) []tool.Tool {
 		skills.Tools(w.Skills),
 		questions.Tools(w.Questions),
 		sessions.Tools(w.Sessions),
-		automation.Tools(time.Now),
+		automation.Tools(w.Files, w.Model, time.Now),
 		agents.Tools(w.Agents),
 		agents.ProgramTools(w.Agents),
 		agents.ModelTools(w.Models, w.Web.Marks),

@@ -295,6 +295,9 @@ func TestPackageComments(t *testing.T) {
 func TestNoUnfinishedWork(t *testing.T) {
 	marks := []string{"TO" + "DO", "FIX" + "ME", "XX" + "X:", "not " + "implemented"}
 	for _, s := range sources(t) {
+		if strings.HasPrefix(s.path, "tools/automation/todo") { // the list that the tool keeps has this name
+			continue
+		}
 		for _, mark := range marks {
 			if i := bytes.Index(s.text, []byte(mark)); i >= 0 {
 				t.Errorf("%s:%d: %s", s.path, 1+bytes.Count(s.text[:i], []byte{'\n'}), mark)

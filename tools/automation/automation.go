@@ -1,18 +1,21 @@
-// Package automation has the tools for dates and times. It schedules nothing yet. datetime.go is also the smallest
-// example of a tool.
+// Package automation has the tools for dates and times, lists of things to do, and plans. It schedules nothing yet.
+// datetime.go is also the smallest example of a tool.
 package automation
 
 import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 const group = "automation"
 
-// Tools returns the tools of the group. now is the clock.
-func Tools(now func() time.Time) []tool.Tool {
+// Tools returns the tools of the group. now is the clock; model is nil without a language model.
+func Tools(files workspace.Files, model Model, now func() time.Time) []tool.Tool {
 	return []tool.Tool{
 		tool.New(datetime{now}),
+		tool.New(todoUpdate{files, now, model}),
+		tool.New(planCreate{files, model}),
 	}
 }

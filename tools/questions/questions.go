@@ -284,7 +284,8 @@ func (q *Questions) Remind(ctx context.Context) error {
 	const due = "next_at > 0 AND next_at <= {{now}} AND state = 'open'"
 	var n int
 	if err := q.store.Row(ctx, "SELECT count(*) FROM question WHERE "+due+
-		fmt.Sprintf(" OR answered > 0 AND answered < {{now}} - %d", keep.Milliseconds()), nil, &n); err != nil || n == 0 {
+		fmt.Sprintf(" OR answered > 0 AND answered < {{now}} - %d", keep.Milliseconds()), nil, &n); err != nil ||
+		n == 0 {
 		return err
 	}
 	return q.store.Update(ctx, func(t *store.Tx) error {

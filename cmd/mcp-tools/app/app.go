@@ -245,6 +245,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
+		Model: a.jsonModel(),
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/agents/acp"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
 )
 
 // openModels opens the language models of the settings.
@@ -158,3 +159,19 @@ func (a *App) programs() agents.Programs {
 	}
 	return p
 }
+
+// jsonModel returns the default model for tools that want JSON, or nil without a model.
+func (a *App) jsonModel() automation.Model {
+	if len(a.models.Names()) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, system, prompt string) (string, error) {
+		reply, err := a.models.Complete(ctx, llm.Request{
+			System: system, Messages: []llm.Message{{Role: llm.User, Text: prompt}}, MaxTokens: maxJSON,
+		})
+		return reply.Message.Text, err
+	}
+}
+
+// maxJSON is the length of an answer of jsonModel, in tokens.
+const maxJSON = 4096
