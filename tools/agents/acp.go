@@ -62,6 +62,9 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 		return "", tool.Errorf(tool.NotFound, "the agent program %q is not set up here", t.Agent)
 	}
 	work := acp.Work{Task: r.Task(), Dir: t.Dir, Call: r.Call}
+	for _, one := range r.Tools() {
+		work.Tools = append(work.Tools, one.Spec.Name)
+	}
 	if r.Attempt() > 1 {
 		work.Task = "[A former attempt at this task was interrupted. Find out first what is done already.]\n\n" +
 			work.Task
@@ -158,7 +161,7 @@ type acpPermission struct{}
 
 func (acpPermission) Spec() tool.Spec {
 	return tool.Spec{
-		Name: acp.PermissionTool, Group: "runtime", Title: "Permission of an external agent", Risk: tool.Runs,
+		Name: acp.PermissionTool, Group: "fs", Title: "Permission of an external agent", Risk: tool.Runs,
 		Doc:      "Decides whether an external agent may do something by itself.",
 		Internal: true,
 	}

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,9 @@ type Profile struct {
 
 // Work is a task for a program.
 type Work struct {
-	Task string
-	Dir  string // in the workspace; "" is the workspace
+	Task  string
+	Dir   string   // in the workspace; "" is the workspace
+	Tools []string // that the subagent has; those that it lacks are not offered to the program
 	// Call makes a call as the subagent. An error ends the work.
 	Call func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error)
 	// Report is told what the program is doing. It may be nil.
@@ -150,7 +152,8 @@ func (s *session) open(ctx context.Context) error {
 	err := s.conn.call(ctx, "initialize", map[string]any{
 		"protocolVersion": version, "clientInfo": map[string]any{"name": "mcp-tools", "version": "1"},
 		"clientCapabilities": map[string]any{
-			"fs": map[string]any{"readTextFile": true, "writeTextFile": true}, "terminal": true,
+			"fs":       map[string]any{"readTextFile": s.has("read_file"), "writeTextFile": s.has("write_file")},
+			"terminal": s.has("exec"),
 		},
 	}, &hello)
 	if err != nil {
@@ -178,6 +181,8 @@ func (s *session) open(ctx context.Context) error {
 	s.setID(made.ID)
 	return nil
 }
+
+func (s *session) has(name string) bool { return slices.Contains(s.work.Tools, name) }
 
 // prompt sends the task and waits until the program has finished. If ctx ends it lets
 // the program stop by itself first.

@@ -85,11 +85,12 @@ func TestLibraryAcceptsOurAnswers(t *testing.T) {
 	copied(t, filepath.Join("testdata", "agent.mjs"), program)
 	p := &pipeline{}
 	profile := Profile{Name: "copier", Command: []string{node, program}}
-	got, err := profile.Run(t.Context(), Runner{Start: start, Site: siteIn("/ws")}, Work{Task: "count", Call: p.call})
+	got, err := profile.Run(t.Context(), Runner{Start: start, Site: siteIn("/ws")}, Work{Task: "count", Tools: []string{"read_file", "write_file", "exec"}, Call: p.call})
 	if err != nil || got != "count: äöü (3)" {
 		t.Errorf("%q, %v", got, err)
 	}
 	want := []string{
+		`acp_permission {"kind":"execute","title":"Run make"}`,
 		`read_file {"limit":0,"max_bytes":90000,"offset":0,"path":"a.txt","raw":true}`,
 		`write_file {"content":"ONE\nTWO\n","path":"b.txt"}`,
 		`exec {"argv":["wc","-c","b.txt"],"timeout_seconds":1800}`,

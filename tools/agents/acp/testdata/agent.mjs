@@ -1,4 +1,4 @@
-// An agent on the protocol's own library: it copies a.txt to b.txt with its client's file
+// An agent on the protocol's own library: it asks for permission, copies a.txt to b.txt with its client's file
 // system, and counts its bytes in its client's terminal.
 import * as acp from "./acp.js";
 import { Readable, Writable } from "node:stream";
@@ -7,7 +7,8 @@ class Agent {
   constructor(client) {
     this.client = client;
   }
-  async initialize() {
+  async initialize({ clientCapabilities }) {
+    this.offered = clientCapabilities;
     return { protocolVersion: acp.PROTOCOL_VERSION, agentCapabilities: { loadSession: false } };
   }
   async authenticate() {}
@@ -21,8 +22,24 @@ class Agent {
         sessionId,
         update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
       });
+    const { outcome } = await this.client.requestPermission({
+      sessionId,
+      toolCall: { toolCallId: "1", title: "Run make", kind: "execute" },
+      options: [
+        { optionId: "y", kind: "allow_once", name: "Yes" },
+        { optionId: "n", kind: "reject_once", name: "No" },
+      ],
+    });
+    if (outcome.optionId !== "y") {
+      await say("denied");
+      return { stopReason: "end_turn" };
+    }
     const { content } = await this.client.readTextFile({ sessionId, path: this.cwd + "/a.txt" });
     await this.client.writeTextFile({ sessionId, path: this.cwd + "/b.txt", content: content.toUpperCase() });
+    if (!this.offered.terminal) {
+      await say(prompt[0].text + ": copied");
+      return { stopReason: "end_turn" };
+    }
     const terminal = await this.client.createTerminal({ sessionId, command: "wc", args: ["-c", "b.txt"], cwd: this.cwd });
     const { exitCode } = await terminal.waitForExit();
     const { output } = await terminal.currentOutput();
