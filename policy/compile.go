@@ -67,6 +67,7 @@ func (k *compiler) compileGlobal() {
 	p.hard = k.clause("deny_hard", r.DenyHard)
 	p.also = k.clause("also_allow", r.AlsoAllow)
 	p.subagents = k.read("the list for subagents", subagentDeny)
+	p.subagents = p.subagents.without(k.clause("subagents", r.Subagents).tools())
 	p.leaves = k.read("the list for subagents that cannot start others", leafDeny)
 }
 
@@ -157,6 +158,15 @@ func (c *clause) keep(s set) set {
 
 // drop returns s without the tools of the clause.
 func (c *clause) drop(s set) set { return s.minus(c.tools()) }
+
+// without returns the clause without some tools.
+func (c *clause) without(s set) *clause {
+	less := &clause{path: c.path, holds: c.holds.minus(s)}
+	for _, e := range c.entries {
+		less.entries = append(less.entries, entry{e.text, e.holds.minus(s)})
+	}
+	return less
+}
 
 // cite returns the entry that decides about tool i, or the list if no entry does.
 func (c *clause) cite(i int) string {

@@ -10,6 +10,7 @@ type Rules struct {
 	Deny      List `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
 	DenyHard  List `yaml:"deny_hard" doc:"never these tools; nothing adds them back"`
 	AlsoAllow List `yaml:"also_allow" doc:"these tools too, in every profile and in spite of allow and deny"`
+	Subagents List `yaml:"subagents" doc:"tools that subagents may use although the built-in list for subagents denies them"`
 
 	Profiles   map[string]ProfileRules  `yaml:"profiles" doc:"profiles of your own, by name"`
 	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider"`

@@ -24,7 +24,7 @@ type Agent struct {
 	About      string   `yaml:"about" form:"label"`
 	Model      string   `yaml:"model" form:"label"`
 	DelegateTo []string `yaml:"delegate_to" form:"label"`
-	MaxTasks   int      `yaml:"max_tasks" min:"0" max:"1000"`
+	MaxTasks   int      `yaml:"max_tasks" default:"5" min:"1" max:"1000"`
 }
 
 // Subagents has the limits of subagents.

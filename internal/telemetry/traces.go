@@ -162,6 +162,19 @@ var traceparent = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]([0-9a-f])$`)
 })
 
+// Traceparent returns the span in ctx as the parent of calls that are made later, or nil.
+func Traceparent(ctx context.Context) map[string]string {
+	s, ok := ctx.Value(parentKey{}).(*span)
+	if !ok {
+		return nil
+	}
+	flags := "00"
+	if s.sampled {
+		flags = "01"
+	}
+	return map[string]string{"traceparent": "00-" + s.TraceID + "-" + s.SpanID + "-" + flags}
+}
+
 // start starts the span of a call. Its parent is the span that the client sent, or else the span
 // in ctx. An invalid traceparent is ignored.
 func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Context, *span) {

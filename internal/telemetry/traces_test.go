@@ -268,13 +268,20 @@ func TestNestedCallsAreChildSpans(t *testing.T) {
 	ctx, endOuter := calls.Start(t.Context(), Begin{})
 	_, endInner := calls.Start(ctx, Begin{})
 	endInner(End{})
+	_, endLater := calls.Start(t.Context(), Begin{Meta: Traceparent(ctx)})
 	endOuter(End{})
+	endLater(End{})
 	if err := calls.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	spans := c.spans(t)
-	if len(spans) != 2 || spans[0]["parentSpanId"] != spans[1]["spanId"] || spans[0]["traceId"] != spans[1]["traceId"] {
-		t.Errorf("the inner span is not a child of the outer one: %v", spans)
+	if len(spans) != 3 {
+		t.Fatalf("there are %d spans", len(spans))
+	}
+	for _, i := range []int{0, 2} {
+		if spans[i]["parentSpanId"] != spans[1]["spanId"] || spans[i]["traceId"] != spans[1]["traceId"] {
+			t.Errorf("span %d is not a child of the outer one: %v", i, spans)
+		}
 	}
 	if c.paths[0] != "/v1/traces" {
 		t.Errorf("the path is %q", c.paths[0])

@@ -117,3 +117,26 @@ func TestCopyOfTokens(t *testing.T) {
 		}
 	}
 }
+
+func TestRevoked(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		rows := storeRows{s}
+		valid, expired, revoked := token(1), token(2), token(3)
+		expired.Expires = time.Now().Add(-time.Hour)
+		for _, one := range []Token{valid, expired, revoked} {
+			if _, _, err := rows.Add(t.Context(), one, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := rows.Revoke(t.Context(), revoked.ID); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]string{
+			valid.ID: "", expired.ID: "has expired", revoked.ID: "was revoked", "nobody": "was removed",
+		} {
+			if got, err := Revoked(t.Context(), s, id); got != want || err != nil {
+				t.Errorf("%s: %q, %v, want %q", id, got, err, want)
+			}
+		}
+	})
+}

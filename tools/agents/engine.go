@@ -36,9 +36,12 @@ type Options struct {
 	Revoked func(ctx context.Context, token string) (reason string, err error)
 	// Context returns the context files of the caller in ctx, "" for none.
 	Context func(ctx context.Context) (string, error)
-	Scrub   func(string) string
-	Agents  map[string]Agent // that the operator has set up
-	Limits  Limits
+	// Answer answers a message of another session to a subagent; nil does not.
+	Answer func(ctx context.Context, c tool.Caller, to inbox.Event, answer string) error
+	Scrub  func(string) string
+	Trace  func(ctx context.Context) map[string]string // the span in ctx, as a parent of others; may be nil
+	Agents map[string]Agent                            // that the operator has set up
+	Limits Limits
 	// Executors do the work of subagents without a model here, by their kind.
 	Executors map[string]Executor
 	Log       *slog.Logger
@@ -224,6 +227,9 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 		Kind: s.Kind, Text: s.Task, Schema: s.Schema, Extra: s.Extra, Parent: c, Call: running.Call,
 		Label: cmp.Or(clean(s.Label), text.Clip(clean(s.Task), 50)),
 		Limit: cmp.Or(min(s.Limit, e.Limits.Time), e.Limits.Time),
+	}
+	if e.Trace != nil {
+		t.Trace = e.Trace(ctx)
 	}
 	if t.Model, err = e.model(s); err != nil {
 		return t, err

@@ -384,6 +384,60 @@ func TestSteer(t *testing.T) {
 	})
 }
 
+func TestMessagesOfOtherSessionsAreAnswered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w, lead := newWorld(t, s), caller("lead", "s1")
+		answers := make(chan string, 1)
+		w.engine = w.open(func(o *Options) {
+			o.Answer = func(_ context.Context, c tool.Caller, to inbox.Event, answer string) error {
+				answers <- c.Agent + " answers " + to.Text + ": " + answer
+				return nil
+			}
+		})
+		asked := false
+		w.model.Answer(func(r llmtest.Request) llmtest.Turn {
+			if strings.Contains(r.Last().Text, "how far") {
+				return llmtest.Say("nearly")
+			}
+			if asked {
+				return llmtest.Say("done")
+			}
+			asked = true
+			var key string
+			if err := s.Row(t.Context(), "SELECT session FROM subagent", nil, &key); err != nil {
+				t.Error(err)
+			}
+			if works, err := w.engine.Works(t.Context(), key); !works || err != nil {
+				t.Errorf("it works: %t, %v", works, err)
+			}
+			to := inbox.To{Owner: tool.Owner{Agent: "lead", User: "ada"}, Session: key}
+			if _, err := w.inbox.Send(t.Context(), to,
+				inbox.Event{Kind: inbox.Message, From: "x", Text: "how far"}); err != nil {
+				t.Error(err)
+			}
+			return llmtest.Say("done")
+		})
+		id := w.start(lead, `{"task":"work"}`)
+		if k := w.end(lead, id); k.Result != "nearly" {
+			t.Errorf("the result is %q", k.Result)
+		}
+		want(t, "the answer", <-answers, "lead answers how far: nearly")
+		k, err := w.engine.get(t.Context(), lead, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, ok, err := w.engine.Conversation(t.Context(), k.key(id))
+		if len(list) != 4 || !ok || err != nil {
+			t.Errorf("the conversation is %+v, %t, %v", list, ok, err)
+		} else {
+			want(t, "the third message", list[2].Text, "[message from x, an agent and not a person]\nhow far")
+		}
+		if works, err := w.engine.Works(t.Context(), k.key(id)); works || err != nil {
+			t.Errorf("it works: %t, %v", works, err)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w, lead := newWorld(t, s), caller("lead", "s1")
@@ -549,7 +603,8 @@ func BenchmarkSpawn(b *testing.B) {
 	block := make(chan struct{})
 	defer close(block)
 	e := New(Options{
-		Store: s, Models: []string{"p/m"}, Tools: func(tool.Grant) []tool.Tool { return nil },
+		Store: s, Inbox: inbox.New(inbox.Options{Store: s}), Models: []string{"p/m"},
+		Tools:  func(tool.Grant) []tool.Tool { return nil },
 		Scrub:  func(s string) string { return s },
 		Limits: Limits{Depth: 1, Running: 1 << 30, Children: 1 << 30, Turns: 1, Time: time.Hour},
 		Complete: func(ctx context.Context, _ llm.Request) (llm.Reply, error) {

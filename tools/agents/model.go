@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -41,6 +43,7 @@ type turn struct {
 	Begun   []string         // ids of the calls that may change something
 	Results []llm.ToolResult // of calls that have ended
 	Tries   int              // results that did not fit the schema
+	Asked   []inbox.Event    // messages of other sessions that were not answered yet
 }
 
 // Run works on a task.
@@ -77,6 +80,8 @@ type chat struct {
 	tools    []tool.Tool
 	messages []llm.Message
 	turn     turn
+	news     string // what the inbox has, for the next message
+	taken    string // the call under which it was taken; "" for none
 }
 
 // open reads the conversation, and begins it if there is none.
@@ -149,14 +154,60 @@ func (c *chat) instructions(ctx context.Context) (string, error) {
 // letters of the agent that started the subagent follow it.
 func (c *chat) add(ctx context.Context, from llm.Reply, list ...llm.Message) error {
 	more := &added{at: len(c.messages), messages: list, mail: list[len(list)-1].Role == llm.User}
-	c.turn = turn{Tries: c.turn.Tries}
+	if more.mail {
+		if err := c.hear(ctx); err != nil {
+			return err
+		}
+		list[len(list)-1].Text = joined(list[len(list)-1].Text, c.news)
+	}
+	c.turn = turn{Tries: c.turn.Tries, Asked: c.turn.Asked}
 	mail, err := c.save(ctx, c.state(), from.Usage, from.Cost, more)
+	if more.mail && c.taken != "" {
+		c.engine.Inbox.Sent(context.WithoutCancel(ctx), c.task.Grant.Caller, c.taken, err == nil)
+		c.news, c.taken = "", ""
+	}
 	c.messages = append(c.messages, list...)
 	for _, one := range mail {
 		last := &c.messages[len(c.messages)-1]
 		last.Text = joined(last.Text, letter(one))
 	}
 	return err
+}
+
+// hear takes what the inbox of the subagent has.
+func (c *chat) hear(ctx context.Context) error {
+	if c.taken != "" {
+		return nil
+	}
+	call := store.NewID()
+	events, err := c.engine.Inbox.Take(ctx, c.task.Grant.Caller, call, nil)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	c.taken = call
+	for _, e := range events {
+		if e.Kind == inbox.Message {
+			c.turn.Asked = append(c.turn.Asked, e)
+			c.news = joined(c.news, fmt.Sprintf("[message from %s, an agent and not a person]\n%s", e.From, e.Text))
+		} else {
+			c.news = joined(c.news, fmt.Sprintf("[%s %s]\n%s", e.Kind, e.Subject, e.Text))
+		}
+	}
+	return nil
+}
+
+// answer sends a text of the model to those who have asked.
+func (c *chat) answer(ctx context.Context, words string) error {
+	if words == "" || c.engine.Answer == nil {
+		return nil
+	}
+	for _, e := range c.turn.Asked {
+		if err := c.engine.Answer(ctx, c.task.Grant.Caller, e, c.engine.Scrub(words)); err != nil {
+			return err
+		}
+	}
+	c.turn.Asked = nil
+	return nil
 }
 
 func (c *chat) state() string {
@@ -192,6 +243,9 @@ func (c *chat) reply(ctx context.Context) error {
 		if saved := c.Save(context.WithoutCancel(ctx), c.state(), reply.Usage, reply.Cost); saved != nil {
 			return saved
 		}
+		return err
+	}
+	if err := c.answer(ctx, reply.Message.Text); err != nil {
 		return err
 	}
 	list := []llm.Message{reply.Message}
@@ -360,7 +414,11 @@ func (c *chat) result(ctx context.Context) (output string, done bool, err error)
 		}
 	}
 	if next.Text == "" {
-		if more, err := c.hasMail(ctx); err != nil || !more {
+		more, err := c.hasMail(ctx)
+		if err == nil {
+			err = c.hear(ctx)
+		}
+		if err != nil || !more && c.taken == "" {
 			return output, true, err
 		}
 	}

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -168,6 +169,29 @@ func joined(a, b string) string {
 		return b
 	}
 	return a + "\n\n" + b
+}
+
+// Works reports whether the subagent with the key of a session works.
+func (e *Engine) Works(ctx context.Context, key string) (works bool, err error) {
+	err = e.Store.Row(ctx, "SELECT ended = 0 FROM subagent WHERE session = $1", []any{key}, &works)
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return works, err
+}
+
+// Conversation returns the messages between a model and the subagent with the key of a
+// session. ok is false if there is no such subagent.
+func (e *Engine) Conversation(ctx context.Context, key string) (list []llm.Message, ok bool, err error) {
+	var id string
+	err = e.Store.Row(ctx, "SELECT id FROM subagent WHERE session = $1", []any{key}, &id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err == nil {
+		list, err = e.conversation(ctx, id)
+	}
+	return list, err == nil, err
 }
 
 // conversation returns the messages of a subagent.

@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
 // defaultTasks is how many delegated tasks an agent works on at once.
@@ -34,7 +37,8 @@ func (a *App) openAgents(context.Context) error {
 			}, c.Asker)
 		},
 		Tools:   func(g tool.Grant) []tool.Tool { return a.Server.Tools(server.AccessOf(g)) },
-		Revoked: a.revoked, Context: a.contextFiles.Combined, Scrub: a.scrub.Text,
+		Revoked: a.revoked, Context: a.contextFiles.Combined, Answer: a.sessions.Answer, Scrub: a.scrub.Text,
+		Trace:  telemetry.Traceparent,
 		Agents: make(map[string]agents.Agent), Log: a.log,
 	}
 	for name, one := range c.Agents {
@@ -44,6 +48,7 @@ func (a *App) openAgents(context.Context) error {
 	}
 	o.Executors = map[string]agents.Executor{agents.ProgramKind: a.programs()}
 	a.agents = agents.New(o)
+	a.sessions.Engine = subagentSessions{a.agents}
 	return nil
 }
 
@@ -94,4 +99,33 @@ func (a *App) revoked(ctx context.Context, id string) (reason string, err error)
 		return tokens.Revoked(ctx, a.store, id)
 	}
 	return "", nil
+}
+
+// subagentSessions shows subagents as sessions.
+type subagentSessions struct{ engine *agents.Engine }
+
+// Wake reports whether a subagent works: then it reads its messages before its next turn.
+func (s subagentSessions) Wake(ctx context.Context, to inbox.To) (bool, error) {
+	return s.engine.Works(ctx, to.Session)
+}
+
+// Turns returns the conversation of a subagent.
+func (s subagentSessions) Turns(ctx context.Context, of inbox.To) (turns []sessions.Turn, ok bool, err error) {
+	list, ok, err := s.engine.Conversation(ctx, of.Session)
+	for _, m := range list {
+		for _, r := range m.Results {
+			turns = append(turns, sessions.Turn{ID: r.ID, Role: "tool", Text: r.Text})
+		}
+		role := "agent" // who has started it, or has written since
+		if m.Role == llm.Assistant {
+			role = "assistant"
+		}
+		if m.Text != "" {
+			turns = append(turns, sessions.Turn{Role: role, Text: m.Text})
+		}
+		for _, c := range m.Calls {
+			turns = append(turns, sessions.Turn{ID: c.ID, Role: "tool", Text: c.Name + " " + c.Args})
+		}
+	}
+	return turns, ok, err
 }
