@@ -22,7 +22,8 @@ const maxFields = 20
 // and default bound it; depth replaces the limit of nesting; alias ("file_path,filename") lists the names that
 // other systems use; hidden is for a parameter that is accepted and not shown,
 // since only models that know a similar tool send it; list names the parameter
-// that gets the value of this one, a string, if the model sends a list.
+// that gets the value of this one, a string, if the model sends a list. values:"plain"
+// tells models that the values of a free object are no lists or objects.
 type schema struct {
 	kind     kind
 	doc      string
@@ -33,8 +34,9 @@ type schema struct {
 	min, max *float64
 	maxText  int
 	maxItems int
-	depth    int // maximum of nesting; 0 is the usual one
-	fallback any // the default, as decoded JSON; nil for none
+	depth    int  // maximum of nesting; 0 is the usual one
+	plain    bool // any value but lists and objects
+	fallback any  // the default, as decoded JSON; nil for none
 }
 
 type field struct {
@@ -215,6 +217,9 @@ func (s *schema) read(tags tagList) error {
 	if s.depth, err = count(tags.get("depth")); err != nil {
 		return err
 	}
+	if tags.get("values") == "plain" && s.kind == kindObject && s.items != nil {
+		s.items.plain = true
+	}
 	return s.readDefault(tags.get("default"))
 }
 
@@ -250,9 +255,12 @@ func count(text string) (int, error) {
 func (s *schema) json() json.RawMessage { return s.print(make([]byte, 0, 2048)) }
 
 func (s *schema) print(b []byte) []byte {
-	if s.kind != kindAny {
+	switch {
+	case s.kind != kindAny:
 		b = append(append(append(b, `{"type":"`...), s.kind...), '"')
-	} else {
+	case s.plain:
+		b = append(b, `{"type":["string","number","boolean","null"]`...)
+	default:
 		b = append(b, `{"type":["string","number","boolean","object","array"]`...)
 	}
 	if s.doc != "" {
@@ -278,7 +286,7 @@ func (s *schema) print(b []byte) []byte {
 	switch {
 	case s.kind == kindArray:
 		b = s.items.print(append(b, `,"items":`...))
-	case s.kind == kindObject && s.names == nil && s.items.kind != kindAny:
+	case s.kind == kindObject && s.names == nil && (s.items.kind != kindAny || s.items.plain):
 		b = s.items.print(append(b, `,"additionalProperties":`...))
 	case s.kind == kindObject && s.names != nil:
 		b = s.printFields(b)

@@ -16,7 +16,7 @@ type datetime struct {
 }
 
 type datetimeArgs struct {
-	At       string `json:"at,omitempty" jsonschema:"RFC 3339 time, date or Unix time" alias:"time,parse,datetime"`
+	At       string `json:"at,omitempty" jsonschema:"RFC 3339 time, date, or Unix time in s or ms" alias:"time,parse,datetime"`
 	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone, such as Europe/Berlin" alias:"tz,time_zone"`
 	Add      string `json:"add,omitempty" jsonschema:"duration to add, such as 1y2mo or -2h30m"`
 	Until    string `json:"until,omitempty" jsonschema:"return how long until this time" alias:"to"`

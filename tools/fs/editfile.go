@@ -27,7 +27,7 @@ type editFileArgs struct {
 	Path string `json:"path" jsonschema:"file to edit" alias:"file_path,file,filename,absolute_path,target_file"`
 	Replacement
 	Edits     []Replacement `json:"edits,omitempty" jsonschema:"several replacements, all or none" maxitems:"100"`
-	IfVersion string        `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version"`
+	IfVersion string        `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version,expected_hash,expected_sha256"`
 	DryRun    bool          `json:"dry_run,omitempty" jsonschema:"only return the diff"`
 }
 
@@ -223,7 +223,7 @@ func (e *editor) create() (io.Reader, error) {
 
 // checkVersion refuses to edit another version than if_version.
 func (e *editor) checkVersion() error {
-	if e.ifVersion == "" || e.ifVersion == e.version {
+	if e.ifVersion == "" || versionFrom(e.ifVersion) == e.version {
 		return nil
 	}
 	return tool.Errorf(tool.Conflict, "%q has version %s, not %s", e.name, e.version, e.ifVersion).

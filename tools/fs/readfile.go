@@ -362,6 +362,20 @@ func (r *reader) readWindow(ctx context.Context) (textfile.Window, error) {
 	return w, err
 }
 
+// readsOtherwise reports whether the text in the encoding that was asked for differs from
+// that in the encoding that was detected, as far as that one is certain.
+func (r *reader) readsOtherwise(detected string) bool {
+	wide := strings.HasPrefix(r.encoding, "utf-16")
+	switch detected {
+	case r.encoding, textfile.Latin1, textfile.Windows1252:
+		return false
+	case textfile.UTF8, textfile.UTF8BOM:
+		return wide && !bytes.Contains(r.head, []byte{0}) ||
+			!wide && !isASCII(r.head) && !strings.HasPrefix(r.encoding, "utf-8")
+	}
+	return true
+}
+
 func isASCII(data []byte) bool {
 	for _, c := range data {
 		if c >= 0x80 {
@@ -394,6 +408,11 @@ func (r *reader) describe(w textfile.Window) string {
 		facts = append(facts, "UTF-8 with a byte order mark")
 	default:
 		facts = append(facts, r.encoding)
+	}
+	if r.args.Encoding != "" {
+		if seems := textfile.Detect(r.head, int64(len(r.head)) == r.file.Size); r.readsOtherwise(seems) {
+			facts = append(facts, fmt.Sprintf("but it seems to be %s: omit encoding", seems))
+		}
 	}
 	if w.Damaged != nil {
 		facts = append(facts, "bytes that are not UTF-8 are shown as \uFFFD")

@@ -106,3 +106,31 @@ func BenchmarkRead1KFromDisk(b *testing.B) {
 		}
 	}
 }
+
+// TestAWrongEncodingIsNamed reads texts in encodings that they have, could have or do not
+// have.
+func TestAWrongEncodingIsNamed(t *testing.T) {
+	read, dir := disk(t)
+	put(t, filepath.Join(dir, "ascii"), "plain text\n")
+	put(t, filepath.Join(dir, "utf8"), "gr\u00fc\u00dfe\n")
+	put(t, filepath.Join(dir, "latin1"), "gr\xfc\xdfe\n")
+	put(t, filepath.Join(dir, "wide"), "\xff\xfeh\x00i\x00")
+	put(t, filepath.Join(dir, "unmarked"), "h\x00i\x00")
+	for args, want := range map[string]string{
+		`"path":"ascii","encoding":"utf-16"`:      "but it seems to be utf-8: omit encoding",
+		`"path":"ascii","encoding":"latin1"`:      "",
+		`"path":"utf8","encoding":"latin1"`:       "but it seems to be utf-8: omit encoding",
+		`"path":"utf8","encoding":"utf8"`:         "",
+		`"path":"latin1","encoding":"latin1"`:     "",
+		`"path":"latin1","encoding":"cp1252"`:     "",
+		`"path":"wide","encoding":"utf-8"`:        "but it seems to be utf-16le: omit encoding",
+		`"path":"wide","encoding":"utf-16le"`:     "",
+		`"path":"unmarked","encoding":"utf-16le"`: "",
+	} {
+		res, err := read("{" + args + "}")
+		head, _, _ := strings.Cut(res.Text(), "\n")
+		if err != nil || !strings.Contains(head, want) || want == "" && strings.Contains(head, "seems") {
+			t.Errorf("%s: %s, %v", args, head, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package fs
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -58,6 +59,18 @@ func versionAfter(content []byte, done workspace.Changed) (string, error) {
 }
 
 // encodeVersion returns the first 40 bits of a hash in letters that are hard to confuse.
-func encodeVersion(h hash.Hash) string {
-	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(h.Sum(nil)[:5])
+func encodeVersion(h hash.Hash) string { return encodeSum(h.Sum(nil)) }
+
+func encodeSum(sum []byte) string {
+	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:5])
+}
+
+// versionFrom returns the version that a caller expects. Other systems name it by the
+// SHA-256 of the content, in hexadecimal.
+func versionFrom(expected string) string {
+	sum, err := hex.DecodeString(strings.TrimPrefix(expected, "sha256:"))
+	if err != nil || len(sum) != sha256.Size {
+		return expected
+	}
+	return encodeSum(sum)
 }

@@ -2,7 +2,9 @@ package fs
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -47,3 +49,17 @@ func TestVersion(t *testing.T) {
 type broken struct{}
 
 func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrNoProgress }
+
+func TestVersionFromASum(t *testing.T) {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("text")))
+	for _, given := range []string{VersionOf([]byte("text")), sum, "sha256:" + sum, strings.ToUpper(sum)} {
+		if got := versionFrom(given); got != VersionOf([]byte("text")) {
+			t.Errorf("%q is %q", given, got)
+		}
+	}
+	for _, given := range []string{"", "abcdefgh", sum[:62], "sha256:", sum + "00"} {
+		if got := versionFrom(given); got != given {
+			t.Errorf("%q became %q", given, got)
+		}
+	}
+}

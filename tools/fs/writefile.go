@@ -26,7 +26,7 @@ type writeFileArgs struct {
 	Content    string `json:"content" jsonschema:"new content of the file" alias:"contents,text,file_text" maxlen:"4194304"`
 	Append     bool   `json:"append,omitempty" jsonschema:"add content at the end"`
 	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"fail if the file exists"`
-	IfVersion  string `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version"`
+	IfVersion  string `json:"if_version,omitempty" jsonschema:"fail if the version differs" alias:"expected_version,expected_hash,expected_sha256"`
 	Encoding   string `json:"encoding,omitempty" jsonschema:"encoding; base64 if content is base64"`
 
 	Mode string `json:"mode,omitempty" jsonschema:"how to write" hidden:"true" enum:"overwrite,append"`
@@ -168,7 +168,7 @@ func (w *writer) readOld(f *workspace.File) error {
 // checkVersion refuses to overwrite changes that the session does not know.
 func (w *writer) checkVersion() error {
 	switch {
-	case w.args.IfVersion != "" && w.args.IfVersion != w.version:
+	case w.args.IfVersion != "" && versionFrom(w.args.IfVersion) != w.version:
 		return tool.Errorf(tool.Conflict, "%q has version %s, not %s", w.name, w.version, w.args.IfVersion).
 			Try("read it again, then write")
 	case w.args.IfVersion == "" && !w.args.Append && w.wasRead && w.known != w.version:

@@ -23,7 +23,7 @@ const (
 
 // commonArgs are the parameters that entities and relations share.
 type commonArgs struct {
-	Properties map[string]any `json:"properties,omitempty" jsonschema:"facts by name; null removes one" alias:"attributes,metadata"`
+	Properties map[string]any `json:"properties,omitempty" jsonschema:"facts by name; null removes one" values:"plain" alias:"attributes,metadata"`
 	Confidence float64        `json:"confidence,omitempty" jsonschema:"how certain it is" min:"0" max:"1" alias:"certainty"`
 	ValidFrom  string         `json:"valid_from,omitempty" jsonschema:"true since this date" alias:"validFrom,start,since" maxlen:"64"`
 	ValidTo    string         `json:"valid_to,omitempty" jsonschema:"true until this date" alias:"validTo,end,until" maxlen:"64"`

@@ -34,7 +34,7 @@ type requestArgs struct {
 	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential configured by the operator" alias:"auth_secret,auth"`
 	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in" alias:"output_path,save_to,output"`
 	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait" alias:"timeout" min:"0" max:"600"`
-	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"bytes to return; for a file its maximum size" alias:"max_size" min:"0"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"bytes to return, at most 10 MiB; for a file its maximum size" alias:"max_size" min:"0"`
 	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML instead of Markdown"`
 	Links    bool              `json:"links,omitempty" jsonschema:"also list the links of an HTML page" alias:"include_links"`
 	Follow   *bool             `json:"follow_redirects,omitempty" jsonschema:"false returns a redirect as it is" hidden:"true"`
@@ -53,6 +53,7 @@ func (httpRequest) Spec() tool.Spec {
 		Timeout: maxTimeout + 15*time.Second, MaxText: 1 << 20, MaxShown: defaultChars,
 		Hints: tool.Hints{OpenWorld: true},
 		Doc: `Sends an HTTP request. Returns status, headers and body, or saves the body as a file.
+GET and HEAD follow redirects, except with auth_profile.
 To read web pages use web_fetch.`,
 		Also: []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
 		Keywords: "rest api query call get post put patch delete webhook json endpoint status code header token " +

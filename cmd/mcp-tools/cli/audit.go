@@ -31,12 +31,13 @@ copied to the store first.`,
 
 // A selection filters records.
 type selection struct {
-	tool, agent, outcome string
+	tool, agent, outcome, call string
 }
 
 func (s selection) shows(r *audit.Row) bool {
 	return (s.tool == "" || s.tool == r.Tool || s.tool == r.Alias) &&
 		(s.agent == "" || s.agent == r.Agent) &&
+		(s.call == "" || s.call == r.Call || s.call == r.Parent) &&
 		(s.outcome == "" || s.outcome == r.Outcome)
 }
 
@@ -48,7 +49,8 @@ func (a *CLI) auditTailCommand() *cobra.Command {
 		Use:   "tail",
 		Short: "Show the last calls",
 		Long: `tail prints the last calls of all processes, the latest last: the time, the outcome,
-the tool, the caller, the transport and the duration. A call that changes something has
+the tool, the caller, the transport and the duration; of a call that was asked about
+its id, which --call takes. A call that changes something has
 two records: its intent before it ran, which is shown while there is no outcome, and its
 outcome. With --output json each record is an object on one line.`,
 		Example: `  mcp-tools audit tail
@@ -84,6 +86,7 @@ outcome. With --output json each record is an object on one line.`,
 	flags.StringVar(&only.tool, "tool", "", "only calls of this tool")
 	flags.StringVar(&only.agent, "agent", "", "only calls of this agent")
 	flags.StringVar(&only.outcome, "outcome", "", "only calls with this outcome: ok, asked, refused, invalid, ...")
+	flags.StringVar(&only.call, "call", "", "only the records of the call with this id, and of calls that it made")
 	offer(cmd, "tool", a.completeTools)
 	return cmd
 }
@@ -130,7 +133,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// rowPrinter prints rows as they come.
+// rowPrinter prints rows as they come, for a person below a heading.
 func (a *CLI) rowPrinter() (func(audit.Row) error, error) {
 	wanted, err := a.asJSON()
 	if wanted {
@@ -139,8 +142,10 @@ func (a *CLI) rowPrinter() (func(audit.Row) error, error) {
 		return func(r audit.Row) error { return e.Encode(r) }, nil
 	}
 	paint := a.painter(a.Out)
+	heading := fmt.Sprintf("%-19s  %-11s  %-18s  %s\n", "TIME", "OUTCOME", "TOOL", "CALLER, TRANSPORT, DURATION")
 	return func(r audit.Row) error {
-		_, err := fmt.Fprintln(a.Out, rowLine(r, paint))
+		_, err := fmt.Fprintln(a.Out, heading+rowLine(r, paint))
+		heading = ""
 		return err
 	}, err
 }
@@ -159,6 +164,9 @@ func rowLine(r audit.Row, paint terminal.Painter) string {
 		paint.Word(outcome), max(0, 11-len(outcome)), "", terminal.OneLine(r.Tool), terminal.OneLine(who), r.Transport)
 	if r.Phase != audit.Intent {
 		line += fmt.Sprintf("  %.1fms", r.Duration)
+	}
+	if r.Outcome == "asked" || r.Phase == audit.Intent {
+		line += "  call " + r.Call
 	}
 	if r.Error != "" {
 		line += "  " + text.Clip(terminal.OneLine(r.Error), 120)
