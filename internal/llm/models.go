@@ -123,9 +123,12 @@ func (m *Models) Find(name string) (string, error) {
 }
 
 // Complete sends a request to a model for the caller in ctx, within the budgets. The
-// usage of the reply is valid also if there is an error. Errors are a *tool.Error, or
-// the cause of ctx.
+// usage of the reply is valid also if there is an error. Errors are a *tool.Error, a
+// *tool.Asking if the model is the client's (see [Models.Usable]), or the cause of ctx.
 func (m *Models) Complete(ctx context.Context, r Request) (Reply, error) {
+	if len(m.Names()) == 0 && r.Model == "" && len(r.Tools) == 0 && canSample(ctx) {
+		return sample(ctx, m.scrubbed(r))
+	}
 	full, err := m.Find(r.Model)
 	if err != nil {
 		return Reply{}, err
@@ -212,10 +215,10 @@ func (r *Request) estimate() int {
 // scrubbed returns a request without credentials. What the provider wants back
 // unchanged is its own.
 func (m *Models) scrubbed(r Request) Request {
-	scrub := m.o.Scrub
-	if scrub == nil {
+	if m == nil || m.o.Scrub == nil {
 		return r
 	}
+	scrub := m.o.Scrub
 	r.System = scrub(r.System)
 	r.Messages = slices.Clone(r.Messages)
 	for i := range r.Messages {

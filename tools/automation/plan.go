@@ -3,6 +3,7 @@ package automation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,6 +102,9 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 		known, err := x.knows(ctx, a.Task)
 		if err == nil && !known {
 			made, err = x.ask(ctx, a)
+		}
+		if errors.Is(err, ErrNoModel) {
+			err = nil
 		}
 		if err != nil {
 			return tool.Result{}, err

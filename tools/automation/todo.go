@@ -37,8 +37,12 @@ const (
 	maxStored = 4 << 20 // bytes of a file
 )
 
-// A Model answers a prompt with JSON. Nil: there is none.
+// A Model answers a prompt with JSON, or returns [ErrNoModel]. Nil: there is none. Its
+// other errors are returned as they are: a model of the client is asked with one.
 type Model func(ctx context.Context, system, prompt string) (string, error)
+
+// ErrNoModel means that there is no model for the call.
+var ErrNoModel = errors.New("there is no model")
 
 // todoUpdate is the tool that keeps the caller's list of things to do.
 type todoUpdate struct {
@@ -345,7 +349,10 @@ func (x todoUpdate) choose(ctx context.Context, content string) (string, error) 
 		len(found) > 1 && found[0].score >= alike && found[0].score-found[1].score >= margin:
 		return found[0].text, nil
 	case x.model != nil && len(found) > 0:
-		return x.ask(ctx, content, found[:min(len(found), 50)])
+		chosen, err := x.ask(ctx, content, found[:min(len(found), 50)])
+		if !errors.Is(err, ErrNoModel) {
+			return chosen, err
+		}
 	}
 	return "", undecided(found)
 }

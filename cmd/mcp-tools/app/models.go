@@ -160,12 +160,12 @@ func (a *App) programs() agents.Programs {
 	return p
 }
 
-// jsonModel returns the default model for tools that want JSON, or nil without a model.
+// jsonModel returns the default model for tools that want JSON.
 func (a *App) jsonModel() automation.Model {
-	if len(a.models.Names()) == 0 {
-		return nil
-	}
 	return func(ctx context.Context, system, prompt string) (string, error) {
+		if !a.models.Usable(ctx) {
+			return "", automation.ErrNoModel
+		}
 		reply, err := a.models.Complete(ctx, llm.Request{
 			System: system, Messages: []llm.Message{{Role: llm.User, Text: prompt}}, MaxTokens: maxJSON,
 		})
