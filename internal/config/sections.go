@@ -24,7 +24,6 @@ type Agent struct {
 	About      string   `yaml:"about" form:"label"`
 	Model      string   `yaml:"model" form:"label"`
 	DelegateTo []string `yaml:"delegate_to" form:"label"`
-	MaxTasks   int      `yaml:"max_tasks" default:"5" min:"1" max:"1000"`
 }
 
 // Subagents has the limits of subagents.
@@ -32,6 +31,7 @@ type Subagents struct {
 	Depth      int      `yaml:"depth" default:"1" min:"1" max:"5"`
 	Running    int      `yaml:"running" default:"8" min:"1" max:"1000"`
 	Children   int      `yaml:"children" default:"5" min:"1" max:"1000"`
+	Tasks      int      `yaml:"tasks" default:"5" min:"1" max:"1000"`
 	Turns      int      `yaml:"turns" default:"20" min:"1" max:"500"`
 	Time       Duration `yaml:"time" default:"30m" min:"1s" max:"1d"`
 	TreeTotal  int      `yaml:"tree_total" default:"100" min:"1" max:"1000000"`

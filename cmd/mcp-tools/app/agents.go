@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,9 +16,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
-
-// defaultTasks is how many delegated tasks an agent works on at once.
-const defaultTasks = 5
 
 // openAgents opens the engine of subagents. It works when the server does.
 func (a *App) openAgents(context.Context) error {
@@ -43,7 +39,7 @@ func (a *App) openAgents(context.Context) error {
 	}
 	for name, one := range c.Agents {
 		o.Agents[name] = agents.Agent{
-			About: one.About, Model: one.Model, DelegateTo: one.DelegateTo, Load: cmp.Or(one.MaxTasks, defaultTasks),
+			About: one.About, Model: one.Model, DelegateTo: one.DelegateTo, Load: c.Subagents.Tasks,
 		}
 	}
 	o.Executors = map[string]agents.Executor{agents.ProgramKind: a.programs()}
