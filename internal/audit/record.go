@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
@@ -107,27 +109,49 @@ func appendRow(b []byte, seq uint64, now time.Time, fields []byte) []byte {
 // encodeFields returns the fields of r as `,"name":value`. Numbers that JSON
 // cannot represent are left out.
 func encodeFields(r Record) []byte {
-	for _, s := range []*string{
-		&r.Call, &r.Parent, &r.Kind, &r.Tool, &r.Alias, &r.Agent, &r.User, &r.Session, &r.Transport, &r.Profile,
-		&r.Risk, &r.Verdict, &r.Approval, &r.Outcome, &r.ArgsDigest, &r.ResultDigest, &r.ArgsShape, &r.Error, &r.Trace,
-	} {
-		*s = text.Clip(*s, maxText)
-	}
 	if r.Duration = math.Round(r.Duration*1000) / 1000; math.IsNaN(r.Duration) || math.IsInf(r.Duration, 0) {
 		r.Duration = 0
 	}
-	fields, _ := json.Marshal(r) // of texts and numbers: cannot fail
-	if len(fields) == len("{}") {
-		return nil
+	b := make([]byte, 0, 512)
+	for _, f := range [...]struct {
+		name, text string
+		number     float64
+	}{
+		{"phase", string(r.Phase), 0}, {"call", r.Call, 0}, {"parent", r.Parent, 0}, {"kind", r.Kind, 0},
+		{"tool", r.Tool, 0}, {"alias", r.Alias, 0}, {"agent", r.Agent, 0}, {"user", r.User, 0},
+		{"session", r.Session, 0}, {"transport", r.Transport, 0}, {"profile", r.Profile, 0}, {"risk", r.Risk, 0},
+		{"verdict", r.Verdict, 0}, {"approval", r.Approval, 0}, {"outcome", r.Outcome, 0},
+		{"args_digest", r.ArgsDigest, 0}, {"result_digest", r.ResultDigest, 0}, {"args", r.ArgsShape, 0},
+		{"bytes", "", float64(r.Bytes)}, {"redactions", "", float64(r.Redactions)},
+		{"repeats", "", float64(r.Repeats)}, {"duration_ms", "", r.Duration}, {"tokens", "", float64(r.Tokens)},
+		{"cost", "", r.Cost}, {"error", r.Error, 0}, {"trace", r.Trace, 0},
+	} {
+		if f.text != "" {
+			b = appendString(appendName(b, f.name), text.Clip(f.text, maxText))
+		} else if f.number != 0 {
+			b = strconv.AppendFloat(appendName(b, f.name), f.number, 'f', -1, 64)
+		}
 	}
-	fields[0] = ','
-	return escapeInvisible(fields[:len(fields)-1])
+	return escapeInvisible(b)
+}
+
+func appendName(b []byte, name string) []byte {
+	return append(append(append(b, `,"`...), name...), `":`...)
+}
+
+// appendString appends a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
+	quoted, _ := jsontext.AppendQuote(b, s) // of valid UTF-8: cannot fail
+	return quoted
 }
 
 // escapeInvisible escapes the characters of JSON that a terminal might interpret
 // or not show.
 func escapeInvisible(line []byte) []byte {
-	if !bytes.ContainsFunc(line, invisible) {
+	if !slices.ContainsFunc(line, func(c byte) bool { return c >= 0x7f }) || !bytes.ContainsFunc(line, invisible) {
 		return line
 	}
 	var b []byte
