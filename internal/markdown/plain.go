@@ -153,20 +153,22 @@ func isReference(line string) bool {
 }
 
 // syntax matches the Markdown within a paragraph: escapes, code, addresses, tags, links
-// and images, and runs of emphasis marks. No part of it looks far ahead, so that the time
-// stays linear.
+// and images, and runs of emphasis marks, at the beginning of a text that begins with one
+// of syntaxMarks. No part of it looks far ahead, so that the time stays linear.
 var syntax = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("(?s)" + strings.Join([]string{
-		`\\([!-/:-@\[-\x60{-~])`,                        // 1: what is escaped
-		"``((?:`?[^`])+)``|`([^`]+)`",                   // 2, 3: code
-		`<([A-Za-z][a-z]*://[^>\s]*|[^<>\s]+@[^>\s]+)>`, // 4: an address
-		`(</?[A-Za-z!][^<>]*>)`,                         // 5: a tag
+	return regexp.MustCompile("(?s)^(?:" + strings.Join([]string{
+		`\\([!-/:-@\[-\x60{-~])`,                          // 1: what is escaped
+		"``((?:`?[^`])+)``|`([^`]+)`",                     // 2, 3: code
+		`<([A-Za-z][a-z]*://[^<>\s]*|[^<>\s]+@[^<>\s]+)>`, // 4: an address
+		`(</?[A-Za-z!][^<>]*>)`,                           // 5: a tag
 		`!?\[((?:[^\[\]]|\[[^\[\]]*\](?:\([^()\s]*\))?)*)\]` + // 6: a link with its address
 			`(?:\((?:[^()\s\\]|\\.|\([^()\s]*\))*(?:\s+"[^"]*")?\s*\)|\[[^\[\]]*\])`,
 		`\[\[([^\[\]]+)\]\]`, // 7: [[page]]
 		`(\*+|_+|~+)`,        // 8: marks of emphasis
-	}, "|"))
+	}, "|") + ")")
 })
+
+const syntaxMarks = "\\`<![*_~"
 
 // inline returns the text of a paragraph without its Markdown: emphasis, code
 // spans, links, images, tags, comments, escapes and entities.
@@ -194,15 +196,26 @@ func withoutComments(text string) string {
 // withoutSyntax resolves the syntax in a text, and that in links up to a depth.
 func withoutSyntax(text string, depth int) string {
 	var b strings.Builder
-	at := 0
-	for _, m := range syntax().FindAllStringSubmatchIndex(text, -1) {
-		b.WriteString(text[at:m[0]])
-		at = m[1]
+	for at, from := 0, 0; ; { // text[:at] is written, text[at:from] has no syntax
+		i := strings.IndexAny(text[from:], syntaxMarks)
+		if i < 0 {
+			b.WriteString(text[at:])
+			return b.String()
+		}
+		from += i
+		m := syntax().FindStringSubmatchIndex(text[from:])
+		if m == nil {
+			from++
+			continue
+		}
+		b.WriteString(text[at:from])
 		group := 1
 		for m[2*group] < 0 {
 			group++
 		}
-		switch inside := text[m[2*group]:m[2*group+1]]; group {
+		before := text[:from]
+		at = from + m[1]
+		switch inside := text[from+m[2*group] : from+m[2*group+1]]; group {
 		case 2, 3:
 			if len(inside) > 2 && inside[0] == ' ' && inside[len(inside)-1] == ' ' && !blank(inside) {
 				inside = inside[1 : len(inside)-1]
@@ -215,15 +228,14 @@ func withoutSyntax(text string, depth int) string {
 			}
 			b.WriteString(inside)
 		case 8:
-			if isText(text[:m[0]], inside, text[m[1]:]) {
+			if isText(before, inside, text[at:]) {
 				b.WriteString(inside)
 			}
 		default:
 			b.WriteString(inside)
 		}
+		from = at
 	}
-	b.WriteString(text[at:])
-	return b.String()
 }
 
 // isText reports whether a run of * _ ~ is no emphasis: between letters, as in
