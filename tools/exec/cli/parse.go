@@ -31,14 +31,7 @@ func Parse(command string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := ""
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if found == "" && n != nil {
-			found = needsShell(n)
-		}
-		return found == ""
-	})
-	if found != "" {
+	if found := needsShell(command, file); found != "" {
 		return nil, unfit(found)
 	}
 	argv, err := expand.Fields(nil, file.Stmts[0].Cmd.(*syntax.CallExpr).Args...)
@@ -116,65 +109,39 @@ func checkArgv(argv []string) error {
 	return nil
 }
 
-// needsShell returns what a node of the grammar needs a shell for; "" for nothing.
-func needsShell(n syntax.Node) string {
-	switch n := n.(type) {
-	case *syntax.File:
-		switch {
-		case len(n.Stmts) == 0:
-			return "no program in it"
-		case len(n.Stmts) > 1:
-			return "several commands"
-		case len(n.Last) > 0 || len(n.Stmts[0].Comments) > 0:
-			return "a comment (#)"
-		}
-	case *syntax.Stmt:
-		switch {
-		case n.Background || n.Coprocess || n.Disown:
-			return "an operator (&)"
-		case n.Negated:
-			return "an operator (!)"
-		case len(n.Redirs) > 0:
-			return fmt.Sprintf("a redirection (%s)", n.Redirs[0].Op)
-		case n.Semicolon.IsValid():
-			return "an operator (;)"
-		}
-	case *syntax.CallExpr:
-		if len(n.Assigns) > 0 {
-			return fmt.Sprintf("an assignment (%s=)", n.Assigns[0].Name.Value)
-		}
-	case *syntax.BinaryCmd:
-		return fmt.Sprintf("an operator (%s)", n.Op)
-	case *syntax.Subshell, *syntax.Block:
-		return "a group of commands"
-	case *syntax.Word:
-		return expands(n)
-	case *syntax.DblQuoted:
-		if n.Dollar {
-			return `a translated quote ($"...")`
-		}
-	case *syntax.SglQuoted:
-		if n.Dollar {
-			return "a quote with escapes ($'...')"
-		}
-	case *syntax.Lit:
-	case *syntax.CmdSubst:
-		return "a substitution ($(...) or backquotes)"
-	case *syntax.ProcSubst:
-		return "a substitution (<(...))"
-	case *syntax.ParamExp:
-		if n.Param != nil {
-			return fmt.Sprintf("a variable ($%s)", n.Param.Value)
-		}
-		return "a variable ($)"
-	case *syntax.ArithmExp:
-		return "arithmetic ($((...)))"
-	case *syntax.ExtGlob:
-		return "a pattern for file names"
-	default:
-		return "a construct of the shell"
+// needsShell returns what a command needs a shell for; "" for nothing.
+func needsShell(command string, file *syntax.File) (found string) {
+	if len(file.Stmts) != 1 || len(file.Last) > 0 || len(file.Stmts[0].Comments) > 0 {
+		return "no program, several commands or a comment (#)"
 	}
-	return ""
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil || found != "" {
+			return false
+		}
+		plain := true
+		switch n := n.(type) {
+		case *syntax.File, *syntax.Lit:
+		case *syntax.Stmt:
+			plain = !n.Background && !n.Coprocess && !n.Disown && !n.Negated && len(n.Redirs) == 0 && !n.Semicolon.IsValid()
+		case *syntax.BinaryCmd:
+			found = fmt.Sprintf("an operator (%s)", n.Op)
+		case *syntax.CallExpr:
+			plain = len(n.Assigns) == 0
+		case *syntax.Word:
+			found = expands(n)
+		case *syntax.DblQuoted:
+			plain = !n.Dollar
+		case *syntax.SglQuoted:
+			plain = !n.Dollar
+		default:
+			plain = false
+		}
+		if !plain {
+			found = fmt.Sprintf("what only a shell reads: %.60q", command[n.Pos().Offset():n.End().Offset()])
+		}
+		return found == ""
+	})
+	return found
 }
 
 // expands returns what a shell would expand in the parts of a word without
