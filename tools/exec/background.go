@@ -48,7 +48,8 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: t.refusedHost(ctx), also: t.setAside(ctx)}
+	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: t.refusedHost(ctx),
+		also: t.setAside(ctx)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

@@ -122,7 +122,8 @@ func needsShell(command string, file *syntax.File) (found string) {
 		switch n := n.(type) {
 		case *syntax.File, *syntax.Lit:
 		case *syntax.Stmt:
-			plain = !n.Background && !n.Coprocess && !n.Disown && !n.Negated && len(n.Redirs) == 0 && !n.Semicolon.IsValid()
+			plain = !n.Background && !n.Coprocess && !n.Disown && !n.Negated && len(n.Redirs) == 0 &&
+				!n.Semicolon.IsValid()
 		case *syntax.BinaryCmd:
 			found = fmt.Sprintf("an operator (%s)", n.Op)
 		case *syntax.CallExpr:
