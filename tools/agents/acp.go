@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -45,6 +46,10 @@ func (e *Engine) programs() Programs {
 
 func (e *Engine) hasPrograms() bool { return len(e.programs().Profiles) > 0 }
 
+// stopDelay is how long after its programs the server ends subagents, at most, when it
+// shuts down.
+const stopDelay = 30 * time.Second
+
 // An acpTask is what the job of a subagent has for Programs.
 type acpTask struct {
 	Agent string
@@ -74,6 +79,9 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 			string(r.task.Schema)
 	}
 	output, err := profile.Run(r.Context(ctx), p.Runner, work)
+	if errors.Is(err, acp.ErrKilled) && clock.Sleep(ctx, stopDelay) != nil {
+		return output, context.Cause(ctx) // the server shuts down; the task goes on elsewhere
+	}
 	// The usage of a program is not known, but its time counts.
 	if saved := r.Save(context.WithoutCancel(ctx), "", llm.Usage{}, 0); err == nil {
 		err = saved

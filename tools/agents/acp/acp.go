@@ -223,9 +223,16 @@ func (s *session) prompt(ctx context.Context) error {
 		Try("try again")
 }
 
-// ended returns the error of a program that has ended by itself.
+// ErrKilled is the cause of the error of a program that the server has ended from outside,
+// as it does when it shuts down.
+var ErrKilled = errors.New("the program was ended from outside")
+
+// ended returns the error of a program that has ended before its work was done.
 func ended(p sandbox.Process) error {
 	status := p.Status()
+	if status.State == sandbox.Killed {
+		return tool.Errorf(tool.Cancelled, "the agent program was ended: %s", status.Why).Because(ErrKilled)
+	}
 	what := fmt.Sprintf("the agent program ended with exit code %d", status.Code)
 	if status.State != sandbox.Exited || status.Signal != "" {
 		what = "the agent program was ended"

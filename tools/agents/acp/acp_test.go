@@ -198,7 +198,11 @@ func start(_ context.Context, c sandbox.Command) (sandbox.Process, error) {
 	go func() {
 		_ = p.cmd.Wait()
 		p.mu.Lock()
-		p.status.State, p.status.Code = sandbox.Exited, p.cmd.ProcessState.ExitCode()
+		if p.status.Code = p.cmd.ProcessState.ExitCode(); p.status.Why == "" {
+			p.status.State = sandbox.Exited
+		} else {
+			p.status.State = sandbox.Killed
+		}
 		p.mu.Unlock()
 		close(p.done)
 	}()
@@ -410,6 +414,31 @@ func TestCancelEndsTheProgram(t *testing.T) {
 		if !errors.Is(err, why) {
 			t.Errorf("%s: %v after %s", task, err, time.Since(begun))
 		}
+	}
+}
+
+// TestProgramThatIsEndedFromOutside ends a program as the server does when it shuts down.
+func TestProgramThatIsEndedFromOutside(t *testing.T) {
+	var started *local
+	p := &pipeline{block: make(chan struct{})}
+	go func() {
+		<-p.block
+		started.mu.Lock()
+		started.status.Why = "the server is shutting down"
+		started.mu.Unlock()
+		_ = started.Kill(t.Context())
+	}()
+	profile := Profile{Name: "fake", Command: []string{os.Args[0]}, Env: map[string]string{"ACP_FAKE": "1"}}
+	_, err := profile.Run(t.Context(), Runner{
+		Site: siteIn("/ws"),
+		Start: func(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
+			made, err := start(ctx, c)
+			started, _ = made.(*local)
+			return made, err
+		},
+	}, Work{Task: "request terminal/create {\"command\":\"x\"}\nhang", Call: p.call})
+	if !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), "the server is shutting down") {
+		t.Errorf("%v", err)
 	}
 }
 
