@@ -87,7 +87,8 @@ func ourselves(t *testing.T) string {
 func apart(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	home := filepath.Join(filepath.Dir(path), "home")
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "HOME="+home, "XDG_CONFIG_HOME="+home, "MCP_TOOLS_USER=ann")
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "HOME="+home, "XDG_CONFIG_HOME="+home,
+		"MCP_TOOLS_USER=ann")
 	return cmd
 }
 
@@ -176,11 +177,20 @@ func (p *pipe) listen(t *testing.T, out io.Reader) {
 }
 
 func (p *pipe) call(ctx context.Context, tool string, args map[string]any) (string, bool, error) {
+	a, err := p.ask(ctx, tool, args)
+	if err != nil {
+		return "", false, err
+	}
+	return a.read()
+}
+
+func (p *pipe) ask(ctx context.Context, tool string, args map[string]any) (answered, error) {
 	c := make(chan answered, 1)
 	p.mu.Lock()
 	p.last++
 	line, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": p.last, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args},
+		"jsonrpc": "2.0", "id": p.last, "method": "tools/call",
+		"params": map[string]any{"name": tool, "arguments": args},
 	})
 	if err == nil {
 		p.waiting[p.last] = c
@@ -188,20 +198,20 @@ func (p *pipe) call(ctx context.Context, tool string, args map[string]any) (stri
 	}
 	p.mu.Unlock()
 	if err != nil {
-		return "", false, errGone
+		return answered{}, errGone
 	}
 	select {
 	case a := <-c:
-		return a.read()
+		return a, nil
 	case <-p.gone:
 		select {
 		case a := <-c: // the last thing that it said
-			return a.read()
+			return a, nil
 		default:
-			return "", false, errGone
+			return answered{}, errGone
 		}
 	case <-ctx.Done():
-		return "", false, ctx.Err()
+		return answered{}, ctx.Err()
 	}
 }
 
@@ -252,10 +262,12 @@ var errNotNow = errors.New("the server does not let anybody in at present")
 
 func (w *wire) call(ctx context.Context, tool string, args map[string]any) (string, bool, error) {
 	const version = "2026-07-28"
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
-		"name": tool, "arguments": args,
-		"_meta": map[string]any{"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": map[string]any{}},
-	}})
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{
+			"name": tool, "arguments": args,
+			"_meta": map[string]any{"io.modelcontextprotocol/protocolVersion": version,
+				"io.modelcontextprotocol/clientCapabilities": map[string]any{}},
+		}})
 	if err != nil {
 		return "", false, err
 	}
@@ -264,7 +276,8 @@ func (w *wire) call(ctx context.Context, tool string, args map[string]any) (stri
 		return "", false, err
 	}
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + w.token,
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization":        "Bearer " + w.token,
 		"Mcp-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": tool,
 	} {
 		req.Header.Set(name, value)

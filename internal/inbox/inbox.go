@@ -264,7 +264,7 @@ func (b *Inbox) Wait(ctx context.Context, c tool.Caller, call string, f Filter, 
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	// What another process has taken and not confirmed can be taken when its lease ends.
-	again := time.NewTicker(b.lease)
+	again := time.NewTicker(max(b.lease/8, time.Millisecond))
 	defer again.Stop()
 	for {
 		changed := b.store.Wait(Topic)
