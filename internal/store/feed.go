@@ -33,10 +33,31 @@ type Change struct {
 // Changed adds a change to the feed. Followers of the topic see it after the
 // commit.
 func (t *Tx) Changed(topic, key string) error {
-	if _, err := t.Exec("INSERT INTO change (topic, key, at) VALUES ($1, $2, {{now}})", topic, key); err != nil {
-		return err
+	if t.topics == nil {
+		return errors.New("store: a change in a transaction that only reads")
 	}
+	t.changes = append(t.changes, topic, key)
 	t.topics[topic] = true
+	return nil
+}
+
+// writeChanges writes the changes of a transaction, many with one statement.
+func (t *Tx) writeChanges() error {
+	for len(t.changes) > 0 {
+		n := 1
+		for n < 16 && 8*n <= len(t.changes) { // 1, 4 or 16, so that there are few statements
+			n *= 4
+		}
+		values := make([]string, n)
+		for i := range values {
+			values[i] = fmt.Sprintf("($%d, $%d, {{now}})", 2*i+1, 2*i+2)
+		}
+		if _, err := t.Exec("INSERT INTO change (topic, key, at) VALUES "+strings.Join(values, ", "),
+			t.changes[:2*n]...); err != nil {
+			return err
+		}
+		t.changes = t.changes[2*n:]
+	}
 	return nil
 }
 

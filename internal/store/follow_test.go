@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ func TestFollow(t *testing.T) {
 func TestFollowSeesWhatIsOpen(t *testing.T) {
 	s := storetest.Open(t, storetest.Database(t))
 	feed := s
+	change(t, s, "a", "first")
 	begin, _, _, err := feed.Follow(t.Context(), "", 10, []string{"a"}, func(string, string) {})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +88,7 @@ func TestFollowSeesWhatIsOpen(t *testing.T) {
 	go func() {
 		defer close(ended)
 		err := s.Update(context.Background(), func(tx *store.Tx) error {
-			if err := tx.Changed("a", "slow"); err != nil {
+			if err := errors.Join(tx.Lock("any"), tx.Changed("a", "slow")); err != nil { // it has an id from here on
 				return err
 			}
 			close(began)

@@ -43,7 +43,7 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 
-	turns [64]chan struct{} // of UpdateInTurn, by hash of the key; each has an element while it is taken
+	turns [64]*turn // of UpdateInTurn, by hash of the key
 	seed  maphash.Seed
 }
 
@@ -78,7 +78,7 @@ func OpenLazy(o Options) (*Store, error) {
 	}
 	s := &Store{log: o.Log, opened: make(chan struct{}), seed: maphash.MakeSeed()}
 	for i := range s.turns {
-		s.turns[i] = make(chan struct{}, 1)
+		s.turns[i] = new(turn)
 	}
 	if isPostgres(o.DSN) {
 		return s, s.usePostgres(o)

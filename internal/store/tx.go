@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -23,7 +22,9 @@ type Tx struct {
 	store  *Store
 	tx     *sql.Tx
 	ctx    context.Context
-	topics map[string]bool
+	topics map[string]bool // of the changes; nil in a transaction that only reads
+
+	changes []any // for the feed: topics and keys
 
 	hasRead bool // a row was returned
 }
@@ -36,7 +37,7 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 		return s.logFailure(err)
 	}
 	for attempt := 0; ; attempt++ {
-		t := &Tx{store: s, ctx: ctx, topics: map[string]bool{}}
+		t := &Tx{store: s, ctx: ctx}
 		err := s.viewOnce(t, f)
 		if t.hasRead || !s.lostConnection(ctx, err) || attempt == maxLost {
 			return s.logFailure(err)
@@ -153,21 +154,6 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 	}
 }
 
-// UpdateInTurn is Update for transactions that change the same row, which the key
-// names. Of this process one at a time runs for a key. If they waited for each
-// other in the database, each would have a transaction id already, and the change
-// feed could not move on.
-func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error) error {
-	turn := s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return s.Update(ctx, f)
-}
-
 const (
 	// retryFor limits the retries of a transaction that was blocked by others.
 	// One of them always succeeds, so that all make progress.
@@ -183,7 +169,10 @@ func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[strin
 		return nil, s.unavailable(err)
 	}
 	t := &Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}
-	if err := f(t); err != nil {
+	if err = f(t); err == nil {
+		err = t.writeChanges()
+	}
+	if err != nil {
 		_ = tx.Rollback() // the first error has the cause
 		return nil, err
 	}

@@ -22,13 +22,15 @@ func (r *Rows) change(ctx context.Context, o tool.Owner, path string, f func(*st
 // nothing changes and unchanged is true.
 func (r *Rows) Put(ctx context.Context, c Change) (d Document, unchanged bool, err error) {
 	err = r.change(ctx, c.Owner, c.Path, func(t *store.Tx) error {
-		old, found, err := rowOf(t, c.Owner, c.Path)
+		now, former, found, err := formerVersion(t, c.Owner, c.Path)
 		if err != nil {
 			return err
 		}
-		now, former, err := formerVersion(t, c.Owner, c.Path)
-		if err != nil {
-			return err
+		var old row
+		if found {
+			if old, found, err = rowOf(t, c.Owner, c.Path); err != nil {
+				return err
+			}
 		}
 		next, err := c.apply(old, found && old.live, now)
 		if err != nil {
@@ -115,11 +117,13 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 	return d, t.Changed(next.topic(), next.ID)
 }
 
-// formerVersion returns the time, and the last former version of a document: a new one of the path continues it.
-func formerVersion(t *store.Tx, o tool.Owner, path string) (now, version int64, err error) {
-	err = t.Row(`SELECT {{now}}, coalesce(max(version), 0) FROM memory_past
-		WHERE agent = $1 AND usr = $2 AND path = $3`, []any{o.Agent, o.User, path}, &now, &version)
-	return now, version, err
+// formerVersion returns the time, the last former version of a document, which a new one of the path continues, and
+// whether there is a present one.
+func formerVersion(t *store.Tx, o tool.Owner, path string) (now, version int64, exists bool, err error) {
+	const whose = "WHERE agent = $1 AND usr = $2 AND path = $3"
+	err = t.Row("SELECT {{now}}, coalesce(max(version), 0), EXISTS (SELECT 1 FROM memory "+whose+`)
+		FROM memory_past `+whose, []any{o.Agent, o.User, path}, &now, &version, &exists)
+	return now, version, exists, err
 }
 
 // changed returns an error that runs the transaction again if a statement has changed no row: another transaction has

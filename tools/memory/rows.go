@@ -151,9 +151,13 @@ func (r *Rows) entries(ctx context.Context, where string, args ...any) ([]Entry,
 
 // Duplicates lists paths of up to three memories with the same digest that an owner may read, except one.
 func (r *Rows) Duplicates(ctx context.Context, o tool.Owner, digest, except string) ([]string, error) {
-	return list(ctx, r.store, `SELECT DISTINCT path FROM memory
-		WHERE agent = $1 AND usr IN ($2, '') AND digest = $3 AND path <> $4 AND `+isMemory+` AND `+Live+`
-		ORDER BY path LIMIT 3`, []any{o.Agent, o.User, digest, except}, store.One[string])
+	const where = ` FROM memory WHERE agent = $1 AND usr IN ($2, '') AND digest = $3 AND path <> $4 AND ` + isMemory +
+		` AND ` + Live
+	args, some := []any{o.Agent, o.User, digest, except}, false
+	if err := r.store.Row(ctx, "SELECT EXISTS (SELECT 1"+where+")", args, &some); err != nil || !some {
+		return nil, err // mostly there are none, and this is quicker than a transaction
+	}
+	return list(ctx, r.store, "SELECT DISTINCT path"+where+" ORDER BY path LIMIT 3", args, store.One[string])
 }
 
 // Past lists former versions of an owner's document, the latest first.

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// maxShared limits how many functions share a transaction of [Store.UpdateInTurn].
+const maxShared = 32
+
+// A turn lets one transaction run at a time. What arrives meanwhile shares the next one.
+type turn struct {
+	mu      sync.Mutex
+	taken   bool
+	waiting []*entry // the first one was told to lead, or is being told
+}
+
+// An entry is one call of UpdateInTurn.
+type entry struct {
+	ctx  context.Context
+	key  string
+	f    func(*Tx) error
+	lead chan struct{} // closed when the caller is to run the next transaction
+	done chan result   // has room
+}
+
+type result struct {
+	err      error
+	panicked any
+}
+
+// call calls the function of the entry.
+func (e *entry) call(t *Tx) (r result) {
+	defer func() { r.panicked = recover() }()
+	return result{err: e.f(t)}
+}
+
+// errAlone is the error of a transaction with a function that needs one for itself.
+var errAlone = errors.New("a function in the transaction has failed")
+
+// UpdateInTurn is Update for transactions that change the same row, which the key
+// names. Of this process one at a time runs for a key. If they waited for each
+// other in the database, each would have a transaction id already, and the change
+// feed could not move on. The functions of several callers share a transaction; one that
+// fails does not affect the others. A function that has begun is finished when its
+// caller's context ends.
+func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error) error {
+	if err := s.open(ctx); err != nil {
+		return s.logFailure(err)
+	}
+	t := s.turns[0] // SQLite has one writer
+	if s.dialect.name == "postgres" {
+		t = s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
+	}
+	e := &entry{ctx: ctx, key: key, f: f, lead: make(chan struct{}), done: make(chan result, 1)}
+	t.mu.Lock()
+	t.waiting = append(t.waiting, e)
+	if !t.taken {
+		t.taken = true
+		close(e.lead)
+	}
+	t.mu.Unlock()
+	lead, ended := e.lead, ctx.Done()
+	for {
+		select {
+		case <-lead:
+			lead = nil
+			s.lead(t, e)
+		case r := <-e.done:
+			return r.end()
+		case <-ended:
+			if t.leave(e) {
+				return context.Cause(ctx)
+			}
+			ended = nil // it has begun, or the others need it to lead
+		}
+	}
+}
+
+// end returns the error, or panics as the function did.
+func (r result) end() error {
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.err
+}
+
+// leave removes an entry that has not begun and does not lead.
+func (t *turn) leave(e *entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.waiting, e)
+	if i <= 0 {
+		return false
+	}
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	return true
+}
+
+// lead runs the first entries, which begin with that of the caller, and passes the lead
+// on.
+func (s *Store) lead(t *turn, first *entry) {
+	t.mu.Lock()
+	var batch, rest []*entry
+	for _, e := range t.waiting {
+		if len(batch) < maxShared && (e.key == first.key || s.dialect.name == "sqlite") {
+			batch = append(batch, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	t.waiting = rest
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.taken = len(t.waiting) > 0; t.taken {
+			close(t.waiting[0].lead)
+		}
+	}()
+	for len(batch) > 1 {
+		failed, err := s.share(batch)
+		if failed < 0 {
+			for _, e := range batch {
+				e.done <- result{err: err}
+			}
+			return
+		}
+		s.alone(batch[failed])
+		batch = slices.Delete(batch, failed, failed+1)
+	}
+	for _, e := range batch {
+		s.alone(e)
+	}
+}
+
+// alone runs an entry in its own transaction.
+func (s *Store) alone(e *entry) {
+	var r result
+	err := s.Update(e.ctx, func(t *Tx) error {
+		r = e.call(t)
+		if r.panicked != nil {
+			return errAlone
+		}
+		return r.err
+	})
+	e.done <- result{err, r.panicked}
+}
+
+// share runs entries in one transaction. If one fails nothing is written, and failed is
+// its position, else it is -1.
+func (s *Store) share(batch []*entry) (failed int, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), retryFor)
+	defer cancel()
+	err = s.Update(ctx, func(t *Tx) error {
+		failed = -1
+		if s.dialect.name == "postgres" { // who waits for this lock has no transaction id yet
+			name := fnv.New64a()
+			_, _ = name.Write([]byte(batch[0].key)) // it never fails
+			if _, err := t.Exec("SELECT pg_advisory_xact_lock($1)", int64(name.Sum64())); err != nil {
+				return err
+			}
+		}
+		for i, e := range batch {
+			r := e.call(t)
+			if r.err == nil && r.panicked == nil {
+				continue
+			}
+			if r.panicked == nil && s.blocked(r.err) {
+				return r.err
+			}
+			failed = i
+			return errAlone
+		}
+		return nil
+	})
+	return failed, err
+}
