@@ -51,7 +51,7 @@ func (s *teamSite) command(dir int, args ...string) *exec.Cmd {
 	return apart(s.path, append(args, "--config", s.settings, "--data", s.dirs[dir], "--autonomy", "full")...)
 }
 
-// overStdio returns a client whose server it has started.
+// overStdio starts a server over stdio and returns its client.
 func (s *teamSite) overStdio(dir int, agent string) link {
 	s.t.Helper()
 	p, err := dialPipe(s.t, s.command(dir, "--agent", agent))
@@ -364,7 +364,8 @@ func (w *worker) ask(args map[string]any) (text string, failed, again bool) {
 
 var taskID = regexp.MustCompile(`"id":"([0-9a-f-]{36})"`)
 
-// doOne does the next task, or those that the member holds since its server was killed. It reports whether there was one.
+// doOne does the next task, or those that the member holds since its server was killed. It reports whether there was
+// one.
 func (w *worker) doOne() bool {
 	text, failed, again := w.ask(map[string]any{"action": "claim"})
 	ids := taskID.FindStringSubmatch(text)

@@ -2,8 +2,8 @@
 // answer is the result of the call. Otherwise the question is a row in the store until an operator answers it, and
 // the answer comes to the inbox of the session that asked.
 //
-// It knows questions and their rows. It does not know how clients show them (tool.Asking), nor tasks of teams, whose
-// members ask through it and are reminded of. Begin with [Questions.Ask].
+// It knows questions and their rows. It does not know how clients show them (tool.Asking), nor the tasks of
+// teams, which questions can be about. Begin with [Questions.Ask].
 package questions
 
 import (
@@ -40,7 +40,7 @@ type Question struct {
 	Options []string // the answers to choose from; none: free text
 	Task    string   // the task of a team that it is about; "" for none
 	// Remind is the agent that is reminded of the question while it is open, every so often and at most Max times;
-	// 0 is no limit. "" is nobody.
+	// 0 is no limit. "": no reminders.
 	Remind string
 	Every  time.Duration
 	Max    int

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// blockersOf returns the tasks that a task was told to wait for.
+// blockersOf returns the tasks that a task waits for, also those that have ended.
 func blockersOf(t *store.Tx, id string) ([]Task, error) {
 	return store.List(t, "SELECT "+taskColumns+` FROM team_task
 		WHERE id IN (SELECT blocker FROM team_block WHERE task = $1) ORDER BY number`, []any{id}, scanTask)
@@ -88,7 +88,7 @@ func (c *change) release(ended string) error {
 	return nil
 }
 
-// begin makes a blocked task pending and dispatches it, if nothing blocks it any more.
+// begin makes a blocked task pending and dispatches it, unless another task still blocks it.
 func (c *change) begin(id string) error {
 	n, err := c.Exec(`UPDATE team_task SET status = 'pending', updated = {{now}} WHERE id = $1 AND status = 'blocked'
 		AND NOT EXISTS (SELECT 1 FROM team_block b JOIN team_task d ON d.id = b.blocker WHERE b.task = $1

@@ -90,7 +90,7 @@ type board struct {
 	agent   string
 	role    Role
 	lead    string // the agent that leads the team
-	name    string // the user whose board it is; "" if all users share it
+	name    string // the user that has this board; "" if all users share it
 	user    string
 	session string // that holds what the caller claims
 	from    string // the key of the caller's session; "" for the server
@@ -169,9 +169,10 @@ func (b *board) update(ctx context.Context, f func(*change) error) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	select {
-	case b.changed <- struct{}{}:
-	default: // Run has not seen the last change yet
+	if b.role == Lead && b.o.Start != nil {
+		if err := b.startAgents(ctx); err != nil { // the change is made, and the next call of the lead tries again
+			b.o.Log.Warn("assignees of tasks could not be started", "err", err)
+		}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Message struct {
 	At        string   `json:"at"`
 }
 
-// Send sends a message to a member, or to all others if to is "". It returns to whom it went.
+// Send sends a message to a member, or to all others if to is "". It returns the receivers.
 func (b *board) Send(ctx context.Context, to, what string, files []string) (sent []string, err error) {
 	switch {
 	case strings.TrimSpace(what) == "":

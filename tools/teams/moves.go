@@ -171,7 +171,7 @@ func (b *board) Review(ctx context.Context, id, result string) (Task, error) {
 	})
 }
 
-// tellDeciders tells the lead and the reviewers.
+// tellDeciders notifies the lead and the reviewers.
 func (c *change) tellDeciders(k Task, what string) error {
 	members, err := c.members(c.Tx)
 	if err != nil {
@@ -311,7 +311,7 @@ type Edit struct {
 	BlockedBy                      []string
 }
 
-// Update changes what a task says, whom it is for and what it waits for.
+// Update changes the text, the assignee and the blockers of a task.
 func (b *board) Update(ctx context.Context, id string, e Edit) (k Task, err error) {
 	if err := b.mustLead(); err != nil {
 		return k, err

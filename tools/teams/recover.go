@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// This file gives tasks to their assignees, and takes them back from members that are gone.
+// This file gives tasks to their assignees, and takes them back from members whose clients have ended.
 
-// dispatch tells the assignee of a pending task, which is also started if that is possible. A task that was given away
+// dispatch notifies the assignee of a pending task, which is also started if that is possible. A task that was given away
 // often enough without a result fails.
 func (c *change) dispatch(k Task) (Task, error) {
 	if k.Dispatches >= maxDispatches {
@@ -79,24 +79,21 @@ const (
 	startLease = 5 * time.Minute // after which another start is tried
 )
 
-// Run takes tasks back from members that are gone and starts agents, until ctx ends. Every server does so; of several
-// one succeeds for each task.
+// Run takes tasks back from members whose clients have ended, until ctx ends. Every server does so; of several one
+// succeeds for each task.
 func (t *Teams) Run(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
-		sweep := t.Sweep
 		select {
 		case <-ticker.C:
-		case <-t.changed:
-			sweep = t.startAgents
 		case <-ctx.Done():
 			return
 		}
 		if !t.o.Store.InUse() {
 			continue
 		}
-		if err := sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := t.Sweep(ctx); err != nil && ctx.Err() == nil {
 			t.o.Log.Warn("tasks could not be given to members", "err", err)
 		}
 	}
@@ -107,12 +104,12 @@ func (t *Teams) Sweep(ctx context.Context) error {
 	return errors.Join(
 		t.each(ctx, "status = 'in_progress' AND lock_until < {{now}}", (*change).expire),
 		t.each(ctx, `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
-			AND s.channel = 'stdio' AND s.ended > 0)`, func(c *change, k Task) error {
+			AND (s.ended > 0 AND (s.channel = 'stdio' OR s.depth > 0) OR s.channel = 'stdio' AND s.host <> ''
+				AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`, func(c *change, k Task) error {
 			return c.giveBack(k, "its client has ended")
 		}),
 		t.each(ctx, fmt.Sprintf("status = 'pending' AND assignee <> '' AND updated < {{now}} - %d",
 			staleAfter.Milliseconds()), (*change).grow),
-		t.startAgents(ctx),
 	)
 }
 
@@ -214,35 +211,35 @@ func (c *change) grow(k Task) error {
 		k.Identifier(), k.Subject))
 }
 
-// startAgents starts the assignees of new tasks. The time at which a start is due doubles as its lease.
-func (t *Teams) startAgents(ctx context.Context) error {
-	if t.o.Start == nil {
-		return nil
-	}
+// startAgents starts the assignees of tasks that have none of their own clients. The lead's call does so, because the
+// agents work for it. The time at which a start is due doubles as its lease.
+func (b *board) startAgents(ctx context.Context) error {
+	const due = "start_at > 0 AND start_at <= {{now}} AND status = 'pending' AND team || '' = "
 	for range sweepMax {
+		var n int
+		if err := b.o.Store.Row(ctx, "SELECT count(*) FROM team_task WHERE "+due+"$1", []any{b.team.ID}, &n); err != nil ||
+			n == 0 {
+			return err
+		}
 		var k Task
 		var said string
-		err := t.o.Store.Update(ctx, func(x *store.Tx) (err error) {
-			k, err = scanOne(x, `WITH due AS MATERIALIZED (SELECT id FROM team_task WHERE start_at > 0
-				AND start_at <= {{now}} AND status = 'pending' LIMIT 1 {{skip}}) UPDATE team_task
-				SET start_at = {{now}} + $1 WHERE id = (SELECT id FROM due) RETURNING `+taskColumns,
-				startLease.Milliseconds())
+		err := b.o.Store.Update(ctx, func(x *store.Tx) (err error) {
+			k, err = scanOne(x, `WITH due AS MATERIALIZED (SELECT id FROM team_task WHERE `+due+`$2 LIMIT 1 {{skip}})
+				UPDATE team_task SET start_at = {{now}} + $1 WHERE id = (SELECT id FROM due) RETURNING `+taskColumns,
+				startLease.Milliseconds(), b.team.ID)
 			if err == nil {
 				said, err = assignment(x, k)
 			}
 			return err
 		})
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return ignoreMissing(err)
 		}
-		if err := t.o.Start(ctx, k.Assignee, k.User, k.ID, said); err != nil {
-			t.o.Log.Warn("the assignee of a task could not be started", "agent", k.Assignee, "err", err)
+		if err := b.o.Start(ctx, k.Assignee, said); err != nil {
+			b.o.Log.Warn("the assignee of a task could not be started", "agent", k.Assignee, "err", err)
 			continue // tried again when the lease has expired
 		}
-		if err := t.o.Store.Update(ctx, func(x *store.Tx) error {
+		if err := b.o.Store.Update(ctx, func(x *store.Tx) error {
 			_, err := x.Exec("UPDATE team_task SET start_at = 0 WHERE id = $1", k.ID)
 			return err
 		}); err != nil {
@@ -250,45 +247,6 @@ func (t *Teams) startAgents(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Finish ends the task of an agent that was started for it: completed with the agent's last answer, or given back.
-// A task that the agent has ended itself stays as it is.
-func (t *Teams) Finish(ctx context.Context, task, agent, result string, failed error) error {
-	return t.o.Store.Update(ctx, func(x *store.Tx) error {
-		if _, err := x.Exec("UPDATE team_task SET updated = updated WHERE id = $1", task); err != nil {
-			return err
-		}
-		k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1", task)
-		if err != nil || k.Status != InProgress && k.Status != Pending || k.holder() != agent {
-			return ignoreMissing(err)
-		}
-		b, err := t.boardOf(x, k)
-		if err != nil {
-			return err
-		}
-		b.agent = agent
-		c := &change{Tx: x, board: b}
-		if failed != nil || strings.TrimSpace(result) == "" {
-			why := "its agent ended without a result"
-			if failed != nil {
-				why = failed.Error()
-			}
-			return c.giveBack(k, text.Clip(why, maxShort))
-		}
-		if _, err := c.Exec("UPDATE team_task SET status = 'completed', owner = $1, result = $2, percent = 100, "+
-			"updated = {{now}}, "+freed+" WHERE id = $3", agent, text.Clip(result, maxResult), k.ID); err != nil {
-			return err
-		}
-		if err := c.event(k.ID, "completed", "by the end of its agent"); err != nil {
-			return err
-		}
-		if err := c.end(k); err != nil {
-			return err
-		}
-		return c.tellLead("completed", k.ID, fmt.Sprintf("%s completed %s: %s. Result: %s", agent, k.Identifier(),
-			k.Subject, text.Clip(result, maxShort)))
-	})
 }
 
 func ignoreMissing(err error) error {

@@ -354,7 +354,7 @@ func withBlockers(t *store.Tx, tasks []Task) ([]Line, error) {
 	return lines, nil
 }
 
-// Search returns the tasks whose subject or description have words of a text, the best first.
+// Search returns the tasks with words of a text in their subject or description, the best first.
 func (b *board) Search(ctx context.Context, query string) (list []Line, err error) {
 	if strings.TrimSpace(query) == "" {
 		return nil, tool.Errorf(tool.Invalid, "query is required for search").Try("send words of the subject")

@@ -2,7 +2,7 @@
 // agent, in whatever client it runs: one in a terminal, one in an editor, one on another machine. All of them see
 // one board, because it is in the store.
 //
-// It knows teams, their rows and who may do what. Members hear of it through their inboxes. The package does not know
+// It knows teams, their rows and who may do what. Members get notices in their inboxes. The package does not know
 // how an agent without a client is started (Options.Start), nor how a person is asked (Options.Ask).
 //
 // Every change of a task is one conditional statement on its status, so that of any number of processes one
@@ -10,7 +10,7 @@
 // in_review, and at the end completed, cancelled or failed. A task that its assignee does not begin becomes stale.
 //
 // Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the tasks, recover.go what
-// happens to tasks whose members are gone, admin.go what operators do.
+// happens to tasks that no client holds any more, admin.go what operators do.
 package teams
 
 import (
@@ -44,9 +44,9 @@ type Options struct {
 	Store *store.Store
 	// Unused reports whether nothing was ever stored; then there are no teams, and the store is not opened.
 	Unused func() bool
-	// Start starts an agent for a task that was assigned to it, if it has no client and a model is configured.
-	// Nil: members are clients only. It may be called again for the same task after a crash.
-	Start func(ctx context.Context, agent, user, task, text string) error
+	// Start starts an agent for a task, unless a client of the agent is connected. ctx is that of a call of the lead,
+	// for which the agent works. Nil: members are clients only. After a crash it may be called again for a task.
+	Start func(ctx context.Context, agent, task string) error
 	// Describe returns what an agent is good for, "" if that is not known. Nil: nothing is known.
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
@@ -58,8 +58,7 @@ type Options struct {
 
 // Teams are all teams of a store. Its methods may be called concurrently.
 type Teams struct {
-	o       Options
-	changed chan struct{} // a board of this process has changed
+	o Options
 
 	mu      sync.Mutex
 	members map[string]bool // the agents in active teams; nil if unknown
@@ -70,7 +69,7 @@ func New(o Options) *Teams {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Teams{o: o, changed: make(chan struct{}, 1)}
+	return &Teams{o: o}
 }
 
 // unused reports whether there cannot be a team.

@@ -471,3 +471,44 @@ func TestQuestionsAboutTasks(t *testing.T) {
 		}
 	})
 }
+
+func TestAssigneesAreStarted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var started []string
+		broken := true
+		w := newCrew(t, s, Options{Start: func(_ context.Context, agent, task string) error {
+			started = append(started, agent+" "+task)
+			if broken {
+				return errors.New("no")
+			}
+			return nil
+		}}, Settings{})
+		id := w.create("One", `,"assignee":"ann"`)
+		if len(started) != 1 || !strings.HasPrefix(started[0], "ann [Assigned task #1 (id: "+id+")]: One") {
+			t.Fatalf("started %q", started)
+		}
+		w.create("Free", "")
+		w.do("ann", "comment", id, `,"text":"hello"`)
+		if len(started) != 1 {
+			t.Errorf("started again within the lease: %q", started)
+		}
+		broken = false
+		w.later(id, "start_at = 1")
+		w.create("Another", "") // the next call of the lead tries again
+		w.later(id, "updated = updated")
+		w.create("One more", "")
+		if len(started) != 2 {
+			t.Errorf("started %q", started)
+		}
+		w.create("Two", `,"assignee":"bob","blocked_by":["`+id+`"]`)
+		w.do("ann", "claim", id, "")
+		w.do("ann", "complete", id, `,"text":"done"`)
+		if len(started) != 2 {
+			t.Errorf("a member's call has started an agent: %q", started[2:])
+		}
+		w.do("lead", "comment", id, `,"text":"thanks"`)
+		if len(started) != 3 || !strings.HasPrefix(started[2], "bob ") {
+			t.Errorf("started %q", started)
+		}
+	})
+}

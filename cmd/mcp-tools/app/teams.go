@@ -2,10 +2,12 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -14,12 +16,33 @@ import (
 func (a *App) openTeams() {
 	a.questions = questions.New(a.store, a.log)
 	a.teams = teams.New(teams.Options{
-		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: questions.Withdraw,
+		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: questions.Withdraw, Start: a.startMember,
+		Describe: func(_ context.Context, agent string) string { return a.loaded.Config.Agents[agent].About },
 		Ask: func(ctx context.Context, q questions.Question) (answer string, err error) {
 			answer, _, err = a.questions.Ask(ctx, q)
 			return answer, err
 		},
 	})
+}
+
+// startMember starts an agent for a task of its team, unless one of its clients is connected. Without a model, or if
+// the lead may not delegate to it, the agent finds the task in its inbox when it comes.
+func (a *App) startMember(ctx context.Context, agent, task string) error {
+	if !a.agents.CanSpawn() {
+		return nil
+	}
+	var clients int
+	err := a.store.Row(ctx, `SELECT count(*) FROM session WHERE agent = $1 AND ended = 0 AND depth = 0
+		AND host IN (SELECT id FROM session_host WHERE until > {{now}})`, []any{agent}, &clients)
+	if err != nil || clients > 0 {
+		return err
+	}
+	_, err = a.agents.Spawn(ctx, agents.Spawn{Agent: agent, Task: task, Label: "team task"})
+	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.Refused {
+		a.log.Debug("an agent was not started for a task", "agent", agent, "err", err)
+		return nil
+	}
+	return err
 }
 
 // teamRoute shows the files of the caller's team in the workspace, unless it has such files on disk.
