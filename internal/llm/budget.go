@@ -83,21 +83,21 @@ type ledger struct {
 
 // A reservation is what a request may use.
 type reservation struct {
-	day                int64 // since 1970, in UTC
-	principal, session string
+	day            int64 // since 1970, in UTC
+	principal      string
+	owner, session string // the session, and its principal
 	Amount
 }
 
 const ledgerTimeout = 15 * time.Second
 
 // reserve takes an amount of all budgets, or refuses if one of them has less.
-func (l *ledger) reserve(ctx context.Context, principal, session string, a Amount) (r reservation, err error) {
+func (l *ledger) reserve(ctx context.Context, r reservation) (_ reservation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
 	var refusal error
 	err = l.store.UpdateInTurn(ctx, "model_use", func(t *store.Tx) error {
 		refusal = nil
-		r = reservation{principal: principal, session: session, Amount: a}
 		if err := t.Row("SELECT {{now}} / 86400000", nil, &r.day); err != nil {
 			return err
 		}
@@ -109,12 +109,12 @@ func (l *ledger) reserve(ctx context.Context, principal, session string, a Amoun
 			if err := t.Row(`INSERT INTO model_use (day, principal, session, calls, tokens, cost)
 				VALUES ($1, $2, $3, 1, $4, $5) ON CONFLICT (day, principal, session) DO UPDATE
 				SET calls = model_use.calls + 1, tokens = model_use.tokens + $4, cost = model_use.cost + $5
-				RETURNING tokens, cost`, []any{row.day, row.principal, row.session, a.Tokens, a.Money},
+				RETURNING tokens, cost`, []any{row.day, row.principal, row.session, r.Tokens, r.Money},
 				&used.Tokens, &used.Money); err != nil {
 				return err
 			}
 			if used.exceeds(limit) != "" {
-				refusal = overspent(row, used.minus(a), a, limit)
+				refusal = overspent(row, used.minus(r.Amount), r.Amount, limit)
 				return refusal
 			}
 		}
@@ -145,7 +145,7 @@ type ledgerRow struct {
 func (r reservation) rows() []ledgerRow {
 	list := []ledgerRow{{ofDay, r.day, "", ""}, {ofPrincipal, r.day, r.principal, ""}}
 	if r.session != "" {
-		list = append(list, ledgerRow{ofSession, 0, r.principal, r.session})
+		list = append(list, ledgerRow{ofSession, 0, r.owner, r.session})
 	}
 	return list
 }

@@ -145,6 +145,21 @@ func TestBudgetsInDollars(t *testing.T) {
 	})
 }
 
+// TestSubagentsUseTheBudgetOfTheirOwner has callers of other names work for one session.
+func TestSubagentsUseTheBudgetOfTheirOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		models := open(t, s, llmtest.New(t), llm.Budgets{Session: amount(t, "1015 tokens")})
+		r := brief()
+		r.Owner = tool.Caller{Agent: "a", User: "u", Session: "top"}
+		for i, who := range []string{"u", "other", "third"} {
+			_, err := models.Complete(calling(t, who, "sub-"+who), r)
+			if fits := i < 2; fits != (err == nil) { // each uses 15 tokens, and may use 1,000
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+	})
+}
+
 // TestSweepKeepsWhatCounts removes old rows.
 func TestSweepKeepsWhatCounts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

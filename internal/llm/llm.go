@@ -15,6 +15,8 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Request is a conversation that a model continues.
@@ -28,9 +30,9 @@ type Request struct {
 	// Schema is a JSON Schema of the reply. Providers follow it as far as they can, so
 	// the caller checks the reply; nil is free text.
 	Schema json.RawMessage
-	// Session is whose budget the request counts against: that of the session which
-	// started the work, however many sessions are in between. "" is the caller's.
-	Session string
+	// Owner is who started the work, however many sessions are in between: the budget of
+	// its session counts. The zero Owner is the caller.
+	Owner tool.Caller
 }
 
 // DefaultMaxTokens is the maximum length of a reply unless the request has another.

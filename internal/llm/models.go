@@ -187,11 +187,13 @@ func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservat
 			Try("send a shorter conversation, or ask the operator to raise models.budget.call")
 	}
 	c := tool.CallerFrom(ctx)
-	session := r.Session
-	if session == "" {
-		session = c.Session
+	owner := r.Owner
+	if owner == (tool.Caller{}) {
+		owner = c
 	}
-	return m.ledger.reserve(ctx, c.Principal(), session, amount)
+	return m.ledger.reserve(ctx, reservation{
+		principal: c.Principal(), owner: owner.Principal(), session: owner.Session, Amount: amount,
+	})
 }
 
 // estimate returns about how many tokens a request has.
