@@ -81,13 +81,9 @@ func (p Published) format() string {
 // Publish stores a directory of the workspace as the next version of a skill of the caller. If the guard finds
 // something, accept must be set.
 func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p Published, err error) {
-	o, err := tool.OwnerFrom(ctx)
+	o, err := publisher(ctx)
 	if err != nil {
 		return p, err
-	}
-	if o.User == "" {
-		return p, tool.Errorf(tool.Refused, "a call without a user cannot publish skills").
-			Try("keep the skill in the directory skills of the workspace")
 	}
 	if l.o.Files == nil {
 		return p, noFiles()
@@ -100,6 +96,23 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p Publi
 	if err != nil {
 		return p, err
 	}
+	p, err = l.publish(ctx, o, d, accept)
+	p.LeftOut = leftOut
+	return p, err
+}
+
+// publisher returns the owner of what the caller publishes.
+func publisher(ctx context.Context) (tool.Owner, error) {
+	o, err := tool.OwnerFrom(ctx)
+	if err == nil && o.User == "" {
+		err = tool.Errorf(tool.Refused, "a call without a user cannot publish skills").
+			Try("keep the skill in the directory skills of the workspace")
+	}
+	return o, err
+}
+
+// publish stores a draft as the next version of a skill of the caller.
+func (l *Library) publish(ctx context.Context, o tool.Owner, d skill.Draft, accept bool) (p Published, err error) {
 	if len(d.Findings) > 0 && !accept {
 		return p, notAccepted(d.Findings)
 	}
@@ -111,7 +124,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p Publi
 	}
 	p = Published{
 		Name: v.Slug, Title: v.Meta.Name, Version: v.Number, Files: len(v.Files), Bytes: v.Size, Same: !isNew,
-		Findings: v.Findings, LeftOut: leftOut,
+		Findings: v.Findings,
 	}
 	if i, err := l.find(ctx, v.Slug, 0); err == nil && i.directory != nil {
 		p.Preceding = i.directory.label()

@@ -244,11 +244,15 @@ func readStamp(t *store.Tx, o tool.Owner) (stamp string, err error) {
 			stamp += fmt.Sprintf("%t%d ", usr == "", n)
 			return err
 		})
-	return stamp, err
+	if err != nil {
+		return "", err
+	}
+	others, err := grantStamp(t, o)
+	return stamp + others, err
 }
 
-// list returns the latest versions of all skills that an owner sees, by name, the owner's before shared ones, and the
-// stamp.
+// list returns the skills that an owner sees, and the stamp: the latest versions of those of the owner and of shared
+// ones, by name, then those of others.
 func (r rows) list(ctx context.Context, o tool.Owner) (list []Version, stamp string, err error) {
 	if r.unused() {
 		return nil, "", nil
@@ -259,18 +263,26 @@ func (r rows) list(ctx context.Context, o tool.Owner) (list []Version, stamp str
 		}
 		list, err = listVersions(t, `s.agent = $1 AND s.usr IN ($2, '') AND s.removed = 0 AND v.number = s.latest
 			ORDER BY s.slug, s.usr DESC`, o.Agent, o.User)
+		if err != nil {
+			return err
+		}
+		others, err := listGranted(t, o)
+		list = append(list, others...)
 		return err
 	})
 	return list, stamp, err
 }
 
-// find returns a skill that an owner sees, the owner's before the shared one; number 0 is the latest version. The
-// error is errNotFound if there is none.
+// find returns a skill that an owner sees: the owner's, or the shared one, or one of others. Number 0 is the latest
+// version. The error is errNotFound if there is none.
 func (r rows) find(ctx context.Context, o tool.Owner, slug string, number int64) (v Version, err error) {
 	err = r.store.View(ctx, func(t *store.Tx) error {
 		v, err = firstVersion(t, `s.agent = $1 AND s.usr IN ($2, '') AND s.slug = $3 AND s.removed = 0
 			AND (CAST($4 AS BIGINT) = 0 AND v.number = s.latest OR v.number = $4) ORDER BY s.usr DESC`,
 			o.Agent, o.User, slug, number)
+		if errors.Is(err, errNotFound) {
+			v, err = findGranted(t, o, slug, number)
+		}
 		return err
 	})
 	return v, err

@@ -33,6 +33,7 @@ func Tools(l *Library) []tool.Tool {
 		tool.New(useSkill{l}),
 		tool.New(copySkill{l}),
 		tool.New(publishSkill{l}),
+		tool.Prepared(skillManage{l}),
 	}
 }
 

@@ -25,6 +25,7 @@ type item struct {
 	problem   string    // why it cannot be used; "" if it can
 	directory directory // nil for a published skill
 	version   Version   // of a published skill
+	granted   bool      // of another user
 	hidden    []item    // of the same name, with lower precedence
 }
 
@@ -35,6 +36,8 @@ func (i item) source() string {
 		return i.directory.label()
 	case i.version.Owner.User == "":
 		return "shared"
+	case i.granted:
+		return "granted"
 	}
 	return "published"
 }
@@ -111,7 +114,7 @@ func (l *Library) refresh(ctx context.Context, v *view, o tool.Owner) error {
 		changed = true
 	}
 	if changed {
-		v.items, v.words = mergeItems(directories, v.directories, v.published), nil
+		v.items, v.words = mergeItems(directories, v.directories, v.published, o), nil
 	}
 	return nil
 }
@@ -150,7 +153,9 @@ func rescan(ctx context.Context, d directory, known map[string]parsed) (now map[
 }
 
 // mergeItems returns all skills by slug. Those of earlier directories take precedence, and published ones come last.
-func mergeItems(directories []directory, found []map[string]parsed, published []Version) map[string]item {
+func mergeItems(
+	directories []directory, found []map[string]parsed, published []Version, o tool.Owner,
+) map[string]item {
 	items := map[string]item{}
 	add := func(i item) {
 		first, taken := items[i.slug]
@@ -166,7 +171,7 @@ func mergeItems(directories []directory, found []map[string]parsed, published []
 		}
 	}
 	for _, v := range published {
-		add(item{slug: v.Slug, meta: v.Meta, version: v})
+		add(item{slug: v.Slug, meta: v.Meta, version: v, granted: v.Owner != o && v.Owner != o.Shared()})
 	}
 	return items
 }

@@ -22,7 +22,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 --user. Skills in directories are files and not affected.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s needs one of list, share, remove", cmd.CommandPath())
+			return app.Usagef("%s needs one of list, share, grant, revoke, remove", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(
@@ -51,6 +51,8 @@ func (a *CLI) skillsCommand() *cobra.Command {
 				})
 			},
 		},
+		a.skillsGrantCommand(),
+		a.skillsRevokeCommand(),
 		&cobra.Command{
 			Use:     "remove NAME",
 			Short:   "Remove a published skill of a user, with all its versions",
@@ -66,6 +68,68 @@ func (a *CLI) skillsCommand() *cobra.Command {
 				})
 			},
 		})
+	return cmd
+}
+
+func (a *CLI) skillsGrantCommand() *cobra.Command {
+	var to tool.Owner
+	var version int64
+	cmd := &cobra.Command{
+		Use:   "grant NAME",
+		Short: "Let another user or agent see a skill",
+		Long: `grant lets users of --to-agent see a skill of the user given by --agent and --user: the
+user --to-user, or all. They see each new version, unless --version names one.`,
+		Example: `  mcp-tools skills grant pdf-forms --agent helper --user ann --to-agent clerk
+  mcp-tools skills grant pdf-forms --user ann --to-user bob --version 2`,
+		Args: takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if version < 0 {
+				return app.Usagef("--version is %d, it must be 1 or more", version)
+			}
+			return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
+				if !cmd.Flags().Changed("to-agent") {
+					to.Agent = o.Agent
+				}
+				if err := l.Grant(ctx, o, args[0], to, version); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Out, "%s was granted\n", args[0])
+				return nil
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&version, "version", 0, "the version that they see (default: always the latest)")
+	grantee(cmd, &to)
+	return cmd
+}
+
+// grantee adds the flags that name who sees a skill.
+func grantee(cmd *cobra.Command, to *tool.Owner) {
+	cmd.Flags().StringVar(&to.Agent, "to-agent", "", "agent whose users see the skill (default: the same agent)")
+	cmd.Flags().StringVar(&to.User, "to-user", "", "user who sees the skill (default: all users of the agent)")
+}
+
+func (a *CLI) skillsRevokeCommand() *cobra.Command {
+	var from tool.Owner
+	cmd := &cobra.Command{
+		Use:     "revoke NAME",
+		Short:   "Take a grant of a skill back",
+		Example: `  mcp-tools skills revoke pdf-forms --agent helper --user ann --to-agent clerk`,
+		Args:    takes("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
+				if !cmd.Flags().Changed("to-agent") {
+					from.Agent = o.Agent
+				}
+				if err := l.Ungrant(ctx, o, args[0], from); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Out, "%s is no longer granted\n", args[0])
+				return nil
+			})
+		},
+	}
+	grantee(cmd, &from)
 	return cmd
 }
 
