@@ -148,7 +148,9 @@ func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt
 		return a, t, c.noSuchTask(q.id)
 	}
 	a.risk, a.started = tool.Reads, true
-	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Tasks: true, Grant: c.grant})
+	ctx = tool.With(ctx, &tool.Running{
+		Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Tasks: true, Grant: c.grant,
+	})
 	err = limited(ctx, c.now.Limits.Timeout, "it", func(ctx context.Context) error {
 		switch q.method {
 		case methodTasksUpdate:
@@ -167,7 +169,8 @@ func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt
 }
 
 func (c *call) noSuchTask(id string) error {
-	return tool.Errorf(tool.NotFound, "there is no task %q here", text.Clip(c.server.scrub.Text(id), jsonrpc.MaxQuoted)).
+	shown := text.Clip(c.server.scrub.Text(id), jsonrpc.MaxQuoted)
+	return tool.Errorf(tool.NotFound, "there is no task %q here", shown).
 		Try("a task can be asked for by its caller, for as long as its ttlMs says")
 }
 

@@ -276,8 +276,8 @@ func resultStamp(c Config, resultType string) []byte {
 	if err != nil { // strings
 		return []byte{'}'}
 	}
-	return bytes.Join([][]byte{[]byte(`,"resultType":"` + resultType + `","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info,
-		[]byte(`}}`)}, nil)
+	before := `,"resultType":"` + resultType + `","_meta":{"` + mcp.MetaKeyServerInfo + `":`
+	return bytes.Join([][]byte{[]byte(before), info, []byte(`}}`)}, nil)
 }
 
 // errAnsweredElsewhere ends a question to the client that was answered elsewhere.
