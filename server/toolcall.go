@@ -57,10 +57,11 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	return x.session.server.writeAnswer(m, x.addNews(ctx, answer))
 }
 
-// addNews adds what the caller is to be told of to the end of a result.
+// addNews adds what the caller is to be told of to the end of a result. The response that
+// begins a task has no room for it, so the next result has it.
 func (x *rpcRequest) addNews(ctx context.Context, a Response) Response {
 	s := x.session.server
-	if s.Inbox == nil || a.InputRequest != nil || a.Code != 0 || a.Call == "" {
+	if s.Inbox == nil || a.InputRequest != nil || a.Result.Task != nil || a.Code != 0 || a.Call == "" {
 		return a
 	}
 	x.call = a.Call
