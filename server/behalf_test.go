@@ -90,3 +90,23 @@ func TestCallsOnBehalfAskTheClient(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsOnBehalfWaitForApprovers(t *testing.T) {
+	desk := newMemoryApprovals()
+	b := newTestServer(t, withApprovals(desk))
+	for _, allow := range []bool{true, false} {
+		child := testAccess()
+		child.Caller.Session, child.Caller.Depth = "sub", 1
+		done := make(chan tool.Result, 1)
+		go func() {
+			done <- b.CallFor(t.Context(), Request{Access: child, Tool: "launch", Args: []byte(`{"text":"x"}`)},
+				tool.Caller{Agent: "a", User: "u", Session: "gone"})
+		}()
+		if err := desk.decide(t.Context(), desk.next(t), cli(allow, "no")); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; got.Failed == allow {
+			t.Errorf("allowed %t: %q", allow, got.Text())
+		}
+	}
+}

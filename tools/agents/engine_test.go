@@ -321,6 +321,32 @@ func TestCancelFromAnotherProcess(t *testing.T) {
 	})
 }
 
+func TestASyncSubagentEndsWithItsCall(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w, lead := newWorld(t, s), caller("lead", "s1")
+		w.hold = make(chan struct{})
+		w.model.Next(llmtest.Turn{Calls: []llm.ToolCall{llmtest.Call("1", "change", word{})}})
+		ctx, cancel := context.WithCancel(w.as(lead))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.engine.launch(ctx, Spawn{Task: "wait"}, true, 0)
+			ended <- err
+		}()
+		<-w.running
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the call ended with %v", err)
+		}
+		all, err := w.engine.list(t.Context(), lead)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if k := w.end(lead, all[0].ID); k.State != jobs.Cancelled {
+			t.Errorf("it ended as %+v", k.Job)
+		}
+	})
+}
+
 func (w *world) list(c tool.Caller) string {
 	res, _ := w.spawn(c, `{"action":"list"}`)
 	return res.Text()

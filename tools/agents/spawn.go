@@ -161,14 +161,21 @@ func (a spawnArgs) spawn() (s Spawn, err error) {
 	return s, err
 }
 
-// launch starts a subagent, and waits for it if sync is set.
+// launch starts a subagent, and waits for it if sync is set. Then the subagent ends with the
+// call, if that is cancelled.
 func (e *Engine) launch(ctx context.Context, s Spawn, sync bool, limit time.Duration) (tool.Result, error) {
 	id, err := e.Spawn(ctx, s)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if sync {
-		return e.await(ctx, tool.CallerFrom(ctx), id, limit)
+		res, err := e.await(ctx, tool.CallerFrom(ctx), id, limit)
+		if err != nil && ctx.Err() != nil {
+			if _, cancelled := e.cancel(context.WithoutCancel(ctx), tool.CallerFrom(ctx), id); cancelled != nil {
+				e.Log.Warn("a subagent outlives the call that waits for it", "id", id, "err", cancelled)
+			}
+		}
+		return res, err
 	}
 	k, err := e.get(ctx, tool.CallerFrom(ctx), id)
 	if err != nil {
