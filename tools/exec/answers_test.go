@@ -57,6 +57,10 @@ func scenes() []scene {
 	all := []scene{
 		{name: "it worked", out: "one\ntwo\n", status: exited(0), calls: []string{run}},
 		{name: "nothing to say", status: exited(0), calls: []string{run}},
+		{name: "in a subtask", out: "one\n", status: exited(0),
+			calls: []string{`exec {"cmd":"make all","run_in_subtask":true}`}},
+		{name: "in a subtask that fails", out: "one\n", err: "no rule\n", status: exited(2),
+			calls: []string{`exec {"cmd":"make all","run_in_subtask":true}`}},
 		{name: "grep finds nothing", status: exited(1), calls: []string{`exec {"argv":["grep","x","f"]}`}},
 		{name: "both streams", out: "built 3 of 4\n", err: "main.go:3: undefined: x\n", status: exited(2),
 			calls: []string{run}},

@@ -32,6 +32,7 @@ type execArgs struct {
 	InMS    bool `json:"timeout_is_ms,omitempty" jsonschema:"timeout is always in milliseconds" hidden:"true"`
 	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait before the command continues in the background" hidden:"true" alias:"yield_time_ms"`
 	IsInput bool `json:"is_input,omitempty" jsonschema:"the command is input for a running command" hidden:"true"`
+	Subtask bool `json:"run_in_subtask,omitempty" jsonschema:"return the result in the envelope of a subtask" hidden:"true"`
 	InPS    bool `json:"in_powershell,omitempty" jsonschema:"command is for PowerShell" hidden:"true"`
 	others
 }
@@ -46,7 +47,7 @@ type others struct {
 	Risky2 unused `json:"security_risk,omitempty,omitzero" jsonschema:"how risky it seems" hidden:"true"`
 	Walls1 unused `json:"sandbox_permissions,omitempty,omitzero" jsonschema:"another sandbox" hidden:"true" alias:"with_escalated_permissions,dangerously_disable_sandbox"`
 	Risky3 unused `json:"security,omitempty,omitzero" jsonschema:"another policy" hidden:"true" alias:"ask,approved"`
-	Walls2 unused `json:"host,omitempty,omitzero" jsonschema:"another machine" hidden:"true" alias:"node,run_in_subtask"`
+	Walls2 unused `json:"host,omitempty,omitzero" jsonschema:"another machine" hidden:"true" alias:"node"`
 	Login1 unused `json:"login,omitempty,omitzero" jsonschema:"run a login shell" hidden:"true"`
 	Most1  unused `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
 }

@@ -115,6 +115,12 @@ func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	return tool.Plan{
 		Risk: k.verdict.Risk, Why: why, Once: !k.verdict.Always || ask != "", Ask: ask,
 		Facts: func(context.Context) (tool.Facts, error) { return k.facts(), nil },
-		Run:   func(ctx context.Context) (tool.Result, error) { return run(ctx, k) },
+		Run: func(ctx context.Context) (tool.Result, error) {
+			res, err := run(ctx, k)
+			if err == nil && a.Subtask {
+				res = inSubtask(ctx, res)
+			}
+			return res, err
+		},
 	}, refusal(k.verdict)
 }
