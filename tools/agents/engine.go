@@ -38,6 +38,10 @@ type Options struct {
 	Context func(ctx context.Context) (string, error)
 	// Answer answers a message of another session to a subagent; nil does not.
 	Answer func(ctx context.Context, c tool.Caller, to inbox.Event, answer string) error
+	// Began and Over are called in the transaction that starts or ends a subagent, which
+	// is then a session; Over says who inherits its messages. They may be nil.
+	Began  func(t *store.Tx, c tool.Caller, label, model string) error
+	Over   func(t *store.Tx, of, heir inbox.To) error
 	Scrub  func(string) string
 	Trace  func(ctx context.Context) map[string]string // the span in ctx, as a parent of others; may be nil
 	Agents map[string]Agent                            // that the operator has set up

@@ -57,7 +57,11 @@ func (e *Engine) enqueue(tx *store.Tx, t task) (id string, err error) {
 	_, err = tx.Exec(`INSERT INTO subagent (id, session, parent, root, owner, agent, label)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		id, t.key(id), t.Parent.Key(), t.Asker.Key(), t.Asker.Principal(), target(t), t.Label)
-	return id, err
+	if err != nil || e.Began == nil {
+		return id, err
+	}
+	c.Session = id
+	return id, e.Began(tx, c, t.Label, t.Model)
 }
 
 // target returns the agent whose load a task counts for, "" for a subagent of the same agent.
@@ -170,6 +174,13 @@ func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 	k, err := e.read(tx, j)
 	if err != nil {
 		return nil // there is nobody to tell
+	}
+	if e.Over != nil {
+		c := k.Grant.Caller
+		c.Session = j.ID
+		if err := e.Over(tx, inbox.ToCaller(c), inbox.ToCaller(k.Parent)); err != nil {
+			return err
+		}
 	}
 	children, err := store.List(tx, "SELECT id FROM subagent WHERE parent = $1 AND ended = 0", []any{k.key(j.ID)},
 		store.One[string])
