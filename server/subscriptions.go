@@ -39,9 +39,8 @@ func (s *Server) Changed(c Change) {
 }
 
 func (c Change) affects(who tool.Caller) bool {
-	if to := c.Only; to != nil {
-		own := inbox.ToCaller(who)
-		return own.Owner == to.Owner && (to.Session == "" || to.Session == own.Session)
+	if c.Only != nil {
+		return c.Only.Reaches(inbox.ToCaller(who))
 	}
 	return (c.Agent == "" || c.Agent == who.Agent) && (c.User == "" || c.User == who.User)
 }

@@ -58,6 +58,12 @@ func ToCaller(c tool.Caller) To {
 	return To{Owner: tool.Owner{Agent: c.Agent, User: c.User}, Session: c.Key()}
 }
 
+// Reaches reports whether a session gets what is sent to a receiver.
+func (to To) Reaches(session To) bool {
+	return to.Agent == session.Agent && (to.User == session.User || to.User == AnyUser) &&
+		(to.Session == "" || to.Session == session.Session)
+}
+
 // String returns the key of the change feed for the receiver.
 func (to To) String() string {
 	key, _ := json.Marshal([]string{to.Agent, to.User, to.Session}) // strings

@@ -243,3 +243,28 @@ func TestReceiversSurviveTheChangeFeed(t *testing.T) {
 		t.Error("a key that is no receiver was parsed")
 	}
 }
+
+// TestAnyUser sends to an agent, whichever user it works for.
+func TestAnyUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := New(Options{Store: s})
+		to := To{Owner: tool.Owner{Agent: "ann", User: AnyUser}}
+		if _, err := b.Send(t.Context(), to, Event{Kind: Task, Text: "work"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			agent, user string
+			events      int
+		}{{"bob", "u", 0}, {"ann", "u", 1}, {"ann", "v", 0}} {
+			c := tool.Caller{Agent: test.agent, User: test.user, Channel: "stdio", Session: "s"}
+			if want := test.agent == "ann"; to.Reaches(ToCaller(c)) != want {
+				t.Errorf("it reaches %s: %v", test.agent, !want)
+			}
+			events, err := b.Take(t.Context(), c, "call of "+test.user, nil)
+			if err != nil || len(events) != test.events {
+				t.Errorf("%+v gets %v, %v", test, events, err)
+			}
+			b.Sent(t.Context(), c, "call of "+test.user, true)
+		}
+	})
+}

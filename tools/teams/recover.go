@@ -14,8 +14,7 @@ import (
 
 // This file gives tasks to their assignees, and takes them back from members whose clients have ended.
 
-// dispatch notifies the assignee of a pending task, which is also started if that is possible. A task that was given away
-// often enough without a result fails.
+// dispatch notifies the assignee of a pending task. A task that was given away often enough without a result fails.
 func (c *change) dispatch(k Task) (Task, error) {
 	if k.Dispatches >= maxDispatches {
 		return c.fail(k, fmt.Sprintf("it was given to a member %d times without a result", k.Dispatches))
