@@ -220,10 +220,12 @@ func TestHeadersNarrowAndNeverWiden(t *testing.T) {
 		"X-MCP-Tools=session_status":          "session_status,read_result",
 		"X-MCP-Tools=session_status,datetime": "session_status,read_result", // messaging has no datetime
 		"X-MCP-Tools=":                        "read_result",
-		"X-MCP-Exclude-Tools=read_result":     "web_fetch,web_search,http_request,browser,skill_search,session_status",
-		"X-MCP-Readonly=true":                 "web_fetch,web_search,skill_search,session_status,read_result",
-		"X-MCP-Toolsets=results":              "read_result",
-		"X-MCP-Toolsets=nonesuch":             "read_result",
+		"X-MCP-Exclude-Tools=read_result": "web_fetch,web_search,http_request,browser,skill_search,ask_user," +
+			"session_status,sessions_list,sessions_history,sessions_send,wait",
+		"X-MCP-Readonly=true": "web_fetch,web_search,skill_search,ask_user,session_status,sessions_list," +
+			"sessions_history,wait,read_result",
+		"X-MCP-Toolsets=results":  "read_result",
+		"X-MCP-Toolsets=nonesuch": "read_result",
 	} {
 		name, value, _ := strings.Cut(header, "=")
 		_, body := r.post("/mcp", token, "tools/list", "", name, value)

@@ -179,7 +179,8 @@ func (a *CLI) toolsTokensCommand() *cobra.Command {
 		Long: `tokens prints the size of the answer to tools/list, for each tool and in total. Tokens
 are an estimate for the encoding o200k_base; other encodings give different numbers
 in about the same proportions. The tools of teams, which only members see, are left
-out.`,
+out; those for models and for programs with credentials are counted, although a server
+lists them only where some are set up.`,
 		Example: `  mcp-tools tools tokens
   mcp-tools tools tokens --profile lean`,
 		Args: takes(),
