@@ -107,15 +107,15 @@ type acpSpawnArgs struct {
 	Cwd     string         `json:"cwd,omitempty" jsonschema:"directory in the workspace to work in"`
 	Schema  map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the result" depth:"20"`
 	Mode    string         `json:"mode,omitempty" jsonschema:"async (default) or sync, which waits for the result" enum:"async,sync"`
-	Label   string         `json:"label,omitempty" jsonschema:"short name of the task"`
+	Label   string         `json:"label,omitempty" jsonschema:"short name of the task" hidden:"true"`
 	Timeout int            `json:"timeout,omitempty" jsonschema:"seconds, for the work or to wait" alias:"timeout_seconds,timeoutSeconds" min:"0" max:"86400"`
 
 	Observe string `json:"observe_profile,omitempty" jsonschema:"ignored by this server" hidden:"true"`
 }
 
 func (t acpSpawn) Spec() tool.Spec {
-	doc := "Has an external agent program, such as Claude Code, Codex or Gemini, work on a task in your workspace, " +
-		"and returns its id; the result comes later with a result of yours. spawn lists, cancels and waits for it."
+	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. Like a subagent it has an id " +
+		"for spawn, which lists, cancels and waits for it; the result comes later with a result of yours."
 	if names := slices.Sorted(maps.Keys(t.programs.Profiles)); len(names) > 0 {
 		doc += " Agents: " + strings.Join(names, ", ") + "."
 	}

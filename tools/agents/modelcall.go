@@ -32,7 +32,7 @@ type modelCallArgs struct {
 	Model       string         `json:"model,omitempty" jsonschema:"model of the provider, default its first"`
 	Messages    []modelMessage `json:"messages,omitempty" jsonschema:"the conversation; it ends with the user" maxitems:"200"`
 	MaxTokens   int            `json:"max_tokens,omitempty" jsonschema:"maximum tokens of the answer, default 4096" min:"1" max:"200000"`
-	Temperature *float64       `json:"temperature,omitempty" jsonschema:"0 to 2; many models accept none" min:"0" max:"2"`
+	Temperature *float64       `json:"temperature,omitempty" jsonschema:"0 to 2; many models accept none" hidden:"true" min:"0" max:"2"`
 	Schema      map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema that the answer must fit" depth:"20"`
 	Timeout     int            `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 120" min:"1" max:"300" alias:"timeout"`
 
@@ -63,8 +63,8 @@ func (modelCall) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "openai_compat_call", Group: group, Title: "Ask a model", Risk: tool.Reads,
 		Hints: tool.Hints{OpenWorld: true},
-		Doc: "Sends messages to a language model that the operator has set up and returns its answer. The model " +
-			"has no tools and knows nothing of this conversation; for work with tools use spawn.",
+		Doc: "Sends messages to a language model and returns its answer. The model has no tools and does not see " +
+			"this conversation; for work with tools use spawn.",
 		Timeout: (longestTimeout + 10) * time.Second, MaxText: 400 << 10, Output: modelAnswer{},
 		Also: []string{"llm_task"},
 	}
