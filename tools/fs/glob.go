@@ -30,7 +30,7 @@ func (globFiles) Spec() tool.Spec {
 		Also: []string{"Glob", "glob_search", "find", "find_files"},
 		Keywords: "find list all files by name type extension pattern ending wildcard newest latest last changed " +
 			"recent images png logs markdown",
-		Output: listing{},
+		Output: globbed{},
 	}
 }
 
@@ -50,7 +50,18 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatGlob(l, a)).With(listingOf(l)), nil
+	data := globbed{Path: l.Dir, Files: []string{}, More: l.More}
+	for _, e := range l.Entries {
+		data.Files = append(data.Files, e.Name)
+	}
+	return tool.Text(formatGlob(l, a)).With(data), nil
+}
+
+// globbed is the result of the tool for programs.
+type globbed struct {
+	Path  string   `json:"path"`
+	Files []string `json:"files"` // relative to the path
+	More  int      `json:"more"`  // files beyond the limit
 }
 
 func formatGlob(l workspace.Listing, a globArgs) string {

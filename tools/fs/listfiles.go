@@ -47,18 +47,14 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatListing(l, a)).With(listingOf(l)), nil
-}
-
-func listingOf(l workspace.Listing) listing {
 	data := listing{Path: l.Dir, Entries: []listed{}, More: l.More}
 	for _, e := range l.Entries {
 		data.Entries = append(data.Entries, listed{e.Name, e.Mode.IsDir(), e.Size, e.Modified, e.Target})
 	}
-	return data
+	return tool.Text(formatListing(l, a)).With(data), nil
 }
 
-// A listing is the result of list_files and glob for programs.
+// A listing is the result of the tool for programs.
 type listing struct {
 	Path    string   `json:"path"`
 	Entries []listed `json:"entries"`
