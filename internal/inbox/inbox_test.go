@@ -247,9 +247,9 @@ func TestReceiversSurviveTheChangeFeed(t *testing.T) {
 // TestAnyUser sends to an agent, whichever user it works for.
 func TestAnyUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		b := New(Options{Store: s})
-		to := To{Owner: tool.Owner{Agent: "ann", User: AnyUser}}
-		if _, err := b.Send(t.Context(), to, Event{Kind: Task, Text: "work"}); err != nil {
+		b := inbox.New(inbox.Options{Store: s})
+		to := inbox.To{Owner: tool.Owner{Agent: "ann", User: inbox.AnyUser}}
+		if _, err := b.Send(t.Context(), to, inbox.Event{Kind: inbox.Task, Text: "work"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, test := range []struct {
@@ -257,7 +257,7 @@ func TestAnyUser(t *testing.T) {
 			events      int
 		}{{"bob", "u", 0}, {"ann", "u", 1}, {"ann", "v", 0}} {
 			c := tool.Caller{Agent: test.agent, User: test.user, Channel: "stdio", Session: "s"}
-			if want := test.agent == "ann"; to.Reaches(ToCaller(c)) != want {
+			if want := test.agent == "ann"; to.Reaches(inbox.ToCaller(c)) != want {
 				t.Errorf("it reaches %s: %v", test.agent, !want)
 			}
 			events, err := b.Take(t.Context(), c, "call of "+test.user, nil)
