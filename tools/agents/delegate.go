@@ -18,7 +18,7 @@ type delegate struct{ engine *Engine }
 type delegateArgs struct {
 	Agent   string `json:"agent,omitempty" jsonschema:"name of the agent, see agents_list" alias:"agent_key,agentId"`
 	Task    string `json:"task,omitempty" jsonschema:"complete instructions for the agent" alias:"prompt,message" maxlen:"204800"`
-	Mode    string `json:"mode,omitempty" jsonschema:"async (default) or sync, which waits for the result"`
+	Mode    string `json:"mode,omitempty" jsonschema:"async (default), or sync to wait for the result"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to work or wait" alias:"timeout_seconds"`
 
 	Action     string   `json:"action,omitempty" jsonschema:"what to do" enum:"delegate,check_result,await_sessions,list_results,cancel_task,list,history,cancel,wait" hidden:"true"`
@@ -35,7 +35,7 @@ func (delegate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "delegate", Group: group, Title: "Delegate", Risk: tool.Runs, Hints: tool.Hints{OpenWorld: true},
 		Doc: "Hands a task to another agent, with its own files and knowledge. " +
-			"Its result comes with a later result of yours. spawn lists, cancels and waits for delegated tasks, too.",
+			"Its result comes with a later result of yours. spawn lists, cancels and waits for it.",
 		Timeout: maxWait + 30*time.Second, Output: subagents{}, Repeats: true,
 	}
 }

@@ -25,7 +25,7 @@ type spawn struct{ engine *Engine }
 type spawnArgs struct {
 	Action  string         `json:"action,omitempty" jsonschema:"spawn (default), list, cancel, steer (send message) or wait (for results)"`
 	Task    string         `json:"task,omitempty" jsonschema:"complete instructions for the subagent" alias:"prompt" maxlen:"204800"`
-	Mode    string         `json:"mode,omitempty" jsonschema:"async (default) or sync, which waits for the result"`
+	Mode    string         `json:"mode,omitempty" jsonschema:"async (default), or sync to wait for the result"`
 	ID      string         `json:"id,omitempty" jsonschema:"which one: id, label, last or all" alias:"target,task_id"`
 	Message string         `json:"message,omitempty" jsonschema:"text for a running subagent" maxlen:"102400"`
 	Tools   []string       `json:"tools,omitempty" jsonschema:"only these tools, default all" alias:"allowed_tools"`
@@ -71,7 +71,7 @@ func (spawn) Spec() tool.Spec {
 			"Task": waits,
 		},
 		Timeout: maxWait + 30*time.Second, Output: subagents{}, Repeats: true,
-		Keywords: "subagent delegate parallel background research",
+		Keywords: "subagent parallel background",
 	}
 }
 
