@@ -114,8 +114,8 @@ type acpSpawnArgs struct {
 }
 
 func (t acpSpawn) Spec() tool.Spec {
-	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. Like a subagent it has an id " +
-		"for spawn, which lists, cancels and waits for it; the result comes later with a result of yours."
+	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. Like a subagent it has an " +
+		"id for spawn, which lists, cancels and waits for it; the result comes later with a result of yours."
 	if names := slices.Sorted(maps.Keys(t.programs.Profiles)); len(names) > 0 {
 		doc += " Agents: " + strings.Join(names, ", ") + "."
 	}
