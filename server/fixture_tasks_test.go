@@ -20,42 +20,44 @@ type jobs struct {
 
 type job struct {
 	tool.Task
-	owner   string
-	cancel  context.CancelFunc
-	answers map[string]json.RawMessage
-	answer  func(answers map[string]json.RawMessage) // called with all of them
+	owner    string
+	cancel   context.CancelFunc
+	answers  map[string]json.RawMessage
+	answered func(*job) // called when all answers are there
 }
 
 // begin starts a task that ends with what do returns.
 func (j *jobs) begin(ctx context.Context, do func(context.Context) (tool.Result, error)) tool.Result {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	one := j.add(ctx, tool.Task{Status: tool.TaskWorking}, cancel)
+	one, begun := j.add(ctx, tool.Task{Status: tool.TaskWorking}, cancel, nil)
 	go func() {
 		res, err := do(running)
 		j.end(one, res, err)
 	}()
-	return tool.Text("it runs").WithTask(one.Task)
+	return tool.Text("it runs").WithTask(begun)
 }
 
 // ask adds a task that ends when it has all answers.
 func (j *jobs) ask(ctx context.Context, needs map[string]tool.Question) tool.Result {
-	one := j.add(ctx, tool.Task{Status: tool.TaskNeedsInput, Needs: needs}, func() {})
-	one.answer = func(answers map[string]json.RawMessage) {
-		go j.end(one, tool.Textf("%d answers", len(answers)), nil)
-	}
-	return tool.Text("it waits").WithTask(one.Task)
+	_, begun := j.add(ctx, tool.Task{Status: tool.TaskNeedsInput, Needs: needs}, func() {},
+		func(one *job) { go j.end(one, tool.Text("all is answered"), nil) })
+	return tool.Text("it waits").WithTask(begun)
 }
 
-func (j *jobs) add(ctx context.Context, t tool.Task, cancel context.CancelFunc) *job {
+func (j *jobs) add(ctx context.Context, t tool.Task, cancel context.CancelFunc, answered func(*job)) (*job, tool.Task) {
 	t.ID, t.Created, t.Keep, t.Poll = rand.Text(), time.Now(), time.Minute, 100*time.Millisecond
-	one := &job{Task: t, owner: tool.CallerFrom(ctx).Principal(), cancel: cancel, answers: map[string]json.RawMessage{}}
+	one := &job{
+		Task: t, owner: tool.CallerFrom(ctx).Principal(), cancel: cancel, answers: map[string]json.RawMessage{},
+		answered: answered,
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.all == nil {
 		j.all = map[string]*job{}
 	}
 	j.all[t.ID] = one
-	return one
+	t.Needs = maps.Clone(t.Needs)
+	return one, t
 }
 
 func (j *jobs) end(one *job, res tool.Result, err error) {
@@ -116,7 +118,7 @@ func (j *jobs) AnswerTask(ctx context.Context, id string, answers map[string]jso
 	}
 	if len(one.Needs) == 0 {
 		one.Status = tool.TaskWorking
-		one.answer(one.answers)
+		one.answered(one)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // A taskReply is a response to a request about a task, as far as tests look into it.
@@ -116,5 +119,27 @@ func TestNoTasksForOthers(t *testing.T) {
 	plain := newTestServer(t)
 	if keepsTasks(plain.Config.Tools) || plain.capabilities.Extensions != nil {
 		t.Errorf("a server without tasks declares %v", plain.capabilities.Extensions)
+	}
+}
+
+// TestTasksUseUpNoNews has something to be told of when a task begins: the next result has it.
+func TestTasksUseUpNoNews(t *testing.T) {
+	s := storetest.Open(t, t.TempDir())
+	news := inbox.New(inbox.Options{Store: s})
+	b := newFixture(t, func(c *Config) { c.Inbox = news })
+	if _, err := news.Send(t.Context(), inbox.ToCaller(testAccess().Caller),
+		inbox.Event{Kind: inbox.Command, Subject: "p_1"}); err != nil {
+		t.Fatal(err)
+	}
+	w := dial(t, b)
+	f := follower{t, w}
+	if begun := f.do("tools/call", `"name":"slow_compute"`).Result; begun.ResultType != "task" {
+		t.Fatalf("%+v", begun)
+	}
+	for _, want := range []bool{true, false} {
+		w.send(stateless("tools/call", `"name":"greet","arguments":{"name":"x"},`))
+		if got := w.next(); strings.Contains(got, "p_1") != want {
+			t.Errorf("told of it: %v, want %v: %s", !want, want, got)
+		}
 	}
 }
