@@ -164,9 +164,10 @@ func letter(message string) string {
 	return fmt.Sprintf("[message from the agent that started you, not from a person]\n%s", message)
 }
 
+// joined puts an empty line between two texts, unless one is empty.
 func joined(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "\n\n" + b
 }
