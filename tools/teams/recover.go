@@ -216,7 +216,8 @@ func (b *board) startAgents(ctx context.Context) error {
 	const due = "start_at > 0 AND start_at <= {{now}} AND status = 'pending' AND team || '' = "
 	for range sweepMax {
 		var n int
-		if err := b.o.Store.Row(ctx, "SELECT count(*) FROM team_task WHERE "+due+"$1", []any{b.team.ID}, &n); err != nil ||
+		if err := b.o.Store.Row(ctx, "SELECT count(*) FROM team_task WHERE "+due+"$1", []any{b.team.ID},
+			&n); err != nil ||
 			n == 0 {
 			return err
 		}
