@@ -85,7 +85,8 @@ func TestLibraryAcceptsOurAnswers(t *testing.T) {
 	copied(t, filepath.Join("testdata", "agent.mjs"), program)
 	p := &pipeline{}
 	profile := Profile{Name: "copier", Command: []string{node, program}}
-	got, err := profile.Run(t.Context(), Runner{Start: start, Site: siteIn("/ws")}, Work{Task: "count", Tools: []string{"read_file", "write_file", "exec"}, Call: p.call})
+	got, err := profile.Run(t.Context(), Runner{Start: start, Site: siteIn("/ws")},
+		Work{Task: "count", Tools: []string{"read_file", "write_file", "exec"}, Call: p.call})
 	if err != nil || got != "count: äöü (3)" {
 		t.Errorf("%q, %v", got, err)
 	}
