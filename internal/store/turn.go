@@ -45,17 +45,14 @@ var errAlone = errors.New("a function in the transaction has failed")
 // UpdateInTurn is Update for transactions that change the same row, which the key
 // names. Of this process one at a time runs for a key. If they waited for each
 // other in the database, each would have a transaction id already, and the change
-// feed could not move on. The functions of several callers share a transaction; one that
-// fails does not affect the others. A function that has begun is finished when its
-// caller's context ends.
+// feed could not move on. With PostgreSQL the functions of several callers share a
+// transaction; one that fails does not affect the others. A function that has begun in a
+// shared one is finished when its caller's context ends.
 func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
 		return s.logFailure(err)
 	}
-	t := s.turns[0] // SQLite has one writer
-	if s.dialect.name == "postgres" {
-		t = s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
-	}
+	t := s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
 	e := &entry{ctx: ctx, key: key, f: f, lead: make(chan struct{}), done: make(chan result, 1)}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, e)
@@ -104,10 +101,14 @@ func (t *turn) leave(e *entry) bool {
 // lead runs the first entries, which begin with that of the caller, and passes the lead
 // on.
 func (s *Store) lead(t *turn, first *entry) {
+	most := maxShared
+	if s.dialect.name == "sqlite" { // a transaction costs little there, and callers would wait for the slowest
+		most = 1
+	}
 	t.mu.Lock()
 	var batch, rest []*entry
 	for _, e := range t.waiting {
-		if len(batch) < maxShared && (e.key == first.key || s.dialect.name == "sqlite") {
+		if len(batch) < most && e.key == first.key {
 			batch = append(batch, e)
 		} else {
 			rest = append(rest, e)
@@ -158,12 +159,11 @@ func (s *Store) share(batch []*entry) (failed int, err error) {
 	defer cancel()
 	err = s.Update(ctx, func(t *Tx) error {
 		failed = -1
-		if s.dialect.name == "postgres" { // who waits for this lock has no transaction id yet
-			name := fnv.New64a()
-			_, _ = name.Write([]byte(batch[0].key)) // it never fails
-			if _, err := t.Exec("SELECT pg_advisory_xact_lock($1)", int64(name.Sum64())); err != nil {
-				return err
-			}
+		name := fnv.New64a()
+		_, _ = name.Write([]byte(batch[0].key)) // it never fails
+		// Who waits for this lock has no transaction id yet.
+		if _, err := t.Exec("SELECT pg_advisory_xact_lock($1)", int64(name.Sum64())); err != nil {
+			return err
 		}
 		for i, e := range batch {
 			r := e.call(t)
