@@ -191,7 +191,7 @@ func TestSubagentsOfAKilledServerEnd(t *testing.T) {
 		case strings.HasPrefix(j.Result, "nobody"):
 			unknown++
 		case err != nil || string(written) != n:
-			t.Errorf("subagent %s has written %q, %v", n, written, err)
+			t.Errorf("subagent %s has written %q, %v; it says %q", n, written, err, j.Result)
 		}
 		if j.Attempt > 1 {
 			again++
