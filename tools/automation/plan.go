@@ -23,7 +23,7 @@ type planCreate struct {
 type planCreateArgs struct {
 	Task     string   `json:"task,omitempty" jsonschema:"what the plan is for (required)"`
 	Steps    []string `json:"steps,omitempty" jsonschema:"the steps, in order" maxitems:"50"`
-	Done     *int     `json:"done,omitempty" jsonschema:"number of steps that are done, to advance a plan" min:"0" max:"50"`
+	Done     *int     `json:"done,omitempty" jsonschema:"number of steps done" min:"0" max:"50"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"maximum number of steps" default:"6" min:"1" max:"50" hidden:"true"`
 	Style    string   `json:"style,omitempty" jsonschema:"style of the plan" hidden:"true"`
 }

@@ -53,16 +53,15 @@ type todoUpdate struct {
 
 type todoUpdateArgs struct {
 	Action  string   `json:"action" jsonschema:"add or complete an entry"`
-	Content string   `json:"content,omitempty" jsonschema:"text of the entry" alias:"text,item,task"`
-	People  []string `json:"people,omitempty" jsonschema:"who is concerned, for add: names, $SPEAKER or $AGENT"`
+	Content string   `json:"content,omitempty" jsonschema:"text, roughly for complete" alias:"text,item,task"`
+	People  []string `json:"people,omitempty" jsonschema:"for add: names, $SPEAKER or $AGENT"`
 	ChatID  string   `json:"chat_id,omitempty" jsonschema:"chat, such as tg:-100123" alias:"channel" hidden:"true"`
 }
 
 func (todoUpdate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "todo_update", Group: group, Title: "Update TODO", Risk: tool.Writes,
-		Doc: "Adds to " + todoFile + ", or moves what is done to TODO.DONE.md. " +
-			"The words of complete need not be exact.",
+		Doc:      "Adds to " + todoFile + ", or moves what is done to TODO.DONE.md.",
 		Keywords: "task list reminder",
 	}
 }

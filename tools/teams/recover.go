@@ -104,9 +104,7 @@ func (t *Teams) Sweep(ctx context.Context) error {
 		t.each(ctx, "status = 'in_progress' AND lock_until < {{now}}", (*change).expire),
 		t.each(ctx, `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
 			AND (s.ended > 0 AND (s.channel = 'stdio' OR s.depth > 0) OR s.channel = 'stdio' AND s.host <> ''
-				AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`, func(c *change, k Task) error {
-			return c.giveBack(k, "its client has ended")
-		}),
+				AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`, (*change).abandon),
 		t.each(ctx, fmt.Sprintf("status = 'pending' AND assignee <> '' AND updated < {{now}} - %d",
 			staleAfter.Milliseconds()), (*change).grow),
 	)
@@ -121,7 +119,7 @@ func (t *Teams) EndSession(ctx context.Context, session string) error {
 		if k.Session != session {
 			return nil
 		}
-		return c.giveBack(k, "its client has ended")
+		return c.abandon(k)
 	}, session)
 }
 
@@ -182,6 +180,9 @@ func (c *change) expire(k Task) error {
 	return c.giveBack(k, "there was no progress in time")
 }
 
+// abandon takes a task back whose client has ended.
+func (c *change) abandon(k Task) error { return c.giveBack(k, "its client has ended") }
+
 // giveBack makes a task pending that a member held, and dispatches it again.
 func (c *change) giveBack(k Task, why string) error {
 	held := k.Owner
@@ -216,14 +217,13 @@ func (b *board) startAgents(ctx context.Context) error {
 	const due = "start_at > 0 AND start_at <= {{now}} AND status = 'pending' AND team || '' = "
 	for range sweepMax {
 		var n int
-		if err := b.o.Store.Row(ctx, "SELECT count(*) FROM team_task WHERE "+due+"$1", []any{b.team.ID},
-			&n); err != nil ||
-			n == 0 {
+		err := b.o.Store.Row(ctx, "SELECT count(*) FROM team_task WHERE "+due+"$1", []any{b.team.ID}, &n)
+		if err != nil || n == 0 {
 			return err
 		}
 		var k Task
 		var said string
-		err := b.o.Store.Update(ctx, func(x *store.Tx) (err error) {
+		err = b.o.Store.Update(ctx, func(x *store.Tx) (err error) {
 			k, err = scanOne(x, `WITH due AS MATERIALIZED (SELECT id FROM team_task WHERE `+due+`$2 LIMIT 1 {{skip}})
 				UPDATE team_task SET start_at = {{now}} + $1 WHERE id = (SELECT id FROM due) RETURNING `+taskColumns,
 				startLease.Milliseconds(), b.team.ID)

@@ -12,17 +12,17 @@ import (
 type teamTasks struct{ t *Teams }
 
 type teamTasksArgs struct {
-	Action      string   `json:"action" jsonschema:"what to do with the board" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
-	TaskID      string   `json:"task_id,omitempty" jsonschema:"id of the task, default the one you hold; claim takes the next without it" alias:"id,taskId"`
+	Action      string   `json:"action" jsonschema:"what to do there" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
+	TaskID      string   `json:"task_id,omitempty" jsonschema:"id, default the task you hold; claim takes the next without it" alias:"id,taskId"`
 	Subject     *string  `json:"subject,omitempty" jsonschema:"one line, for create and update" alias:"title"`
 	Description *string  `json:"description,omitempty" jsonschema:"what is to be done" maxlen:"100000"`
 	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task, default any member"`
-	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason, current step, or words to search" alias:"result,comment,reason,message,query" maxlen:"200000"`
+	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason, step or search words" alias:"result,comment,reason,message,query" maxlen:"200000"`
 	Percent     int      `json:"percent,omitempty" jsonschema:"progress, 0 to 100" alias:"progress_percent"`
 	BlockedBy   []string `json:"blocked_by,omitempty" jsonschema:"ids of tasks to wait for" alias:"blockedBy"`
 	Priority    *int64   `json:"priority,omitempty" jsonschema:"higher is sooner, default 0"`
-	Approval    bool     `json:"require_approval,omitempty" jsonschema:"the lead approves the task before it begins"`
-	Status      string   `json:"status,omitempty" jsonschema:"list tasks that are active (default), completed, in_review or all" alias:"filter"`
+	Approval    bool     `json:"require_approval,omitempty" jsonschema:"approve it before it begins"`
+	Status      string   `json:"status,omitempty" jsonschema:"active (default), completed, in_review or all" alias:"filter"`
 	File        string   `json:"file,omitempty" jsonschema:"file in team/ to attach" alias:"file_id,fileId,path"`
 	Order       string   `json:"order,omitempty" jsonschema:"priority or newest" hidden:"true"`
 	Page        int      `json:"page,omitempty" jsonschema:"page of the list" hidden:"true"`
@@ -31,8 +31,8 @@ type teamTasksArgs struct {
 func (teamTasks) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
-		Doc: `The task board of your team. Members list, claim, report progress and complete with a result;
-the lead creates, approves or rejects what is in review, cancels and retries.`,
+		Doc: `The task board of your team. Members claim tasks, report progress and complete them with a result;
+the lead creates, approves, rejects, cancels and retries.`,
 		Keywords: "board kanban assign",
 		Repeats:  true,
 	}
