@@ -40,9 +40,6 @@ const (
 	Approval Kind = "approval" // a person has decided
 )
 
-// Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Message, Subagent, Command, Task, Approval} }
-
 // To names the receiver: one session, or with an empty Session whichever session
 // of the agent and the user comes next.
 type To struct {

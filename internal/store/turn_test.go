@@ -22,10 +22,10 @@ func TestUpdateInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		odd := errors.New("odd")
-		add := func(i int) (err error, panicked any) {
+		add := func(i int) (panicked any, err error) {
 			defer func() { panicked = recover() }()
 			key := fmt.Sprint("k", i%3)
-			return s.UpdateInTurn(t.Context(), key, func(tx *store.Tx) error {
+			err = s.UpdateInTurn(t.Context(), key, func(tx *store.Tx) error {
 				if _, err := tx.Exec(`INSERT INTO tally (name, n) VALUES ($1, 1)
 					ON CONFLICT (name) DO UPDATE SET n = tally.n + 1`, key); err != nil {
 					return err
@@ -40,13 +40,14 @@ func TestUpdateInTurn(t *testing.T) {
 					return err
 				}
 				return tx.Changed("tally", fmt.Sprint(i))
-			}), nil
+			})
+			return nil, err
 		}
 		const callers = 300
 		var all sync.WaitGroup
 		for i := range callers {
 			all.Go(func() {
-				err, panicked := add(i)
+				panicked, err := add(i)
 				kind := i % 10
 				if errors.Is(err, odd) != (kind == 7) || (panicked != nil) != (kind == 8) ||
 					(err != nil) != (kind == 7 || kind == 9) {
