@@ -66,7 +66,7 @@ func TestResultsEndWithWhatHasHappened(t *testing.T) {
 		}
 		for told, began := 0, time.Now(); told < 3; { // soon after the response is written
 			if time.Since(began) > hang {
-				t.Fatalf("%d of 3 events count as told", told)
+				t.Fatalf("%d of 3 events count as delivered", told)
 			}
 			list, err := box.List(t.Context(), testAccess().Caller, 10)
 			if err != nil || len(list) != 3 {
@@ -74,7 +74,7 @@ func TestResultsEndWithWhatHasHappened(t *testing.T) {
 			}
 			told = 0
 			for _, e := range list {
-				if e.Told {
+				if e.Delivered {
 					told++
 				}
 			}

@@ -45,7 +45,7 @@ type Config struct {
 	Observer  Observer                    // nil measures nothing
 	Meter     Meter                       // nil: identities are counted by this process alone
 	Enter     Enter                       // nil: calls cannot be stopped
-	Inbox     *inbox.Inbox                // what callers are told of at the end of results; nil: nothing
+	Inbox     *inbox.Inbox                // events for the end of results; nil: nothing
 	Used      func(tool.Caller, tool.Use) // called after each call of a tool; may be nil
 	Ended     func(tool.Caller)           // called when a session has ended; may be nil
 	Stopping  func()                      // called when the shutdown begins, before calls in flight finish; may be nil

@@ -493,7 +493,7 @@ func (s *stream) deliver(r delivery, modern bool) {
 	}
 	err := s.control.Flush()
 	select {
-	case <-s.gone: // it may come back for the response, and else is told again
+	case <-s.gone: // it may come back for the response, and else gets them again
 	default:
 		r.sent(err == nil)
 	}

@@ -122,7 +122,7 @@ func TestNoTasksForOthers(t *testing.T) {
 	}
 }
 
-// TestTasksUseUpNoNews has something to be told of when a task begins: the next result has it.
+// TestTasksUseUpNoNews has an event when a task begins: the next result has it.
 func TestTasksUseUpNoNews(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	news := inbox.New(inbox.Options{Store: s})
@@ -139,7 +139,7 @@ func TestTasksUseUpNoNews(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		w.send(stateless("tools/call", `"name":"greet","arguments":{"name":"x"},`))
 		if got := w.next(); strings.Contains(got, "p_1") != want {
-			t.Errorf("told of it: %v, want %v: %s", !want, want, got)
+			t.Errorf("delivered: %v, want %v: %s", !want, want, got)
 		}
 	}
 }

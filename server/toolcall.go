@@ -57,7 +57,7 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	return x.session.server.writeAnswer(m, x.addNews(ctx, answer))
 }
 
-// addNews adds what the caller is to be told of to the end of a result. The response that
+// addNews adds the events for the caller to the end of a result. The response that
 // begins a task has no room for it, so the next result has it.
 func (x *rpcRequest) addNews(ctx context.Context, a Response) Response {
 	s := x.session.server

@@ -56,7 +56,7 @@ func eachStore(t *testing.T, f func(t *testing.T, data, dsn string)) {
 }
 
 // TestTwoClientsTalk has two servers, each with a client on stdio, share a store: one
-// asks, the other one is told by the end of a result, and answers.
+// asks, the other one sees it at the end of a result, and answers.
 func TestTwoClientsTalk(t *testing.T) {
 	eachStore(t, func(t *testing.T, data, dsn string) {
 		one, two := stdioOn(t, data, dsn), stdioOn(t, data, dsn)
@@ -94,7 +94,7 @@ func TestTwoClientsTalk(t *testing.T) {
 }
 
 // told matches an event in a result, and whether it may be a repetition.
-var told = regexp.MustCompile(`(?m)^(?:- )?task (e\d+)( \(you may have been told before\))?$`)
+var told = regexp.MustCompile(`(?m)^(?:- )?task (e\d+)( \(perhaps not for the first time\))?$`)
 
 // TestEventsSurviveKills has servers that are killed at any moment tell 10,000 events to
 // their clients. None is lost. An event comes twice only if its process died between
@@ -124,7 +124,7 @@ func TestEventsSurviveKills(t *testing.T) {
 				if heard[found[1]] {
 					twice++
 					if found[2] == "" {
-						t.Errorf("%s was told twice, as if it were new", found[1])
+						t.Errorf("%s was delivered twice, as if it were new", found[1])
 					}
 				}
 				heard[found[1]] = true

@@ -33,7 +33,7 @@ const (
 	minOpacity  = 0.05
 	minFontSize = 2.0 // pixels
 	textNode    = 3   // the nodeType of texts
-	colorStep   = 10  // differences of a color in each channel that nobody sees
+	colorStep   = 10  // differences of a color in each channel that a person does not see
 )
 
 // A layout is how the browser has laid out one document.

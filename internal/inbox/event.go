@@ -1,11 +1,11 @@
-// Package inbox keeps what sessions are told of: that a subagent or a command has
+// Package inbox keeps the events for sessions: that a subagent or a command has
 // ended, that a message has arrived, that a task was assigned. Each session has
 // one inbox, in the store, and an agent with a user has one for whichever session
 // of theirs comes next.
 //
-// An event is told once. [Inbox.Take] returns events for the result of a call, and
+// An event is delivered once. [Inbox.Take] returns events for the result of a call, and
 // binds them to it; [Inbox.Sent] confirms them when the response was written. What
-// was not confirmed, because the process died, is told again after a while, and
+// was not confirmed, because the process died, is delivered again after a while, and
 // marked so. [Inbox.Wait] waits for the first event.
 //
 // The package does not know sessions, transports or what the events are about.
@@ -90,10 +90,10 @@ type Event struct {
 	Text    string // one sentence, or a message
 	Data    any    // for programs: anything that JSON can represent
 
-	To    To        // set by Take and List
-	At    time.Time // likewise: when it was added
-	Again bool      // likewise: an earlier response with it may have reached the client
-	Told  bool      // set by List: the client has it
+	To        To        // set by Take and List
+	At        time.Time // likewise: when it was added
+	Again     bool      // likewise: an earlier response with it may have reached the client
+	Delivered bool      // set by List: the client has it
 }
 
 // Limits of an event.
@@ -154,7 +154,7 @@ func (e Event) Line() string {
 		fmt.Fprintf(&b, ": %q", text.Clip(clean, maxLine))
 	}
 	if e.Again {
-		b.WriteString(" (you may have been told before)")
+		b.WriteString(" (perhaps not for the first time)")
 	}
 	return b.String()
 }

@@ -26,7 +26,7 @@ type Options struct {
 
 const (
 	defaultLease = 40 * time.Second
-	// maxTaken is how many events are told at once.
+	// maxTaken is how many events are delivered at once.
 	maxTaken = 20
 	// maxListed is how many events List returns at most.
 	maxListed = 200
@@ -83,22 +83,22 @@ func (f Filter) sql(args *[]any) string {
 	return " AND (" + strings.Join(names, " OR ") + ")"
 }
 
-const columns = "id, agent, usr, session, kind, subject, sender, reply, turn, content, data, made, tries, told"
+const columns = "id, agent, usr, session, kind, subject, sender, reply, turn, content, data, made, tries, delivered"
 
 func scanEvent(scan store.Scan) (e Event, err error) {
 	var data string
-	var made, tries, told int64
+	var made, tries, delivered int64
 	err = scan(&e.ID, &e.To.Agent, &e.To.User, &e.To.Session, &e.Kind, &e.Subject, &e.From, &e.Reply, &e.Turn, &e.Text,
-		&data, &made, &tries, &told)
+		&data, &made, &tries, &delivered)
 	if err != nil {
 		return e, err
 	}
-	e.At, e.Again, e.Told = time.Unix(0, made), tries > 0, told > 0
+	e.At, e.Again, e.Delivered = time.Unix(0, made), tries > 0, delivered > 0
 	return e, store.FromJSON(data, &e.Data)
 }
 
 // Take returns the oldest events for a caller, at most twenty, and binds them to a
-// call. They are not told again if [Inbox.Sent] confirms the call in time.
+// call. They are not delivered again if [Inbox.Sent] confirms the call in time.
 func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) (events []Event, err error) {
 	to := ToCaller(c)
 	if to.Session == "" || b.store.Unused() || b.isEmpty(to) {
@@ -106,7 +106,7 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 	}
 	changed := b.store.Wait(Topic) // before reading, so that no change is missed
 	args := []any{to.Agent, to.User, to.Session}
-	open := "FROM inbox WHERE agent = $1 AND usr IN ($2, '" + AnyUser + "') AND session IN ($3, '') AND told = 0"
+	open := "FROM inbox WHERE agent = $1 AND usr IN ($2, '" + AnyUser + "') AND session IN ($3, '') AND delivered = 0"
 	ready := open + " AND until <= {{now}}" + f.sql(&args)
 	var some, bound bool
 	if err := b.store.View(ctx, func(t *store.Tx) error { // most calls find nothing and write nothing
@@ -115,7 +115,7 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 		return nil, fmt.Errorf("reading the inbox: %w", err)
 	}
 	if !some {
-		if !bound { // what another call has taken may be told again
+		if !bound { // what another call has taken may be delivered again
 			b.rememberEmpty(to, changed)
 		}
 		return nil, nil
@@ -180,7 +180,7 @@ func (b *Inbox) rememberEmpty(to To, changed <-chan struct{}) {
 // maxEmpty bounds the memory for receivers without events.
 const maxEmpty = 10_000
 
-// Sent ends what a call has taken: if its response was written the events are told,
+// Sent ends what a call has taken: if its response was written the events are delivered,
 // else the next call gets them. Calls that took nothing cost nothing.
 func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bool) {
 	b.mu.Lock()
@@ -194,11 +194,11 @@ func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bo
 	change := "until = 0, tries = tries - 1"
 	if written {
 		args = append(args, c.Key())
-		change = "told = {{now}}, session = $2"
+		change = "delivered = {{now}}, session = $2"
 	}
 	err := b.store.Update(context.WithoutCancel(ctx), func(t *store.Tx) error {
 		args := slices.Clone(args)
-		_, err := t.Exec("UPDATE inbox SET "+change+" WHERE call = $1 AND told = 0 AND id IN ("+
+		_, err := t.Exec("UPDATE inbox SET "+change+" WHERE call = $1 AND delivered = 0 AND id IN ("+
 			store.In(&args, taken)+")", args...)
 		if err == nil && !written {
 			err = t.Changed(Topic, ToCaller(c).String())
@@ -206,7 +206,7 @@ func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bo
 		return err
 	})
 	if err != nil {
-		b.log.Warn("events that a client was told of could not be marked, so it will be told again", "err", err)
+		b.log.Warn("delivered events could not be marked, so they will be delivered again", "err", err)
 	}
 }
 
@@ -230,7 +230,7 @@ func (b *Inbox) Line(ctx context.Context, c tool.Caller, call string) string {
 	events, err := b.Take(ctx, c, call, nil)
 	if err != nil {
 		if ctx.Err() == nil {
-			b.log.Warn("what has happened could not be read, so a client is told later", "err", err)
+			b.log.Warn("what has happened could not be read, so a client gets it later", "err", err)
 		}
 		return ""
 	}
@@ -247,7 +247,7 @@ func Lines(events []Event) string {
 		lines = append(lines, "- "+e.Line())
 	}
 	if len(events) == maxTaken {
-		lines = append(lines, "There may be more: your next result tells, or call wait.")
+		lines = append(lines, "There may be more: they come with your next result, or with wait.")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -291,7 +291,7 @@ func (b *Inbox) count(to To, change int) {
 	}
 }
 
-// List returns the latest events of a caller's session, told or not, the oldest
+// List returns the latest events of a caller's session, delivered or not, the oldest
 // first. It takes none.
 func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Event, err error) {
 	to := ToCaller(c)
@@ -308,11 +308,11 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	return events, err
 }
 
-// Move gives what a session was not told of to another receiver, because the session
+// Move gives what a session did not get to another receiver, because the session
 // has ended.
 func Move(t *store.Tx, from, to To) error {
 	n, err := t.Exec(`UPDATE inbox SET agent = $1, usr = $2, session = $3
-		WHERE agent = $4 AND usr = $5 AND session = $6 AND told = 0`,
+		WHERE agent = $4 AND usr = $5 AND session = $6 AND delivered = 0`,
 		to.Agent, to.User, to.Session, from.Agent, from.User, from.Session)
 	if err != nil || n == 0 {
 		return err
@@ -320,9 +320,9 @@ func Move(t *store.Tx, from, to To) error {
 	return t.Changed(Topic, to.String())
 }
 
-// Count returns how many events a receiver was not told of.
+// Count returns how many events a receiver did not get yet.
 func Count(t *store.Tx, to To) (n int, err error) {
-	err = t.Row("SELECT count(*) FROM inbox WHERE agent = $1 AND usr = $2 AND session = $3 AND told = 0",
+	err = t.Row("SELECT count(*) FROM inbox WHERE agent = $1 AND usr = $2 AND session = $3 AND delivered = 0",
 		[]any{to.Agent, to.User, to.Session}, &n)
 	return n, err
 }
@@ -361,10 +361,10 @@ const (
 	untoldAge = 90 * 24 * time.Hour
 )
 
-// Sweep removes events that were told a month ago, and those that nobody came for.
+// Sweep removes events that were delivered a month ago, and those that no session came for.
 func (b *Inbox) Sweep(ctx context.Context) error {
 	return b.store.Update(ctx, func(t *store.Tx) error {
-		_, err := t.Exec("DELETE FROM inbox WHERE told > 0 AND told < {{now}} - $1 OR made < $2",
+		_, err := t.Exec("DELETE FROM inbox WHERE delivered > 0 AND delivered < {{now}} - $1 OR made < $2",
 			toldAge.Milliseconds(), time.Now().Add(-untoldAge).UnixNano())
 		return err
 	})

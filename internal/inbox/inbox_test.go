@@ -72,7 +72,7 @@ func TestAnEventIsToldOnceToItsReceiver(t *testing.T) {
 		b.Sent(t.Context(), one, "c4", true)
 		want(t, "what was written", take(t, b, one, "c5"), "")
 		events, err := b.List(t.Context(), one, 10)
-		if err != nil || len(events) != 2 || !events[0].Told || !events[1].Told {
+		if err != nil || len(events) != 2 || !events[0].Delivered || !events[1].Delivered {
 			t.Errorf("the list is %+v, %v", events, err)
 		}
 	})
@@ -108,7 +108,7 @@ func TestWhatASessionWasNotToldOfCanBeMoved(t *testing.T) {
 	})
 }
 
-// A process that was killed confirms nothing: another one tells the event again,
+// A process that was killed confirms nothing: another one delivers the event again,
 // after the lease, and says so.
 func TestAnEventThatWasNotConfirmedIsToldAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -120,7 +120,7 @@ func TestAnEventThatWasNotConfirmedIsToldAgain(t *testing.T) {
 		if err != nil || len(events) != 1 || !events[0].Again {
 			t.Fatalf("got %+v, %v", events, err)
 		}
-		if line := inbox.Lines(events); !strings.Contains(line, "told before") {
+		if line := inbox.Lines(events); !strings.Contains(line, "not for the first time") {
 			t.Errorf("the line is %q", line)
 		}
 		killed.Sent(t.Context(), ada("1"), "c1", true) // its lease is over
@@ -189,11 +189,11 @@ func TestManyTakersTakeEachEventOnce(t *testing.T) {
 		takers.Wait()
 		for _, n := range told {
 			if n != 1 {
-				t.Fatalf("an event was told %d times", n)
+				t.Fatalf("an event was delivered %d times", n)
 			}
 		}
 		if len(told) != events {
-			t.Errorf("%d of %d events were told", len(told), events)
+			t.Errorf("%d of %d events were delivered", len(told), events)
 		}
 	})
 }

@@ -26,7 +26,7 @@
 // [Queue.Ended] is called, for what must happen exactly once: a message to the owner,
 // or the next job. After [Queue.Keep] the job is deleted.
 //
-// A pause (package pauses) of everybody, of the agent, or of the session that is the owner
+// A pause (package pauses) of all callers, of the agent, or of the session that is the owner
 // cancels running jobs. Others wait for its end.
 //
 // The feed has [Topic] with the id of a job when it is added, cancelled or ended. To

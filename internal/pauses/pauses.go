@@ -1,5 +1,5 @@
 // Package pauses is the emergency stop. A pause is a row of the store that names an
-// agent, a session, or everybody. All processes on the store refuse the calls that it
+// agent, a session, or all callers. All processes on the store refuse the calls that it
 // covers, and end what runs already, until the row is removed.
 //
 // Begin with [Watch], which a server asks about each call.

@@ -11,7 +11,7 @@ type Part struct {
 	MIME string
 	URI  string
 	Name string // of a link
-	// For is who needs the part; "" is everybody.
+	// For is who needs the part; "" is both.
 	For Audience
 }
 

@@ -35,7 +35,7 @@ const (
 //
 // The conversation is stored after each reply and after its calls. In between the saved
 // state has the calls that were begun: after a crash those that only read are repeated,
-// and of the others the model is told that nobody knows whether they happened.
+// and of the others the model reads that their outcome is unknown.
 type modelLoop struct{ engine *Engine }
 
 // A turn is the saved state of the calls of the last reply.

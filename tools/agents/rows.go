@@ -157,7 +157,7 @@ func prune(tx *store.Tx) error {
 // byParent is the beginning of the reason of a job that its parent has cancelled.
 const byParent = "the agent that started it cancelled it"
 
-// ended is called in the transaction that ends the job of a subagent. It tells the
+// ended is called in the transaction that ends the job of a subagent. It informs the
 // session that has started it, and ends the subagents that it has started.
 func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 	mail, err := takeMail(tx, j.ID)

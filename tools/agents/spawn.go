@@ -382,7 +382,7 @@ func (e *Engine) awaited(ctx context.Context, c tool.Caller, name string, chosen
 	if len(ended) > 0 {
 		events, err := e.Inbox.Take(ctx, c, tool.RunningFrom(ctx).Call, ended)
 		if err != nil {
-			e.Log.Warn("the result of a subagent may be told twice", "err", err)
+			e.Log.Warn("the result of a subagent may be delivered twice", "err", err)
 		}
 		for _, event := range events {
 			if !slices.ContainsFunc(chosen, func(k kept) bool { return k.ID == event.Subject }) {

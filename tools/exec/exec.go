@@ -42,7 +42,7 @@ type Options struct {
 	// protected names since the last call, "" for none. nil: always "".
 	SetAside func(ctx context.Context) string
 	// Ended is called when a command in the background has ended and no call of its
-	// caller has returned that. ctx has the caller. nil: no one is told.
+	// caller has returned that. ctx has the caller. nil: no event is sent.
 	Ended func(ctx context.Context, st sandbox.Status)
 	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options

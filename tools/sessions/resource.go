@@ -22,12 +22,12 @@ func (s *Sessions) Resources(ctx context.Context) ([]tool.Resource, error) {
 	}
 	return []tool.Resource{{
 		URI: URI, Name: "inbox", Title: "Inbox", MIME: "text/plain",
-		Description: "What this session is told of: messages, and what has ended in the background",
+		Description: "Events of this session: messages, and what has ended in the background",
 	}}, nil
 }
 
-// Resource returns the latest events. Those that the session was not told of yet count
-// as told when the response is written.
+// Resource returns the latest events. Those that the session did not get yet count
+// as delivered when the response is written.
 func (s *Sessions) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	running := tool.RunningFrom(ctx)
 	if uri != URI || running.Caller.Key() == "" {

@@ -72,7 +72,7 @@ func (s *Sessions) Begin(t *store.Tx, c tool.Caller, label, model string) error 
 	return setIn(t, inbox.ToCaller(c), "label = $4, model = $5", label, model)
 }
 
-// End notes that a session has ended, and moves what it was not told of to another
+// End notes that a session has ended, and moves what it did not get to another
 // one.
 func (s *Sessions) End(t *store.Tx, of, heir inbox.To) error {
 	if err := setIn(t, of, "ended = {{now}}"); err != nil {
@@ -112,7 +112,7 @@ func (s *Sessions) where(ctx context.Context, where string, args ...any) (list [
 }
 
 // closeDead notes which sessions have ended with their process or were not used for a
-// day, and gives what they were not told of to the next session of their owner.
+// day, and gives what they did not get to the next session of their owner.
 func closeDead(t *store.Tx) error {
 	var dead []inbox.To
 	err := t.Each(`UPDATE session SET ended = {{now}} WHERE ended = 0 AND NOT `+alive+` RETURNING agent, usr, key`, nil,

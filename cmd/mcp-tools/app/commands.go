@@ -253,7 +253,7 @@ func (a *App) commandsOf(ctx context.Context) commandRules {
 	return a.rules.load().commandsOf(tool.CallerFrom(ctx).Agent)
 }
 
-// commandEnded tells the session of a caller that its command in the background has
+// commandEnded sends the session of a caller the event that its command in the background has
 // ended; for a command that outlives its session, the next session of the caller.
 func (a *App) commandEnded(ctx context.Context, st sandbox.Status) {
 	to := inbox.ToCaller(tool.CallerFrom(ctx))
@@ -270,7 +270,7 @@ func (a *App) commandEnded(ctx context.Context, st sandbox.Status) {
 		return err
 	})
 	if err != nil {
-		a.log.Warn("a session is not told that its command has ended", "id", st.ID, "err", err)
+		a.log.Warn("the end of a command could not be sent to its session", "id", st.ID, "err", err)
 	}
 }
 

@@ -68,8 +68,8 @@ Nothing else in the file changes, and the old file is kept as a backup.
 
 Flags of serve, such as --profile and --workspace, become arguments of the entry.
 Clients that start servers in no project need --workspace, the directory whose files
-the agent may use. With --project the entry names no path of this machine: everybody
-who uses the project has mcp-tools in their PATH. An entry that is there is updated.`,
+the agent may use. With --project the entry names no path of this machine: the
+others who use the project have mcp-tools in their PATH. An entry that is there is updated.`,
 		Example: `  mcp-tools connect claude-desktop --workspace ~/src
   mcp-tools connect vscode --project --profile coding
   mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,

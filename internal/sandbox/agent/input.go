@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// An input is what is on its way to a command's stdin. Nobody who puts
-// something in waits for the command to read it.
+// An input is what is on its way to a command's stdin. Putting something in does
+// not wait until the command reads it.
 type input struct {
 	mu    sync.Mutex
 	more  sync.Cond
@@ -77,7 +77,7 @@ func (in *input) next() (data []byte, ok bool) {
 }
 
 // run writes what comes until the end. When the command reads no more, what
-// still comes is thrown away, so that nobody waits for it.
+// still comes is thrown away, so that no writer waits.
 func (in *input) run(c *command) {
 	for {
 		data, ok := in.next()

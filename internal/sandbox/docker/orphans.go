@@ -53,7 +53,7 @@ func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
 			return n, e.explain(err)
 		}
 		n++
-		l.opts.Log.Info("removed a container that nobody owns", "engine", e.name, "container", c.ID[:12], "was",
+		l.opts.Log.Info("removed a container without an owner", "engine", e.name, "container", c.ID[:12], "was",
 			c.State)
 	}
 	return n, nil

@@ -33,7 +33,7 @@ CREATE TABLE session_host (
 	until BIGINT NOT NULL
 );
 
--- What sessions are told of: see internal/inbox. An empty session stands for any
+-- Events for sessions: see internal/inbox. An empty session stands for any
 -- session of the agent and the user. Times are milliseconds, except made, which
 -- has nanoseconds of the writer's clock, for the order.
 CREATE TABLE inbox (
@@ -52,8 +52,8 @@ CREATE TABLE inbox (
 	tries BIGINT NOT NULL DEFAULT 0,
 	call TEXT NOT NULL DEFAULT '',
 	until BIGINT NOT NULL DEFAULT 0,
-	told BIGINT NOT NULL DEFAULT 0
+	delivered BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX inbox_open ON inbox (agent, usr, session, made) WHERE told = 0;
-CREATE INDEX inbox_past ON inbox (agent, usr, session, made) WHERE told > 0;
+CREATE INDEX inbox_open ON inbox (agent, usr, session, made) WHERE delivered = 0;
+CREATE INDEX inbox_past ON inbox (agent, usr, session, made) WHERE delivered > 0;
 CREATE INDEX inbox_sender ON inbox (sender, made) WHERE sender <> '';

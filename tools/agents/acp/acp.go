@@ -45,7 +45,7 @@ type Work struct {
 	Tools []string // that the subagent has; those that it lacks are not offered to the program
 	// Call makes a call as the subagent. An error ends the work.
 	Call func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error)
-	// Report is told what the program is doing. It may be nil.
+	// Report receives what the program is doing. It may be nil.
 	Report func(line string)
 }
 
