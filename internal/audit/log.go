@@ -25,7 +25,10 @@ type Options struct {
 	Version   string        // of the program; written to the first line of the chain
 	HeadEvery time.Duration // interval of heads; 0 means a minute
 	MaxAge    time.Duration // remove older records; 0 keeps all
-	Logger    *slog.Logger  // for failures in the background; nil discards them
+	// MaxRecords is the number of records from which on the oldest are removed; 0 keeps all. It
+	// has no effect without MaxAge.
+	MaxRecords int
+	Logger     *slog.Logger // for failures in the background; nil discards them
 }
 
 func (o Options) complete() (Options, error) {

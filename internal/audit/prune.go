@@ -21,6 +21,15 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	}
 	if l.opts.MaxAge > 0 {
 		p.minTime = now.Add(-l.opts.MaxAge)
+		if l.opts.MaxRecords > 0 {
+			at, err := l.rows.Recent(ctx, l.opts.MaxRecords)
+			if err != nil {
+				return err
+			}
+			if oldest := time.UnixMicro(at); oldest.After(p.minTime) {
+				p.minTime = oldest
+			}
+		}
 	}
 	if err := p.remove(ctx); err != nil {
 		return err

@@ -67,6 +67,18 @@ func TestRetentionByAge(t *testing.T) {
 	})
 }
 
+func TestRetentionByNumber(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		end(t, w.past(t, time.Hour, 20))
+		w.prune(t, Options{MaxAge: 24 * time.Hour, MaxRecords: 30})
+		w.green(t, 20)
+		w.prune(t, Options{MaxRecords: 7})
+		w.green(t, 20)
+		w.prune(t, Options{MaxAge: 24 * time.Hour, MaxRecords: 7})
+		w.green(t, 7)
+	})
+}
+
 func TestRetentionOfAChainInUse(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.past(t, 48*time.Hour, 10)

@@ -71,6 +71,7 @@ type rowStore interface {
 	After(ctx context.Context, p position, limit int) ([]recordRow, error)
 	Before(ctx context.Context, p position, limit int) ([]recordRow, error)
 	Earliest(ctx context.Context, before int64) (chains []int64, err error)
+	Recent(ctx context.Context, n int) (at int64, err error)
 	Count(ctx context.Context, who int64, what string) (same, all int, err error)
 	Keys(ctx context.Context) ([]string, error)
 	Heads(ctx context.Context, key string, after int64, limit int) ([]headRow, error)
@@ -295,6 +296,15 @@ func (s *storeRows) Earliest(ctx context.Context, before int64) (chains []int64,
 		err = scan(&chain, &at)
 		return chain, err
 	}, earliest, before)
+}
+
+// Recent returns the time of the nth latest record, or 0 if there are fewer.
+func (s *storeRows) Recent(ctx context.Context, n int) (at int64, err error) {
+	err = s.store.Row(ctx, "SELECT at FROM audit_record ORDER BY at DESC LIMIT 1 OFFSET $1", []any{n - 1}, &at)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return at, err
 }
 
 // Count returns the number of records of a tool and caller, and how many of them

@@ -212,6 +212,9 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	return nil
 }
 
+// maxAuditRecords keeps the audit log at about 2 GB.
+const maxAuditRecords = 2_500_000
+
 // openAudit opens the audit log. Records go to a journal first and from there to
 // the store. If no other part has opened the store, the first record
 // opens it in the background.
@@ -219,7 +222,7 @@ func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
 		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: Version(),
-		MaxAge: time.Duration(c.MaxAge), Logger: a.log,
+		MaxAge: time.Duration(c.MaxAge), MaxRecords: maxAuditRecords, Logger: a.log,
 	})
 	if err != nil {
 		return err
