@@ -261,6 +261,7 @@ func (b *Inbox) Wait(ctx context.Context, c tool.Caller, call string, f Filter, 
 	to := ToCaller(c)
 	b.count(to, 1)
 	defer b.count(to, -1)
+	defer b.store.Urgent()()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	// What another process has taken and not confirmed can be taken when its lease ends.

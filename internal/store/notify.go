@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -147,9 +148,31 @@ func (b *notifier) receiveLoop() {
 
 // sqlitePoll detects the commits of other processes by PRAGMA data_version,
 // which reads no table.
-type sqlitePoll struct{ store *Store }
+type sqlitePoll struct {
+	store    *Store
+	urgent   atomic.Int32  // calls of Urgent that are not done
+	attended chan struct{} // the first of them has come
+}
 
-const pollEvery = 150 * time.Millisecond
+const (
+	pollEvery  = 150 * time.Millisecond
+	pollUrgent = 10 * time.Millisecond
+)
+
+// Urgent makes changes of other processes known sooner until done is called, at the cost of
+// some processor time. It is for calls that wait for something to happen.
+func (s *Store) Urgent() (done func()) {
+	p, ok := s.notifier.signaler.(*sqlitePoll)
+	if !ok { // PostgreSQL notifies at once
+		return func() {}
+	}
+	p.urgent.Add(1)
+	select {
+	case p.attended <- struct{}{}:
+	default:
+	}
+	return func() { p.urgent.Add(-1) }
+}
 
 // send does nothing: other processes poll.
 func (*sqlitePoll) send(context.Context, []string) error { return nil }
@@ -164,8 +187,8 @@ func (p *sqlitePoll) receive(ctx context.Context, changed func(...string)) error
 	}
 	defer conn.Close()
 	var before int64
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(pollEvery)
+	defer timer.Stop()
 	last := time.Now()
 	for {
 		var now int64
@@ -176,8 +199,14 @@ func (p *sqlitePoll) receive(ctx context.Context, changed func(...string)) error
 			before, last = now, time.Now()
 			changed()
 		}
+		if p.urgent.Load() > 0 {
+			timer.Reset(pollUrgent)
+		} else {
+			timer.Reset(pollEvery)
+		}
 		select {
-		case <-ticker.C:
+		case <-timer.C:
+		case <-p.attended:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -34,7 +34,7 @@ func (s *Store) useSQLite(o Options) error {
 	s.location = filepath.Join(dir, sqliteFile)
 	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
 	s.checkpoints = &checkpointer{store: s, wake: make(chan struct{}, 1)}
-	s.notifier = newNotifier(&sqlitePoll{store: s}, s.log)
+	s.notifier = newNotifier(&sqlitePoll{store: s, attended: make(chan struct{}, 1)}, s.log)
 	return nil
 }
 
