@@ -36,7 +36,7 @@ func ProgramTools(e *Engine) []tool.Tool {
 	if !e.hasPrograms() {
 		return nil
 	}
-	return []tool.Tool{tool.Prepared(acpSpawn{e, e.programs()}), tool.Prepared(acpPermission{})}
+	return []tool.Tool{tool.Prepared(acpSpawn{follower{e}, e.programs()}), tool.Prepared(acpPermission{})}
 }
 
 func (e *Engine) programs() Programs {
@@ -97,7 +97,7 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 
 // acpSpawn starts external agents.
 type acpSpawn struct {
-	engine   *Engine
+	follower
 	programs Programs
 }
 

@@ -26,10 +26,10 @@ const group = "agents"
 func Tools(e *Engine) []tool.Tool {
 	var all []tool.Tool
 	if e == nil || e.CanWork() {
-		all = append(all, tool.Prepared(spawn{e}))
+		all = append(all, tool.Prepared(spawn{follower{e}}))
 	}
 	if e == nil || e.CanSpawn() && e.canDelegate() {
-		all = append(all, tool.Prepared(delegate{e}), tool.New(agentsList{e}))
+		all = append(all, tool.Prepared(delegate{follower{e}}), tool.New(agentsList{e}))
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // delegate hands tasks to other agents that the operator has set up.
-type delegate struct{ engine *Engine }
+type delegate struct{ follower }
 
 type delegateArgs struct {
 	Agent   string `json:"agent,omitempty" jsonschema:"name of the agent, see agents_list" alias:"agent_key,agentId"`

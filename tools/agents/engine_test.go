@@ -137,7 +137,7 @@ func (w *world) as(c tool.Caller) context.Context {
 // spawn calls the tool.
 func (w *world) spawn(c tool.Caller, args string) (tool.Result, subagents) {
 	w.t.Helper()
-	call, err := tool.Prepared(spawn{w.engine}).Bind([]byte(args), tool.DefaultLimits())
+	call, err := tool.Prepared(spawn{follower{w.engine}}).Bind([]byte(args), tool.DefaultLimits())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -511,7 +511,7 @@ func TestDelegate(t *testing.T) {
 		w.model.Answer(func(llmtest.Request) llmtest.Turn { return llmtest.Turn{Text: "ok", Wait: blocked} })
 		do := func(c tool.Caller, args string) string {
 			t.Helper()
-			call, err := tool.Prepared(delegate{w.engine}).Bind([]byte(args), tool.DefaultLimits())
+			call, err := tool.Prepared(delegate{follower{w.engine}}).Bind([]byte(args), tool.DefaultLimits())
 			if err != nil {
 				t.Fatal(err)
 			}

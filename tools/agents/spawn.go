@@ -20,7 +20,7 @@ import (
 )
 
 // spawn starts subagents of the calling agent, and controls them.
-type spawn struct{ engine *Engine }
+type spawn struct{ follower }
 
 type spawnArgs struct {
 	Action  string         `json:"action,omitempty" jsonschema:"spawn (default), list, cancel, steer (send message) or wait (for results)"`
@@ -181,10 +181,10 @@ func (e *Engine) launch(ctx context.Context, s Spawn, sync bool, limit time.Dura
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Textf("Subagent '%s' accepted (id=%s). It works in the background, and its result comes with a later "+
+	res := tool.Textf("Subagent '%s' accepted (id=%s). It works in the background, and its result comes with a later "+
 		"result of yours: go on with other work, and do not poll. To wait for it: spawn with action wait.", k.Label,
-		id).
-		With(subagents{"accepted", []envelope{envelopeOf(k.Job, k.task, k.progress)}}), nil
+		id)
+	return k.following(ctx, res.With(subagents{"accepted", []envelope{envelopeOf(k.Job, k.task, k.progress)}})), nil
 }
 
 func (e *Engine) get(ctx context.Context, c tool.Caller, id string) (k kept, err error) {
