@@ -43,7 +43,8 @@ func TestSubagentsAreTasks(t *testing.T) {
 		}
 		other := w.as(caller("other", "s2"))
 		for _, err := range []error{
-			second(one.Task(other, id)), one.CancelTask(other, id), one.CancelTask(ctx, "all"), one.AnswerTask(other, id, nil),
+			second(one.Task(other, id)), one.CancelTask(other, id), one.CancelTask(ctx, "all"),
+			one.AnswerTask(other, id, nil),
 		} {
 			if known := (*tool.Error)(nil); !errors.As(err, &known) || known.Kind != tool.NotFound {
 				t.Errorf("the task of another caller: %v", err)
