@@ -52,7 +52,9 @@ func usableTools(ctx context.Context) ([]tool.Tool, error) {
 	if running.Usable == nil {
 		return nil, tool.Errorf(tool.Unavailable, "this call belongs to no session")
 	}
-	return slices.DeleteFunc(running.Usable(), func(t tool.Tool) bool { return t.Spec.Group == group }), nil
+	return slices.DeleteFunc(running.Usable(), func(t tool.Tool) bool {
+		return t.Spec.Group == group || t.Spec.Internal
+	}), nil
 }
 
 // find returns the tools whose names are in the query, else those that match it best.

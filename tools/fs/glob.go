@@ -29,7 +29,7 @@ func (globFiles) Spec() tool.Spec {
 		Doc:  "Finds files by name, newest first. Leaves out ignored files. To find text in files use search.",
 		Also: []string{"Glob", "glob_search", "find", "find_files"},
 		Keywords: "find list all files by name type extension pattern ending wildcard newest latest last changed " +
-			"recent images png logs markdown",
+			"recent images png csv logs markdown",
 		Output: globbed{},
 	}
 }

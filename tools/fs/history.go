@@ -24,7 +24,8 @@ func (fileHistory) Spec() tool.Spec {
 		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Lists changes by tools and commands, newest first, with ids for undo.",
 		Also: []string{"file_history"},
-		Keywords: "changes changed edits touched modified recent files who what did you do versions log restore " +
+		Keywords: "changes changed edits touched modified modifications past overview recent files who what did " +
+			"you do versions log restore" +
 			"recover deleted",
 		Output: pastChanges{},
 	}
@@ -178,9 +179,10 @@ type undoChangeArgs struct {
 func (undoChange) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
-		Doc:      "Reverts a change of files unless they changed since. To redo it, undo the undo.",
-		Also:     []string{"undo_edit", "revert"},
-		Keywords: "restore revert redo recover roll back take put back last change wrong mistake",
+		Doc:  "Reverts a change of files unless they changed since. To redo it, undo the undo.",
+		Also: []string{"undo_edit", "revert"},
+		Keywords: "restore revert redo recover cancel previous modification roll back take put back last " +
+			"change wrong mistake",
 	}
 }
 

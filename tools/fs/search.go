@@ -42,7 +42,8 @@ func (searchFiles) Spec() tool.Spec {
 		Doc: `Searches file contents. Returns matching lines with numbers, grouped by file.
 Leaves out binary and ignored files. To find files by name use glob.`,
 		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
-		Keywords: "grep ripgrep regex look for find text code occurrences references where used called defined " +
+		Keywords: "grep ripgrep regex look for find text code occurrences references where used use count how many " +
+			"times appears called defined" +
 			"definition mention contains library message repository",
 		Output: matches{},
 	}
