@@ -61,7 +61,7 @@ func AccessOf(g tool.Grant) Access {
 }
 
 // verdict returns the decision about the riskiest call of a tool: the strictest of those
-// about the caller and about all for whom it works.
+// about the caller and about every caller for which it works.
 func (s *settings) verdict(a Access, name string) policy.Verdict {
 	v := s.Policy.Verdict(a.subject(), name)
 	for _, outer := range a.Within {

@@ -22,7 +22,7 @@ type Rate struct {
 
 func (r Rate) perSecond() float64 { return float64(r.Times) / r.Per.Seconds() }
 
-// rates are token buckets, one for each session and whatever else has a rate.
+// rates are token buckets, one for each session and each other key with a rate.
 type rates struct {
 	mu      sync.Mutex
 	buckets *lru.Cache[string, *bucket]

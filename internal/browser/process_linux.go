@@ -229,7 +229,7 @@ type identity struct {
 func currentUser() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
 
 // assignUser returns the user for a browser and makes it the owner of its home. In a
-// container without such high user IDs it is nobody (65534).
+// container without such high user IDs it is the user nobody (65534).
 func (p *directories) assignUser() (identity, error) {
 	if os.Geteuid() != 0 {
 		return currentUser(), nil

@@ -252,7 +252,7 @@ func Lines(events []Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// ErrNothing is the error of Wait when its time is over.
+// ErrNothing is the error of Wait if no event came within the limit.
 var ErrNothing = errors.New("nothing has happened")
 
 // Wait waits until there is an event for a caller, then takes it and others that

@@ -20,7 +20,7 @@ func (p Price) Of(u Usage) Money {
 		float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite))
 }
 
-// highest returns the price of an input token, whatever the cache does.
+// highest returns the highest price of an input token, cached or not.
 func (p Price) highest() float64 { return max(p.Input, p.CacheRead, p.CacheWrite) }
 
 // ParsePrice reads "3/15": the price of the input and of the output. The cache counts

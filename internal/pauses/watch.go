@@ -48,7 +48,7 @@ func NewWatch(s *store.Store, log *slog.Logger, end func(covered func(agent, ses
 	return w
 }
 
-// Close stops reading. Calls are not refused any more.
+// Close stops reading. Afterwards no call is refused.
 func (w *Watch) Close() error {
 	w.stop()
 	w.done.Wait()

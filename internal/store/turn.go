@@ -12,7 +12,7 @@ import (
 // maxShared limits how many functions share a transaction of [Store.UpdateInTurn].
 const maxShared = 32
 
-// A turn lets one transaction run at a time. What arrives meanwhile shares the next one.
+// A turn lets one transaction run at a time. Callers that come during it share the next one.
 type turn struct {
 	mu      sync.Mutex
 	taken   bool

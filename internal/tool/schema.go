@@ -23,7 +23,7 @@ const maxFields = 20
 // other systems use; hidden is for a parameter that is accepted and not shown,
 // since only models that know a similar tool send it; list names the parameter
 // that gets the value of this one, a string, if the model sends a list. values:"plain"
-// tells models that the values of a free object are no lists or objects.
+// tells models that the values of a free object are neither lists nor objects.
 type schema struct {
 	kind     kind
 	doc      string

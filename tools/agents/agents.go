@@ -2,7 +2,7 @@
 // subagents with a model, agents that the operator has set up, and programs that
 // are agents themselves.
 //
-// All of them are jobs of one [Engine], whatever the tool is called that started
+// All of them are jobs of one [Engine], under each name of a tool that can start
 // them. A subagent survives the end of the process, ends with a result or a reason,
 // and may never do more than the agent that started it: its calls take the pipeline
 // of the server under a [tool.Grant] that is part of the job.

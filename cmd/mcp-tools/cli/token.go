@@ -37,7 +37,7 @@ func (a *CLI) tokenCreateCommand() *cobra.Command {
 The token may use the profiles given: the first by default, others if the client asks
 for them. * stands for all profiles.`,
 		Example: `  mcp-tools token create --name laptop --profile coding
-  mcp-tools token create --name ci --profile readonly --profile lean --expires 30d
+  mcp-tools token create --name ci --profile readonly --expires 30d
   mcp-tools token create --name console --approve
   mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
 		Args: takes(),

@@ -30,7 +30,7 @@ type Server struct {
 	answer   func(Request) Turn
 }
 
-// A Request is what a provider received, whatever its API.
+// A Request is a request that a provider received, with either API.
 type Request struct {
 	Kind        llm.Kind
 	Model       string
