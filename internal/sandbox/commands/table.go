@@ -147,7 +147,8 @@ func (c *Commands) EndSession(session string) {
 		}
 	}
 	for _, p := range c.kept {
-		if p.owner.session == session && !p.beyond && p.isOver() {
+		// Not isOver: a process that ends just now leaves running before it is over.
+		if p.owner.session == session && !p.beyond && !c.running[p] {
 			victims = append(victims, p)
 		}
 	}
