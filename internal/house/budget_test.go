@@ -17,7 +17,7 @@ var budget = []struct {
 }{
 	{3000, []string{"tools/exec/judge"}},
 	{7000, []string{"tools/exec"}},
-	{4500, []string{"tools/web/page"}},
+	{4500, []string{"internal/page"}},
 	{13000, []string{"tools/web", "internal/browser", "internal/egress"}},
 	{8000, []string{"internal/store", "internal/audit", "internal/approvals", "internal/tokens"}},
 	{1500, []string{"internal/clients"}},

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	plural "github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
-	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
 // content is the readable part of a response.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/golden"
-	"github.com/mcp-tools/mcp-tools/tools/web/page"
+	"github.com/mcp-tools/mcp-tools/internal/page"
 )
 
 const pages = "../../testdata/pages"

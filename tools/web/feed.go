@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	"github.com/mcp-tools/mcp-tools/internal/page"
 	plural "github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
-	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
 // A feed is the common content of RSS, Atom, RDF and JSON feeds.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
-	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
 // webFetch returns the content of a URL as text.

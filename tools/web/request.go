@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
-	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
 // httpRequest sends a request and returns or saves the response.
