@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
-const pages = "../../../testdata/pages"
+const pages = "../../testdata/pages"
 
 // origin returns the address of the test pages.
 func origin(t testing.TB) *url.URL {
