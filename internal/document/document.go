@@ -1,0 +1,122 @@
+// Package document converts documents to Markdown. It knows the formats by their first
+// bytes, the process in which untrusted files are read, and the cache of what was read.
+// It does not know how a format is read: package readers beneath it lists the readers of
+// all formats. Begin with Document and Reader; callers begin with Service.
+package document
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// A Reader converts one format. It runs in the child process, and so do the programs that
+// it starts with ctx.
+type Reader func(ctx context.Context, src Source) (*Document, error)
+
+// A Source is a document that is to be read.
+type Source struct {
+	Name     string // of the file; only its extension matters
+	Data     io.ReaderAt
+	Size     int64
+	Pages    Ranges // pages, slides or sheets that are wanted; empty for all
+	Password string
+	OCR      string // one of the constants below
+	Pictures bool   // the content of pictures is wanted
+	Limits   Limits
+}
+
+// What to do about text in pictures of pages.
+const (
+	OCRAuto = "auto" // for pages that have a picture and next to no text
+	OCROff  = "off"
+	OCROn   = "on" // for all pages
+)
+
+// Reader returns a reader of the whole document.
+func (s Source) Reader() *io.SectionReader { return io.NewSectionReader(s.Data, 0, s.Size) }
+
+// Limits bound what a reader does with one document.
+type Limits struct {
+	Part     int64 // bytes of one unpacked part, such as an XML file within a docx
+	Total    int64 // bytes of all unpacked parts
+	Ratio    int64 // unpacked bytes for each packed byte, for parts over a MB
+	Depth    int   // nested elements
+	Nodes    int   // elements of one part
+	Parts    int   // pages, slides, sheets or chapters in one result
+	Text     int   // bytes of Markdown in one result
+	Pictures int64 // bytes of the content of all pictures
+}
+
+// DefaultLimits are the limits of documents that callers name.
+func DefaultLimits() Limits {
+	return Limits{
+		Part: 64 << 20, Total: 512 << 20, Ratio: 200, Depth: 400, Nodes: 5_000_000,
+		Parts: 10_000, Text: 32 << 20, Pictures: 32 << 20,
+	}
+}
+
+// A Document is what a reader made of a source.
+type Document struct {
+	Title    string
+	Unit     string // page, slide, sheet, chapter, row; empty for a document without parts
+	Total    int    // parts of the whole document
+	Parts    []Part // the wanted ones, in order
+	Pictures []Picture
+	Members  []Member // of archives and mails: each can be read as name!/member
+	Notes    []string // what was left out or is missing, a sentence each
+}
+
+// A Part is a page, a slide, a sheet or a chapter. A document without parts has one with
+// number 1.
+type Part struct {
+	Number   int
+	Name     string // of a sheet or chapter; may be empty
+	Markdown string
+	OCR      bool // the text comes from a picture
+}
+
+// A Picture is a picture within a document. The Markdown names it as ![alt](name).
+type Picture struct {
+	Name string // unique within the document, with an extension
+	Type string // media type
+	Size int64
+	Page int    // the part that it is on; 0 if unknown
+	Data []byte // only if Source.Pictures is set
+}
+
+// A Member is a file in an archive or an attachment of a mail.
+type Member struct {
+	Name string // slash separated, never absolute, never with ..
+	Size int64  // unpacked; -1 if unknown
+	Type string // media type if the container names it
+}
+
+// A Kind says what kind of failure an Error is.
+type Kind string
+
+const (
+	ErrPassword Kind = "password" // missing or wrong
+	ErrBroken   Kind = "broken"   // not a valid file of its format
+	ErrTooBig   Kind = "too_big"  // over one of the limits
+	ErrNoReader Kind = "no_reader"
+	ErrNoMember Kind = "no_member" // the archive has no such member
+)
+
+func (k Kind) Error() string { return string(k) }
+
+// An Error is a failure with a sentence for the model. errors.Is(err, ErrBroken) asks for
+// its kind.
+type Error struct {
+	Kind Kind
+	Text string // what happened and, where it helps, what to do instead
+}
+
+// Errorf returns an error of a kind.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string { return e.Text }
+
+func (e *Error) Unwrap() error { return e.Kind }
