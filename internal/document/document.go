@@ -14,6 +14,16 @@ import (
 // it starts with ctx.
 type Reader func(ctx context.Context, src Source) (*Document, error)
 
+// An Opener returns a member of an archive or an attachment of a mail, by the name that
+// Document.Members has. It is an ErrNoMember if there is none.
+type Opener func(ctx context.Context, src Source, name string) (Source, error)
+
+// A Handler is what is known about a format.
+type Handler struct {
+	Read Reader
+	Open Opener // nil for formats without members
+}
+
 // A Source is a document that is to be read.
 type Source struct {
 	Name     string // of the file; only its extension matters
@@ -23,6 +33,7 @@ type Source struct {
 	Password string
 	OCR      string // one of the constants below
 	Pictures bool   // the content of pictures is wanted
+	Compiled string // the directory of compiled WebAssembly, read-only; empty if there is none
 	Limits   Limits
 }
 

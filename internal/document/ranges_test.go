@@ -4,8 +4,8 @@ import "testing"
 
 func TestRanges(t *testing.T) {
 	for _, test := range []struct {
-		text      string
-		has, not  []int
+		text     string
+		has, not []int
 		bad      bool
 	}{
 		{text: "", has: []int{1, 1000}},
