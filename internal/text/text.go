@@ -1,8 +1,9 @@
 // Package text shortens and counts for sentences that people and models read.
-// It does not format numbers or times, and it does not scrub.
+// It does not format times, and it does not scrub.
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 )
@@ -36,4 +37,21 @@ func Plural(n int, noun string, plural ...string) string {
 		return strconv.Itoa(n) + " " + plural[0]
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Bytes returns a size such as "1.2 MB".
+func Bytes(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
+		if value /= 1000; value < 999.5 {
+			break
+		}
+	}
+	if value < 9.95 {
+		return fmt.Sprintf("%.1f %s", value, unit)
+	}
+	return fmt.Sprintf("%.0f %s", value, unit)
 }

@@ -255,11 +255,11 @@ func (p *patcher) read(f *workspace.File) ([]byte, error) {
 	}
 	if f.Size > patch.MaxFileBytes {
 		return nil, tool.Errorf(tool.TooLarge, "%q has %s, the maximum for a patch is %s",
-			f.Name, formatSize(f.Size), formatSize(patch.MaxFileBytes)).Try("change it with a command such as sed")
+			f.Name, text.Bytes(f.Size), text.Bytes(patch.MaxFileBytes)).Try("change it with a command such as sed")
 	}
 	if p.total += f.Size; p.total > maxPatched {
 		return nil, tool.Errorf(tool.TooLarge, "the files of the patch have more than %s together",
-			formatSize(maxPatched)).
+			text.Bytes(maxPatched)).
 			Try("send the patch in parts")
 	}
 	before := make([]byte, f.Size)

@@ -159,8 +159,8 @@ func (e *editor) plan(ctx context.Context, f *workspace.File) (io.Reader, error)
 		return e.create()
 	}
 	if f.Size > edit.MaxBytes {
-		return nil, tool.Errorf(tool.TooLarge, "%q has %s, the maximum for edit is %s", e.name, formatSize(f.Size),
-			formatSize(edit.MaxBytes)).Try("change it with a command such as sed")
+		return nil, tool.Errorf(tool.TooLarge, "%q has %s, the maximum for edit is %s", e.name, text.Bytes(f.Size),
+			text.Bytes(edit.MaxBytes)).Try("change it with a command such as sed")
 	}
 	before, err := readString(f)
 	if err != nil {

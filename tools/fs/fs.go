@@ -47,23 +47,6 @@ func bounded(n, fallback, limit int) int {
 	return min(n, limit)
 }
 
-// formatSize returns a size such as "1.2 MB".
-func formatSize(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, unit := float64(n), ""
-	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
-		if value /= 1000; value < 999.5 {
-			break
-		}
-	}
-	if value < 9.95 {
-		return fmt.Sprintf("%.1f %s", value, unit)
-	}
-	return fmt.Sprintf("%.0f %s", value, unit)
-}
-
 // formatUnlisted names directories that could not be read.
 func formatUnlisted(b *strings.Builder, dirs []string) {
 	const maxShown = 5

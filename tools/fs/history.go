@@ -104,11 +104,11 @@ func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
 	case whole:
 		line += p.Action + " " + p.File
 	case p.Action == "created":
-		line += "created " + formatSize(p.After)
+		line += "created " + text.Bytes(p.After)
 	case p.Action == "removed":
-		line += "removed " + formatSize(p.Before)
+		line += "removed " + text.Bytes(p.Before)
 	default:
-		line += fmt.Sprintf("changed %s -> %s", formatSize(p.Before), formatSize(p.After))
+		line += fmt.Sprintf("changed %s -> %s", text.Bytes(p.Before), text.Bytes(p.After))
 	}
 	if by != "" {
 		line += " by " + by
@@ -213,11 +213,11 @@ func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, erro
 }
 
 func formatUndone(c workspace.Changed) string {
-	line := fmt.Sprintf("restored %s (%s)", c.Name, formatSize(c.Size))
+	line := fmt.Sprintf("restored %s (%s)", c.Name, text.Bytes(c.Size))
 	if c.Removed {
 		line = "removed " + c.Name
 	} else if c.Created {
-		line = fmt.Sprintf("recreated %s (%s)", c.Name, formatSize(c.Size))
+		line = fmt.Sprintf("recreated %s (%s)", c.Name, text.Bytes(c.Size))
 	}
 	if len(c.Notes) > 0 {
 		line += ": " + strings.Join(c.Notes, "; ")

@@ -82,7 +82,7 @@ func formatListing(l workspace.Listing, a listFilesArgs) string {
 		case !e.Mode.IsRegular():
 			fmt.Fprintf(&b, "%s  (not a regular file)\n", e.Name)
 		default:
-			fmt.Fprintf(&b, "%s  %s  %s\n", e.Name, formatSize(e.Size), e.Modified.Format("2006-01-02 15:04"))
+			fmt.Fprintf(&b, "%s  %s  %s\n", e.Name, text.Bytes(e.Size), e.Modified.Format("2006-01-02 15:04"))
 		}
 	}
 	if l.More > 0 {

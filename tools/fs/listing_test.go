@@ -200,15 +200,6 @@ func TestSearchByOtherNames(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB",
-		999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
-		if got := formatSize(n); got != want {
-			t.Errorf("formatSize(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestListRecursively(t *testing.T) {
 	s := &fixedFiles{}
 	if _, err := (listFiles{s}).Do(t.Context(), listFilesArgs{Recursive: true}); err != nil {

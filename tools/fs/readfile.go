@@ -401,7 +401,7 @@ func (r *reader) describe(w textfile.Window) string {
 			lines += fmt.Sprintf(" of %d", w.Total)
 		}
 	}
-	facts := []string{lines, formatSize(r.file.Size), "version " + r.version}
+	facts := []string{lines, text.Bytes(r.file.Size), "version " + r.version}
 	switch r.encoding {
 	case textfile.UTF8:
 	case textfile.UTF8BOM:
@@ -529,7 +529,7 @@ func (r *reader) formatBytes() (tool.Result, error) {
 
 // formatBinary returns an image, or a description of another binary file.
 func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, error) {
-	facts := fmt.Sprintf("%s, %s, version %s", r.kind.Name, formatSize(r.file.Size), r.version)
+	facts := fmt.Sprintf("%s, %s, version %s", r.kind.Name, text.Bytes(r.file.Size), r.version)
 	if picture.Shows(r.head) {
 		p, err := t.loadPicture(ctx, r)
 		switch {
@@ -562,13 +562,13 @@ func (t readFile) loadPicture(ctx context.Context, r *reader) (picture.Picture, 
 // describePicture describes the image that the model sees, and how it differs from the file.
 func (r *reader) describePicture(p picture.Picture) string {
 	facts := fmt.Sprintf("%dx%d %s, %s, version %s",
-		p.Width, p.Height, p.Format, formatSize(int64(len(p.Data))), r.version)
+		p.Width, p.Height, p.Format, text.Bytes(int64(len(p.Data))), r.version)
 	switch {
 	case p.Width*p.Height != p.FromWidth*p.FromHeight:
 		facts += fmt.Sprintf(", scaled from %dx%d %s, %s",
-			p.FromWidth, p.FromHeight, p.FromFormat, formatSize(r.file.Size))
+			p.FromWidth, p.FromHeight, p.FromFormat, text.Bytes(r.file.Size))
 	case p.Format != p.FromFormat:
-		facts += fmt.Sprintf(", converted from %s, %s", p.FromFormat, formatSize(r.file.Size))
+		facts += fmt.Sprintf(", converted from %s, %s", p.FromFormat, text.Bytes(r.file.Size))
 	}
 	return facts
 }

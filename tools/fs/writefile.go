@@ -131,7 +131,7 @@ func (w *writer) plan(f *workspace.File) (workspace.Change, error) {
 		return w.replaceText(doc, "")
 	}
 	if w.args.CreateOnly {
-		return workspace.Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, formatSize(f.Size)).
+		return workspace.Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, text.Bytes(f.Size)).
 			Try("use another name, or omit create_only to replace it")
 	}
 	if err := w.readOld(f); err != nil {
@@ -299,7 +299,7 @@ func (w *writer) format(r workspace.Receipt, done workspace.Changed, version str
 	case w.same:
 		fmt.Fprintf(&b, "%s has this content already", w.name)
 	default:
-		fmt.Fprintf(&b, "replaced %s: %s, was %s", w.name, text.Plural(int(done.Size), "byte"), formatSize(w.size))
+		fmt.Fprintf(&b, "replaced %s: %s, was %s", w.name, text.Plural(int(done.Size), "byte"), text.Bytes(w.size))
 	}
 	if !done.Removed && version != "" {
 		fmt.Fprintf(&b, ", version %s", version)

@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/media/generated"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/results"
@@ -24,10 +26,16 @@ type library struct {
 	results *results.Store
 	inbox   *sessions.Sessions
 	teams   *teams.Teams
+	made    generated.Files
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams}
+	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams, a.generated()}
+}
+
+// generated returns what saves the files that tools make.
+func (a *App) generated() generated.Files {
+	return generated.Files{Workspace: a.files, Scrub: a.scrub.Text, Now: time.Now}
 }
 
 // maxProposed is the number of values that are proposed for an argument.
@@ -37,7 +45,7 @@ const maxProposed = 100
 const (
 	readsMemory  = "memory_get"
 	usesSkill    = "use_skill"
-	readsContext = "read_file"
+	readsContext = "read_file" // and generated files
 	readsResult  = "read_result"
 	readsInbox   = "wait"
 )
@@ -51,7 +59,8 @@ func (library) Tools() []string {
 
 func (library) Tool(ref server.Ref) string {
 	switch {
-	case ref.Prompt == contextPrompt, strings.HasPrefix(ref.URI, contextfiles.Scheme):
+	case ref.Prompt == contextPrompt, strings.HasPrefix(ref.URI, contextfiles.Scheme),
+		strings.HasPrefix(ref.URI, generated.Scheme):
 		return readsContext
 	case ref.Prompt != "", strings.HasPrefix(ref.URI, skills.Scheme):
 		return usesSkill
@@ -79,6 +88,10 @@ func (library) Templates() []tool.Template {
 		{
 			URI: skills.Scheme + "{name}/{+path}", Name: "skill", Title: "File of a skill",
 			Description: "A file of a skill; SKILL.md is the skill itself",
+		},
+		{
+			URI: generated.Scheme + "{+path}", Name: "generated", Title: "Generated file",
+			Description: "A picture, sound or video that a tool made, such as 2026-01-31/chart.png",
 		},
 	}
 }
@@ -108,6 +121,8 @@ func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Pa
 		read = l.results.Resource
 	case uri == sessions.URI:
 		read = l.inbox.Resource
+	case strings.HasPrefix(uri, generated.Scheme):
+		read = l.made.Resource
 	}
 	part, err := read(ctx, uri)
 	return []tool.Part{part}, err
