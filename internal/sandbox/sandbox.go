@@ -98,6 +98,9 @@ type Spec struct {
 	Open    bool     // use the network of this machine (host only)
 	Limits  Limits
 	Require []Guarantee // the launch fails if one of them is not guaranteed
+	// Child are the arguments of this program to start it with in place of an agent. Its
+	// stdin and stdout are those of the Link. Only kernel and host start it.
+	Child []string
 }
 
 // Limits apply to all commands of a sandbox together, or to each where that is not

@@ -77,6 +77,9 @@ func (l Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, err
 	if w.Limits.FileSize > 0 {
 		args = append(args, "-filesize", strconv.FormatInt(w.Limits.FileSize, 10))
 	}
+	if len(w.Child) > 0 {
+		args = w.Child
+	}
 	return start(self[0], args, mark)
 }
 

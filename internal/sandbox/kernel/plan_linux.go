@@ -38,6 +38,7 @@ type plan struct {
 	FileSize  int64
 	Processes int
 	Agent     []string // arguments
+	Child     []string // arguments of this program in place of an agent
 }
 
 // A source is a file or directory of this machine that the sandbox shows. The launcher

@@ -81,6 +81,9 @@ func build() *fault {
 		return nil
 	}
 	argv := append([]string{"mcp-tools", agentArg}, p.Agent...)
+	if len(p.Child) > 0 {
+		argv = append(argv[:1], p.Child...)
+	}
 	if err := unix.Exec(program, argv, []string{"PATH=" + agentPath}); err != nil {
 		return faulty("starting the agent", err)
 	}

@@ -1,0 +1,59 @@
+// Package child runs a part of this program in a process of its own, for work with
+// untrusted input: it cannot harm the server, and ends with it. Where the kernel
+// sandbox works the process has no network and sees no files but those it was given.
+//
+// Begin with [Starter.Start]. The process calls [Limit] first.
+package child
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"runtime/debug"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+)
+
+// A Starter starts processes of this program.
+type Starter struct {
+	// Launchers are the sandboxes to choose from, the strongest first.
+	Launchers []sandbox.Launcher
+
+	mu     sync.Mutex
+	chosen sandbox.Launcher
+}
+
+// Start starts this program with the arguments, which see the binds. The link is its stdin and
+// stdout; closing it ends the process.
+func (s *Starter) Start(ctx context.Context, args []string, memory int64, binds ...sandbox.Bind) (sandbox.Link, error) {
+	l, err := s.launcher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.Launch(ctx, sandbox.Spec{
+		ID: "child-" + rand.Text()[:12], Child: args, Binds: binds, Limits: sandbox.Limits{Memory: memory},
+	})
+}
+
+// launcher returns the first launcher that works here.
+func (s *Starter) launcher(ctx context.Context) (sandbox.Launcher, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chosen != nil {
+		return s.chosen, nil
+	}
+	for _, l := range s.Launchers {
+		if l.Probe(ctx).Works {
+			s.chosen = l
+			return l, nil
+		}
+	}
+	return nil, errors.Join(ctx.Err(), errors.New("this program cannot be started again"))
+}
+
+// Limit bounds the memory of this process, in bytes. A process that needs more ends.
+func Limit(memory int64) error {
+	debug.SetMemoryLimit(memory / 4 * 3)
+	return limitData(memory)
+}

@@ -1,0 +1,140 @@
+package child_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+)
+
+// TestMain also runs the test binary as a stage and as a child.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			os.Exit(kernel.Main(os.Args[2:]))
+		case "echo":
+			_, _ = io.Copy(os.Stdout, os.Stdin)
+			os.Exit(0)
+		case "greedy":
+			os.Exit(greedy())
+		case "look":
+			_, err := os.ReadDir("/root")
+			_, missing := os.Stat(os.Args[2])
+			fmt.Println(err != nil, missing == nil)
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// greedy uses more memory than it may.
+func greedy() int {
+	if err := child.Limit(200 << 20); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("begun")
+	var all [][]byte
+	for range 100 {
+		b := make([]byte, 10<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		all = append(all, b)
+	}
+	fmt.Println("survived", len(all))
+	return 0
+}
+
+func starters() map[string]*child.Starter {
+	return map[string]*child.Starter{
+		"kernel": {Launchers: []sandbox.Launcher{&kernel.Launcher{}}},
+		"host":   {Launchers: []sandbox.Launcher{&host.Launcher{}}},
+	}
+}
+
+func each(t *testing.T, test func(t *testing.T, s *child.Starter)) {
+	for name, s := range starters() {
+		t.Run(name, func(t *testing.T) {
+			if p := s.Launchers[0].Probe(t.Context()); !p.Works {
+				t.Skip(p.Text)
+			}
+			test(t, s)
+		})
+	}
+}
+
+func TestTalksUntilClosed(t *testing.T) {
+	each(t, func(t *testing.T, s *child.Starter) {
+		link, err := s.Start(t.Context(), []string{"echo"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer link.Close()
+		in := bufio.NewReader(link)
+		for _, want := range []string{"one\n", "two\n"} {
+			if _, err := io.WriteString(link, want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := in.ReadString('\n'); got != want || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs RLIMIT_DATA")
+	}
+	each(t, func(t *testing.T, s *child.Starter) {
+		link, err := s.Start(t.Context(), []string{"greedy"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer link.Close()
+		got, err := io.ReadAll(link)
+		if !strings.HasPrefix(string(got), "begun") || strings.Contains(string(got), "survived") {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+func TestSeesOnlyItsFiles(t *testing.T) {
+	s := starters()["kernel"]
+	if p := s.Launchers[0].Probe(t.Context()); !p.Works {
+		t.Skip(p.Text)
+	}
+	dir := t.TempDir()
+	link, err := s.Start(t.Context(), []string{"look", dir}, 0, sandbox.Bind{Host: dir, Inside: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if got, err := io.ReadAll(link); string(got) != "true true\n" {
+		t.Errorf("/root is hidden, the bound directory is visible: got %q, %v", got, err)
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	for name, s := range starters() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				link, err := s.Start(b.Context(), []string{"echo"}, 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				link.Close()
+			}
+		})
+	}
+}
