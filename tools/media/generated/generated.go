@@ -93,12 +93,13 @@ func (f Files) add(ctx context.Context, saved *File, stem string, content io.Rea
 			name = fmt.Sprintf("%s-%d", stem, n)
 		}
 		file := path.Join(dir, day, name+saved.Extension)
-		receipt, err := f.Workspace.Change(ctx, []string{file}, func(now []*workspace.File) ([]workspace.Change, error) {
-			if now[0].Exists {
-				return nil, errTaken
-			}
-			return []workspace.Change{{Path: file, Content: content}}, nil
-		})
+		receipt, err := f.Workspace.Change(ctx, []string{file},
+			func(now []*workspace.File) ([]workspace.Change, error) {
+				if now[0].Exists {
+					return nil, errTaken
+				}
+				return []workspace.Change{{Path: file, Content: content}}, nil
+			})
 		var known *tool.Error
 		switch {
 		case errors.Is(err, errTaken):

@@ -134,12 +134,14 @@ func TestNothingIsSavedOfFailures(t *testing.T) {
 	}{
 		{"empty", strings.NewReader(""), nil, tool.Unavailable},
 		{"lost at once", iotest.ErrReader(broken), broken, ""},
-		{"lost later", io.MultiReader(strings.NewReader(strings.Repeat("x", 5000)), iotest.ErrReader(broken)), broken, ""},
+		{"lost later", io.MultiReader(strings.NewReader(strings.Repeat("x", 5000)), iotest.ErrReader(broken)), broken,
+			""},
 		{"too long", io.LimitReader(zeros{}, 201<<20), nil, tool.TooLarge},
 	}
 	for _, tt := range tests {
 		_, err := f.Save(ctx, "fox", tt.content)
-		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || tt.kind != "" && tool.AsError(err).Kind != tt.kind {
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || tt.kind != "" &&
+			tool.AsError(err).Kind != tt.kind {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -1,0 +1,181 @@
+package single_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+)
+
+// TestMain also runs the test binary as the launcher and as the agent. These roles end
+// with syscall.Exit, because the race detector would wait for a second.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			syscall.Exit(kernel.Main(os.Args[2:]))
+		case agent.Name:
+			syscall.Exit(agent.Main(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// each runs a test with and without isolation.
+func each(t *testing.T, test func(t *testing.T, r *single.Runner)) {
+	needtest.Program(t, "sh")
+	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
+		t.Run(l.Name(), func(t *testing.T) {
+			if !l.Probe(t.Context()).Works {
+				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
+			}
+			test(t, single.New(l))
+		})
+	}
+}
+
+func sh(text string, args ...string) []string {
+	return append([]string{"sh", "-c", text, "sh"}, args...)
+}
+
+func TestInputAndOutput(t *testing.T) {
+	each(t, func(t *testing.T, r *single.Runner) {
+		long := bytes.Repeat([]byte("0123456789abcdef"), 1<<18) // more than pipes hold
+		var out bytes.Buffer
+		err := r.Run(t.Context(), single.Program{Argv: []string{"cat"}, Stdin: bytes.NewReader(long), Stdout: &out})
+		if err != nil || !bytes.Equal(out.Bytes(), long) {
+			t.Errorf("%d bytes, %v", out.Len(), err)
+		}
+		// A program need not read what it is given.
+		if err := r.Run(t.Context(), single.Program{Argv: sh("exit 0"), Stdin: bytes.NewReader(long)}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	broken := errors.New("broken")
+	each(t, func(t *testing.T, r *single.Runner) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		tests := []struct {
+			name string
+			ctx  context.Context
+			p    single.Program
+			want string
+			is   error
+		}{
+			{"missing", t.Context(), single.Program{Argv: []string{"no-such-program"}}, "not installed",
+				single.ErrMissing},
+			{"code", t.Context(), single.Program{Argv: sh("echo why >&2; exit 3")}, "sh failed: exit code 3: why", nil},
+			{"time", t.Context(), single.Program{Argv: sh("sleep 3600"), Timeout: 50 * time.Millisecond},
+				"sh failed: it took more than 50ms", nil},
+			{"signal", t.Context(), single.Program{Argv: sh("kill -TERM $$")}, "sh failed: it was ended by SIGTERM",
+				nil},
+			{"output", t.Context(), single.Program{Argv: sh("while :; do echo x; done"), Stdout: failing{broken}},
+				"broken", broken},
+			{"input", t.Context(), single.Program{Argv: sh("cat"), Stdin: iotest.ErrReader(broken)}, "broken", broken},
+			{"cancelled", ended, single.Program{Argv: sh("sleep 3600")}, "context canceled", context.Canceled},
+			{"no file", t.Context(), single.Program{Argv: sh("exit 0"), Files: []string{"/no/such/file"}},
+				"no such file", nil},
+		}
+		for _, tt := range tests {
+			err := r.Run(tt.ctx, tt.p)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	})
+}
+
+func TestCancelEndsTheProgram(t *testing.T) {
+	each(t, func(t *testing.T, r *single.Runner) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		// What it starts in the background holds stdout open, too.
+		err := r.Run(ctx, single.Program{
+			Argv: sh("sleep 3600 & echo begun; wait"), Stdout: writer(func() { cancel() }),
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestIsolation(t *testing.T) {
+	l := &kernel.Launcher{}
+	if !l.Probe(t.Context()).Works {
+		needtest.Lacking(t, "kernel", "the sandbox does not work here")
+	}
+	r := single.New(l)
+	dir := t.TempDir()
+	given, other := filepath.Join(dir, "given"), filepath.Join(dir, "other")
+	for _, path := range []string{given, other} {
+		if err := os.WriteFile(path, []byte("content of "+filepath.Base(path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	tests := []struct{ name, script, want string }{
+		{"the file is read", `cat "$1"`, "content of given"},
+		{"it is not changed", `echo no > "$1" || echo kept`, "kept"},
+		{"others are not seen", `cat "$2" || echo hidden`, "hidden"},
+		{"no network", `(exec 3<>/dev/tcp/127.0.0.1/$3) || echo none`, "none"},
+		{"scratch space", `echo space > "$TMPDIR/x" && cat "$TMPDIR/x"`, "space"},
+	}
+	shell := needtest.Program(t, "bash")
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	for _, tt := range tests {
+		var out strings.Builder
+		err := r.Run(t.Context(), single.Program{
+			Argv: []string{shell, "-c", tt.script, "sh", given, other, port}, Files: []string{given}, Stdout: &out,
+		})
+		if err != nil || strings.TrimSpace(out.String()) != tt.want {
+			t.Errorf("%s: %q, %v", tt.name, out.String(), err)
+		}
+	}
+}
+
+func TestTheFirstThatWorksIsUsed(t *testing.T) {
+	r := single.New(broken{}, host.Launcher{})
+	if r.Isolated(t.Context()) {
+		t.Error("the host isolates nothing")
+	}
+	if err := single.New(broken{}).Run(t.Context(), single.Program{Argv: sh("exit 0")}); err == nil {
+		t.Error("it ran without a sandbox")
+	}
+}
+
+// broken is a launcher that does not work.
+type broken struct{ sandbox.Launcher }
+
+func (broken) Probe(context.Context) sandbox.ProbeResult { return sandbox.ProbeResult{} }
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+type writer func()
+
+func (w writer) Write(p []byte) (int, error) {
+	w()
+	return len(p), nil
+}
