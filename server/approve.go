@@ -283,6 +283,11 @@ func (c *call) atTerminal() bool { return c.Transport == "cli" }
 func (c *call) noApproverError(p proposal) error {
 	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
 		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String()))
+	if c.Nested {
+		return tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, which this client cannot ask for in the "+
+			"middle of a script", p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String())).
+			Try("end the script before it, and call %s by itself", p.tool.Spec.Name)
+	}
 	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {
 		return refusal.Try("do it another way, or ask the user for help: " +
 			"a client that supports elicitation can ask them, " +

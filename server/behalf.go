@@ -19,7 +19,12 @@ func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) to
 		if answer.InputRequest == nil {
 			return answer.Result
 		}
+		answered := func() {}
+		if req.Asking != nil {
+			answered = req.Asking()
+		}
 		req.Input = &InputResponse{State: answer.InputRequest.State, Answers: x.collect(ctx, answer.InputRequest)}
+		answered()
 	}
 	return tool.Failure(tool.Errorf(tool.Internal, "the tool asked more than %d times", maxRounds).
 		Try("do it another way"))

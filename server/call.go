@@ -27,6 +27,11 @@ type Request struct {
 	Parent string                 // the call that made this one
 	Client string                 // the program at the other end, as it names itself
 	Trace  map[string]string      // traceparent, tracestate, baggage
+	// Nested means that Parent makes the call while it runs, for itself and not for the
+	// model: it runs in the slot of Parent, and its result is whole.
+	Nested bool
+	// Asking is called before a person is asked, and what it returns after the answer. Nil for nothing.
+	Asking func() (answered func())
 
 	forwarded bool // by another tool that the client has called
 }
@@ -75,7 +80,11 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	res, removed := s.scrubResult(res)
 	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
 	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, removed: removed, err: err}
-	if a.found && answer.Code == 0 && !a.repeated {
+	switch {
+	case !a.found || answer.Code != 0 || a.repeated:
+	case c.Nested: // only its script sees the result, so advice would be lost
+		end.digest = sum(res.Text())
+	default:
 		end.digest, end.repeats = c.addToHistory(a, res)
 		res = advise(res, end.repeats)
 	}
@@ -155,7 +164,11 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	if err != nil {
 		return a, res, err
 	}
-	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
+	if c.Nested && a.tool.Spec.Composes {
+		return a, res, tool.Errorf(tool.Refused, "a call of %s cannot make another one", a.tool.Spec.Name).
+			Try("do it in this one")
+	}
+	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Script: c.script()})
 	plan, refused := bound.Prepare(ctx)
 	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
 	if a.ask != "" && a.verdict == policy.Allow {
@@ -174,9 +187,11 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 			return a, res, err
 		}
 	}
-	if err := c.checkRepeats(a); err != nil {
-		a.repeated = true
-		return a, res, err
+	if !c.Nested {
+		if err := c.checkRepeats(a); err != nil {
+			a.repeated = true
+			return a, res, err
+		}
 	}
 	if a.risk != tool.Reads {
 		if err := c.recordIntent(ctx, a); err != nil {
@@ -202,11 +217,14 @@ func (c *call) admit(ctx context.Context) (_ context.Context, release func(), er
 			return nil, nil, err
 		}
 	}
-	if wait, limit := c.server.takeAll(ctx, c.Access, c.now.Limits, c.start); wait > 0 {
+	if wait, limit := c.takeRate(ctx); wait > 0 {
 		leave()
 		c.server.Observer.Limited("rate")
 		return nil, nil, tool.Errorf(tool.Busy, "%s", limit).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
+	}
+	if c.Nested {
+		return ctx, leave, nil
 	}
 	free, err := c.server.queue.acquire(ctx, c.queueKey())
 	if err != nil {
@@ -214,6 +232,32 @@ func (c *call) admit(ctx context.Context) (_ context.Context, release func(), er
 		return nil, nil, err
 	}
 	return ctx, func() { free(); leave() }, nil
+}
+
+// takeRate takes the call from the rates of the caller, or returns how long to wait and for
+// what. A nested call waits by itself for a while.
+func (c *call) takeRate(ctx context.Context) (wait time.Duration, limit string) {
+	wait, limit = c.server.takeAll(ctx, c.Access, c.now.Limits, c.start)
+	for waited := time.Duration(0); c.Nested && wait > 0 && waited+wait <= maxRateWait; waited += wait {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return 0, "" // the call ends soon
+		}
+		wait, limit = c.server.takeAll(ctx, c.Access, c.now.Limits, time.Now())
+	}
+	return wait, limit
+}
+
+// maxRateWait is how long a nested call waits for its turn.
+const maxRateWait = 10 * time.Second
+
+// script returns the call that makes this one while it runs, or "".
+func (c *call) script() string {
+	if c.Nested {
+		return c.Parent
+	}
+	return ""
 }
 
 // find looks the tool up. It does not find a tool that the policy hides.
@@ -254,7 +298,7 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 	if limit == 0 {
 		limit = c.now.Limits.Timeout
 	}
-	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status,
+	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report, Status: c.status,
 		Tasks: c.Tasks, Can: c.Can, Grant: c.grant,
 		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only

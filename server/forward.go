@@ -41,7 +41,7 @@ func (s *Server) forwarded(req Request) Request {
 // has not seen it in tools/list.
 func (c *call) explain(t tool.Tool, err error) error {
 	known := tool.AsError(err)
-	if !c.forwarded || known.Kind != tool.Invalid {
+	if !c.forwarded && !c.Nested || known.Kind != tool.Invalid {
 		return err
 	}
 	with := *known

@@ -127,6 +127,7 @@ func cacheStamp(c Config, ttl time.Duration) []byte {
 // differ.
 func Describe(t tool.Tool, structured bool) json.RawMessage {
 	spec := t.Spec
+	others := spec.Forwards || spec.Composes // so the worst is possible
 	b := append(appendText([]byte(`{"name":`), spec.Name), `,"title":`...)
 	b = appendMember(appendText(b, spec.Title), "description", spec.Doc)
 	b = append(append(b, `,"inputSchema":`...), t.Schema()...)
@@ -136,8 +137,8 @@ func Describe(t tool.Tool, structured bool) json.RawMessage {
 		}
 	}
 	b = fmt.Appendf(b, `,"annotations":{"readOnlyHint":%t,"destructiveHint":%t,"idempotentHint":%t,"openWorldHint":%t}`,
-		spec.Risk == tool.Reads && !spec.Forwards, spec.Risk >= tool.Destroys || spec.Forwards,
-		spec.Hints.Idempotent || spec.Risk == tool.Reads && !spec.Forwards, spec.Hints.OpenWorld)
+		spec.Risk == tool.Reads && !others, spec.Risk >= tool.Destroys || others,
+		spec.Hints.Idempotent || spec.Risk == tool.Reads && !others, spec.Hints.OpenWorld)
 	switch {
 	case spec.Core && spec.Keywords != "":
 		b = append(appendMember(append(b, `,"_meta":{"anthropic/alwaysLoad":true`...),

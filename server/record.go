@@ -174,6 +174,9 @@ func (c *call) countUse(res tool.Result) {
 		Client: c.Client, Calls: 1,
 		TokensIn: int64(res.Size() / bytesPerToken), TokensOut: int64(len(c.Args) / bytesPerToken),
 	}
+	if c.Nested { // the model neither wrote nor reads it
+		use.TokensIn, use.TokensOut = 0, 0
+	}
 	if res.Failed {
 		use.Failed = 1
 	}

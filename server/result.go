@@ -85,8 +85,12 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	if t.Spec.MaxShown > 0 {
 		limits.Result = min(limits.Result, t.Spec.MaxShown)
 	}
-	res = withText(res)
-	if !c.Structured {
+	if c.Nested { // a program reads it
+		limits.Result = limits.ResultHard
+	} else {
+		res = withText(res)
+	}
+	if !c.Structured && !c.Nested {
 		res.Data = nil
 	}
 	for i, part := range res.Parts {

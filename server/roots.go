@@ -104,7 +104,7 @@ func (x *rpcRequest) rootsFirst(ctx context.Context) *InputRequest {
 		x.access = s.withRoots(ctx, m.Method, x.access)
 	}
 	t, ok := s.server.Config.Tools.Lookup(m.Name)
-	if !ok || !t.Spec.Forwards && !slices.Contains(s.server.FileGroups, t.Spec.Group) || !x.mayChoose() {
+	if !ok || !t.Spec.Forwards && !t.Spec.Composes && !slices.Contains(s.server.FileGroups, t.Spec.Group) || !x.mayChoose() {
 		return nil
 	}
 	return &InputRequest{Questions: map[string]tool.Question{rootsKey: {To: tool.Roots}}, State: rootsKey}

@@ -87,6 +87,7 @@ type Running struct {
 	Caller  Caller
 	Tool    string   // its name
 	Call    string   // the id that the audit log knows it by
+	Script  string   // the id of the call that makes this one while it runs; "" for none
 	Report  Reporter // nil for none
 	Answers Answers  // to what the tool asked before
 	Tasks   bool     // the client follows tasks, so the result may have one

@@ -77,6 +77,9 @@ type Spec struct {
 	// Forwards marks a tool whose calls are calls of the tool that the argument name
 	// names, with the argument arguments. Policy, approvals and audit see that call.
 	Forwards bool
+	// Composes marks a tool that makes calls of other tools while it runs. Policy, approvals
+	// and audit see each of them; a tool that composes cannot call another one.
+	Composes bool
 	// Internal marks a tool that the server calls for work that outlasts a call, such as a
 	// subagent's. It is not listed, and clients cannot call it.
 	Internal bool
