@@ -3,11 +3,13 @@ package policy
 // DefaultProfile applies if neither the caller nor the rules name a profile.
 const DefaultProfile = "full"
 
+// Bridged is the group of the tools of other servers.
+const Bridged = "mcp"
+
 // The groups with members derived from the catalogue, and an alias of the group
 // teams.
 const (
 	groupNative  = "goclaw" // every tool of this program
-	groupBridged = "mcp"    // every tool of connected MCP servers
 	groupTeam    = "team"   // alias of teams
 	groupResults = "results"
 

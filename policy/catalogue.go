@@ -55,7 +55,7 @@ type Catalogue struct {
 
 // NewCatalogue returns a catalogue of tools. Names are unique; of two tools with
 // the same name the second is ignored. A tool of another server is one of the group "mcp",
-// called mcp_SERVER__TOOL.
+// called SERVER__TOOL.
 func NewCatalogue(tools []Tool) Catalogue {
 	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int)}
 	for _, tool := range tools {
@@ -75,9 +75,8 @@ func NewCatalogue(tools []Tool) Catalogue {
 
 // serverOf returns the name of the server in the name of a bridged tool.
 func serverOf(tool string) (string, bool) {
-	rest, bridged := strings.CutPrefix(tool, "mcp_")
-	server, _, ok := strings.Cut(rest, "__")
-	return server, bridged && ok && server != ""
+	server, _, ok := strings.Cut(tool, "__")
+	return server, ok && server != ""
 }
 
 func (c *Catalogue) none() set { return newSet(len(c.tools)) }
@@ -109,8 +108,7 @@ func (c *Catalogue) matches(entry string, i int) bool {
 		return c.inGroup(name, i)
 	case "mcp":
 		server, _ := serverOf(c.tools[i].Name)
-		// Tool names cannot contain the hyphens of server names.
-		return c.inGroup(groupBridged, i) && (name == "*" || server == strings.ReplaceAll(name, "-", "_"))
+		return c.inGroup(Bridged, i) && (name == "*" || server == name)
 	case "risk":
 		return c.tools[i].Risk.Valid() && c.tools[i].Risk.String() == name
 	}
@@ -133,7 +131,7 @@ func (c *Catalogue) lookup(name string) (int, bool) {
 func (c *Catalogue) inGroup(name string, i int) bool {
 	switch name {
 	case groupNative:
-		return c.tools[i].Group != groupBridged
+		return c.tools[i].Group != Bridged
 	case groupTeam:
 		name = "teams"
 	}
@@ -185,7 +183,7 @@ func (c *Catalogue) unknownTool(name string) (text, nearest string) {
 
 // groupNames returns the groups that rules may name.
 func (c *Catalogue) groupNames() []string {
-	names := slices.Concat(builtinGroups, []string{groupNative, groupBridged, groupTeam})
+	names := slices.Concat(builtinGroups, []string{groupNative, Bridged, groupTeam})
 	for _, tool := range c.tools {
 		names = append(names, tool.Group)
 	}

@@ -44,8 +44,8 @@ func suite() []Tool {
 	add("results", Reads, "read_result")
 	add("discovery", Reads, "tool_search")
 	add("discovery", Runs, "tool_call")
-	add("mcp", Reads, "mcp_git_hub__list_issues")
-	add("mcp", Runs, "mcp_git_hub__create_issue", "mcp_db__query")
+	add("mcp", Reads, "git-hub__list_issues")
+	add("mcp", Runs, "git-hub__create_issue", "db__query")
 	for i := range specs {
 		switch specs[i].Name {
 		case "read_file":
@@ -78,12 +78,12 @@ func TestEntries(t *testing.T) {
 		{"group:team", "team_tasks team_message"},
 		{"group:teams", "team_tasks team_message"},
 		{"group:messaging", "message create_forum_topic message_react"},
-		{"group:mcp", "mcp_git_hub__list_issues mcp_git_hub__create_issue mcp_db__query"},
-		{"mcp:*", "mcp_git_hub__list_issues mcp_git_hub__create_issue mcp_db__query"},
-		{"mcp:git-hub", "mcp_git_hub__list_issues mcp_git_hub__create_issue"},
-		{"mcp:db", "mcp_db__query"},
+		{"group:mcp", "git-hub__list_issues git-hub__create_issue db__query"},
+		{"mcp:*", "git-hub__list_issues git-hub__create_issue db__query"},
+		{"mcp:git-hub", "git-hub__list_issues git-hub__create_issue"},
+		{"mcp:db", "db__query"},
 		{"mcp:away", ""},
-		{"mcp_db__query", "mcp_db__query"},
+		{"db__query", "db__query"},
 		{"read_*", "read_file read_image read_audio read_document read_video read_result"},
 		{"*_call", "tool_call"},
 		{"?dit", "edit"},
@@ -160,7 +160,7 @@ func names(c Catalogue, s set) []string {
 
 // FuzzEntry parses entries, which also come from untrusted requests.
 func FuzzEntry(f *testing.F) {
-	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read",
+	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "a__b", "risk:reads", "tool::file_read",
 		"read_*", "group:"} {
 		f.Add(entry)
 	}

@@ -93,7 +93,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 // TestNamesWithoutToolsAreNotErrors checks groups without tools, and tools of
 // servers that are not connected.
 func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
-	rules := Rules{Deny: List{"group:agents", "group:goclaw", "group:mcp", "mcp:hub", "mcp_hub__x", "x_*"}}
+	rules := Rules{Deny: List{"group:agents", "group:goclaw", "group:mcp", "mcp:hub", "hub__x", "x_*"}}
 	p, problems := Compile(rules, NewCatalogue(nil))
 	if p == nil {
 		t.Fatalf("%v", problems)

@@ -42,7 +42,7 @@ func row(t *testing.T, text, name string) []string {
 func TestManualListsGroupsAndProfiles(t *testing.T) {
 	_, groups, _ := strings.Cut(manual(t), "## Groups")
 	groups, _, _ = strings.Cut(groups, "\n## ")
-	for _, name := range append(builtinGroups, groupNative, groupBridged) {
+	for _, name := range append(builtinGroups, groupNative, Bridged) {
 		if !strings.Contains(groups, "`"+name+"`") {
 			t.Errorf("the page lacks group %s", name)
 		}

@@ -115,8 +115,9 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 
 // Lists reports whether tools/list shows a tool that the subject may use. A profile
 // can list few tools and leave the others to those of the group discovery, which are
-// shown only then. A request that names tools sees these.
-func (p *Policy) Lists(s Subject, name string) bool {
+// shown only then. A request that names tools sees these. If search is set the tools of other
+// servers are left to tool_search too.
+func (p *Policy) Lists(s Subject, name string, search bool) bool {
 	i, ok := p.catalogue.names[name]
 	if !ok {
 		return false
@@ -124,13 +125,14 @@ func (p *Policy) Lists(s Subject, name string) bool {
 	if s.Narrow.Tools != nil || s.Narrow.Toolsets != nil {
 		return true
 	}
-	short, listed := false, true
+	group := p.catalogue.tools[i].Group
+	short, listed := search, !search || group != Bridged
 	for _, applied := range p.profilesOf(p.Class(s)) {
 		if applied != nil && applied.listed != nil {
 			short, listed = true, listed && applied.listed.holds.has(i)
 		}
 	}
-	return listed && (short || p.catalogue.tools[i].Group != groupDiscovery)
+	return listed && (short || group != groupDiscovery)
 }
 
 // Unmatched returns the entries of the request's restrictions that match no tool

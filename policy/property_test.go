@@ -35,7 +35,7 @@ func (d dice) entry() string {
 	case 0:
 		return "group:" + d.pick("fs", "runtime", "web", "memory", "sessions", "team", "teams", "goclaw", "mcp")
 	case 1:
-		return d.pick("*", "read_*", "*_get", "mcp_*", "?dit", "nothing_*")
+		return d.pick("*", "read_*", "*_get", "db__*", "?dit", "nothing_*")
 	case 2:
 		return d.pick("mcp:*", "mcp:git-hub", "mcp:db", "mcp:away")
 	case 3:
@@ -103,7 +103,7 @@ func names1(entry string, s Tool) bool {
 	case entry == "mcp:*" || entry == "group:mcp":
 		return s.Group == "mcp"
 	case kind == "mcp":
-		return s.Group == "mcp" && strings.HasPrefix(s.Name, "mcp_"+strings.ReplaceAll(name, "-", "_")+"__")
+		return s.Group == "mcp" && strings.HasPrefix(s.Name, name+"__")
 	case entry == "group:goclaw":
 		return s.Group != "mcp"
 	case kind == "group":

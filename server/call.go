@@ -262,7 +262,7 @@ func (c *call) script() string {
 
 // find looks the tool up. It does not find a tool that the policy hides.
 func (c *call) find() (t tool.Tool, verdict policy.Verdict, found bool) {
-	t, ok := c.server.Config.Tools.Lookup(c.Tool)
+	t, ok := c.now.tools.Lookup(c.Tool)
 	if !ok || t.Spec.Internal && c.Within == nil {
 		return tool.Tool{}, policy.Deny, false
 	}

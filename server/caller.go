@@ -28,7 +28,8 @@ type Access struct {
 	Token      string           // id of the token; sessions are bound to it
 	Identity   string           // the same for all sessions of a caller; "" if there is one session
 
-	chooses bool // the client will choose the workspace when a call needs one
+	searches bool // the client finds tools by itself
+	chooses  bool // the client will choose the workspace when a call needs one
 
 	// ChooseWorkspace returns the workspace that the roots of the client mean, or "" for
 	// that of the caller. It is nil if the operator has chosen one.

@@ -12,7 +12,7 @@ import (
 // tool returns the reason.
 func (s *Server) forwarded(req Request) Request {
 	now := s.settings()
-	via, ok := s.Config.Tools.Lookup(req.Tool)
+	via, ok := now.tools.Lookup(req.Tool)
 	if !ok || !via.Spec.Forwards || now.verdict(req.Access, via.Spec.Name) == policy.Deny {
 		return req
 	}
@@ -29,7 +29,7 @@ func (s *Server) forwarded(req Request) Request {
 	if json.Unmarshal(bound.JSON(), &inner) != nil {
 		return req
 	}
-	t, ok := s.Config.Tools.Lookup(inner.Name)
+	t, ok := now.tools.Lookup(inner.Name)
 	if !ok || t.Spec.Forwards || now.verdict(req.Access, t.Spec.Name) == policy.Deny {
 		return req
 	}

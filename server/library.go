@@ -183,7 +183,7 @@ func (s *Server) governingTool(ref Ref) (t tool.Tool, ok bool) {
 	if s.Library == nil {
 		return t, false
 	}
-	return s.Config.Tools.Lookup(s.Library.Tool(ref))
+	return s.settings().tools.Lookup(s.Library.Tool(ref))
 }
 
 // mayRead reports whether a caller may see what ref names.

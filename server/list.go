@@ -15,6 +15,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
+// maxBridged is how many tools of other servers a list has at most. If there are more, the list has none of them, and
+// tool_search finds them.
+const maxBridged = 40
+
+// searchesTools reports whether a client, by the name of its program, loads tools by itself when its model looks for
+// them. Such a client gets all tools.
+func searchesTools(program string) bool { return strings.HasPrefix(strings.ToLower(program), "claude") }
+
 // maxListings bounds the cache of written tool lists. In practice there are a handful.
 const maxListings = 256
 
@@ -28,6 +36,7 @@ type listCache struct {
 type listKey struct {
 	class             policy.Class
 	files, structured bool
+	searches          bool
 	unusable          string
 }
 
@@ -40,7 +49,9 @@ func (x *rpcRequest) listTools() []byte {
 		return jsonrpc.Failure(m.ID,
 			jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
 	}
-	w := x.session.server.listFor(x.access)
+	a := x.access
+	a.searches = searchesTools(x.clientInfo().name)
+	w := x.session.server.listFor(a)
 	if m.Modern() {
 		return jsonrpc.Respond(m.ID, `,"result":`, w.modern)
 	}
@@ -54,7 +65,9 @@ func (s *Server) listFor(a Access) *toolList {
 	if !a.Narrow.Empty() || a.Within != nil {
 		return s.writeList(now, a)
 	}
-	key := listKey{now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, strings.Join(s.unusable(c), " ")}
+	key := listKey{
+		now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, a.searches, strings.Join(s.unusable(c), " "),
+	}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
 	w, ok := now.lists.written[key]
@@ -75,9 +88,19 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 	var b bytes.Buffer
 	b.WriteString(`{"tools":[`)
 	comma := ""
-	for i, t := range s.ordered {
-		if now.verdict(a, t.Spec.Name) == policy.Deny || s.hides(t, a) ||
-			!now.Policy.Lists(a.subject(), t.Spec.Name) {
+	var visible []int
+	bridged := 0
+	for i, t := range now.ordered {
+		if now.verdict(a, t.Spec.Name) != policy.Deny && !s.hides(t, a) {
+			visible = append(visible, i)
+			if t.Spec.Group == policy.Bridged {
+				bridged++
+			}
+		}
+	}
+	short := bridged > maxBridged && !a.searches
+	for _, i := range visible {
+		if !now.Policy.Lists(a.subject(), now.ordered[i].Spec.Name, short) {
 			continue
 		}
 		b.WriteString(comma)
@@ -95,7 +118,7 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 func (s *Server) Tools(a Access) []tool.Tool {
 	now := s.settings()
 	var visible []tool.Tool
-	for _, t := range s.ordered {
+	for _, t := range now.ordered {
 		if now.verdict(a, t.Spec.Name) != policy.Deny && !s.hides(t, a) {
 			visible = append(visible, t)
 		}

@@ -64,7 +64,7 @@ func (d digest) String() string {
 // named only if it exists: metrics must not grow with names that clients invent.
 func (c *call) begin(name string) telemetry.Begin {
 	b := telemetry.Begin{Caller: c.Caller, Transport: c.Transport, Meta: c.Trace}
-	if t, ok := c.server.Config.Tools.Lookup(name); ok {
+	if t, ok := c.now.tools.Lookup(name); ok {
 		b.Tool = t.Spec.Name
 	}
 	return b

@@ -155,7 +155,7 @@ func (c *call) shorten(text string, limits Limits, name string) (short, handle s
 // store stores text and returns the advice how to read on at next, and the handle. A caller
 // that may not read it back gets advice instead of a handle.
 func (c *call) store(text string, next int, name string) (advice, handle string) {
-	reader, ok := c.server.Config.Tools.Lookup(ReadResult)
+	reader, ok := c.now.tools.Lookup(ReadResult)
 	if !ok || c.now.verdict(c.Access, reader.Spec.Name) != policy.Allow {
 		return "ask for less to see it", ""
 	}

@@ -103,8 +103,9 @@ func (x *rpcRequest) rootsFirst(ctx context.Context) *InputRequest {
 		m.Call.State, m.Call.Answers = "", nil
 		x.access = s.withRoots(ctx, m.Method, x.access)
 	}
-	t, ok := s.server.Config.Tools.Lookup(m.Name)
-	if !ok || !t.Spec.Forwards && !t.Spec.Composes && !slices.Contains(s.server.FileGroups, t.Spec.Group) || !x.mayChoose() {
+	t, ok := s.server.settings().tools.Lookup(m.Name)
+	if !ok || !t.Spec.Forwards && !t.Spec.Composes && !slices.Contains(s.server.FileGroups, t.Spec.Group) ||
+		!x.mayChoose() {
 		return nil
 	}
 	return &InputRequest{Questions: map[string]tool.Question{rootsKey: {To: tool.Roots}}, State: rootsKey}

@@ -8,6 +8,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,7 @@ type Enter func(ctx context.Context, session string, agents ...string) (context.
 
 // Settings are what may change while the server runs.
 type Settings struct {
+	Tools           *tool.Set // with those that come and go; nil: those of the Config
 	Policy          *policy.Policy
 	Limits          Limits
 	ApprovalTimeout time.Duration
@@ -100,6 +102,8 @@ func (l Limits) check() error {
 // settings are Settings with what is derived from them.
 type settings struct {
 	Settings
+	tools      *tool.Set
+	ordered    []tool.Tool
 	described  func(i int) json.RawMessage // the tools in order, as tools/list shows them
 	structured func(i int) json.RawMessage // the same, with schemas of structured content
 	lists      listCache
@@ -110,7 +114,6 @@ type Server struct {
 	Config
 	log         *slog.Logger
 	scrub       *scrub.Scrubber
-	ordered     []tool.Tool
 	listStamp   []byte // ends a list
 	readStamp   []byte // ends a resource
 	resultStamp []byte // ends a result
@@ -165,7 +168,6 @@ func New(c Config) (*Server, error) {
 		capabilities: capabilitiesOf(c),
 		sessions:     make(map[*session]struct{}),
 	}
-	s.ordered = slices.Collect(c.Tools.All())
 	s.current.Store(s.generation(c.Settings))
 	closing, shut := context.WithCancel(context.Background())
 	s.closing, s.shut = closing, sync.OnceFunc(func() {
@@ -182,22 +184,25 @@ func (s *Server) settings() *settings { return s.current.Load() }
 // generation derives what depends on next, and on the secrets that the scrubber
 // knows.
 func (s *Server) generation(next Settings) *settings {
-	return &settings{
-		Settings: next, described: s.descriptions(false), structured: s.descriptions(true),
+	now := &settings{
+		Settings: next, tools: cmp.Or(next.Tools, s.Config.Tools),
 		lists: listCache{written: make(map[listKey]*toolList)},
 	}
+	now.ordered = slices.Collect(now.tools.All())
+	now.described, now.structured = s.descriptions(now.ordered, false), s.descriptions(now.ordered, true)
+	return now
 }
 
-// descriptions returns a function that describes the i-th tool. Each is described
+// descriptions returns a function that describes the i-th of some tools. Each is described
 // and scrubbed once, when a list first has it.
-func (s *Server) descriptions(structured bool) func(i int) json.RawMessage {
+func (s *Server) descriptions(all []tool.Tool, structured bool) func(i int) json.RawMessage {
 	written := make([]struct {
 		once sync.Once
 		text json.RawMessage
-	}, len(s.ordered))
+	}, len(all))
 	return func(i int) json.RawMessage {
 		w := &written[i]
-		w.once.Do(func() { w.text = s.scrub.JSON(Describe(s.ordered[i], structured)) })
+		w.once.Do(func() { w.text = s.scrub.JSON(Describe(all[i], structured)) })
 		return w.text
 	}
 }
@@ -214,20 +219,26 @@ func (s *Server) Apply(next Settings) error {
 	listening, before := s.notifiedSessions(), s.settings()
 	lists := make([]*toolList, len(listening))
 	for i, one := range listening {
-		lists[i] = s.listFor(one.access)
+		lists[i] = s.fullList(one.access)
 	}
 	now := s.generation(next)
 	s.current.Store(now)
 	s.queue.resize(next.Limits)
 	for i, one := range listening {
 		subject := one.access.subject()
-		changed := pendingChanges{tools: !bytes.Equal(s.listFor(one.access).legacy, lists[i].legacy)}
+		changed := pendingChanges{tools: !bytes.Equal(s.fullList(one.access).legacy, lists[i].legacy)}
 		if !slices.Equal(s.allowedLibraryTools(before, subject), s.allowedLibraryTools(now, subject)) {
 			changed.resources, changed.prompts = true, true
 		}
 		one.notify(changed)
 	}
 	return nil
+}
+
+// fullList returns the list of a caller with what others find by tool_search.
+func (s *Server) fullList(a Access) *toolList {
+	a.searches = true
+	return s.listFor(a)
 }
 
 // Close ends the streams that would otherwise stay open. The transports end their

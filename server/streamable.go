@@ -154,7 +154,7 @@ func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access)
 	if m.Method != string(mcp.MethodToolsCall) {
 		return nil
 	}
-	t, ok := s.Config.Tools.Lookup(m.Name)
+	t, ok := s.settings().tools.Lookup(m.Name)
 	if !ok || !bytes.Contains(t.Schema(), []byte(`"x-mcp-header"`)) ||
 		s.settings().Policy.Verdict(a.subject(), t.Spec.Name) == policy.Deny {
 		return nil

@@ -71,7 +71,7 @@ func (s *Server) allowedLibraryTools(now *settings, subject policy.Subject) (may
 		return nil
 	}
 	for _, name := range s.Library.Tools() {
-		t, ok := s.Config.Tools.Lookup(name)
+		t, ok := now.tools.Lookup(name)
 		may = append(may, ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow)
 	}
 	return may

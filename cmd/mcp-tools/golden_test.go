@@ -98,7 +98,7 @@ func profileCost(
 	for tool := range set.All() {
 		subject := policy.Subject{Profile: profile}
 		if tool.Spec.Internal || rules.Verdict(subject, tool.Spec.Name) == policy.Deny ||
-			!rules.Lists(subject, tool.Spec.Name) {
+			!rules.Lists(subject, tool.Spec.Name, false) {
 			continue
 		}
 		described := server.Describe(tool, false)

@@ -23,7 +23,7 @@ func NewSet(all ...Tool) (*Set, error) {
 	s := &Set{byName: make(map[string]int), aliases: make(map[string]int)}
 	var problems []error
 	for _, t := range all {
-		problems = append(problems, t.Spec.check())
+		problems = append(problems, t.Spec.check(t.foreign))
 		if t.known == nil {
 			problems = append(problems, t.form().err)
 		}

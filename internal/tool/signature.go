@@ -10,6 +10,9 @@ import (
 // thirds of the tokens of its schema.
 func (t Tool) Signature() string {
 	doc := strings.Join(strings.Fields(t.Spec.Doc), " ")
+	if t.foreign {
+		return fmt.Sprintf("// %s\n%s(%s)", doc, t.Spec.Name, t.foreignType())
+	}
 	return fmt.Sprintf("// %s\n%s(%s)", doc, t.Spec.Name, t.form().schema.typeScript())
 }
 
@@ -79,6 +82,12 @@ func (s *schema) comment() string {
 func (t Tool) SearchText() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, t.Spec.Doc, t.Spec.Keywords)
+	if t.foreign {
+		for _, m := range t.readForeign().members() {
+			fmt.Fprintln(&b, m.name, m.schema.Description)
+		}
+		return b.String()
+	}
 	if t.form().schema != nil {
 		for _, f := range t.form().schema.fields {
 			fmt.Fprintln(&b, f.name, f.schema.doc)

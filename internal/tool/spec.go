@@ -100,13 +100,17 @@ func isName(text string, max int) bool {
 	return text != "" && len(text) <= max
 }
 
-// check returns everything that is missing or wrong in s.
-func (s Spec) check() error {
+// check returns everything that is missing or wrong in s, the Spec of a foreign tool or of one of
+// ours.
+func (s Spec) check(foreign bool) error {
 	var problems []error
 	missing := func(what string) {
 		problems = append(problems, fmt.Errorf("tool %q has no %s", s.Name, what))
 	}
-	if !isName(s.Name, 64) {
+	if foreign && !isForeignName(s.Name) {
+		problems = append(problems, fmt.Errorf("tool name %q has others than at most 64 letters, digits, _ and -",
+			s.Name))
+	} else if !foreign && !isName(s.Name, 64) {
 		problems = append(problems, fmt.Errorf("tool name %q is not lower_snake_case of at most 64 characters", s.Name))
 	}
 	if !isName(s.Group, 32) {

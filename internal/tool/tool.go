@@ -77,13 +77,14 @@ func (f Facts) Basis() string {
 // A Tool is a Doer or a Preparer that the pipeline can call without knowing its
 // type. It is a value without state, shared by all goroutines.
 type Tool struct {
-	Spec  Spec
-	Rates bool             // it rates each call, often lower than Spec.Risk
-	Tasks TaskKeeper       // of its tasks; nil if it has none
-	form  func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
-	known json.RawMessage  // the schema as the model sees it, if it was not derived
-	means string           // the arguments that the name implies by which it was looked up, as JSON
-	bind  func(raw json.RawMessage, limits Limits) (Call, error)
+	Spec    Spec
+	Rates   bool             // it rates each call, often lower than Spec.Risk
+	Tasks   TaskKeeper       // of its tasks; nil if it has none
+	form    func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
+	known   json.RawMessage  // the schema as the model sees it, if it was not derived
+	foreign bool             // its schema is from elsewhere
+	means   string           // the arguments that the name implies by which it was looked up, as JSON
+	bind    func(raw json.RawMessage, limits Limits) (Call, error)
 }
 
 // An argsForm is the form of a tool's arguments.

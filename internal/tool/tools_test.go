@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -325,6 +326,42 @@ func TestForeignToolsAreCheckedAsTheyAre(t *testing.T) {
 		if _, err := NewSet(NewForeign(spec, json.RawMessage(broken), echo)); err == nil {
 			t.Errorf("the schema %s was accepted", broken)
 		}
+	}
+}
+
+func TestForeignToolsHaveSignatures(t *testing.T) {
+	schema := `{"type":"object","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}},
+		"properties":{"path":{"type":"string","description":"a  file */ here"},"n":{"type":["integer","null"],"default":3,
+		"maximum":9},"odd-name":{"enum":["a",1]},"either":{"type":"array","items":{"anyOf":[{"type":"string"},
+		{"const":true}]}},"tree":{"$ref":"#/$defs/node"},"free":{"type":"object","additionalProperties":{"type":"number"}}},
+		"required":["path"]}`
+	spec := Spec{Name: "git-hub__Read", Group: "mcp", Title: "Read", Doc: "Reads a file.", Risk: Runs}
+	one := NewForeign(spec, json.RawMessage(schema), nil)
+	if _, err := NewSet(one); err != nil {
+		t.Fatal(err)
+	}
+	want := "// Reads a file.\ngit-hub__Read({path: string /* a file * / here */, n?: integer|null /* default 3, at most 9 */, " +
+		`"odd-name"?: "a"|1, either?: (string|true)[], tree?: {next?: {next?: {next?: any}}}, ` +
+		"free?: {[key: string]: number}})"
+	if got := one.Signature(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := one.SearchText(); !strings.Contains(got, "either") || !strings.Contains(got, "a  file") {
+		t.Errorf("the search reads %q", got)
+	}
+	wide := strings.Repeat(`"p%":{"$ref":"#/$defs/w"},`, 1)
+	var members []string
+	for i := range 40 {
+		members = append(members, strings.TrimSuffix(strings.ReplaceAll(wide, "%", strconv.Itoa(i)), ","))
+	}
+	all := strings.Join(members, ",")
+	wide = `{"type":"object","$defs":{"w":{"type":"object","properties":{` + all + `}}},"properties":{` + all + `}}`
+	if got := NewForeign(spec, json.RawMessage(wide), nil).Signature(); len(got) > 20_000 {
+		t.Errorf("the signature of a schema that branches has %d bytes", len(got))
+	}
+	if _, err := NewSet(NewForeign(Spec{Name: "a b", Group: "mcp", Title: "A", Doc: "A.", Risk: Runs},
+		json.RawMessage(schema), nil)); err == nil {
+		t.Error("a name with a space was accepted")
 	}
 }
 

@@ -96,7 +96,9 @@ type App struct {
 	results      *results.Store
 	approvals    *approvals.Store
 	refusals     sync.Map // from a refusalKey to the last refusal of a host
-	set          *tool.Set
+	builtIn      *tool.Set
+	set          *tool.Set // with the live tools
+	live         liveTools
 	teams        *teams.Teams
 	agents       *agents.Engine
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
@@ -244,7 +246,7 @@ func (a *App) openResults(context.Context) (err error) {
 }
 
 func (a *App) openTools(context.Context) (err error) {
-	a.set, err = tools.Start(tools.World{
+	a.builtIn, err = tools.Start(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
@@ -253,6 +255,7 @@ func (a *App) openTools(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	a.set = a.builtIn
 	a.calls.AddTools(a.set.Names()...)
 	return nil
 }

@@ -264,6 +264,8 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 // apply puts new settings in force. If a step fails, the policy, the rules and
 // the limits are still the old ones, and at most more is masked than before.
 func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
+	a.live.mu.Lock()
+	defer a.live.mu.Unlock()
 	next, err := compileRules(l, a.catalogue, a.ownPaths(), a.log)
 	if err != nil {
 		return err
@@ -278,10 +280,13 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	if err := a.files.SetNames(keptNames(l.Config.Workspace)); err != nil {
 		return err
 	}
-	if err := a.Server.Apply(serverSettings(l.Config, next.policy)); err != nil {
+	now := serverSettings(l.Config, next.policy)
+	now.Tools = a.set
+	if err := a.Server.Apply(now); err != nil {
 		return err
 	}
 	a.rules.current.Store(next)
+	a.live.settings = l
 	a.listed.Store(&l.Config.Connections.Tokens)
 	a.visibility.Store(&l.Config.Sessions.Visibility)
 	a.web.client.Renew()

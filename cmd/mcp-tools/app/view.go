@@ -63,6 +63,7 @@ func (v *View) Find(name string) (tool.Tool, error) {
 // Visible returns the tools that a subject can see.
 func (v *View) Visible(s policy.Subject) []tool.Tool {
 	return slices.DeleteFunc(slices.Collect(v.Tools.All()), func(t tool.Tool) bool {
-		return t.Spec.Internal || v.Policy.Verdict(s, t.Spec.Name) == policy.Deny || !v.Policy.Lists(s, t.Spec.Name)
+		return t.Spec.Internal || v.Policy.Verdict(s, t.Spec.Name) == policy.Deny ||
+			!v.Policy.Lists(s, t.Spec.Name, false)
 	})
 }

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// liveTools are tools that come and go while the program runs, beside those that are
+// compiled in.
+type liveTools struct {
+	mu       sync.Mutex // held while settings or tools are put in force
+	bySource map[string][]tool.Tool
+	settings *config.Loaded // that are in force; nil: those of the start
+}
+
+// SetTools replaces the tools of a source, such as the bridge, and notifies the clients whose
+// lists change. A tool with a name that is taken is left out and logged: sources do not shadow
+// our tools, and not each other's.
+func (a *App) SetTools(source string, list []tool.Tool) error {
+	a.live.mu.Lock()
+	defer a.live.mu.Unlock()
+	if a.live.bySource == nil {
+		a.live.bySource = make(map[string][]tool.Tool)
+	}
+	before := a.live.bySource[source]
+	a.live.bySource[source] = list
+	if err := a.joinTools(); err != nil {
+		a.live.bySource[source] = before
+		return err
+	}
+	if a.Server == nil { // it is not open yet, and takes them when it is
+		return nil
+	}
+	return a.putInForce()
+}
+
+// joinTools makes the set of all tools and compiles the rules for them.
+func (a *App) joinTools() error {
+	all := slices.Collect(a.builtIn.All())
+	taken := make(map[string]bool)
+	for _, t := range all {
+		taken[t.Spec.Name] = true
+		for _, also := range t.Spec.Also {
+			taken[also] = true
+		}
+	}
+	for _, source := range slices.Sorted(maps.Keys(a.live.bySource)) {
+		for _, t := range a.live.bySource[source] {
+			if taken[t.Spec.Name] {
+				a.log.Warn("a tool is left out: its name is taken", "tool", t.Spec.Name, "source", source)
+				continue
+			}
+			taken[t.Spec.Name] = true
+			all = append(all, t)
+		}
+	}
+	set, err := tool.NewSet(all...)
+	if err != nil {
+		return err
+	}
+	catalogue := set.Catalogue()
+	next, err := compileRules(a.inForce(), catalogue, a.ownPaths(), a.log)
+	if err != nil {
+		return err
+	}
+	a.set, a.catalogue = set, catalogue
+	a.rules.current.Store(next)
+	a.calls.AddTools(set.Names()...)
+	return nil
+}
+
+// inForce returns the settings that count now.
+func (a *App) inForce() *config.Loaded { return cmp.Or(a.live.settings, a.loaded) }
+
+// putInForce gives the server the tools and the rules.
+func (a *App) putInForce() error {
+	s := serverSettings(a.inForce().Config, a.rules.load().policy)
+	s.Tools = a.set
+	return a.Server.Apply(s)
+}
