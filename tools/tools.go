@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/media"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
@@ -36,6 +37,7 @@ type World struct {
 	Secrets   *scrub.Scrubber // with the values that must not be shown
 	Exec      exec.Options
 	Web       web.Options
+	Media     media.Options
 	Memory    memory.Memories
 	Graph     *knowledge.Graph
 	Skills    *skills.Library
@@ -85,6 +87,7 @@ func list(w World) []tool.Tool {
 		fs.Tools(w.Files, w.Secrets),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
+		media.Tools(w.Media),
 		memory.Tools(w.Memory),
 		knowledge.Tools(w.Graph),
 		skills.Tools(w.Skills),

@@ -112,6 +112,9 @@ const (
 	ErrTooBig   Kind = "too_big"  // over one of the limits
 	ErrNoReader Kind = "no_reader"
 	ErrNoMember Kind = "no_member" // the archive has no such member
+	// ErrNotCompiled asks for the compiled WebAssembly of Source.Compiled, which is empty. The
+	// server has it made, and asks for the document again.
+	ErrNotCompiled Kind = "not_compiled"
 )
 
 func (k Kind) Error() string { return string(k) }

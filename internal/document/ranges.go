@@ -55,7 +55,62 @@ func (r Ranges) Last(total int) int {
 	}
 	last := 0
 	for _, one := range r {
-		last = max(last, min(one.Last, total))
+		if one.First <= total {
+			last = max(last, min(one.Last, total))
+		}
 	}
 	return last
+}
+
+// Rest returns the wanted parts from part n on.
+func (r Ranges) Rest(n int) Ranges {
+	if len(r) == 0 {
+		return Ranges{{n, math.MaxInt}}
+	}
+	var rest Ranges
+	for _, one := range r {
+		if one.Last >= n {
+			rest = append(rest, Range{max(one.First, n), one.Last})
+		}
+	}
+	return rest
+}
+
+// String returns the ranges as ParseRanges reads them.
+func (r Ranges) String() string {
+	var all []string
+	for _, one := range r {
+		switch {
+		case one.First == one.Last:
+			all = append(all, strconv.Itoa(one.First))
+		case one.Last == math.MaxInt:
+			all = append(all, strconv.Itoa(one.First)+"-")
+		default:
+			all = append(all, fmt.Sprintf("%d-%d", one.First, one.Last))
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// window returns the parts that are read for a call: all of them if they are few, and
+// otherwise the ten around the first one, always the same ten, so that the next call finds
+// them in the cache.
+func (r Ranges) window() Ranges {
+	count := 0
+	first := 1
+	for i, one := range r {
+		if i == 0 || one.First < first {
+			first = one.First
+		}
+		if one.Last-one.First >= chunk {
+			count = chunk + 1
+		}
+		count += one.Last - one.First + 1
+		count = min(count, chunk+1)
+	}
+	if len(r) > 0 && count <= chunk {
+		return r
+	}
+	start := (first-1)/chunk*chunk + 1
+	return Ranges{{start, start + chunk - 1}}
 }

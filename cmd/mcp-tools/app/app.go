@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
@@ -92,6 +93,7 @@ type App struct {
 	catalogue    policy.Catalogue
 	rules        *liveRules
 	commands     *commands.Commands
+	documents    *document.Service
 	web          *webAccess
 	results      *results.Store
 	approvals    *approvals.Store
@@ -126,7 +128,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	}
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
-		a.openSkills,
+		a.openSkills, a.openDocuments,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openTools, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
@@ -247,7 +249,8 @@ func (a *App) openResults(context.Context) (err error) {
 
 func (a *App) openTools(context.Context) (err error) {
 	a.builtIn, err = tools.Start(tools.World{
-		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
+		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Media: a.mediaOptions(), Memory: a.memory,
+		Graph:  a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Model: a.jsonModel(),

@@ -15,6 +15,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/private"
@@ -46,6 +48,8 @@ func RunChild(args []string) (code int, child bool) {
 		return kernel.Main(args[2:]), true
 	case docker.StageArg:
 		return docker.Stage(args[2:]), true
+	case document.ChildArg:
+		return readers.Main(args[2:]), true
 	case browser.LauncherArg:
 		return browser.RunLauncher(args[2:]), true
 	}

@@ -25,14 +25,16 @@ type Starter struct {
 }
 
 // Start starts this program with the arguments, which see the binds. The link is its stdin and
-// stdout; closing it ends the process.
+// stdout; closing it ends the process. In the kernel sandbox HOME is an empty directory of
+// its own, in memory if there are namespaces; the memory limit holds for it too.
 func (s *Starter) Start(ctx context.Context, args []string, memory int64, binds ...sandbox.Bind) (sandbox.Link, error) {
 	l, err := s.launcher(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return l.Launch(ctx, sandbox.Spec{
-		ID: "child-" + rand.Text()[:12], Child: args, Binds: binds, Limits: sandbox.Limits{Memory: memory},
+		ID: "child-" + rand.Text()[:12], Child: args, Binds: binds, Home: l.Layout(sandbox.Directories{}).Home,
+		Limits: sandbox.Limits{Memory: memory, Temp: memory},
 	})
 }
 

@@ -80,11 +80,12 @@ func build() *fault {
 	if p.Try {
 		return nil
 	}
-	argv := append([]string{"mcp-tools", agentArg}, p.Agent...)
+	argv, env := append([]string{"mcp-tools", agentArg}, p.Agent...), []string{"PATH=" + agentPath}
 	if len(p.Child) > 0 {
 		argv = append(argv[:1], p.Child...)
+		env = append(env, "HOME="+p.Home)
 	}
-	if err := unix.Exec(program, argv, []string{"PATH=" + agentPath}); err != nil {
+	if err := unix.Exec(program, argv, env); err != nil {
 		return faulty("starting the agent", err)
 	}
 	return nil

@@ -1,0 +1,4 @@
+package document
+
+// endGroup does nothing: programs end with their contexts.
+func endGroup() {}

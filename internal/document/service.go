@@ -1,0 +1,372 @@
+package document
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+const (
+	// MaxSize is the maximum size of a document in bytes.
+	MaxSize = 128 << 20
+	// readTime is the time limit of one reading.
+	readTime = 100 * time.Second
+	// compileTime is the time limit of compiling WebAssembly.
+	compileTime = 2 * time.Minute
+	// maxReply is the maximum size of the answer of a process in bytes.
+	maxReply = 128 << 20
+	// maxReaders is the maximum number of processes that read documents at the same time.
+	maxReaders = 4
+	// chunk is the number of pages that are read at once.
+	chunk = 10
+)
+
+// Options are the dependencies of a Service.
+type Options struct {
+	Launchers []sandbox.Launcher // the strongest first; the first one that works is used
+	Dir       string             // for the cache, compiled WebAssembly and temporary files; made when it is needed
+	Log       *slog.Logger
+	// Self is the command line that starts this program again; the default is the running file.
+	Self []string
+}
+
+// A Service reads documents in processes of their own, and keeps what they read. It is safe for
+// concurrent use. It does nothing until a document is read.
+type Service struct {
+	o       Options
+	starter child.Starter
+	slots   chan struct{}
+	cache   cache
+
+	mu     sync.Mutex // held while WebAssembly is compiled
+	engine func() string
+}
+
+// New returns a service. It touches neither files nor processes.
+func New(o Options) *Service {
+	s := &Service{o: o, slots: make(chan struct{}, max(1, min(maxReaders, runtime.NumCPU())))}
+	s.starter.Launchers = o.Launchers
+	s.cache.dir = filepath.Join(o.Dir, "cache")
+	s.engine = sync.OnceValue(engine)
+	return s
+}
+
+// engine returns what changes when this program does: its readers may read more then.
+func engine() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return path
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}
+
+// A Request asks for a document.
+type Request struct {
+	Name     string // of the file, without directories
+	Content  io.ReaderAt
+	Size     int64
+	Members  []string // what follows each !/ of the path
+	Pages    Ranges   // empty for all
+	Password string
+	OCR      string
+	Pictures bool
+}
+
+// A Reading is a part of a document.
+type Reading struct {
+	*Document
+	Format Format
+}
+
+// Read returns the first of the wanted pages, at most 10, and those of a document without
+// pages. It returns an Error for what is wrong with the document.
+func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
+	if r.Size > MaxSize {
+		return Reading{}, Errorf(ErrTooBig, "%q has %s, the maximum is %s", r.Name, text.Bytes(r.Size),
+			text.Bytes(MaxSize))
+	}
+	wanted := r.Pages
+	r.Pages = wanted.window()
+	digest, err := digestOf(ctx, r.Content, r.Size)
+	if err != nil {
+		return Reading{}, err
+	}
+	key := s.key(r, digest)
+	got, ok := Reading{}, false
+	if key != "" {
+		got, ok = s.cache.get(key)
+	}
+	if !ok {
+		if got, err = s.read(ctx, r, digest); err != nil {
+			return Reading{}, err
+		}
+		if key != "" {
+			if err := s.cache.put(key, got); err != nil && s.o.Log != nil {
+				s.o.Log.Warn("a document could not be kept for the next call", "err", err)
+			}
+		}
+	}
+	parts := got.Parts[:0:0]
+	for _, p := range got.Parts {
+		if wanted.Has(p.Number) {
+			parts = append(parts, p)
+		}
+	}
+	got.Parts = parts
+	return got, nil
+}
+
+// key returns the key of a reading in the cache; "" for one that is not kept. What needs a
+// password is never on the disk, and pictures take too much room.
+func (s *Service) key(r Request, digest string) string {
+	if r.Password != "" || r.Pictures || s.o.Dir == "" {
+		return ""
+	}
+	text, err := json.Marshal([]any{digest, s.engine(), Installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func digestOf(ctx context.Context, content io.ReaderAt, size int64) (string, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, Bounded(ctx, io.NewSectionReader(content, 0, size), -1, Limits{Part: size})); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// read reads in a process. If the process asks for compiled WebAssembly, it is compiled and
+// the document is read again.
+func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return Reading{}, ctx.Err()
+	}
+	dir := s.compiledDir()
+	if !isCompiled(dir) {
+		dir = ""
+	}
+	got, err := s.run(ctx, r, digest, dir)
+	if errors.Is(err, ErrNotCompiled) && dir == "" {
+		if dir, err = s.compile(ctx); err != nil {
+			return Reading{}, err
+		}
+		got, err = s.run(ctx, r, digest, dir)
+	}
+	return got, err
+}
+
+// run starts a process, sends it the document and returns its answer.
+func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (got Reading, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime+10*time.Second)
+	defer cancel()
+	var binds []sandbox.Bind
+	if compiled != "" {
+		binds = append(binds, sandbox.Bind{Host: compiled, Inside: compiled})
+	}
+	link, err := s.starter.Start(ctx, []string{ChildArg}, memory, binds...)
+	if err != nil {
+		return got, fmt.Errorf("starting the process that reads documents: %w", err)
+	}
+	defer link.Close()
+	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
+	defer stop()
+	o := order{
+		Name: r.Name, Members: r.Members, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR,
+		Pictures: r.Pictures, Compiled: compiled, Time: readTime, Limits: DefaultLimits(),
+	}
+	if !slices.Contains(link.Guarantees(), sandbox.Files) {
+		if o.Temp, err = s.temp(); err != nil {
+			return got, err
+		}
+		defer os.RemoveAll(o.Temp)
+	}
+	sum := sha256.New()
+	sent := send(link, o, io.NewSectionReader(r.Content, 0, r.Size), sum)
+	// A process that ends early has answered why.
+	var answer reply
+	received := json.NewDecoder(io.LimitReader(link, maxReply)).Decode(&answer)
+	switch {
+	case ctx.Err() != nil:
+		return got, ctx.Err()
+	case received != nil:
+		if s.o.Log != nil {
+			s.o.Log.Warn("a process that read a document has ended without an answer", "err",
+				errors.Join(received, sent))
+		}
+		return got, Errorf(ErrTooBig, "reading it took more than 512 MB of memory, or its reader failed; "+
+			"it may be damaged, or be made to do harm")
+	case answer.Kind != "":
+		return got, &Error{Kind: answer.Kind, Text: answer.Error}
+	case answer.Error != "":
+		return got, fmt.Errorf("the process that reads documents: %s", answer.Error)
+	case sent != nil:
+		return got, sent
+	case hex.EncodeToString(sum.Sum(nil)) != digest:
+		return got, Errorf(ErrBroken, "the file has changed while it was read; read it again")
+	case answer.Document == nil:
+		return got, errors.New("the process that reads documents has sent no document")
+	}
+	return Reading{answer.Document, answer.Format}, nil
+}
+
+func send(to io.Writer, o order, content io.Reader, sum hash.Hash) error {
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if _, err := to.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{to}, io.TeeReader(content, sum), make([]byte, 256<<10))
+	return err
+}
+
+// temp makes a directory for the files of one process.
+func (s *Service) temp() (string, error) {
+	dir, err := s.sub("tmp")
+	if err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries { // what killed servers left
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return os.MkdirTemp(dir, "read-")
+}
+
+// sub makes a directory in that of the service.
+func (s *Service) sub(name string) (string, error) {
+	if _, err := private.MakeSub(filepath.Dir(s.o.Dir), filepath.Base(s.o.Dir)); err != nil {
+		return "", err
+	}
+	return private.MakeSub(s.o.Dir, name)
+}
+
+// TempFile returns a new file without a name for a document that is to be read, such as a
+// download.
+func (s *Service) TempFile() (*os.File, error) {
+	dir, err := s.sub("tmp")
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(dir, "file-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name()) // where that fails it is removed later
+	return file, nil
+}
+
+// compiledMark is a file in the directory of compiled WebAssembly that is complete.
+const compiledMark = "complete"
+
+func (s *Service) compiledDir() string {
+	sum := sha256.Sum256([]byte(s.engine()))
+	return filepath.Join(s.o.Dir, "compiled", hex.EncodeToString(sum[:8]))
+}
+
+// compile fills the directory of compiled WebAssembly, in a process that gets no document: what
+// is in it is run later. Those of other versions of the program are removed.
+func (s *Service) compile(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := s.compiledDir()
+	if isCompiled(dir) {
+		return dir, nil
+	}
+	parent, err := s.sub("compiled")
+	if err != nil {
+		return "", err
+	}
+	next, err := os.MkdirTemp(parent, "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(next)
+	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	defer cancel()
+	argv := s.o.Self
+	if len(argv) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		argv = []string{self}
+	}
+	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], ChildArg, compileArg, next)...)
+	cmd.Env = []string{"HOME=" + next, "TMPDIR=" + next}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compiling what reads documents: %w: %s", err, out)
+	}
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || e.Name() == filepath.Base(dir) || time.Since(info.ModTime()) < compileTime {
+			continue // another process may be at work on it
+		}
+		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
+			return "", err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(next, compiledMark), nil, 0o644); err != nil {
+		return "", err
+	}
+	if err := os.Rename(next, dir); err != nil && !isCompiled(dir) {
+		return "", err
+	}
+	return dir, nil
+}
+
+func isCompiled(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, compiledMark))
+	return err == nil
+}
+
+// makeReadable lets processes of other users read the files below a directory.
+func makeReadable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.Chmod(path, 0o755)
+		}
+		return os.Chmod(path, 0o644)
+	})
+}

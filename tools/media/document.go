@@ -1,0 +1,149 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// readDocument returns the text of a document as Markdown.
+type readDocument struct{ Options }
+
+type documentArgs struct {
+	Path     string `json:"path,omitempty" jsonschema:"file; a.zip!/b.pdf is a file in an archive or mail, a.pdf!/p.png a picture" alias:"file,file_path,pdf,document,filename"`
+	URL      string `json:"url,omitempty" jsonschema:"http or https URL in place of path" alias:"uri,link,href" maxlen:"8192"`
+	Pages    string `json:"pages,omitempty" jsonschema:"pages, slides or sheets, such as 1-3,7 or 5-" alias:"page,page_range,sheet,slides"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"bytes of the first page to skip, as a result names them" min:"0"`
+	Password string `json:"password,omitempty" jsonschema:"password of an encrypted document"`
+	Images   bool   `json:"images,omitempty" jsonschema:"also return the pictures of these pages" alias:"include_images,pictures"`
+	OCR      string `json:"ocr,omitempty" jsonschema:"when to recognise text in scanned pages" enum:"auto,off,on" default:"auto"`
+}
+
+func (readDocument) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "read_document", Group: groupRead, Title: "Read a document", Risk: tool.Reads,
+		Timeout: 4 * time.Minute, MaxShown: 60_000,
+		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
+		Doc: `Returns a document as Markdown: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, mail, CSV,
+notebooks, archives. At most 10 pages or 4,000 tokens; the last line says how to read on.
+For source code and plain text use read_file.`,
+		Also: []string{"pdf", "read_pdf", "pdf_read", "document_read", "convert_to_markdown", "markitdown",
+			"convert_document", "doc_to_markdown", "extract_text", "read_docx", "read_excel", "read_xlsx", "read_word",
+			"tool::document_read"},
+		Keywords: "open pdf docx xlsx pptx odt ods odp epub rtf eml mbox msg csv ipynb zip tar spreadsheet slides " +
+			"presentation word excel powerpoint libreoffice e-book mail attachment archive scan ocr convert markdown " +
+			"extract text table",
+	}
+}
+
+func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, error) {
+	pages, err := document.ParseRanges(a.Pages)
+	if err != nil {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "pages: %w", err)
+	}
+	if strings.HasPrefix(a.Path, "http://") || strings.HasPrefix(a.Path, "https://") {
+		a.Path, a.URL = "", a.Path
+	}
+	if (a.Path == "") == (a.URL == "") {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "read_document needs either path or url").
+			Try(`send at least {"path":"..."}`)
+	}
+	r := document.Request{
+		Pages: pages, Password: a.Password, OCR: a.OCR, Pictures: a.Images,
+	}
+	view := document.View{Path: a.Path, URL: a.URL, Offset: a.Offset}
+	if a.URL != "" {
+		address, members, _ := strings.Cut(a.URL, "!/")
+		r.Members = membersOf(members)
+		file, size, name, err := t.download(ctx, address)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		defer file.Close()
+		r.Content, r.Size, r.Name = file, size, name
+		return t.Documents.Answer(ctx, r, view, t.Marks)
+	}
+	file, err := t.Files.Open(ctx, a.Path)
+	if before, members, found := strings.Cut(a.Path, "!/"); found && err != nil {
+		r.Members = membersOf(members)
+		file, err = t.Files.Open(ctx, before)
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer file.Close()
+	r.Content, r.Size, r.Name = file, file.Size, path.Base(file.Name)
+	return t.Documents.Answer(ctx, r, view, t.Marks)
+}
+
+// membersOf splits what follows the first !/ of a path.
+func membersOf(rest string) []string {
+	if rest == "" {
+		return nil
+	}
+	return strings.Split(rest, "!/")
+}
+
+const (
+	downloadTime = time.Minute
+	maxRedirects = 5
+)
+
+// download fetches a document into a temporary file.
+func (t readDocument) download(ctx context.Context, address string) (*os.File, int64, string, error) {
+	answer, err := t.Client.Do(ctx, outbound.Request{
+		URL: address, Redirects: maxRedirects, MaxBytes: document.MaxSize, Timeout: downloadTime, Polite: true,
+	})
+	if err != nil {
+		return nil, 0, "", err
+	}
+	defer answer.Body.Close()
+	if answer.Status != http.StatusOK {
+		return nil, 0, "", tool.Errorf(tool.Unavailable, "%q responded with %d %s", text.Clip(address, 300),
+			answer.Status,
+			http.StatusText(answer.Status)).Try("check the URL, or see the whole response with web_fetch")
+	}
+	file, err := t.Documents.TempFile()
+	if err != nil {
+		return nil, 0, "", err
+	}
+	size, err := io.Copy(file, answer.Body)
+	if err != nil {
+		err = errors.Join(err, file.Close())
+		if errors.Is(err, outbound.ErrTooLong) {
+			err = tool.Errorf(tool.TooLarge, "%q has more than %s", text.Clip(address, 300),
+				text.Bytes(document.MaxSize))
+		}
+		return nil, 0, "", err
+	}
+	return file, size, nameOf(answer), nil
+}
+
+// nameOf returns the file name of a response, of which only the extension matters.
+func nameOf(a *outbound.Answer) string {
+	if _, params, err := mime.ParseMediaType(a.Header.Get("Content-Disposition")); err == nil &&
+		params["filename"] != "" {
+		return path.Base(params["filename"])
+	}
+	name := "document"
+	if u, err := url.Parse(a.URL); err == nil && path.Ext(u.Path) != "" {
+		name = path.Base(u.Path)
+	} else if kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err == nil {
+		if all, err := mime.ExtensionsByType(kind); err == nil && len(all) > 0 {
+			name += all[0]
+		}
+	}
+	return name
+}
