@@ -9,20 +9,343 @@
 //
 // The table of models in models.txt is data: names, prices and the days on which they
 // end. The package knows no workspace and no tool. Begin with [New] and [Providers.Photo];
-// the APIs are in the packages below, over package wire.
+// order.go has what takes long. The APIs are in the packages below, over package wire.
 package provider
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/dashscope"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/elevenlabs"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/fal"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/gemini"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/minimax"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/openai"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/openrouter"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
+// A Kind names the API of a provider.
+type Kind string
+
+// The kinds.
+const (
+	OpenAI     Kind = "openai" // also of local servers
+	Gemini     Kind = "gemini"
+	MiniMax    Kind = "minimax"
+	DashScope  Kind = "dashscope"
+	OpenRouter Kind = "openrouter"
+	Fal        Kind = "fal"
+	ElevenLabs Kind = "elevenlabs"
+)
+
+// URL returns the address that a kind has by default, or "" if there is none that all use.
+func (k Kind) URL() string {
+	return map[Kind]string{
+		OpenAI: openai.URL, Gemini: gemini.URL, MiniMax: minimax.URL, OpenRouter: openrouter.URL, Fal: fal.URL,
+		ElevenLabs: elevenlabs.URL,
+	}[k]
+}
+
+// open returns the API of a kind. What it can do is what methods it has.
+func (k Kind) open(o wire.Options) (any, error) {
+	o.Prefix = "Bearer "
+	switch k {
+	case Gemini:
+		o.Header, o.Prefix = "x-goog-api-key", ""
+	case ElevenLabs:
+		o.Header, o.Prefix = "xi-api-key", ""
+	case Fal:
+		o.Prefix = "Key "
+	}
+	c, err := wire.NewClient(o)
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case OpenAI:
+		return openai.API{Client: c}, nil
+	case Gemini:
+		return gemini.API{Client: c}, nil
+	case MiniMax:
+		return minimax.API{Client: c}, nil
+	case DashScope:
+		return dashscope.API{Client: c}, nil
+	case OpenRouter:
+		return openrouter.API{API: openai.API{Client: c}}, nil
+	case Fal:
+		return fal.API{Client: c}, nil
+	case ElevenLabs:
+		return elevenlabs.API{Client: c}, nil
+	}
+	return nil, fmt.Errorf("the media provider %q has the unknown kind %q", o.Name, k)
+}
+
+// What APIs can do.
+type (
+	photographer interface {
+		Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error)
+	}
+	speaker interface {
+		Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
+	}
+	transcriber interface {
+		Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, error)
+	}
+	describer interface {
+		Describe(ctx context.Context, r wire.DescriptionRequest) (string, error)
+	}
+	sounder interface {
+		Sound(ctx context.Context, r wire.SoundRequest) (wire.Made, error)
+	}
+	musician interface {
+		Music(ctx context.Context, r wire.MusicRequest) (wire.Made, error)
+	}
+	filmer interface {
+		Video(ctx context.Context, r wire.VideoRequest) (wire.Made, error)
+	}
+)
+
+// does reports whether an API can do a task.
+func does(api any, t wire.Task) (ok bool) {
+	switch t {
+	case wire.Photo:
+		_, ok = api.(photographer)
+	case wire.Speech:
+		_, ok = api.(speaker)
+	case wire.Transcription:
+		_, ok = api.(transcriber)
+	case wire.Description:
+		_, ok = api.(describer)
+	case wire.Sound:
+		_, ok = api.(sounder)
+	case wire.Music:
+		_, ok = api.(musician)
+	case wire.Video:
+		_, ok = api.(filmer)
+	}
+	return ok
+}
+
+// An Endpoint is a provider that the operator has set up.
+type Endpoint struct {
+	Name   string
+	Kind   Kind
+	URL    string             // "": that of the kind
+	Key    string             // "": none
+	Prices map[string]float64 // of models that cost something else than the table says, in its unit, or a call
+}
+
+// Options describe the providers of the program.
+type Options struct {
+	Endpoints []Endpoint
+	// Chains has the models for a task, as PROVIDER or PROVIDER/MODEL, in the order in which
+	// they are asked. Without one it is the order of the table.
+	Chains   map[wire.Task][]string
+	AskAbove llm.Money // the price from which a person is asked; 0 is none
+	// Hold takes the price of a request from the budgets of the caller in ctx; settle says
+	// what it was really. Nil keeps no budgets.
+	Hold func(ctx context.Context, model string, price llm.Money, known bool) (settle func(used llm.Money), err error)
+	// API reaches the providers, Web the hosts that their responses link to.
+	API, Web outbound.Client
+	Scrub    func(text string) string // what is sent, and errors; nil leaves them as they are
+	Now      func() time.Time         // nil is the time
+	Wait     func(ctx context.Context, d time.Duration) error
+}
+
 // Providers are the providers that the operator has set up. The methods may be called
 // concurrently, and on nil, which has none.
-type Providers struct{}
+type Providers struct {
+	o      Options
+	apis   map[string]any // by the names of endpoints
+	chains map[wire.Task][]string
+}
+
+// New returns the providers that o describes. It sends nothing yet.
+func New(o Options) (*Providers, error) {
+	p := &Providers{o: o, apis: map[string]any{}, chains: map[wire.Task][]string{}}
+	if p.o.Scrub == nil {
+		p.o.Scrub = func(text string) string { return text }
+	}
+	if p.o.Now == nil {
+		p.o.Now = time.Now
+	}
+	for _, e := range o.Endpoints {
+		if e.URL == "" && e.Kind.URL() == "" {
+			return nil, fmt.Errorf("media.providers.%s: set its url, which is that of a region or workspace", e.Name)
+		}
+		api, err := e.Kind.open(wire.Options{
+			Name: e.Name, URL: cmp.Or(e.URL, e.Kind.URL()), Key: e.Key, API: o.API, Web: o.Web, Scrub: o.Scrub,
+			Wait: o.Wait,
+		})
+		if err != nil {
+			return nil, err
+		}
+		p.apis[e.Name] = api
+	}
+	for _, t := range wire.Tasks() {
+		chain, err := p.chain(t)
+		if err != nil {
+			return nil, err
+		}
+		p.chains[t] = chain
+	}
+	return p, nil
+}
+
+// chain returns the models for a task.
+func (p *Providers) chain(t wire.Task) (chain []string, err error) {
+	if named := p.o.Chains[t]; len(named) > 0 {
+		for _, name := range named {
+			c, err := p.candidate(t, name)
+			if err != nil {
+				return nil, fmt.Errorf("media.chain.%s: %w", t, err)
+			}
+			chain = append(chain, c.name())
+		}
+		return chain, nil
+	}
+	for _, row := range table() {
+		for _, e := range p.o.Endpoints {
+			first, ok := lookup(t, e.Kind, "", p.o.Now())
+			if row.Task == t && row.Kind == e.Kind && ok && row.Model == first.Model && does(p.apis[e.Name], t) {
+				chain = append(chain, e.Name+"/"+row.Model)
+			}
+		}
+	}
+	return chain, nil
+}
+
+// A candidate is a model that may be asked.
+type candidate struct {
+	Row
+	endpoint string
+	api      any
+	known    bool // whether its price is known
+}
+
+func (c candidate) name() string { return c.endpoint + "/" + c.Model }
+
+// candidate returns the model with a name: PROVIDER/MODEL, or PROVIDER for its default.
+func (p *Providers) candidate(t wire.Task, name string) (c candidate, err error) {
+	provider, model, _ := strings.Cut(name, "/")
+	api, ok := p.apis[provider]
+	if !ok {
+		return c, tool.Errorf(tool.NotFound, "no provider %q is set up", provider).
+			Try("leave the provider out, or use one of %s", strings.Join(p.chains[t], ", "))
+	}
+	if !does(api, t) {
+		return c, tool.Errorf(tool.Invalid, "the provider %q has no %s", provider, t).
+			Try("leave the provider out, or use one of %s", strings.Join(p.chains[t], ", "))
+	}
+	c = candidate{endpoint: provider, api: api}
+	var e Endpoint
+	for _, one := range p.o.Endpoints {
+		if one.Name == provider {
+			e = one
+		}
+	}
+	if c.Row, c.known = lookup(t, e.Kind, model, p.o.Now()); !c.known {
+		if model == "" {
+			return c, tool.Errorf(tool.Invalid, "the provider %q has no model for %s that is known", provider, t).
+				Try("name one, as %s/MODEL", provider)
+		}
+		c.Row = Row{Task: t, Kind: e.Kind, Model: model, Per: wire.Once}
+	}
+	if e.Kind == OpenAI && e.URL != "" && e.URL != openai.URL {
+		c.Params, c.known = nil, false // a server of somebody else
+	}
+	if price, ok := e.Prices[c.Model]; ok {
+		c.Price, c.known = price, true
+	}
+	return c, nil
+}
+
+// candidates returns the models to ask for a task, the first one first. The caller may
+// have named a provider, a model, or both.
+func (p *Providers) candidates(t wire.Task, name string) (list []candidate, err error) {
+	if p == nil || len(p.chains[t]) == 0 {
+		return nil, none(t)
+	}
+	names := p.chains[t]
+	if name != "" {
+		named, _, _ := strings.Cut(name, "/")
+		if p.apis[named] == nil {
+			for _, one := range names { // MODEL without its provider
+				if _, model, _ := strings.Cut(one, "/"); model == name {
+					name = one
+				}
+			}
+		} else if name == named { // the model of the chain, or the default
+			for _, one := range names {
+				if strings.HasPrefix(one, name+"/") {
+					name = one
+					break
+				}
+			}
+		}
+		names = []string{name}
+	}
+	for _, name := range names {
+		c, err := p.candidate(t, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func none(t wire.Task) error {
+	return tool.Errorf(tool.Unavailable, "no provider for %s is set up", t).
+		Try("do without it, or ask the operator to add one to media.providers")
+}
+
+// Can reports whether there is a model for a task.
+func (p *Providers) Can(t wire.Task) bool { return p != nil && len(p.chains[t]) > 0 }
+
+// Chain returns the models for a task, as PROVIDER/MODEL, in the order in which they are
+// asked.
+func (p *Providers) Chain(t wire.Task) []string {
+	if p == nil {
+		return nil
+	}
+	return p.chains[t]
+}
+
+// Ask returns what a person must approve because of the price of a request, or "". It is
+// the Ask of a [tool.Plan].
+func (p *Providers) Ask(r wire.Request) string {
+	if p == nil || p.o.AskAbove == 0 {
+		return ""
+	}
+	list, err := p.candidates(r.Task(), r.Target().Model)
+	if err != nil {
+		return "" // the call fails
+	}
+	var highest llm.Money
+	dearest := ""
+	for _, c := range list {
+		if !c.known && c.Kind != OpenAI { // a server of the operator costs nothing
+			return fmt.Sprintf("%s by %s, at a price that is not known", r.Task(), c.name())
+		}
+		if price := c.cost(r); price > highest {
+			highest, dearest = price, c.name()
+		}
+	}
+	if highest <= p.o.AskAbove {
+		return ""
+	}
+	return fmt.Sprintf("%s for up to %s (%s)", r.Task(), highest, dearest)
+}
 
 // By says who has answered a request.
 type By struct {
@@ -31,34 +354,85 @@ type By struct {
 	Notes []string  // in a sentence each: who was asked before, and why it did not answer
 }
 
-// Can reports whether there is a model for a task.
-func (p *Providers) Can(wire.Task) bool { return false }
+// hold takes the price of a request from the budgets.
+func (p *Providers) hold(ctx context.Context, c candidate, r wire.Request) (settle func(llm.Money), err error) {
+	if p.o.Hold == nil {
+		return func(llm.Money) {}, nil
+	}
+	return p.o.Hold(ctx, c.name(), c.cost(r), c.known)
+}
+
+// run asks the models of a chain until one answers. The request is the one that to is
+// part of.
+func run[T any](ctx context.Context, p *Providers, r wire.Request, to *wire.To,
+	ask func(api any) (T, error)) (out T, by By, err error) {
+	list, err := p.candidates(r.Task(), to.Model)
+	if err != nil {
+		return out, by, err
+	}
+	var last *wire.Failure
+	for _, c := range list {
+		settle, err := p.hold(ctx, c, r)
+		if err != nil {
+			return out, by, err
+		}
+		to.Model, to.Params = c.Model, c.Params
+		out, err := ask(c.api)
+		if err == nil {
+			by.Model, by.Cost = c.name(), c.cost(r)
+			settle(by.Cost)
+			return out, by, nil
+		}
+		settle(0)
+		if !errors.As(err, &last) {
+			return out, by, err
+		}
+		if by.Notes = append(by.Notes, note(c, last)); last.Final() {
+			break
+		}
+	}
+	return out, by, refusal(last, by.Notes)
+}
+
+// note says why a model was passed over.
+func note(c candidate, f *wire.Failure) string { return c.name() + " did not answer: " + f.Error() }
+
+// refusal is the error of a request that no model has answered.
+func refusal(last *wire.Failure, notes []string) error {
+	shown := tool.AsError(last.Shown())
+	if len(notes) < 2 {
+		return shown
+	}
+	return tool.Errorf(shown.Kind, "%s", strings.Join(notes, "; ")).Try("%s", shown.Next).Because(last)
+}
 
 // Photo makes pictures.
 func (p *Providers) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, By, error) {
-	return nil, By{}, none(wire.Photo)
+	r.Prompt = p.scrubbed(r.Prompt)
+	return run(ctx, p, r, &r.To, func(api any) ([]wire.File, error) { return api.(photographer).Photo(ctx, r) })
 }
 
 // Speak reads a text aloud.
 func (p *Providers) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, By, error) {
-	return wire.File{}, By{}, none(wire.Speech)
+	r.Text, r.Style = p.scrubbed(r.Text), p.scrubbed(r.Style)
+	return run(ctx, p, r, &r.To, func(api any) (wire.File, error) { return api.(speaker).Speak(ctx, r) })
 }
 
 // Transcribe returns what is said in a recording.
 func (p *Providers) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, By, error) {
-	return wire.Transcript{}, By{}, none(wire.Transcription)
+	r.Hint = p.scrubbed(r.Hint)
+	return run(ctx, p, r, &r.To, func(api any) (wire.Transcript, error) { return api.(transcriber).Transcribe(ctx, r) })
 }
 
 // Describe answers a question about files.
 func (p *Providers) Describe(ctx context.Context, r wire.DescriptionRequest) (string, By, error) {
-	return "", By{}, none(wire.Description)
+	r.Prompt = p.scrubbed(r.Prompt)
+	return run(ctx, p, r, &r.To, func(api any) (string, error) { return api.(describer).Describe(ctx, r) })
 }
 
-// Ask returns what a person must approve because of the price of a request, or "". It is
-// the Ask of a [tool.Plan].
-func (p *Providers) Ask(r wire.Request) string { return "" }
-
-func none(t wire.Task) error {
-	return tool.Errorf(tool.Unavailable, "no provider for %s is set up", t).
-		Try("do without it, or ask the operator to add one to media.providers")
+func (p *Providers) scrubbed(text string) string {
+	if p == nil {
+		return text
+	}
+	return p.o.Scrub(text)
 }

@@ -1,6 +1,11 @@
 package wire
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
 
 // What is not known of a request is assumed to be long.
 const (
@@ -29,6 +34,35 @@ func amount(u Unit, pictures int, seconds float64, text string) float64 {
 func orElse(n, other float64) float64 {
 	if n > 0 {
 		return n
+	}
+	return other
+}
+
+// Size returns the width and height of a picture with an aspect such as 16:9, with about
+// so many pixels, as multiples of step. A size such as 1024x768 counts instead.
+func Size(aspect, size string, pixels, step int) (width, height int) {
+	var w, h int
+	if n, err := fmt.Sscanf(size, "%dx%d", &w, &h); err == nil && n == 2 && w > 0 && h > 0 {
+		return round(float64(w), step), round(float64(h), step)
+	}
+	if n, err := fmt.Sscanf(aspect, "%d:%d", &w, &h); err != nil || n != 2 || w <= 0 || h <= 0 {
+		w, h = 1, 1
+	}
+	unit := math.Sqrt(float64(pixels) / float64(w) / float64(h))
+	return round(unit*float64(w), step), round(unit*float64(h), step)
+}
+
+func round(n float64, step int) int { return max(int(n/float64(step)+0.5)*step, step) }
+
+// Pixels returns how many pixels a size such as 2K has, by its name, or else other.
+func Pixels(size string, other int) int {
+	switch strings.ToUpper(size) {
+	case "1K":
+		return 1 << 20
+	case "2K":
+		return 1 << 22
+	case "4K":
+		return 3840 * 2160
 	}
 	return other
 }

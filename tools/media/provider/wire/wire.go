@@ -117,7 +117,7 @@ type Unit string
 
 // The units.
 const (
-	Call     Unit = "call"
+	Once     Unit = "call"
 	Picture  Unit = "picture"
 	Second   Unit = "second"   // of sound or video
 	Minute   Unit = "minute"   // likewise
@@ -219,26 +219,43 @@ type Ticket struct {
 	Cancel string `json:"cancel,omitempty"`
 }
 
-// A Made is what has become of an order: files, or a ticket to ask with later.
+// A Made is what has become of an order: a ticket to ask with later or, when it has ended,
+// files and links to files.
 type Made struct {
 	Ticket  Ticket
 	Files   []File
-	URLs    []string // of files that are to be downloaded, without the key
-	Own     []string // likewise, of the provider itself: with the key
+	URLs    []string // of files that are to be downloaded; the provider's own get its key
 	Message string   // how far it is, in the provider's words
-	Ended   bool
-}
-
-// Default is n, or d if n is not positive.
-func Default(n, d int) int {
-	if n > 0 {
-		return n
-	}
-	return d
+	Ended   bool     // an error that comes with it is final
 }
 
 // DataURL returns the content of a file as a URL.
 func (f File) DataURL() string { return "data:" + f.MIME + ";base64," + f.Base64() }
+
+// WAV returns a file with sound: samples of 16 bits on one channel.
+func WAV(samples []byte, rate int) File {
+	var b bytes.Buffer
+	put := func(n int, size int) {
+		for range size {
+			b.WriteByte(byte(n))
+			n >>= 8
+		}
+	}
+	b.WriteString("RIFF")
+	put(36+len(samples), 4)
+	b.WriteString("WAVEfmt ")
+	put(16, 4)
+	put(1, 2) // bare samples
+	put(1, 2) // one channel
+	put(rate, 4)
+	put(rate*2, 4)
+	put(2, 2)
+	put(16, 2)
+	b.WriteString("data")
+	put(len(samples), 4)
+	b.Write(samples)
+	return File{MIME: "audio/wav", Data: b.Bytes()}
+}
 
 // isMedia reports whether content is what a provider may have made, and returns its type.
 func isMedia(declared string, data []byte) (string, bool) {
