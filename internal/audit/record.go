@@ -33,7 +33,7 @@ type Record struct {
 	Phase        Phase   `json:"phase,omitzero"`
 	Call         string  `json:"call,omitzero"`
 	Parent       string  `json:"parent,omitzero"` // the call that made this one
-	Kind         string  `json:"kind,omitzero"`   // resource, prompt, completion, model or task; empty for tools
+	Kind         string  `json:"kind,omitzero"`   // resource, prompt, completion, model, job or task; empty for tools
 	Tool         string  `json:"tool,omitzero"`
 	Alias        string  `json:"alias,omitzero"` // the name in the request, if it was another
 	Agent        string  `json:"agent,omitzero"`

@@ -21,6 +21,10 @@ func (l *Loaded) check() Problems {
 		add("memory.embeddings", "an endpoint and its model go together; set both url and model, or neither")
 	}
 	c.Models.check(add)
+	if model := c.Memory.Knowledge.Model; model != "" && !c.Models.have(model) {
+		add("memory.knowledge.model", "%q is not a model of models.providers; name one as PROVIDER/MODEL, or default",
+			model)
+	}
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems

@@ -56,3 +56,15 @@ func (m Models) check(add func(path, format string, args ...any)) {
 		}
 	}
 }
+
+// DefaultModel stands for the model that is used unless a call names another.
+const DefaultModel = "default"
+
+// have reports whether there is a model with a name, as PROVIDER/NAME or DefaultModel.
+func (m Models) have(name string) bool {
+	if name == DefaultModel {
+		return len(m.Providers) > 0
+	}
+	provider, model, _ := strings.Cut(name, "/")
+	return slices.Contains(m.Providers[provider].Models, model)
+}

@@ -93,7 +93,15 @@ type Skills struct {
 
 // Memory has the settings of memories and of the search in them.
 type Memory struct {
-	Embeddings Embeddings `yaml:"embeddings"`
+	Embeddings Embeddings      `yaml:"embeddings"`
+	Knowledge  MemoryKnowledge `yaml:"knowledge"`
+}
+
+// MemoryKnowledge has the model that fills the knowledge graph from memories. Without a
+// model nothing does.
+type MemoryKnowledge struct {
+	Model  string `yaml:"model" form:"label"`
+	Budget string `yaml:"budget" default:"500000 tokens" form:"budget"`
 }
 
 // Embeddings has the endpoint that computes vectors of texts. Without a URL there is

@@ -23,10 +23,13 @@ type anthropicRequest struct {
 }
 
 type anthropicOutput struct {
-	Format struct {
-		Type   string          `json:"type"`
-		Schema json.RawMessage `json:"schema"`
-	} `json:"format"`
+	Effort Effort           `json:"effort,omitempty"`
+	Format *anthropicFormat `json:"format,omitempty"`
+}
+
+type anthropicFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 type anthropicMessage struct {
@@ -73,9 +76,14 @@ func (anthropic) header(h http.Header, key string) {
 
 func (anthropic) body(r Request) (string, any) {
 	out := anthropicRequest{Model: r.Model, MaxTokens: r.MaxTokens, Temperature: r.Temperature, Stream: true}
+	if r.Effort == NoEffort {
+		r.Effort = "" // it has no such level, and does not think unless it is asked to
+	}
+	if r.Schema != nil || r.Effort != "" {
+		out.Output = &anthropicOutput{Effort: r.Effort}
+	}
 	if r.Schema != nil {
-		out.Output = new(anthropicOutput)
-		out.Output.Format.Type, out.Output.Format.Schema = "json_schema", r.Schema
+		out.Output.Format = &anthropicFormat{"json_schema", r.Schema}
 	}
 	for _, t := range r.Tools {
 		out.Tools = append(out.Tools, anthropicTool{Name: t.Name, Doc: t.Doc, Schema: t.Schema})

@@ -87,7 +87,12 @@ type reservation struct {
 	principal      string
 	owner, session string // the session, and its principal
 	Amount
+	purpose string // "" for none
+	limit   Amount // of the principal for the purpose in a day
 }
+
+// ErrBudget is what the error of a request is, by [errors.Is], for which a budget has too little left.
+var ErrBudget = errors.New("a budget for models is used up")
 
 const ledgerTimeout = 15 * time.Second
 
@@ -103,7 +108,7 @@ func (l *ledger) reserve(ctx context.Context, r reservation) (_ reservation, err
 		}
 		for _, row := range r.rows() {
 			limit := map[string]Amount{
-				ofDay: l.limits.Day, ofPrincipal: l.limits.Principal, ofSession: l.limits.Session,
+				ofDay: l.limits.Day, ofPrincipal: l.limits.Principal, ofSession: l.limits.Session, ofPurpose: r.limit,
 			}[row.of]
 			var used Amount
 			if err := t.Row(`INSERT INTO model_use (day, principal, session, calls, tokens, cost)
@@ -131,9 +136,11 @@ const (
 	ofDay       = "day"
 	ofPrincipal = "principal"
 	ofSession   = "session"
+	ofPurpose   = "purpose"
 )
 
-// A ledgerRow is the key of a row. Rows of sessions have the day 0.
+// A ledgerRow is the key of a row. Rows of sessions have the day 0; those of purposes have a day, and the purpose as
+// the session.
 type ledgerRow struct {
 	of                 string
 	day                int64
@@ -147,14 +154,21 @@ func (r reservation) rows() []ledgerRow {
 	if r.session != "" {
 		list = append(list, ledgerRow{ofSession, 0, r.owner, r.session})
 	}
+	if r.purpose != "" {
+		list = append(list, ledgerRow{ofPurpose, r.day, r.principal, r.purpose})
+	}
 	return list
 }
 
 func overspent(row ledgerRow, used, wanted, limit Amount) error {
 	whose := map[string]string{
 		ofDay: "all callers together", ofPrincipal: "this caller", ofSession: "this session",
+		ofPurpose: "this caller for " + row.session,
 	}[row.of]
 	next := "ask the operator to raise models.budget." + row.of
+	if row.of == ofPurpose {
+		next = "ask the operator to raise the budget of " + row.session
+	}
 	if row.of != ofSession {
 		next = "try again tomorrow (UTC), or " + next
 	}
@@ -163,7 +177,8 @@ func overspent(row ledgerRow, used, wanted, limit Amount) error {
 	if limit.Tokens == 0 || used.plus(wanted).Tokens <= limit.Tokens {
 		left = fmt.Sprintf("%s is left and this request may use %s", max(limit.Money-used.Money, 0), wanted.Money)
 	}
-	return tool.Errorf(tool.Refused, "the budget of %s for models is used up: %s", whose, left).Try("%s", next)
+	return tool.Errorf(tool.Refused, "the budget of %s for models is used up: %s", whose, left).Try("%s", next).
+		Because(ErrBudget)
 }
 
 // settle replaces the reserved amount by the one that was used.

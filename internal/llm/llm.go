@@ -33,7 +33,24 @@ type Request struct {
 	// Owner is who started the work, however many sessions are in between: the budget of
 	// its session counts. The zero Owner is the caller.
 	Owner tool.Caller
+	// Effort is how much a model that can think does so; "" is the model's own.
+	Effort Effort
+	// Purpose is work of the server itself, for which the caller may use Limit in a day beside
+	// the other budgets. "" is none.
+	Purpose string
+	Limit   Amount
 }
+
+// An Effort is how much a model thinks before it replies.
+type Effort string
+
+// The efforts.
+const (
+	NoEffort     Effort = "none"
+	LowEffort    Effort = "low"
+	MediumEffort Effort = "medium"
+	HighEffort   Effort = "high"
+)
 
 // DefaultMaxTokens is the maximum length of a reply unless the request has another.
 const DefaultMaxTokens = 8192

@@ -168,7 +168,7 @@ func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservat
 		return reservation{}, nil
 	}
 	price, known := m.prices[full]
-	if m.o.Budgets.inMoney() && !known {
+	if (m.o.Budgets.inMoney() || r.Limit.Money > 0) && !known {
 		return reservation{}, tool.Errorf(tool.Unavailable,
 			"the price of %q is not known, and there is a budget in dollars",
 			full).Try("use another model, or ask the operator to set models.providers.%s.prices",
@@ -193,6 +193,7 @@ func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservat
 	}
 	return m.ledger.reserve(ctx, reservation{
 		principal: c.Principal(), owner: owner.Principal(), session: owner.Session, Amount: amount,
+		purpose: r.Purpose, limit: r.Limit,
 	})
 }
 

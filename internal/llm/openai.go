@@ -18,6 +18,7 @@ type openAIRequest struct {
 	MaxTokens           int             `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	Temperature         *float64        `json:"temperature,omitempty"`
+	Effort              Effort          `json:"reasoning_effort,omitempty"`
 	ResponseFormat      *openAIFormat   `json:"response_format,omitempty"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       openAIStream    `json:"stream_options"`
@@ -81,7 +82,8 @@ func (openAI) header(h http.Header, key string) {
 
 func (w openAI) body(r Request) (string, any) {
 	out := openAIRequest{
-		Model: r.Model, Temperature: r.Temperature, Stream: true, StreamOptions: openAIStream{IncludeUsage: true},
+		Model: r.Model, Temperature: r.Temperature, Effort: r.Effort, Stream: true,
+		StreamOptions: openAIStream{IncludeUsage: true},
 	}
 	if w.current {
 		out.MaxCompletionTokens = r.MaxTokens

@@ -254,9 +254,9 @@ func (a *adding) load(entities []graph.Entity, relations []graph.Relation) (err 
 	return err
 }
 
-// addEntity merges a report into the entity that it means: the one with its slug or, unless the report gives another
-// type, the only one that has its name as an alias.
-func (a *adding) addEntity(report graph.Entity) error {
+// slug returns the slug of the entity that a report means: the one with the slug of its name or, unless the report has
+// another type, the only one with its name as an alias.
+func (a *adding) slug(report graph.Entity) string {
 	slug := graph.Slug(report.Name)
 	if meant := candidates(slug, a.named); len(meant) == 1 {
 		e, ok := a.own[meant[0]]
@@ -264,9 +264,15 @@ func (a *adding) addEntity(report graph.Entity) error {
 			e, ok = a.shared[meant[0]]
 		}
 		if ok && (e.Slug == slug || report.Type == "" || report.Type == e.Type) {
-			slug = e.Slug
+			return e.Slug
 		}
 	}
+	return slug
+}
+
+// addEntity merges a report into the entity that it means. What only documents reported before is the caller's then.
+func (a *adding) addEntity(report graph.Entity) error {
+	slug := a.slug(report)
 	if report.Confidence == 0 {
 		report.Confidence = defaultConfidence
 	}
@@ -279,7 +285,7 @@ func (a *adding) addEntity(report graph.Entity) error {
 	old, merged := &own, graph.Entity{}
 	if known {
 		merged, outcome.KeptCertain = own.Merge(report)
-		if reflect.DeepEqual(merged, own) {
+		if reflect.DeepEqual(merged, own) && own.Provenance.Author != fromDocuments {
 			outcome.Action = "unchanged"
 			a.result.Entities = append(a.result.Entities, outcome)
 			return nil
@@ -373,7 +379,7 @@ func (a *adding) addRelation(report graph.Relation) error {
 	if len(found) > 0 {
 		old = &found[0]
 		merged, outcome.KeptCertain = old.Merge(report)
-		if reflect.DeepEqual(merged, *old) {
+		if reflect.DeepEqual(merged, *old) && old.Provenance.Author != fromDocuments {
 			outcome.Action = "unchanged"
 			a.result.Relations = append(a.result.Relations, outcome)
 			return nil

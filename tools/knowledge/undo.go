@@ -64,7 +64,7 @@ func (c *change) undoable(number int64) (changeRecord, error) {
 	if len(names) > 0 {
 		return changeRecord{}, wrong.Try("your latest are: %s", strings.Join(names, "; "))
 	}
-	return changeRecord{}, wrong
+	return changeRecord{}, wrong.Try("there is nothing that you can undo")
 }
 
 // undo is a change that reverts another: it removes what that one wrote, and restores what there was before.

@@ -111,6 +111,9 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 	if err == nil {
 		d, err = next.document()
 	}
+	if err == nil {
+		err = r.observed(t, Event{Document: d, Added: !found})
+	}
 	if err != nil {
 		return Document{}, err
 	}
@@ -193,6 +196,9 @@ func (r *Rows) Purge(ctx context.Context, o tool.Owner, session string) (n int, 
 			if err = errors.Join(err, t.Changed(one.topic(), one.ID)); err != nil {
 				return err
 			}
+			if err := r.observed(t, Event{Document: one.Document, Removed: true, Purged: true}); err != nil {
+				return err
+			}
 			bytes += len(one.Text)
 		}
 		n = len(list)
@@ -208,7 +214,7 @@ func (r *Rows) drop(t *store.Tx, old row, action string, by Author) error {
 		return err
 	}
 	return errors.Join(keep(t, old, action, by), r.count(t, old.Owner, -1, -int64(len(old.Text))),
-		t.Changed(old.topic(), old.ID))
+		r.observed(t, Event{Document: old.Document, Removed: true}), t.Changed(old.topic(), old.ID))
 }
 
 // Undo makes the last former version of an owner's document the present one; a second Undo reverts that. Found

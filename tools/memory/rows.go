@@ -34,10 +34,38 @@ type Limits struct {
 type Rows struct {
 	store  *store.Store
 	limits Limits
+	// Observe is called in each transaction that changes or removes a memory, or adds one. It may be nil.
+	Observe func(t *store.Tx, e Event) error
+}
+
+// An Event is a change of a memory.
+type Event struct {
+	Document      // as it is after the change, or was before its removal
+	Added    bool // there was none of this path
+	Removed  bool
+	Purged   bool // removed with all former versions
+}
+
+// observed calls Observe, unless the document is a context file.
+func (r *Rows) observed(t *store.Tx, e Event) error {
+	if r.Observe == nil || e.Category == Context {
+		return nil
+	}
+	return r.Observe(t, e)
+}
+
+// Lock returns the version of the memory of an id, 0 if there is none, in a transaction for which others wait with
+// changes of it.
+func (r *Rows) Lock(t *store.Tx, id string) (version int64, err error) {
+	err = t.Row("SELECT version FROM memory WHERE id = $1 AND "+isMemory+" AND "+Live+" {{lock}}", []any{id}, &version)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return version, err
 }
 
 // NewRows returns the rows of a store.
-func NewRows(s *store.Store, limits Limits) *Rows { return &Rows{s, limits} }
+func NewRows(s *store.Store, limits Limits) *Rows { return &Rows{store: s, limits: limits} }
 
 // A row is a document as the tables have it.
 type row struct {

@@ -44,6 +44,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
@@ -82,6 +83,7 @@ type App struct {
 	encoder      *embed.Client          // likewise
 	models       *llm.Models            // without a provider it has none
 	graph        *knowledge.Graph
+	extractor    *extract.Extractor
 	contextFiles *contextfiles.Files
 	audit        *audit.Log
 	inbox        *inbox.Inbox

@@ -129,6 +129,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}
 	working.Go(func() { a.startAgents(ctx) })
+	working.Go(func() { a.readMemories(ctx) })
 	working.Go(func() {
 		select {
 		case <-time.After(startFirst):

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
@@ -16,8 +17,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
@@ -42,7 +45,9 @@ func (a *App) openMemory(context.Context) error {
 	a.onClose(a.store.Close)
 	a.follower = indexer.NewFollower(a.store, a.log)
 	a.onClose(a.follower.Close)
-	a.memories = MemoryRows(a.store, a.loaded.Config)
+	if err := a.openExtractor(); err != nil {
+		return err
+	}
 	a.index = indexer.Open(indexer.Options{
 		Dir: filepath.Join(a.data, "index"), Follower: a.follower, Log: a.log, Patience: a.env.IndexPatience,
 		Sources: []indexer.Source{a.memories, knowledge.NewSource(a.store)},
@@ -59,9 +64,63 @@ func (a *App) openMemory(context.Context) error {
 	return nil
 }
 
-// MemoryRows returns the memories and context files of a store, with the limits of the settings.
+// MemoryRows returns the memories and context files of a store. What a changed memory has added to the knowledge graph
+// is taken back, and a server reads it again if the settings say so.
 func MemoryRows(s *store.Store, c config.Config) *memory.Rows {
-	return memory.NewRows(s, memory.Limits{Documents: maxMemories, Bytes: maxMemoriesBytes})
+	rows := memory.NewRows(s, memory.Limits{Documents: maxMemories, Bytes: maxMemoriesBytes})
+	rows.Observe = extract.New(extract.Options{Store: s, On: c.Memory.Knowledge.Model != ""}).Observe
+	return rows
+}
+
+// openExtractor makes the reader of memories, which works when the server does.
+func (a *App) openExtractor() error {
+	c := a.loaded.Config.Memory.Knowledge
+	budget, err := llm.ParseAmount(c.Budget)
+	if err != nil {
+		return fmt.Errorf("memory.knowledge.budget: %w", err)
+	}
+	model := c.Model
+	if model == config.DefaultModel {
+		model = ""
+	}
+	a.memories = MemoryRows(a.store, a.loaded.Config)
+	a.extractor = extract.New(extract.Options{
+		Store: a.store, Memories: a.memories, On: c.Model != "", Model: model, Budget: budget, Scrub: a.scrub.Text,
+		Complete: func(ctx context.Context, r llm.Request) (llm.Reply, error) { return a.models.Complete(ctx, r) },
+		Record:   a.recordExtraction, Log: a.log,
+	})
+	return nil
+}
+
+// recordExtraction records in the audit log that a memory was read.
+func (a *App) recordExtraction(ctx context.Context, d extract.Done) {
+	r := audit.Record{
+		Phase: audit.Done, Call: d.Job, Kind: "job", Tool: extract.Purpose, Agent: d.Owner.Agent, User: d.Owner.User,
+		Outcome: "ok", Duration: float64(time.Since(d.Began)) / float64(time.Millisecond),
+	}
+	if d.Err != nil {
+		shown := tool.AsError(d.Err)
+		r.Outcome, r.Error = string(shown.Kind), a.scrub.Text(shown.What)
+		a.log.Warn("a memory was not read for the knowledge graph", "memory", d.Memory, "err", d.Err)
+	}
+	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
+		a.log.Error("that a memory was read is not in the audit log", "err", err)
+	}
+}
+
+// readMemories reads changed memories into the knowledge graph, from when there is a store.
+func (a *App) readMemories(ctx context.Context) {
+	if a.loaded.Config.Memory.Knowledge.Model == "" || clock.Sleep(ctx, startFirst) != nil {
+		return
+	}
+	if a.unused() {
+		select {
+		case <-a.store.Opened():
+		case <-ctx.Done():
+			return
+		}
+	}
+	a.extractor.Run(ctx)
 }
 
 // openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for

@@ -39,6 +39,7 @@ type Request struct {
 	Tools       []llm.Tool
 	MaxTokens   int
 	Temperature *float64
+	Effort      llm.Effort
 	Schema      json.RawMessage
 	Cached      int // marks for the cache, which only Anthropic has
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/llm"
@@ -123,6 +124,7 @@ func readOpenAI(body []byte) (r Request, err error) {
 		}
 		MaxTokens      int `json:"max_tokens"`
 		Temperature    *float64
+		Effort         llm.Effort `json:"reasoning_effort"`
 		ResponseFormat *struct {
 			Type       string
 			JSONSchema struct {
@@ -138,7 +140,7 @@ func readOpenAI(body []byte) (r Request, err error) {
 	if err := strictly(body, &in); err != nil {
 		return r, err
 	}
-	r = Request{Model: in.Model, MaxTokens: in.MaxTokens, Temperature: in.Temperature}
+	r = Request{Model: in.Model, MaxTokens: in.MaxTokens, Temperature: in.Temperature, Effort: in.Effort}
 	if !in.Stream || !in.StreamOptions.IncludeUsage {
 		return r, errors.New("the request wants no stream with its usage")
 	}
@@ -226,7 +228,8 @@ func readAnthropic(body []byte) (r Request, err error) {
 		}
 		Temperature *float64
 		Output      *struct {
-			Format struct {
+			Effort llm.Effort
+			Format *struct {
 				Type   string
 				Schema json.RawMessage
 			}
@@ -241,6 +244,11 @@ func readAnthropic(body []byte) (r Request, err error) {
 		return r, errors.New("the request wants no stream")
 	}
 	if in.Output != nil {
+		if r.Effort = in.Output.Effort; !slices.Contains([]llm.Effort{"", "low", "medium", "high"}, r.Effort) {
+			return r, fmt.Errorf("the effort is %q", r.Effort)
+		}
+	}
+	if in.Output != nil && in.Output.Format != nil {
 		if in.Output.Format.Type != "json_schema" || in.Output.Format.Schema == nil {
 			return r, errors.New("the format of the output is incomplete")
 		}
