@@ -302,3 +302,45 @@ func keyFile(t *testing.T) string {
 	}
 	return `"file:` + file + `"`
 }
+
+// TestTasksOfATeamEndWithTheirSubagents has a lead create tasks for a member without a client. Its subagents end them:
+// with a result, with a reason, and by themselves.
+func TestTasksOfATeamEndWithTheirSubagents(t *testing.T) {
+	data, model := t.TempDir(), llmtest.New(t)
+	settings := modelSettings(model, `connections: {stdio: {agent: lead, profile: full}}
+policy: {autonomy: full}
+agents: {lead: {delegate_to: [ann]}, ann: {}}
+`)
+	finish(t, apart(ourselves(t), "--data", data, "teams", "create", "crew", "--lead", "lead", "--member", "ann"))
+	model.Answer(func(r llmtest.Request) llmtest.Turn {
+		task := r.Messages[0].Text
+		_, id, _ := strings.Cut(task, "(id: ")
+		id, _, _ = strings.Cut(id, ")")
+		switch {
+		case strings.Contains(task, "Broken"):
+			return llmtest.Turn{Status: 400, Text: "no such thing"}
+		case len(r.Messages) > 1:
+			return llmtest.Say("It is 42.")
+		case strings.Contains(task, "By myself"):
+			return llmtest.Turn{Calls: []llm.ToolCall{llmtest.Call("1", "team_tasks",
+				map[string]any{"action": "complete", "task_id": id, "text": "It is 7."})}}
+		}
+		return llmtest.Turn{Calls: []llm.ToolCall{llmtest.Call("1", "team_tasks",
+			map[string]any{"action": "progress", "task_id": id, "percent": 50})}}
+	})
+	p := startParent(t, data, t.TempDir(), settings)
+	p.call("team_tasks", map[string]any{"action": "list"})
+	for subject, want := range map[string]string{"Count": "It is 42.", "Broken": "no such thing", "By myself": "It is 7."} {
+		made := p.call("team_tasks", map[string]any{"action": "create", "subject": subject, "assignee": "ann"})
+		_, id, _ := strings.Cut(made, "(id=")
+		id, _, _ = strings.Cut(id, ",")
+		eventually(t, subject, func() bool {
+			got := p.call("team_tasks", map[string]any{"action": "get", "task_id": id})
+			state := "completed"
+			if subject == "Broken" {
+				state = "failed"
+			}
+			return strings.Contains(got, state) && strings.Contains(got, want)
+		})
+	}
+}

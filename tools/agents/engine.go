@@ -40,8 +40,11 @@ type Options struct {
 	Answer func(ctx context.Context, c tool.Caller, to inbox.Event, answer string) error
 	// Began and Over are called in the transaction that starts or ends a subagent, which
 	// is then a session; Over says who inherits its messages. They may be nil.
-	Began  func(t *store.Tx, c tool.Caller, label, model string) error
-	Over   func(t *store.Tx, of, heir inbox.To) error
+	Began func(t *store.Tx, c tool.Caller, label, model string) error
+	Over  func(t *store.Tx, of, heir inbox.To) error
+	// Ended is called in the transaction that ends a subagent with a Ref. If it returns true the caller that has
+	// started the subagent gets no notice. It may be nil.
+	Ended  func(t *store.Tx, end End) (noticed bool, err error)
 	Scrub  func(string) string
 	Trace  func(ctx context.Context) map[string]string // the span in ctx, as a parent of others; may be nil
 	Agents map[string]Agent                            // that the operator has set up
@@ -49,6 +52,15 @@ type Options struct {
 	// Executors do the work of subagents without a model here, by their kind.
 	Executors map[string]Executor
 	Log       *slog.Logger
+}
+
+// An End is the end of a subagent.
+type End struct {
+	Ref     string
+	Session string // the subagent's
+	Agent   string // as who it worked
+	Done    bool
+	Text    string // its result, or the reason why there is none
 }
 
 // A Call is one call of a subagent.
@@ -168,6 +180,8 @@ type task struct {
 	Text   string
 	Label  string
 	Model  string
+	Effort llm.Effort      `json:",omitempty"`
+	Ref    string          `json:",omitempty"`
 	Schema json.RawMessage `json:",omitempty"` // of the result; nil is free text
 	Limit  time.Duration
 	Grant  tool.Grant        // of the subagent
@@ -190,6 +204,10 @@ type Spawn struct {
 	Schema json.RawMessage // a JSON Schema of the result
 	Limit  time.Duration   // 0 and more than the limit of the settings: that limit
 	Extra  json.RawMessage // for the Executor
+	Effort llm.Effort
+	Ref    string // for Options.Ended; "" is none
+	// With is called in the transaction that starts the subagent, with the session of the subagent. It may be nil.
+	With func(tx *store.Tx, session string) error
 }
 
 // Spawn starts a subagent for the call that ctx belongs to, and returns its id.
@@ -200,7 +218,9 @@ func (e *Engine) Spawn(ctx context.Context, s Spawn) (id string, err error) {
 	}
 	e.Start()
 	err = e.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		id, err = e.enqueue(tx, t)
+		if id, err = e.enqueue(tx, t); err == nil && s.With != nil {
+			err = s.With(tx, id)
+		}
 		return err
 	})
 	return id, err
@@ -228,7 +248,8 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 	}
 	c := running.Caller
 	t = task{
-		Kind: s.Kind, Text: s.Task, Schema: s.Schema, Extra: s.Extra, Parent: c, Call: running.Call,
+		Kind: s.Kind, Text: s.Task, Schema: s.Schema, Extra: s.Extra, Parent: c, Call: running.Call, Effort: s.Effort,
+		Ref:   s.Ref,
 		Label: cmp.Or(clean(s.Label), text.Clip(clean(s.Task), 50)),
 		Limit: cmp.Or(min(s.Limit, e.Limits.Time), e.Limits.Time),
 	}

@@ -647,3 +647,25 @@ func BenchmarkSpawn(b *testing.B) {
 		}
 	}
 }
+
+func TestThinking(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		c := caller("lead", "s")
+		for _, args := range []string{`"model":"anthropic/test"`, `"model":"openai/test"`} {
+			for thinking, want := range map[string]llm.Effort{"": "", "off": "none", "minimal": "low", "medium": "medium", "xhigh": "high"} {
+				if strings.Contains(args, "anthropic") && want == llm.NoEffort {
+					want = ""
+				}
+				w.end(c, w.start(c, `{"task":"think",`+args+`,"thinking":"`+thinking+`"}`))
+				all := w.model.Requests()
+				if got := all[len(all)-1].Effort; got != want {
+					t.Errorf("%s, thinking %q: effort %q", args, thinking, got)
+				}
+			}
+		}
+		if res, _ := w.spawn(c, `{"task":"x","thinking":"a lot"}`); !res.Failed {
+			t.Error("any thinking is accepted")
+		}
+	})
+}

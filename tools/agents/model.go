@@ -223,7 +223,7 @@ func (c *chat) reply(ctx context.Context) error {
 	if err := c.engine.revoked(ctx, c.task.Grant); err != nil {
 		return err
 	}
-	request := llm.Request{Model: c.task.Model, Owner: c.task.Asker, System: c.system,
+	request := llm.Request{Model: c.task.Model, Effort: c.task.Effort, Owner: c.task.Asker, System: c.system,
 		Tools: make([]llm.Tool, len(c.tools))}
 	for i, t := range c.tools {
 		request.Tools[i] = llm.Tool{Name: t.Spec.Name, Doc: t.Spec.Doc, Schema: t.Schema()}

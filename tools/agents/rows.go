@@ -192,6 +192,15 @@ func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 			return err
 		}
 	}
+	if k.Ref != "" && e.Ended != nil {
+		end := End{Ref: k.Ref, Session: j.ID, Agent: k.Grant.Caller.Agent, Done: j.State == jobs.Done, Text: j.Result}
+		if !end.Done {
+			end.Text = j.Reason
+		}
+		if noticed, err := e.Ended(tx, end); err != nil || noticed {
+			return err
+		}
+	}
 	if strings.HasPrefix(j.Reason, byParent) {
 		return nil // it knows
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -36,6 +37,7 @@ type spawnArgs struct {
 
 	Agent       string       `json:"agent,omitempty" jsonschema:"another agent to work as" alias:"agentId,agent_key,template,subagent_type" hidden:"true"`
 	Cwd         string       `json:"cwd,omitempty" jsonschema:"directory to work in" hidden:"true"`
+	Thinking    string       `json:"thinking,omitempty" jsonschema:"off, low, medium or high" alias:"effort,reasoning_effort" hidden:"true"`
 	Runtime     string       `json:"runtime,omitempty" jsonschema:"kind of the subagent" hidden:"true"`
 	Thread      bool         `json:"thread,omitempty" jsonschema:"whether to bind a thread" hidden:"true"`
 	Sandbox     string       `json:"sandbox,omitempty" jsonschema:"inherit or require" hidden:"true"`
@@ -140,6 +142,9 @@ func (a spawnArgs) spawn() (s Spawn, err error) {
 			a.Runtime).Try("leave it out, or use acp_spawn for ACP agents")
 	}
 	s = Spawn{Task: a.Task, Label: a.Label, Agent: a.Agent, Model: a.Model, Tools: a.Tools, Limit: seconds(a.Timeout)}
+	if s.Effort, err = effort(a.Thinking); err != nil {
+		return s, err
+	}
 	if a.Cwd != "" {
 		s.Task += fmt.Sprintf("\n\nWork in the directory %s.", a.Cwd)
 	}
@@ -159,6 +164,23 @@ func (a spawnArgs) spawn() (s Spawn, err error) {
 		s.Schema, err = json.Marshal(a.Schema)
 	}
 	return s, err
+}
+
+// effort returns what a level of thinking means, by its names in other systems.
+func effort(thinking string) (llm.Effort, error) {
+	switch strings.ToLower(thinking) {
+	case "", "default", "adaptive", "inherit":
+		return "", nil
+	case "off", "none":
+		return llm.NoEffort, nil
+	case "minimal", "low":
+		return llm.LowEffort, nil
+	case "medium":
+		return llm.MediumEffort, nil
+	case "high", "xhigh", "max":
+		return llm.HighEffort, nil
+	}
+	return "", tool.Errorf(tool.Invalid, "thinking is %q", text.Clip(thinking, 50)).Try("use off, low, medium or high")
 }
 
 // launch starts a subagent, and waits for it if sync is set. Then the subagent ends with the

@@ -124,13 +124,16 @@ func (b *board) Complete(ctx context.Context, id, result string) (Task, error) {
 		set:   "status = 'completed', owner = $4, result = $5, percent = 100, " + freed,
 		where: "(" + heldByMe + " OR status = 'pending' AND assignee IN ('', $4))", args: []any{result},
 		event: "completed", fails: notHeld,
-	}, func(c *change, k Task) error {
-		if err := c.end(k); err != nil {
-			return err
-		}
-		return c.tellLead("completed", k.ID, fmt.Sprintf("%s completed %s: %s. Result: %s", k.Owner, k.Identifier(),
-			k.Subject, text.Clip(k.Result, maxShort)))
-	})
+	}, (*change).completed)
+}
+
+// completed does what follows the completion of a task.
+func (c *change) completed(k Task) error {
+	if err := c.end(k); err != nil {
+		return err
+	}
+	return c.tellLead("completed", k.ID, fmt.Sprintf("%s completed %s: %s. Result: %s", k.Owner, k.Identifier(),
+		k.Subject, text.Clip(k.Result, maxShort)))
 }
 
 func checkResult(action, result string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // This file gives tasks to their assignees, and takes them back from members whose clients have ended.
@@ -30,7 +31,7 @@ func (c *change) dispatch(k Task) (Task, error) {
 	if err := c.event(k.ID, "dispatched", k.Assignee); err != nil {
 		return k, err
 	}
-	said, err := assignment(c.Tx, k)
+	said, err := assignment(c.Tx, k, toClaim)
 	if err != nil {
 		return k, err
 	}
@@ -38,7 +39,7 @@ func (c *change) dispatch(k Task) (Task, error) {
 }
 
 // assignment returns what an assignee reads about its task.
-func assignment(t *store.Tx, k Task) (string, error) {
+func assignment(t *store.Tx, k Task, next string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Assigned task #%d (id: %s)]: %s\n", k.Number, k.ID, k.Subject)
 	if k.Description != "" {
@@ -50,10 +51,14 @@ func assignment(t *store.Tx, k Task) (string, error) {
 			fmt.Fprintf(&b, "Result of #%d, %s: %s\n", d.Number, d.Subject, text.Clip(d.Result, 4*maxShort))
 		}
 	}
-	fmt.Fprintf(&b, "Claim it with team_tasks, and complete it there with a result. Files of the team are in %s",
-		teamDir)
+	fmt.Fprintf(&b, "%s. Files of the team are in %s", next, teamDir)
 	return b.String(), err
 }
+
+const (
+	toClaim = "Claim it with team_tasks, and complete it there with a result"
+	isYours = "You hold it: what you write last is its result"
+)
 
 // fail ends a task that no member could do.
 func (c *change) fail(k Task, why string) (Task, error) {
@@ -101,7 +106,8 @@ func (t *Teams) Run(ctx context.Context) {
 // Sweep does once what Run does.
 func (t *Teams) Sweep(ctx context.Context) error {
 	return errors.Join(
-		t.each(ctx, "status = 'in_progress' AND lock_until < {{now}}", (*change).expire),
+		t.each(ctx, `status = 'in_progress' AND lock_until < {{now}} AND NOT EXISTS (SELECT 1 FROM session s
+			WHERE s.session = team_task.session AND s.depth > 0 AND s.ended = 0)`, (*change).expire),
 		t.each(ctx, `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
 			AND (s.ended > 0 AND (s.channel = 'stdio' OR s.depth > 0) OR s.channel = 'stdio' AND s.host <> ''
 				AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`, (*change).abandon),
@@ -228,14 +234,14 @@ func (b *board) startAgents(ctx context.Context) error {
 				UPDATE team_task SET start_at = {{now}} + $1 WHERE id = (SELECT id FROM due) RETURNING `+taskColumns,
 				startLease.Milliseconds(), b.team.ID)
 			if err == nil {
-				said, err = assignment(x, k)
+				said, err = assignment(x, k, isYours)
 			}
 			return err
 		})
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		if err := b.o.Start(ctx, k.Assignee, said); err != nil {
+		if err := b.o.Start(ctx, Start{k.Assignee, said, runRef(k), b.claimFor(k)}); err != nil {
 			b.o.Log.Warn("the assignee of a task could not be started", "agent", k.Assignee, "err", err)
 			continue // tried again when the lease has expired
 		}
@@ -247,6 +253,55 @@ func (b *board) startAgents(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// runRef names a run for a task: the end of one for which the task was given away before does not fail it.
+func runRef(k Task) string { return fmt.Sprintf("%s %d", k.ID, k.Dispatches) }
+
+// claimFor returns the Claim of the start of an assignee.
+func (b *board) claimFor(k Task) func(*store.Tx, string) error {
+	return func(x *store.Tx, session string) error {
+		n, err := x.Exec(`UPDATE team_task SET status = 'in_progress', owner = assignee, session = $2, start_at = 0,
+			lock_until = {{now}} + $3, updated = {{now}} WHERE id = $1 AND status = 'pending' AND assignee = $4`,
+			k.ID, session, b.team.Settings.lock().Milliseconds(), k.Assignee)
+		if err == nil && n == 0 {
+			return tool.Errorf(tool.Refused, "%s was claimed or changed before", k.Identifier())
+		}
+		if err != nil {
+			return err
+		}
+		c := &change{Tx: x, board: &board{agent: k.Assignee}}
+		return c.event(k.ID, "claimed", "started for it")
+	}
+}
+
+// RunEnded ends the task for which an agent was started, in the transaction in which that agent ends: with the result
+// of the agent, or as failed with a reason. It leaves alone a task that the agent has ended itself, handed to review, or
+// no longer holds. It reports whether the lead of the team was notified.
+func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said string) (noticed bool, err error) {
+	id, _, _ := strings.Cut(ref, " ")
+	k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1 {{lock}}", id)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	if k.Status != InProgress || k.Session != session || runRef(k) != ref {
+		return k.Status == Completed || k.Status == InReview, nil
+	}
+	b, err := t.boardOf(x, k)
+	if err != nil {
+		return false, err
+	}
+	c := &change{Tx: x, board: b}
+	if !done {
+		_, err = c.fail(k, text.Clip(said, maxResult))
+		return true, err
+	}
+	k.Status, k.Result = Completed, text.Clip(said, maxResult)
+	if _, err := c.Exec("UPDATE team_task SET status = 'completed', result = $1, percent = 100, updated = {{now}}, "+freed+
+		" WHERE id = $2", k.Result, k.ID); err != nil {
+		return false, err
+	}
+	return true, errors.Join(c.event(k.ID, "completed", ""), c.completed(k))
 }
 
 func ignoreMissing(err error) error {

@@ -45,8 +45,8 @@ type Options struct {
 	// Unused reports whether nothing was ever stored; then there are no teams, and the store is not opened.
 	Unused func() bool
 	// Start starts an agent for a task, unless a client of the agent is connected. ctx is that of a call of the lead,
-	// for which the agent works. Nil: members are clients only. After a crash it may be called again for a task.
-	Start func(ctx context.Context, agent, task string) error
+	// for which the agent works. Nil: members are clients only.
+	Start func(ctx context.Context, s Start) error
 	// Describe returns what an agent is good for, "" if that is not known. Nil: nothing is known.
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
@@ -54,6 +54,15 @@ type Options struct {
 	// Withdraw withdraws the questions about a task.
 	Withdraw func(t *store.Tx, task string) error
 	Log      *slog.Logger
+}
+
+// A Start is an agent to be started for a task.
+type Start struct {
+	Agent string
+	Task  string // what the agent is to do
+	Ref   string // of the run, for [Teams.RunEnded]
+	// Claim gives the task to the session of the agent, in the transaction that starts it.
+	Claim func(tx *store.Tx, session string) error
 }
 
 // Teams are all teams of a store. Its methods may be called concurrently.

@@ -476,8 +476,8 @@ func TestAssigneesAreStarted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var started []string
 		broken := true
-		w := newCrew(t, s, Options{Start: func(_ context.Context, agent, task string) error {
-			started = append(started, agent+" "+task)
+		w := newCrew(t, s, Options{Start: func(_ context.Context, run Start) error {
+			started = append(started, run.Agent+" "+run.Task)
 			if broken {
 				return errors.New("no")
 			}
@@ -510,5 +510,67 @@ func TestAssigneesAreStarted(t *testing.T) {
 		if len(started) != 3 || !strings.HasPrefix(started[2], "bob ") {
 			t.Errorf("started %q", started)
 		}
+	})
+}
+
+// TestRunsEnd ends the runs that were started for tasks, with and without a result.
+func TestRunsEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var runs []Start
+		w := newCrew(t, s, Options{}, Settings{})
+		w.o.Start = func(ctx context.Context, run Start) error {
+			runs = append(runs, run)
+			return s.Update(ctx, func(x *store.Tx) error { return run.Claim(x, fmt.Sprint("run ", len(runs))) })
+		}
+		end := func(n int, done bool, said string) (noticed bool) {
+			t.Helper()
+			w.must(s.Update(t.Context(), func(x *store.Tx) (err error) {
+				noticed, err = w.RunEnded(x, runs[n-1].Ref, fmt.Sprint("run ", n), done, said)
+				return err
+			}))
+			return noticed
+		}
+		good, next := w.create("Good", `,"assignee":"ann"`), ""
+		next = w.create("Next", `,"assignee":"bob","blocked_by":["`+good+`"]`)
+		if k := w.state(good, InProgress); k.Owner != "ann" || k.Session != "run 1" || k.LockUntil == 0 {
+			t.Errorf("started: %+v", k)
+		}
+		wants(t, runs[0].Task, "Good", "what you write last is its result")
+		w.news("lead")
+		if !end(1, true, "It is 42.") || end(1, true, "again") != true {
+			t.Error("the lead was not notified")
+		}
+		if k := w.state(good, Completed); k.Result != "It is 42." || k.Percent != 100 || k.Session != "" {
+			t.Errorf("ended: %+v", k)
+		}
+		wants(t, w.news("lead"), "ann completed", "It is 42.")
+		w.state(next, Pending)
+		wants(t, w.do("lead", "get", next, ""), "Next")
+		w.do("lead", "comment", next, `,"text":"go on"`) // starts bob
+		w.state(next, InProgress)
+		end(2, false, "the model did not answer")
+		if k := w.state(next, Failed); k.Result != "the model did not answer" {
+			t.Errorf("failed: %+v", k)
+		}
+		wants(t, w.news("lead"), "failed", "the model did not answer")
+		w.do("lead", "retry", next, "") // starts bob again
+		w.state(next, InProgress)
+		if end(2, false, "late") { // the end of the former run
+			t.Error("the end of a former run counts")
+		}
+		w.state(next, InProgress)
+		w.do("lead", "cancel", next, "")
+		end(3, true, "too late")
+		w.state(next, Cancelled)
+
+		self := w.create("Self", `,"assignee":"ann"`)
+		w.do("ann", "complete", self, `,"text":"done by myself"`)
+		if !end(4, true, "said more") || w.state(self, Completed).Result != "done by myself" {
+			t.Error("a result was replaced")
+		}
+		taken := w.create("Taken", `,"assignee":"ann"`)
+		w.do("ann", "claim", taken, "") // by a client of hers
+		end(5, false, "no")
+		w.state(taken, InProgress)
 	})
 }

@@ -34,7 +34,7 @@ func (a *App) openAgents(context.Context) error {
 		},
 		Tools:   func(g tool.Grant) []tool.Tool { return a.Server.Tools(server.AccessOf(g)) },
 		Revoked: a.revoked, Context: a.contextFiles.Combined, Answer: a.sessions.Answer, Scrub: a.scrub.Text,
-		Began: a.sessions.Begin, Over: a.sessions.End,
+		Began: a.sessions.Begin, Over: a.sessions.End, Ended: a.subagentEnded,
 		Trace:  telemetry.Traceparent,
 		Agents: make(map[string]agents.Agent), Log: a.log,
 	}

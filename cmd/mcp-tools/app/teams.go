@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
@@ -27,22 +29,36 @@ func (a *App) openTeams() {
 
 // startMember starts an agent for a task of its team, unless one of its clients is connected. Without a model, or if
 // the lead may not delegate to it, the agent finds the task in its inbox when it comes.
-func (a *App) startMember(ctx context.Context, agent, task string) error {
+func (a *App) startMember(ctx context.Context, s teams.Start) error {
 	if !a.agents.CanSpawn() {
 		return nil
 	}
 	var clients int
 	err := a.store.Row(ctx, `SELECT count(*) FROM session WHERE agent = $1 AND ended = 0 AND depth = 0
-		AND host IN (SELECT id FROM session_host WHERE until > {{now}})`, []any{agent}, &clients)
+		AND host IN (SELECT id FROM session_host WHERE until > {{now}})`, []any{s.Agent}, &clients)
 	if err != nil || clients > 0 {
 		return err
 	}
-	_, err = a.agents.Spawn(ctx, agents.Spawn{Agent: agent, Task: task, Label: "team task"})
+	_, err = a.agents.Spawn(ctx, agents.Spawn{
+		Agent: s.Agent, Task: s.Task, Label: "team task", Ref: teamRef + s.Ref, With: s.Claim,
+	})
 	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.Refused {
-		a.log.Debug("an agent was not started for a task", "agent", agent, "err", err)
+		a.log.Debug("an agent was not started for a task", "agent", s.Agent, "err", err)
 		return nil
 	}
 	return err
+}
+
+// teamRef is the beginning of the Ref of a subagent that works on a task of a team.
+const teamRef = "team "
+
+// subagentEnded ends the task of a team that a subagent was started for.
+func (a *App) subagentEnded(t *store.Tx, end agents.End) (noticed bool, err error) {
+	ref, ok := strings.CutPrefix(end.Ref, teamRef)
+	if !ok {
+		return false, nil
+	}
+	return a.teams.RunEnded(t, ref, end.Session, end.Done, end.Text)
 }
 
 // teamRoute shows the files of the caller's team in the workspace, unless it has such files on disk.
