@@ -47,6 +47,7 @@ type World struct {
 	Questions *questions.Questions
 	Sessions  *sessions.Sessions
 	Models    *llm.Models
+	Scheduler *automation.Scheduler
 	Model     automation.Model // nil without a language model
 }
 
@@ -93,7 +94,7 @@ func list(w World) []tool.Tool {
 		skills.Tools(w.Skills),
 		questions.Tools(w.Questions),
 		sessions.Tools(w.Sessions),
-		automation.Tools(w.Files, w.Model, time.Now),
+		automation.Tools(w.Files, w.Scheduler, w.Model, time.Now),
 		agents.Tools(w.Agents),
 		agents.ProgramTools(w.Agents),
 		agents.ModelTools(w.Models, w.Web.Marks),

@@ -38,6 +38,7 @@ const (
 	Command  Kind = "command"  // a command in the background has ended
 	Task     Kind = "task"     // a task was assigned or has changed
 	Approval Kind = "approval" // a person has decided
+	Schedule Kind = "schedule" // a job with a schedule has run
 )
 
 // To names the receiver: one session, or with an empty Session whichever session

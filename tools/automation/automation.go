@@ -1,5 +1,5 @@
-// Package automation has the tools for dates and times, lists of things to do, and plans. It schedules nothing yet.
-// datetime.go is also the smallest example of a tool.
+// Package automation has the tools for dates and times, lists of things to do, plans, and jobs that run at times.
+// datetime.go is also the smallest example of a tool; for jobs begin with [Scheduler].
 package automation
 
 import (
@@ -12,10 +12,11 @@ import (
 const group = "automation"
 
 // Tools returns the tools of the group. now is the clock; model is nil without a language model.
-func Tools(files workspace.Files, model Model, now func() time.Time) []tool.Tool {
+func Tools(files workspace.Files, s *Scheduler, model Model, now func() time.Time) []tool.Tool {
 	return []tool.Tool{
 		tool.New(datetime{now}),
 		tool.New(todoUpdate{files, now, model}),
 		tool.New(planCreate{files, model}),
+		tool.Prepared(cronTool{s}),
 	}
 }

@@ -29,7 +29,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) call(name, args string) (string, error) {
 	d.t.Helper()
-	set, err := tool.NewSet(Tools(d.files, d.model, fixedNow)...)
+	set, err := tool.NewSet(Tools(d.files, nil, d.model, fixedNow)...)
 	if err != nil {
 		d.t.Fatal(err)
 	}

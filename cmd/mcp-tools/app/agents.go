@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
@@ -49,12 +50,22 @@ func (a *App) openAgents(context.Context) error {
 	return nil
 }
 
-// startAgents goes on with subagents that other processes have left, from when there is a
-// store.
-func (a *App) startAgents(ctx context.Context) {
-	if !a.agents.CanSpawn() {
-		return
-	}
+// openScheduler makes the jobs with schedules, which run when the server does.
+func (a *App) openScheduler(context.Context) error {
+	a.scheduler = automation.NewScheduler(automation.SchedulerOptions{
+		Store: a.store, Revoked: a.revoked, Over: a.endSession, Log: a.log,
+		Call: func(ctx context.Context, c automation.ScheduledCall) tool.Result {
+			return a.Server.CallFor(ctx, server.Request{
+				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent,
+			}, c.Asker)
+		},
+	})
+	return nil
+}
+
+// startJobs runs the jobs that are due, and goes on with subagents that other processes
+// have left, from when there is a store.
+func (a *App) startJobs(ctx context.Context) {
 	select {
 	case <-time.After(startFirst):
 	case <-ctx.Done():
@@ -67,7 +78,10 @@ func (a *App) startAgents(ctx context.Context) {
 			return
 		}
 	}
-	a.agents.Start()
+	a.scheduler.Start()
+	if a.agents.CanSpawn() {
+		a.agents.Start()
+	}
 }
 
 func subagentLimits(c config.Subagents) (agents.Limits, error) {

@@ -43,6 +43,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -105,6 +106,7 @@ type App struct {
 	live         liveTools
 	teams        *teams.Teams
 	agents       *agents.Engine
+	scheduler    *automation.Scheduler
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
 
@@ -131,7 +133,8 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openTools, a.openServer,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openTools,
+		a.openServer,
 	} {
 		if err = open(ctx); err != nil {
 			return nil, err
@@ -255,7 +258,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Graph:  a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
-		Model: a.jsonModel(),
+		Scheduler: a.scheduler, Model: a.jsonModel(),
 	})
 	if err != nil {
 		return err
@@ -288,6 +291,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})
 	a.onClose(a.agents.Close) // before what its calls need
+	a.onClose(a.scheduler.Close)
 	return err
 }
 

@@ -128,7 +128,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	if a.embeddings != nil {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}
-	working.Go(func() { a.startAgents(ctx) })
+	working.Go(func() { a.startJobs(ctx) })
 	working.Go(func() { a.readMemories(ctx) })
 	working.Go(func() {
 		select {

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -37,6 +38,18 @@ func (a *App) Serve(ctx context.Context, stdio bool) error {
 		return a.serveStdio(ctx)
 	}
 	return a.serveHTTP(ctx)
+}
+
+// ServeJobs runs scheduled jobs and subagents until ctx ends, and answers no requests.
+func (a *App) ServeJobs(ctx context.Context) error {
+	if err := a.store.View(ctx, func(*store.Tx) error { return nil }); err != nil { // opens it
+		return err
+	}
+	defer a.startBackground(ctx)()
+	defer a.watch(ctx, nil)()
+	a.log.Info("running jobs")
+	<-ctx.Done()
+	return nil
 }
 
 func (a *App) serveStdio(ctx context.Context) error {

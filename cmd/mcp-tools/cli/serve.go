@@ -9,7 +9,7 @@ import (
 )
 
 func (a *CLI) serveCommand() *cobra.Command {
-	stdio := false
+	stdio, jobsOnly := false, false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve tools over stdio (the default) or HTTP",
@@ -17,7 +17,8 @@ func (a *CLI) serveCommand() *cobra.Command {
 --http of many clients, each with a token.`,
 		Example: `  mcp-tools serve --profile coding --workspace ~/src/project
   mcp-tools serve --http 127.0.0.1:8080
-  mcp-tools serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --sse`,
+  mcp-tools serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --sse
+  mcp-tools serve --jobs-only`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer survivePipes()()
@@ -26,10 +27,16 @@ func (a *CLI) serveCommand() *cobra.Command {
 				return err
 			}
 			defer program.Close()
+			if jobsOnly {
+				return program.ServeJobs(cmd.Context())
+			}
 			return program.Serve(cmd.Context(), stdio)
 		},
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve stdio even if the settings have an HTTP address")
+	cmd.Flags().BoolVar(&jobsOnly, "jobs-only", false,
+		"answer no requests: run scheduled jobs and subagents, until a signal ends it")
+	cmd.MarkFlagsMutuallyExclusive("stdio", "jobs-only")
 	return cmd
 }
 

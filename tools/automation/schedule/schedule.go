@@ -159,5 +159,5 @@ func (s Schedule) String() string {
 	case s.Every > 0:
 		return "every " + s.Every.String()
 	}
-	return fmt.Sprintf("cron %q in %s", s.Cron, s.Zone)
+	return fmt.Sprintf("by %q in %s", s.Cron, s.Zone)
 }

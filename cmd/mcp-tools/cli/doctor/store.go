@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
 )
 
 // checkStore reports whether the store can be used. If not, its content is not
@@ -30,6 +31,9 @@ func (c *checkup) checkStore() (usable bool) {
 		return false
 	}
 	st, err := s.Status(c.ctx)
+	if err == nil {
+		err = c.checkJobs(s)
+	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		c.fail(check, "fix the cause; its content was not checked", "%v", err)
 		return false
@@ -37,6 +41,21 @@ func (c *checkup) checkStore() (usable bool) {
 	engine := map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[st.Engine]
 	c.ok(check, "%s at %s, %s", engine, st.Location, terminal.FileSize(st.Bytes))
 	return true
+}
+
+// checkJobs reports whether a server runs the scheduled jobs.
+func (c *checkup) checkJobs(s *store.Store) error {
+	enabled, overdue, err := automation.Overdue(c.ctx, s)
+	const check = "jobs"
+	switch {
+	case err != nil || enabled == 0:
+	case overdue > 0:
+		c.warn(check, "start a server, or mcp-tools serve --jobs-only, which does nothing else",
+			"%d of %s should have run by now; no server runs them", overdue, text.Plural(enabled, "scheduled job"))
+	default:
+		c.ok(check, "%s; they run while a server runs", text.Plural(enabled, "scheduled job"))
+	}
+	return err
 }
 
 // checkEmbeddings asks the embeddings endpoint for a vector, if there is one.

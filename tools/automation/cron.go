@@ -1,0 +1,415 @@
+package automation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools/automation/schedule"
+)
+
+// cronTool makes jobs that run at times, and shows what became of them.
+type cronTool struct{ s *Scheduler }
+
+func (cronTool) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "cron", Group: group, Title: "Scheduled jobs", Risk: tool.Writes,
+		Doc: "Schedules a reminder, command, subagent or tool for later, once or repeatedly. " +
+			"It runs with your rights; results come to your inbox.",
+		Also: []string{
+			"cron_add", "cron_create", "cron_list", "cron_remove", "cron_delete", "cron_update", "cron_run",
+			"cron_runs",
+			"schedule", "schedule_reminder", "tool::schedule_reminder", "tool::cron_create", "tool::cron_list",
+			"tool::cron_delete",
+		},
+		Means: map[string]string{
+			"cron_add": adds, "cron_create": adds, "tool::cron_create": adds, "schedule": adds,
+			"schedule_reminder":       adds,
+			"tool::schedule_reminder": adds, "cron_remove": removes, "cron_delete": removes,
+			"tool::cron_delete": removes,
+			"cron_update":       `{"action":"update"}`, "cron_run": `{"action":"run"}`,
+			"cron_runs": `{"action":"runs"}`,
+		},
+		Keywords: "schedule reminder timer later every day hour weekly periodic recurring crontab alarm remind me job",
+	}
+}
+
+const (
+	adds    = `{"action":"add"}`
+	removes = `{"action":"remove"}`
+	// runWait is how long run waits for the end.
+	runWait = 20 * time.Second
+)
+
+func (x cronTool) Prepare(_ context.Context, a cronArgs) (tool.Plan, error) {
+	plan := tool.Plan{Risk: tool.Reads, Run: func(ctx context.Context) (tool.Result, error) { return x.run(ctx, a) }}
+	switch a.Action {
+	case "", "list", "runs", "status":
+	case "add", "create", "once", "update", "resume":
+		plan.Risk, plan.Why = tool.Writes, "it schedules work that runs later with the rights of the agent"
+	case "remove", "delete", "cancel", "pause":
+		plan.Risk, plan.Why = tool.Writes, "it stops a scheduled job"
+	case "run":
+		plan.Risk, plan.Why = tool.Writes, "it runs a scheduled job now"
+	default:
+		return plan, tool.Errorf(tool.Invalid, "action is %q", text.Clip(a.Action, 50)).
+			Try("use list, add, update, remove, run, runs, pause, resume or status")
+	}
+	return plan, nil
+}
+
+func (x cronTool) run(ctx context.Context, a cronArgs) (tool.Result, error) {
+	if x.s == nil {
+		return tool.Result{}, tool.Errorf(tool.Unavailable,
+			"this call has no schedules").Try("call it through the server")
+	}
+	a, err := a.flattened()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	owner, err := tool.OwnerFrom(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	switch a.Action {
+	case "", "list":
+		return x.list(ctx, owner)
+	case "status":
+		return x.status(ctx, owner)
+	case "add", "create", "once":
+		return x.add(ctx, owner, a)
+	}
+	if a.ID == "" {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "id is required for action %s", a.Action).
+			Try("action list shows the names of your jobs")
+	}
+	switch a.Action {
+	case "runs":
+		return x.runs(ctx, owner, a)
+	case "run":
+		return x.runNow(ctx, owner, a)
+	}
+	return x.change(ctx, owner, a)
+}
+
+func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
+	running := tool.RunningFrom(ctx)
+	if running.Grant == nil || running.Usable == nil {
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "this call cannot schedule work").
+			Try("call it through the server")
+	}
+	j := savedJob{ID: store.NewID(), Owner: owner, Enabled: true}
+	if err := a.apply(&j, running.Usable(), time.Now()); err != nil {
+		return tool.Result{}, err
+	}
+	j.Name = nameOf(cmp.Or(a.ID, j.Work.String()))
+	child := running.Caller
+	child.Channel, child.Session, child.Parent = "cron", j.ID, running.Caller.Key()
+	j.Grant, j.Asker, j.Call = running.Grant().For(child, policy.Narrow{}), running.Caller, running.Call
+	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
+		var all, same int
+		if err := t.Row("SELECT count(*), coalesce(sum(CASE WHEN name = $3 THEN 1 ELSE 0 END), 0) FROM cron "+
+			"WHERE agent = $1 AND usr = $2", []any{owner.Agent, owner.User, j.Name}, &all, &same); err != nil {
+			return err
+		}
+		switch {
+		case all >= maxJobs:
+			return tool.Errorf(tool.Busy, "you have %d jobs, which is the maximum", all).Try("remove some first")
+		case same > 0:
+			return tool.Errorf(tool.Conflict, "you have a job with the name %q", j.Name).
+				Try("update it, or use another name as id")
+		}
+		now, err := t.Now()
+		if err != nil {
+			return err
+		}
+		if err := x.s.plan(t, &j, store.FromMillis(now)); err != nil {
+			return err
+		}
+		return j.write(t)
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Textf("Job %s is scheduled: %s.%s", j.Name, j.Work, x.upcoming(j)), nil
+}
+
+// nameOf makes a name for a job, which is easy to repeat.
+func nameOf(given string) string {
+	clean, _ := tool.Clean(strings.Join(strings.Fields(given), " "))
+	return text.Clip(clean, 60)
+}
+
+// upcoming describes the next three runs of a job, in its zone and in UTC.
+func (x cronTool) upcoming(j savedJob) string {
+	if j.Next.IsZero() {
+		return " It has no further runs."
+	}
+	var lines []string
+	at := j.Next
+	for range 3 {
+		if at.IsZero() {
+			break
+		}
+		lines = append(lines, "\n  "+shown(at, j.Schedule))
+		at = j.Schedule.Next(at)
+	}
+	return " It runs " + j.Schedule.String() + ", next:" + strings.Join(lines, "")
+}
+
+func shown(at time.Time, s schedule.Schedule) string {
+	zone, err := schedule.Zone(s.Zone)
+	if err != nil || s.Zone == "UTC" {
+		return at.UTC().Format("Mon 2006-01-02 15:04:05 UTC")
+	}
+	return at.In(zone).Format("Mon 2006-01-02 15:04:05 -0700 ") + s.Zone + at.UTC().Format(" (15:04:05 UTC)")
+}
+
+// find reads the job of an owner by its name or id.
+func find(t *store.Tx, owner tool.Owner, name string) (savedJob, error) {
+	list, err := store.List(t, "SELECT "+jobColumns+
+		` FROM cron WHERE agent = $1 AND usr = $2 AND (name = $3 OR id = $3)`, []any{owner.Agent, owner.User, name},
+		scanJob)
+	if err != nil {
+		return savedJob{}, err
+	}
+	if len(list) == 0 {
+		return savedJob{}, tool.Errorf(tool.NotFound, "you have no job %q", text.Clip(name, 60)).
+			Try("action list shows the names of your jobs")
+	}
+	return list[0], nil
+}
+
+// change updates, removes, pauses or resumes a job.
+func (x cronTool) change(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
+	running := tool.RunningFrom(ctx)
+	var said string
+	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
+		j, err := find(t, owner, a.ID)
+		if err == nil {
+			j, err = readJob(t, j.ID)
+		}
+		if err != nil {
+			return err
+		}
+		ms, err := t.Now()
+		if err != nil {
+			return err
+		}
+		now := store.FromMillis(ms)
+		switch a.Action {
+		case "remove", "delete", "cancel":
+			said = fmt.Sprintf("Job %s is removed.", j.Name)
+			return x.s.delete(t, j)
+		case "pause":
+			j.Enabled = false
+		case "resume":
+			j.Enabled, j.Failures = true, 0
+		case "update":
+			if running.Grant == nil || running.Usable == nil {
+				return tool.Errorf(tool.Unavailable, "this call cannot schedule work").Try("call it through the server")
+			}
+			if err := a.apply(&j, running.Usable(), now); err != nil {
+				return err
+			}
+			// What it may do is bounded by this call, too: an update is no way to keep rights.
+			j.Grant, j.Call = running.Grant().For(j.Grant.Caller, policy.Narrow{}), running.Call
+		}
+		if err := x.s.plan(t, &j, now); err != nil {
+			return err
+		}
+		said = fmt.Sprintf("Job %s: %s.%s", j.Name, j.Work, x.upcoming(j))
+		if !j.Enabled {
+			said = fmt.Sprintf("Job %s is paused. Action resume continues it.", j.Name)
+		}
+		return j.write(t)
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(said), nil
+}
+
+func (x cronTool) list(ctx context.Context, owner tool.Owner) (tool.Result, error) {
+	var b strings.Builder
+	err := x.s.Store.View(ctx, func(t *store.Tx) error {
+		b.Reset()
+		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron WHERE agent = $1 AND usr = $2 ORDER BY name",
+			[]any{owner.Agent, owner.User}, scanJob)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			b.WriteString("You have no jobs. Action add makes one.")
+		}
+		for _, j := range all {
+			state := "no further runs"
+			switch {
+			case !j.Enabled:
+				state = "paused"
+			case !j.Next.IsZero():
+				state = "next " + shown(j.Next, j.Schedule)
+			}
+			fmt.Fprintf(&b, "%s: %s, %s; %s", j.Name, j.Schedule, j.Work, state)
+			last, err := lastRuns(t, j.ID, 1)
+			if err != nil {
+				return err
+			}
+			for _, r := range last {
+				fmt.Fprintf(&b, "; last %s %s", r.State, shown(r.Began, j.Schedule))
+			}
+			if j.Failures > 1 {
+				fmt.Fprintf(&b, "; failed %d times in a row", j.Failures)
+			}
+			b.WriteString("\n")
+		}
+		return nil
+	})
+	return tool.Text(strings.TrimSpace(b.String())), err
+}
+
+// A runRow is one run in the history of a job.
+type runRow struct {
+	ID, State, Output string
+	Due, Began, Ended time.Time
+}
+
+func lastRuns(t *store.Tx, id string, limit int) ([]runRow, error) {
+	return store.List(t, `SELECT id, state, output, due, began, ended FROM cron_run WHERE cron = $1
+		ORDER BY began DESC, id DESC LIMIT $2`, []any{id, limit}, func(scan store.Scan) (r runRow, err error) {
+		var due, began, ended int64
+		err = scan(&r.ID, &r.State, &r.Output, &due, &began, &ended)
+		r.Due, r.Began, r.Ended = store.FromMillis(due), store.FromMillis(began), store.FromMillis(ended)
+		return r, err
+	})
+}
+
+// runs shows the history of a job, the newest run first.
+func (x cronTool) runs(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
+	var b strings.Builder
+	err := x.s.Store.View(ctx, func(t *store.Tx) error {
+		b.Reset()
+		j, err := find(t, owner, a.ID)
+		if err != nil {
+			return err
+		}
+		list, err := lastRuns(t, j.ID, min(cmp.Or(max(a.Limit, 0), 5), keptRuns))
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			fmt.Fprintf(&b, "Job %s has not run yet.%s", j.Name, x.upcoming(j))
+		}
+		for _, r := range list {
+			fmt.Fprintf(&b, "%s %s", shown(r.Began, j.Schedule), r.describe())
+		}
+		return nil
+	})
+	return tool.Text(strings.TrimSpace(b.String())), err
+}
+
+func (r runRow) describe() string {
+	if r.State == runRunning {
+		return "continues\n"
+	}
+	said := fmt.Sprintf("%s after %s", r.State, r.Ended.Sub(r.Began).Round(time.Millisecond))
+	if wait := r.Began.Sub(r.Due); wait > late {
+		said += fmt.Sprintf(", %s late", wait.Round(time.Second))
+	}
+	return said + "\n" + indent(r.Output)
+}
+
+func indent(output string) string {
+	if output == "" {
+		return ""
+	}
+	return "  " + strings.ReplaceAll(strings.TrimRight(output, "\n"), "\n", "\n  ") + "\n"
+}
+
+// runNow adds a run beside those of the schedule, and waits for its end a little.
+func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
+	var id, notDue string
+	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
+		id, notDue = "", ""
+		j, err := find(t, owner, a.ID)
+		if err != nil {
+			return err
+		}
+		ms, err := t.Now()
+		if err != nil {
+			return err
+		}
+		now := store.FromMillis(ms)
+		if a.Mode == "due" && (j.Next.IsZero() || j.Next.After(now)) {
+			notDue = fmt.Sprintf("Job %s is not due.%s", j.Name, x.upcoming(j))
+			return nil
+		}
+		id, err = x.s.enqueue(t, &j, due{Cron: j.ID, At: now, Manual: true}, time.Time{})
+		return err
+	})
+	if err != nil || notDue != "" {
+		return tool.Text(notDue), err
+	}
+	limit := time.NewTimer(runWait)
+	defer limit.Stop()
+	for {
+		changed := x.s.Store.Wait(jobs.Topic)
+		r, err := x.ended(ctx, id)
+		if err != nil || r.State != "" {
+			return tool.Text("The run: " + strings.TrimSpace(r.describe())), err
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			return tool.Textf("The run continues. Action runs shows its end."), nil
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		}
+	}
+}
+
+// ended returns a run that has ended, else one without a state.
+func (x cronTool) ended(ctx context.Context, id string) (r runRow, err error) {
+	var began, ended int64
+	err = x.s.Store.Row(ctx, "SELECT state, output, began, ended FROM cron_run WHERE id = $1 AND ended > 0", []any{id},
+		&r.State, &r.Output, &began, &ended)
+	if errors.Is(err, store.ErrNotFound) {
+		return runRow{}, nil
+	}
+	r.Began, r.Ended, r.Due = store.FromMillis(began), store.FromMillis(ended), store.FromMillis(began)
+	return r, err
+}
+
+// status says how many jobs there are, what comes next, and which process runs them.
+func (x cronTool) status(ctx context.Context, owner tool.Owner) (tool.Result, error) {
+	var all, on, running int
+	var next int64
+	err := x.s.Store.View(ctx, func(t *store.Tx) error {
+		who := []any{owner.Agent, owner.User}
+		if err := t.Row(`SELECT count(*), coalesce(sum(enabled), 0),
+			coalesce(min(CASE WHEN enabled = 1 AND next_at > 0 THEN next_at END), 0)
+			FROM cron WHERE agent = $1 AND usr = $2`, who, &all, &on, &next); err != nil {
+			return err
+		}
+		return t.Row(`SELECT count(*) FROM cron_run WHERE ended = 0 AND cron IN
+			(SELECT id FROM cron WHERE agent = $1 AND usr = $2)`, who, &running)
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	said := fmt.Sprintf("%d jobs, %d enabled, %d running.", all, on, running)
+	if next > 0 {
+		said += " Next: " + shown(store.FromMillis(next), schedule.Schedule{Zone: localZone()}) + "."
+	}
+	return tool.Text(said +
+		" Jobs run while a server on this data runs; mcp-tools serve --jobs-only does nothing else. " +
+		"What is due while none runs is made up for as the option missed says."), nil
+}
