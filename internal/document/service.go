@@ -101,7 +101,7 @@ type Reading struct {
 }
 
 // Read returns the first of the wanted pages, at most 10, and those of a document without
-// pages. It returns an Error for what is wrong with the document.
+// pages. It returns an Error for what is wrong with the document, and then only its format.
 func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	if r.Size > MaxSize {
 		return Reading{}, Errorf(ErrTooBig, "%q has %s, the maximum is %s", r.Name, text.Bytes(r.Size),
@@ -120,7 +120,7 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	}
 	if !ok {
 		if got, err = s.read(ctx, r, digest); err != nil {
-			return Reading{}, err
+			return got, err
 		}
 		if key != "" {
 			if err := s.cache.put(key, got); err != nil && s.o.Log != nil {
@@ -224,7 +224,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 		return got, Errorf(ErrTooBig, "reading it took more than 512 MB of memory, or its reader failed; "+
 			"it may be damaged, or be made to do harm")
 	case answer.Kind != "":
-		return got, &Error{Kind: answer.Kind, Text: answer.Error}
+		return Reading{Format: answer.Format}, &Error{Kind: answer.Kind, Text: answer.Error}
 	case answer.Error != "":
 		return got, fmt.Errorf("the process that reads documents: %s", answer.Error)
 	case sent != nil:
