@@ -85,7 +85,7 @@ func Catalogue() policy.Catalogue { return tool.Catalogue(list(World{})) }
 // list returns the tools of all groups. A new group is one line here.
 func list(w World) []tool.Tool {
 	all := slices.Concat(
-		fs.Tools(w.Files, w.Secrets),
+		fs.Tools(w.Files, w.Secrets, w.Media.Documents),
 		exec.Tools(w.Exec),
 		web.Tools(w.Web),
 		media.Tools(w.Media),

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,23 +21,34 @@ const (
 	maxPictures     = 8
 	maxPictureBytes = 4 << 20
 	maxListed       = 20
+	// maxMasked is the size of a page beyond which secrets are removed only from what is shown.
+	maxMasked = 2 << 20
 )
 
 // A View is the part of a document that a result shows.
 type View struct {
-	// Path or URL is what read_document is called with to read on.
+	// Path or URL is what read_document is called with to read on. If both are empty, the
+	// document has to be saved first.
 	Path, URL string
 	Offset    int // bytes of the first page that were shown before
 }
 
+func (v View) source(r Request) string { return cmp.Or(v.Path, v.URL, r.Name) }
+
 // Answer reads a document and returns the result for a model: text between marks, the pictures
 // if they are wanted, and how to read on with read_document.
-func (s *Service) Answer(ctx context.Context, r Request, v View, marks tool.Marks) (tool.Result, error) {
+// The error of a document that no reader reads is an ErrNoReader.
+func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, error) {
 	got, err := s.Read(ctx, r)
 	if err != nil {
 		return tool.Result{}, explain(err)
 	}
-	source := v.Path + v.URL
+	for i := range got.Parts { // before they are cut: half a secret is not found
+		if p := &got.Parts[i]; s.o.Mask != nil && len(p.Markdown) <= maxMasked {
+			p.Markdown = s.o.Mask(p.Markdown)
+		}
+	}
+	source := v.source(r)
 	if len(got.Parts) == 0 && len(got.Pictures) == 0 {
 		if len(r.Pages) > 0 && got.Total > 0 {
 			return tool.Result{}, tool.Errorf(tool.Invalid, "%q has only %s", source,
@@ -56,7 +68,7 @@ func (s *Service) Answer(ctx context.Context, r Request, v View, marks tool.Mark
 		fmt.Fprintf(&b, "\n[%s]", clean)
 	}
 	if shown != "" {
-		b.WriteString("\n" + marks.Quote(source, shown))
+		b.WriteString("\n" + s.o.Marks.Quote(source, shown))
 	}
 	b.WriteString(pictureList(got, r, v))
 	if next != nil {
@@ -82,7 +94,7 @@ func explain(err error) error {
 	if kind == "" {
 		return err
 	}
-	failed := tool.Errorf(kind, "%s", known.Text)
+	failed := tool.Errorf(kind, "%s", known.Text).Because(known)
 	if known.Kind == ErrPassword {
 		return failed.Try("ask the user for the password, and send it as password")
 	}
@@ -130,10 +142,12 @@ func (n rest) arguments(r Request, v View) string {
 		args.OCR = r.OCR
 	}
 	text, err := json.Marshal(args)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "the next pages"
-	}
-	if r.Password != "" {
+	case v.Path == "" && v.URL == "":
+		return fmt.Sprintf("the path of the saved file and %s", text)
+	case r.Password != "":
 		return string(text) + " and the password"
 	}
 	return string(text)
@@ -312,4 +326,26 @@ func pictureParts(r Reading) (parts []tool.Part) {
 				text.Plural(skipped, "picture"))})
 	}
 	return parts
+}
+
+// Markdown returns the text of a whole document, of at most so many bytes, and its format.
+func (s *Service) Markdown(ctx context.Context, r Request, most int) (string, Format, error) {
+	var b strings.Builder
+	for next := 1; ; next += chunk {
+		r.Pages = Ranges{{next, next + chunk - 1}}
+		got, err := s.Read(ctx, r)
+		if err != nil {
+			return "", got.Format, explain(err)
+		}
+		for _, p := range got.Parts {
+			b.WriteString(partMark(got, p, false) + strings.TrimSpace(p.Markdown) + "\n\n")
+		}
+		if b.Len() > most {
+			return "", got.Format, tool.Errorf(tool.TooLarge, "its text has more than %d bytes", most)
+		}
+		if got.Unit == "" || next+chunk > got.Total {
+			text, _ := tool.Clean(strings.TrimSpace(b.String()))
+			return text + "\n", got.Format, nil
+		}
+	}
 }

@@ -93,9 +93,12 @@ func Sniff(head []byte) Format {
 	return Unknown
 }
 
-// IsDocument reports whether read_document reads a file that begins with head, and other
-// tools cannot show it as text or as a picture.
-func IsDocument(head []byte) bool {
+// Takes reports whether a file that begins with head is one for [Service.Answer] rather than
+// for tools that show text and pictures. A nil Service takes none.
+func (s *Service) Takes(head []byte) bool {
+	if s == nil {
+		return false
+	}
 	switch Sniff(head) {
 	case Unknown, Image, Sound, Video:
 		return false

@@ -10,8 +10,10 @@ import (
 	"hash"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -44,6 +47,9 @@ type Options struct {
 	Launchers []sandbox.Launcher // the strongest first; the first one that works is used
 	Dir       string             // for the cache, compiled WebAssembly and temporary files; made when it is needed
 	Log       *slog.Logger
+	Marks     tool.Marks
+	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
+	Mask func(string) string
 	// Self is the command line that starts this program again; the default is the running file.
 	Self []string
 }
@@ -92,6 +98,14 @@ type Request struct {
 	Password string
 	OCR      string
 	Pictures bool
+}
+
+// NameOf returns the name of the file at a path or URL.
+func NameOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		address = u.Path
+	}
+	return path.Base(filepath.ToSlash(address))
 }
 
 // A Reading is a part of a document.

@@ -7,7 +7,9 @@ import (
 
 // Single tools for tests with a real workspace, which share what a session has seen.
 
-func ReadFile(files workspace.Files, seen *Seen) tool.Tool { return tool.New(newReadFile(files, seen)) }
+func ReadFile(files workspace.Files, seen *Seen) tool.Tool {
+	return tool.New(newReadFile(files, seen, nil))
+}
 
 func EditFile(files workspace.Files, seen *Seen) tool.Tool { return tool.New(editFile{files, seen}) }
 

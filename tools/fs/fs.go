@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -19,11 +20,12 @@ import (
 
 const group = "fs"
 
-// Tools returns the tools of the group. They can be described without files.
-func Tools(files workspace.Files, secrets *scrub.Scrubber) []tool.Tool {
+// Tools returns the tools of the group. They can be described without files. Without documents, read_file shows
+// none.
+func Tools(files workspace.Files, secrets *scrub.Scrubber, documents *document.Service) []tool.Tool {
 	seen := &Seen{Secrets: secrets}
 	return []tool.Tool{
-		tool.New(newReadFile(files, seen)),
+		tool.New(newReadFile(files, seen, documents)),
 		tool.New(writeFile{files, seen}),
 		tool.New(editFile{files, seen}),
 		tool.New(applyPatch{files, seen}),

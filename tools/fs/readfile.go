@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tokencount"
@@ -25,11 +26,12 @@ type readFile struct {
 	files workspace.Files
 	seen  *Seen
 	// images limits how many images are decoded at a time: one can take hundreds of megabytes.
-	images chan struct{}
+	images    chan struct{}
+	documents *document.Service // nil for none
 }
 
-func newReadFile(files workspace.Files, seen *Seen) readFile {
-	return readFile{files, seen, make(chan struct{}, 1)}
+func newReadFile(files workspace.Files, seen *Seen, documents *document.Service) readFile {
+	return readFile{files, seen, make(chan struct{}, 1), documents}
 }
 
 // The limits are in errors and not in the schema, which every conversation pays for.
@@ -53,7 +55,7 @@ func (readFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_file", Group: group, Title: "Read file", Core: true,
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Returns the text of a file, or an image, and the file's version.
+		Doc: `Returns the text of a file, an image, or the first pages of a document, and the file's version.
 A long text is cut and shows the next offset. To find text in files use search.`,
 		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files",
 			"hashline::read"},
@@ -544,6 +546,14 @@ func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, err
 		}
 		return tool.Textf("[%s: %s; not shown: it could not be decoded; to get its bytes use encoding base64]",
 			r.file.Name, facts), nil
+	}
+	if t.documents.Takes(r.head) {
+		res, err := t.documents.Answer(ctx, document.Request{
+			Name: document.NameOf(r.file.Name), Content: r.content, Size: r.file.Size, OCR: document.OCRAuto,
+		}, document.View{Path: r.file.Name})
+		if !errors.Is(err, document.ErrNoReader) {
+			return res, err
+		}
 	}
 	return tool.Textf("[%s: %s; not text: %s]", r.file.Name, facts, r.adviceForBinary()), nil
 }

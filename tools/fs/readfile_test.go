@@ -49,7 +49,7 @@ func inSession(t testing.TB) context.Context {
 
 // fakeReader is the tool over these files.
 func fakeReader(files map[string]string) readFile {
-	return newReadFile(&filesInMemory{files: files}, &Seen{})
+	return newReadFile(&filesInMemory{files: files}, &Seen{}, nil)
 }
 
 // ask makes the arguments the way a call does.
@@ -291,7 +291,7 @@ func (r repeated) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestReadFarInsideALargeFile(t *testing.T) {
-	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{})
+	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{}, nil)
 	if _, err := ask(t, one, t.Context(), `{"path":"big","limit":1}`); err != nil { // compiles expressions, once
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func FuzzReadFile(f *testing.F) {
 }
 
 func BenchmarkRead1K(b *testing.B) {
-	one := newReadFile(&filesInMemory{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{})
+	one := newReadFile(&filesInMemory{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{}, nil)
 	a := readFileArgs{Path: "a", MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -353,7 +353,7 @@ func BenchmarkRead1K(b *testing.B) {
 
 func BenchmarkReadLines50MB(b *testing.B) {
 	content := bytes.Repeat([]byte("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do ei\n"), bulkSize/67+1)[:bulkSize]
-	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{})
+	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{}, nil)
 	a := readFileArgs{Path: "big", Offset: 500_000, Limit: 101, MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -385,7 +385,7 @@ func TestReadFileAsOthersAsk(t *testing.T) {
 // sets a number of bytes.
 func TestReadFileWithinTokens(t *testing.T) {
 	files := map[string]string{"sums": strings.Repeat("1f 2e 3d 4c 5b 6a 79 88 97 a6 b5 c4\n", 400), "prose": strings.Repeat("some plain words of text\n", 600)}
-	one := newReadFile(&filesInMemory{files: files}, &Seen{})
+	one := newReadFile(&filesInMemory{files: files}, &Seen{}, nil)
 	for _, c := range []struct {
 		args map[string]any
 		cut  bool

@@ -73,7 +73,7 @@ func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, erro
 		}
 		defer file.Close()
 		r.Content, r.Size, r.Name = file, size, name
-		return t.Documents.Answer(ctx, r, view, t.Marks)
+		return t.Documents.Answer(ctx, r, view)
 	}
 	file, err := t.Files.Open(ctx, a.Path)
 	if before, members, found := strings.Cut(a.Path, "!/"); found && err != nil {
@@ -85,7 +85,7 @@ func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, erro
 	}
 	defer file.Close()
 	r.Content, r.Size, r.Name = file, file.Size, path.Base(file.Name)
-	return t.Documents.Answer(ctx, r, view, t.Marks)
+	return t.Documents.Answer(ctx, r, view)
 }
 
 // membersOf splits what follows the first !/ of a path.

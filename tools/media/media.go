@@ -18,7 +18,6 @@ const groupRead = "media_read"
 type Options struct {
 	Files     workspace.Files
 	Client    outbound.Client
-	Marks     tool.Marks
 	Documents *document.Service
 }
 

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -62,6 +63,7 @@ type Options struct {
 	Embeddings *embeddings.Embeddings // nil: documents are found by their words only
 	Log        *slog.Logger           // nil: discard
 	Now        func() time.Time       // nil: time.Now
+	Documents  *document.Service      // nil: only Markdown files are imported
 }
 
 // A Memory serves the tools, the file tools and the command line.

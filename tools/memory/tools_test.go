@@ -36,7 +36,7 @@ func (m *fake) Undo(_ context.Context, p string) (Document, error) {
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-func document() Document {
+func deployed() Document {
 	return Document{
 		Path: "memory/deploy.md", Owner: tool.Owner{Agent: "a", User: "ada"}, Version: 3, Updated: now,
 		Author: Author{"ada", "s1"}, Text: "# Deploy\n\nmake release\n", Category: Core, Tags: []string{"ops", "make"},
@@ -67,9 +67,9 @@ func TestToolResults(t *testing.T) {
 		Headings: []string{"Deploy", "Roll\nback"}, Snippet: "use\u202e `make`\nthen", Updated: now}
 	theirs := Hit{Path: "MEMORY.md", From: 1, To: 1, Shared: true, Category: Daily, Score: 0.2, Snippet: "x",
 		Updated: now}
-	expiring := document()
+	expiring := deployed()
 	expiring.Expires = now
-	long := document()
+	long := deployed()
 	long.Text = strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
 	for name, c := range map[string]struct {
 		m    *fake
@@ -99,29 +99,29 @@ func TestToolResults(t *testing.T) {
 			`no memory matches "deploy"; try without kind, path, since and min_score`},
 		"narrowed": {&fake{}, "memory_search", `{"query": "deplyo", "kind": "daily"}`,
 			`no memory matches "deplyo"; try without kind, path, since and min_score`},
-		"get": {&fake{doc: document()}, "memory_get", `{"path": "deploy"}`,
+		"get": {&fake{doc: deployed()}, "memory_get", `{"path": "deploy"}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make]\n# Deploy\n\nmake release\n"},
-		"get lines": {&fake{doc: document()}, "memory_get", `{"path": "deploy", "from": 3, "lines": 5}`,
+		"get lines": {&fake{doc: deployed()}, "memory_get", `{"path": "deploy", "from": 3, "lines": 5}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 3-3 of 3]\nmake release\n"},
-		"get a place": {&fake{doc: document()}, "memory_get", `{"path": "memory/deploy.md#L1-2"}`,
+		"get a place": {&fake{doc: deployed()}, "memory_get", `{"path": "memory/deploy.md#L1-2"}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 1-2 of 3]\n# Deploy\n\n"},
 		"get CRLF": {&fake{doc: Document{Path: "memory/x.md", Version: 1, Updated: now, Text: "a\r\nb\r\n",
 			Category: Core}}, "memory_get", `{"path": "x"}`,
 			"[memory/x.md, version 1, 2026-03-04 05:06, shared, core]\na\nb\n"},
-		"get past the end": {&fake{doc: document()}, "memory_get", `{"path": "deploy", "from": 9}`,
+		"get past the end": {&fake{doc: deployed()}, "memory_get", `{"path": "deploy", "from": 9}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: it has only 3 lines]"},
 		"stored": {&fake{stored: Stored{Document: expiring, Similar: []string{"memory/x.md"}}}, "memory_store",
 			`{"key": "deploy", "content": "x"}`,
 			"stored memory/deploy.md, version 3, expires 2026-03-04 05:06\n[nearly the same text is in memory/x.md; if one is enough, forget the other]"},
-		"unchanged": {&fake{stored: Stored{Document: document(), Unchanged: true}}, "memory_store",
+		"unchanged": {&fake{stored: Stored{Document: deployed(), Unchanged: true}}, "memory_store",
 			`{"key": "deploy", "content": "x"}`, "memory/deploy.md has this content since version 3"},
-		"forgot": {&fake{gone: []Document{document()}}, "memory_forget", `{"key": "deploy"}`,
+		"forgot": {&fake{gone: []Document{deployed()}}, "memory_forget", `{"key": "deploy"}`,
 			"forgot memory/deploy.md (version 3): # Deploy\n[send undo: true with a path to restore it]"},
-		"would forget": {&fake{gone: []Document{document()}}, "memory_forget", `{"query": "deploy", "dry_run": true}`,
+		"would forget": {&fake{gone: []Document{deployed()}}, "memory_forget", `{"query": "deploy", "dry_run": true}`,
 			"would forget memory/deploy.md (version 3): # Deploy"},
 		"forgot none": {&fake{}, "memory_forget", `{"query": "deploy"}`,
 			`no memory of yours contains all the words of "deploy"`},
-		"undone": {&fake{doc: document()}, "memory_forget", `{"path": "deploy", "undo": true}`,
+		"undone": {&fake{doc: deployed()}, "memory_forget", `{"path": "deploy", "undo": true}`,
 			"memory/deploy.md is as it was before, now version 3; a second undo reverts this"},
 	} {
 		got, err := call(t, c.m, c.tool, c.args)
@@ -231,6 +231,6 @@ func FuzzLines(f *testing.F) {
 		if from < 0 || to < 0 || !strings.HasPrefix(text, path) {
 			t.Errorf("%q is %q, %d, %d", text, path, from, to)
 		}
-		showDocument(document(), from, to)
+		showDocument(deployed(), from, to)
 	})
 }

@@ -2,14 +2,17 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -104,7 +107,8 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	return n, nil
 }
 
-// Import makes documents of the caller's own of all Markdown files in a directory. A document that exists with another
+// Import makes documents of the caller's own of all Markdown files in a directory, and of files that can be converted
+// to Markdown, such as PDF. A document that exists with another
 // text becomes a former version; what cannot be a memory is skipped and reported. Links are not followed.
 func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 	o, by, err := caller(ctx)
@@ -144,7 +148,10 @@ func (r *Report) skip(name, why string) {
 
 // importFile imports one file, or reports why it does not. It returns errors of the store only.
 func (m *Memory) importFile(ctx context.Context, dir fs.FS, name string, e fs.DirEntry, c Change, r *Report) error {
-	modified, err := m.readFile(dir, name, e, &c)
+	modified, err := m.readFile(ctx, dir, name, e, &c)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		r.skip(name, tool.AsError(err).What)
 		return nil
@@ -165,14 +172,26 @@ func (m *Memory) importFile(ctx context.Context, dir fs.FS, name string, e fs.Di
 }
 
 // readFile fills a change from a file, and returns when that was modified.
-func (m *Memory) readFile(dir fs.FS, name string, e fs.DirEntry, c *Change) (modified time.Time, err error) {
+func (m *Memory) readFile(
+	ctx context.Context, dir fs.FS, name string, e fs.DirEntry, c *Change,
+) (modified time.Time, err error) {
 	skip := func(why string) (time.Time, error) { return time.Time{}, tool.Errorf(tool.Invalid, "%s", why) }
 	info, err := e.Info()
 	switch {
 	case err != nil || !e.Type().IsRegular():
 		return skip("it is not a file")
-	case !strings.HasSuffix(name, extension):
+	case strings.HasSuffix(name, extension):
+	case m.o.Documents == nil:
 		return skip("it is not a Markdown file")
+	default:
+		if c.Text, err = m.convert(ctx, dir, name); err == nil {
+			c.Path, err = pathOf(name + extension)
+		}
+		if err == nil {
+			err = checkText(c.Path, c.Text)
+		}
+		c.Digest = digest(c.Text)
+		return info.ModTime(), err
 	}
 	text, err := readText(dir, name)
 	if err != nil {
@@ -193,6 +212,42 @@ func (m *Memory) readFile(dir fs.FS, name string, e fs.DirEntry, c *Change) (mod
 		return skip("it has expired")
 	}
 	return info.ModTime(), nil
+}
+
+// convert returns the text of a document of another format.
+func (m *Memory) convert(ctx context.Context, dir fs.FS, name string) (string, error) {
+	file, err := dir.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	content, ok := file.(io.ReaderAt)
+	head := make([]byte, 4096)
+	if ok {
+		n, err := content.ReadAt(head, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		head = head[:n]
+	}
+	texts := []string{".html", ".htm", ".eml", ".mbox", ".csv", ".tsv", ".ipynb"} // they begin like any text
+	if !ok || !m.o.Documents.Takes(head) && !slices.Contains(texts, strings.ToLower(path.Ext(name))) {
+		return "", tool.Errorf(tool.Invalid, "it is neither a Markdown file nor a document")
+	}
+	r := document.Request{Name: info.Name(), Content: content, Size: info.Size(), OCR: document.OCRAuto}
+	text, format, err := m.o.Documents.Markdown(ctx, r, maxText)
+	if err != nil {
+		return "", err
+	}
+	switch format {
+	case document.Text, document.ZIP, document.TAR, document.Image:
+		return "", tool.Errorf(tool.Invalid, "it is neither a Markdown file nor a document")
+	}
+	return text, nil
 }
 
 func readText(dir fs.FS, name string) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	plural "github.com/mcp-tools/mcp-tools/internal/text"
@@ -362,4 +363,13 @@ func lettersOf(line string) string {
 		}
 	}
 	return b.String()
+}
+
+// readDocument returns the first pages of a document. address is what read_document is called
+// with to read on; "" if it cannot get the document itself.
+func (f fetcher) readDocument(ctx context.Context, got cache.Entry, address string) (tool.Result, error) {
+	return f.documents.Answer(ctx, document.Request{
+		Name: document.NameOf(got.URL), Content: bytes.NewReader(got.Body), Size: int64(len(got.Body)),
+		OCR: document.OCRAuto,
+	}, document.View{URL: address})
 }

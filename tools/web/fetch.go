@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -42,9 +43,9 @@ const (
 func (webFetch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads,
-		Timeout: fetchTimeout + 10*time.Second, Core: true,
+		Timeout: fetchTimeout + 2*time.Minute, Core: true,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, or an image.
+		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, an image, or pages of a document.
 To send data or save files use http_request; for JavaScript or logins use browser.`,
 		Also: []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
 		Keywords: "http https url link page article documentation blog read open summarise summarize download " +
@@ -61,6 +62,12 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tool.Result, error) {
 	got, err := t.get(ctx, admitted, completeURL(a.URL), a.Offset > 0, a.Fresh)
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if got.Status == http.StatusOK && a.Selector == "" && t.documents.Takes(got.Body) {
+		res, err := t.readDocument(ctx, got, completeURL(a.URL))
+		if !errors.Is(err, document.ErrNoReader) {
+			return res, err
+		}
 	}
 	c, err := t.read(ctx, admitted, got, a)
 	if err != nil {
@@ -210,12 +217,13 @@ func statusError(status int, url, retryAfter string) *tool.Error {
 
 // fetcher fetches URLs through the cache.
 type fetcher struct {
-	client outbound.Client
-	cache  *cache.Cache
-	marks  tool.Marks
-	scope  func(context.Context) string
-	limits func() Limits
-	mask   func(string) string
+	client    outbound.Client
+	cache     *cache.Cache
+	marks     tool.Marks
+	scope     func(context.Context) string
+	limits    func() Limits
+	mask      func(string) string
+	documents *document.Service
 	semaphores
 }
 
@@ -225,7 +233,7 @@ func newFetcher(o Options) fetcher {
 	}
 	return fetcher{
 		client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
-		semaphores: newSemaphores(),
+		documents: o.Documents, semaphores: newSemaphores(),
 	}
 }
 
@@ -279,7 +287,7 @@ func (f fetcher) get(ctx context.Context, a *admission, address string, continue
 	body, err := a.readBody(ctx, answer)
 	if err != nil {
 		return cache.Entry{}, tooLarge(err, address, limits.Page,
-			"save it with http_request and download_path, and read parts of the file")
+			"if it is a document use read_document; save other files with http_request and download_path")
 	}
 	got := newEntry(answer, body)
 	if got.Status == http.StatusOK {

@@ -230,6 +230,20 @@ func (t httpRequest) show(
 	if err != nil {
 		return tool.Result{}, err
 	}
+	var document tool.Result
+	if !isCut && !a.Raw && got.Status == http.StatusOK && t.documents.Takes(body) {
+		address := ""
+		if r.Method == http.MethodGet && r.Secret == nil && len(a.Headers) == 0 {
+			address = r.URL
+		}
+		if document, err = t.readDocument(ctx, got, address); err == nil {
+			shown = content{notes: []string{"a document, as Markdown below"}}
+		} else if ctx.Err() != nil {
+			return tool.Result{}, ctx.Err()
+		} else if failed := tool.AsError(err); failed.Kind != tool.Internal {
+			shown.notes = append(shown.notes, "the document cannot be read: "+failed.What)
+		}
+	}
 	note := strings.Join(shown.notes, "; ")
 	limit := int64(maxShown)
 	if a.MaxBytes > 0 {
@@ -263,7 +277,7 @@ func (t httpRequest) show(
 	if note != "" {
 		head += "; " + note
 	}
-	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text)).With(response{
+	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text)).Add(document.Parts...).With(response{
 		URL: got.URL, Status: got.Status, Headers: t.headers(answer.Header), Body: shown.text, Bytes: int64(len(body)),
 		Cut: isLong || isCut,
 	})
@@ -326,6 +340,9 @@ func (t httpRequest) bodyText(
 		return c, nil
 	}
 	note := "the body is " + typeName(kind) + " and cannot be shown; save it with download_path"
+	if t.documents.Takes(got.Body) {
+		note += ", then read the file with read_document"
+	}
 	return content{notes: []string{note}}, ctx.Err()
 }
 

@@ -13,6 +13,7 @@ package web
 import (
 	"context"
 
+	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
@@ -24,14 +25,15 @@ const group = "web"
 // Options are the dependencies of the tools. Without them the tools can only be
 // listed.
 type Options struct {
-	Client   outbound.Client
-	Marks    tool.Marks
-	Cache    *cache.Cache
-	Searcher Searcher
-	Secrets  Secrets
-	Files    Files
-	Browser  Browser
-	Spool    cache.Spool
+	Client    outbound.Client
+	Marks     tool.Marks
+	Documents *document.Service // nil: documents are not read
+	Cache     *cache.Cache
+	Searcher  Searcher
+	Secrets   Secrets
+	Files     Files
+	Browser   Browser
+	Spool     cache.Spool
 	// Mask removes secrets from a text. Results are masked later as well, but text that
 	// is cut has to be masked before, when secrets are complete. nil removes nothing.
 	Mask func(string) string

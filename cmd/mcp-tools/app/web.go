@@ -91,7 +91,7 @@ func (a *App) openWeb(context.Context) error {
 		Files: toolweb.WorkspaceFiles{Workspace: a.files},
 		Cache: cache.New(),
 		Spool: cache.NewSpool(filepath.Join(a.data, "downloads")),
-		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
+		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text, Documents: a.documents,
 	}
 	browsers, err := a.openBrowsers(o, proxy)
 	if err != nil {

@@ -84,7 +84,7 @@ func (a *CLI) memoryImportCommand() *cobra.Command {
 		Short: "Store the files of a directory as memories",
 		Long: `import stores the files of a directory as memories of one agent and one user:
 MEMORY.md, memory.md and the Markdown files in memory/, and other Markdown files as
-memory/FILE. Equal memories are not changed; different ones get a new version, and
+memory/FILE. Documents such as PDF, Word and HTML files become memory/FILE.md. Equal memories are not changed; different ones get a new version, and
 the old version can be restored.`,
 		Example: `  mcp-tools memory import notes
   mcp-tools memory import backup --agent helper --user ann
@@ -216,6 +216,12 @@ func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.
 	}
 	defer s.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
-	m := memory.New(memory.Options{Rows: app.MemoryRows(s, loaded.Config)}) // without an index: no command searches
+	data, err := a.DataDir()
+	if err != nil {
+		return err
+	}
+	m := memory.New(memory.Options{ // without an index: no command searches
+		Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, nil, nil),
+	})
 	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), m)
 }
