@@ -55,7 +55,7 @@ func (readFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_file", Group: group, Title: "Read file", Core: true,
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: `Returns the text of a file, an image, or the first pages of a document, and the file's version.
+		Doc: `Returns the text of a file, an image or document, and the version.
 A long text is cut and shows the next offset. To find text in files use search.`,
 		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files",
 			"hashline::read"},

@@ -45,7 +45,7 @@ func (webFetch) Spec() tool.Spec {
 		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads,
 		Timeout: fetchTimeout + 2*time.Minute, Core: true,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, an image, or pages of a document.
+		Doc: `Returns the main content of a web page as Markdown, JSON and feeds as text, images, documents.
 To send data or save files use http_request; for JavaScript or logins use browser.`,
 		Also: []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
 		Keywords: "http https url link page article documentation blog read open summarise summarize download " +

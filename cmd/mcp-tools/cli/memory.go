@@ -84,8 +84,9 @@ func (a *CLI) memoryImportCommand() *cobra.Command {
 		Short: "Store the files of a directory as memories",
 		Long: `import stores the files of a directory as memories of one agent and one user:
 MEMORY.md, memory.md and the Markdown files in memory/, and other Markdown files as
-memory/FILE. Documents such as PDF, Word and HTML files become memory/FILE.md. Equal memories are not changed; different ones get a new version, and
-the old version can be restored.`,
+memory/FILE. Documents such as PDF, Word and HTML files become memory/FILE.md.
+Equal memories are not changed; different ones get a new version, and the old version
+can be restored.`,
 		Example: `  mcp-tools memory import notes
   mcp-tools memory import backup --agent helper --user ann
   mcp-tools memory import handbook --agent helper --user -    for all its users`,

@@ -60,8 +60,10 @@ func xlsx(t testing.TB, rows string) []byte {
 	const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 	const rels = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	return office(t, "xl/workbook.xml", "spreadsheetml.sheet",
-		`<workbook xmlns="`+main+`" xmlns:r="`+rels+`"><sheets><sheet name="A" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels", `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`+
+		`<workbook xmlns="`+main+`" xmlns:r="`+rels+
+			`"><sheets><sheet name="A" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+		"xl/_rels/workbook.xml.rels",
+		`<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`+
 			`<Relationship Id="rId1" Type="`+rels+`/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
 		"xl/worksheets/sheet1.xml", `<worksheet xmlns="`+main+`"><sheetData>`+rows+`</sheetData></worksheet>`)
 }
@@ -108,8 +110,9 @@ func bombIn(t testing.TB, name string, megabytes int, files ...string) []byte {
 	}
 	data := zeros(t, megabytes)
 	w, err := z.CreateRaw(&zip.FileHeader{
-		Name: name, Method: zip.Deflate, CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(megabytes) << 20,
-		CRC32: 1,
+		Name: name, Method: zip.Deflate, CompressedSize64: uint64(len(data)),
+		UncompressedSize64: uint64(megabytes) << 20,
+		CRC32:              1,
 	})
 	if err == nil {
 		_, err = w.Write(data)
@@ -136,7 +139,8 @@ func manyEntries(testing.TB) []byte {
 	b.Write(body)
 	begin := b.Len()
 	for range count {
-		put(uint32(0x02014b50), uint16(20), uint16(20), uint16(0), uint16(0), uint32(0), crc32.ChecksumIEEE(body), uint32(1),
+		put(uint32(0x02014b50), uint16(20), uint16(20), uint16(0), uint16(0), uint32(0), crc32.ChecksumIEEE(body),
+			uint32(1),
 			uint32(1), uint16(1), uint16(0), uint16(0), uint16(0), uint16(0), uint32(0), uint32(0))
 		b.WriteString("a")
 	}
@@ -145,7 +149,8 @@ func manyEntries(testing.TB) []byte {
 	put(uint32(0x06064b50), uint64(44), uint16(45), uint16(45), uint32(0), uint32(0), uint64(count), uint64(count),
 		uint64(size), uint64(begin))
 	put(uint32(0x07064b50), uint32(0), uint64(end), uint32(1))
-	put(uint32(0x06054b50), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0xffffffff), uint32(0xffffffff),
+	put(uint32(0x06054b50), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0xffffffff),
+		uint32(0xffffffff),
 		uint16(0))
 	return b.Bytes()
 }
@@ -230,8 +235,9 @@ func traps(secret string) []trap {
 	word := strings.TrimPrefix(wordBegin, `<?xml version="1.0"?>`)
 	plainPDF := onePage("", []byte("BT /F 12 Tf 50 700 Td (the text of the PDF) Tj ET"))
 	return []trap{
-		{name: "bomb.zip", data: func(t testing.TB) []byte { return bombIn(t, "zeros", 2000) }, members: []string{"zeros"},
-			kind: document.ErrTooBig},
+		{name: "bomb.zip", data: func(t testing.TB) []byte { return bombIn(t, "zeros", 2000) },
+			members: []string{"zeros"},
+			kind:    document.ErrTooBig},
 		{name: "bomb.gz", data: func(t testing.TB) []byte {
 			var one bytes.Buffer
 			w := gzip.NewWriter(&one)
@@ -289,7 +295,8 @@ func traps(secret string) []trap {
 			return docx(t, doctype+word+"<w:p><w:r><w:t>&x;&a7;</w:t></w:r></w:p></w:body></w:document>")
 		}, want: document.DOCX},
 		{name: "entities.odt", data: func(t testing.TB) []byte {
-			return zipOf(t, "mimetype", "application/vnd.oasis.opendocument.text", "content.xml", doctype+`<a>&x;&a7;</a>`)
+			return zipOf(t, "mimetype", "application/vnd.oasis.opendocument.text", "content.xml", doctype+
+				`<a>&x;&a7;</a>`)
 		}, want: document.ODT},
 		{name: "circle.docx", data: func(t testing.TB) []byte {
 			return docx(t, wordBegin+`<w:p><w:r><w:footnoteReference w:id="1"/></w:r></w:p></w:body></w:document>`,
@@ -297,7 +304,8 @@ func traps(secret string) []trap {
 					`<w:footnote w:id="1"><w:p><w:r><w:footnoteReference w:id="1"/></w:r></w:p></w:footnote>`)
 		}, want: document.DOCX},
 		{name: "far.xlsx", data: func(t testing.TB) []byte {
-			return xlsx(t, `<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>`)
+			return xlsx(t,
+				`<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>`)
 		}, want: document.XLSX},
 		{name: "farther.xlsx", data: func(t testing.TB) []byte {
 			return xlsx(t, `<row r="999999999"><c r="ZZZZZZ999999999"><v>2</v></c></row>`)
@@ -320,7 +328,8 @@ func traps(secret string) []trap {
 		}, want: document.ODT},
 		{name: "circle.epub", data: func(t testing.TB) []byte {
 			return zipOf(t, "mimetype", "application/epub+zip", "META-INF/container.xml",
-				`<container><rootfiles><rootfile full-path="../../`+secret+`"/><rootfile full-path="META-INF/container.xml"/>`+
+				`<container><rootfiles><rootfile full-path="../../`+secret+
+					`"/><rootfile full-path="META-INF/container.xml"/>`+
 					`</rootfiles></container>`)
 		}, want: document.EPUB},
 		{name: "deep.html", data: static([]byte("<!doctype html>" + strings.Repeat("<div><b>", 500_000) + "end")),
@@ -351,7 +360,8 @@ func traps(secret string) []trap {
 			"<</Type/Pages/Count 2000000000/Kids[3 0 R]>>", "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>")),
 			want: document.PDF},
 		{name: "circle.pdf", data: static(pdfOf("<</Type/Catalog/Pages 2 0 R>>",
-			"<</Type/Pages/Count 5/Kids[2 0 R 3 0 R]/Parent 3 0 R>>", "<</Type/Pages/Count 5/Kids[2 0 R]/Parent 2 0 R>>")),
+			"<</Type/Pages/Count 5/Kids[2 0 R 3 0 R]/Parent 3 0 R>>",
+			"<</Type/Pages/Count 5/Kids[2 0 R]/Parent 2 0 R>>")),
 			want: document.PDF},
 		{name: "broken.pdf", data: static(append(plainPDF[:len(plainPDF)/2:len(plainPDF)/2],
 			[]byte("\nstartxref\n99999999999\n%%EOF")...)), want: document.PDF},
@@ -361,11 +371,18 @@ func traps(secret string) []trap {
 		}, want: document.PDF},
 		{name: "huge.pdf", data: static(bytes.Replace(plainPDF, []byte("0 0 600 800"), []byte("0 0 9e9 9e9"), 1)),
 			want: document.PDF},
-		{name: "deep.pdf", data: static(onePage("/A "+strings.Repeat("[", 1_000_000), []byte("x"))), want: document.PDF},
-		// What the first bytes say counts, not the name and not what follows.
-		{name: "pdf-then-zip.zip", data: func(t testing.TB) []byte { return append(plainPDF, zipOf(t, "a.txt", "x")...) },
+		{name: "deep.pdf", data: static(onePage("/A "+strings.Repeat("[", 1_000_000), []byte("x"))),
 			want: document.PDF},
-		{name: "zip-then-pdf.pdf", data: func(t testing.TB) []byte { return append(zipOf(t, "a.txt", "x"), plainPDF...) },
+		// What the first bytes say counts, not the name and not what follows.
+		{name: "pdf-then-zip.zip", data: func(t testing.TB) []byte {
+			return append(plainPDF,
+				zipOf(t, "a.txt", "x")...)
+		},
+			want: document.PDF},
+		{name: "zip-then-pdf.pdf", data: func(t testing.TB) []byte {
+			return append(zipOf(t, "a.txt", "x"),
+				plainPDF...)
+		},
 			want: document.ZIP},
 		{name: "page.docx", data: static([]byte("<!doctype html><title>x</title><p>not a Word document</p>")),
 			want: document.HTML},
@@ -397,7 +414,8 @@ func TestHostileFiles(t *testing.T) {
 			if got.Document != nil {
 				text += fmt.Sprint(got.Title, got.Notes)
 			}
-			t.Logf("%v, %s, %d bytes, %.100q", time.Since(begun).Round(time.Millisecond), got.Format, len(text), fmt.Sprint(err))
+			t.Logf("%v, %s, %d bytes, %.100q", time.Since(begun).Round(time.Millisecond), got.Format, len(text),
+				fmt.Sprint(err))
 			if strings.Contains(text, canary) {
 				t.Error("it shows a file of this machine")
 			}

@@ -42,7 +42,8 @@ func eachSandbox(t *testing.T, test func(t *testing.T, s *document.Service)) {
 }
 
 // read reads a file with the members that follow it.
-func read(ctx context.Context, s *document.Service, name string, data []byte, members ...string) (document.Reading, error) {
+func read(ctx context.Context, s *document.Service, name string, data []byte, members ...string) (document.Reading,
+	error) {
 	return s.Read(ctx, document.Request{
 		Name: name, Content: bytes.NewReader(data), Size: int64(len(data)), Members: members, OCR: document.OCRAuto,
 	})
