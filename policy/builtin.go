@@ -19,7 +19,8 @@ const (
 // builtinGroups are the groups that rules may name although no registered tool
 // is in them. The members of a group are the tools that name it as theirs.
 var builtinGroups = []string{
-	"agents", "automation", "custom", "discovery", "fs", "knowledge", "media_gen", "media_read", "memory", "messaging",
+	"agents", "automation", "custom", "data", "discovery", "fs", "knowledge", "media_gen", "media_read", "memory",
+	"messaging",
 	"results", "runtime", "script", "sessions", "skills", "teams", "web",
 }
 
@@ -40,7 +41,7 @@ var builtinProfiles = []builtinProfile{
 	{"coding", "work on code: files, commands, web, memory, skills, media, teams", ProfileRules{
 		Allow: List{"group:fs", "group:runtime", "group:sessions", "group:agents", "group:memory", "group:web",
 			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
-			"group:results", "group:teams"},
+			"group:results", "group:teams", "group:script", "group:data"},
 	}},
 	{"messaging", "talk to people: messages, web, sessions, reading media", ProfileRules{
 		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",

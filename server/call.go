@@ -237,14 +237,19 @@ func (c *call) admit(ctx context.Context) (_ context.Context, release func(), er
 // takeRate takes the call from the rates of the caller, or returns how long to wait and for
 // what. A nested call waits by itself for a while.
 func (c *call) takeRate(ctx context.Context) (wait time.Duration, limit string) {
-	wait, limit = c.server.takeAll(ctx, c.Access, c.now.Limits, c.start)
-	for waited := time.Duration(0); c.Nested && wait > 0 && waited+wait <= maxRateWait; waited += wait {
+	if !c.Nested {
+		return c.server.takeAll(ctx, c.Access, c.now.Limits, c.start)
+	}
+	a := c.Access
+	a.Caller.Session = "scripts of " + a.Caller.Session // a script leaves the calls of its session to the model
+	wait, limit = c.server.takeAll(ctx, a, c.now.Limits, c.start)
+	for waited := time.Duration(0); wait > 0 && waited+wait <= maxRateWait; waited += wait {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return 0, "" // the call ends soon
 		}
-		wait, limit = c.server.takeAll(ctx, c.Access, c.now.Limits, time.Now())
+		wait, limit = c.server.takeAll(ctx, a, c.now.Limits, time.Now())
 	}
 	return wait, limit
 }
@@ -298,8 +303,9 @@ func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed call
 	if limit == 0 {
 		limit = c.now.Limits.Timeout
 	}
-	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report, Status: c.status,
-		Tasks: c.Tasks, Can: c.Can, Grant: c.grant,
+	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report,
+		Status: c.status,
+		Tasks:  c.Tasks, Can: c.Can, Grant: c.grant,
 		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}

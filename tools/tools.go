@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/script"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
@@ -49,6 +50,7 @@ type World struct {
 	Models    *llm.Models
 	Scheduler *automation.Scheduler
 	Model     automation.Model // nil without a language model
+	Scripts   *script.Runner
 }
 
 // All returns the tools of all groups.
@@ -100,6 +102,7 @@ func list(w World) []tool.Tool {
 		agents.ModelTools(w.Models, w.Web.Marks),
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
+		script.Tools(w.Scripts, w.Files),
 	)
 	return append(all, discovery.Tools(all)...)
 }

@@ -111,6 +111,8 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/blevesearch/bleve":    {"index"},
 		"github.com/docker/docker":        {"internal/sandbox"},
 		"github.com/landlock-lsm":         {"internal/sandbox"},
+		"github.com/dop251/goja":          {"tools/script/engine"},
+		"github.com/evanw/esbuild":        {"tools/script/engine"},
 		"github.com/elastic/go-seccomp":   {"internal/sandbox"},
 		"github.com/creack/pty":           {"internal/sandbox"},
 		"mvdan.cc/sh":                     {"tools/exec"},

@@ -231,7 +231,7 @@ func (a *attempt) record(ctx context.Context) history.Record {
 	running := tool.RunningFrom(ctx)
 	r := history.Record{
 		Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call,
-		Undoes: a.undoes,
+		Script: running.Script, Undoes: a.undoes,
 	}
 	if r.Undoes != "" {
 		r.Tool = "undo"

@@ -51,7 +51,8 @@ func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func
 	}
 	running := tool.RunningFrom(ctx)
 	r := &runningCommand{history.Record{
-		By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Command: command.Text,
+		By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call,
+		Script: running.Script, Command: command.Text,
 	}, command}
 	t := w.tracker(s.home, true)
 	t.update(ctx, nil)

@@ -34,7 +34,7 @@ type Files interface {
 	// History returns the earlier changes of a file, the latest first; with path "" those
 	// of all files.
 	History(ctx context.Context, path string, limit int) ([]PastChange, error)
-	// Undo reverts a change, unless its files have changed since.
+	// Undo reverts a change, or all changes of a script, unless its files have changed since.
 	Undo(ctx context.Context, id string) (Receipt, error)
 }
 
@@ -123,6 +123,7 @@ type PastChange struct {
 	Tool     string
 	Command  string // that made the change; "" for other tools
 	By       string // agent and user
+	Script   string // that made it with others, by the id of its call; "" for none
 	File     string // the file, or the first of them
 	Action   string // created, changed, removed
 	Before   int64  // size

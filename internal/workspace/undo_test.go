@@ -274,3 +274,45 @@ func TestUndoKeepsBytes(t *testing.T) {
 	}
 	mustBe(t, dir, map[string]string{"big\xff name": old})
 }
+
+// TestUndoOfScripts undoes the changes of a script as one, but not those that were undone before.
+func TestUndoOfScripts(t *testing.T) {
+	w, ctx, dir := workspacetest.New(t)
+	running := tool.RunningFrom(ctx)
+	running.Script = "THESCRIPT"
+	script := tool.With(ctx, &running)
+	write(t, filepath.Join(dir, "a"), "old a")
+	write(t, filepath.Join(dir, "b"), "old b")
+	before := map[string]string{"a": "old a", "b": "old b"}
+	mustPut(t, script, w, "a", "once")
+	mustPut(t, script, w, "new/c", "made")
+	mustPut(t, script, w, "passing", "soon removed")
+	if _, err := putAll(script, w, map[string]string{"a": "twice", "b": removed, "passing": removed}); err != nil {
+		t.Fatal(err)
+	}
+	undone := mustPut(t, script, w, "new/c", "a mistake")
+	if _, err := w.Undo(script, undone.ID); err != nil {
+		t.Fatal(err)
+	}
+	after := map[string]string{"a": "twice", "new/c": "made"}
+	mustBe(t, dir, after)
+	if p := pastOf(t, ctx, w, "a")[0]; p.Script != "THESCRIPT" {
+		t.Errorf("%+v", p)
+	}
+	r, err := w.Undo(ctx, "THESCRIPT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, dir, before)
+	if _, err := w.Undo(ctx, "THESCRIPT"); kind(err) != tool.Conflict || !strings.Contains(err.Error(), r.ID) {
+		t.Errorf("twice: %v", err)
+	}
+	if _, err := w.Undo(ctx, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, dir, after)
+	mustPut(t, ctx, w, "a", "later")
+	if _, err := w.Undo(ctx, "THESCRIPT"); kind(err) != tool.Conflict {
+		t.Errorf("over a later change: %v", err)
+	}
+}

@@ -42,7 +42,7 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 			ID: p.ID, Time: p.Time.UTC(), Tool: p.Tool, Command: p.Command, By: strings.Trim(p.By, "/"), File: p.File,
 			Others: p.Others, Action: p.Action, Before: p.Before, After: p.After, Undoable: p.Undoable &&
 				p.Undone == "",
-			Undone: p.Undone,
+			Undone: p.Undone, Script: p.Script,
 		})
 	}
 	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())).With(data), nil
@@ -67,6 +67,7 @@ type pastChange struct {
 	After    int64     `json:"after"`
 	Undoable bool      `json:"undoable"`
 	Undone   string    `json:"undone,omitempty"` // by which change
+	Script   string    `json:"script,omitempty"` // whose changes can be undone as one, by this id
 }
 
 func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
@@ -116,6 +117,9 @@ func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
 	// "/ann" is user ann without an agent, and would look like a path.
 	if by := strings.Trim(p.By, "/"); by != "" {
 		line += " of " + by
+	}
+	if p.Script != "" {
+		line += ", in script " + p.Script
 	}
 	if len(p.Left) > 0 {
 		line += ", not kept: " + strings.Join(p.Left, ", ")

@@ -109,6 +109,10 @@ func (a readFileArgs) normalized() (readFileArgs, error) {
 }
 
 func (t readFile) Do(ctx context.Context, a readFileArgs) (tool.Result, error) {
+	script := tool.RunningFrom(ctx).Script != "" && !a.Numbers && !a.Anchors && len(a.Paths) == 0
+	if a.Raw = a.Raw || script; script && a.MaxBytes == 0 {
+		a.MaxBytes = maxReadBytes
+	}
 	a, err := a.normalized()
 	if err != nil {
 		return tool.Result{}, err

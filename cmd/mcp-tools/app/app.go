@@ -33,6 +33,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -109,6 +110,7 @@ type App struct {
 	scheduler    *automation.Scheduler
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
+	children     *child.Starter
 
 	closers []func() error // in the order of opening
 }
@@ -259,6 +261,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
+		Scripts: a.scripts(),
 	})
 	if err != nil {
 		return err

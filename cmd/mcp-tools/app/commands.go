@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
@@ -32,6 +33,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
+	"github.com/mcp-tools/mcp-tools/tools/script/engine"
 )
 
 // RunChild runs this process as a child that the program has started to run
@@ -50,6 +52,8 @@ func RunChild(args []string) (code int, child bool) {
 		return docker.Stage(args[2:]), true
 	case document.ChildArg:
 		return readers.Main(args[2:]), true
+	case engine.Arg:
+		return engine.Main(), true
 	case browser.LauncherArg:
 		return browser.RunLauncher(args[2:]), true
 	}
@@ -68,6 +72,9 @@ func (a *App) openCommands(context.Context) error {
 			a.onClose(l.Close)
 		}
 	}
+	a.children = &child.Starter{Launchers: slices.DeleteFunc(slices.Clone(launchers), func(l sandbox.Launcher) bool {
+		return l.Name() == "docker"
+	})}
 	spool, err := private.MakeSub(a.data, "commands")
 	if err != nil {
 		return err

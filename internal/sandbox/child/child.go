@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -54,7 +55,15 @@ func (s *Starter) launcher(ctx context.Context) (sandbox.Launcher, error) {
 	return nil, errors.Join(ctx.Err(), errors.New("this program cannot be started again"))
 }
 
-// Limit bounds the memory of this process, in bytes. A process that needs more ends.
+// IsOutOfMemory reports whether the error of a link means that the process needed too much
+// memory.
+func IsOutOfMemory(err error) bool {
+	return err != nil &&
+		(strings.Contains(err.Error(), "cannot allocate memory") || strings.Contains(err.Error(), "out of memory"))
+}
+
+// Limit bounds the memory of this process, in bytes. A process that needs more ends, with the
+// reason on stderr, for which [IsOutOfMemory] looks.
 func Limit(memory int64) error {
 	debug.SetMemoryLimit(memory / 4 * 3)
 	return limitData(memory)

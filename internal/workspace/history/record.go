@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -20,6 +21,7 @@ type Record struct {
 	By     string       `json:"by,omitempty"` // the caller
 	Tool   string       `json:"tool,omitempty"`
 	Call   string       `json:"call,omitempty"`
+	Script string       `json:"script,omitempty"` // the call of the script that made Call
 	Undoes string       `json:"undoes,omitempty"` // the change that this one reverts
 	Files  []FileRecord `json:"files"`
 	// Command is the command that made the change, "" for a tool that changes files.
@@ -185,6 +187,9 @@ func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) 
 			return true
 		}
 		p := LoggedChange{Record: r, Undone: undone[r.ID]}
+		if p.Undone == "" && r.Script != "" {
+			p.Undone = undone[r.Script]
+		}
 		if r.Undoes != "" && p.Undone == "" {
 			undone[r.Undoes] = r.ID
 		}
@@ -192,15 +197,50 @@ func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) 
 	})
 }
 
-// Find returns the record of a change. ok is false if there is none.
+// Find returns the record of a change, or of all changes of a script as one. ok is false
+// if there is none.
 func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
+	var all []LoggedChange // of the script, the latest first
 	err = s.Each(ctx, id, func(p LoggedChange) bool {
-		if p.ID == id {
+		switch id {
+		case p.ID:
 			found, ok = p, true
+		case p.Script:
+			all = append(all, p)
 		}
 		return !ok
 	})
-	return found, ok, err
+	if ok || len(all) == 0 {
+		return found, ok, err
+	}
+	return merge(id, all), true, err
+}
+
+// merge makes one record of the changes of a script, without those that were undone.
+func merge(id string, all []LoggedChange) LoggedChange {
+	one := LoggedChange{Record: Record{ID: id, Time: all[0].Time, By: all[0].By, Tool: "script", Call: id}}
+	at := map[string]int{}
+	for _, p := range all {
+		if p.Undone != "" {
+			continue
+		}
+		one.Left = append(one.Left, p.Left...)
+		for _, f := range p.Files {
+			i, seen := at[f.Path()]
+			if !seen {
+				at[f.Path()] = len(one.Files)
+				one.Files = append(one.Files, f)
+				continue
+			}
+			one.Files[i].Before = f.Before
+			one.Files[i].Made = append(slices.Clone(f.Made), one.Files[i].Made...)
+		}
+	}
+	if len(one.Files) == 0 {
+		one.Files, one.Undone = all[0].Files, all[0].Undone
+	}
+	one.Files = slices.DeleteFunc(one.Files, func(f FileRecord) bool { return f.Before == nil && f.After == nil })
+	return one
 }
 
 // eachLineBackward calls yield with the lines of the catalogue, the last one first.

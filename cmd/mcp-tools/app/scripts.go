@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/script"
+)
+
+// scripts returns what runs scripts. It starts nothing.
+func (a *App) scripts() *script.Runner {
+	return &script.Runner{
+		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
+			return a.children.Start(ctx, args, memory)
+		},
+		Call: func(ctx context.Context, c script.Inner) tool.Result {
+			g := c.Grant
+			g.Within = g.Within[:len(g.Within)-1] // a script is its caller, and works for nobody else
+			if len(g.Within) == 0 {
+				g.Within = nil
+			}
+			return a.Server.CallFor(ctx, server.Request{
+				Access: server.AccessOf(g), Tool: c.Tool, Args: c.Args, Parent: c.Script, Nested: true,
+				Asking: c.Asking,
+				Trace:  telemetry.Traceparent(ctx),
+			}, g.Caller)
+		},
+	}
+}

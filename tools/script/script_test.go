@@ -1,0 +1,170 @@
+package script_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/script"
+	"github.com/mcp-tools/mcp-tools/tools/script/engine"
+)
+
+// TestMain also runs the test binary as a stage and as the process of a script.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			os.Exit(kernel.Main(os.Args[2:]))
+		case engine.Arg:
+			os.Exit(engine.Main())
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// runner returns a runner whose calls return their arguments.
+func runner(l sandbox.Launcher) *script.Runner {
+	starter := &child.Starter{Launchers: []sandbox.Launcher{l}}
+	return &script.Runner{
+		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
+			return starter.Start(ctx, args, memory)
+		},
+		Call: func(_ context.Context, c script.Inner) tool.Result {
+			if c.Tool == "fails" {
+				return tool.Failure(tool.Errorf(tool.NotFound, "no file"))
+			}
+			return tool.Text(string(c.Args))
+		},
+	}
+}
+
+// in returns the context of a call.
+func in(ctx context.Context) context.Context {
+	return tool.With(ctx, &tool.Running{
+		Call: "id", Grant: func() tool.Grant { return tool.Grant{} }, Usable: func() []tool.Tool { return nil },
+	})
+}
+
+func TestScriptCallsTools(t *testing.T) {
+	for name, l := range map[string]sandbox.Launcher{"kernel": &kernel.Launcher{}, "host": &host.Launcher{}} {
+		t.Run(name, func(t *testing.T) {
+			if p := l.Probe(t.Context()); !p.Works {
+				t.Skip(p.Text)
+			}
+			out, err := runner(l).Run(in(t.Context()), `
+				let sum = args.from
+				for (let i = 0; i < 10; i++) sum += tools.add({i}).i
+				try { tools.fails({}) } catch (e) { print(e.kind) }
+				return {sum}`, json.RawMessage(`{"from": 100}`))
+			if want := "{\"sum\":145}\nprinted:\nnot_found\ncalls: 11 (1 failed)"; err != nil || out.String() != want {
+				t.Errorf("got %q, %v, want %q", out.String(), err, want)
+			}
+		})
+	}
+}
+
+// TestHostileScriptsEnd has scripts that would never end, or take all memory.
+func TestHostileScriptsEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		code string
+		kind tool.Kind
+	}{
+		"loop":           {`while (true) {}`, tool.Timeout},
+		"loop of calls":  {`while (true) { try { tools.x({}) } catch {} }`, tool.TooLarge},
+		"loop of timers": {`const f = () => setTimeout(f, 0); f(); await new Promise(() => {})`, tool.Timeout},
+		"microtasks":     {`const f = () => { Promise.resolve().then(f) }; f(); await sleep(1)`, tool.Timeout},
+		"promises":       {`const f = () => Promise.resolve().then(f); await f()`, tool.TooLarge},
+		"back-reference": {`return /^(([a-z])+.)+[A-Z]([a-z])+\1$/.test("a".repeat(60))`, tool.Timeout},
+		"sleep":          {`await sleep(1e9)`, tool.Timeout},
+		"recursion":      {`const f = () => { try { return f() } finally { f() } }; f()`, tool.Invalid},
+		"deep":           {`const f = () => f(); f()`, tool.Invalid},
+		"memory":         {`const a = []; while (true) a.push(new Uint8Array(1 << 20).fill(1))`, tool.TooLarge},
+		"text":           {`let a = "xy"; while (true) a += a + 1`, tool.TooLarge},
+		"long array":     {`const a = new Array(1e9).fill(1); return a.length`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runner(&host.Launcher{})
+			r.Time = 2 * time.Second
+			if test.kind == tool.TooLarge || test.kind == "" {
+				r.Time = time.Minute
+			}
+			_, err := r.Run(in(t.Context()), test.code, nil)
+			if known := tool.AsError(err); known == nil || test.kind != "" && known.Kind != test.kind {
+				t.Errorf("got %v, want %s", err, test.kind)
+			}
+		})
+	}
+}
+
+func TestScriptIsCancelled(t *testing.T) {
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("the client has left")
+	r := runner(&host.Launcher{})
+	r.Call = func(ctx context.Context, _ script.Inner) tool.Result {
+		cancel(reason)
+		<-ctx.Done()
+		return tool.Failure(ctx.Err())
+	}
+	if _, err := r.Run(in(ctx), `tools.x({}); return 1`, nil); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+// TestTimeForPeopleIsFree has a call for which a person thinks longer than the script may take.
+func TestTimeForPeopleIsFree(t *testing.T) {
+	r := runner(&host.Launcher{})
+	r.Time = 10 * time.Second
+	var asked atomic.Bool
+	r.Call = func(ctx context.Context, c script.Inner) tool.Result {
+		answered := c.Asking()
+		asked.Store(ctx.Err() == nil)
+		answered()
+		return tool.Text("allowed")
+	}
+	out, err := r.Run(in(t.Context()), `return tools.x({})`, nil)
+	if err != nil || out.Text != "allowed" || !asked.Load() {
+		t.Errorf("got %q, %v", out.Text, err)
+	}
+}
+
+func TestFailureSaysWhatWasDone(t *testing.T) {
+	_, err := runner(&host.Launcher{}).Run(in(t.Context()), "print('half')\ntools.x({})\ntools.fails({})", nil)
+	want := "invalid: tools.fails: not_found: no file\nat line 3: tools.fails({})\nprinted:\nhalf\ncalls: 2 (1 failed)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestCallWithoutSession(t *testing.T) {
+	_, err := runner(&host.Launcher{}).Run(t.Context(), "return 1", nil)
+	if tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "no session") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// BenchmarkCall measures a call from the script to the server and back.
+func BenchmarkCall(b *testing.B) {
+	r := runner(&kernel.Launcher{})
+	for b.Loop() {
+		if _, err := r.Run(in(b.Context()), `for (let i = 0; i < 200; i++) tools.x({i})`, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
