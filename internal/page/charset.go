@@ -17,11 +17,14 @@ import (
 var declaredCharset = lazyregexp.New(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})` +
 	`|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
 
-// Decode converts a page, or another text from the web, to valid UTF-8. It uses the
-// charset given by a byte order mark, the server or the text itself, in this order,
-// unless the bytes contradict it, and else guesses it. Bytes that are invalid in the
-// charset become the replacement character.
-func Decode(body []byte, contentType string) string {
+// Decode converts a page, or another text from the web, to valid UTF-8. Bytes that are
+// invalid in its charset become the replacement character.
+func Decode(body []byte, contentType string) string { return decodeAs(body, Charset(body, contentType)) }
+
+// Charset returns the name of the charset of a text, or of its beginning: the one given by
+// a byte order mark, the server or the text itself, in this order, unless the bytes
+// contradict it, and else a guess.
+func Charset(body []byte, contentType string) string {
 	name := charsetOf(body, contentType)
 	is16 := name == "utf-16le" || name == "utf-16be"
 	is2022 := bytes.Contains(body, []byte("\x1b$")) && name != "utf-8"
@@ -31,7 +34,7 @@ func Decode(body []byte, contentType string) string {
 	case name == "" || name == "utf-8" && mostlyInvalidUTF8(body):
 		name = guessCharset(body)
 	}
-	return decodeAs(body, name)
+	return name
 }
 
 // charsetOf returns the name of the declared charset, or "".

@@ -1,0 +1,372 @@
+// Package mail reads mails: single ones as files of type eml and Outlook's msg, and mailboxes
+// of many. It returns the important header fields, the text of a mail once although it is
+// often there twice, as text and as HTML, and the list of attachments. An attachment is
+// opened by its name or number. Begin with Read.
+package mail
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"net/textproto"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/md"
+	"github.com/mcp-tools/mcp-tools/internal/page"
+)
+
+// Bounds of one mail.
+const (
+	maxDepth = 20   // parts within parts
+	maxParts = 2000 // text and attachments
+)
+
+// message is a mail that has been read.
+type message struct {
+	fields      []field // of the header, in the order in which they are shown
+	subject     string
+	text        string // Markdown
+	attachments []attachment
+	notes       []string
+}
+
+type field struct{ name, value string }
+
+// attachment is a file in a mail. Its name is unique.
+type attachment struct {
+	name, kind string
+	data       []byte
+}
+
+// Read reads a mail.
+func Read(ctx context.Context, src document.Source) (*document.Document, error) {
+	m, err := readSource(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return m.document(src.Limits), nil
+}
+
+// Open returns an attachment of a mail.
+func Open(ctx context.Context, src document.Source, name string) (document.Source, error) {
+	m, err := readSource(ctx, src)
+	if err != nil {
+		return src, err
+	}
+	return m.open(src, name)
+}
+
+func readSource(ctx context.Context, src document.Source) (*message, error) {
+	if src.Size > src.Limits.Part {
+		return nil, document.Errorf(document.ErrTooBig, "the mail has over %d MB", src.Limits.Part>>20)
+	}
+	raw, err := io.ReadAll(src.Reader())
+	if err != nil {
+		return nil, err
+	}
+	return parse(ctx, raw)
+}
+
+func (m *message) document(limits document.Limits) *document.Document {
+	text := m.markdown(limits.Text)
+	doc := &document.Document{
+		Title: m.subject, Total: 1, Parts: []document.Part{{Number: 1, Markdown: text}}, Notes: m.notes,
+	}
+	for _, a := range m.attachments {
+		doc.Members = append(doc.Members, document.Member{Name: a.name, Size: int64(len(a.data)), Type: a.kind})
+	}
+	return doc
+}
+
+// markdown returns the header, the text and the list of attachments.
+func (m *message) markdown(limit int) string {
+	out := md.Writer{Limit: limit}
+	out.Heading(1, md.Sentence(m.subject))
+	var lines []string
+	for _, f := range m.fields {
+		lines = append(lines, f.name+": "+md.Sentence(f.value))
+	}
+	out.Paragraph(strings.Join(lines, "\n"))
+	if len(m.text) > limit {
+		m.text = strings.ToValidUTF8(m.text[:limit], "")
+		m.notes = append(m.notes, "The mail is longer than what can be returned; its end is missing.")
+	}
+	out.Paragraph(m.text)
+	if len(m.attachments) > 0 {
+		out.Paragraph("Attachments:")
+	}
+	for i, a := range m.attachments {
+		out.Item(0, strconv.Itoa(i+1)+".", fmt.Sprintf("%s (%s, %d bytes)", md.Sentence(a.name), md.Sentence(a.kind), len(a.data)))
+	}
+	return out.String()
+}
+
+// open returns an attachment by its name or number.
+func (m *message) open(src document.Source, name string) (document.Source, error) {
+	for i, a := range m.attachments {
+		if a.name == name || strconv.Itoa(i+1) == name {
+			src.Name, src.Data, src.Size = a.name, bytes.NewReader(a.data), int64(len(a.data))
+			return src, nil
+		}
+	}
+	if len(m.attachments) == 0 {
+		return src, document.Errorf(document.ErrNoMember, "the mail has no attachments")
+	}
+	return src, document.Errorf(document.ErrNoMember, "the mail has no attachment %.100q; they are numbered from 1 to %d",
+		name, len(m.attachments))
+}
+
+// attach adds an attachment under a unique name.
+func (m *message) attach(name, kind string, data []byte) {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == '/' || r == '\\' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(strings.TrimSpace(name), "_"))
+	if name == "" || name == "." || name == ".." {
+		name = "attachment" + extension(kind)
+	}
+	if len(name) > 200 {
+		name = strings.ToValidUTF8(name[:150], "") + path.Ext(name[150:])
+	}
+	unique := name
+	for n := 2; m.has(unique); n++ {
+		unique = strings.TrimSuffix(name, path.Ext(name)) + "-" + strconv.Itoa(n) + path.Ext(name)
+	}
+	m.attachments = append(m.attachments, attachment{unique, kind, data})
+}
+
+func (m *message) has(name string) bool {
+	for _, a := range m.attachments {
+		if a.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func extension(kind string) string {
+	switch kind {
+	case "message/rfc822":
+		return ".eml"
+	case "text/plain":
+		return ".txt"
+	case "text/html":
+		return ".html"
+	case "text/calendar":
+		return ".ics"
+	case "image/png", "image/gif", "image/jpeg", "image/webp":
+		return "." + strings.TrimPrefix(kind, "image/")
+	case "application/pdf":
+		return ".pdf"
+	}
+	return ".bin"
+}
+
+// parser reads one mail.
+type parser struct {
+	ctx   context.Context
+	m     *message
+	parts int
+}
+
+// parse reads the bytes of a mail.
+func parse(ctx context.Context, raw []byte) (*message, error) {
+	raw = bytes.TrimLeft(raw, "\r\n")
+	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(raw))).ReadMIMEHeader()
+	if len(header) == 0 {
+		return nil, document.Errorf(document.ErrBroken, "the mail is damaged: it has no header")
+	}
+	if err != nil && err != io.EOF { // what is readable of a damaged header is enough
+		header = readable(raw)
+	}
+	p := &parser{ctx: ctx, m: &message{subject: md.OneLine(decodeHeader(header.Get("Subject")))}}
+	for _, name := range []string{"From", "To", "Cc", "Bcc", "Reply-To", "Date"} {
+		if value := header.Get(name); value != "" {
+			p.m.fields = append(p.m.fields, field{name, md.OneLine(decodeHeader(value))})
+		}
+	}
+	text, err := p.part(header, bytes.NewReader(bodyOf(raw)), 0)
+	if err != nil {
+		return nil, err
+	}
+	p.m.text = text
+	return p.m, nil
+}
+
+// readable returns the valid fields of a damaged header.
+func readable(raw []byte) textproto.MIMEHeader {
+	header := textproto.MIMEHeader{}
+	head := raw[:len(raw)-len(bodyOf(raw))]
+	last := ""
+	for line := range strings.SplitSeq(string(head), "\n") {
+		line = strings.TrimRight(line, "\r")
+		if name, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+			last = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
+			header.Add(last, strings.TrimSpace(value))
+		} else if values := header[last]; len(values) > 0 {
+			values[len(values)-1] += " " + strings.TrimSpace(line)
+		}
+	}
+	return header
+}
+
+// bodyOf returns what follows the first empty line.
+func bodyOf(raw []byte) []byte {
+	best := len(raw)
+	for _, end := range []string{"\r\n\r\n", "\n\n"} {
+		if i := bytes.Index(raw, []byte(end)); i >= 0 {
+			best = min(best, i+len(end))
+		}
+	}
+	return raw[best:]
+}
+
+func decodeHeader(value string) string {
+	decoder := mime.WordDecoder{CharsetReader: charset.NewReaderLabel}
+	if text, err := decoder.DecodeHeader(value); err == nil {
+		value = text
+	}
+	return page.Decode([]byte(value), "") // some mails have other charsets than ASCII in their headers
+}
+
+// part reads a part: it returns the text to show, and adds attachments.
+func (p *parser) part(header textproto.MIMEHeader, body io.Reader, depth int) (string, error) {
+	if p.parts++; p.parts > maxParts || depth > maxDepth {
+		return "", document.Errorf(document.ErrTooBig, "the mail has over %d parts, or parts nested more than %d deep",
+			maxParts, maxDepth)
+	}
+	if err := p.ctx.Err(); err != nil {
+		return "", err
+	}
+	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil && kind == "" {
+		kind = "text/plain"
+	}
+	disposition, fileParams, _ := mime.ParseMediaType(header.Get("Content-Disposition"))
+	name := decodeHeader(orElse(fileParams["filename"], params["name"]))
+	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
+		return p.multipart(kind, params["boundary"], body, depth)
+	}
+	data, _ := io.ReadAll(decodeTransfer(header.Get("Content-Transfer-Encoding"), body)) // what is valid of it is used
+	isText := kind == "text/plain" || kind == "text/html" || kind == "text/enriched"
+	if !isText || disposition == "attachment" || name != "" && depth > 0 && disposition != "inline" {
+		if kind == "message/rfc822" && name == "" {
+			name = embeddedName(data)
+		}
+		p.m.attach(name, kind, data)
+		return "", nil
+	}
+	return p.text(kind, header.Get("Content-Type"), data)
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// embeddedName returns the name of a mail within a mail: its subject.
+func embeddedName(data []byte) string {
+	m, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		return ""
+	}
+	if subject := md.OneLine(decodeHeader(m.Header.Get("Subject"))); subject != "" {
+		return strings.ToValidUTF8(subject[:min(len(subject), 80)], "") + ".eml"
+	}
+	return ""
+}
+
+func decodeTransfer(name string, body io.Reader) io.Reader {
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "base64":
+		return base64.NewDecoder(base64.StdEncoding, &onlyBase64{body})
+	case "quoted-printable":
+		return quotedprintable.NewReader(body)
+	}
+	return body
+}
+
+// onlyBase64 drops what is no base64, as mail programs do.
+type onlyBase64 struct{ io.Reader }
+
+func (r *onlyBase64) Read(to []byte) (int, error) {
+	for {
+		n, err := r.Reader.Read(to)
+		kept := 0
+		for _, c := range to[:n] {
+			if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=' {
+				to[kept] = c
+				kept++
+			}
+		}
+		if kept > 0 || err != nil || n == 0 {
+			return kept, err
+		}
+	}
+}
+
+func (p *parser) text(kind, contentType string, data []byte) (string, error) {
+	if kind == "text/html" {
+		converted, err := page.Read(p.ctx, data, page.Options{Whole: true, ContentType: contentType})
+		return converted.Text, err
+	}
+	text := strings.ReplaceAll(page.Decode(data, contentType), "\r", "")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " \t")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n"), nil
+}
+
+// multipart reads the parts of a part. Of alternatives it shows the plain text, unless that
+// is only a remark that the mail is HTML.
+func (p *parser) multipart(kind, boundary string, body io.Reader, depth int) (string, error) {
+	r := multipart.NewReader(body, boundary)
+	var texts []string
+	var plain, rich string
+	for {
+		part, err := r.NextRawPart()
+		if err != nil {
+			if err != io.EOF && len(texts) == 0 && plain+rich == "" {
+				p.m.notes = append(p.m.notes, "The mail is damaged; parts of it are missing.")
+			}
+			break
+		}
+		text, err := p.part(part.Header, part, depth+1)
+		if err != nil {
+			return "", err
+		}
+		if text == "" {
+			continue
+		}
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/plain") && plain == "" {
+			plain = text
+		} else if rich == "" {
+			rich = text
+		}
+		texts = append(texts, text)
+	}
+	if kind == "multipart/alternative" {
+		if len(plain)*4 < len(rich) || plain == "" {
+			return rich, nil
+		}
+		return plain, nil
+	}
+	return strings.Join(texts, "\n\n---\n\n"), nil
+}

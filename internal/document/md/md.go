@@ -1,0 +1,302 @@
+// Package md writes Markdown: paragraphs, headings, lists, tables and the formatting of
+// text. It escapes what would otherwise be read as markup, and as little as possible, for
+// the text is read by models. It does not read Markdown. Begin with Writer for blocks and
+// Inline for the text within them.
+package md
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Writer collects blocks. The zero value has no limit.
+type Writer struct {
+	Limit int // bytes; what follows is dropped and Full is set
+	Full  bool
+
+	b     strings.Builder
+	last  kind
+	items []int // columns at which the text of the open list items begins
+}
+
+type kind byte
+
+const (
+	none kind = iota
+	paragraph
+	item
+	code
+)
+
+// String returns the Markdown, without line breaks at its end.
+func (w *Writer) String() string {
+	w.endCode()
+	return strings.TrimRight(w.b.String(), " \n")
+}
+
+// Len returns the number of bytes so far.
+func (w *Writer) Len() int { return w.b.Len() }
+
+func (w *Writer) begin(k kind) bool {
+	if w.Full || w.Limit > 0 && w.b.Len() > w.Limit {
+		w.Full = true
+		return false
+	}
+	if w.last == code && k != code {
+		w.endCode()
+	}
+	if w.b.Len() > 0 {
+		if w.last == item && k == item {
+			w.b.WriteString("\n")
+		} else {
+			w.b.WriteString("\n\n")
+		}
+	}
+	w.last = k
+	return true
+}
+
+func (w *Writer) endCode() {
+	if w.last == code {
+		w.b.WriteString("\n```")
+		w.last = paragraph
+	}
+}
+
+// Heading writes a heading of level 1 to 6.
+func (w *Writer) Heading(level int, text string) {
+	text = OneLine(text)
+	if text == "" || !w.begin(paragraph) {
+		return
+	}
+	w.items = nil
+	w.b.WriteString(strings.Repeat("#", min(max(level, 1), 6)) + " " + text)
+}
+
+// Paragraph writes a paragraph, or several that are separated by empty lines.
+func (w *Writer) Paragraph(text string) {
+	text = strings.TrimSpace(text)
+	if text == "" || !w.begin(paragraph) {
+		return
+	}
+	w.items = nil
+	w.b.WriteString(text)
+}
+
+// Quote writes text as a quote.
+func (w *Writer) Quote(text string) {
+	text = strings.TrimSpace(text)
+	if text == "" || !w.begin(paragraph) {
+		return
+	}
+	w.items = nil
+	w.b.WriteString("> " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n> "), "> \n", ">\n"))
+}
+
+// Item writes an item of a list: level 0 is the outermost, marker is "-" or "3.".
+func (w *Writer) Item(level int, marker, text string) {
+	text = strings.TrimSpace(text)
+	if text == "" || !w.begin(item) {
+		return
+	}
+	if level < len(w.items) {
+		w.items = w.items[:level]
+	}
+	column := 0
+	if len(w.items) > 0 {
+		column = w.items[len(w.items)-1]
+	}
+	w.items = append(w.items, column+len(marker)+1)
+	w.b.WriteString(strings.Repeat(" ", column) + marker + " ")
+	w.b.WriteString(indent(text, column+len(marker)+1))
+}
+
+// Continue writes another paragraph of the last item, or an ordinary one.
+func (w *Writer) Continue(text string) {
+	text = strings.TrimSpace(text)
+	if len(w.items) == 0 || w.last != item {
+		w.Paragraph(text)
+		return
+	}
+	if text == "" || !w.begin(paragraph) {
+		return
+	}
+	w.last = item
+	column := w.items[len(w.items)-1]
+	w.b.WriteString(strings.Repeat(" ", column) + indent(text, column))
+}
+
+func indent(text string, column int) string {
+	text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", column))
+	return strings.ReplaceAll(text, "\n"+strings.Repeat(" ", column)+"\n", "\n\n")
+}
+
+// Code writes lines of code. Calls that follow each other write one block.
+func (w *Writer) Code(text string) {
+	again := w.last == code
+	if again {
+		w.b.WriteString("\n")
+	} else {
+		if !w.begin(code) {
+			return
+		}
+		w.b.WriteString("```\n")
+	}
+	w.items = nil
+	w.b.WriteString(strings.ReplaceAll(text, "```", "` ``"))
+}
+
+// Fence writes a complete block of code in a language.
+func (w *Writer) Fence(language, text string) {
+	text = strings.Trim(text, "\n")
+	if text == "" || !w.begin(paragraph) {
+		return
+	}
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	w.items = nil
+	w.b.WriteString(fence + language + "\n" + text + "\n" + fence)
+}
+
+// Row writes one row of a table. The first row is the header, and begins the table.
+func (w *Writer) Row(cells []string, first bool) {
+	if first {
+		if !w.begin(paragraph) {
+			return
+		}
+		w.items = nil
+	} else {
+		if w.Full || w.Limit > 0 && w.b.Len() > w.Limit {
+			w.Full = true
+			return
+		}
+		w.b.WriteByte('\n')
+	}
+	w.b.WriteByte('|')
+	for _, cell := range cells {
+		w.b.WriteByte(' ')
+		w.b.WriteString(Cell(cell))
+		w.b.WriteString(" |")
+	}
+	if first {
+		w.b.WriteString("\n|" + strings.Repeat(" --- |", len(cells)))
+	}
+}
+
+// Table writes a table with its first row as header. Empty rows and columns at the end are
+// dropped. A table with a single cell is a paragraph.
+func (w *Writer) Table(rows [][]string) {
+	for len(rows) > 0 && width(rows[len(rows)-1]) == 0 {
+		rows = rows[:len(rows)-1]
+	}
+	columns := 0
+	for _, row := range rows {
+		columns = max(columns, width(row))
+	}
+	if columns <= 1 && len(rows) <= 1 {
+		if columns == 1 {
+			w.Paragraph(rows[0][0])
+		}
+		return
+	}
+	for i, row := range rows {
+		line := make([]string, columns)
+		copy(line, row)
+		w.Row(line, i == 0)
+	}
+}
+
+func width(row []string) int {
+	n := len(row)
+	for n > 0 && strings.TrimSpace(row[n-1]) == "" {
+		n--
+	}
+	return n
+}
+
+// Cell returns Markdown as the content of a table cell: in one line, with bars escaped.
+func Cell(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.ContainsAny(text, "|\r\n") {
+		return text
+	}
+	text = strings.ReplaceAll(text, "\r", "")
+	for strings.Contains(text, "\n\n") {
+		text = strings.ReplaceAll(text, "\n\n", "\n")
+	}
+	text = strings.ReplaceAll(text, `\|`, "|")
+	return strings.ReplaceAll(strings.ReplaceAll(text, "|", `\|`), "\n", "<br>")
+}
+
+// OneLine returns text with all white space as single blanks.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Escape escapes what would be markup in the middle of a line. Text that begins a line goes
+// through Line as well.
+func Escape(text string) string {
+	if !strings.ContainsAny(text, "\\`*_[<~") {
+		return text
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		if isMark(text, i) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+func isMark(text string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+1:])
+	word := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	blank := func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) }
+	switch text[i] {
+	case '`':
+		return true
+	case '\\':
+		return after < utf8.RuneSelf && strings.ContainsRune("\\`*_[]<>#|~!", after)
+	case '*':
+		return !blank(before) || !blank(after)
+	case '_':
+		return !(word(before) && word(after)) && !(blank(before) && blank(after))
+	case '~':
+		return before == '~' || after == '~'
+	case '<':
+		return word(after) || after == '/' || after == '!' || after == '?'
+	case '[':
+		end := strings.IndexByte(text[i:], ']')
+		return after == '^' || end > 0 && strings.HasPrefix(text[i+end+1:], "(")
+	}
+	return false
+}
+
+// Line escapes the beginning of a line that would make it a heading, an item, a quote, a
+// table or a rule.
+func Line(text string) string {
+	if text == "" {
+		return ""
+	}
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	rest := text[digits:]
+	beforeBlank := func(s string) bool { return len(s) == 1 || len(s) > 1 && (s[1] == ' ' || s[1] == '\t') }
+	switch {
+	case digits > 0 && digits < 10 && rest != "" && (rest[0] == '.' || rest[0] == ')') && beforeBlank(rest):
+		return text[:digits] + `\` + rest
+	case digits > 0:
+		return text
+	case text[0] == '>' || text[0] == '|':
+		return `\` + text
+	case text[0] == '#':
+		if after := strings.TrimLeft(text, "#"); after == "" || after[0] == ' ' {
+			return `\` + text
+		}
+	case strings.IndexByte("-+=", text[0]) >= 0 && (beforeBlank(text) || strings.Trim(text, "-=_*+ ") == ""):
+		return `\` + text
+	}
+	return text
+}
