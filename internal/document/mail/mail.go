@@ -108,7 +108,8 @@ func (m *message) markdown(limit int) string {
 		out.Paragraph("Attachments:")
 	}
 	for i, a := range m.attachments {
-		out.Item(0, strconv.Itoa(i+1)+".", fmt.Sprintf("%s (%s, %d bytes)", md.Sentence(a.name), md.Sentence(a.kind), len(a.data)))
+		out.Item(0, strconv.Itoa(i+1)+".", fmt.Sprintf("%s (%s, %d bytes)", md.Sentence(a.name), md.Sentence(a.kind),
+			len(a.data)))
 	}
 	return out.String()
 }
@@ -124,7 +125,8 @@ func (m *message) open(src document.Source, name string) (document.Source, error
 	if len(m.attachments) == 0 {
 		return src, document.Errorf(document.ErrNoMember, "the mail has no attachments")
 	}
-	return src, document.Errorf(document.ErrNoMember, "the mail has no attachment %.100q; they are numbered from 1 to %d",
+	return src, document.Errorf(document.ErrNoMember,
+		"the mail has no attachment %.100q; they are numbered from 1 to %d",
 		name, len(m.attachments))
 }
 
@@ -214,7 +216,8 @@ func readable(raw []byte) textproto.MIMEHeader {
 	last := ""
 	for line := range strings.SplitSeq(string(head), "\n") {
 		line = strings.TrimRight(line, "\r")
-		if name, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+		if name, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, " ") &&
+			!strings.HasPrefix(line, "\t") {
 			last = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
 			header.Add(last, strings.TrimSpace(value))
 		} else if values := header[last]; len(values) > 0 {
@@ -310,7 +313,8 @@ func (r *onlyBase64) Read(to []byte) (int, error) {
 		n, err := r.Reader.Read(to)
 		kept := 0
 		for _, c := range to[:n] {
-			if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=' {
+			if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' ||
+				c == '=' {
 				to[kept] = c
 				kept++
 			}

@@ -107,7 +107,8 @@ func eachMail(
 			number++
 			wanted = isWanted(number)
 		case wanted && int64(raw.Len()) < src.Limits.Part:
-			if quoted := bytes.TrimLeft(line, ">"); len(quoted) < len(line) && bytes.HasPrefix(quoted, []byte("From ")) {
+			if quoted := bytes.TrimLeft(line, ">"); len(quoted) < len(line) &&
+				bytes.HasPrefix(quoted, []byte("From ")) {
 				line = line[1:]
 			}
 			raw.Write(line)

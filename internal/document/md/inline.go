@@ -145,7 +145,8 @@ func (l *Inline) Markdown() string {
 		} else {
 			start := len(text) - len(strings.TrimLeft(text, " \n"))
 			stop := len(strings.TrimRight(text, " \n"))
-			b.WriteString(text[:start] + "[" + strings.ReplaceAll(text[start:stop], "\n", " ") + "](" + href + ")" + text[stop:])
+			b.WriteString(text[:start] + "[" + strings.ReplaceAll(text[start:stop], "\n", " ") + "](" + href + ")" +
+				text[stop:])
 		}
 		i = end
 	}

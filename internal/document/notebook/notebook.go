@@ -166,7 +166,8 @@ func (r *reader) output(name string, o output) {
 		return
 	}
 	if html := o.Data["text/html"]; strings.Contains(string(html), "<table") {
-		if p, err := page.Read(r.ctx, []byte(html), page.Options{Whole: true, ContentType: "text/html; charset=utf-8"}); err == nil {
+		if p, err := page.Read(r.ctx, []byte(html),
+			page.Options{Whole: true, ContentType: "text/html; charset=utf-8"}); err == nil {
 			r.out.Paragraph("Output:\n\n" + p.Text)
 			return
 		}

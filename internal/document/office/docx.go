@@ -24,8 +24,9 @@ func DOCX(ctx context.Context, src document.Source) (*document.Document, error) 
 	rels := p.Relations(main)
 	d := &docx{
 		p: p, rels: rels, out: &md.Writer{Limit: src.Limits.Text}, pictures: newPictures(p, src),
-		styles: readWordStyles(tree(p, pack.Target(rels, "styles"))), lists: readNumbering(tree(p, pack.Target(rels, "numbering"))),
-		notes: map[string]*pack.Node{},
+		styles: readWordStyles(tree(p, pack.Target(rels, "styles"))),
+		lists:  readNumbering(tree(p, pack.Target(rels, "numbering"))),
+		notes:  map[string]*pack.Node{},
 	}
 	for _, kind := range []string{"footnotes", "endnotes", "comments"} {
 		root := tree(p, pack.Target(rels, kind))

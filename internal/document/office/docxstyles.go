@@ -48,7 +48,8 @@ func readWordStyles(root *pack.Node) map[string]wordStyle {
 			s.format |= md.Bold
 		case "emphasis", "intense emphasis", "subtle emphasis":
 			s.format |= md.Italic
-		case "html code", "html typewriter", "source text", "verbatim char", "inline code", "code char", "html keyboard":
+		case "html code", "html typewriter", "source text", "verbatim char", "inline code", "code char",
+			"html keyboard":
 			s.format |= md.Mono
 		}
 		styles[id] = s

@@ -88,7 +88,8 @@ func (d *odf) stream(within func(*pack.Node) bool, each func(*pack.Node)) error 
 func (d *odf) document(unit string) *document.Document {
 	doc := &document.Document{Title: d.title, Unit: unit, Pictures: d.pictures.list, Notes: d.pictures.notes()}
 	if d.deleted {
-		doc.Notes = append(doc.Notes, "The document has tracked changes: insertions are in the text, deletions are not.")
+		doc.Notes = append(doc.Notes,
+			"The document has tracked changes: insertions are in the text, deletions are not.")
 	}
 	if d.hidden {
 		doc.Notes = append(doc.Notes, "Hidden text was left out.")
@@ -106,7 +107,10 @@ func ODT(ctx context.Context, src document.Source) (*document.Document, error) {
 		return nil, err
 	}
 	title := d.title
-	err = d.stream(func(n *pack.Node) bool { return n.Name == "office:text" || n.Name == "text:section" && !d.isHidden(n) },
+	err = d.stream(func(n *pack.Node) bool {
+		return n.Name == "office:text" || n.Name == "text:section" &&
+			!d.isHidden(n)
+	},
 		d.block)
 	if err != nil {
 		return nil, err
@@ -139,7 +143,8 @@ func (d *odf) readStyles(root *pack.Node) {
 		if parent := n.Attr("style:parent-style-name"); parent != "" {
 			s = resolve(family+"/"+parent, depth+1)
 		}
-		if !strings.Contains(key, "/P") && !strings.Contains(key, "/T") || n.Attr("style:display-name") != "" || s.name == "" {
+		if !strings.Contains(key, "/P") && !strings.Contains(key, "/T") || n.Attr("style:display-name") != "" ||
+			s.name == "" {
 			s.name = strings.ToLower(strings.ReplaceAll(
 				orElse(n.Attr("style:display-name"), n.Attr("style:name")), "_20_", " "))
 		}
@@ -196,7 +201,8 @@ func (d *odf) readList(n *pack.Node) {
 		if i < 1 || i >= len(one.levels) {
 			continue
 		}
-		l := odfLevel{start: number(level.Attr("text:start-value"), 1), display: number(level.Attr("text:display-levels"), 1)}
+		l := odfLevel{start: number(level.Attr("text:start-value"), 1),
+			display: number(level.Attr("text:display-levels"), 1)}
 		if level.Name != "text:list-level-style-bullet" && level.Name != "text:list-level-style-image" {
 			l.format = level.Attr("style:num-format")
 			l.prefix, l.suffix = level.Attr("style:num-prefix"), level.Attr("style:num-suffix")

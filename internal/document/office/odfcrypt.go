@@ -47,7 +47,8 @@ func decryptODF(ctx context.Context, p *pack.Package, src document.Source) (*pac
 			return nil, src, err
 		}
 		if int64(plain.Len()+len(data)) > src.Limits.Total {
-			return nil, src, document.Errorf(document.ErrTooBig, "unpacked, the document has over %d MB", src.Limits.Total>>20)
+			return nil, src, document.Errorf(document.ErrTooBig, "unpacked, the document has over %d MB",
+				src.Limits.Total>>20)
 		}
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 		if err == nil {

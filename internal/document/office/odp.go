@@ -213,7 +213,8 @@ func (r *odsReader) value(cell *pack.Node, column int) string {
 		}
 	}
 	if len(lines) == 0 {
-		for _, name := range []string{"office:string-value", "office:date-value", "office:time-value", "office:boolean-value",
+		for _, name := range []string{"office:string-value", "office:date-value", "office:time-value",
+			"office:boolean-value",
 			"office:value"} {
 			if value := cell.Attr(name); value != "" {
 				return value

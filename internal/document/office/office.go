@@ -10,7 +10,6 @@ import (
 	"context"
 	"io"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +42,8 @@ func decrypt(src document.Source) (document.Source, error) {
 		return src, document.Errorf(document.ErrPassword, "the document is encrypted; pass its password")
 	}
 	if src.Size > src.Limits.Part {
-		return src, document.Errorf(document.ErrTooBig, "the document is encrypted and has over %d MB", src.Limits.Part>>20)
+		return src, document.Errorf(document.ErrTooBig, "the document is encrypted and has over %d MB",
+			src.Limits.Part>>20)
 	}
 	raw, err := io.ReadAll(src.Reader())
 	if err != nil {
@@ -67,10 +67,6 @@ func decryptBytes(raw []byte, password string) (plain []byte, err error) {
 	}()
 	return excelize.Decrypt(raw, &excelize.Options{Password: password})
 }
-
-// IsEncrypted reports whether the names of the streams of an OLE file are those of a
-// document of Office with a password.
-func IsEncrypted(streams []string) bool { return slices.Contains(streams, "EncryptedPackage") }
 
 // Encrypted reads a docx, pptx or xlsx with a password, whichever it is.
 func Encrypted(ctx context.Context, src document.Source) (*document.Document, error) {

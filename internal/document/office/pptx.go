@@ -353,7 +353,8 @@ func (d *pptx) text(paragraph *pack.Node, line *md.Inline) {
 			if n.Name == "a:fld" && n.Attr("type") == "slidenum" {
 				continue
 			}
-			line.Link(strings.ReplaceAll(n.Child("a:t").Content(), "\v", "\n"), pptxStyle(properties), d.click(properties))
+			line.Link(strings.ReplaceAll(n.Child("a:t").Content(), "\v", "\n"), pptxStyle(properties),
+				d.click(properties))
 		case "a:br":
 			line.Text("\n", 0)
 		case "mc:AlternateContent":

@@ -7,15 +7,37 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/archive"
+	"github.com/mcp-tools/mcp-tools/internal/document/epub"
+	"github.com/mcp-tools/mcp-tools/internal/document/html"
+	"github.com/mcp-tools/mcp-tools/internal/document/mail"
+	"github.com/mcp-tools/mcp-tools/internal/document/notebook"
+	"github.com/mcp-tools/mcp-tools/internal/document/office"
 	"github.com/mcp-tools/mcp-tools/internal/document/plain"
+	"github.com/mcp-tools/mcp-tools/internal/document/rtf"
+	"github.com/mcp-tools/mcp-tools/internal/document/tables"
 )
 
 // Handlers returns the handlers of all formats.
 func Handlers() map[document.Format]document.Handler {
 	return map[document.Format]document.Handler{
-		document.ZIP:  {Read: archive.ReadZIP, Open: archive.OpenZIP},
-		document.TAR:  {Read: archive.ReadTAR, Open: archive.OpenTAR},
-		document.Text: {Read: plain.Read},
+		document.DOCX:      {Read: office.DOCX},
+		document.PPTX:      {Read: office.PPTX},
+		document.XLSX:      {Read: office.XLSX},
+		document.Encrypted: {Read: office.Encrypted},
+		document.ODT:       {Read: office.ODT},
+		document.ODP:       {Read: office.ODP},
+		document.ODS:       {Read: office.ODS},
+		document.EPUB:      {Read: epub.Read},
+		document.RTF:       {Read: rtf.Read},
+		document.EML:       {Read: mail.Read, Open: mail.Open},
+		document.MBOX:      {Read: mail.ReadBox, Open: mail.OpenBox},
+		document.MSG:       {Read: mail.ReadMSG, Open: mail.OpenMSG},
+		document.CSV:       {Read: tables.Read},
+		document.Notebook:  {Read: notebook.Read},
+		document.HTML:      {Read: html.Read},
+		document.ZIP:       {Read: archive.ReadZIP, Open: archive.OpenZIP},
+		document.TAR:       {Read: archive.ReadTAR, Open: archive.OpenTAR},
+		document.Text:      {Read: plain.Read},
 	}
 }
 

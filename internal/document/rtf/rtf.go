@@ -36,7 +36,8 @@ func Convert(ctx context.Context, data []byte, limits document.Limits) (*documen
 		return nil, document.Errorf(document.ErrBroken, `the file is damaged: it does not begin with {\rtf`)
 	}
 	r := &reader{
-		ctx: ctx, data: data, limits: limits, out: &md.Writer{Limit: limits.Text}, line: &md.Inline{}, page: "windows-1252",
+		ctx: ctx, data: data, limits: limits, out: &md.Writer{Limit: limits.Text}, line: &md.Inline{},
+		page:  "windows-1252",
 		fonts: map[int]string{}, styles: map[int]string{}, decoders: map[string]*encoding.Decoder{},
 		state: state{skip: 1, par: paragraph{outline: -1, style: -1}},
 	}

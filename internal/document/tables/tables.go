@@ -202,7 +202,8 @@ func (t *table) end() *document.Document {
 		t.doc.Notes = append(t.doc.Notes, fmt.Sprintf("The table has %d rows and %d columns.", t.rows, len(t.header)))
 	}
 	if t.isFull {
-		t.doc.Notes = append(t.doc.Notes, "The table is longer than what can be returned; ask for its last pages by their numbers.")
+		t.doc.Notes = append(t.doc.Notes,
+			"The table is longer than what can be returned; ask for its last pages by their numbers.")
 	}
 	return t.doc
 }
