@@ -19,7 +19,9 @@ var declaredCharset = lazyregexp.New(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*
 
 // Decode converts a page, or another text from the web, to valid UTF-8. Bytes that are
 // invalid in its charset become the replacement character.
-func Decode(body []byte, contentType string) string { return decodeAs(body, Charset(body, contentType)) }
+func Decode(body []byte, contentType string) string {
+	return decodeAs(body, Charset(body, contentType))
+}
 
 // Charset returns the name of the charset of a text, or of its beginning: the one given by
 // a byte order mark, the server or the text itself, in this order, unless the bytes

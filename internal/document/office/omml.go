@@ -128,8 +128,8 @@ func isWord(text string) bool {
 
 // isFunction reports whether LaTeX has a command for a function.
 func isFunction(name string) bool {
-	const known = " arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup " +
-		"ln log max min sec sin sinh sup tan tanh "
+	const known = " arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf " +
+		"limsup ln log max min sec sin sinh sup tan tanh "
 	return strings.Contains(known, " "+name+" ")
 }
 
@@ -255,16 +255,16 @@ func texText(text string) string {
 }
 
 func texCommand(r rune) string {
-	const greek = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma sigma tau " +
-		"upsilon phi chi psi omega"
+	const greek = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma sigma " +
+		"tau upsilon phi chi psi omega"
 	if r >= 'α' && r <= 'ω' {
 		if name := strings.Fields(greek)[r-'α']; name != "o" {
 			return `\` + name
 		}
 		return ""
 	}
-	const pairs = "Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega ϵ epsilon ϕ phi ϑ vartheta " +
-		"∑ sum ∏ prod ∐ coprod ∫ int ∬ iint ∭ iiint ∮ oint ⋃ bigcup ⋂ bigcap ∞ infty ∂ partial ∇ nabla " +
+	const pairs = "Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega " +
+		"ϵ epsilon ϕ phi ϑ vartheta ∑ sum ∏ prod ∐ coprod ∫ int ∬ iint ∭ iiint ∮ oint ⋃ bigcup ⋂ bigcap ∞ infty ∂ partial ∇ nabla " +
 		"≤ le ≥ ge ≠ ne ≈ approx ≡ equiv ∼ sim ≅ cong ∝ propto ± pm ∓ mp × times ÷ div ⋅ cdot ∙ cdot ∘ circ " +
 		"∈ in ∉ notin ⊂ subset ⊆ subseteq ⊃ supset ⊇ supseteq ∪ cup ∩ cap ∅ emptyset ∀ forall ∃ exists ¬ neg " +
 		"∧ wedge ∨ vee → to ← leftarrow ↔ leftrightarrow ⇒ Rightarrow ⇐ Leftarrow ⇔ Leftrightarrow ↦ mapsto " +
