@@ -42,6 +42,9 @@ func newRates() *rates {
 	return &rates{buckets: lru.New[string](maxSessions, func(*bucket) int64 { return 1 })}
 }
 
+// hourlyRegain is the hours in which the bucket of an hour would regain its calls: how long the store keeps it.
+const hourlyRegain = 20
+
 // identityShare is how many times the calls of one session an identity may make
 // in all of its sessions: sessions cost nothing to begin.
 const identityShare = 10
@@ -68,10 +71,13 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 		}
 	}
 	if l.PerHour > 0 {
-		hour := "hour of " + a.Caller.Principal()
-		budget := Rate{Times: l.PerHour, Per: time.Hour, Burst: l.PerHour}
-		return s.takeShared(ctx, hour, hour, budget, now),
-			fmt.Sprintf("the budget of %d calls an hour is used up", l.PerHour)
+		// Each hour of the clock has a bucket of its own, which regains nearly nothing in that hour.
+		hour := now.Truncate(time.Hour)
+		key := fmt.Sprintf("hour %d of %s", hour.Unix()/3600, a.Caller.Principal())
+		budget := Rate{Times: l.PerHour, Per: hourlyRegain * time.Hour, Burst: l.PerHour - l.PerHour/hourlyRegain}
+		if s.takeShared(ctx, key, key, budget, now) > 0 {
+			return hour.Add(time.Hour).Sub(now), fmt.Sprintf("the budget of %d calls an hour is used up", l.PerHour)
+		}
 	}
 	return 0, ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestHourlyBudget(t *testing.T) {
 		return newTestServer(t, func(c *Config) {
 			c.Settings.Limits.PerHour = 3
 			c.Meter = func(_ context.Context, key string, r Rate) (time.Duration, error) {
-				if r.Per != time.Hour {
+				if !strings.HasPrefix(key, "hour ") {
 					return 0, nil
 				}
 				if counted[key]++; counted[key] > r.Burst {
@@ -149,11 +150,40 @@ func TestHourlyBudget(t *testing.T) {
 			t.Fatalf("call %d: %s", n, got)
 		}
 	}
-	const want = "busy: the budget of 3 calls an hour is used up; wait 17m0s, then call again"
-	if got := call(3, "ann"); got != want {
+	const want = "busy: the budget of 3 calls an hour is used up; wait "
+	if got := call(3, "ann"); !strings.HasPrefix(got, want) {
 		t.Errorf("the fourth call: %s", got)
 	}
 	if got := call(4, "bob"); got != "x0" {
 		t.Errorf("another person: %s", got)
+	}
+}
+
+// TestHourlyBudgetIsOfTheClock takes as many calls as it can in each quarter of some hours.
+func TestHourlyBudgetIsOfTheClock(t *testing.T) {
+	for _, perHour := range []int{1, 3, 20, 250} {
+		s := newTestServer(t, func(c *Config) { c.Settings.Limits.PerHour = perHour })
+		begin := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+		l := s.settings().Limits
+		l.PerMinute, l.Burst = 1_000_000, 1_000_000
+		for hour := range 3 {
+			taken := 0
+			for quarter := range 4 {
+				now := begin.Add(time.Duration(hour)*time.Hour + time.Duration(quarter)*15*time.Minute)
+				for {
+					wait, _ := s.takeAll(t.Context(), Access{Caller: tool.Caller{Agent: "a", Session: "s"}}, l, now)
+					if wait > 0 {
+						if next := now.Add(wait); next != begin.Add(time.Duration(hour+1)*time.Hour) {
+							t.Errorf("wait until %s", next)
+						}
+						break
+					}
+					taken++
+				}
+			}
+			if taken > perHour || taken < perHour-perHour/hourlyRegain {
+				t.Errorf("%d calls in an hour of %d", taken, perHour)
+			}
+		}
 	}
 }

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +72,56 @@ func TestPause(t *testing.T) {
 			t.Errorf("%d processes run", n)
 		}
 	}
+}
+
+// hangingAgent is an agent program that works without end: it writes to the file beat.
+const hangingAgent = `while read -r line; do
+	id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case "$line" in
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"agentCapabilities":{}}}' ;;
+	*'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s"}}' ;;
+	*'"session/prompt"'*) while :; do echo beat >> beat; sleep 0.05; done ;;
+	esac
+done
+`
+
+// TestPauseOfAnAgentProgram pauses everything while an agent program works.
+func TestPauseOfAnAgentProgram(t *testing.T) {
+	data, ws := t.TempDir(), t.TempDir()
+	script, beat := filepath.Join(t.TempDir(), "agent.sh"), filepath.Join(ws, "beat")
+	if err := os.WriteFile(script, []byte(hangingAgent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startParent(t, data, ws, fmt.Sprintf("acp: {busy: {command: [sh, %q]}}\nsandbox: {mode: host}\n"+
+		"policy: {autonomy: full}\nconnections: {stdio: {profile: full}}\n", script))
+	size := func() int64 {
+		info, err := os.Stat(beat)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	if got := p.call("acp_spawn", map[string]any{"agent": "busy", "task": "work"}); !strings.Contains(got, "accepted") {
+		t.Fatalf("acp_spawn: %s", got)
+	}
+	eventually(t, "the program works", func() bool { return size() > 0 })
+	finish(t, exec.Command(p.cmd.Path, "pause", "--data", data, "--reason", "enough"))
+	paused := time.Now()
+	eventually(t, "the program has ended", func() bool {
+		before := size()
+		time.Sleep(200 * time.Millisecond)
+		return size() == before
+	})
+	t.Logf("it had ended after %s", time.Since(paused))
+	finish(t, exec.Command(p.cmd.Path, "resume", "--data", data))
+	var heard strings.Builder
+	eventually(t, "the subagent is cancelled", func() bool {
+		got := p.call("spawn", map[string]any{"action": "list"})
+		heard.WriteString(got)
+		return strings.Contains(got, "1 cancelled") && strings.Contains(got, "0 running")
+	})
+	eventually(t, "its caller gets the reason", func() bool {
+		heard.WriteString(p.call("datetime", nil))
+		return strings.Contains(heard.String(), "enough")
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -78,12 +79,19 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 		work.Task += "\n\nYour last message must be JSON and nothing else, and fit this JSON Schema:\n" +
 			string(r.task.Schema)
 	}
-	output, err := profile.Run(r.Context(ctx), p.Runner, work)
+	m := &meter{run: r}
+	work.Used = m.note
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var watching sync.WaitGroup
+	watching.Go(func() { m.watch(working, stop) })
+	output, err := profile.Run(r.Context(working), p.Runner, work)
+	stop(nil)
+	watching.Wait()
 	if errors.Is(err, acp.ErrKilled) && clock.Sleep(ctx, stopDelay) != nil {
 		return output, context.Cause(ctx) // the server shuts down; the task goes on elsewhere
 	}
-	// The usage of a program is not known, but its time counts.
-	if saved := r.Save(context.WithoutCancel(ctx), "", llm.Usage{}, 0); err == nil {
+	if saved := m.save(context.WithoutCancel(ctx)); err == nil {
 		err = saved
 	}
 	if err == nil && r.task.Schema != nil {
@@ -93,6 +101,57 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 		}
 	}
 	return output, err
+}
+
+// A meter adds what a program has used to the limits of its tree, while it works. Without numbers from the program only
+// its time counts.
+type meter struct {
+	run *Run
+
+	mu    sync.Mutex
+	used  acp.Usage
+	saved acp.Usage
+}
+
+// checkEvery is how often a program that works is checked.
+const checkEvery = 5 * time.Second
+
+func (m *meter) note(u acp.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = u
+}
+
+// watch ends the work when the limits are used up or the token is no longer valid.
+func (m *meter) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	for clock.Sleep(ctx, checkEvery) == nil {
+		err := m.run.engine.revoked(ctx, m.run.task.Grant)
+		if err == nil {
+			err = m.save(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			stop(err)
+		}
+	}
+}
+
+// save adds what was used since the last save.
+func (m *meter) save(ctx context.Context) error {
+	m.mu.Lock()
+	now, before := m.used, m.saved
+	m.mu.Unlock()
+	used := llm.Usage{
+		Input: now.Input - before.Input, Output: now.Output - before.Output,
+		CacheRead:  now.CacheRead - before.CacheRead,
+		CacheWrite: now.CacheWrite - before.CacheWrite,
+	}
+	err := m.run.Save(ctx, "", used, llm.Money((now.Dollars-before.Dollars)*1e6))
+	if err == nil {
+		m.mu.Lock()
+		m.saved = now
+		m.mu.Unlock()
+	}
+	return err
 }
 
 // acpSpawn starts external agents.

@@ -297,8 +297,8 @@ func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said strin
 		return true, err
 	}
 	k.Status, k.Result = Completed, text.Clip(said, maxResult)
-	if _, err := c.Exec("UPDATE team_task SET status = 'completed', result = $1, percent = 100, updated = {{now}}, "+freed+
-		" WHERE id = $2", k.Result, k.ID); err != nil {
+	if _, err := c.Exec("UPDATE team_task SET status = 'completed', result = $1, percent = 100, updated = {{now}}, "+
+		freed+" WHERE id = $2", k.Result, k.ID); err != nil {
 		return false, err
 	}
 	return true, errors.Join(c.event(k.ID, "completed", ""), c.completed(k))

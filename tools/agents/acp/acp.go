@@ -47,6 +47,14 @@ type Work struct {
 	Call func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error)
 	// Report receives what the program is doing. It may be nil.
 	Report func(line string)
+	// Used receives what the program says that it has used so far. It may be nil.
+	Used func(u Usage)
+}
+
+// Usage is what a program has used, as far as it says so. The zero Usage is unknown.
+type Usage struct {
+	Input, Output, CacheRead, CacheWrite int // tokens
+	Dollars                              float64
 }
 
 // A Runner starts programs.
@@ -188,7 +196,13 @@ func (s *session) has(name string) bool { return slices.Contains(s.work.Tools, n
 // the program stop by itself first.
 func (s *session) prompt(ctx context.Context) error {
 	var done struct {
-		Stop string `json:"stopReason"`
+		Stop  string `json:"stopReason"`
+		Usage struct {
+			Input      int `json:"inputTokens"`
+			Output     int `json:"outputTokens"`
+			CacheRead  int `json:"cachedReadTokens"`
+			CacheWrite int `json:"cachedWriteTokens"`
+		} `json:"usage"`
 	}
 	params := map[string]any{
 		"sessionId": s.id, "prompt": []any{map[string]any{"type": "text", "text": s.work.Task}},
@@ -207,6 +221,12 @@ func (s *session) prompt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	u, now := &s.used, done.Usage
+	u.Input, u.Output = max(now.Input, 0), max(now.Output, 0)
+	u.CacheRead, u.CacheWrite = max(now.CacheRead, 0), max(now.CacheWrite, 0)
+	s.report()
+	s.mu.Unlock()
 	switch done.Stop {
 	case "end_turn":
 		return nil
@@ -221,6 +241,13 @@ func (s *session) prompt(ctx context.Context) error {
 	}
 	return tool.Errorf(tool.Unavailable, "the agent ended for the unknown reason %q", text.Clip(done.Stop, 40)).
 		Try("try again")
+}
+
+// report reports what the program has used. The caller holds the lock.
+func (s *session) report() {
+	if s.work.Used != nil && s.used != (Usage{}) {
+		s.work.Used(s.used)
+	}
 }
 
 // ErrKilled is the cause of the error of a program that the server has ended from outside,

@@ -92,6 +92,14 @@ func fakeAgent(in io.Reader, out io.Writer) {
 					say(rest)
 				case "env":
 					say(os.Getenv(rest))
+				case "cost":
+					amount, currency, _ := strings.Cut(rest, " ")
+					update("usage_update", map[string]any{"used": 53000, "size": 200000,
+						"cost": map[string]any{"amount": json.Number(amount), "currency": currency}})
+				case "tokens":
+					used := map[string]any{}
+					_ = json.Unmarshal([]byte(rest), &used)
+					answer["usage"] = used
 				case "tool":
 					update("tool_call", map[string]any{"toolCallId": "c", "title": rest})
 				case "ask":
@@ -128,7 +136,8 @@ func fakeAgent(in io.Reader, out io.Writer) {
 					stop = rest
 				}
 			}
-			answer["result"] = map[string]any{"stopReason": stop}
+			answer["result"] = map[string]any{"stopReason": stop, "usage": answer["usage"]}
+			delete(answer, "usage")
 		default:
 			continue
 		}
@@ -249,6 +258,7 @@ type pipeline struct {
 	mu    sync.Mutex
 	calls []string
 	deny  map[string]bool
+	used  []Usage
 	block chan struct{} // exec waits until its call is cancelled, if it is not nil
 }
 
@@ -290,7 +300,19 @@ func run(t *testing.T, ctx context.Context, p *pipeline, mode, task string) (str
 		},
 		Secret: func(name string) (string, error) { return "secret of " + name, nil },
 	}
-	return profile.Run(ctx, r, Work{Task: task, Call: p.call})
+	return profile.Run(ctx, r, Work{Task: task, Call: p.call, Used: func(u Usage) { p.used = append(p.used, u) }})
+}
+
+func TestUsage(t *testing.T) {
+	p := &pipeline{}
+	if _, err := run(t, t.Context(), p, "1", "cost 0.25 USD\ncost 9 EUR\ncost 0.1 USD\ncost 0.5 USD\n"+
+		`tokens {"totalTokens": 75, "inputTokens": 40, "outputTokens": 30, "cachedReadTokens": 5}`+"\nsay done"); err != nil {
+		t.Fatal(err)
+	}
+	want := []Usage{{Dollars: 0.25}, {Dollars: 0.5}, {Input: 40, Output: 30, CacheRead: 5, Dollars: 0.5}}
+	if diff := cmp.Diff(want, p.used); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestRunReturnsTheLastText(t *testing.T) {

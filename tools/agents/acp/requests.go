@@ -28,7 +28,8 @@ type session struct {
 	id        string
 	said      strings.Builder // the text since the last tool call
 	before    string          // the text before it, if none follows
-	requests  int             // that are being served
+	used      Usage
+	requests  int // that are being served
 	terminals map[string]*terminal
 	made      int // terminals
 }
@@ -171,6 +172,10 @@ func (s *session) update(params json.RawMessage) {
 			Kind    string          `json:"sessionUpdate"`
 			Title   string          `json:"title"`
 			Content json.RawMessage `json:"content"`
+			Cost    struct {
+				Amount   float64 `json:"amount"`
+				Currency string  `json:"currency"`
+			} `json:"cost"`
 		} `json:"update"`
 	}
 	if json.Unmarshal(params, &p) != nil {
@@ -194,6 +199,11 @@ func (s *session) update(params json.RawMessage) {
 		}
 		if s.said.Len()+len(block.Text) <= maxOutput {
 			s.said.WriteString(block.Text)
+		}
+	case "usage_update":
+		if cost := p.Update.Cost; cost.Currency == "USD" && cost.Amount > s.used.Dollars {
+			s.used.Dollars = cost.Amount
+			s.report()
 		}
 	case "tool_call":
 		if said := strings.TrimSpace(s.said.String()); said != "" {
