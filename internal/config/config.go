@@ -28,6 +28,7 @@ type Config struct {
 	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
 	Web         Web              `yaml:"web"`
 	Models      Models           `yaml:"models" restart:"true"`
+	Media       Media            `yaml:"media" restart:"true"`
 	Subagents   Subagents        `yaml:"subagents" restart:"true"`
 	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
 	Limits      Limits           `yaml:"limits"`

@@ -93,6 +93,8 @@ func formNamed(name string) form {
 		return form{words: "a scope of OAuth, without spaces", pattern: `[\x21\x23-\x5b\x5d-\x7e]+`}
 	case "command":
 		return form{words: "a command on one line", pattern: `[^\x00-\x1f\x7f]+`}
+	case "ocr":
+		return form{words: "a language such as eng, deu or chi_sim", pattern: `[A-Za-z]{2,10}(_[A-Za-z]{1,10}){0,2}`}
 	case "variable":
 		return form{words: "the name of a variable", pattern: `[A-Za-z_][A-Za-z0-9_]*`}
 	case "engine":

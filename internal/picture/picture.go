@@ -56,7 +56,13 @@ type Picture struct {
 // Load returns a picture of the image in the first size bytes of r. The pixels of a
 // small image are not changed. Time and memory grow with the number of pixels, so
 // callers should not load many images at the same time.
-func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error) {
+func Load(ctx context.Context, r io.ReaderAt, size int64) (Picture, error) {
+	return Scaled(ctx, r, size, MaxSide)
+}
+
+// Scaled is Load with another size: the longer side of the picture has at most side
+// pixels.
+func Scaled(ctx context.Context, r io.ReaderAt, size int64, side int) (p Picture, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("decoding an image: %v", cause) // a fault in a decoder
@@ -85,7 +91,7 @@ func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error)
 		MIME: f.mime, Width: config.Width, Height: config.Height, Format: f.name,
 		FromFormat: f.name, FromWidth: config.Width, FromHeight: config.Height,
 	}
-	if f.strip != nil && size <= maxPlain && max(config.Width, config.Height) <= MaxSide {
+	if f.strip != nil && size <= maxPlain && max(config.Width, config.Height) <= side {
 		data, err := io.ReadAll(file())
 		if err != nil {
 			return p, err
@@ -96,7 +102,7 @@ func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error)
 			return p, nil
 		}
 	}
-	return p.reencode(f, file)
+	return p.reencode(f, file, side)
 }
 
 // A format is a file format for images.

@@ -13,12 +13,12 @@ import (
 )
 
 // reencode decodes the image, scales and rotates it, and encodes it again.
-func (p Picture) reencode(f format, file func() io.Reader) (Picture, error) {
+func (p Picture) reencode(f format, file func() io.Reader, side int) (Picture, error) {
 	m, err := f.decode(file())
 	if err != nil {
 		return p, fmt.Errorf("decoding a %s image: %w", f.name, err)
 	}
-	m = scaled(m)
+	m = scaled(m, side)
 	if f.mime == "image/jpeg" {
 		head, err := io.ReadAll(io.LimitReader(file(), 128<<10)) // Exif comes first and has at most 64 kB
 		if err != nil {
@@ -51,21 +51,21 @@ func (p Picture) reencode(f format, file func() io.Reader) (Picture, error) {
 	return p, nil
 }
 
-// scaled scales an image down to MaxSide.
-func scaled(m image.Image) image.Image {
+// scaled scales an image down to at most side pixels on its longer side.
+func scaled(m image.Image, side int) image.Image {
 	w, h := m.Bounds().Dx(), m.Bounds().Dy()
 	long := max(w, h)
-	if long <= MaxSide {
+	if long <= side {
 		return m
 	}
-	target := image.Rect(0, 0, max(w*MaxSide/long, 1), max(h*MaxSide/long, 1))
+	target := image.Rect(0, 0, max(w*side/long, 1), max(h*side/long, 1))
 	var to draw.Image = image.NewRGBA(target)
 	if !opaque(m) {
 		to = image.NewNRGBA(target)
 	}
 	// Bilinear scaling looks best, but is slow for large images. These lose nothing if
 	// they are first scaled approximately.
-	if long > 3*MaxSide {
+	if long > 3*side {
 		half := image.NewRGBA(image.Rect(0, 0, 2*target.Dx(), 2*target.Dy()))
 		draw.ApproxBiLinear.Scale(half, half.Bounds(), m, m.Bounds(), draw.Src, nil)
 		m = half

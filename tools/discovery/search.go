@@ -21,7 +21,7 @@ type toolSearchArgs struct {
 func (t toolSearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "tool_search", Group: group, Title: "Find tools", Risk: tool.Reads,
-		Doc: "Finds tools for use with tool_call: " + t.subjects + ".",
+		Doc: "Finds tools for tool_call: " + t.subjects + ".",
 		Also: []string{
 			"mcp_tool_search", "tool_describe", "search_tools", "find_tools", "list_tools", "get_tools",
 		},

@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
@@ -99,6 +100,8 @@ type App struct {
 	commands     *commands.Commands
 	documents    *document.Service
 	web          *webAccess
+	drawing      *browser.Browsers // draws diagrams
+	noMedia      []string          // tools that lack a program
 	results      *results.Store
 	approvals    *approvals.Store
 	refusals     sync.Map // from a refusalKey to the last refusal of a host
@@ -134,7 +137,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	}
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
-		a.openSkills, a.openDocuments,
+		a.openSkills, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openTools,
 		a.openServer,
 	} {
@@ -255,8 +258,10 @@ func (a *App) openResults(context.Context) (err error) {
 }
 
 func (a *App) openTools(context.Context) (err error) {
+	mediaOptions := a.mediaOptions()
+	a.noMedia = mediaOptions.Unusable()
 	a.builtIn, err = tools.Start(tools.World{
-		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Media: a.mediaOptions(), Memory: a.memory,
+		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Media: mediaOptions, Memory: a.memory,
 		Graph:  a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,

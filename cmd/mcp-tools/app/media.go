@@ -3,12 +3,16 @@ package app
 import (
 	"context"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/media"
 )
@@ -32,5 +36,45 @@ func (a *App) openDocuments(context.Context) error {
 
 // mediaOptions returns what the tools for documents and media need.
 func (a *App) mediaOptions() media.Options {
-	return media.Options{Files: a.files, Client: a.web.client, Documents: a.documents}
+	c := a.loaded.Config.Media
+	return media.Options{
+		Files: a.files, Client: a.web.client, Marks: a.web.options.Marks, Documents: a.documents,
+		Made: a.generated(), Programs: single.New(&kernel.Launcher{}, &host.Launcher{}), Browser: a.drawing,
+		Scratch:    filepath.Join(a.data, "media"),
+		Transcribe: c.Transcribe.Command, Speak: c.Speech.Command, Languages: c.Languages,
+	}
+}
+
+// openDrawing makes the browsers that draw diagrams, which reach no host. None is started
+// yet.
+func (a *App) openDrawing(context.Context) (err error) {
+	c := a.loaded.Config.Web.Browser
+	a.drawing, err = browser.New(browser.Options{
+		Path: c.Path, Insecure: c.Insecure, Sessions: maxDrawing, PerCaller: 1, Idle: drawingIdle, Log: a.log,
+		Proxy: func(context.Context, func(string, error)) (browser.Proxy, error) { return noNetwork{}, nil },
+	})
+	if err == nil {
+		a.onClose(a.drawing.Close)
+	}
+	return err
+}
+
+const (
+	maxDrawing  = 2 // browsers that draw
+	drawingIdle = 2 * time.Minute
+)
+
+// noNetwork is a proxy that closes all connections.
+type noNetwork struct{}
+
+// Serve closes what connects to l, until ctx ends.
+func (noNetwork) Serve(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return l.Close()
+		}
+		conn.Close()
+	}
 }

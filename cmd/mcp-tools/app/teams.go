@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,7 @@ var noTeams = []string{teams.Group}
 
 // unusable returns the tools, and groups of tools, that do not work for a caller.
 func (a *App) unusable(c tool.Caller) (all []string) {
+	all = slices.Clone(a.noMedia)
 	if len(a.rules.load().commandsOf(c.Agent).programs) == 0 {
 		all = append(all, "credentialed_exec")
 	}

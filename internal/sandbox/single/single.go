@@ -31,7 +31,7 @@ import (
 const (
 	defaultTimeout = time.Minute
 	defaultMemory  = 1 << 30
-	maxProcesses   = 64
+	maxProcesses   = 256 // and threads
 	maxTemp        = 256 << 20
 )
 
