@@ -54,7 +54,8 @@ func BenchmarkClaim(b *testing.B) {
 func addTasks(c *change, from, to int) error {
 	var rows [][]any
 	for n := from; n < to; n++ {
-		rows = append(rows, []any{store.NewID(), c.team.ID, c.name, n + 1, fmt.Sprint("task ", n), "", "pending", 0, "", "",
+		rows = append(rows, []any{store.NewID(), c.team.ID, c.name, n + 1, fmt.Sprint("task ", n), "", "pending", 0, "",
+			"",
 			"", "u", "lead", false, "", 0, 0, 0, "", 1, 1, 0, ""})
 	}
 	return c.Insert("team_task ("+taskColumns+", start_at, digest)", rows)

@@ -41,13 +41,28 @@ type Settings struct {
 	DenyChannels  []string `json:"deny_channels,omitempty"`
 	// Isolated gives each user a board and files of their own.
 	Isolated bool `json:"isolated,omitempty"`
-	// Quiet are the kinds of notices that the lead does not get: completed, failed, review, progress, dispatched.
+	// Quiet are the kinds of notices that the lead does not get: completed, failed, review, progress, file, ...
 	Quiet []string `json:"quiet,omitempty"`
+	// EscalationActions are the actions of team_tasks that members leave to the lead: with RejectMode they are
+	// refused, with ReviewMode the lead is notified too, and complete hands the result to the lead.
+	EscalationActions []string `json:"escalation_actions,omitempty"`
+	EscalationMode    string   `json:"escalation_mode,omitempty"` // "" is ReviewMode
 	// LockMinutes is how long a member holds a task without progress.
 	LockMinutes int `json:"lock_minutes,omitempty"`
 	// FollowupMinutes are between reminders of a question, and FollowupMax bounds their number; 0 is no limit.
 	FollowupMinutes int `json:"followup_minutes,omitempty"`
 	FollowupMax     int `json:"followup_max,omitempty"`
+}
+
+// The modes of escalation.
+const (
+	ReviewMode = "review"
+	RejectMode = "reject"
+)
+
+// EscalationActions returns the actions that can be left to the lead.
+func EscalationActions() []string {
+	return []string{"claim", "complete", "comment", "attach", "ask_user"}
 }
 
 const (

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -136,8 +138,28 @@ func (f Files) Write(ctx context.Context, name string, content []byte) error {
 			VALUES ($1, $2, $3, $4, $5, $6, {{now}}) ON CONFLICT (team, board, name) DO UPDATE SET
 			content = excluded.content, size = excluded.size, author = excluded.author, updated = excluded.updated`,
 			b.team.ID, in, row, content, len(content), b.agent)
-		return err
+		if err != nil {
+			return err
+		}
+		return c.tellOfFile("written", name)
 	})
+}
+
+// tellOfFile notifies the lead of a changed file, once an hour for each file and kind of change.
+func (c *change) tellOfFile(verb, name string) error {
+	if c.lead == "" || c.lead == c.agent || slices.Contains(c.team.Settings.Quiet, "file") {
+		return nil
+	}
+	now, err := c.Now()
+	if err != nil {
+		return err
+	}
+	to := inbox.To{Owner: tool.Owner{Agent: c.lead, User: cmp.Or(c.name, inbox.AnyUser)}}
+	_, err = inbox.Add(c.Tx, to, inbox.Event{
+		ID: fmt.Sprintf("file %s %s %s %d", c.team.ID, name, verb, now/time.Hour.Milliseconds()), Kind: inbox.Task,
+		Subject: name, From: c.from, Text: fmt.Sprintf("%s has %s the file %s", c.agent, verb, name),
+	})
+	return err
 }
 
 func checkFile(row string, content []byte) error {
@@ -173,8 +195,10 @@ func (b *board) remove(ctx context.Context, name string) error {
 	found := false
 	err := b.update(ctx, func(c *change) error {
 		n, err := c.Exec("DELETE FROM team_file WHERE team = $1 AND board = $2 AND name = $3", b.team.ID, in, row)
-		found = n > 0
-		return err
+		if found = n > 0; err != nil || !found {
+			return err
+		}
+		return c.tellOfFile("removed", name)
 	})
 	if err == nil && !found {
 		err = missing("remove", name)

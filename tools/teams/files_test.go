@@ -16,7 +16,8 @@ func TestFilesOfATeam(t *testing.T) {
 	each(t, func(t *testing.T, w crew) {
 		f := w.Files()
 		if f.Serves(w.as("stranger"), "team/a.md") || f.Serves(w.as("stranger"), "TEAM.md") ||
-			!f.Serves(w.as("ann"), "team/a.md") || !f.Serves(w.as("ann"), "TEAM.md") || f.Serves(w.as("ann"), "teams/a.md") {
+			!f.Serves(w.as("ann"), "team/a.md") || !f.Serves(w.as("ann"), "TEAM.md") ||
+			f.Serves(w.as("ann"), "teams/a.md") {
 			t.Error("it serves the wrong files")
 		}
 		w.must(f.Write(w.as("ann"), "team/a/b.md", []byte("text")))
@@ -41,7 +42,8 @@ func TestFilesOfATeam(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
-		if err := f.Write(w.as("ann"), "team/big", make([]byte, maxFileBytes+1)); tool.AsError(err).Kind != tool.TooLarge {
+		if err := f.Write(w.as("ann"), "team/big",
+			make([]byte, maxFileBytes+1)); tool.AsError(err).Kind != tool.TooLarge {
 			t.Error(err)
 		}
 		for _, failed := range []error{
@@ -144,7 +146,8 @@ func TestAttachments(t *testing.T) {
 		w.do("ann", "attach", id, `,"file":"team/report.md"`)
 		w.refuses("ann", "attach", id, `,"file":"team/none.md"`, "the team has no file")
 		wants(t, w.do("ann", "get", id, ""), `"attachments":["team/report.md"]`)
-		if _, err := w.call(w.as("ann"), "team_message", `{"action":"send","to":"bob","text":"see","media":["report.md"]}`); err != nil {
+		if _, err := w.call(w.as("ann"), "team_message",
+			`{"action":"send","to":"bob","text":"see","media":["report.md"]}`); err != nil {
 			t.Error(err)
 		}
 		text, err := w.call(w.as("bob"), "team_message", `{"action":"read"}`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
@@ -160,6 +161,31 @@ func (c *change) end(k Task) error {
 	return c.release(k.ID)
 }
 
+// escalates reports whether the caller leaves an action to the lead.
+func (b *board) escalates(action string) bool {
+	return b.role != Lead && slices.Contains(b.team.Settings.EscalationActions, action)
+}
+
+// escalate refuses an action that the caller leaves to the lead, who is notified unless the mode is RejectMode.
+func (b *board) escalate(ctx context.Context, id, action, words string) error {
+	refused := tool.Errorf(tool.Refused, "in this team %s is for the lead", action).
+		Try("send a message to %s with team_message", b.lead)
+	if b.team.Settings.EscalationMode == RejectMode || id == "" {
+		return refused
+	}
+	if err := b.update(ctx, func(c *change) error {
+		k, err := c.task(id)
+		if err != nil {
+			return err
+		}
+		return c.tell(b.lead, inbox.Task, id, fmt.Sprintf("%s wants to %s %s (%s): %s", b.agent, action, k.Identifier(),
+			k.Subject, text.Clip(words, maxShort)))
+	}); err != nil {
+		return err
+	}
+	return refused.Try("%s was notified; go on with other work", b.lead)
+}
+
 // Review hands a task of the caller's to the lead.
 func (b *board) Review(ctx context.Context, id, result string) (Task, error) {
 	if err := checkResult("review", result); err != nil {
@@ -168,10 +194,13 @@ func (b *board) Review(ctx context.Context, id, result string) (Task, error) {
 	return b.move(ctx, id, move{
 		set: "status = 'in_review', result = $5, " + freed, where: heldByMe, args: []any{result}, event: "review",
 		fails: notHeld,
-	}, func(c *change, k Task) error {
-		return c.tellDeciders(k, fmt.Sprintf("%s asks for a review of %s: %s. Result: %s; approve or reject it",
-			b.agent, k.Identifier(), k.Subject, text.Clip(k.Result, maxShort)))
-	})
+	}, (*change).inReview)
+}
+
+// inReview does what follows when a result waits for a decision.
+func (c *change) inReview(k Task) error {
+	return c.tellDeciders(k, fmt.Sprintf("%s asks for a review of %s: %s. Result: %s; approve or reject it", k.Owner,
+		k.Identifier(), k.Subject, text.Clip(k.Result, maxShort)))
 }
 
 // tellDeciders notifies the lead and the reviewers.

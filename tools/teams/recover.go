@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -265,7 +266,8 @@ func (b *board) claimFor(k Task) func(*store.Tx, string) error {
 			lock_until = {{now}} + $3, updated = {{now}} WHERE id = $1 AND status = 'pending' AND assignee = $4`,
 			k.ID, session, b.team.Settings.lock().Milliseconds(), k.Assignee)
 		if err == nil && n == 0 {
-			return tool.Errorf(tool.Refused, "%s was claimed or changed before", k.Identifier())
+			return tool.Errorf(tool.Refused, "%s was claimed or changed before", k.Identifier()).
+				Try("get it to see its history")
 		}
 		if err != nil {
 			return err
@@ -297,6 +299,13 @@ func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said strin
 		return true, err
 	}
 	k.Status, k.Result = Completed, text.Clip(said, maxResult)
+	if slices.Contains(b.team.Settings.EscalationActions, "complete") {
+		if _, err := c.Exec("UPDATE team_task SET status = 'in_review', result = $1, updated = {{now}}, "+freed+
+			" WHERE id = $2", k.Result, k.ID); err != nil {
+			return false, err
+		}
+		return true, errors.Join(c.event(k.ID, "review", ""), c.inReview(k))
+	}
 	if _, err := c.Exec("UPDATE team_task SET status = 'completed', result = $1, percent = 100, updated = {{now}}, "+
 		freed+" WHERE id = $2", k.Result, k.ID); err != nil {
 		return false, err

@@ -56,6 +56,9 @@ func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error)
 	case "create":
 		return x.create(ctx, b, a)
 	case "claim":
+		if a.TaskID == "" && b.escalates("claim") {
+			return tool.Result{}, b.escalate(ctx, "", "claim", "")
+		}
 		if a.TaskID == "" {
 			return claimed(b.Claim(ctx, ""))
 		}
@@ -86,6 +89,12 @@ func (teamTasks) create(ctx context.Context, b *board, a teamTasksArgs) (tool.Re
 
 // withTask executes the actions on one task.
 func (teamTasks) withTask(ctx context.Context, b *board, id string, a teamTasksArgs) (tool.Result, error) {
+	if b.escalates(a.Action) {
+		if a.Action != "complete" || b.team.Settings.EscalationMode == RejectMode {
+			return tool.Result{}, b.escalate(ctx, id, a.Action, a.Text)
+		}
+		a.Action = "review"
+	}
 	var k Task
 	var err error
 	switch a.Action {

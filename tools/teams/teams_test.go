@@ -45,8 +45,10 @@ func TestATaskFromCreationToCompletion(t *testing.T) {
 
 func TestErrorsAboutMembership(t *testing.T) {
 	each(t, func(t *testing.T, w crew) {
-		for agent, want := range map[string]string{"stranger": "this agent is not part of any team", "": "not part of any team"} {
-			if _, err := w.call(callBy(t, tool.Caller{Agent: agent, User: "u"}), "team_tasks", `{"action":"list"}`); err == nil ||
+		for agent, want := range map[string]string{"stranger": "this agent is not part of any team",
+			"": "not part of any team"} {
+			if _, err := w.call(callBy(t, tool.Caller{Agent: agent, User: "u"}), "team_tasks",
+				`{"action":"list"}`); err == nil ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v", agent, err)
 			}
@@ -363,7 +365,8 @@ func TestAccessPolicy(t *testing.T) {
 			_, err := x.Exec("UPDATE team SET settings = '{broken'")
 			return err
 		}))
-		_, err := w.call(callBy(t, tool.Caller{Agent: "ann", User: "ada", Channel: "http"}), "team_tasks", `{"action":"list"}`)
+		_, err := w.call(callBy(t, tool.Caller{Agent: "ann", User: "ada", Channel: "http"}), "team_tasks",
+			`{"action":"list"}`)
 		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Refused {
 			t.Errorf("with broken settings: %v", err)
 		}
@@ -383,7 +386,8 @@ func TestIsolatedBoards(t *testing.T) {
 		wants(t, by("ann", "ada", `{"action":"list"}`), `"count":1`)
 		wants(t, by("ann", "eve", `{"action":"list"}`), `"count":0`)
 		wants(t, by("ann", "eve", `{"action":"search","query":"private"}`), `"count":0`)
-		if _, err := w.call(callBy(t, tool.Caller{Agent: "ann", User: "eve"}), "team_tasks", `{"action":"claim"}`); err == nil {
+		if _, err := w.call(callBy(t, tool.Caller{Agent: "ann", User: "eve"}), "team_tasks",
+			`{"action":"claim"}`); err == nil {
 			t.Error("eve claims a task of ada")
 		}
 	})
@@ -418,7 +422,8 @@ func TestOperators(t *testing.T) {
 		w.must(w.Add(ctx, "crew", "bob", Lead))
 		all, err := w.Overview(ctx, "crew")
 		w.must(err)
-		if m := all[0].Members; m[0].Agent != "bob" || m[0].Role != Lead || m[1].Agent != "lead" || m[1].Role != Member {
+		if m := all[0].Members; m[0].Agent != "bob" || m[0].Role != Lead || m[1].Agent != "lead" ||
+			m[1].Role != Member {
 			t.Errorf("%+v", m)
 		}
 		w.must(w.Archive(ctx, "crew"))
@@ -572,5 +577,47 @@ func TestRunsEnd(t *testing.T) {
 		w.do("ann", "claim", taken, "") // by a client of hers
 		end(5, false, "no")
 		w.state(taken, InProgress)
+	})
+}
+
+func TestEscalation(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newCrew(t, s, Options{}, Settings{EscalationActions: []string{"complete", "ask_user"}})
+		id := w.create("One", "")
+		w.do("ann", "claim", id, "")
+		w.refuses("ann", "ask_user", id, `,"text":"which port?"`, "lead was notified")
+		wants(t, w.news("lead"), "ann wants to ask_user", "which port?")
+		w.do("ann", "complete", id, `,"text":"done"`)
+		w.state(id, InReview)
+		wants(t, w.news("lead"), "ann asks for a review", "done")
+		w.do("lead", "approve", id, "")
+		w.state(id, Completed)
+
+		strict := crew{New(Options{Store: s}), t, s}
+		w.must(strict.Set(t.Context(), "crew", func(t *Team) error {
+			t.Settings = Settings{EscalationActions: []string{"claim", "complete"}, EscalationMode: RejectMode}
+			return nil
+		}))
+		id = strict.create("Two", "")
+		strict.refuses("ann", "claim", id, "", "is for the lead")
+		strict.refused("ann", `{"action":"claim"}`, "is for the lead")
+		strict.do("lead", "claim", id, "")
+		strict.do("lead", "complete", id, `,"text":"done"`)
+		if got := strict.news("lead"); got != "" {
+			t.Errorf("the lead hears %q", got)
+		}
+	})
+}
+
+func TestTheLeadHearsOfFiles(t *testing.T) {
+	each(t, func(t *testing.T, w crew) {
+		write := func(agent, name, text string) { w.must(w.Files().Write(w.as(agent), name, []byte(text))) }
+		write("ann", "team/a.md", "one")
+		write("ann", "team/a.md", "two")
+		write("lead", "team/b.md", "mine")
+		w.must(w.Files().Remove(w.as("ann"), "team/a.md"))
+		if got := w.news("lead"); got != "ann has written the file team/a.md\nann has removed the file team/a.md" {
+			t.Errorf("the lead hears %q", got)
+		}
 	})
 }

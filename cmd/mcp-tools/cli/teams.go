@@ -50,7 +50,11 @@ func (f *teamFlags) add(cmd *cobra.Command) {
 		"channels through which it may be used, such as stdio or http (default: all)")
 	flags.StringSliceVar(&f.DenyChannels, "deny-channel", nil, "channels through which it may not")
 	flags.StringSliceVar(&f.Quiet, "quiet", nil,
-		"what the lead does not hear of: completed, failed, stale, review, progress, question")
+		"what the lead does not hear of: completed, failed, stale, review, progress, question, file")
+	flags.StringSliceVar(&f.EscalationActions, "escalate", nil,
+		"actions that members leave to the lead: "+strings.Join(teams.EscalationActions(), ", "))
+	flags.StringVar(&f.EscalationMode, "escalation-mode", "",
+		"review: the lead is notified, and complete becomes review (default); reject: they are refused")
 	flags.IntVar(&f.LockMinutes, "lock-minutes", 0, "how long a member holds a task without progress (default: 30)")
 	flags.IntVar(&f.FollowupMinutes, "followup-minutes", 0, "time between reminders of a question (default: 30)")
 	flags.IntVar(&f.FollowupMax, "followup-max", 0, "reminders of a question (default: no limit)")
@@ -59,7 +63,18 @@ func (f *teamFlags) add(cmd *cobra.Command) {
 // apply changes what flags were given for.
 func (f *teamFlags) apply(t *teams.Team) error {
 	for _, kind := range f.Quiet {
-		if err := oneOf("quiet", kind, "completed", "failed", "stale", "review", "progress", "question"); err != nil {
+		if err := oneOf("quiet", kind, "completed", "failed", "stale", "review", "progress", "question",
+			"file"); err != nil {
+			return err
+		}
+	}
+	for _, action := range f.EscalationActions {
+		if err := oneOf("escalate", action, teams.EscalationActions()...); err != nil {
+			return err
+		}
+	}
+	if f.EscalationMode != "" {
+		if err := oneOf("escalation-mode", f.EscalationMode, teams.ReviewMode, teams.RejectMode); err != nil {
 			return err
 		}
 	}
@@ -75,6 +90,8 @@ func (f *teamFlags) apply(t *teams.Team) error {
 		"allow-channel":    func() { to.AllowChannels = f.AllowChannels },
 		"deny-channel":     func() { to.DenyChannels = f.DenyChannels },
 		"quiet":            func() { to.Quiet = f.Quiet },
+		"escalate":         func() { to.EscalationActions = f.EscalationActions },
+		"escalation-mode":  func() { to.EscalationMode = f.EscalationMode },
 		"lock-minutes":     func() { to.LockMinutes = f.LockMinutes },
 		"followup-minutes": func() { to.FollowupMinutes = f.FollowupMinutes },
 		"followup-max":     func() { to.FollowupMax = f.FollowupMax },
@@ -210,6 +227,7 @@ func settingLines(s teams.Settings) (lines []string) {
 	}{
 		{"allowed users", s.AllowUsers}, {"denied users", s.DenyUsers}, {"allowed channels", s.AllowChannels},
 		{"denied channels", s.DenyChannels}, {"the lead does not hear of", s.Quiet},
+		{"left to the lead", s.EscalationActions},
 	} {
 		if len(one.values) > 0 {
 			lines = append(lines, one.name+": "+strings.Join(one.values, ", "))
