@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
@@ -28,6 +29,26 @@ func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) to
 	}
 	return tool.Failure(tool.Errorf(tool.Internal, "the tool asked more than %d times", maxRounds).
 		Try("do it another way"))
+}
+
+// CanAsk reports whether the client of a caller is connected to this process and can show a
+// question to a person.
+func (s *Server) CanAsk(c tool.Caller) bool { return s.requestTo(c).can(tool.Person) }
+
+// AskClient puts a question that is open in the approvals to the client of a caller as well,
+// and stores the answer. It returns whether there was one when the client has answered, or
+// when ctx ends.
+func (s *Server) AskClient(ctx context.Context, c tool.Caller, q approvals.Call, id string) (answered bool) {
+	given := s.requestTo(c).put(ctx, map[string]tool.Question{approvalKey: {To: tool.Person, Params: dialog(q, id)}})
+	d, answered := decisionIn(given[approvalKey])
+	if !answered {
+		return false
+	}
+	answer := approvals.Answer{Allow: d.Allow, Scope: d.Scope, Reason: d.Reason}
+	if _, err := s.Approvals.Answer(ctx, id, answer, approvals.Approver{Channel: d.Channel}); err != nil {
+		s.log.Info("the client's answer does not count", "id", id, "err", err)
+	}
+	return true
 }
 
 // requestTo returns a request through which questions reach the client of a caller, or

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -87,6 +89,41 @@ func TestCallsOnBehalfAskTheClient(t *testing.T) {
 		}
 		if got := (<-done).Text(); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s %s: got %q, want %q", test.session, test.answer, got, test.want)
+		}
+	}
+}
+
+// TestClientIsAskedAboutAStoredQuestion has a question of the approvals that no call of the client waits for.
+func TestClientIsAskedAboutAStoredQuestion(t *testing.T) {
+	desk := newMemoryApprovals()
+	b := newTestServer(t, withApprovals(desk))
+	w := dial(t, b)
+	w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)
+	w.next()
+	asker := testAccess().Caller
+	if other := (tool.Caller{Agent: "a", User: "u", Session: "gone"}); !b.CanAsk(asker) || b.CanAsk(other) {
+		t.Fatal("the client that is connected can be asked, and no other one")
+	}
+	q := approvals.Call{Tool: "network", Title: "Connect to a host", Principal: asker.Principal(), Shown: `{"host":"h"}`}
+	for answer, want := range map[string]bool{
+		`{"action":"accept","content":{"decision":"allow"}}`: true, `{"action":"cancel"}`: false,
+	} {
+		id, err := desk.Ask(t.Context(), q, time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan bool, 1)
+		go func() { answered <- b.AskClient(t.Context(), asker, q, id) }()
+		question := read(t, w.next())
+		if question.Method != "elicitation/create" || !strings.Contains(string(question.Params), "Connect to a host") {
+			t.Fatalf("the client was sent %+v", question)
+		}
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, question.ID, answer))
+		if <-answered != want {
+			t.Errorf("%s: answered is not %t", answer, want)
+		}
+		if d, err := desk.Take(t.Context(), id, q); (err == nil && d.Allow) != want {
+			t.Errorf("%s: %+v, %v", answer, d, err)
 		}
 	}
 }

@@ -70,6 +70,10 @@ func (a *App) newHostGate(c tool.Caller, hosts []string) (*hostGate, error) {
 		registries: free, mode: mode, caller: c, approvals: a.approvals,
 		profile: func() string { return a.rules.profileOf(c) },
 		unasked: func(ctx context.Context) (string, string) { return a.unasked(ctx, c) },
+		client:  func() bool { return !a.isFull(c) && a.Server.CanAsk(c) },
+		askClient: func(ctx context.Context, q approvals.Call, id string) bool {
+			return a.Server.AskClient(ctx, c, q, id)
+		},
 		timeout: time.Duration(a.loaded.Config.Approvals.Timeout),
 		refused: func(err error) {
 			a.log.Info("a command may not connect", "agent", c.Agent, "user", c.User, "err", err)
@@ -79,11 +83,17 @@ func (a *App) newHostGate(c tool.Caller, hosts []string) (*hostGate, error) {
 	}, nil
 }
 
-// unasked returns why no person is asked about the hosts of a caller's commands, and what
-// to do instead; "" if one is asked.
+// isFull reports whether the commands of a caller run without questions.
+func (a *App) isFull(c tool.Caller) bool {
+	p, ok := a.rules.load().policy.Profile(a.rules.profileOf(c))
+	return !ok || p.Autonomy == policy.Full
+}
+
+// unasked returns why no person outside of the client is asked about the hosts of a caller's
+// commands, and what to do instead; "" if one is asked.
 func (a *App) unasked(ctx context.Context, c tool.Caller) (why, instead string) {
 	const operator = "do without it, or ask the user to have the operator set sandbox.network to on"
-	if p, ok := a.rules.load().policy.Profile(a.rules.profileOf(c)); !ok || p.Autonomy == policy.Full {
+	if a.isFull(c) {
 		return "with the autonomy full no person is asked", operator
 	}
 	switch a.loaded.Config.Approvals.Wait {
@@ -134,7 +144,9 @@ type hostGate struct {
 	profile    func() string
 	unasked    func(context.Context) (why, instead string)
 	timeout    time.Duration // of a question
-	refused    func(error)   // is called with each refusal
+	client     func() bool   // whether the client can show a question to a person
+	askClient  func(ctx context.Context, q approvals.Call, id string) (answered bool)
+	refused    func(error) // is called with each refusal
 
 	turn  chan struct{} // holds one element while a question is open
 	mu    sync.Mutex
@@ -183,11 +195,12 @@ func (g *hostGate) decide(ctx context.Context, to egress.Target) error {
 		g.remember(to, nil, onceFor)
 		return nil
 	}
-	if why, instead := g.unasked(ctx); why != "" {
+	why, instead := g.unasked(ctx)
+	if why != "" && !g.client() {
 		return tool.Errorf(tool.Refused, "commands may not connect to %q: %s (sandbox.network is %s)", to.String(), why,
 			g.mode).Try("%s", instead)
 	}
-	return g.ask(ctx, to, q)
+	return g.ask(ctx, to, q, why != "")
 }
 
 // question returns what a person is asked about a host.
@@ -207,12 +220,24 @@ func (g *hostGate) question(to egress.Target) (approvals.Call, error) {
 	}, nil
 }
 
-// ask asks a person, and waits for the answer.
-func (g *hostGate) ask(ctx context.Context, to egress.Target, q approvals.Call) error {
+// ask asks a person at the client, and elsewhere unless the client is the only place, and
+// waits for the first answer.
+func (g *hostGate) ask(ctx context.Context, to egress.Target, q approvals.Call, onlyClient bool) error {
 	id, err := g.approvals.Ask(ctx, q, time.Now().Add(g.timeout))
 	if err != nil {
 		return tool.Errorf(tool.Unavailable, "no person can be asked whether commands may connect to %q", to.String()).
 			Try("try again later").Because(err)
+	}
+	if g.client() {
+		asking, answered := context.WithCancel(ctx)
+		var client sync.WaitGroup
+		defer client.Wait()
+		defer answered()
+		client.Go(func() {
+			if !g.askClient(asking, q, id) && onlyClient && asking.Err() == nil {
+				_ = g.approvals.Withdraw(ctx, id) // else it expires
+			}
+		})
 	}
 	if err := g.approvals.Await(ctx, id); err != nil { // the command has ended
 		return errors.Join(err, g.approvals.Withdraw(context.WithoutCancel(ctx), id))

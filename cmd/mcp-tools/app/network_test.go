@@ -51,7 +51,8 @@ func newGate(t *testing.T, mode string, unasked func(context.Context) (string, s
 		registries: free, mode: mode, approvals: s, unasked: unasked, timeout: time.Minute,
 		caller:  tool.Caller{Agent: "a", User: "u", Session: "s"},
 		profile: func() string { return "coding" }, refused: func(err error) { refused = append(refused, err.Error()) },
-		turn: make(chan struct{}, 1), known: map[egress.Target]knownHost{},
+		client: func() bool { return false },
+		turn:   make(chan struct{}, 1), known: map[egress.Target]knownHost{},
 	}, &refused
 }
 
@@ -153,6 +154,35 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 			t.Errorf("%s in another session: %v", scope, err)
 		}
 		g.caller.Session, g.unasked = own, attended
+	}
+}
+
+// TestClientIsAskedAboutHosts has a person at the client, and none elsewhere.
+func TestClientIsAskedAboutHosts(t *testing.T) {
+	g, _ := newGate(t, networkAsk, func(context.Context) (string, string) { return "no person is there", "do without" })
+	g.client = func() bool { return true }
+	for _, test := range []struct {
+		host, want string
+		answer     *approvals.Answer // nil: the person closes the question
+	}{
+		{"a.example.com:443", "", &approvals.Answer{Allow: true}},
+		{"b.example.com:443", "a person denied", &approvals.Answer{}},
+		{"c.example.com:443", "no person decided in time", nil},
+	} {
+		g.askClient = func(ctx context.Context, q approvals.Call, id string) bool {
+			if !strings.Contains(q.Shown, test.host[:13]) {
+				t.Errorf("%s: asked about %s", test.host, q.Shown)
+			}
+			if test.answer == nil {
+				return false
+			}
+			_, err := g.approvals.Answer(ctx, id, *test.answer, approvals.Approver{Channel: "elicitation"})
+			return err == nil
+		}
+		err := g.allow(t.Context(), target(t, test.host))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.host, err, test.want)
+		}
 	}
 }
 

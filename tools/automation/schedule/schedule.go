@@ -157,7 +157,7 @@ func (s Schedule) String() string {
 	case !s.At.IsZero():
 		return "once"
 	case s.Every > 0:
-		return "every " + s.Every.String()
+		return "every " + strings.TrimSuffix(strings.TrimSuffix(s.Every.String(), "0s"), "h0m")
 	}
 	return fmt.Sprintf("by %q in %s", s.Cron, s.Zone)
 }
