@@ -157,7 +157,13 @@ func (s Schedule) String() string {
 	case !s.At.IsZero():
 		return "once"
 	case s.Every > 0:
-		return "every " + strings.TrimSuffix(strings.TrimSuffix(s.Every.String(), "0s"), "h0m")
+		text := s.Every.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(text, zero) {
+				text = text[:len(text)-2]
+			}
+		}
+		return "every " + text
 	}
 	return fmt.Sprintf("by %q in %s", s.Cron, s.Zone)
 }

@@ -83,6 +83,12 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("after %s: %s, want %s", after, got, want)
 		}
 	}
+	for every, want := range map[time.Duration]string{5 * time.Hour: "every 5h", 90 * time.Minute: "every 1h30m",
+		10 * time.Second: "every 10s", 20 * time.Minute: "every 20m"} {
+		if got := (schedule.Schedule{Every: every}).String(); got != want {
+			t.Errorf("%s: %q, want %q", every, got, want)
+		}
+	}
 	once := schedule.Schedule{At: anchor, Zone: "UTC"}
 	if got := once.Next(anchor.Add(-time.Second)); !got.Equal(anchor) {
 		t.Errorf("once: %s", got)
