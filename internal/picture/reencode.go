@@ -51,29 +51,6 @@ func (p Picture) reencode(f format, file func() io.Reader, side int) (Picture, e
 	return p, nil
 }
 
-// scaled scales an image down to at most side pixels on its longer side.
-func scaled(m image.Image, side int) image.Image {
-	w, h := m.Bounds().Dx(), m.Bounds().Dy()
-	long := max(w, h)
-	if long <= side {
-		return m
-	}
-	target := image.Rect(0, 0, max(w*side/long, 1), max(h*side/long, 1))
-	var to draw.Image = image.NewRGBA(target)
-	if !opaque(m) {
-		to = image.NewNRGBA(target)
-	}
-	// Bilinear scaling looks best, but is slow for large images. These lose nothing if
-	// they are first scaled approximately.
-	if long > 3*side {
-		half := image.NewRGBA(image.Rect(0, 0, 2*target.Dx(), 2*target.Dy()))
-		draw.ApproxBiLinear.Scale(half, half.Bounds(), m, m.Bounds(), draw.Src, nil)
-		m = half
-	}
-	draw.BiLinear.Scale(to, target, m, m.Bounds(), draw.Src, nil)
-	return to
-}
-
 // opaque reports whether an image has no transparent pixels.
 func opaque(m image.Image) bool {
 	o, ok := m.(interface{ Opaque() bool })
@@ -101,6 +78,8 @@ func upright(m image.Image, direction int) image.Image {
 	if direction >= 5 {
 		w, h = h, w
 	}
+	from := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(from, from.Rect, m, b.Min, draw.Src)
 	to := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
@@ -114,7 +93,7 @@ func upright(m image.Image, direction int) image.Image {
 			if direction == 3 || direction == 4 || direction == 6 || direction == 7 {
 				fromY = b.Dy() - 1 - fromY
 			}
-			to.Set(x, y, m.At(b.Min.X+fromX, b.Min.Y+fromY))
+			copy(to.Pix[4*(y*w+x):][:4], from.Pix[4*(fromY*b.Dx()+fromX):][:4])
 		}
 	}
 	return to
