@@ -102,7 +102,8 @@ func jpegSegment(marker byte, body string) []byte {
 }
 
 func exif(side byte) string {
-	return "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(side) + "\x00\x00\x00\x00\x00\x00"
+	return "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(side) +
+		"\x00\x00\x00\x00\x00\x00"
 }
 
 const secret = "taken at 52.5 N 13.4 E"
@@ -299,7 +300,8 @@ func TestGIFAndWebPAreConverted(t *testing.T) {
 		t.Fatal(err)
 	}
 	pixel := webpPixel(t)
-	extended := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x0A\x00\x00\x00\x0C\x00\x00\x00\x00\x00\x00\x00\x00\x00"), pixel[12:]...)
+	extended := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x0A\x00\x00\x00\x0C\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		pixel[12:]...)
 	extended = append(extended, "EXIF\x17\x00\x00\x00"+secret+"!\x00"...)
 	binary.LittleEndian.PutUint32(extended[4:], uint32(len(extended)-8))
 	for _, tt := range []struct {
@@ -331,7 +333,8 @@ func BenchmarkPhoto(b *testing.B) {
 	m := image.NewYCbCr(image.Rect(0, 0, 4000, 3000), image.YCbCrSubsampleRatio420)
 	for i := range m.Y {
 		x, y := i%4000, i/4000
-		m.Y[i] = byte(128 + 60*math.Sin(float64(x)/300) + 40*math.Cos(float64(y)/170) + float64(i*7919%17)) // with grain
+		// with grain
+		m.Y[i] = byte(128 + 60*math.Sin(float64(x)/300) + 40*math.Cos(float64(y)/170) + float64(i*7919%17))
 	}
 	data := encodeJPEG(b, m)
 	b.SetBytes(int64(len(data)))

@@ -8,7 +8,8 @@ import (
 )
 
 func TestAveragesKeepColours(t *testing.T) {
-	for _, size := range [][4]int{{100, 100, 99, 99}, {1000, 10, 16, 1}, {4001, 3, 1568, 1}, {7, 5, 7, 5}, {3000, 2, 1, 1}} {
+	for _, size := range [][4]int{{100, 100, 99, 99}, {1000, 10, 16, 1}, {4001, 3, 1568, 1}, {7, 5, 7, 5},
+		{3000, 2, 1, 1}} {
 		w, h, toW, toH := size[0], size[1], size[2], size[3]
 		for _, v := range []byte{0, 1, 100, 255} {
 			from := make([]byte, w*h*4)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode"
 )
 
 // A Kind is a kind of chart.
@@ -82,7 +83,7 @@ func (c *Chart) check() error {
 	case len(c.Series) > maxSeries:
 		return fmt.Errorf("there are %d series, the maximum is %d", len(c.Series), maxSeries)
 	}
-	for i := len(c.Labels); i < c.width(); i++ {
+	for i := len(c.Labels); i < c.width() && c.Kind != Scatter; i++ {
 		c.Labels = append(c.Labels, fmt.Sprint(i+1))
 	}
 	for i, label := range c.Labels {
@@ -103,8 +104,14 @@ func (c *Chart) width() (n int) {
 	return n
 }
 
-// clip returns a text in one line, not too long.
+// clip returns a text in one line, not too long, without characters that XML lacks.
 func clip(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || r == 0xFFFE || r == 0xFFFF {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > maxText {
 		return string(r[:maxText-1]) + "…"

@@ -236,6 +236,9 @@ func object(data []byte) (names, values []string, err error) {
 		text, _ := name.(string)
 		names, values = append(names, text), append(values, plain(value))
 	}
+	if _, err := d.Token(); err != nil {
+		return nil, nil, fmt.Errorf("the data is not JSON: %w", err)
+	}
 	return names, values, nil
 }
 
