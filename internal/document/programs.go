@@ -4,34 +4,36 @@ import "os/exec"
 
 // A Program is one of those that readers use where they are installed.
 type Program struct {
-	Names   []string // one of them is enough
+	Names   []string // one of them is enough; the best first
 	Package string   // of Debian
-	For     string   // what cannot be read without it, or not as well
+	For     string   // what needs it
 }
 
 // Programs returns the programs that readers use.
 func Programs() []Program {
 	return []Program{
-		{[]string{"pdftohtml"}, "poppler-utils", "PDF faster and more exactly; without it PDF is read all the same"},
-		{[]string{"tesseract"}, "tesseract-ocr", "text in scans and pictures"},
-		{[]string{"soffice", "catdoc", "antiword"}, "libreoffice-writer-nogui or catdoc",
-			"doc, the format of Word before 2007"},
-		{[]string{"soffice", "xls2csv"}, "libreoffice-calc-nogui or catdoc", "xls, the format of Excel before 2007"},
-		{[]string{"soffice", "catppt"}, "libreoffice-impress-nogui or catdoc",
-			"ppt, the format of PowerPoint before 2007"},
+		{[]string{"pdftohtml"}, "poppler-utils", "PDF is read faster with it"},
+		{[]string{"tesseract"}, "tesseract-ocr", "text in scans"},
+		{[]string{"soffice", "catdoc", "antiword"}, "libreoffice-writer-nogui or catdoc", "doc"},
+		{[]string{"soffice", "xls2csv"}, "libreoffice-calc-nogui or catdoc", "xls"},
+		{[]string{"soffice", "catppt"}, "libreoffice-impress-nogui or catdoc", "ppt"},
 	}
 }
 
-// Installed returns the paths of the programs that are there. The sandbox looks for programs in
-// the same directories.
-func Installed() []string {
-	var paths []string
-	for _, p := range Programs() {
-		for _, name := range p.Names {
-			if path, err := exec.LookPath(name); err == nil {
-				paths = append(paths, path)
-			}
+// Find returns the first of the names that is installed; "" if none is.
+func (p Program) Find() string {
+	for _, name := range p.Names {
+		if _, err := exec.LookPath(name); err == nil {
+			return name
 		}
 	}
-	return paths
+	return ""
+}
+
+// installed returns what is installed of each program. Another answer makes other readings.
+func installed() (names []string) {
+	for _, p := range Programs() {
+		names = append(names, p.Find())
+	}
+	return names
 }

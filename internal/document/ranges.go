@@ -96,17 +96,12 @@ func (r Ranges) String() string {
 // otherwise the ten around the first one, always the same ten, so that the next call finds
 // them in the cache.
 func (r Ranges) window() Ranges {
-	count := 0
-	first := 1
+	count, first := 0, 1
 	for i, one := range r {
 		if i == 0 || one.First < first {
 			first = one.First
 		}
-		if one.Last-one.First >= chunk {
-			count = chunk + 1
-		}
-		count += one.Last - one.First + 1
-		count = min(count, chunk+1)
+		count = min(count+min(one.Last-one.First, chunk)+1, chunk+1)
 	}
 	if len(r) > 0 && count <= chunk {
 		return r

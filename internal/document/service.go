@@ -158,7 +158,7 @@ func (s *Service) key(r Request, digest string) string {
 	if r.Password != "" || r.Pictures || s.o.Dir == "" {
 		return ""
 	}
-	text, err := json.Marshal([]any{digest, s.engine(), Installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR})
+	text, err := json.Marshal([]any{digest, s.engine(), installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR})
 	if err != nil {
 		return ""
 	}

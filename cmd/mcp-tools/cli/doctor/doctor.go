@@ -79,6 +79,7 @@ func (c *checkup) examine() {
 	c.checkVault()
 	c.checkCommands()
 	c.checkWeb()
+	c.checkDocuments()
 	c.checkEmbeddings()
 	c.checkModels()
 	c.checkHTTP()

@@ -1,0 +1,112 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/tokencount"
+)
+
+// pagesOf returns a reading of pages with these texts.
+func pagesOf(unit string, texts ...string) Reading {
+	d := &Document{Unit: unit, Total: len(texts)}
+	for i, t := range texts {
+		d.Parts = append(d.Parts, Part{Number: i + 1, Markdown: t})
+	}
+	return Reading{Document: d, Format: PDF}
+}
+
+// readOn reads a document as a model would, call by call, and returns the text without marks.
+func readOn(t *testing.T, all Reading, wanted Ranges) (text string, calls int) {
+	t.Helper()
+	marks := regexp.MustCompile(`(?m)^<!-- .* -->\n`)
+	offset := 0
+	for {
+		if calls++; calls > 1000 {
+			t.Fatal("it does not end")
+		}
+		now := all
+		now.Document = &Document{Unit: all.Unit, Total: all.Total}
+		window := wanted.window()
+		for _, p := range all.Parts {
+			if window.Has(p.Number) && wanted.Has(p.Number) {
+				now.Parts = append(now.Parts, p)
+			}
+		}
+		if len(now.Parts) > chunk {
+			t.Fatalf("%d pages at once", len(now.Parts))
+		}
+		shown, next := view(now, wanted, offset)
+		if n := tokencount.Text(shown); n > maxTokens+300 {
+			t.Errorf("a result has %d tokens", n)
+		}
+		text += marks.ReplaceAllString(shown, "") + "\n"
+		if next == nil {
+			return text, calls
+		}
+		wanted, offset = next.pages, next.offset
+	}
+}
+
+func TestReadingOnShowsEverythingOnce(t *testing.T) {
+	long := strings.Repeat("a line of text that is neither short nor long\n", 3000)
+	var many []string
+	for i := range 35 {
+		many = append(many, fmt.Sprintf("page %d\n", i+1))
+	}
+	for _, test := range []struct {
+		name   string
+		doc    Reading
+		wanted Ranges
+		want   string
+	}{
+		{"without pages", pagesOf("", long), nil, long},
+		{"a long page", pagesOf("page", "first\n", long, "last\n"), nil, "first\n" + long + "last\n"},
+		{"many pages", pagesOf("page", many...), nil, strings.Join(many, "")},
+		{"some pages", pagesOf("page", many...), Ranges{{3, 4}, {30, 30}}, "page 3\npage 4\npage 30\n"},
+		{"to the end", pagesOf("page", many...), Ranges{{33, math.MaxInt}}, "page 33\npage 34\npage 35\n"},
+		{"more than ten", pagesOf("page", many...), Ranges{{5, 18}}, strings.Join(many[4:18], "")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, _ := readOn(t, test.doc, test.wanted)
+			blank := regexp.MustCompile(`\n+`)
+			got, want := blank.ReplaceAllString(got, "\n"), blank.ReplaceAllString(test.want, "\n")
+			if got != want {
+				t.Errorf("got %d bytes, want %d: %.200q", len(got), len(want), got)
+			}
+		})
+	}
+}
+
+func TestOneLineIsCutAtACharacter(t *testing.T) {
+	line := strings.Repeat("äöü", 30_000)
+	got, calls := readOn(t, pagesOf("", line), nil)
+	if got = strings.ReplaceAll(got, "\n", ""); got != line || calls < 3 {
+		t.Errorf("got %d bytes in %d calls, want %d", len(got), calls, len(line))
+	}
+}
+
+func TestTableKeepsItsHead(t *testing.T) {
+	table := "| name | value |\n| --- | --- |\n" + strings.Repeat("| some name | some value |\n", 2000)
+	r := pagesOf("sheet", table)
+	_, next := view(r, nil, 0)
+	if next == nil {
+		t.Fatal("the table is not cut")
+	}
+	shown, _ := view(r, next.pages, next.offset)
+	if !strings.HasPrefix(shown, "<!-- sheet 1 of 1, continued -->\n| name | value |\n| --- | --- |\n| some name |") {
+		t.Errorf("got %.200q", shown)
+	}
+}
+
+func TestMarkOfAPart(t *testing.T) {
+	r := pagesOf("sheet", "a", "b")
+	r.Parts[1].Name, r.Parts[1].OCR = "Sales --> all\n2026", true
+	shown, _ := view(r, nil, 0)
+	if want := "<!-- sheet 1 of 2 -->\na\n<!-- sheet 2 of 2: Sales - -> all 2026, OCR -->\nb"; shown != want {
+		t.Errorf("got %q, want %q", shown, want)
+	}
+}
