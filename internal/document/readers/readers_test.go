@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -101,4 +103,111 @@ func TestMembersOfArchives(t *testing.T) {
 			t.Errorf("a member that is missing: %v", err)
 		}
 	})
+}
+
+func TestSecondReadingComesFromTheCache(t *testing.T) {
+	dir := t.TempDir()
+	count := &counted{Launcher: &host.Launcher{}}
+	s := document.New(document.Options{Launchers: []sandbox.Launcher{count}, Dir: dir})
+	for range 3 {
+		got, err := read(t.Context(), s, "a.txt", []byte("the text"))
+		if err != nil || textOf(got) != "the text" {
+			t.Fatalf("got %q, %v", textOf(got), err)
+		}
+	}
+	if count.launched.Load() != 1 {
+		t.Errorf("%d processes were started", count.launched.Load())
+	}
+	// Another content, a password and pictures are read again. What needs a password is not kept.
+	if _, err := read(t.Context(), s, "a.txt", []byte("another text")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r := document.Request{Name: "a.txt", Content: strings.NewReader("the text"), Size: 8, Password: "secret"}
+		if _, err := s.Read(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count.launched.Load() != 4 {
+		t.Errorf("%d processes were started, want 4", count.launched.Load())
+	}
+	// A damaged file of the cache is made again.
+	files, err := filepath.Glob(filepath.Join(dir, "cache", "*.json"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("the cache has %q, %v", files, err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(f, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := read(t.Context(), s, "a.txt", []byte("the text")); err != nil || textOf(got) != "the text" {
+		t.Errorf("got %q, %v", textOf(got), err)
+	}
+}
+
+// counted counts the processes that are started.
+type counted struct {
+	sandbox.Launcher
+	launched atomic.Int64
+}
+
+func (c *counted) Launch(ctx context.Context, s sandbox.Spec) (sandbox.Link, error) {
+	c.launched.Add(1)
+	return c.Launcher.Launch(ctx, s)
+}
+
+// changing is a file that is written to between two readings of it.
+type changing struct{ reads atomic.Int64 }
+
+func (c *changing) ReadAt(p []byte, at int64) (int, error) {
+	text := strings.Repeat("a", 100)
+	if c.reads.Add(1) > 1 {
+		text = strings.Repeat("b", 100)
+	}
+	return strings.NewReader(text).ReadAt(p, at)
+}
+
+func TestFileThatChangesIsNotKept(t *testing.T) {
+	dir := t.TempDir()
+	s := document.New(document.Options{Launchers: []sandbox.Launcher{&host.Launcher{}}, Dir: dir})
+	_, err := s.Read(t.Context(), document.Request{Name: "a.txt", Content: &changing{}, Size: 100})
+	if !errors.Is(err, document.ErrBroken) {
+		t.Errorf("got %v", err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "cache", "*")); len(files) > 0 {
+		t.Errorf("the cache has %q", files)
+	}
+}
+
+func TestReadingEndsWithItsContext(t *testing.T) {
+	eachSandbox(t, func(t *testing.T, s *document.Service) {
+		ctx, cancel := context.WithCancel(t.Context())
+		// The content blocks while it is sent, until the call is given up.
+		r := document.Request{Name: "a.txt", Content: &blocking{cancel: cancel}, Size: 4 << 20}
+		if _, err := s.Read(ctx, r); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// blocking can be read once. The second time it gives up the call.
+type blocking struct {
+	cancel func()
+	read   atomic.Int64
+}
+
+func (b *blocking) ReadAt(p []byte, at int64) (int, error) {
+	if b.read.Add(int64(len(p))) > 6<<20 {
+		b.cancel()
+	}
+	return len(p), nil
+}
+
+func TestWhatIsTooLargeIsNotRead(t *testing.T) {
+	s := document.New(document.Options{Launchers: []sandbox.Launcher{&host.Launcher{}}, Dir: t.TempDir()})
+	_, err := s.Read(t.Context(), document.Request{Name: "a.pdf", Content: &changing{}, Size: document.MaxSize + 1})
+	if !errors.Is(err, document.ErrTooBig) {
+		t.Errorf("got %v", err)
+	}
 }
