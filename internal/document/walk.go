@@ -235,8 +235,11 @@ func (d *Document) convert(ctx context.Context) error {
 	return nil
 }
 
+const maxTitle = 1000 // bytes
+
 // bound cuts what is beyond the limits of a result.
 func (d *Document) bound(l Limits) {
+	d.Title = text.Clip(d.Title, maxTitle)
 	if len(d.Parts) > l.Parts {
 		d.Parts = d.Parts[:l.Parts]
 		d.Notes = append(d.Notes, fmt.Sprintf("only %d parts are read at once; ask for the others with pages", l.Parts))

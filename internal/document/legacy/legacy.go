@@ -72,7 +72,8 @@ func convert(
 	}
 	file, openErr := os.Open(strings.TrimSuffix(path, filepath.Ext(path)) + "." + string(to))
 	if openErr != nil {
-		return nil, document.Errorf(document.ErrBroken, "LibreOffice cannot read the file: it is damaged or encrypted%s",
+		return nil, document.Errorf(document.ErrBroken,
+			"LibreOffice cannot read the file: it is damaged or encrypted%s",
 			lastLine(out, err))
 	}
 	defer file.Close()

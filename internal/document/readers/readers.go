@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/archive"
 	"github.com/mcp-tools/mcp-tools/internal/document/epub"
 	"github.com/mcp-tools/mcp-tools/internal/document/html"
+	"github.com/mcp-tools/mcp-tools/internal/document/legacy"
 	"github.com/mcp-tools/mcp-tools/internal/document/mail"
 	"github.com/mcp-tools/mcp-tools/internal/document/notebook"
 	"github.com/mcp-tools/mcp-tools/internal/document/office"
@@ -35,9 +36,15 @@ func Handlers() map[document.Format]document.Handler {
 		document.CSV:       {Read: tables.Read},
 		document.Notebook:  {Read: notebook.Read},
 		document.HTML:      {Read: html.Read},
-		document.ZIP:       {Read: archive.ReadZIP, Open: archive.OpenZIP},
-		document.TAR:       {Read: archive.ReadTAR, Open: archive.OpenTAR},
-		document.Text:      {Read: plain.Read},
+		document.DOC: {Read: legacy.Reader(document.DOC, document.DOCX, office.DOCX,
+			"libreoffice-writer-nogui or catdoc", legacy.Program{"catdoc", "-d", "utf-8"}, legacy.Program{"antiword"})},
+		document.XLS: {Read: legacy.Reader(document.XLS, document.XLSX, office.XLSX,
+			"libreoffice-calc-nogui or catdoc", legacy.Program{"xls2csv", "-d", "utf-8"})},
+		document.PPT: {Read: legacy.Reader(document.PPT, document.PPTX, office.PPTX,
+			"libreoffice-impress-nogui or catdoc", legacy.Program{"catppt", "-d", "utf-8"})},
+		document.ZIP:  {Read: archive.ReadZIP, Open: archive.OpenZIP},
+		document.TAR:  {Read: archive.ReadTAR, Open: archive.OpenTAR},
+		document.Text: {Read: plain.Read},
 	}
 }
 

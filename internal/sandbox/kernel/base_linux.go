@@ -143,7 +143,7 @@ func etcPaths() []string {
 		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf",
 		"crypto-policies", "fonts", "gai.conf", "gitattributes", "gitconfig", "host.conf",
 		"inputrc", "java-8-openjdk", "java-11-openjdk", "java-17-openjdk",
-		"java-21-openjdk", "java-25-openjdk", "java", "ld.so.cache", "ld.so.conf",
+		"java-21-openjdk", "java-25-openjdk", "java", "ld.so.cache", "ld.so.conf", "libreoffice",
 		"ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs", "lsb-release",
 		"ImageMagick-6", "ImageMagick-7", "magic", "magic.mime", "maven", "mime.types", "networks", "nix", "os-release",
 		"perl", "pki", "profile",
