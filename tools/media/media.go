@@ -86,7 +86,7 @@ const maxImages = 2
 
 // Tools returns the tools of the group.
 func Tools(o Options) []tool.Tool {
-	s := studio{o, &shared{images: make(chan struct{}, maxImages), drawing: make(chan struct{}, 1)}}
+	s := newStudio(o)
 	return []tool.Tool{
 		tool.New(readDocument{o}),
 		tool.Prepared(readImage{s}),
@@ -95,4 +95,8 @@ func Tools(o Options) []tool.Tool {
 		tool.Prepared(createImage{s}),
 		tool.Prepared(speak{s}),
 	}
+}
+
+func newStudio(o Options) studio {
+	return studio{o, &shared{images: make(chan struct{}, maxImages), drawing: make(chan struct{}, 1)}}
 }
