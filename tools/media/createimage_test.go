@@ -25,7 +25,8 @@ func TestCharts(t *testing.T) {
 		{map[string]any{"chart": "bar", "data": "Month,Sales\nJan,3", "title": "Sales 2026"}, "/sales-2026.png: PNG"},
 		{map[string]any{"data": "sales.csv"}, "/bar-chart.png"},
 		{map[string]any{"chart": "pie", "data": map[string]any{"a": 1, "b": 2}}, "/pie-chart.png"},
-		{map[string]any{"kind": "chart", "chart": "line", "data": []any{1, 2, 3}, "format": "svg"}, "/line-chart.svg: SVG"},
+		{map[string]any{"kind": "chart", "chart": "line", "data": []any{1, 2, 3}, "format": "svg"},
+			"/line-chart.svg: SVG"},
 		{map[string]any{"type": "scatter", "data": `[[1,2],[3,4]]`}, "/scatter-chart.png"},
 	} {
 		res := r.must(create, tt.args)
@@ -67,8 +68,10 @@ func TestChartsWithOtherCharacters(t *testing.T) {
 
 func TestLanguagesOfDiagrams(t *testing.T) {
 	for source, want := range map[string]bool{
-		"digraph { a -> b }": true, "strict graph G {\n a -- b }": true, "// note\ngraph {a}": true, `digraph "x y" {`: true,
-		"/* note */ DIGRAPH g{}": true, "graph TD\n A-->B": false, "graph LR; A{choice} --> B": false, "flowchart LR": false,
+		"digraph { a -> b }": true, "strict graph G {\n a -- b }": true, "// note\ngraph {a}": true,
+		`digraph "x y" {`:        true,
+		"/* note */ DIGRAPH g{}": true, "graph TD\n A-->B": false, "graph LR; A{choice} --> B": false,
+		"flowchart LR":                       false,
 		"sequenceDiagram\n A->>B: digraph {": false, "graph TB\nsubgraph one{": false, "": false,
 	} {
 		if got := isDot().MatchString(source); got != want {
@@ -122,7 +125,8 @@ func TestDiagramsInMermaid(t *testing.T) {
 	r.Browser = b
 	create := tool.Prepared(createImage{r.studio})
 	res := r.must(create, map[string]any{"source": "flowchart LR\n A[Start] --> B{Ready?}", "title": "Flow"})
-	if all := pictures(t, res); !strings.Contains(res.Text(), "/flow.png") || len(all) != 1 || all[0].Bounds().Dx() < 200 {
+	if all := pictures(t, res); !strings.Contains(res.Text(), "/flow.png") || len(all) != 1 ||
+		all[0].Bounds().Dx() < 200 {
 		t.Errorf("%q", res.Text())
 	}
 	// Scripts and links in labels stay text, and nothing is loaded.
@@ -140,13 +144,15 @@ func TestDiagramsInMermaid(t *testing.T) {
 		}
 	}
 	_, err = r.call(create, map[string]any{"source": "flowchart LR\n A[Start --> B"})
-	if known := tool.AsError(err); known == nil || known.Kind != tool.Invalid || !strings.Contains(err.Error(), "line") {
+	if known := tool.AsError(err); known == nil || known.Kind != tool.Invalid ||
+		!strings.Contains(err.Error(), "line") {
 		t.Error(err)
 	}
 	// SVG files are shown by the same browser, without what they name.
 	if !has("rsvg-convert") {
-		r.write("a.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40"><script>alert(1)</script>`+
-			`<image href="http://127.0.0.1:9/x"/><rect width="90" height="40" fill="red"/></svg>`))
+		r.write("a.svg",
+			[]byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40"><script>alert(1)</script>`+
+				`<image href="http://127.0.0.1:9/x"/><rect width="90" height="40" fill="red"/></svg>`))
 		res = r.must(tool.Prepared(readImage{r.studio}), map[string]any{"path": "a.svg"})
 		if all := pictures(t, res); len(all) != 1 || colourAt(all[0].At(40, 20)) != "red" {
 			t.Errorf("%q", res.Text())

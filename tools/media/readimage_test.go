@@ -86,7 +86,8 @@ func TestHostilePictures(t *testing.T) {
 	} {
 		r.write(tt.name, tt.content)
 		res, err := r.call(read, map[string]any{"path": tt.name})
-		if known := tool.AsError(err); known == nil || known.Kind != tt.kind || !strings.Contains(err.Error(), tt.want) {
+		if known := tool.AsError(err); known == nil || known.Kind != tt.kind ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %q, %v", tt.name, res.Text(), err)
 		}
 	}
@@ -149,7 +150,8 @@ func TestTextInPicturesIsRecognized(t *testing.T) {
 		t.Errorf("text from the web is not quoted: %q", text)
 	}
 	r.write("empty.png", pngOf(t, 20, 20))
-	if text := r.must(read, map[string]any{"path": "empty.png", "text": true}).Text(); !strings.Contains(text, "no text") {
+	if text := r.must(read, map[string]any{"path": "empty.png", "text": true}).Text(); !strings.Contains(text,
+		"no text") {
 		t.Errorf("%q", text)
 	}
 }

@@ -16,7 +16,8 @@ import (
 func (r *room) film(name string) {
 	r.t.Helper()
 	r.make(name, "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=red:s=160x90:r=10:d=1", "-f", "lavfi", "-i",
-		"color=blue:s=160x90:r=10:d=1", "-f", "lavfi", "-i", "sine=d=2", "-filter_complex", "[0][1]concat=n=2[v]", "-map",
+		"color=blue:s=160x90:r=10:d=1", "-f", "lavfi", "-i", "sine=d=2", "-filter_complex", "[0][1]concat=n=2[v]",
+		"-map",
 		"[v]", "-map", "2:a", "-c:v", "mpeg4", "-metadata", "title=Two scenes")
 }
 
@@ -77,7 +78,8 @@ func TestVideosAreShown(t *testing.T) {
 		t.Errorf("%q", res.Text())
 	}
 	r.Transcribe = []string{"sh", "-c", `echo "$(head -c 4 "$1")"`, "sh", "{file}"}
-	res = r.must(tool.Prepared(readVideo{r.studio}), map[string]any{"path": "a.mp4", "frames": "none", "transcript": true})
+	res = r.must(tool.Prepared(readVideo{r.studio}),
+		map[string]any{"path": "a.mp4", "frames": "none", "transcript": true})
 	if !strings.Contains(res.Text(), "[transcript by sh]\nRIFF") {
 		t.Errorf("%q", res.Text())
 	}
@@ -102,7 +104,8 @@ func TestHostileVideos(t *testing.T) {
 		"hls.mp4":    "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile://" + other + "\n#EXT-X-ENDLIST\n",
 		"concat.mp4": "ffconcat version 1.0\nfile '" + other + "'\n",
 		"sdp.mp4":    "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n",
-		"dash.mp4":   `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><BaseURL>file://` + other + `</BaseURL></MPD>`,
+		"dash.mp4": `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><BaseURL>file://` + other +
+			`</BaseURL></MPD>`,
 		"text.mp4":   "nothing",
 		"cut.mp4":    string(first(t, other, 200)),
 		"subfile.ts": "subfile,,start,0,end,0,,:" + other,

@@ -25,7 +25,8 @@ func TestSpeechOffline(t *testing.T) {
 	}
 	wav := res.Parts[2].Data
 	if res.Parts[2].MIME != "audio/wav" || len(wav) < 10_000 ||
-		int(binary.LittleEndian.Uint32(wav[4:])) != len(wav)-8 || int(binary.LittleEndian.Uint32(wav[40:])) != len(wav)-44 {
+		int(binary.LittleEndian.Uint32(wav[4:])) != len(wav)-8 ||
+		int(binary.LittleEndian.Uint32(wav[40:])) != len(wav)-44 {
 		t.Errorf("%s of %d bytes, %x", res.Parts[2].MIME, len(wav), wav[:min(len(wav), 44)])
 	}
 	if has("ffmpeg") {
@@ -46,7 +47,8 @@ func TestSpeechOffline(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if _, err := r.call(speech, map[string]any{"text": "x", "voice": "klingon9"}); tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := r.call(speech, map[string]any{"text": "x",
+		"voice": "klingon9"}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Error(err)
 	}
 }
@@ -59,7 +61,8 @@ func TestProgramsOfTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Speak = []string{"sh", "-c", `printf 'RIFF....WAVEfmt 1234567890123456%s' "data....$1 $(cat)"`, "sh", "{voice}"}
-	r.Transcribe = []string{"sh", "-c", `echo "$(cat "$1") heard $(head -c 4 "$2") in $3"`, "sh", model, "{file}", "{language}"}
+	r.Transcribe = []string{"sh", "-c", `echo "$(cat "$1") heard $(head -c 4 "$2") in $3"`, "sh", model, "{file}",
+		"{language}"}
 	res := r.must(tool.Prepared(speak{r.studio}), map[string]any{"text": "hello", "voice": "anna", "format": "wav"})
 	if said := string(res.Parts[2].Data); !strings.HasSuffix(said, "anna hello") {
 		t.Errorf("%q", said)
@@ -71,11 +74,13 @@ func TestProgramsOfTheOperator(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	r.Client = pages{"https://example.org/talk.wav": silence()}
-	if text := r.must(tool.Prepared(readAudio{r.studio}), map[string]any{"url": "https://example.org/talk.wav"}).Text(); !tool.Quoted(text) {
+	if text := r.must(tool.Prepared(readAudio{r.studio}),
+		map[string]any{"url": "https://example.org/talk.wav"}).Text(); !tool.Quoted(text) {
 		t.Errorf("a transcript from the web is not quoted: %q", text)
 	}
 	r.Transcribe = []string{"sh", "-c", "exit 2"}
-	if _, err := r.call(tool.Prepared(readAudio{r.studio}), map[string]any{"path": "talk.wav"}); tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := r.call(tool.Prepared(readAudio{r.studio}),
+		map[string]any{"path": "talk.wav"}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Error(err)
 	}
 }
@@ -105,12 +110,15 @@ func TestFactsOfRecordings(t *testing.T) {
 	r.write("a.wav", silence())
 	read := tool.Prepared(readAudio{r.studio})
 	text := r.must(read, map[string]any{"path": "a.wav"}).Text()
-	if !strings.Contains(text, "audio pcm_s16le 16 kHz 1 channel 256 kbit/s") || !strings.Contains(text, "media.transcribe.command") {
+	if !strings.Contains(text, "audio pcm_s16le 16 kHz 1 channel 256 kbit/s") ||
+		!strings.Contains(text, "media.transcribe.command") {
 		t.Errorf("%q", text)
 	}
-	r.make("a.mp3", "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=d=2", "-metadata", "title=A\nsong", "-metadata", "encoder=x")
+	r.make("a.mp3", "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=d=2", "-metadata", "title=A\nsong", "-metadata",
+		"encoder=x")
 	text = r.must(read, map[string]any{"path": "a.mp3"}).Text()
-	if !strings.Contains(text, "0:02") || !strings.Contains(text, "title: A song") || strings.Contains(text, "encoder") {
+	if !strings.Contains(text, "0:02") || !strings.Contains(text, "title: A song") ||
+		strings.Contains(text, "encoder") {
 		t.Errorf("%q", text)
 	}
 	r.write("no.mp3", []byte("ID3 but nothing else"))
@@ -124,7 +132,8 @@ func TestFactsOfRecordings(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	for given, want := range map[string]time.Duration{
-		"12.5": 12500 * time.Millisecond, "1:30": 90 * time.Second, " 1:02:03 ": 3723 * time.Second, "90s": 90 * time.Second,
+		"12.5": 12500 * time.Millisecond, "1:30": 90 * time.Second, " 1:02:03 ": 3723 * time.Second,
+		"90s": 90 * time.Second,
 	} {
 		if got, err := parseClock(given); got != want || err != nil {
 			t.Errorf("%q: %s, %v", given, got, err)
