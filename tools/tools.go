@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/media"
+	"github.com/mcp-tools/mcp-tools/tools/media/orders"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
@@ -49,6 +50,7 @@ type World struct {
 	Sessions  *sessions.Sessions
 	Models    *llm.Models
 	Scheduler *automation.Scheduler
+	Orders    *orders.Orders   // of what providers of media make
 	Model     automation.Model // nil without a language model
 	Scripts   *script.Runner
 }
@@ -100,6 +102,7 @@ func list(w World) []tool.Tool {
 		agents.Tools(w.Agents),
 		agents.ProgramTools(w.Agents),
 		agents.ModelTools(w.Models, w.Web.Marks),
+		orders.Tools(w.Orders),
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
 		script.Tools(w.Scripts, w.Files),

@@ -25,6 +25,7 @@ func (l *Loaded) check() Problems {
 		add("memory.knowledge.model", "%q is not a model of models.providers; name one as PROVIDER/MODEL, or default",
 			model)
 	}
+	c.Media.check(add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems

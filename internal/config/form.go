@@ -107,6 +107,8 @@ func formNamed(name string) form {
 			words:   "dollars per million tokens of input and of output, such as 3/15",
 			pattern: `[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?`,
 		}
+	case "dollars":
+		return form{words: "an amount of dollars such as $0.50", pattern: `\$[0-9]{1,8}(\.[0-9]{1,6})?`}
 	case "budget":
 		const tokens, money = `[1-9][0-9]{0,14} tokens`, `\$[0-9]{1,8}(\.[0-9]{1,6})?`
 		return form{

@@ -39,6 +39,7 @@ const (
 	Task     Kind = "task"     // a task was assigned or has changed
 	Approval Kind = "approval" // a person has decided
 	Schedule Kind = "schedule" // a job with a schedule has run
+	Media    Kind = "media"    // what a provider makes is done, or has failed
 )
 
 // To names the receiver: one session, or with an empty Session whichever session

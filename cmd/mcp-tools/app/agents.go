@@ -63,8 +63,8 @@ func (a *App) openScheduler(context.Context) error {
 	return nil
 }
 
-// startJobs runs the jobs that are due, and goes on with subagents that other processes
-// have left, from when there is a store.
+// startJobs runs the jobs that are due, and goes on with subagents and orders that other
+// processes have left, from when there is a store.
 func (a *App) startJobs(ctx context.Context) {
 	select {
 	case <-time.After(startFirst):
@@ -81,6 +81,9 @@ func (a *App) startJobs(ctx context.Context) {
 	a.scheduler.Start()
 	if a.agents.CanSpawn() {
 		a.agents.Start()
+	}
+	if a.orders.CanWork() {
+		a.orders.Start()
 	}
 }
 

@@ -48,6 +48,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
+	"github.com/mcp-tools/mcp-tools/tools/media/orders"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
@@ -111,6 +113,8 @@ type App struct {
 	teams        *teams.Teams
 	agents       *agents.Engine
 	scheduler    *automation.Scheduler
+	providers    *provider.Providers
+	orders       *orders.Orders
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
 	children     *child.Starter
@@ -138,8 +142,8 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments, a.openDrawing,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openTools,
-		a.openServer,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openProviders,
+		a.openTools, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
 			return nil, err
@@ -266,7 +270,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
-		Scripts: a.scripts(),
+		Scripts: a.scripts(), Orders: a.orders,
 	})
 	if err != nil {
 		return err
@@ -300,6 +304,7 @@ func (a *App) openServer(context.Context) (err error) {
 	})
 	a.onClose(a.agents.Close) // before what its calls need
 	a.onClose(a.scheduler.Close)
+	a.onClose(a.orders.Close)
 	return err
 }
 

@@ -150,7 +150,7 @@ type Options struct {
 	// Chains has the models for a task, as PROVIDER or PROVIDER/MODEL, in the order in which
 	// they are asked. Without one it is the order of the table.
 	Chains   map[wire.Task][]string
-	AskAbove llm.Money // the price from which a person is asked; 0 is none
+	AskAbove llm.Money // the price of a request above which a person is asked
 	// Hold takes the price of a request from the budgets of the caller in ctx; settle says
 	// what it was really. Nil keeps no budgets.
 	Hold func(ctx context.Context, model string, price llm.Money, known bool) (settle func(used llm.Money), err error)
@@ -324,7 +324,7 @@ func (p *Providers) Chain(t wire.Task) []string {
 // Ask returns what a person must approve because of the price of a request, or "". It is
 // the Ask of a [tool.Plan].
 func (p *Providers) Ask(r wire.Request) string {
-	if p == nil || p.o.AskAbove == 0 {
+	if p == nil {
 		return ""
 	}
 	list, err := p.candidates(r.Task(), r.Target().Model)
