@@ -14,8 +14,10 @@ import (
 // settled because the process dies stays used.
 func (m *Models) Hold(ctx context.Context, model string, price Money, known bool) (settle func(used Money), err error) {
 	if m.o.Budgets.inMoney() && !known {
-		return nil, tool.Errorf(tool.Unavailable, "the price of %q is not known, and there is a budget in dollars", model).
-			Try("use another model, or ask the operator to set media.providers.%s.prices", strings.SplitN(model, "/", 2)[0])
+		return nil, tool.Errorf(tool.Unavailable, "the price of %q is not known, and there is a budget in dollars",
+			model).
+			Try("use another model, or ask the operator to set media.providers.%s.prices",
+				strings.SplitN(model, "/", 2)[0])
 	}
 	amount := Amount{Money: price}
 	if over := amount.exceeds(m.o.Budgets.Call); over != "" {
@@ -33,7 +35,8 @@ func (m *Models) Hold(ctx context.Context, model string, price Money, known bool
 	return func(used Money) {
 		if m.ledger != nil && used != price {
 			if failed := m.ledger.settle(ctx, held, Amount{Money: used}); failed != nil {
-				m.o.Log.Warn("what a model used is counted as the most that it could use", "model", model, "err", failed)
+				m.o.Log.Warn("what a model used is counted as the most that it could use", "model", model, "err",
+					failed)
 			}
 		}
 		if m.o.Record != nil {

@@ -115,7 +115,8 @@ func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, 
 
 // what names what is ordered.
 func (k kept) what() string {
-	return map[wire.Task]string{wire.Sound: "sound effect", wire.Music: "music", wire.Video: "video"}[k.request().Task()]
+	return map[wire.Task]string{wire.Sound: "sound effect", wire.Music: "music",
+		wire.Video: "video"}[k.request().Task()]
 }
 
 // took is how long an order took until now, or until its end.
@@ -152,7 +153,8 @@ func (k kept) report() string {
 		if k.Message != "" {
 			words = k.Message
 		}
-		lines = append(lines, fmt.Sprintf("The %s is being made (order %s, %s, %s so far).", k.what(), k.ID, words, k.took()))
+		lines = append(lines, fmt.Sprintf("The %s is being made (order %s, %s, %s so far).", k.what(), k.ID, words,
+			k.took()))
 	}
 	notes := k.product.Notes
 	if k.State != jobs.Done && k.State != jobs.Failed { // the reason of a failure has them

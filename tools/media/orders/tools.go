@@ -140,7 +140,8 @@ func clamp(seconds float64, most int) int { return int(min(max(seconds+0.5, 0), 
 
 func checkPrompt(name, prompt, example string) error {
 	if strings.TrimSpace(prompt) == "" || len(prompt) > maxPrompt {
-		return tool.Errorf(tool.Invalid, `%s: "prompt" has %d bytes, it must have 1 to %d`, name, len(prompt), maxPrompt).
+		return tool.Errorf(tool.Invalid, `%s: "prompt" has %d bytes, it must have 1 to %d`, name, len(prompt),
+			maxPrompt).
 			Try(`send {"prompt":"%s"}`, example)
 	}
 	return nil
@@ -162,16 +163,17 @@ func (t follower) placing(w Wish, wait *int) tool.Plan {
 }
 
 func (t follower) cancelling(id string) tool.Plan {
-	return tool.Plan{Risk: tool.Writes, Why: "it cancels an order", Run: func(ctx context.Context) (tool.Result, error) {
-		k, err := t.orders.cancel(ctx, tool.CallerFrom(ctx), id)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		if !k.State.Final() {
-			return tool.Textf("The order %s is being cancelled.", k.ID).With(k.data()), nil
-		}
-		return tool.Text(k.report()).With(k.data()), nil
-	}}
+	return tool.Plan{Risk: tool.Writes, Why: "it cancels an order",
+		Run: func(ctx context.Context) (tool.Result, error) {
+			k, err := t.orders.cancel(ctx, tool.CallerFrom(ctx), id)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			if !k.State.Final() {
+				return tool.Textf("The order %s is being cancelled.", k.ID).With(k.data()), nil
+			}
+			return tool.Text(k.report()).With(k.data()), nil
+		}}
 }
 
 // place orders something and waits for it for a while.
@@ -195,7 +197,8 @@ func (t follower) place(ctx context.Context, w Wish, wait *int) (tool.Result, er
 		return tool.Result{}, err
 	}
 	if !k.State.Final() {
-		res := tool.Text(k.report() + "\nIt comes with a later result of yours: go on with other work. To cancel it: {" +
+		res := tool.Text(k.report() +
+			"\nIt comes with a later result of yours: go on with other work. To cancel it: {" +
 			fmt.Sprintf("%q:%q}.", "cancel", k.ID)).With(k.data())
 		if running.Tasks {
 			followed := k.followed()

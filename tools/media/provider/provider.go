@@ -144,6 +144,10 @@ type Endpoint struct {
 	Prices map[string]float64 // of models that cost something else than the table says, in its unit, or a call
 }
 
+// local reports whether it is a server with the API of OpenAI that is not OpenAI's. What it
+// can do is not known, so it is asked only for what a chain has, and it costs nothing.
+func (e Endpoint) local() bool { return e.Kind == OpenAI && e.URL != "" && e.URL != openai.URL }
+
 // Options describe the providers of the program.
 type Options struct {
 	Endpoints []Endpoint
@@ -216,7 +220,8 @@ func (p *Providers) chain(t wire.Task) (chain []string, err error) {
 	for _, row := range table() {
 		for _, e := range p.o.Endpoints {
 			first, ok := lookup(t, e.Kind, "", p.o.Now())
-			if row.Task == t && row.Kind == e.Kind && ok && row.Model == first.Model && does(p.apis[e.Name], t) {
+			if row.Task == t && row.Kind == e.Kind && ok && row.Model == first.Model && !e.local() &&
+				!row.Ended(p.o.Now()) && does(p.apis[e.Name], t) {
 				chain = append(chain, e.Name+"/"+row.Model)
 			}
 		}
@@ -260,8 +265,8 @@ func (p *Providers) candidate(t wire.Task, name string) (c candidate, err error)
 		}
 		c.Row = Row{Task: t, Kind: e.Kind, Model: model, Per: wire.Once}
 	}
-	if e.Kind == OpenAI && e.URL != "" && e.URL != openai.URL {
-		c.Params, c.known = nil, false // a server of somebody else
+	if e.local() {
+		c.Price, c.known = 0, true
 	}
 	if price, ok := e.Prices[c.Model]; ok {
 		c.Price, c.known = price, true
@@ -334,7 +339,7 @@ func (p *Providers) Ask(r wire.Request) string {
 	var highest llm.Money
 	dearest := ""
 	for _, c := range list {
-		if !c.known && c.Kind != OpenAI { // a server of the operator costs nothing
+		if !c.known {
 			return fmt.Sprintf("%s by %s, at a price that is not known", r.Task(), c.name())
 		}
 		if price := c.cost(r); price > highest {

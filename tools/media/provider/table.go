@@ -77,14 +77,19 @@ func parseRow(line string) (row Row, err error) {
 // Ended reports whether the provider refuses requests to a model.
 func (r Row) Ended(now time.Time) bool { return !r.Ends.IsZero() && !now.Before(r.Ends) }
 
-// lookup returns the row of a model, or the default model of a provider if it is "".
-func lookup(t wire.Task, k Kind, model string, now time.Time) (row Row, ok bool) {
+// lookup returns the row of a model. If model is "" it is the default of a provider: the
+// first one that has not ended, or the first one.
+func lookup(t wire.Task, k Kind, model string, now time.Time) (found Row, ok bool) {
 	for _, row := range table() {
-		if row.Task == t && row.Kind == k && (row.Model == model || model == "" && !row.Ended(now)) {
+		switch {
+		case row.Task != t || row.Kind != k:
+		case row.Model == model, model == "" && !row.Ended(now):
 			return row, true
+		case model == "" && !ok:
+			found, ok = row, true
 		}
 	}
-	return Row{}, false
+	return found, ok
 }
 
 // cost returns the price of a request to a model.

@@ -45,7 +45,8 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 			"model": model,
 			"input": map[string]any{"messages": []any{map[string]any{"role": "user", "content": content}}},
 			"parameters": map[string]any{
-				"n": max(r.Count, 1), "size": fmt.Sprintf("%d*%d", width, height), "prompt_extend": true, "watermark": false,
+				"n": max(r.Count, 1), "size": fmt.Sprintf("%d*%d", width, height), "prompt_extend": true,
+				"watermark": false,
 			},
 		},
 	}, &answer); err != nil {

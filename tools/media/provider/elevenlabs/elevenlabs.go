@@ -1,4 +1,5 @@
-// Package elevenlabs speaks the API of ElevenLabs. Begin with [API].
+// Package elevenlabs speaks the API of ElevenLabs for speech, transcripts, sound and music. It knows no model.
+// Begin with [API].
 package elevenlabs
 
 import (

@@ -1,4 +1,5 @@
-// Package gemini speaks the API of Google's Gemini. Begin with [API].
+// Package gemini speaks the API of Google's Gemini for pictures, speech, videos and descriptions. It knows no model.
+// Begin with [API].
 package gemini
 
 import (

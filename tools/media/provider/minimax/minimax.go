@@ -102,7 +102,8 @@ func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 	}
 	body := map[string]any{
 		"model": r.Model, "text": r.Text, "stream": false,
-		"voice_setting": map[string]any{"voice_id": cmp.Or(r.Voice, r.Params["voice"], voice), "speed": cmp.Or(r.Speed, 1)},
+		"voice_setting": map[string]any{"voice_id": cmp.Or(r.Voice, r.Params["voice"], voice),
+			"speed": cmp.Or(r.Speed, 1)},
 		"audio_setting": map[string]any{"format": format},
 	}
 	var answer struct {

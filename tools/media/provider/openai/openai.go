@@ -143,7 +143,8 @@ func (a API) Describe(ctx context.Context, r wire.DescriptionRequest) (string, e
 		kind, format, _ := strings.Cut(file.MIME, "/")
 		switch {
 		case kind == "image":
-			parts = append(parts, map[string]any{"type": "image_url", "image_url": map[string]string{"url": file.DataURL()}})
+			parts = append(parts, map[string]any{"type": "image_url",
+				"image_url": map[string]string{"url": file.DataURL()}})
 		case kind == "audio" && r.Params["sound"] != "" && wire.OneOf(format, "mpeg", "wav"):
 			parts = append(parts, map[string]any{"type": "input_audio", "input_audio": map[string]string{
 				"data": file.Base64(), "format": map[string]string{"mpeg": "mp3", "wav": "wav"}[format],

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// MaxFile is the size of the largest file that a provider may send, and of the largest
+	// maxBytes is the size of the largest file that a provider may send, and of the largest
 	// response.
-	MaxFile = 200 << 20
+	maxBytes = 200 << 20
 
 	maxError     = 64 << 10
 	attempts     = 3
@@ -46,6 +46,7 @@ type Options struct {
 	// API reaches the provider itself, and Web what its responses link to. Both bound what
 	// they read.
 	API, Web outbound.Client
+	MaxBytes int64                                            // of a response; 0 is 200 MiB
 	Scrub    func(text string) string                         // errors; nil leaves them as they are
 	Wait     func(ctx context.Context, d time.Duration) error // between attempts; nil waits
 }
@@ -63,6 +64,7 @@ func NewClient(o Options) (*Client, error) {
 		return nil, fmt.Errorf("the URL of the media provider %q is invalid", o.Name) // it may contain a key
 	}
 	o.Header = cmp.Or(o.Header, "Authorization")
+	o.MaxBytes = cmp.Or(o.MaxBytes, maxBytes)
 	if o.Wait == nil {
 		o.Wait = clock.Sleep
 	}
@@ -187,7 +189,8 @@ func (c *Client) media(call Call, kind string, data []byte) (File, error) {
 		return File{MIME: "audio/L16", Data: data}, nil
 	}
 	if !ok {
-		return File{}, c.unreadable(call, fmt.Sprintf("it sent %s instead of a picture, sound or video", c.clean(found)),
+		return File{}, c.unreadable(call, fmt.Sprintf("it sent %s instead of a picture, sound or video",
+			c.clean(found)),
 			nil)
 	}
 	return File{MIME: found, Data: data}, nil
@@ -202,7 +205,7 @@ func (c *Client) Fetch(ctx context.Context, link string) (File, error) {
 		return File{}, c.unreadable(call, "the link to the result is not a URL", err)
 	}
 	r := outbound.Request{
-		URL: target.String(), MaxBytes: MaxFile, Timeout: fetchTimeout, Redirects: maxRedirects,
+		URL: target.String(), MaxBytes: c.o.MaxBytes, Timeout: fetchTimeout, Redirects: maxRedirects,
 	}
 	from := c.o.Web
 	if c.same(target) {
@@ -281,7 +284,7 @@ func (c *Client) send(ctx context.Context, call Call) ([]byte, http.Header, erro
 	}
 	r := outbound.Request{
 		Method: cmp.Or(call.Method, http.MethodPost), URL: target.String(), Header: http.Header{}, Secret: secret{c},
-		MaxBytes: MaxFile, Timeout: callTimeout,
+		MaxBytes: c.o.MaxBytes, Timeout: callTimeout,
 	}
 	for name, value := range call.Header {
 		r.Header.Set(name, value)
@@ -346,6 +349,9 @@ func (c *Client) once(ctx context.Context, client outbound.Client, r outbound.Re
 		f := c.refused(answer.Status, body)
 		f.After, _ = outbound.RetryAfter(answer.Header.Get("Retry-After"), time.Now())
 		return nil, nil, f
+	}
+	if answer.Length > r.MaxBytes {
+		return nil, nil, c.broken(ctx, outbound.ErrTooLong)
 	}
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {

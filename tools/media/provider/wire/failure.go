@@ -138,7 +138,7 @@ func (c *Client) broken(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, outbound.ErrTooLong):
 		f.Reason = Unreadable
-		f.Message = fmt.Sprintf("the response is larger than %s", text.Bytes(MaxFile))
+		f.Message = fmt.Sprintf("the response is larger than %s", text.Bytes(c.o.MaxBytes))
 	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &name), known != nil && known.Kind == tool.Refused:
 		f.Reason = Unreached
 	case known != nil && known.Kind == tool.Timeout:
