@@ -39,7 +39,8 @@ func (a *App) mediaOptions() media.Options {
 	c := a.loaded.Config.Media
 	return media.Options{
 		Files: a.files, Client: a.web.client, Marks: a.web.options.Marks, Documents: a.documents,
-		Providers: a.providers, Made: a.generated(), Programs: single.New(&kernel.Launcher{}, &host.Launcher{}), Browser: a.drawing,
+		Providers: a.providers, Made: a.generated(), Programs: single.New(&kernel.Launcher{}, &host.Launcher{}),
+		Browser:    a.drawing,
 		Scratch:    filepath.Join(a.data, "media"),
 		Transcribe: c.Transcribe.Command, Speak: c.Speech.Command, Languages: c.Languages,
 	}

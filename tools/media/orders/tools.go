@@ -57,8 +57,9 @@ type createAudioArgs struct {
 func (createAudio) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "create_audio", Group: group, Title: "Create music and sound", Risk: tool.Runs,
-		Hints:   tool.Hints{OpenWorld: true},
-		Doc:     "Has music or a sound effect made. The file may come with a later result: do not poll. For speech: tts.",
+		Hints: tool.Hints{OpenWorld: true},
+		Doc: "Has music or a sound effect made. " +
+			"The file may come with a later result: do not poll. For speech: tts.",
 		Also:    []string{"music_generate", "sound_generate"},
 		Means:   map[string]string{"sound_generate": `{"type":"sound_effect"}`},
 		Bare:    "prompt",
@@ -115,7 +116,8 @@ const defaultVideo = 6 // seconds
 func (createVideo) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "create_video", Group: group, Title: "Create video", Risk: tool.Runs, Hints: tool.Hints{OpenWorld: true},
-		Doc:  "Has a short video made from text or a picture. The file comes with a later result, in minutes: do not poll.",
+		Doc: "Has a short video made from text or a picture. " +
+			"The file comes with a later result, in minutes: do not poll.",
 		Also: []string{"video_generate"}, Bare: "prompt",
 		Timeout: maxWait*time.Second + 30*time.Second, Output: answer{},
 		Keywords: "film animate",
