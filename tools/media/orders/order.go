@@ -26,7 +26,7 @@ func (o *Orders) do(ctx context.Context, h *jobs.Held) (string, error) {
 	ctx = tool.With(ctx, &tool.Running{Caller: k.Caller, Call: k.Call})
 	files, err := o.make(ctx, h, &k)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), jobs.ErrCancelled) {
+		if errors.Is(context.Cause(ctx), jobs.ErrCancelled) || o.wasCancelled(ctx, k.ID) {
 			o.cancelAt(ctx, k)
 		}
 		if ctx.Err() != nil {
@@ -42,6 +42,21 @@ func (o *Orders) do(ctx context.Context, h *jobs.Held) (string, error) {
 	}
 	result, err := json.Marshal(product{saved, k.By})
 	return string(result), err
+}
+
+// wasCancelled reports whether an order that this process has lost was cancelled.
+func (o *Orders) wasCancelled(ctx context.Context, id string) bool {
+	if !errors.Is(context.Cause(ctx), jobs.ErrLost) {
+		return false
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer stop()
+	j := jobs.Job{}
+	err := o.Store.View(ctx, func(t *store.Tx) (err error) {
+		j, err = o.queue.Get(t, id)
+		return err
+	})
+	return err == nil && j.State == jobs.Cancelled
 }
 
 // make orders what is wished for, or goes on with an order, and returns what was made.

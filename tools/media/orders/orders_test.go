@@ -57,7 +57,7 @@ type shop struct {
 }
 
 // options returns the options of orders at a provider at an address.
-func options(t testing.TB, s *store.Store, url string, files workspace.Files) orders.Options {
+func options(t testing.TB, s *store.Store, url string, files workspace.Files, lease time.Duration) orders.Options {
 	client := providertest.Client(t, &providertest.Server{URL: url})
 	p, err := provider.New(provider.Options{
 		Endpoints: []provider.Endpoint{
@@ -72,16 +72,15 @@ func options(t testing.TB, s *store.Store, url string, files workspace.Files) or
 	}
 	return orders.Options{
 		Store: s, Inbox: inbox.New(inbox.Options{Store: s}), Files: files, Providers: p,
-		Made:  generated.Files{Workspace: files, Now: time.Now},
-		Poll:  5 * time.Millisecond,
-		Lease: 300 * time.Millisecond,
+		Made: generated.Files{Workspace: files, Now: time.Now},
+		Poll: 5 * time.Millisecond, Lease: lease,
 	}
 }
 
-func open(t *testing.T, s *store.Store, url string) *shop {
+func open(t *testing.T, s *store.Store, url string, lease ...time.Duration) *shop {
 	t.Helper()
 	files, ctx, dir := workspacetest.New(t)
-	o := options(t, s, url, files)
+	o := options(t, s, url, files, append(lease, 0)[0])
 	all := &shop{Orders: orders.New(o), tools: map[string]tool.Tool{}, dir: dir, inbox: o.Inbox}
 	t.Cleanup(func() { _ = all.Close() })
 	for _, one := range orders.Tools(all.Orders) {
@@ -396,6 +395,9 @@ func TestToolsThatCannotWork(t *testing.T) {
 	}
 }
 
+// shortLease is after which time another process goes on with the work of a dead one.
+const shortLease = 2 * time.Second
+
 // TestChild works on orders until it is killed.
 func TestChild(t *testing.T) {
 	dsn := os.Getenv("ORDERS_CHILD")
@@ -410,7 +412,7 @@ func TestChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := orders.New(options(t, storetest.Open(t, dsn), at.URL, files))
+	o := orders.New(options(t, storetest.Open(t, dsn), at.URL, files, shortLease))
 	o.Start()
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent has died
@@ -428,8 +430,8 @@ func TestKilledWorkers(t *testing.T) {
 			want  string
 		}{
 			{"between sending and storing", dashVideo, 1, "it is not known whether it has accepted the request"},
-			{"while asking", dashTask, 3, "saved as generated/"},
-			{"while downloading", "GET /v", 2, "saved as generated/"},
+			{"while asking", dashTask, 2, "saved as generated/"},
+			{"while downloading", "GET /v", 1, "saved as generated/"},
 		} {
 			t.Run(x.name, func(t *testing.T) {
 				st := storetest.Open(t, dsn)
@@ -440,7 +442,7 @@ func TestKilledWorkers(t *testing.T) {
 				server.On(dashTask, task("RUNNING"), task("SUCCEEDED", "video_url", server.URL+"/v"))
 				server.On("GET /v", reply{Body: providertest.MP4()})
 				server.On(x.kill, hang)
-				s := open(t, st, server.URL)
+				s := open(t, st, server.URL, shortLease)
 				var out bytes.Buffer
 				for kill := range x.kills {
 					child := start(t, s, dsn, server.URL, &out)
