@@ -1,0 +1,450 @@
+package pdf
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	wordGap    = 0.12 // em between runs that makes a space
+	segmentGap = 1.2  // em between runs that makes another segment
+	sameLine   = 0.45 // of the lower height that two runs of a line share
+)
+
+// A segment is text without a wide gap. A line of a paragraph is one segment; a line of a
+// table or of two columns has several.
+type segment struct {
+	x0, x1, y0, y1 float64
+	size           float64 // of most characters
+	bold, mono     bool    // most characters
+	chars          int
+	runs           []run
+}
+
+// A line is the segments at one height within one column.
+type line struct {
+	segs []segment
+	segment
+	column int // of those side by side
+}
+
+// clean returns the text of a run with usual characters. Ligatures are resolved, and what
+// could be taken for a mark between pages is not kept.
+func clean(text string) string {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '<' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == 0x00AD || r == 2: // a hyphen at the end of a line
+			b.WriteByte('-')
+		case r >= 0xFB00 && r <= 0xFB06:
+			b.WriteString(norm.NFKC.String(string(r)))
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.ReplaceAll(b.String(), "<!--", "<! --")
+}
+
+// segmentsOf groups the runs of a page by height, and cuts the groups at wide gaps.
+func segmentsOf(p page) []segment {
+	runs := make([]run, 0, len(p.runs))
+	for _, r := range p.runs {
+		r.text = clean(r.text)
+		if strings.TrimSpace(r.text) == "" || r.h <= 0 || r.x < -p.w || r.x > 2*p.w || r.y < -p.h || r.y > 2*p.h {
+			continue
+		}
+		if r.size <= 1 {
+			r.size = r.h * 0.83
+		}
+		runs = append(runs, r)
+	}
+	runs = dropShadows(runs)
+	var all []segment
+	for _, group := range byHeight(runs, func(r run) (float64, float64) { return r.y, r.y + r.h }) {
+		slices.SortStableFunc(group, func(a, b run) int { return cmp.Compare(a.x, b.x) })
+		start := 0
+		end := group[0].x + group[0].w
+		for i := 1; i <= len(group); i++ {
+			if i < len(group) {
+				em := max(group[i].size, group[i-1].size)
+				if r := group[i]; r.x-end <= segmentGap*em {
+					end = max(end, r.x+r.w)
+					continue
+				}
+				end = group[i].x + group[i].w
+			}
+			all = append(all, newSegment(group[start:i]))
+			start = i
+		}
+	}
+	return all
+}
+
+// dropShadows removes runs that are drawn twice to look bold.
+func dropShadows(runs []run) []run {
+	type place struct {
+		text string
+		x, y int
+	}
+	seen := make(map[place]run, len(runs))
+	return slices.DeleteFunc(runs, func(r run) bool {
+		key := place{r.text, int(r.x / 8), int(r.y / 8)}
+		first, ok := seen[key]
+		if ok && math.Abs(first.x-r.x) < 0.1*r.size && math.Abs(first.y-r.y) < 0.1*r.size {
+			return true
+		}
+		seen[key] = r
+		return false
+	})
+}
+
+// byHeight groups things that share most of their heights. Groups are in the order of their
+// heights, and things within a group in their own order.
+func byHeight[T any](things []T, height func(T) (top, bottom float64)) [][]T {
+	slices.SortStableFunc(things, func(a, b T) int {
+		ta, _ := height(a)
+		tb, _ := height(b)
+		return cmp.Compare(ta, tb)
+	})
+	type band struct{ top, bottom float64 }
+	var groups [][]T
+	var bands []band
+	for _, t := range things {
+		top, bottom := height(t)
+		found := -1
+		best := 0.0
+		for i := len(groups) - 1; i >= max(0, len(groups)-6); i-- {
+			b := bands[i]
+			share := (min(bottom, b.bottom) - max(top, b.top)) / min(bottom-top, b.bottom-b.top)
+			if share >= sameLine && share > best {
+				found, best = i, share
+			}
+		}
+		if found < 0 {
+			groups, bands = append(groups, []T{t}), append(bands, band{top, bottom})
+			continue
+		}
+		groups[found] = append(groups[found], t)
+		if b := &bands[found]; bottom-top > b.bottom-b.top && best > 0.8 {
+			*b = band{top, bottom}
+		}
+	}
+	return groups
+}
+
+func newSegment(runs []run) segment {
+	s := segment{x0: math.Inf(1), y0: math.Inf(1), x1: math.Inf(-1), y1: math.Inf(-1), runs: runs}
+	sizes := map[float64]int{}
+	bold, mono, best := 0, 0, 0
+	for _, r := range runs {
+		n := utf8.RuneCountInString(strings.ReplaceAll(r.text, " ", ""))
+		s.chars += n
+		if r.bold {
+			bold += n
+		}
+		if r.mono {
+			mono += n
+		}
+		if sizes[r.size] += n; sizes[r.size] > best {
+			s.size, best = r.size, sizes[r.size]
+		}
+	}
+	for _, r := range runs {
+		s.x0, s.x1 = min(s.x0, r.x), max(s.x1, r.x+max(r.w, 0.1))
+		if r.size >= 0.8*s.size { // not those above or below the line
+			s.y0, s.y1 = min(s.y0, r.y), max(s.y1, r.y+r.h)
+		}
+	}
+	s.bold, s.mono = bold*10 > s.chars*9, mono*10 > s.chars*9
+	return s
+}
+
+// text returns the text of a segment as Markdown, with its links.
+func (s segment) text() string {
+	var b strings.Builder
+	href := ""
+	for i, r := range s.runs {
+		text := r.text
+		if i > 0 {
+			last := s.runs[i-1]
+			gap := r.x - (last.x + last.w)
+			switch em := max(r.size, last.size); {
+			case strings.HasSuffix(last.text, " ") || strings.HasPrefix(text, " "):
+			case gap > wordGap*em:
+				text = " " + text
+			case gap < wordGap*em && r.href == href && accents(last.text, text):
+				whole := composed(b.String(), text)
+				b.Reset()
+				b.WriteString(whole)
+				continue
+			}
+		}
+		if r.href != href {
+			if href != "" {
+				closeLink(&b, href)
+			}
+			if href = r.href; href != "" {
+				trimmed := strings.TrimLeft(text, " ")
+				b.WriteString(text[:len(text)-len(trimmed)] + "[")
+				text = trimmed
+			}
+		}
+		b.WriteString(text)
+	}
+	if href != "" {
+		closeLink(&b, href)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// closeLink ends a link. Spaces at its end come after it.
+func closeLink(b *strings.Builder, href string) {
+	text := b.String()
+	trimmed := strings.TrimRight(text, " ")
+	b.Reset()
+	b.WriteString(trimmed + "](" + href + ")" + text[len(trimmed):])
+}
+
+// combining returns the combining accent for one that stands alone, as TeX writes it.
+func combining(r rune) rune {
+	switch r {
+	case '¨':
+		return 0x308
+	case '´':
+		return 0x301
+	case '`':
+		return 0x300
+	case 'ˆ':
+		return 0x302
+	case '˜':
+		return 0x303
+	case 'ˇ':
+		return 0x30C
+	case '˚':
+		return 0x30A
+	case '¯':
+		return 0x304
+	}
+	return 0
+}
+
+// accents reports whether the last character of text is an accent of the first of next.
+func accents(text, next string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	first, _ := utf8.DecodeRuneInString(next)
+	if combining(last) == 0 || last == '`' || !unicode.IsLetter(first) {
+		return false
+	}
+	return utf8.RuneCountInString(norm.NFC.String(string([]rune{first, combining(last)}))) == 1
+}
+
+// composed joins text that ends with an accent and the text that begins with its letter.
+func composed(text, next string) string {
+	last, n := utf8.DecodeLastRuneInString(text)
+	first, k := utf8.DecodeRuneInString(next)
+	return text[:len(text)-n] + norm.NFC.String(string([]rune{first, combining(last)})) + next[k:]
+}
+
+// linesOf groups the segments of a column into lines.
+func linesOf(segs []segment, column int) []line {
+	var all []line
+	for _, group := range byHeight(segs, func(s segment) (float64, float64) { return s.y0, s.y1 }) {
+		slices.SortStableFunc(group, func(a, b segment) int { return cmp.Compare(a.x0, b.x0) })
+		all = append(all, newLine(group, column))
+	}
+	return all
+}
+
+func newLine(segs []segment, column int) line {
+	var runs []run
+	for _, s := range segs {
+		runs = append(runs, s.runs...)
+	}
+	return line{segs: segs, segment: newSegment(runs), column: column}
+}
+
+// text returns the text of all segments.
+func (l line) text() string {
+	parts := make([]string, len(l.segs))
+	for i, s := range l.segs {
+		parts[i] = s.text()
+	}
+	return strings.Join(parts, " ")
+}
+
+// columnsOf returns the lines of a page in the order of reading. Where text is set in columns
+// side by side, each column is read to its end before the next one.
+func columnsOf(segs []segment) []line {
+	rows := byHeight(slices.Clone(segs), func(s segment) (float64, float64) { return s.y0, s.y1 })
+	gutters := findGutters(segs, rows)
+	if len(gutters) == 0 {
+		return linesOf(segs, 0)
+	}
+	var all []line
+	var columns [][]segment
+	var across []segment
+	flush := func() {
+		all = append(all, linesOf(across, 0)...)
+		for i, c := range columns {
+			all = append(all, linesOf(c, i+1)...)
+		}
+		columns, across = nil, nil
+	}
+	bottom := math.Inf(-1) // of the last row across
+	for _, row := range rows {
+		crosses := slices.ContainsFunc(row, func(s segment) bool {
+			return slices.ContainsFunc(gutters, func(g interval) bool { return s.x0 < g.from && s.x1 > g.to })
+		})
+		// The last line of a paragraph across may be short.
+		crosses = crosses || len(row) == 1 && row[0].x0 < gutters[0].from && across != nil &&
+			row[0].y1-bottom < 1.6*row[0].size
+		if crosses {
+			bottom = row[0].y1
+			if columns != nil {
+				flush()
+			}
+			across = append(across, row...)
+			continue
+		}
+		if across != nil {
+			flush()
+		}
+		if columns == nil {
+			columns = make([][]segment, len(gutters)+1)
+		}
+		for _, s := range row {
+			at := 0
+			for at < len(gutters) && s.x0 > (gutters[at].from+gutters[at].to)/2 {
+				at++
+			}
+			columns[at] = append(columns[at], s)
+		}
+	}
+	flush()
+	return all
+}
+
+type interval struct{ from, to float64 }
+
+// findGutters returns the empty strips between columns of running text, and none where the
+// strips are those of a table: columns of text are of nearly the same width, have many lines,
+// and many of their lines fill them.
+func findGutters(segs []segment, rows [][]segment) []interval {
+	if len(rows) < minColumnLines {
+		return nil
+	}
+	left, right, size := math.Inf(1), math.Inf(-1), 0.0
+	for _, s := range segs {
+		left, right, size = min(left, s.x0), max(right, s.x1), size+s.size/float64(len(segs))
+	}
+	width := int(right-left) + 1
+	if width < 100 || width > 10_000 {
+		return nil
+	}
+	covered := make([]int, width+1) // lines with text at this x
+	divided := make([]int, width+1) // lines with text on both sides, but not here
+	for _, row := range rows {
+		row = slices.Clone(row)
+		slices.SortFunc(row, func(a, b segment) int { return cmp.Compare(a.x0, b.x0) })
+		for i, s := range row {
+			for x := int(s.x0 - left); x <= min(int(s.x1-left), width); x++ {
+				covered[x]++
+			}
+			if i > 0 {
+				for x := int(row[i-1].x1-left) + 1; x < int(s.x0-left); x++ {
+					divided[x]++
+				}
+			}
+		}
+	}
+	var gutters []interval
+	start := -1
+	for x := 0; x <= width; x++ {
+		open := x < width && divided[x] >= minColumnLines && covered[x] <= 2*divided[x]
+		if open && start < 0 {
+			start = x
+		}
+		if !open && start >= 0 {
+			if float64(x-start) >= 0.6*size {
+				gutters = append(gutters, interval{left + float64(start), left + float64(x)})
+			}
+			start = -1
+		}
+	}
+	// Some of them may be within columns, between terms and what they mean.
+	for n := len(gutters); n > 0; n-- {
+		if some := evenly(gutters, n, left, right); some != nil && areColumns(some, rows, left, right) {
+			return some
+		}
+	}
+	return nil
+}
+
+const minColumnLines = 8
+
+// areColumns reports whether the strips between gutters are columns of text.
+func areColumns(gutters []interval, rows [][]segment, left, right float64) bool {
+	edges := append([]interval{{left, left}}, gutters...)
+	edges = append(edges, interval{right, right})
+	pitch := (right - left) / float64(len(gutters)+1)
+	for i := range edges[1:] {
+		from, to := edges[i].to, edges[i+1].from
+		if math.Abs(to-from-pitch) > 0.2*pitch {
+			return false
+		}
+		lines, full := 0, 0
+		for _, row := range rows {
+			x0, x1 := math.Inf(1), math.Inf(-1)
+			for _, s := range row {
+				if s.x0 >= from-1 && s.x1 <= to+1 {
+					x0, x1 = min(x0, s.x0), max(x1, s.x1)
+				}
+			}
+			if x1 > x0 {
+				lines++
+				if x1-x0 > 0.75*(to-from) {
+					full++
+				}
+			}
+		}
+		if lines < minColumnLines || full*10 < lines*3 {
+			return false
+		}
+	}
+	return true
+}
+
+// evenly returns n of the gutters that divide the page into columns of about the same width,
+// or nil.
+func evenly(gutters []interval, n int, left, right float64) []interval {
+	var some []interval
+	for i := 1; i <= n; i++ {
+		at := left + (right-left)*float64(i)/float64(n+1)
+		distance := func(g interval) float64 { return math.Abs((g.from+g.to)/2 - at) }
+		best := slices.MinFunc(gutters, func(a, b interval) int { return cmp.Compare(distance(a), distance(b)) })
+		if distance(best) > 0.08*(right-left) || slices.Contains(some, best) {
+			return nil
+		}
+		some = append(some, best)
+	}
+	return some
+}

@@ -1,0 +1,332 @@
+// Package pdf reads PDF files. It knows how to get text with its positions from two engines,
+// poppler if it is installed and PDFium otherwise, how to find headings, columns, tables and
+// lists in it, and how to read scans with tesseract. It does not know the other formats.
+// Begin with Read.
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+)
+
+const (
+	maxPages      = 200_000    // of a file; those who write more want to break its reader
+	maxRuns       = 200_000    // of a page
+	maxTotalRuns  = 4_000_000  // of all wanted pages
+	maxOCRPages   = 10         // of a call
+	fewWords      = 20         // a page with fewer may be a scan
+	minPicture    = 32         // pixels of the shorter side; smaller ones are ornaments
+	maxPicture    = 50_000_000 // pixels of one picture
+	maxPixels     = 12_000_000 // of a drawn page
+	pageDPI       = 110        // of pages for the eyes of a model
+	ocrDPI        = 200
+	pointsPerInch = 72
+)
+
+// A run is a piece of text in one font. Lengths are in points; y grows downwards.
+type run struct {
+	x, y, w, h float64
+	size       float64 // of the font
+	bold, mono bool
+	href       string
+	text       string
+}
+
+// A page is what an engine found on a page.
+type page struct {
+	number int
+	w, h   float64
+	runs   []run
+	cut    bool // there was more text than maxRuns
+}
+
+// A picture is one within a page.
+type picture struct {
+	page, index int // from 1
+	w, h        int // pixels
+	share       float64
+	size        int64 // of the stored picture; 0 if unknown
+	jpeg        bool
+	object      string // the same for a picture that is drawn again
+}
+
+func (p picture) name() string {
+	if p.jpeg {
+		return fmt.Sprintf("page-%d-%d.jpg", p.page, p.index)
+	}
+	return fmt.Sprintf("page-%d-%d.png", p.page, p.index)
+}
+
+// An engine reads one file.
+type engine interface {
+	// info returns the title and the number of pages.
+	info(ctx context.Context) (title string, pages int, err error)
+	// pages calls visit for all pages from first to last, in order. It returns an error of visit.
+	pages(ctx context.Context, first, last int, visit func(page) error) error
+	// pictures lists the pictures on pages from first to last.
+	pictures(ctx context.Context, first, last int) ([]picture, error)
+	// content returns the content of a picture as PNG, or as JPEG if it is stored so.
+	content(ctx context.Context, p picture) ([]byte, error)
+	// draw returns a page as PNG, or as PGM if it is grey, which is faster.
+	draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error)
+	close()
+}
+
+// Read reads a PDF file. It is a document.Reader.
+func Read(ctx context.Context, src document.Source) (*document.Document, error) {
+	e, err := openPoppler(src)
+	if errors.Is(err, exec.ErrNotFound) {
+		e, err = openPDFium(ctx, src)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+	return read(ctx, e, src)
+}
+
+// A reading is a file that is being read.
+type reading struct {
+	engine
+	src  document.Source
+	doc  *document.Document
+	left int64 // bytes that all pictures may still have
+}
+
+func read(ctx context.Context, e engine, src document.Source) (*document.Document, error) {
+	title, total, err := e.info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if total > maxPages {
+		return nil, document.Errorf(document.ErrTooBig, "the file says that it has %d pages; the max is %d", total, maxPages)
+	}
+	r := reading{
+		engine: e, src: src, left: src.Limits.Pictures,
+		doc: &document.Document{Title: title, Unit: "page", Total: total},
+	}
+	pages, err := r.wantedPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.convert(ctx, pages); err != nil {
+		return nil, err
+	}
+	return r.doc, nil
+}
+
+func (r *reading) note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(r.doc.Notes, n) {
+		r.doc.Notes = append(r.doc.Notes, n)
+	}
+}
+
+// spans returns the wanted pages as ranges within the document, in order.
+func (r *reading) spans() []document.Range {
+	var all []document.Range
+	for n, count := 1, 0; n <= r.src.Pages.Last(r.doc.Total); n++ {
+		if !r.src.Pages.Has(n) {
+			continue
+		}
+		if count++; count > r.src.Limits.Parts {
+			r.note("Only %d pages were read; ask for the others by their numbers.", r.src.Limits.Parts)
+			break
+		}
+		if k := len(all) - 1; k >= 0 && all[k].Last == n-1 {
+			all[k].Last = n
+		} else {
+			all = append(all, document.Range{First: n, Last: n})
+		}
+	}
+	return all
+}
+
+var errEnough = errors.New("enough")
+
+// wantedPages reads the text of the wanted pages.
+func (r *reading) wantedPages(ctx context.Context) ([]page, error) {
+	var all []page
+	runs, text := 0, 0
+	for _, s := range r.spans() {
+		err := r.pages(ctx, s.First, s.Last, func(p page) error {
+			for _, one := range p.runs {
+				text += len(one.text)
+			}
+			if runs += len(p.runs); runs > maxTotalRuns || text > r.src.Limits.Text {
+				r.note("There is too much text; page %d and those after it were not read. Ask for them by their numbers.", p.number)
+				return errEnough
+			}
+			if p.cut {
+				r.note("Page %d has too much text; only its beginning was read.", p.number)
+			}
+			all = append(all, p)
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// convert adds the parts and the pictures.
+func (r *reading) convert(ctx context.Context, pages []page) error {
+	pictures, err := r.picturesOf(ctx, pages)
+	if err != nil {
+		return err
+	}
+	ocr := &ocr{}
+	for i, text := range layOut(pages) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := pages[i]
+		part := document.Part{Number: p.number, Markdown: text}
+		scan := isScan(p, pictures[p.number])
+		if r.src.OCR == document.OCROn || scan && r.src.OCR != document.OCROff {
+			if err := r.recognize(ctx, ocr, &part); err != nil {
+				return err
+			}
+		}
+		if r.src.Pictures {
+			if err := r.addPage(ctx, p.number); err != nil {
+				return err
+			}
+		}
+		for _, pic := range pictures[p.number] {
+			if scan && pic.share > 0.5 {
+				continue // the page itself
+			}
+			if err := r.addPicture(ctx, pic); err != nil {
+				return err
+			}
+			part.Markdown = joinBlocks(part.Markdown, "![]("+pic.name()+")")
+		}
+		r.doc.Parts = append(r.doc.Parts, part)
+	}
+	if ocr.skipped > 0 {
+		r.note("%d more scanned pages have no text; at most %d are recognized in one call. Ask for them by their numbers.",
+			ocr.skipped, maxOCRPages)
+	}
+	return nil
+}
+
+// isScan reports whether a page is a picture with next to no text.
+func isScan(p page, pictures []picture) bool {
+	words := 0
+	for _, one := range p.runs {
+		words += len(strings.Fields(one.text))
+	}
+	return words < fewWords && slices.ContainsFunc(pictures, func(pic picture) bool { return pic.share > 0.5 })
+}
+
+// picturesOf returns the pictures of each page that are worth a name: large enough, and
+// not drawn before.
+func (r *reading) picturesOf(ctx context.Context, pages []page) (map[int][]picture, error) {
+	all := map[int][]picture{}
+	seen := map[string]bool{}
+	for first := 0; first < len(pages); {
+		last := first
+		for last+1 < len(pages) && pages[last+1].number == pages[last].number+1 {
+			last++
+		}
+		found, err := r.engine.pictures(ctx, pages[first].number, pages[last].number)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range found {
+			if at := p.page - pages[first].number; at >= 0 && first+at <= last && pages[first+at].w > 0 {
+				p.share /= pages[first+at].w * pages[first+at].h
+			}
+			again := p.object != "" && seen[p.object] && p.share <= 0.5
+			if seen[p.object] = true; !again && min(p.w, p.h) >= minPicture {
+				all[p.page] = append(all[p.page], p)
+			}
+		}
+		first = last + 1
+	}
+	return all, nil
+}
+
+func (r *reading) addPicture(ctx context.Context, p picture) error {
+	made := document.Picture{Name: p.name(), Type: "image/png", Size: p.size, Page: p.page}
+	if p.jpeg {
+		made.Type = "image/jpeg"
+	}
+	switch {
+	case !r.src.Pictures:
+	case p.w*p.h > maxPicture || r.left <= 0:
+		r.note("Picture %s is too large and was left out.", p.name())
+	default:
+		data, err := r.content(ctx, p)
+		if err != nil {
+			return err
+		}
+		r.fill(&made, data)
+	}
+	r.doc.Pictures = append(r.doc.Pictures, made)
+	return nil
+}
+
+// addPage adds a picture of a whole page.
+func (r *reading) addPage(ctx context.Context, number int) error {
+	made := document.Picture{Name: fmt.Sprintf("page-%d.png", number), Type: "image/png", Page: number}
+	if r.left <= 0 {
+		r.note("Picture %s is too large and was left out.", made.Name)
+		return nil
+	}
+	data, err := r.draw(ctx, number, pageDPI, false)
+	if err != nil {
+		return err
+	}
+	r.fill(&made, data)
+	r.doc.Pictures = append(r.doc.Pictures, made)
+	return nil
+}
+
+func (r *reading) fill(p *document.Picture, data []byte) {
+	if r.left -= int64(len(data)); r.left < 0 || len(data) == 0 {
+		r.note("Picture %s is too large and was left out.", p.Name)
+		return
+	}
+	p.Data, p.Size = data, int64(len(data))
+}
+
+// onDisk returns a path of the file and a function that removes what it has made.
+func onDisk(src document.Source) (string, func(), error) {
+	if f, ok := src.Data.(*os.File); ok {
+		return f.Name(), func() {}, nil
+	}
+	f, err := os.CreateTemp("", "*.pdf")
+	if err != nil {
+		return "", nil, err
+	}
+	remove := func() { _ = os.Remove(f.Name()) }
+	_, err = f.ReadFrom(src.Reader())
+	if err = errors.Join(err, f.Close()); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return f.Name(), remove, nil
+}
+
+func errPassword(given bool) error {
+	if given {
+		return document.Errorf(document.ErrPassword, "the password is wrong")
+	}
+	return document.Errorf(document.ErrPassword, "the file is encrypted; give its password")
+}
+
+func errBroken() error {
+	return document.Errorf(document.ErrBroken, "the file is damaged: it has no pages that can be read")
+}

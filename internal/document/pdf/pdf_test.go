@@ -1,0 +1,534 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/golden"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+)
+
+// compiled returns a directory with PDFium in machine code, filled once for all tests.
+var compiled = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mcp-tools-test-pdfium-%d", os.Getpid()))
+	return dir, Warm(context.Background(), dir)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := compiled(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// An opener opens a file with one of the engines.
+type opener func(t testing.TB, src document.Source) (engine, error)
+
+// engines are the engines by name. Those that are not installed skip the test.
+func engines() map[string]opener {
+	return map[string]opener{
+		"poppler": func(t testing.TB, src document.Source) (engine, error) {
+			needtest.Program(t, "pdftohtml")
+			return openPoppler(src)
+		},
+		"PDFium": func(t testing.TB, src document.Source) (engine, error) {
+			dir, err := compiled()
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.Compiled = dir
+			return openPDFium(t.Context(), src)
+		},
+	}
+}
+
+// eachEngine runs a test with both engines.
+func eachEngine(t *testing.T, test func(t *testing.T, open func(document.Source) (*document.Document, error))) {
+	for name, open := range engines() {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(src document.Source) (*document.Document, error) {
+				e, err := open(t, src)
+				if err != nil {
+					return nil, err
+				}
+				defer e.close()
+				return read(t.Context(), e, src)
+			})
+		})
+	}
+}
+
+const lorem = `The quick brown fox jumps over the lazy dog while the old clock of the village counts the hours of
+the night. Nobody knows who wound it up, because the keeper has moved away many years ago, and his house is
+empty. Still it runs, and the people set their watches by it every morning before they go to work.`
+
+// report is a document with everything that layout knows.
+func report() []byte {
+	d := &writer{title: "Annual report"}
+	for n := 1; n <= 4; n++ {
+		p := d.page()
+		p.text(60, 40, 9, sans, "Example Company - Annual report")
+		p.text(290, 815, 9, sans, fmt.Sprintf("%d", n))
+		if n > 1 {
+			y := p.paragraph(60, 130, 470, 11, sans, lorem)
+			p.paragraph(60, y+10, 470, 11, sans, fmt.Sprintf("This is the end of page %d.", n))
+			continue
+		}
+		p.text(60, 90, 24, sansBold, "Annual report")
+		p.text(60, 130, 16, sansBold, "1 Results")
+		y := p.paragraph(60, 155, 470, 11, sans, lorem)
+		y += 12
+		p.text(60, y, 11, sans, "The second one has a word at the end of its first line that is divided, in the middle of para-")
+		p.text(60, y+13.2, 11, sans, "graph, and goes on here.")
+		y += 38
+		p.text(60, y, 11, sansBold, "A short bold line")
+		y += 24
+		for _, item := range []string{"First item", "Second item", "Third item"} {
+			p.text(70, y, 11, sans, "•")
+			p.text(85, y, 11, sans, item)
+			y += 14
+		}
+		p.text(100, y, 11, sans, "–")
+		p.text(112, y, 11, sans, "Nested item")
+		y += 30
+		for i, item := range []string{"Open the box.", "Take it out.", "Close the box."} {
+			p.text(70, y, 11, sans, fmt.Sprintf("%d.", i+1))
+			p.text(90, y, 11, sans, item)
+			y += 14
+		}
+		y += 16
+		for _, row := range [][]string{
+			{"Region", "2024", "2025", "Change"}, {"North", "10.5", "", "-"}, {"South", "", "8.1", "+2 %"},
+			{"East | West", "7", "9", "+28 %"},
+		} {
+			for i, cell := range row {
+				p.text(60+110*float64(i), y, 11, sans, cell)
+			}
+			y += 16
+		}
+		y += 14
+		p.text(60, y, 11, sans, "See")
+		p.text(83, y, 11, sans, "the web site")
+		p.text(147, y, 11, sans, "for more.")
+		p.link(82, y+3, 64, 14, "https://example.com/report")
+		y += 30
+		for _, code := range []string{"func main() {", "    fmt.Println(\"hello\")", "}"} {
+			trimmed := strings.TrimLeft(code, " ")
+			p.text(60+6*float64(len(code)-len(trimmed)), y, 10, mono, trimmed)
+			y += 12
+		}
+		y += 14
+		for _, option := range [][2]string{
+			{"-v, --verbose", "prints more about what happens,"}, {"", "and once more if it is repeated"},
+			{"-q, --quiet", "prints nothing"}, {"--color=WHEN", "always, never or auto"},
+		} {
+			if option[0] != "" {
+				p.text(60, y, 11, sans, option[0])
+			}
+			p.text(180, y, 11, sans, option[1])
+			y += 13
+		}
+	}
+	return d.bytes()
+}
+
+// twoColumns is a paper with a title over two columns.
+func twoColumns() []byte {
+	d := &writer{}
+	p := d.page()
+	p.text(150, 80, 20, sansBold, "A paper in two columns")
+	y := p.paragraph(60, 120, 235, 10, serif, "LEFT-BEGIN "+strings.Repeat(lorem+" ", 4)+"LEFT-END")
+	p.paragraph(315, 120+3, 235, 10, serif, "RIGHT-BEGIN "+strings.Repeat(lorem+" ", 4)+"RIGHT-END")
+	p.paragraph(60, y+40, 490, 10, serif, "BELOW "+lorem+lorem)
+	return d.bytes()
+}
+
+// card is a reference card with three columns of commands and what they do.
+func card() []byte {
+	d := &writer{}
+	p := d.page()
+	p.w, p.h = 842, 595
+	for c := range 3 {
+		y := 50.0
+		for group := range 4 {
+			p.text(40+265*float64(c), y, 12, sansBold, fmt.Sprintf("Group %c%d", 'A'+c, group))
+			y += 16
+			for k := range 7 {
+				p.text(40+265*float64(c), y, 8, sans, fmt.Sprintf("command-%c%d%d", 'a'+c, group, k))
+				p.text(150+265*float64(c), y, 8, sans, "moves the cursor to the right by words")
+				y += 10
+			}
+			y += 12
+		}
+	}
+	return d.bytes()
+}
+
+func TestGolden(t *testing.T) {
+	for name, data := range map[string][]byte{"report": report(), "columns": twoColumns(), "card": card()} {
+		t.Run(name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+				doc, err := open(source(data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out strings.Builder
+				for _, p := range doc.Parts {
+					fmt.Fprintf(&out, "<!-- page %d of %d -->\n%s\n\n", p.Number, doc.Total, p.Markdown)
+				}
+				// Both engines have the same golden file.
+				golden.Check(t, filepath.Join("testdata", name+".md"), []byte(out.String()))
+			})
+		})
+	}
+}
+
+func TestReadReturnsTheWantedPages(t *testing.T) {
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		src := source(report())
+		src.Pages = document.Ranges{{First: 2, Last: 2}, {First: 4, Last: 9}}
+		doc, err := open(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, p := range doc.Parts {
+			got = append(got, p.Number)
+			if want := fmt.Sprintf("This is the end of page %d.", p.Number); !strings.Contains(p.Markdown, want) {
+				t.Errorf("page %d has no %q:\n%s", p.Number, want, p.Markdown)
+			}
+		}
+		if diff := cmp.Diff([]int{2, 4}, got); diff != "" {
+			t.Error(diff)
+		}
+		if doc.Title != "Annual report" || doc.Total != 4 || doc.Unit != "page" {
+			t.Errorf("title %q, total %d, unit %q", doc.Title, doc.Total, doc.Unit)
+		}
+	})
+}
+
+func TestLimitsOfPagesAndText(t *testing.T) {
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		src := source(report())
+		src.Limits.Parts = 2
+		doc, err := open(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Parts) != 2 || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "Only 2 pages") {
+			t.Errorf("%d parts, notes %q", len(doc.Parts), doc.Notes)
+		}
+		src = source(report())
+		src.Limits.Text = 1800
+		doc, err = open(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Parts) == 4 || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "too much text") {
+			t.Errorf("%d parts, notes %q", len(doc.Parts), doc.Notes)
+		}
+	})
+}
+
+func TestPassword(t *testing.T) {
+	d := &writer{title: "Secret", password: "pässword"[:1] + "ssword"}
+	p := d.page()
+	p.paragraph(60, 90, 470, 11, sans, lorem)
+	data := d.bytes()
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		for _, password := range []string{"", "wrong"} {
+			src := source(data)
+			src.Password = password
+			if _, err := open(src); !errors.Is(err, document.ErrPassword) {
+				t.Errorf("with password %q: %v", password, err)
+			}
+		}
+		src := source(data)
+		src.Password = d.password
+		doc, err := open(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(doc.Parts[0].Markdown, "quick brown fox") || doc.Title != "Secret" {
+			t.Errorf("title %q, text %q", doc.Title, doc.Parts[0].Markdown)
+		}
+	})
+}
+
+func TestPicturesHaveNamesAndContent(t *testing.T) {
+	d := &writer{}
+	p := d.page()
+	p.paragraph(60, 90, 470, 11, sans, lorem)
+	p.image(60, 200, 200, 100, gradient(80, 40))
+	p.image(60, 320, 5, 5, gradient(4, 4)) // an ornament
+	data := d.bytes()
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		doc, err := open(source(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Pictures) != 1 || doc.Pictures[0].Name != "page-1-1.png" || doc.Pictures[0].Data != nil {
+			t.Fatalf("pictures: %+v", doc.Pictures)
+		}
+		if !strings.Contains(doc.Parts[0].Markdown, "![](page-1-1.png)") {
+			t.Errorf("no picture in the text:\n%s", doc.Parts[0].Markdown)
+		}
+		src := source(data)
+		src.Pictures = true
+		if doc, err = open(src); err != nil {
+			t.Fatal(err)
+		}
+		sizes := map[string]image.Point{}
+		for _, pic := range doc.Pictures {
+			img, err := png.Decode(bytes.NewReader(pic.Data))
+			if err != nil {
+				t.Fatalf("%s: %v", pic.Name, err)
+			}
+			if pic.Size != int64(len(pic.Data)) || pic.Page != 1 {
+				t.Errorf("%s: size %d, page %d", pic.Name, pic.Size, pic.Page)
+			}
+			sizes[pic.Name] = img.Bounds().Size()
+		}
+		if got := sizes["page-1-1.png"]; got != image.Pt(80, 40) {
+			t.Errorf("the picture is %v", got)
+		}
+		if got := sizes["page-1.png"]; got.X < 900 || got.X > 920 || got.Y < 1280 || got.Y > 1295 {
+			t.Errorf("the page is %v, want 110 dpi", got)
+		}
+		src.Limits.Pictures = 100
+		if doc, err = open(src); err != nil {
+			t.Fatal(err)
+		}
+		for _, pic := range doc.Pictures {
+			if pic.Data != nil {
+				t.Errorf("%s has content over the limit", pic.Name)
+			}
+		}
+		if len(doc.Notes) == 0 {
+			t.Error("no note says that pictures were left out")
+		}
+	})
+}
+
+func TestTurnedPage(t *testing.T) {
+	for _, turn := range []int{90, 180, 270} {
+		d := &writer{}
+		p := d.page()
+		p.rotate = turn
+		w, h := p.w, p.h
+		// Text that is upright once the page is turned.
+		for i, text := range []string{"First line of the text", "Second line of the text"} {
+			down := 100 + 14*float64(i)
+			m := map[int]string{
+				90:  fmt.Sprintf("0 1 -1 0 %g %g", down, 60.0),
+				180: fmt.Sprintf("-1 0 0 -1 %g %g", w-60, down),
+				270: fmt.Sprintf("0 -1 1 0 %g %g", w-down, h-60),
+			}[turn]
+			fmt.Fprintf(&p.content, "BT /F1 11 Tf %s Tm (%s) Tj ET\n", m, text)
+		}
+		data := d.bytes()
+		eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+			doc, err := open(source(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := doc.Parts[0].Markdown; strings.Join(strings.Fields(got), " ") !=
+				"First line of the text Second line of the text" {
+				t.Errorf("turned by %d: %q", turn, got)
+			}
+		})
+	}
+}
+
+// scan returns a file with a page that is only a picture of text.
+func scan(t *testing.T, pages int) []byte {
+	d := &writer{}
+	p := d.page()
+	y := p.paragraph(60, 90, 470, 14, sans, lorem)
+	p.paragraph(60, y+20, 470, 14, sans, "The second paragraph of the scan.")
+	open := engines()["PDFium"]
+	e, err := open(t, source(d.bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	pgm, err := e.draw(t.Context(), 1, 150, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w, h, most int
+	if _, err := fmt.Sscanf(string(pgm[:20]), "P5 %d %d %d", &w, &h, &most); err != nil {
+		t.Fatal(err)
+	}
+	to := &writer{}
+	for range pages {
+		to.page().image(0, 0, 595, 842, bitmap{w, h, pgm[len(pgm)-w*h:]})
+	}
+	return to.bytes()
+}
+
+func TestScanIsReadByTesseract(t *testing.T) {
+	needtest.Program(t, "tesseract")
+	data := scan(t, 1)
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		doc, err := open(source(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := doc.Parts[0]
+		share, _, lost := recall(words(lorem+" The second paragraph of the scan."), words(part.Markdown))
+		if !part.OCR || share < 0.95 {
+			t.Errorf("OCR %v, %.2f of the words, without %q:\n%s", part.OCR, share, lost, part.Markdown)
+		}
+		if n := strings.Count(part.Markdown, "\n\n"); n != 1 {
+			t.Errorf("%d paragraphs, want 2:\n%s", n+1, part.Markdown)
+		}
+		src := source(data)
+		src.OCR = document.OCROff
+		if doc, err = open(src); err != nil {
+			t.Fatal(err)
+		}
+		if part := doc.Parts[0]; part.OCR || part.Markdown != "" {
+			t.Errorf("without OCR: %+v", part)
+		}
+	})
+}
+
+func TestOCRReadsTextPagesOnRequest(t *testing.T) {
+	needtest.Program(t, "tesseract")
+	d := &writer{}
+	d.page().paragraph(60, 90, 470, 14, sans, lorem)
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		src := source(d.bytes())
+		src.OCR = document.OCROn
+		doc, err := open(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part := doc.Parts[0]; !part.OCR || !strings.Contains(part.Markdown, "quick brown fox") {
+			t.Errorf("%+v", part)
+		}
+	})
+}
+
+// TestOCRReadsTenPages uses a program in the place of tesseract.
+func TestOCRReadsTenPages(t *testing.T) {
+	data := scan(t, 12)
+	dir := t.TempDir()
+	program := "#!/bin/sh\ncat >/dev/null\necho threads $OMP_THREAD_LIMIT\n"
+	if err := os.WriteFile(filepath.Join(dir, "tesseract"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		doc, err := open(source(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for _, p := range doc.Parts {
+			if p.OCR && p.Markdown == "threads 1" {
+				count++
+			}
+		}
+		if count != 10 || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "2 more scanned pages") {
+			t.Errorf("%d pages, notes %q", count, doc.Notes)
+		}
+	})
+}
+
+func TestWithoutTesseractANoteNamesThePackage(t *testing.T) {
+	data := scan(t, 2)
+	t.Setenv("PATH", t.TempDir())
+	src := source(data)
+	e, err := engines()["PDFium"](t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	doc, err := read(t.Context(), e, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "tesseract-ocr") {
+		t.Errorf("notes %q", doc.Notes)
+	}
+}
+
+// TestReadWithoutPoppler reads with PDFium, without a directory of compiled code as well.
+func TestReadWithoutPoppler(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	dir, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := source(report())
+	src.Compiled = dir
+	doc, err := Read(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Parts) != 4 || !strings.HasPrefix(doc.Parts[0].Markdown, "# Annual report") {
+		t.Errorf("%+v", doc.Parts)
+	}
+}
+
+func TestPDFiumWithoutCompiledCode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiling takes seconds")
+	}
+	readOnly := filepath.Join(t.TempDir(), "missing", "directory")
+	src := source(report())
+	src.Compiled = readOnly
+	if err := os.WriteFile(filepath.Dir(filepath.Dir(readOnly))+"/missing", nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	e, err := openPDFium(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if _, pages, err := e.info(t.Context()); err != nil || pages != 4 {
+		t.Errorf("%d pages, %v", pages, err)
+	}
+}
+
+func TestContextEndsReading(t *testing.T) {
+	data := report()
+	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+		for name, start := range engines() {
+			src := source(data)
+			e, err := start(t, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			seen := 0
+			err = e.pages(ctx, 1, 4, func(page) error {
+				seen++
+				cancel()
+				return nil
+			})
+			if name == "PDFium" && (!errors.Is(err, context.Canceled) || seen != 1) {
+				t.Errorf("%s: %v after %d pages", name, err, seen)
+			}
+			if _, err := read(ctx, e, src); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+			e.close()
+		}
+	})
+}

@@ -1,0 +1,618 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	_ "unsafe" // for go:linkname
+
+	_ "github.com/klippa-app/go-pdfium/webassembly" // has the module
+	"github.com/klippa-app/go-pdfium/webassembly/imports"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/emscripten"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+)
+
+// pdfiumWasm is PDFium. Calling it directly takes a third of the time that the functions of
+// go-pdfium take, which allocate memory for each character, and leaves them out of the binary.
+//
+//go:linkname pdfiumWasm github.com/klippa-app/go-pdfium/webassembly.pdfiumWasm
+var pdfiumWasm []byte
+
+const (
+	wasmPages   = 4096 // of 64 KB: 256 MB
+	scratchSize = 64 << 10
+
+	errorFile     = 2 // codes of FPDF_GetLastError
+	errorPassword = 4
+
+	objectText, objectImage, objectForm = 1, 3, 5
+
+	bitmapGrey, bitmapBGR, bitmapBGRx, bitmapBGRA = 1, 2, 3, 4
+
+	renderAnnotations, renderGrey = 1, 8
+
+	maxObjects = 20_000 // of a page, that are searched for pictures
+	maxForms   = 4      // forms within forms
+)
+
+// A pdfium reads a file with PDFium.
+type pdfium struct {
+	runtime  wazero.Runtime
+	cache    wazero.CompilationCache
+	module   api.Module
+	funcs    map[string]api.Function
+	stack    [8]uint64
+	scratch  uint32 // memory of the module for results
+	doc      uint64
+	password bool
+	failed   error // of a call; all later calls do nothing
+}
+
+// Warm fills dir with PDFium in machine code, which takes seconds.
+func Warm(ctx context.Context, dir string) error {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return err
+	}
+	defer cache.Close(ctx)
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	defer runtime.Close(ctx)
+	_, err = runtime.CompileModule(ctx, pdfiumWasm)
+	return err
+}
+
+func runtimeConfig() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(wasmPages)
+}
+
+// compile returns PDFium from the directory that Warm has filled. If it is not there, PDFium
+// is compiled here.
+func (p *pdfium) compile(ctx context.Context, dir string) (wazero.CompiledModule, error) {
+	if dir != "" {
+		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
+			runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+			if module, err := runtime.CompileModule(ctx, pdfiumWasm); err == nil {
+				p.runtime, p.cache = runtime, cache
+				return module, nil
+			}
+			_ = runtime.Close(ctx)
+			_ = cache.Close(ctx)
+		}
+	}
+	p.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
+	return p.runtime.CompileModule(ctx, pdfiumWasm)
+}
+
+// A block hands parts of the file to PDFium.
+type block struct{ data io.ReaderAt }
+
+// Call implements api.GoModuleFunction: (param, position, buffer, size) -> 1, or 0 for a
+// failure.
+func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
+	position, buffer, size := uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
+	stack[0] = 0
+	memory, ok := module.Memory().Read(buffer, size)
+	if !ok {
+		return
+	}
+	if n, _ := b.data.ReadAt(memory, int64(position)); n == len(memory) {
+		stack[0] = 1
+	}
+}
+
+func openPDFium(ctx context.Context, src document.Source) (engine, error) {
+	if src.Size > math.MaxInt32 {
+		return nil, document.Errorf(document.ErrTooBig, "the file is larger than 2 GB")
+	}
+	p := &pdfium{funcs: map[string]api.Function{}, password: src.Password != ""}
+	if err := p.start(ctx, src); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pdfium) start(ctx context.Context, src document.Source) error {
+	module, err := p.compile(ctx, src.Compiled)
+	if err != nil {
+		return err
+	}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
+		return err
+	}
+	env := p.runtime.NewHostModuleBuilder("env")
+	exporter, err := emscripten.NewFunctionExporterForModule(module)
+	if err != nil {
+		return err
+	}
+	exporter.ExportFunctions(env)
+	imports.NewFunctionExporter().ExportFunctions(env)
+	i32 := api.ValueTypeI32
+	env.NewFunctionBuilder().WithGoModuleFunction(block{src.Data}, []api.ValueType{i32, i32, i32, i32},
+		[]api.ValueType{i32}).Export("FPDF_FILEACCESS_CB")
+	if _, err := env.Instantiate(ctx); err != nil {
+		return err
+	}
+	p.module, err = p.runtime.InstantiateModule(ctx, module,
+		wazero.NewModuleConfig().WithStartFunctions("_initialize").WithName(""))
+	if err != nil {
+		return err
+	}
+	p.call(ctx, "FPDF_InitLibrary")
+	p.scratch = uint32(p.call(ctx, "malloc", scratchSize))
+	access := p.call(ctx, "FPDF_FILEACCESS_Create", uint64(src.Size), uint64(p.scratch))
+	p.doc = p.call(ctx, "FPDF_LoadCustomDocument", access, p.text(src.Password))
+	if err := p.failure(ctx); err != nil {
+		return err
+	}
+	if p.doc == 0 {
+		if p.call(ctx, "FPDF_GetLastError") == errorPassword {
+			return errPassword(p.password)
+		}
+		return errBroken()
+	}
+	return nil
+}
+
+func (p *pdfium) close() {
+	ctx := context.Background()
+	if p.runtime != nil {
+		_ = p.runtime.Close(ctx)
+	}
+	if p.cache != nil {
+		_ = p.cache.Close(ctx)
+	}
+}
+
+// call calls a function of PDFium. After a failure it returns 0; failure returns the error.
+// A context that can end costs a goroutine in each call, so short calls get none.
+func (p *pdfium) call(ctx context.Context, name string, args ...uint64) uint64 {
+	if p.failed != nil {
+		return 0
+	}
+	f := p.funcs[name]
+	if f == nil {
+		if f = p.module.ExportedFunction(name); f == nil {
+			p.failed = fmt.Errorf("PDFium has no %s", name)
+			return 0
+		}
+		p.funcs[name] = f
+	}
+	stack := p.stack[:max(len(args), 1)]
+	copy(stack, args)
+	if err := f.CallWithStack(ctx, stack); err != nil {
+		p.failed = err
+		return 0
+	}
+	return stack[0]
+}
+
+// quick calls a function that returns at once.
+func (p *pdfium) quick(name string, args ...uint64) uint64 {
+	return p.call(context.Background(), name, args...)
+}
+
+// failure returns the error of a call before.
+func (p *pdfium) failure(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case p.failed != nil:
+		return document.Errorf(document.ErrBroken, "the file is damaged, or it needs more than 256 MB of memory")
+	}
+	return nil
+}
+
+// text writes a string into the scratch memory, where it stays until the next result.
+func (p *pdfium) text(s string) uint64 {
+	if len(s) >= scratchSize-1024 {
+		s = s[:scratchSize-1024]
+	}
+	at := p.scratch + 1024
+	if s == "" || !p.module.Memory().Write(at, append([]byte(s), 0)) {
+		return 0
+	}
+	return uint64(at)
+}
+
+func (p *pdfium) float(at int) float64 {
+	f, _ := p.module.Memory().ReadFloat32Le(p.scratch + uint32(4*at))
+	if math.IsNaN(float64(f)) || math.Abs(float64(f)) > 1e7 {
+		return 0
+	}
+	return float64(f)
+}
+
+func (p *pdfium) int(at int) uint64 {
+	n, _ := p.module.Memory().ReadUint32Le(p.scratch + uint32(4*at))
+	return uint64(n)
+}
+
+// bytes returns n bytes of the scratch memory.
+func (p *pdfium) bytes(n uint64) []byte {
+	b, _ := p.module.Memory().Read(p.scratch, uint32(min(n, scratchSize)))
+	return bytes.Clone(b)
+}
+
+// at is the place of a result in the scratch memory, counted in words of 4 bytes.
+func (p *pdfium) at(word int) uint64 { return uint64(p.scratch) + uint64(4*word) }
+
+func (p *pdfium) info(ctx context.Context) (string, int, error) {
+	pages := int(int32(p.call(ctx, "FPDF_GetPageCount", p.doc)))
+	key := p.text("Title")
+	raw := make([]byte, 0)
+	if n := p.call(ctx, "FPDF_GetMetaText", p.doc, key, 0, 0); n > 2 && n < scratchSize/2 {
+		p.call(ctx, "FPDF_GetMetaText", p.doc, p.text("Title"), p.at(scratchSize/8), n)
+		b, _ := p.module.Memory().Read(p.scratch+scratchSize/2, uint32(n-2))
+		raw = bytes.Clone(b)
+	}
+	if err := p.failure(ctx); err != nil {
+		return "", 0, err
+	}
+	if pages < 1 {
+		return "", 0, errBroken()
+	}
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
+	}
+	return strings.TrimSpace(string(utf16.Decode(units))), pages, nil
+}
+
+// A view converts coordinates of a page to those of its picture: turned, y downwards.
+type view struct {
+	turn                     uint64 // quarters, clockwise
+	left, top, right, bottom float64
+}
+
+func (v view) rect(left, top, right, bottom float64) (x, y, w, h float64) {
+	if left > right {
+		left, right = right, left
+	}
+	if bottom > top {
+		bottom, top = top, bottom
+	}
+	switch v.turn {
+	case 1:
+		return bottom - v.bottom, left - v.left, top - bottom, right - left
+	case 2:
+		return v.right - right, bottom - v.bottom, right - left, top - bottom
+	case 3:
+		return v.top - top, v.right - right, top - bottom, right - left
+	}
+	return left - v.left, v.top - top, right - left, top - bottom
+}
+
+func (p *pdfium) pages(ctx context.Context, first, last int, visit func(page) error) error {
+	for n := first; n <= last; n++ {
+		handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(n-1))
+		one := page{number: n}
+		if handle != 0 {
+			p.read(ctx, handle, &one)
+			p.quick("FPDF_ClosePage", handle)
+		}
+		if err := p.failure(ctx); err != nil {
+			return err
+		}
+		if err := visit(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A link is the place of a link on a page.
+type link struct {
+	x, y, w, h float64
+	href       string
+}
+
+func (p *pdfium) read(ctx context.Context, handle uint64, to *page) {
+	to.w = float64(api.DecodeF32(p.quick("FPDF_GetPageWidthF", handle)))
+	to.h = float64(api.DecodeF32(p.quick("FPDF_GetPageHeightF", handle)))
+	p.quick("FPDF_GetPageBoundingBox", handle, p.at(0))
+	v := view{p.quick("FPDFPage_GetRotation", handle) & 3, p.float(0), p.float(1), p.float(2), p.float(3)}
+	text := p.call(ctx, "FPDFText_LoadPage", handle)
+	if text == 0 {
+		return
+	}
+	defer p.quick("FPDFText_ClosePage", text)
+	c := collector{page: to, links: p.links(handle, v)}
+	fonts := map[uint64]font{}
+	count := int(int32(p.quick("FPDFText_CountChars", text)))
+	for i := 0; i < count && p.failed == nil; i++ {
+		if i%2048 == 0 && ctx.Err() != nil {
+			return
+		}
+		if len(to.runs) >= maxRuns {
+			to.cut = true
+			return
+		}
+		r := rune(p.quick("FPDFText_GetUnicode", text, uint64(i)))
+		if unicode.IsSpace(r) {
+			c.space = c.space || p.quick("FPDFText_IsGenerated", text, uint64(i)) == 0
+			continue
+		}
+		if r == 0 || p.quick("FPDFText_GetLooseCharBox", text, uint64(i), p.at(0)) == 0 {
+			continue
+		}
+		x, y, w, h := v.rect(p.float(0), p.float(1), p.float(2), p.float(3))
+		object := p.quick("FPDFText_GetTextObject", text, uint64(i))
+		f, ok := fonts[object]
+		if !ok {
+			f = p.font(text, i, object)
+			fonts[object] = f
+		}
+		c.add(r, x, y, w, h, f)
+	}
+	c.flush()
+}
+
+// font returns the font of a text object, whose size is that on the page.
+func (p *pdfium) font(text uint64, char int, object uint64) font {
+	var f font
+	size := api.DecodeF64(p.quick("FPDFText_GetFontSize", text, uint64(char)))
+	if p.quick("FPDFText_GetMatrix", text, uint64(char), p.at(0)) != 0 {
+		size *= math.Hypot(p.float(2), p.float(3))
+	}
+	if size > 0 && size < 10_000 {
+		f.size = math.Round(size*4) / 4
+	}
+	if handle := p.quick("FPDFTextObj_GetFont", object); handle != 0 {
+		n := p.quick("FPDFFont_GetBaseFontName", handle, p.at(0), scratchSize)
+		f.bold, f.mono = fontStyle(string(bytes.TrimRight(p.bytes(n), "\x00")))
+	}
+	return f
+}
+
+func (p *pdfium) links(handle uint64, v view) []link {
+	var all []link
+	p.module.Memory().WriteUint32Le(p.scratch, 0)
+	for len(all) < 5000 && p.quick("FPDFLink_Enumerate", handle, p.at(0), p.at(1)) != 0 {
+		next, found := p.int(0), p.int(1)
+		if p.quick("FPDFLink_GetAnnotRect", found, p.at(0)) != 0 {
+			x, y, w, h := v.rect(p.float(0), p.float(1), p.float(2), p.float(3))
+			if action := p.quick("FPDFLink_GetAction", found); action != 0 {
+				n := p.quick("FPDFAction_GetURIPath", p.doc, action, p.at(0), scratchSize)
+				if n > 1 && n <= scratchSize {
+					if href := outside(string(p.bytes(n - 1))); href != "" {
+						all = append(all, link{x, y, w, h, href})
+					}
+				}
+			}
+		}
+		p.module.Memory().WriteUint32Le(p.scratch, uint32(next))
+	}
+	return all
+}
+
+// A collector joins characters to runs.
+type collector struct {
+	page  *page
+	links []link
+	one   run
+	space bool // there was one before the next character
+}
+
+func (c *collector) add(r rune, x, y, w, h float64, f font) {
+	if f.size == 0 {
+		f.size = h * 0.83
+	}
+	href := ""
+	for _, l := range c.links {
+		if mx, my := x+w/2, y+h/2; mx > l.x && mx < l.x+l.w && my > l.y && my < l.y+l.h {
+			href = l.href
+			break
+		}
+	}
+	one := &c.one
+	gap := x - (one.x + one.w)
+	em := f.size
+	same := one.text != "" && one.size == f.size && one.bold == f.bold && one.mono == f.mono && one.href == href &&
+		math.Abs(y+h-one.y-one.h) < 0.1*em && gap > -0.6*em && gap < em
+	if !same {
+		if c.space && one.text != "" && gap >= 0 && gap < em && math.Abs(y+h-one.y-one.h) < 0.5*em {
+			one.text += " "
+		}
+		c.flush()
+		c.one = run{x: x, y: y, w: w, h: h, size: f.size, bold: f.bold, mono: f.mono, href: href, text: string(r)}
+	} else {
+		if c.space || gap > wordGap*em {
+			one.text += " "
+		}
+		one.text += string(r)
+		one.w = max(one.w, x+w-one.x)
+		bottom := max(one.y+one.h, y+h)
+		one.y = min(one.y, y)
+		one.h = bottom - one.y
+	}
+	c.space = false
+}
+
+func (c *collector) flush() {
+	if c.one.text != "" {
+		c.page.runs = append(c.page.runs, c.one)
+	}
+	c.one = run{}
+}
+
+// eachImage calls visit for the picture objects of a page until it returns false.
+func (p *pdfium) eachImage(ctx context.Context, number int, visit func(object uint64, scale float64) bool) error {
+	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(number-1))
+	if handle != 0 {
+		defer p.quick("FPDF_ClosePage", handle)
+	}
+	left := maxObjects
+	var walk func(parent uint64, kind string, scale float64, depth int) bool
+	walk = func(parent uint64, kind string, scale float64, depth int) bool {
+		count := int(int32(p.quick(kind+"_CountObjects", parent)))
+		for i := 0; i < count && left > 0 && p.failed == nil; i++ {
+			left--
+			object := p.quick(kind+"_GetObject", parent, uint64(i))
+			switch p.quick("FPDFPageObj_GetType", object) {
+			case objectImage:
+				if !visit(object, scale) {
+					return false
+				}
+			case objectForm:
+				if depth == maxForms {
+					continue
+				}
+				inner := scale
+				if p.quick("FPDFPageObj_GetMatrix", object, p.at(0)) != 0 {
+					inner *= math.Abs(p.float(0)*p.float(3) - p.float(1)*p.float(2))
+				}
+				if !walk(object, "FPDFFormObj", inner, depth+1) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if handle != 0 {
+		walk(handle, "FPDFPage", 1, 0)
+	}
+	return p.failure(ctx)
+}
+
+func (p *pdfium) pictures(ctx context.Context, first, last int) ([]picture, error) {
+	var all []picture
+	for n := first; n <= last; n++ {
+		index := 0
+		err := p.eachImage(ctx, n, func(object uint64, scale float64) bool {
+			index++
+			one := picture{page: n, index: index}
+			if p.quick("FPDFImageObj_GetImagePixelSize", object, p.at(0), p.at(1)) != 0 {
+				one.w, one.h = int(int32(p.int(0))), int(int32(p.int(1)))
+			}
+			one.size = int64(p.quick("FPDFImageObj_GetImageDataRaw", object, 0, 0))
+			one.object = fmt.Sprint(one.w, one.h, one.size)
+			one.jpeg = p.isJPEG(object)
+			if p.quick("FPDFPageObj_GetBounds", object, p.at(0), p.at(1), p.at(2), p.at(3)) != 0 {
+				one.share = (p.float(2) - p.float(0)) * (p.float(3) - p.float(1)) * scale
+			}
+			all = append(all, one)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (p *pdfium) isJPEG(object uint64) bool {
+	if p.quick("FPDFImageObj_GetImageFilterCount", object) != 1 {
+		return false
+	}
+	n := p.quick("FPDFImageObj_GetImageFilter", object, 0, p.at(0), scratchSize)
+	return string(bytes.TrimRight(p.bytes(n), "\x00")) == "DCTDecode"
+}
+
+func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err error) {
+	index := 0
+	failed := p.eachImage(ctx, wanted.page, func(object uint64, _ float64) bool {
+		if index++; index < wanted.index {
+			return true
+		}
+		if wanted.jpeg {
+			n := p.quick("FPDFImageObj_GetImageDataRaw", object, 0, 0)
+			buffer := p.quick("malloc", n)
+			p.call(ctx, "FPDFImageObj_GetImageDataRaw", object, buffer, n)
+			data, _ := p.module.Memory().Read(uint32(buffer), uint32(n))
+			out = bytes.Clone(data)
+			p.quick("free", buffer)
+			return false
+		}
+		if bitmap := p.call(ctx, "FPDFImageObj_GetBitmap", object); bitmap != 0 {
+			out, err = p.encode(bitmap, false)
+			p.quick("FPDFBitmap_Destroy", bitmap)
+		}
+		return false
+	})
+	return out, errors.Join(err, failed)
+}
+
+func (p *pdfium) draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error) {
+	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(number-1))
+	if handle == 0 {
+		return nil, errors.Join(p.failure(ctx), errBroken())
+	}
+	defer p.quick("FPDF_ClosePage", handle)
+	w := float64(api.DecodeF32(p.quick("FPDF_GetPageWidthF", handle)))
+	h := float64(api.DecodeF32(p.quick("FPDF_GetPageHeightF", handle)))
+	dpi = boundDPI(dpi, w, h)
+	width, height := uint64(max(1, w*dpi/pointsPerInch)), uint64(max(1, h*dpi/pointsPerInch))
+	bitmap := p.call(ctx, "FPDFBitmap_CreateEx", width, height, bitmapBGRx, 0, 0)
+	if bitmap == 0 {
+		return nil, errors.Join(p.failure(ctx), errBroken())
+	}
+	defer p.quick("FPDFBitmap_Destroy", bitmap)
+	p.quick("FPDFBitmap_FillRect", bitmap, 0, 0, width, height, 0xFFFFFFFF)
+	flags := uint64(renderAnnotations)
+	if grey {
+		flags |= renderGrey
+	}
+	p.call(ctx, "FPDF_RenderPageBitmap", bitmap, handle, 0, 0, width, height, 0, flags)
+	if err := p.failure(ctx); err != nil {
+		return nil, err
+	}
+	return p.encode(bitmap, grey)
+}
+
+// encode returns a bitmap as PNG, or as PGM if it is to be grey.
+func (p *pdfium) encode(bitmap uint64, grey bool) ([]byte, error) {
+	width, height := int(p.quick("FPDFBitmap_GetWidth", bitmap)), int(p.quick("FPDFBitmap_GetHeight", bitmap))
+	stride := int(p.quick("FPDFBitmap_GetStride", bitmap))
+	format := p.quick("FPDFBitmap_GetFormat", bitmap)
+	step := map[uint64]int{bitmapGrey: 1, bitmapBGR: 3, bitmapBGRx: 4, bitmapBGRA: 4}[format]
+	data, ok := p.module.Memory().Read(uint32(p.quick("FPDFBitmap_GetBuffer", bitmap)), uint32(stride*height))
+	if p.failed != nil || !ok || step == 0 || width*step > stride {
+		return nil, errBroken()
+	}
+	if grey {
+		out := fmt.Appendf(make([]byte, 0, width*height+32), "P5 %d %d 255\n", width, height)
+		for y := range height {
+			for x := range width {
+				out = append(out, data[y*stride+x*step])
+			}
+		}
+		return out, nil
+	}
+	var img image.Image
+	if format == bitmapGrey {
+		img = &image.Gray{Pix: data, Stride: stride, Rect: image.Rect(0, 0, width, height)}
+	} else {
+		to := image.NewNRGBA(image.Rect(0, 0, width, height))
+		for y := range height {
+			for x := range width {
+				b := data[y*stride+x*step:]
+				c := color.NRGBA{R: b[2], G: b[1], B: b[0], A: 255}
+				if format == bitmapBGRA {
+					c.A = b[3]
+				}
+				to.SetNRGBA(x, y, c)
+			}
+		}
+		img = to
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := encoder.Encode(&out, img); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,315 @@
+package pdf
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
+)
+
+// A grid is the lines of a table in the making.
+type grid struct {
+	strips []interval // of its columns, from left to right
+	lines  [][]gridCell
+	all    []line
+}
+
+// A gridCell is the text of one line in one column.
+type gridCell struct {
+	strip int
+	seg   segment
+}
+
+// table writes the table that begins at line i and returns how many lines it has: 0 if there
+// is none.
+func (f *flow) table(i int) int {
+	if len(f.lines[i].segs) < 2 {
+		return 0
+	}
+	g := &grid{}
+	for j := i; j < len(f.lines); j++ {
+		l := f.lines[j]
+		if j > i {
+			last := f.lines[j-1]
+			if l.column != last.column || l.y1 <= last.y1 || l.y1-last.y1 > 3.2*max(l.size, last.size) ||
+				f.level(l) > 0 && f.level(last) == 0 || isLeader(l) || l.mono && !f.mono && len(l.segs) < 2 {
+				break
+			}
+		}
+		if !g.add(l) {
+			break
+		}
+	}
+	g.trim()
+	n := len(g.lines)
+	several := 0
+	for _, cells := range g.lines {
+		if len(cells) > 1 {
+			several++
+		}
+	}
+	if len(g.strips) < 2 || several < 3 && (several < 2 || len(g.strips) < 3) {
+		return 0
+	}
+	rows := g.rows()
+	if g.isContents(rows) {
+		for _, r := range rows {
+			f.out = append(f.out, "- "+strings.Join(f.cells(r, 2), " … "))
+		}
+		return n
+	}
+	if g.isDefinitions(rows) {
+		for _, r := range rows {
+			f.out = append(f.out, "- "+strings.TrimSuffix(strings.Join(f.cells(r, len(g.strips)), ": "), ": "))
+		}
+		return n
+	}
+	var b strings.Builder
+	for k, r := range rows {
+		cells := f.cells(r, len(g.strips))
+		for c := range cells {
+			cells[c] = cell(cells[c])
+		}
+		b.WriteString(row(cells) + "\n")
+		if k == 0 {
+			b.WriteString("|" + strings.Repeat(" --- |", len(cells)) + "\n")
+		}
+	}
+	f.out = append(f.out, strings.TrimSuffix(b.String(), "\n"))
+	return n
+}
+
+// cells returns the text of a row in its columns.
+func (f *flow) cells(lines [][]gridCell, columns int) []string {
+	texts := make([]strings.Builder, columns)
+	for _, cells := range lines {
+		for _, c := range cells {
+			appendLine(&texts[c.strip], c.seg.text(), f.words)
+		}
+	}
+	out := make([]string, columns)
+	for i := range texts {
+		out[i] = texts[i].String()
+	}
+	return out
+}
+
+// add adds a line, unless it does not fit into the columns.
+func (g *grid) add(l line) bool {
+	segs := g.split(l)
+	if len(segs) == 1 {
+		// A single cell, or the text after the table.
+		at := g.touched(segs[0])
+		if len(at) != 1 || segs[0].x0 < g.strips[at[0]].from-l.size || segs[0].x1 > g.strips[at[0]].to+l.size {
+			return false
+		}
+		g.append(l, []gridCell{{at[0], segs[0]}})
+		return true
+	}
+	strips := slices.Clone(g.strips)
+	for _, s := range segs {
+		strips = merge(strips, interval{s.x0, s.x1})
+	}
+	if len(strips) < max(2, len(g.strips)) {
+		return false
+	}
+	if len(strips) > len(g.strips) || len(g.strips) == 0 {
+		g.strips = strips
+		for _, cells := range g.lines {
+			for i := range cells {
+				cells[i].strip = g.touched(cells[i].seg)[0]
+			}
+		}
+	}
+	g.strips = strips
+	cells := make([]gridCell, len(segs))
+	for i, s := range segs {
+		cells[i] = gridCell{g.touched(s)[0], s}
+	}
+	g.append(l, cells)
+	return true
+}
+
+func (g *grid) append(l line, cells []gridCell) {
+	g.lines, g.all = append(g.lines, cells), append(g.all, l)
+}
+
+// split returns the segments of a line. A segment over two columns is two cells that stand
+// close, if a run begins where the second column does.
+func (g *grid) split(l line) []segment {
+	var out []segment
+	for _, s := range l.segs {
+		at := g.touched(s)
+		for len(at) > 1 {
+			from := g.strips[at[1]].from
+			k := slices.IndexFunc(s.runs, func(r run) bool { return math.Abs(r.x-from) < 0.3*s.size })
+			if k <= 0 {
+				break
+			}
+			out = append(out, newSegment(s.runs[:k]))
+			s = newSegment(s.runs[k:])
+			at = g.touched(s)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// touched returns the columns that a segment is in.
+func (g *grid) touched(s segment) []int {
+	var all []int
+	for i, t := range g.strips {
+		if s.x0 < t.to && s.x1 > t.from {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// merge adds an interval to others, and joins those that overlap.
+func merge(strips []interval, add interval) []interval {
+	var out []interval
+	for _, s := range strips {
+		if s.from < add.to && s.to > add.from {
+			add = interval{min(s.from, add.from), max(s.to, add.to)}
+		} else {
+			out = append(out, s)
+		}
+	}
+	out = append(out, add)
+	slices.SortFunc(out, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// trim removes single cells in the first column from the end: they are the text after the
+// table.
+func (g *grid) trim() {
+	for n := len(g.lines); n > 0; n-- {
+		cells := g.lines[n-1]
+		if len(cells) > 1 || cells[0].strip > 0 {
+			break
+		}
+		g.lines, g.all = g.lines[:n-1], g.all[:n-1]
+	}
+}
+
+// rows groups the lines into rows. Cells of several lines are seen by the distances, if those
+// between rows are greater than those within, or by the empty first column.
+func (g *grid) rows() [][][]gridCell {
+	least := math.Inf(1)
+	for i := 1; i < len(g.all); i++ {
+		least = min(least, g.all[i].y1-g.all[i-1].y1)
+	}
+	large := 0
+	for i := 1; i < len(g.all); i++ {
+		if g.all[i].y1-g.all[i-1].y1 > 1.25*least {
+			large++
+		}
+	}
+	starts := 0
+	for _, cells := range g.lines {
+		if len(cells) > 1 && cells[0].strip == 0 {
+			starts++
+		}
+	}
+	byDistance := large > 0 && least < 1.6*g.all[0].size && large+1 >= starts*2/3 && g.wraps(least)
+	var rows [][][]gridCell
+	for i, cells := range g.lines {
+		begins := i == 0
+		switch {
+		case begins:
+		case byDistance:
+			begins = g.all[i].y1-g.all[i-1].y1 > 1.25*least
+		default:
+			begins = cells[0].strip == 0 || len(cells) > max(1, len(g.strips)/2)
+		}
+		if begins {
+			rows = append(rows, nil)
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], cells)
+	}
+	return rows
+}
+
+// wraps reports whether lines at the least distance have fewer cells than those before them,
+// as the second lines of cells do.
+func (g *grid) wraps(least float64) bool {
+	fewer, near := 0, 0
+	for i := 1; i < len(g.all); i++ {
+		if g.all[i].y1-g.all[i-1].y1 > 1.25*least {
+			continue
+		}
+		near++
+		if len(g.lines[i]) < len(g.lines[i-1]) || len(g.lines[i]) == 1 {
+			fewer++
+		}
+	}
+	return fewer*2 >= near
+}
+
+// isDefinitions reports whether two columns are options or terms and what they mean: a list.
+func (g *grid) isDefinitions(rows [][][]gridCell) bool {
+	if len(g.strips) != 2 {
+		return false
+	}
+	options, long, terms := 0, 0, 0
+	for _, r := range rows {
+		left, right := "", 0
+		for _, cells := range r {
+			for _, c := range cells {
+				if c.strip == 0 {
+					left += c.seg.text()
+				} else {
+					right++
+				}
+			}
+		}
+		first, _ := utf8.DecodeRuneInString(left)
+		if strings.ContainsRune("-−–+/", first) && letters(left) > 0 && !isNumber(left) {
+			options++
+		}
+		if right > 1 {
+			long++
+		}
+		if left != "" {
+			terms++
+		}
+	}
+	head := rows[0]
+	header := len(head) == 1 && !slices.ContainsFunc(head[0], func(c gridCell) bool { return !c.seg.bold })
+	return options*2 > len(rows) || !header && long*5 >= terms*2
+}
+
+var contentsEntry = lazyregexp.New(`^(\d+(\.\d+)*\.?|[A-Z]\.?|[IVX]+\.?|Chapter|Appendix|Part) `)
+
+// isContents reports whether the rows are numbered titles with the numbers of their pages.
+func (g *grid) isContents(rows [][][]gridCell) bool {
+	if len(g.strips) != 2 {
+		return false
+	}
+	titles, page := 0, 0
+	for _, r := range rows {
+		cells := r[0]
+		if len(r) > 1 || len(cells) != 2 {
+			return false
+		}
+		n, err := strconv.Atoi(cells[1].seg.text())
+		if err != nil || n < page {
+			return false
+		}
+		page = n
+		if contentsEntry().MatchString(cells[0].seg.text()) {
+			titles++
+		}
+	}
+	return titles*2 > len(rows)
+}
+
+func isNumber(text string) bool {
+	return !strings.ContainsFunc(text, unicode.IsLetter)
+}
