@@ -8,29 +8,46 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tetratelabs/wazero"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/golden"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
+var compiledDir = filepath.Join(os.TempDir(), fmt.Sprintf("mcp-tools-test-pdfium-%d", os.Getpid()))
+
 // compiled returns a directory with PDFium in machine code, filled once for all tests.
 var compiled = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mcp-tools-test-pdfium-%d", os.Getpid()))
-	return dir, Warm(context.Background(), dir)
+	if !raceDetector {
+		return compiledDir, Warm(context.Background(), compiledDir)
+	}
+	out, err := exec.Command("go", "run", "-race=false", "./testdata/warm", compiledDir).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return compiledDir, nil
+})
+
+// machine returns compiled PDFium, loaded once for all tests.
+var machine = sync.OnceValues(func() (wazero.CompilationCache, error) {
+	dir, err := compiled()
+	if err != nil {
+		return nil, err
+	}
+	return wazero.NewCompilationCacheWithDir(dir)
 })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := compiled(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
+	_ = os.RemoveAll(compiledDir)
 	os.Exit(code)
 }
 
@@ -45,12 +62,15 @@ func engines() map[string]opener {
 			return openPoppler(src)
 		},
 		"PDFium": func(t testing.TB, src document.Source) (engine, error) {
-			dir, err := compiled()
+			cache, err := machine()
 			if err != nil {
 				t.Fatal(err)
 			}
-			src.Compiled = dir
-			return openPDFium(t.Context(), src)
+			p, err := startPDFium(t.Context(), src, cache)
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
 		},
 	}
 }
@@ -354,7 +374,7 @@ func TestTurnedPage(t *testing.T) {
 }
 
 // scan returns a file with a page that is only a picture of text.
-func scan(t *testing.T, pages int) []byte {
+func scan(t *testing.T) []byte {
 	d := &writer{}
 	p := d.page()
 	y := p.paragraph(60, 90, 470, 14, sans, lorem)
@@ -374,15 +394,13 @@ func scan(t *testing.T, pages int) []byte {
 		t.Fatal(err)
 	}
 	to := &writer{}
-	for range pages {
-		to.page().image(0, 0, 595, 842, bitmap{w, h, pgm[len(pgm)-w*h:]})
-	}
+	to.page().image(0, 0, 595, 842, bitmap{w, h, pgm[len(pgm)-w*h:]})
 	return to.bytes()
 }
 
 func TestScanIsReadByTesseract(t *testing.T) {
 	needtest.Program(t, "tesseract")
-	data := scan(t, 1)
+	data := scan(t)
 	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
 		doc, err := open(source(data))
 		if err != nil {
@@ -426,7 +444,13 @@ func TestOCRReadsTextPagesOnRequest(t *testing.T) {
 
 // TestOCRReadsTenPages uses a program in the place of tesseract.
 func TestOCRReadsTenPages(t *testing.T) {
-	data := scan(t, 12)
+	d := &writer{}
+	for range 12 {
+		p := d.page()
+		p.w, p.h = 100, 100 // small, so that it is drawn fast
+		p.image(0, 0, 100, 100, gradient(64, 64))
+	}
+	data := d.bytes()
 	dir := t.TempDir()
 	program := "#!/bin/sh\ncat >/dev/null\necho threads $OMP_THREAD_LIMIT\n"
 	if err := os.WriteFile(filepath.Join(dir, "tesseract"), []byte(program), 0o755); err != nil {
@@ -451,7 +475,7 @@ func TestOCRReadsTenPages(t *testing.T) {
 }
 
 func TestWithoutTesseractANoteNamesThePackage(t *testing.T) {
-	data := scan(t, 2)
+	data := scan(t)
 	t.Setenv("PATH", t.TempDir())
 	src := source(data)
 	e, err := engines()["PDFium"](t, src)
@@ -468,13 +492,12 @@ func TestWithoutTesseractANoteNamesThePackage(t *testing.T) {
 	}
 }
 
-// TestReadWithoutPoppler reads with PDFium, without a directory of compiled code as well.
 func TestReadWithoutPoppler(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
 	dir, err := compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PATH", t.TempDir())
 	src := source(report())
 	src.Compiled = dir
 	doc, err := Read(t.Context(), src)
@@ -487,15 +510,15 @@ func TestReadWithoutPoppler(t *testing.T) {
 }
 
 func TestPDFiumWithoutCompiledCode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiling takes seconds")
+	if raceDetector {
+		t.Skip("compiling takes a minute with the race detector")
 	}
-	readOnly := filepath.Join(t.TempDir(), "missing", "directory")
-	src := source(report())
-	src.Compiled = readOnly
-	if err := os.WriteFile(filepath.Dir(filepath.Dir(readOnly))+"/missing", nil, 0o444); err != nil {
+	notDirectory := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(notDirectory, nil, 0o444); err != nil {
 		t.Fatal(err)
 	}
+	src := source(report())
+	src.Compiled = notDirectory
 	e, err := openPDFium(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
@@ -508,13 +531,14 @@ func TestPDFiumWithoutCompiledCode(t *testing.T) {
 
 func TestContextEndsReading(t *testing.T) {
 	data := report()
-	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
-		for name, start := range engines() {
+	for name, open := range engines() {
+		t.Run(name, func(t *testing.T) {
 			src := source(data)
-			e, err := start(t, src)
+			e, err := open(t, src)
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer e.close()
 			ctx, cancel := context.WithCancel(t.Context())
 			seen := 0
 			err = e.pages(ctx, 1, 4, func(page) error {
@@ -523,12 +547,11 @@ func TestContextEndsReading(t *testing.T) {
 				return nil
 			})
 			if name == "PDFium" && (!errors.Is(err, context.Canceled) || seen != 1) {
-				t.Errorf("%s: %v after %d pages", name, err, seen)
+				t.Errorf("%v after %d pages", err, seen)
 			}
 			if _, err := read(ctx, e, src); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%v", err)
 			}
-			e.close()
-		}
-	})
+		})
+	}
 }

@@ -51,7 +51,7 @@ const (
 // A pdfium reads a file with PDFium.
 type pdfium struct {
 	runtime  wazero.Runtime
-	cache    wazero.CompilationCache
+	cache    wazero.CompilationCache // closed with the file; nil if it is the caller's
 	module   api.Module
 	funcs    map[string]api.Function
 	stack    [8]uint64
@@ -78,19 +78,16 @@ func runtimeConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(wasmPages)
 }
 
-// compile returns PDFium from the directory that Warm has filled. If it is not there, PDFium
-// is compiled here.
-func (p *pdfium) compile(ctx context.Context, dir string) (wazero.CompiledModule, error) {
-	if dir != "" {
-		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
-			runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
-			if module, err := runtime.CompileModule(ctx, pdfiumWasm); err == nil {
-				p.runtime, p.cache = runtime, cache
-				return module, nil
-			}
-			_ = runtime.Close(ctx)
-			_ = cache.Close(ctx)
+// compile returns PDFium from the cache. If it is not there, and cannot be written there, it is
+// compiled for this file only.
+func (p *pdfium) compile(ctx context.Context, cache wazero.CompilationCache) (wazero.CompiledModule, error) {
+	if cache != nil {
+		runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+		if module, err := runtime.CompileModule(ctx, pdfiumWasm); err == nil {
+			p.runtime = runtime
+			return module, nil
 		}
+		_ = runtime.Close(ctx)
 	}
 	p.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
 	return p.runtime.CompileModule(ctx, pdfiumWasm)
@@ -114,19 +111,37 @@ func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
 }
 
 func openPDFium(ctx context.Context, src document.Source) (engine, error) {
+	if src.Compiled == "" {
+		return startPDFium(ctx, src, nil)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(src.Compiled)
+	if err != nil {
+		return startPDFium(ctx, src, nil)
+	}
+	p, err := startPDFium(ctx, src, cache)
+	if err != nil {
+		_ = cache.Close(ctx)
+		return nil, err
+	}
+	p.cache = cache
+	return p, nil
+}
+
+// startPDFium opens a file. The cache may be nil, and stays the caller's.
+func startPDFium(ctx context.Context, src document.Source, cache wazero.CompilationCache) (*pdfium, error) {
 	if src.Size > math.MaxInt32 {
 		return nil, document.Errorf(document.ErrTooBig, "the file is larger than 2 GB")
 	}
 	p := &pdfium{funcs: map[string]api.Function{}, password: src.Password != ""}
-	if err := p.start(ctx, src); err != nil {
+	if err := p.start(ctx, src, cache); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *pdfium) start(ctx context.Context, src document.Source) error {
-	module, err := p.compile(ctx, src.Compiled)
+func (p *pdfium) start(ctx context.Context, src document.Source, cache wazero.CompilationCache) error {
+	module, err := p.compile(ctx, cache)
 	if err != nil {
 		return err
 	}
