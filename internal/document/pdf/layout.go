@@ -383,7 +383,8 @@ func (f *flow) code(i int) int {
 	for i+n < len(f.lines) {
 		last, next := f.lines[i+n-1], f.lines[i+n]
 		down := next.y1 - last.y1
-		if next.column != last.column || down <= 0 || down > 4*last.size || !next.mono && (down > 1.6*last.size || !partlyMono(next)) {
+		if next.column != last.column || down <= 0 || down > 4*last.size || !next.mono &&
+			(down > 1.6*last.size || !partlyMono(next)) {
 			break
 		}
 		step = min(step, down)
@@ -579,7 +580,8 @@ func (f *flow) continues(lines []line, next line, item bool, textX float64) bool
 	left, right := f.left[last.column], f.right[last.column]
 	if next.column != last.column {
 		// The paragraph may go on at the top of the next column.
-		return next.column == last.column+1 && next.y1 < last.y1 && !item && last.x1 > right-3*em && !endsSentence(last.text()) &&
+		return next.column == last.column+1 && next.y1 < last.y1 && !item && last.x1 > right-3*em &&
+			!endsSentence(last.text()) &&
 			next.x0 < f.left[next.column]+em
 	}
 	step := next.y1 - last.y1

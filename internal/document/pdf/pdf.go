@@ -106,7 +106,8 @@ func read(ctx context.Context, e engine, src document.Source) (*document.Documen
 		return nil, err
 	}
 	if total > maxPages {
-		return nil, document.Errorf(document.ErrTooBig, "the file says that it has %d pages; the max is %d", total, maxPages)
+		return nil, document.Errorf(document.ErrTooBig, "the file says that it has %d pages; the max is %d", total,
+			maxPages)
 	}
 	r := reading{
 		engine: e, src: src, left: src.Limits.Pictures,

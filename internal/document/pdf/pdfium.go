@@ -15,8 +15,7 @@ import (
 	"unicode/utf16"
 	_ "unsafe" // for go:linkname
 
-	_ "github.com/klippa-app/go-pdfium/webassembly" // has the module
-	"github.com/klippa-app/go-pdfium/webassembly/imports"
+	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/emscripten"
@@ -24,6 +23,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 )
+
+var _ = webassembly.Config{} // the package that embeds the module
 
 // pdfiumWasm is PDFium. Calling it directly takes a third of the time that the functions of
 // go-pdfium take, which allocate memory for each character, and leaves them out of the binary.
@@ -112,7 +113,7 @@ func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
 
 func openPDFium(ctx context.Context, src document.Source) (engine, error) {
 	if src.Compiled == "" {
-		return startPDFium(ctx, src, nil)
+		return nil, document.Errorf(document.ErrNotCompiled, "PDFium is not compiled")
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(src.Compiled)
 	if err != nil {
@@ -154,10 +155,17 @@ func (p *pdfium) start(ctx context.Context, src document.Source, cache wazero.Co
 		return err
 	}
 	exporter.ExportFunctions(env)
-	imports.NewFunctionExporter().ExportFunctions(env)
-	i32 := api.ValueTypeI32
-	env.NewFunctionBuilder().WithGoModuleFunction(block{src.Data}, []api.ValueType{i32, i32, i32, i32},
-		[]api.ValueType{i32}).Export("FPDF_FILEACCESS_CB")
+	for _, f := range module.ImportedFunctions() {
+		// Of the callbacks of PDFium only that for the file is used.
+		_, name, _ := f.Import()
+		var call api.GoModuleFunction = api.GoModuleFunc(func(context.Context, api.Module, []uint64) {})
+		if name == "FPDF_FILEACCESS_CB" {
+			call = block{src.Data}
+		} else if !strings.HasSuffix(name, "_CB") {
+			continue
+		}
+		env.NewFunctionBuilder().WithGoModuleFunction(call, f.ParamTypes(), f.ResultTypes()).Export(name)
+	}
 	if _, err := env.Instantiate(ctx); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/mail"
 	"github.com/mcp-tools/mcp-tools/internal/document/notebook"
 	"github.com/mcp-tools/mcp-tools/internal/document/office"
+	"github.com/mcp-tools/mcp-tools/internal/document/pdf"
 	"github.com/mcp-tools/mcp-tools/internal/document/plain"
 	"github.com/mcp-tools/mcp-tools/internal/document/rtf"
 	"github.com/mcp-tools/mcp-tools/internal/document/tables"
@@ -21,6 +22,7 @@ import (
 // Handlers returns the handlers of all formats.
 func Handlers() map[document.Format]document.Handler {
 	return map[document.Format]document.Handler{
+		document.PDF:       {Read: pdf.Read},
 		document.DOCX:      {Read: office.DOCX},
 		document.PPTX:      {Read: office.PPTX},
 		document.XLSX:      {Read: office.XLSX},
@@ -58,7 +60,7 @@ func Main(args []string) int {
 // once for each version of the program, in a process that gets no document. A new module
 // is one line here.
 func Compile(ctx context.Context, dir string) error {
-	for _, fill := range []func(ctx context.Context, dir string) error{} {
+	for _, fill := range []func(ctx context.Context, dir string) error{pdf.Warm} {
 		if err := fill(ctx, dir); err != nil {
 			return err
 		}
