@@ -161,7 +161,8 @@ func (r *reading) wantedPages(ctx context.Context) ([]page, error) {
 				text += len(one.text)
 			}
 			if runs += len(p.runs); runs > maxTotalRuns || text > r.src.Limits.Text {
-				r.note("There is too much text; page %d and those after it were not read. Ask for them by their numbers.", p.number)
+				r.note("There is too much text; page %d and those after it were not read. Ask for them by their numbers.",
+					p.number)
 				return errEnough
 			}
 			if p.cut {
@@ -228,7 +229,8 @@ func isScan(p page, pictures []picture) bool {
 	for _, one := range p.runs {
 		words += len(strings.Fields(one.text))
 	}
-	return words < fewWords && slices.ContainsFunc(pictures, func(pic picture) bool { return pic.share > 0.5 })
+	large := func(pic picture) bool { return pic.share > 0.5 }
+	return words < fewWords && slices.ContainsFunc(pictures, large)
 }
 
 // picturesOf returns the pictures of each page that are worth a name: large enough, and
