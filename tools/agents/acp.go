@@ -163,18 +163,18 @@ type acpSpawn struct {
 type acpSpawnArgs struct {
 	Agent   string         `json:"agent" jsonschema:"name of the agent" alias:"profile,agentId"`
 	Task    string         `json:"task" jsonschema:"complete instructions for the agent" alias:"prompt" maxlen:"204800"`
-	Cwd     string         `json:"cwd,omitempty" jsonschema:"directory in the workspace to work in"`
-	Schema  map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the result" depth:"20"`
-	Mode    string         `json:"mode,omitempty" jsonschema:"async (default) or sync, which waits for the result" enum:"async,sync"`
+	Cwd     string         `json:"cwd,omitempty" jsonschema:"directory to work in"`
+	Schema  map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the result" depth:"20" hidden:"true"`
+	Mode    string         `json:"mode,omitempty" jsonschema:"async (default), or sync to wait" enum:"async,sync"`
 	Label   string         `json:"label,omitempty" jsonschema:"short name of the task" hidden:"true"`
-	Timeout int            `json:"timeout,omitempty" jsonschema:"seconds, for the work or to wait" alias:"timeout_seconds,timeoutSeconds" min:"0" max:"86400"`
+	Timeout int            `json:"timeout,omitempty" jsonschema:"seconds, for the work or to wait" alias:"timeout_seconds,timeoutSeconds" min:"0" max:"86400" hidden:"true"`
 
 	Observe string `json:"observe_profile,omitempty" jsonschema:"ignored by this server" hidden:"true"`
 }
 
 func (t acpSpawn) Spec() tool.Spec {
-	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. Like a subagent it has an " +
-		"id for spawn, which lists, cancels and waits for it; the result comes later with a result of yours."
+	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. The result comes with a later " +
+		"result of yours. spawn lists, cancels and waits for it."
 	if names := slices.Sorted(maps.Keys(t.programs.Profiles)); len(names) > 0 {
 		doc += " Agents: " + strings.Join(names, ", ") + "."
 	}

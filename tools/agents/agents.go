@@ -29,7 +29,7 @@ func Tools(e *Engine) []tool.Tool {
 		all = append(all, tool.Prepared(spawn{follower{e}}))
 	}
 	if e == nil || e.CanSpawn() && e.canDelegate() {
-		all = append(all, tool.Prepared(delegate{follower{e}}), tool.New(agentsList{e}))
+		all = append(all, tool.Prepared(delegate{follower{e}}))
 	}
 	return all
 }

@@ -16,12 +16,12 @@ import (
 type delegate struct{ follower }
 
 type delegateArgs struct {
-	Agent   string `json:"agent,omitempty" jsonschema:"name of the agent, see agents_list" alias:"agent_key,agentId"`
+	Agent   string `json:"agent,omitempty" jsonschema:"name of the agent" alias:"agent_key,agentId"`
 	Task    string `json:"task,omitempty" jsonschema:"complete instructions for the agent" alias:"prompt,message" maxlen:"204800"`
-	Mode    string `json:"mode,omitempty" jsonschema:"async (default), or sync to wait for the result"`
-	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to work or wait" alias:"timeout_seconds"`
+	Mode    string `json:"mode,omitempty" jsonschema:"async (default), or sync to wait"`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to work or wait" alias:"timeout_seconds" hidden:"true"`
 
-	Action     string   `json:"action,omitempty" jsonschema:"what to do" enum:"delegate,check_result,await_sessions,list_results,cancel_task,list,history,cancel,wait" hidden:"true"`
+	Action     string   `json:"action,omitempty" jsonschema:"what to do" enum:"delegate,agents,check_result,await_sessions,list_results,cancel_task,list,history,cancel,wait" hidden:"true"`
 	ID         string   `json:"id,omitempty" jsonschema:"id of a task" alias:"task_id" hidden:"true"`
 	IDs        []string `json:"task_ids,omitempty" jsonschema:"ids of tasks" hidden:"true" maxitems:"128"`
 	Label      string   `json:"label,omitempty" jsonschema:"short name of the task" hidden:"true"`
@@ -34,8 +34,10 @@ type delegateArgs struct {
 func (delegate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "delegate", Group: group, Title: "Delegate", Risk: tool.Runs, Hints: tool.Hints{OpenWorld: true},
-		Doc: "Hands a task to another agent, with its own files and knowledge. " +
-			"Its result comes with a later result of yours. spawn lists, cancels and waits for it.",
+		Doc: "Hands a task to another agent, with its own files and knowledge; without a task it lists the agents. " +
+			"The result comes with a later result of yours. spawn lists, cancels and waits for it.",
+		Also:    []string{"agents_list", "agent_list"},
+		Means:   map[string]string{"agents_list": `{"action":"agents"}`, "agent_list": `{"action":"agents"}`},
 		Timeout: maxWait + 30*time.Second, Output: subagents{}, Repeats: true,
 	}
 }
@@ -46,11 +48,18 @@ func (t delegate) Prepare(_ context.Context, a delegateArgs) (tool.Plan, error) 
 		Run: func(ctx context.Context) (tool.Result, error) { return t.run(ctx, a) },
 	}
 	switch a.Action {
-	case "check_result", "await_sessions", "list_results", "list", "history", "wait":
+	case "check_result", "await_sessions", "list_results", "list", "history", "wait", "agents":
 		plan.Risk, plan.Why = tool.Reads, ""
+	case "":
+		if a.lists() {
+			plan.Risk, plan.Why = tool.Reads, ""
+		}
 	}
 	return plan, nil
 }
+
+// lists reports whether the call only asks for the agents.
+func (a delegateArgs) lists() bool { return a.Task == "" && len(a.Parallel) == 0 }
 
 func (t delegate) run(ctx context.Context, a delegateArgs) (tool.Result, error) {
 	e, c := t.engine, tool.CallerFrom(ctx)
@@ -60,6 +69,8 @@ func (t delegate) run(ctx context.Context, a delegateArgs) (tool.Result, error) 
 		names = append(names, a.ID)
 	}
 	switch a.Action {
+	case "agents":
+		return e.targets(ctx, c)
 	case "list", "list_results", "history":
 		return e.show(ctx, c)
 	case "cancel", "cancel_task":
@@ -69,6 +80,9 @@ func (t delegate) run(ctx context.Context, a delegateArgs) (tool.Result, error) 
 			limit = time.Millisecond
 		}
 		return e.awaitEach(ctx, c, names, limit)
+	}
+	if a.lists() {
+		return e.targets(ctx, c)
 	}
 	s := Spawn{Task: a.Task, Label: a.Label, Agent: a.Agent, Limit: limit}
 	if a.Context != "" {
@@ -80,7 +94,8 @@ func (t delegate) run(ctx context.Context, a delegateArgs) (tool.Result, error) 
 	wait := a.Mode == "sync" || a.Background != nil && !*a.Background
 	if len(a.Parallel) == 0 {
 		if s.Agent == "" {
-			return tool.Result{}, tool.Errorf(tool.Invalid, `"agent" is missing`).Try("agents_list shows the agents")
+			return tool.Result{}, tool.Errorf(tool.Invalid, `"agent" is missing`).
+				Try("delegate without a task lists the agents")
 		}
 		return e.launch(ctx, s, wait, limit)
 	}
@@ -127,22 +142,9 @@ func (e *Engine) awaitEach(ctx context.Context, c tool.Caller, names []string, l
 	return tool.Text(strings.Join(words, "\n\n")).With(data), nil
 }
 
-// agentsList lists the agents that tasks can be delegated to.
-type agentsList struct{ engine *Engine }
-
-type agentsListArgs struct{}
-
-func (agentsList) Spec() tool.Spec {
-	return tool.Spec{
-		Name: "agents_list", Group: group, Title: "Agents", Risk: tool.Reads,
-		Doc:  "Lists the agents for delegate: what each is good at, and how busy it is.",
-		Also: []string{"agent_list"},
-	}
-}
-
-func (t agentsList) Do(ctx context.Context, _ agentsListArgs) (tool.Result, error) {
-	e := t.engine
-	names := e.Targets(tool.CallerFrom(ctx).Agent)
+// targets lists the agents that tasks can be delegated to: what each is good at, and how busy it is.
+func (e *Engine) targets(ctx context.Context, c tool.Caller) (tool.Result, error) {
+	names := e.Targets(c.Agent)
 	if len(names) == 0 {
 		return tool.Text("You may not delegate to any agent."), nil
 	}

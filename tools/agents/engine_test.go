@@ -527,7 +527,7 @@ func TestDelegate(t *testing.T) {
 		want(t, "no link", do(caller("reader", "s1"), `{"agent":"writer","task":"write"}`),
 			`agent "reader" may not delegate to "writer"`)
 		want(t, "no such agent", do(lead, `{"agent":"nobody","task":"write"}`), "it may delegate to reader, writer")
-		res, err := agentsList{w.engine}.Do(w.as(lead), agentsListArgs{})
+		res, err := w.engine.targets(w.t.Context(), lead)
 		if err != nil || res.Text() != "- reader (0/5 busy)\n- writer (1/1 busy): writes" {
 			t.Errorf("the agents are %q, %v", res.Text(), err)
 		}

@@ -28,13 +28,13 @@ type modelCall struct {
 }
 
 type modelCallArgs struct {
-	Provider    string         `json:"provider,omitempty" jsonschema:"name of a provider in the settings, default the first"`
-	Model       string         `json:"model,omitempty" jsonschema:"model of the provider, default its first"`
+	Provider    string         `json:"provider,omitempty" jsonschema:"name of a provider in the settings" hidden:"true"`
+	Model       string         `json:"model,omitempty" jsonschema:"model, or PROVIDER/MODEL"`
 	Messages    []modelMessage `json:"messages,omitempty" jsonschema:"the conversation; it ends with the user" maxitems:"200"`
-	MaxTokens   int            `json:"max_tokens,omitempty" jsonschema:"maximum tokens of the answer, default 4096" min:"1" max:"200000"`
+	MaxTokens   int            `json:"max_tokens,omitempty" jsonschema:"max tokens of the answer" min:"1" max:"200000"`
 	Temperature *float64       `json:"temperature,omitempty" jsonschema:"0 to 2; many models accept none" hidden:"true" min:"0" max:"2"`
-	Schema      map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema that the answer must fit" depth:"20"`
-	Timeout     int            `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 120" min:"1" max:"300" alias:"timeout"`
+	Schema      map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema of the answer" depth:"20"`
+	Timeout     int            `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 120" min:"1" max:"300" alias:"timeout" hidden:"true"`
 
 	Prompt string `json:"prompt,omitempty" jsonschema:"the only message" hidden:"true"`
 }

@@ -26,13 +26,13 @@ type spawn struct{ follower }
 type spawnArgs struct {
 	Action  string         `json:"action,omitempty" jsonschema:"spawn (default), list, cancel, steer (send message) or wait (for results)"`
 	Task    string         `json:"task,omitempty" jsonschema:"complete instructions for the subagent" alias:"prompt" maxlen:"204800"`
-	Mode    string         `json:"mode,omitempty" jsonschema:"async (default), or sync to wait for the result"`
+	Mode    string         `json:"mode,omitempty" jsonschema:"async (default), or sync to wait"`
 	ID      string         `json:"id,omitempty" jsonschema:"which one: id, label, last or all" alias:"target,task_id"`
 	Message string         `json:"message,omitempty" jsonschema:"text for a running subagent" maxlen:"102400"`
 	Tools   []string       `json:"tools,omitempty" jsonschema:"only these tools, default all" alias:"allowed_tools"`
 	Schema  map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the result" depth:"20"`
 	Model   string         `json:"model,omitempty" jsonschema:"model instead of the default"`
-	Label   string         `json:"label,omitempty" jsonschema:"short name of the task" alias:"description,name"`
+	Label   string         `json:"label,omitempty" jsonschema:"short name of the task" alias:"description,name" hidden:"true"`
 	Timeout int            `json:"timeout,omitempty" jsonschema:"seconds to work or wait" alias:"timeoutSeconds,runTimeoutSeconds,timeout_seconds"`
 
 	Agent       string       `json:"agent,omitempty" jsonschema:"another agent to work as" alias:"agentId,agent_key,template,subagent_type" hidden:"true"`

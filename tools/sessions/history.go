@@ -18,7 +18,7 @@ type sessionsHistory struct{ sessions *Sessions }
 type sessionsHistoryArgs struct {
 	Key    string `json:"session_key,omitempty" jsonschema:"key or label, default your own" alias:"key,session,label"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"messages to return, default 20" min:"0" max:"200"`
-	Offset int    `json:"offset,omitempty" jsonschema:"newer messages to leave out" min:"0" max:"100000"`
+	Offset int    `json:"offset,omitempty" jsonschema:"newer messages to leave out" min:"0" max:"100000" hidden:"true"`
 	Tools  bool   `json:"include_tools,omitempty" jsonschema:"also the latest calls"`
 }
 

@@ -15,7 +15,7 @@ type sessionsList struct{ sessions *Sessions }
 
 type sessionsListArgs struct {
 	Limit    int      `json:"limit,omitempty" jsonschema:"sessions to return, default 20" max:"200" min:"0"`
-	Active   int      `json:"active_minutes,omitempty" jsonschema:"only those used in the last minutes" min:"0"`
+	Active   int      `json:"active_minutes,omitempty" jsonschema:"only those used in the last minutes" min:"0" hidden:"true"`
 	Kinds    []string `json:"kinds,omitempty" jsonschema:"only these channels" hidden:"true"`
 	Messages int      `json:"message_limit,omitempty" jsonschema:"ignored" hidden:"true"`
 }
@@ -25,7 +25,7 @@ const defaultListed = 20
 func (sessionsList) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "sessions_list", Group: group, Title: "List sessions", Risk: tool.Reads,
-		Doc:     "Lists sessions of agents, the last used first: key, label, client, state, use.",
+		Doc:     "Lists sessions, the last used first: key, label, client, state, use.",
 		Repeats: true, Hints: tool.Hints{Idempotent: true},
 		Keywords: "agents clients connections who", Output: listed{},
 	}

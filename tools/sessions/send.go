@@ -17,11 +17,12 @@ import (
 type sessionsSend struct{ sessions *Sessions }
 
 type sessionsSendArgs struct {
-	Key     string `json:"session_key,omitempty" jsonschema:"key of the receiver" alias:"key,session,to"`
-	Label   string `json:"label,omitempty" jsonschema:"or its label"`
-	Agent   string `json:"agent,omitempty" jsonschema:"or an agent: whichever session of it comes next" alias:"target_agent_id"`
+	To      string `json:"to,omitempty" jsonschema:"key or label of a session, or an agent: its next session" alias:"session_key,key,session"`
 	Message string `json:"message" jsonschema:"what to tell" alias:"content,text" maxlen:"102400"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to wait for the answer, default 0" alias:"timeout_seconds" min:"0" max:"300"`
+
+	Label   string `json:"label,omitempty" jsonschema:"label of a session" hidden:"true"`
+	Agent   string `json:"agent,omitempty" jsonschema:"name of an agent" alias:"target_agent_id" hidden:"true"`
 	AgentID string `json:"agent_id,omitempty" jsonschema:"the agent, if agent is empty" hidden:"true"`
 }
 
@@ -88,25 +89,28 @@ func (t sessionsSend) Do(ctx context.Context, a sessionsSendArgs) (tool.Result, 
 
 // receiver returns to whom a message goes.
 func (t sessionsSend) receiver(ctx context.Context, c tool.Caller, a sessionsSendArgs) (to inbox.To, err error) {
-	if a.Agent == "" && a.Key == "" && a.Label == "" {
+	if a.Agent == "" && a.To == "" && a.Label == "" {
 		a.Agent = a.AgentID
 	}
 	given := 0
-	for _, name := range []string{a.Key, a.Label, a.Agent} {
+	for _, name := range []string{a.To, a.Label, a.Agent} {
 		if name != "" {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return to, tool.Errorf(tool.Invalid, "one of session_key, label and agent must be given, not %d", given).
+		return to, tool.Errorf(tool.Invalid, "one receiver must be given with to, not %d", given).
 			Try("call sessions_list to see the keys and labels")
 	case a.Agent != "":
 		return t.sessions.agent(ctx, c, a.Agent)
 	}
-	row, err := t.sessions.find(ctx, c, a.Key+a.Label)
+	row, err := t.sessions.find(ctx, c, a.To+a.Label)
 	switch {
 	case err != nil:
+		if to, failed := t.sessions.agent(ctx, c, a.To); a.To != "" && failed == nil {
+			return to, nil
+		}
 		return to, err
 	case row.To == inbox.ToCaller(c):
 		return to, tool.Errorf(tool.Invalid, "this is your own session").Try("choose another one of sessions_list")

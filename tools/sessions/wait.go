@@ -26,8 +26,8 @@ const (
 func (wait) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "wait", Group: group, Title: "Wait for events", Risk: tool.Reads,
-		Doc: `Waits until something happens for you: a message, or the end of work in the background.
-Returns it in full. Every result ends with such events, so wait only if you have nothing else to do.`,
+		Doc: `Waits for a message, or the end of work in the background, and returns it in full.
+Every result ends with such events, so wait only if you have nothing else to do.`,
 		Repeats: true, Timeout: longestWait + 10*time.Second,
 		Keywords: "inbox events sleep poll await notifications", Output: happened{},
 	}

@@ -278,8 +278,8 @@ func (b *board) claimFor(k Task) func(*store.Tx, string) error {
 }
 
 // RunEnded ends the task for which an agent was started, in the transaction in which that agent ends: with the result
-// of the agent, or as failed with a reason. It leaves alone a task that the agent has ended itself, handed to review, or
-// no longer holds. It reports whether the lead of the team was notified.
+// of the agent, or as failed with a reason. It leaves alone a task that the agent has ended itself, has handed to
+// review or no longer holds. It reports whether the lead of the team was notified.
 func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said string) (noticed bool, err error) {
 	id, _, _ := strings.Cut(ref, " ")
 	k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1 {{lock}}", id)

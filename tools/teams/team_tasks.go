@@ -14,7 +14,7 @@ type teamTasks struct{ t *Teams }
 type teamTasksArgs struct {
 	Action      string   `json:"action" jsonschema:"what to do there" enum:"list,search,get,create,update,claim,progress,complete,review,approve,reject,cancel,retry,comment,attach,ask_user,clear_ask_user"`
 	TaskID      string   `json:"task_id,omitempty" jsonschema:"id, default the task you hold; claim takes the next without it" alias:"id,taskId"`
-	Subject     *string  `json:"subject,omitempty" jsonschema:"one line, for create and update" alias:"title"`
+	Subject     *string  `json:"subject,omitempty" jsonschema:"title in one line" alias:"title"`
 	Description *string  `json:"description,omitempty" jsonschema:"what is to be done" maxlen:"100000"`
 	Assignee    *string  `json:"assignee,omitempty" jsonschema:"agent that gets the task, default any member"`
 	Text        string   `json:"text,omitempty" jsonschema:"result, comment, question, reason, step or search words" alias:"result,comment,reason,message,query" maxlen:"200000"`
@@ -31,8 +31,7 @@ type teamTasksArgs struct {
 func (teamTasks) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
-		Doc: `The task board of your team. Members claim tasks, report progress and complete them with a result;
-the lead creates, approves, rejects, cancels and retries.`,
+		Doc:      `The task board of your team: the lead creates tasks and decides about results; members claim and complete them.`,
 		Keywords: "board kanban assign",
 		Repeats:  true,
 	}
