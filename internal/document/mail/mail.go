@@ -96,7 +96,7 @@ func (m *message) markdown(limit int) string {
 	out.Heading(1, md.Sentence(m.subject))
 	var lines []string
 	for _, f := range m.fields {
-		lines = append(lines, f.name+": "+md.Sentence(f.value))
+		lines = append(lines, f.name+": "+md.OneLine(f.value))
 	}
 	out.Paragraph(strings.Join(lines, "\n"))
 	if len(m.text) > limit {
@@ -330,12 +330,19 @@ func (p *parser) text(kind, contentType string, data []byte) (string, error) {
 		converted, err := page.Read(p.ctx, data, page.Options{Whole: true, ContentType: contentType})
 		return converted.Text, err
 	}
-	text := strings.ReplaceAll(page.Decode(data, contentType), "\r", "")
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " \t")
+	return tidy(page.Decode(data, contentType)), nil
+}
+
+// tidy removes blanks at the ends of lines, and empty lines that follow an empty line.
+func tidy(text string) string {
+	var kept []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n") {
+		line = strings.TrimRight(line, " \t\u00a0")
+		if line != "" || len(kept) > 0 && kept[len(kept)-1] != "" {
+			kept = append(kept, line)
+		}
 	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n"), nil
+	return strings.TrimRight(strings.Join(kept, "\n"), "\n")
 }
 
 // multipart reads the parts of a part. Of alternatives it shows the plain text, unless that

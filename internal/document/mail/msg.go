@@ -218,7 +218,7 @@ func (s *storage) readFields(m *message, page string) {
 
 // body returns the text of the mail: plain text, else HTML, else rich text.
 func (s *storage) body(ctx context.Context, codePage string, limits document.Limits) (string, error) {
-	if text := strings.TrimSpace(strings.ReplaceAll(s.text("1000", codePage), "\r", "")); text != "" {
+	if text := tidy(s.text("1000", codePage)); text != "" {
 		return text, nil
 	}
 	html := s.streams["__substg1.0_10130102"]

@@ -158,11 +158,11 @@ func (r *reader) output(name string, o output) {
 	switch {
 	case png != "":
 		r.picture(name+".png", "image/png", string(png))
-		r.out.Paragraph(md.Image(string(o.Data["text/plain"]), name+".png"))
+		r.out.Paragraph(md.Image(description(o), name+".png"))
 		return
 	case jpeg != "":
 		r.picture(name+".jpg", "image/jpeg", string(jpeg))
-		r.out.Paragraph(md.Image(string(o.Data["text/plain"]), name+".jpg"))
+		r.out.Paragraph(md.Image(description(o), name+".jpg"))
 		return
 	}
 	if html := o.Data["text/html"]; strings.Contains(string(html), "<table") {
@@ -177,6 +177,14 @@ func (r *reader) output(name string, o output) {
 		return
 	}
 	r.code("Output", string(o.Text+o.Data["text/plain"]))
+}
+
+// description returns the text for a picture, unless it is only the name of an object.
+func description(o output) string {
+	if text := string(o.Data["text/plain"]); !strings.HasPrefix(text, "<") {
+		return text
+	}
+	return ""
 }
 
 // maxOutput limits one output; the rest is rarely of interest.

@@ -130,13 +130,13 @@ func (d *docx) block(n *pack.Node) {
 
 // render returns what write writes.
 func (d *docx) render(write func()) string {
-	out, line := d.out, d.line
-	d.out, d.line = &md.Writer{Limit: out.Limit}, nil
+	out, line, boxes := d.out, d.line, d.boxes
+	d.out, d.line, d.boxes = &md.Writer{Limit: out.Limit}, nil, nil
 	write()
 	d.endParagraph()
 	text := d.out.String()
 	out.Full = out.Full || d.out.Full
-	d.out, d.line = out, line
+	d.out, d.line, d.boxes = out, line, boxes
 	return text
 }
 
@@ -537,11 +537,9 @@ func (d *docx) drawing(n *pack.Node, line *md.Inline) {
 		fields := d.fields
 		d.fields = nil
 		d.inBoxes++
-		boxes := d.boxes
-		d.boxes = nil
-		text := d.render(func() { d.blocks(box) })
-		d.boxes, d.fields = append(boxes, text), fields
+		d.boxes = append(d.boxes, d.render(func() { d.blocks(box) }))
 		d.inBoxes--
+		d.fields = fields
 	}
 	if outermost(n, "w:txbxContent") != nil {
 		return

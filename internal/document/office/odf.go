@@ -286,12 +286,13 @@ func (d *odf) block(n *pack.Node) {
 
 // render returns what write writes.
 func (d *odf) render(write func()) string {
-	out := d.out
-	d.out = &md.Writer{Limit: out.Limit}
+	out, frames := d.out, d.frames
+	d.out, d.frames = &md.Writer{Limit: out.Limit}, nil
 	write()
+	d.writeFrames()
 	text := d.out.String()
 	out.Full = out.Full || d.out.Full
-	d.out = out
+	d.out, d.frames = out, frames
 	return text
 }
 
@@ -569,12 +570,9 @@ func (d *odf) shape(n *pack.Node, line *md.Inline, href string) {
 		return
 	}
 	body := orNode(n.Child("drawing:text-box"), n)
-	frames := d.frames
-	d.frames = nil
 	if text := d.render(func() { d.blocks(body) }); text != "" {
-		frames = append(frames, text)
+		d.frames = append(d.frames, text)
 	}
-	d.frames = append(frames, d.frames...)
 }
 
 // object returns an embedded chart as a table, or adds a formula to the line.

@@ -50,6 +50,9 @@ func XLSX(ctx context.Context, src document.Source) (*document.Document, error) 
 		}
 		doc.Parts = append(doc.Parts, document.Part{Number: doc.Total, Name: md.OneLine(name), Markdown: text})
 	}
+	if doc.Total == 0 {
+		return nil, document.Errorf(document.ErrBroken, "the workbook is damaged: it has no sheets")
+	}
 	doc.Pictures, doc.Notes = b.pictures.list, b.pictures.notes()
 	if b.left <= 0 {
 		doc.Notes = append(doc.Notes, cut)
@@ -64,8 +67,10 @@ func openBook(src document.Source) (f *excelize.File, err error) {
 			err = document.Errorf(document.ErrBroken, "the workbook is damaged")
 		}
 	}()
-	// Large sheets go to temporary files of the library if there is a place for them.
-	f, err = excelize.OpenReader(src.Reader(), excelize.Options{UnzipSizeLimit: src.Limits.Total})
+	// Sheets and lists of strings over 2 MB go to temporary files of the library, if there is
+	// a place for them: a third of the memory for a fifth more time.
+	limits := excelize.Options{UnzipSizeLimit: src.Limits.Total, UnzipXMLSizeLimit: 2 << 20}
+	f, err = excelize.OpenReader(src.Reader(), limits)
 	if err != nil {
 		return nil, document.Errorf(document.ErrBroken, "the workbook is damaged, or not a workbook of Excel")
 	}

@@ -249,11 +249,14 @@ func (r *reader) symbol(c byte) {
 			r.state.to = ignored
 		}
 	case '~':
+		r.flush()
 		r.text(" ")
 	case '_':
+		r.flush()
 		r.text("-")
 	case '-':
 	case '\r', '\n':
+		r.flush()
 		r.word("par", 1, false)
 	default:
 		r.byte(c)
