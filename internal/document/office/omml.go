@@ -264,8 +264,9 @@ func texCommand(r rune) string {
 		return ""
 	}
 	const pairs = "Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega " +
-		"ϵ epsilon ϕ phi ϑ vartheta ∑ sum ∏ prod ∐ coprod ∫ int ∬ iint ∭ iiint ∮ oint ⋃ bigcup ⋂ bigcap ∞ infty ∂ partial ∇ nabla " +
-		"≤ le ≥ ge ≠ ne ≈ approx ≡ equiv ∼ sim ≅ cong ∝ propto ± pm ∓ mp × times ÷ div ⋅ cdot ∙ cdot ∘ circ " +
+		"ϵ epsilon ϕ phi ϑ vartheta ∑ sum ∏ prod ∐ coprod ∫ int ∬ iint ∭ iiint ∮ oint " +
+		"⋃ bigcup ⋂ bigcap ∞ infty ∂ partial ∇ nabla ≤ le ≥ ge ≠ ne " +
+		"≈ approx ≡ equiv ∼ sim ≅ cong ∝ propto ± pm ∓ mp × times ÷ div ⋅ cdot ∙ cdot ∘ circ " +
 		"∈ in ∉ notin ⊂ subset ⊆ subseteq ⊃ supset ⊇ supseteq ∪ cup ∩ cap ∅ emptyset ∀ forall ∃ exists ¬ neg " +
 		"∧ wedge ∨ vee → to ← leftarrow ↔ leftrightarrow ⇒ Rightarrow ⇐ Leftarrow ⇔ Leftrightarrow ↦ mapsto " +
 		"… ldots ⋯ cdots ⋮ vdots ⋱ ddots ℝ mathbb{R} ℕ mathbb{N} ℤ mathbb{Z} ℚ mathbb{Q} ℂ mathbb{C} " +

@@ -115,7 +115,7 @@ func compare(t *testing.T, name string, want structure, markdown string) {
 }
 
 // TestLibreOffice converts the source with the LibreOffice that is installed, which may be
-// newer than the one that made the corpus. It is large, so nobody has to have it.
+// newer than the one that made the corpus. Few machines have it.
 func TestLibreOffice(t *testing.T) {
 	soffice, err := exec.LookPath("soffice")
 	if err != nil {
@@ -125,17 +125,14 @@ func TestLibreOffice(t *testing.T) {
 	defer cancel()
 	dir := t.TempDir()
 	want := sourceOf(t, "testdata/rich.fodt")
-	for _, format := range []string{"docx", "odt", "rtf"} {
-		cmd := exec.CommandContext(ctx, soffice, "-env:UserInstallation=file://"+dir+"/profile", "--headless",
-			"--convert-to",
-			format, "--outdir", dir, "testdata/rich.fodt")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Skipf("LibreOffice does not run here: %v: %s", err, bytes.TrimSpace(out))
-		}
-		data, err := os.ReadFile(filepath.Join(dir, "rich."+format))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compare(t, "rich."+format, want, textOf(t, "rich."+format, data))
+	cmd := exec.CommandContext(ctx, soffice, "-env:UserInstallation=file://"+dir+"/profile", "--headless",
+		"--convert-to", "docx", "--outdir", dir, "testdata/rich.fodt")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("LibreOffice does not run here: %v: %s", err, bytes.TrimSpace(out))
 	}
+	data, err := os.ReadFile(filepath.Join(dir, "rich.docx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "rich.docx", want, textOf(t, "rich.docx", data))
 }
