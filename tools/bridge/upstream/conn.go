@@ -1,0 +1,758 @@
+// Package upstream is a client of other MCP servers: it speaks all revisions of the protocol over
+// stdio, streamable HTTP and the older HTTP with SSE. What a server sends is not trusted: messages,
+// pages and requests are bounded, redirects stay at the server, and a server that breaks a bound is
+// cut off.
+//
+// A connection is never repaired. When it is lost, whoever holds it opens another.
+//
+// The package knows nothing of tools of ours, callers, settings or the store. Begin with [Dial];
+// conn.go has the messages, stdio.go and http.go carry them.
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+const (
+	// MaxMessage bounds one message of a server, in bytes.
+	MaxMessage = 10 << 20
+
+	maxUnasked   = 100_000 // messages in a row that answer nothing
+	maxServed    = 8       // requests of the server that are answered at the same time
+	maxRounds    = 10      // times that one call may ask
+	maxComplaint = 500     // bytes that an error repeats of the server's
+
+	discoverLimit = 5 * time.Second // for a server to say that it is of the stateless era
+	startLimit    = 30 * time.Second
+	endLimit      = 5 * time.Second // for the last message to a server
+)
+
+var (
+	// ErrLost means that the connection has ended.
+	ErrLost = errors.New("the connection to the server has ended")
+	// ErrNotSent means that the server has not got the request, so it may be sent again.
+	ErrNotSent = errors.New("the server did not get the request")
+	// ErrLogin means that the server wants a login.
+	ErrLogin = errors.New("the server wants a login")
+)
+
+// A ServerError is an error that the server has returned.
+type ServerError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *ServerError) Error() string { return text.Clip(e.Message, maxComplaint) }
+
+// A Client is what a server is told about us, and how we answer it.
+type Client struct {
+	Name, Version string
+	// Elicitation and Sampling declare that questions of these kinds are answered.
+	Elicitation, Sampling bool
+	// Changed is called when the server says that one of its lists has changed. It must not
+	// block. It may be nil.
+	Changed func()
+}
+
+// Info is what a server has said about itself.
+type Info struct {
+	Name, Version string
+	Protocol      string // the revision that is spoken
+	Instructions  string
+	Tools         bool // it has tools
+	Resources     bool
+	Prompts       bool
+	announces     bool // changes of its list of tools
+}
+
+// A link carries messages to a server. What comes back goes to the incoming of the Conn.
+type link interface {
+	// send sends a message. If it is a request it may read the answer before it returns: then
+	// the answer was passed on. asked is the call that the message belongs to, or nil.
+	send(ctx context.Context, m outgoing, asked *Call) error
+	// opened is called after the handshake. Messages that the server sends by itself arrive from
+	// now on.
+	opened(ctx context.Context)
+	close() error
+}
+
+// An outgoing message is one that is sent, with what HTTP has in headers.
+type outgoing struct {
+	body   []byte
+	id     int64 // of a request; 0 for other messages
+	method string
+	header http.Header
+}
+
+// A message is one that has arrived.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *ServerError    `json:"error"`
+}
+
+// A Question is a request of the server during a call.
+type Question struct {
+	Method string // elicitation/create or sampling/createMessage
+	Params json.RawMessage
+}
+
+// A Call is a request to the server that may take long.
+type Call struct {
+	// Progress is called with what the server reports, from one goroutine. It must not block. It
+	// may be nil.
+	Progress func(done, total float64, message string)
+	// Ask answers a question of the server. Nil refuses all.
+	Ask func(ctx context.Context, q Question) (json.RawMessage, error)
+
+	ctx context.Context // of the call, for what the server asks in it
+}
+
+// A Conn is a connection to a server. Its methods may be called concurrently.
+type Conn struct {
+	link   link
+	client Client
+	about  atomic.Pointer[Info]
+	life   context.Context // until the connection ends
+	end    context.CancelCauseFunc
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex
+	closing bool
+	last    int64
+	waiting map[int64]*pending
+	unasked int                 // messages since the last answer
+	serving int                 // requests of the server
+	asking  *Call               // that requests of the server belong to, if the transport does not say
+	turn    chan struct{}       // is held by the call in asking
+	tools   map[string]mcp.Tool // with arguments that are in headers too
+}
+
+// pending is a request without an answer.
+type pending struct {
+	answer chan message
+	call   *Call
+}
+
+func newConn(client Client) *Conn {
+	c := &Conn{
+		client: client, waiting: make(map[int64]*pending), turn: make(chan struct{}, 1), tools: make(map[string]mcp.Tool),
+	}
+	c.about.Store(new(Info))
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c
+}
+
+// Info returns what the server has said about itself.
+func (c *Conn) Info() Info { return *c.about.Load() }
+
+// Done is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
+
+// Err returns why the connection has ended, or nil.
+func (c *Conn) Err() error { return context.Cause(c.life) }
+
+// Close ends the connection, and the process of the server if there is one.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	c.lose(errors.New("it was closed"))
+	err := c.link.close()
+	c.tasks.Wait()
+	return err
+}
+
+// lose ends the connection. It may be called more than once, and from any goroutine.
+func (c *Conn) lose(why error) {
+	c.end(fmt.Errorf("%w: %w", ErrLost, why))
+}
+
+// spawn runs work that ends with the connection. It reports false if the connection is closed.
+func (c *Conn) spawn(work func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	c.tasks.Go(work)
+	return true
+}
+
+func (c *Conn) modern() bool { return mcp.IsModernProtocol(c.Info().Protocol) }
+
+// incoming takes a message of the server. asked is the call in whose answer it came, or nil if
+// the transport does not say. It does not block.
+func (c *Conn) incoming(raw []byte, asked *Call) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return
+	}
+	if raw[0] == '[' { // a batch, which two revisions have
+		var batch []json.RawMessage
+		if json.Unmarshal(raw, &batch) == nil {
+			for _, one := range batch {
+				c.incoming(one, asked)
+			}
+		}
+		return
+	}
+	var m message
+	if json.Unmarshal(raw, &m) != nil {
+		c.count() // some programs write to stdout what belongs in a log
+		return
+	}
+	hasID := len(m.ID) > 0 && string(m.ID) != "null"
+	switch {
+	case m.Method != "" && hasID:
+		c.count()
+		c.serve(m, asked)
+	case m.Method != "":
+		c.count()
+		c.notified(m)
+	case hasID:
+		id, err := strconv.ParseInt(string(m.ID), 10, 64)
+		if err != nil {
+			c.count()
+			return
+		}
+		c.mu.Lock()
+		p := c.waiting[id]
+		delete(c.waiting, id)
+		if p != nil {
+			c.unasked = 0
+		}
+		c.mu.Unlock()
+		if p == nil {
+			c.count()
+			return
+		}
+		p.answer <- m
+	}
+}
+
+// count counts a message that answers nothing. A server that sends nothing else is cut off.
+func (c *Conn) count() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unasked++; c.unasked > maxUnasked {
+		c.lose(fmt.Errorf("the server sent more than %d messages that answer nothing", maxUnasked))
+	}
+}
+
+func (c *Conn) notified(m message) {
+	switch mcp.MCPMethod(m.Method) {
+	case "notifications/progress":
+		var p struct {
+			Token    int64   `json:"progressToken"`
+			Progress float64 `json:"progress"`
+			Total    float64 `json:"total"`
+			Message  string  `json:"message"`
+		}
+		if json.Unmarshal(m.Params, &p) != nil {
+			return
+		}
+		c.mu.Lock()
+		w := c.waiting[p.Token]
+		c.mu.Unlock()
+		if w != nil && w.call != nil && w.call.Progress != nil { // a token that we did not give goes nowhere
+			w.call.Progress(p.Progress, p.Total, text.Clip(p.Message, maxComplaint))
+		}
+	case "notifications/tools/list_changed", "notifications/resources/list_changed",
+		"notifications/prompts/list_changed":
+		if c.client.Changed != nil {
+			c.client.Changed()
+		}
+	}
+}
+
+// serve answers a request of the server.
+func (c *Conn) serve(m message, asked *Call) {
+	c.mu.Lock()
+	if asked == nil {
+		asked = c.asking
+	}
+	busy := c.serving >= maxServed
+	if !busy {
+		c.serving++
+	}
+	c.mu.Unlock()
+	if busy { // a server that asks more gets no answer
+		return
+	}
+	c.spawn(func() {
+		defer func() {
+			c.mu.Lock()
+			c.serving--
+			c.mu.Unlock()
+		}()
+		result, err := c.answer(m, asked)
+		response := map[string]any{"jsonrpc": "2.0", "id": m.ID}
+		if err != nil {
+			failed := &ServerError{Code: mcp.INTERNAL_ERROR, Message: "the question was not answered"}
+			_ = errors.As(err, &failed)
+			response["error"] = failed
+		} else {
+			response["result"] = result
+		}
+		body, err := json.Marshal(response)
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(c.life, endLimit)
+		defer cancel()
+		_ = c.link.send(ctx, outgoing{body: body}, nil) // then the server gets no answer
+	})
+}
+
+func (c *Conn) answer(m message, asked *Call) (json.RawMessage, error) {
+	switch mcp.MCPMethod(m.Method) {
+	case mcp.MethodPing:
+		return json.RawMessage("{}"), nil
+	case mcp.MethodElicitationCreate, mcp.MethodSamplingCreateMessage:
+		if asked == nil || asked.Ask == nil {
+			return nil, &ServerError{Code: mcp.INVALID_REQUEST, Message: "no call of ours allows questions"}
+		}
+		c.mu.Lock()
+		during := asked.ctx
+		c.mu.Unlock()
+		ctx, cancel := context.WithCancelCause(during)
+		defer cancel(nil)
+		defer context.AfterFunc(c.life, func() { cancel(c.Err()) })()
+		return asked.Ask(ctx, Question{Method: m.Method, Params: m.Params})
+	}
+	return nil, &ServerError{Code: mcp.METHOD_NOT_FOUND, Message: "this client does not have the method"}
+}
+
+// request sends a request and waits for the answer.
+func (c *Conn) request(ctx context.Context, method mcp.MCPMethod, params map[string]any, call *Call) (
+	json.RawMessage, error,
+) {
+	if err := c.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	p := &pending{answer: make(chan message, 1), call: call}
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.waiting[id] = p
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.waiting, id)
+		c.mu.Unlock()
+	}()
+	m, err := c.write(id, method, params, call)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.life, func() { cancel(c.Err()) })()
+	if call != nil {
+		c.mu.Lock()
+		call.ctx = ctx
+		c.mu.Unlock()
+	}
+	if err := c.link.send(ctx, m, call); err != nil {
+		select {
+		case got := <-p.answer: // it came before the error
+			return result(got)
+		default:
+		}
+		if ctx.Err() != nil {
+			c.cancelled(ctx, id, method)
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	select {
+	case got := <-p.answer:
+		return result(got)
+	case <-ctx.Done():
+		select {
+		case got := <-p.answer:
+			return result(got)
+		default:
+		}
+		c.cancelled(ctx, id, method)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func result(m message) (json.RawMessage, error) {
+	if m.Error != nil {
+		return nil, m.Error
+	}
+	if len(m.Result) == 0 || m.Result[0] != '{' {
+		return nil, errors.New("the server sent an answer without a result")
+	}
+	return m.Result, nil
+}
+
+// cancelled tells the server that no one waits for its answer any more. Over HTTP of the stateless
+// era the end of the request says that.
+func (c *Conn) cancelled(ctx context.Context, id int64, method mcp.MCPMethod) {
+	_, overHTTP := c.link.(*httpLink)
+	if method == mcp.MethodInitialize || method == mcp.MethodServerDiscover || overHTTP && c.modern() ||
+		c.life.Err() != nil {
+		return
+	}
+	c.spawn(func() { // the caller has waited long enough
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+		defer cancel()
+		defer context.AfterFunc(c.life, cancel)()
+		_ = c.notify(ctx, string(mcp.MethodNotificationCancelled),
+			map[string]any{"requestId": id, "reason": "no longer needed"})
+	})
+}
+
+// notify sends a notification.
+func (c *Conn) notify(ctx context.Context, method string, params map[string]any) error {
+	m := map[string]any{"jsonrpc": "2.0", "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return c.link.send(ctx, outgoing{body: body, method: method}, nil)
+}
+
+// write writes a request, with what the stateless era has in every request.
+func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call *Call) (outgoing, error) {
+	meta := map[string]any{}
+	if call != nil && call.Progress != nil {
+		meta["progressToken"] = id
+	}
+	if c.modern() {
+		meta[mcp.MetaKeyProtocolVersion] = c.Info().Protocol
+		meta[mcp.MetaKeyClientCapabilities] = c.capabilities()
+		meta[mcp.MetaKeyClientInfo] = c.implementation()
+	}
+	if len(meta) > 0 {
+		with := make(map[string]any, len(params)+1)
+		for name, value := range params {
+			with[name] = value
+		}
+		with["_meta"] = meta
+		params = with
+	}
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return outgoing{}, err
+	}
+	request := struct {
+		Version string          `json:"jsonrpc"`
+		ID      int64           `json:"id"`
+		Method  mcp.MCPMethod   `json:"method"`
+		Params  json.RawMessage `json:"params,omitempty"`
+	}{"2.0", id, method, encoded}
+	if params == nil {
+		request.Params = nil
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return outgoing{}, err
+	}
+	m := outgoing{body: body, id: id, method: string(method), header: http.Header{}}
+	if _, overHTTP := c.link.(*httpLink); overHTTP && c.modern() {
+		for name, value := range mcp.StandardHeaders(c.Info().Protocol, method, encoded) {
+			m.header.Set(name, value)
+		}
+		name, _ := params["name"].(string)
+		c.mu.Lock()
+		described, mirrored := c.tools[name]
+		c.mu.Unlock()
+		if mirrored && method == mcp.MethodToolsCall {
+			for name, value := range mcp.GenerateParamHeaders(&described, encoded) {
+				m.header.Set(name, value)
+			}
+		}
+	}
+	return m, nil
+}
+
+func (c *Conn) capabilities() map[string]any {
+	can := map[string]any{}
+	if c.client.Elicitation {
+		can["elicitation"] = map[string]any{}
+	}
+	if c.client.Sampling {
+		can["sampling"] = map[string]any{}
+	}
+	return can
+}
+
+func (c *Conn) implementation() map[string]any {
+	return map[string]any{"name": c.client.Name, "version": c.client.Version}
+}
+
+// shake does the handshake: discovery in the stateless era, else initialize.
+func (c *Conn) shake(ctx context.Context, stateless bool) error {
+	if stateless {
+		err := c.discover(ctx)
+		if err == nil || errors.Is(err, ErrLogin) || c.Err() != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	c.about.Store(new(Info))
+	raw, err := c.request(ctx, mcp.MethodInitialize, map[string]any{
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "capabilities": c.capabilities(),
+		"clientInfo": c.implementation(),
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("the handshake: %w", err)
+	}
+	var hello struct {
+		Version      string         `json:"protocolVersion"`
+		Capabilities capabilities   `json:"capabilities"`
+		Server       implementation `json:"serverInfo"`
+		Instructions string         `json:"instructions"`
+	}
+	if err := json.Unmarshal(raw, &hello); err != nil {
+		return fmt.Errorf("the handshake: %w", err)
+	}
+	if !mcp.IsValidProtocolVersion(hello.Version) || mcp.IsModernProtocol(hello.Version) {
+		return fmt.Errorf("the server speaks the revision %q of MCP, which this client does not know",
+			text.Clip(hello.Version, 40))
+	}
+	c.about.Store(hello.Capabilities.info(hello.Version, hello.Server, hello.Instructions))
+	return c.notify(ctx, "notifications/initialized", nil)
+}
+
+// discover asks whether the server is of the stateless era.
+func (c *Conn) discover(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
+	defer cancel()
+	c.about.Store(&Info{Protocol: mcp.LATEST_PROTOCOL_VERSION})
+	raw, err := c.request(ctx, mcp.MethodServerDiscover, map[string]any{}, nil)
+	if err != nil {
+		return err
+	}
+	var found struct {
+		Versions     []string                  `json:"supportedVersions"`
+		Capabilities capabilities              `json:"capabilities"`
+		Instructions string                    `json:"instructions"`
+		Meta         map[string]implementation `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return err
+	}
+	// Servers of old revisions answer anything with anything: only the versions are a proof.
+	version := mcp.NegotiateMutuallySupportedVersion(found.Versions)
+	if !mcp.IsModernProtocol(version) {
+		return errors.New("the server is of an earlier era")
+	}
+	c.about.Store(found.Capabilities.info(version, found.Meta[mcp.MetaKeyServerInfo], found.Instructions))
+	return nil
+}
+
+type implementation struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+type capabilities struct {
+	Tools *struct {
+		ListChanged bool `json:"listChanged"`
+	} `json:"tools"`
+	Resources *struct{} `json:"resources"`
+	Prompts   *struct{} `json:"prompts"`
+}
+
+func (c capabilities) info(version string, server implementation, instructions string) *Info {
+	return &Info{
+		Name: text.Clip(server.Name, 100), Version: text.Clip(server.Version, 100), Protocol: version,
+		Instructions: text.Clip(instructions, 2000), Tools: c.Tools != nil, Resources: c.Resources != nil,
+		Prompts: c.Prompts != nil, announces: c.Tools != nil && c.Tools.ListChanged,
+	}
+}
+
+// listen gets the notifications of a server of the stateless era, until the connection ends.
+func (c *Conn) listen() {
+	if !c.modern() || !c.Info().announces || c.client.Changed == nil {
+		return
+	}
+	c.spawn(func() {
+		for wait := time.Second; c.life.Err() == nil; wait = min(2*wait, time.Minute) {
+			begun := time.Now()
+			_, err := c.request(c.life, mcp.MethodSubscriptionsListen, map[string]any{
+				"notifications": map[string]any{"toolsListChanged": true},
+			}, nil)
+			var refused *ServerError
+			if errors.As(err, &refused) {
+				return
+			}
+			if time.Since(begun) > time.Minute {
+				wait = time.Second
+			}
+			select {
+			case <-time.After(wait):
+			case <-c.life.Done():
+			}
+		}
+	})
+}
+
+// Do makes a request and returns its result. Questions of the server are answered by call.Ask, one
+// call at a time if the transport does not say which call a question belongs to. call may be nil.
+func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]any, call *Call) (
+	json.RawMessage, error,
+) {
+	if call != nil && call.Ask != nil {
+		if _, overHTTP := c.link.(*httpLink); !overHTTP && !c.modern() {
+			select {
+			case c.turn <- struct{}{}:
+				defer func() { <-c.turn }()
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-c.life.Done():
+				return nil, fmt.Errorf("%w: %w", ErrNotSent, c.Err())
+			}
+			c.mu.Lock()
+			c.asking = call
+			call.ctx = ctx
+			c.mu.Unlock()
+			defer func() {
+				c.mu.Lock()
+				c.asking = nil
+				c.mu.Unlock()
+			}()
+		}
+	}
+	for range maxRounds {
+		raw, err := c.request(ctx, method, params, call)
+		if err != nil || !c.modern() {
+			return raw, err
+		}
+		var asks struct {
+			Type  string `json:"resultType"`
+			Needs map[string]struct {
+				Method string          `json:"method"`
+				Params json.RawMessage `json:"params"`
+			} `json:"inputRequests"`
+			State string `json:"requestState"`
+		}
+		if !bytes.Contains(raw, []byte(`"input_required"`)) || json.Unmarshal(raw, &asks) != nil ||
+			asks.Type != "input_required" {
+			return raw, nil
+		}
+		if call == nil || call.Ask == nil || len(asks.Needs) == 0 || len(asks.Needs) > maxServed {
+			return nil, &ServerError{Code: mcp.INVALID_REQUEST, Message: "the server asks a question that is not allowed"}
+		}
+		answers := make(map[string]json.RawMessage, len(asks.Needs))
+		for name, q := range asks.Needs {
+			answer, err := call.Ask(ctx, Question{Method: q.Method, Params: q.Params})
+			if err != nil {
+				return nil, err
+			}
+			answers[name] = answer
+		}
+		again := make(map[string]any, len(params)+2)
+		for name, value := range params {
+			again[name] = value
+		}
+		again["inputResponses"], again["requestState"] = answers, asks.State
+		params = again
+	}
+	return nil, &ServerError{Code: mcp.INTERNAL_ERROR, Message: "the server asks without end"}
+}
+
+// Page bounds of a list.
+const (
+	maxPages    = 50
+	maxListSize = 20 << 20 // bytes of all pages together
+)
+
+// List returns the members of a list that has pages, as the server has written them.
+func (c *Conn) List(ctx context.Context, method mcp.MCPMethod, member string, max int) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	seen, cursor, size := map[string]bool{}, "", 0
+	for range maxPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		raw, err := c.request(ctx, method, params, nil)
+		if err != nil {
+			return nil, err
+		}
+		var page map[string]json.RawMessage
+		var list []json.RawMessage
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(page[member], &list); err != nil {
+			return nil, fmt.Errorf("%s: the answer has no list of %s", method, member)
+		}
+		all, size, cursor = append(all, list...), size+len(raw), ""
+		_ = json.Unmarshal(page["nextCursor"], &cursor) // without one this is the last page
+		switch {
+		case len(all) > max || size > maxListSize:
+			return nil, fmt.Errorf("%s: the server lists more than %d %s, or more than %s", method, max, member,
+				text.Bytes(maxListSize))
+		case cursor == "":
+			return all, nil
+		case seen[cursor]:
+			return nil, fmt.Errorf("%s: the server repeats a page", method)
+		}
+		seen[cursor] = true
+	}
+	return nil, fmt.Errorf("%s: the server has more than %d pages", method, maxPages)
+}
+
+// Mirror makes later calls of a tool send the arguments in headers that its schema wants there. It
+// is needed for servers of the stateless era over HTTP.
+func (c *Conn) Mirror(name string, schema json.RawMessage) {
+	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+		return
+	}
+	described := mcp.NewToolWithRawSchema(name, "", schema)
+	if mcp.ValidateParamHeaderAnnotations(&described) != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tools[name] = described
+}
+
+// open does the handshake on a connection whose link works.
+func (c *Conn) open(ctx context.Context, stateless bool) (*Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit,
+		fmt.Errorf("the server did not answer within %s", startLimit))
+	defer cancel()
+	if err := c.shake(ctx, stateless); err != nil {
+		err = cmp.Or(lostReason(c, err), err)
+		return nil, errors.Join(err, c.Close())
+	}
+	c.link.opened(c.life)
+	c.listen()
+	return c, nil
+}
+
+// lostReason returns why the connection was lost, if it was: that says more than the request that failed.
+func lostReason(c *Conn, err error) error {
+	if lost := c.Err(); lost != nil && !errors.Is(err, ErrLogin) {
+		return lost
+	}
+	return nil
+}
