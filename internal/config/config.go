@@ -31,6 +31,7 @@ type Config struct {
 	Media       Media            `yaml:"media" restart:"true"`
 	Subagents   Subagents        `yaml:"subagents" restart:"true"`
 	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
+	MCPServers  MCPServers       `yaml:"mcp_servers" keys:"name" restart:"true"`
 	Limits      Limits           `yaml:"limits"`
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`

@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -46,6 +47,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
@@ -110,6 +112,8 @@ type App struct {
 	builtIn      *tool.Set
 	set          *tool.Set // with the live tools
 	live         liveTools
+	launchers    []sandbox.Launcher
+	bridge       *bridge.Bridge
 	teams        *teams.Teams
 	agents       *agents.Engine
 	scheduler    *automation.Scheduler
@@ -143,7 +147,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openProviders,
-		a.openTools, a.openServer,
+		a.openTools, a.openBridge, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
 			return nil, err
@@ -292,13 +296,15 @@ func (a *App) openServer(context.Context) (err error) {
 	if more := a.loaded.Config.Server.Instructions; more != "" {
 		text += "\n\n" + more
 	}
+	a.live.mu.Lock() // the bridge may find tools at this moment
+	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.set, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, AuditLog: a.audit,
+		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, AuditLog: a.audit,
 		Results:   a.results,
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),
-		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
+		Settings: a.settings(),
 		Inbox:    a.inbox, Used: a.sessions.Used,
 		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/headstart"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
@@ -38,7 +39,7 @@ type notifier struct {
 
 // Topics returns those of which clients are notified.
 func (n *notifier) Topics() []string {
-	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic}
+	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic, bridge.Topic}
 }
 
 // Cursor returns how far clients were notified.
@@ -55,6 +56,14 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 			n.app.Server.ToolsChanged()
 		}
 	}
+	if c.Lost || slices.ContainsFunc(c.Keys, func(k indexer.Key) bool { return k.Topic == bridge.Topic }) {
+		if err := n.app.bridge.Reload(ctx); err != nil {
+			return false, err
+		}
+		if n.cursor != "" {
+			n.app.Server.ToolsChanged() // grants may have changed, which the tools do not show
+		}
+	}
 	for _, key := range c.Keys {
 		for _, change := range n.app.changesOf(ctx, key) {
 			n.app.Server.Changed(change)
@@ -68,7 +77,7 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 // Changes of unknown rows are not notified.
 func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 	switch k.Topic {
-	case teams.Topic:
+	case teams.Topic, bridge.Topic:
 		return nil
 	case skills.Topic:
 		o, slug, err := a.skills.Owner(ctx, k.Name)

@@ -75,6 +75,7 @@ func (a *App) openCommands(context.Context) error {
 	a.children = &child.Starter{Launchers: slices.DeleteFunc(slices.Clone(launchers), func(l sandbox.Launcher) bool {
 		return l.Name() == "docker"
 	})}
+	a.launchers = launchers
 	spool, err := private.MakeSub(a.data, "commands")
 	if err != nil {
 		return err

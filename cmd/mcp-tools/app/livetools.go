@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
 )
 
 // liveTools are tools that come and go while the program runs, beside those that are
@@ -78,8 +79,11 @@ func (a *App) joinTools() error {
 func (a *App) inForce() *config.Loaded { return cmp.Or(a.live.settings, a.loaded) }
 
 // putInForce gives the server the tools and the rules.
-func (a *App) putInForce() error {
+func (a *App) putInForce() error { return a.Server.Apply(a.settings()) }
+
+// settings returns the settings of the server that count now.
+func (a *App) settings() server.Settings {
 	s := serverSettings(a.inForce().Config, a.rules.load().policy)
 	s.Tools = a.set
-	return a.Server.Apply(s)
+	return s
 }

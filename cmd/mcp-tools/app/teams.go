@@ -80,6 +80,7 @@ func (a *App) unusable(c tool.Caller) (all []string) {
 	if !a.teams.Has(c.Agent) {
 		all = append(all, noTeams...)
 	}
+	all = append(all, a.bridge.Hidden(c)...)
 	return all
 }
 

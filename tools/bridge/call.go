@@ -1,0 +1,298 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
+)
+
+const (
+	maxArgument   = 1 << 20                // bytes of one text argument
+	progressEvery = 100 * time.Millisecond // how often progress is passed on
+	maxParts      = 200                    // of a result
+)
+
+// Scheme begins the URIs of resources of other servers: mcp://SERVER/URI, with the URI escaped.
+const Scheme = "mcp"
+
+// toolOf makes a tool of one that a server offers.
+func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
+	schema := o.Input
+	if len(schema) == 0 || schema[0] != '{' {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	schema = cleanedSchema(schema)
+	title := cleaned(cmp.Or(o.Title, o.Annotations.Title, o.Name), maxTitle)
+	spec := tool.Spec{
+		Name: toolName(s.name, o.Name), Group: policy.Bridged, Title: cmp.Or(title, o.Name),
+		Doc:  cmp.Or(cleaned(o.Description, maxDescription), fmt.Sprintf("The tool %q of the MCP server %q.", o.Name, s.name)),
+		Risk: s.riskOf(o), Hints: tool.Hints{OpenWorld: true, Idempotent: s.Trust != "" && o.Annotations.Idempotent},
+		Timeout: s.timeout(), MaxText: maxArgument, Keywords: s.name,
+	}
+	if s.Elicitation {
+		spec.Timeout += maxAnswer
+	}
+	checked := schema
+	if tool.CheckSchema(schema) != nil { // the server checks its arguments
+		checked = json.RawMessage(`{"type":"object"}`)
+	}
+	name, definition := o.Name, o.digest()
+	return tool.PreparedForeign(spec, checked, func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
+		if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
+			return tool.Plan{}, err
+		}
+		return tool.Plan{
+			Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name, s.name),
+			Facts: func(context.Context) (tool.Facts, error) {
+				return tool.Facts{"Definition": definition[:16]}, nil // a rule does not outlive a change
+			},
+			Run: func(ctx context.Context) (tool.Result, error) { return b.call(ctx, s.name, name, definition, args) },
+		}, nil
+	}).WithSchema(schema)
+}
+
+// riskOf returns the risk of a tool. The operator's word counts first; annotations count as far as the
+// operator trusts them, and otherwise a tool may do anything.
+func (s *served) riskOf(o Offered) tool.Risk {
+	if risk, ok := riskNamed(s.Risks[o.Name]); ok {
+		return risk
+	}
+	if s.Trust == TrustAnnotations || s.Trust == TrustFull {
+		return riskOf(o.Annotations)
+	}
+	return tool.Runs
+}
+
+// admit returns the server of a tool, and its settings for the caller, if the caller may call it.
+func (b *Bridge) admit(ctx context.Context, server, name, definition string) (*served, Server, error) {
+	s := b.now()
+	one := s.servers[server]
+	if one == nil || one.usable[name] != definition {
+		return nil, Server{}, tool.Errorf(tool.Unavailable, "the tool is not offered any more").
+			Try("list the tools again")
+	}
+	settings, ok := s.access(one, tool.CallerFrom(ctx), name)
+	if !ok {
+		return nil, Server{}, tool.Errorf(tool.NotFound, "there is no tool %q here", toolName(server, name)).
+			Try("call tools/list to see the tools")
+	}
+	return one, settings, nil
+}
+
+// call calls a tool of a server.
+func (b *Bridge) call(ctx context.Context, server, name, definition string, args json.RawMessage) (tool.Result, error) {
+	if id := tool.AnswersFrom(ctx).State; id != "" {
+		return b.resume(ctx, id)
+	}
+	s, settings, err := b.admit(ctx, server, name, definition)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	params := map[string]any{"name": name, "arguments": args}
+	if len(args) == 0 || string(args) == "null" {
+		params["arguments"] = json.RawMessage("{}")
+	}
+	do := func(ctx context.Context, call *asking) (tool.Result, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, settings.timeout()+call.patience(), tool.Errorf(tool.Timeout,
+			"the MCP server %q did not answer within %s", server, settings.timeout()).Try("ask for less"))
+		defer cancel()
+		raw, err := b.request(ctx, s, settings, mcp.MethodToolsCall, params, call.Call)
+		if err != nil {
+			return tool.Result{}, b.failure(server, err)
+		}
+		return b.result(server, settings, raw)
+	}
+	if b.mayAsk(ctx, settings) {
+		return b.park(ctx, server, settings, do)
+	}
+	return do(ctx, &asking{Call: &upstream.Call{Progress: progress(ctx)}})
+}
+
+// request makes a request to a server, once more on another connection if it did not get it.
+func (b *Bridge) request(ctx context.Context, s *served, settings Server, method mcp.MCPMethod, params map[string]any,
+	call *upstream.Call,
+) (json.RawMessage, error) {
+	key := poolKey{s.name, settings.identity(tool.CallerFrom(ctx))}
+	for again := false; ; again = true {
+		conn, release, err := b.pool.take(ctx, key, settings, func() { b.announced(s.name) })
+		if err != nil {
+			return nil, err
+		}
+		raw, err := conn.Do(ctx, method, params, call)
+		release()
+		if err == nil || again || ctx.Err() != nil || !errors.Is(err, upstream.ErrNotSent) {
+			return raw, err
+		}
+	}
+}
+
+// failure returns the error of a request for the model.
+func (b *Bridge) failure(server string, err error) error {
+	var known *tool.Error
+	var said *upstream.ServerError
+	switch {
+	case errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, upstream.ErrLogin):
+		return needsLogin(server)
+	case errors.As(err, &said):
+		kind := tool.Unavailable
+		if said.Code == mcp.INVALID_PARAMS {
+			kind = tool.Invalid
+		}
+		return tool.Errorf(kind, "the MCP server %q refused the call: %q", server, cleaned(said.Error(), maxReason)).
+			Try("correct the arguments, or do it another way")
+	}
+	return tool.Errorf(tool.Unavailable, "the MCP server %q failed: %s", server,
+		cleaned(fmt.Sprint(err), maxReason)).Because(err).
+		Try("the call may have had an effect: check that before you call again")
+}
+
+// progress returns what passes the progress of a server on, not more often than a person reads.
+func progress(ctx context.Context) func(done, total float64, message string) {
+	report := tool.ReporterFrom(ctx)
+	if report == nil {
+		return nil
+	}
+	var last time.Time
+	var most float64
+	return func(done, total float64, message string) {
+		if ctx.Err() != nil || done <= most || time.Since(last) < progressEvery && done < total {
+			return
+		}
+		last, most = time.Now(), done
+		report.Progress(done, total, cleaned(message, maxTitle))
+	}
+}
+
+// content is one part of a result of a server.
+type content struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     []byte `json:"data"`
+	MIME     string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource *struct {
+		URI  string `json:"uri"`
+		MIME string `json:"mimeType"`
+		Text string `json:"text"`
+		Blob []byte `json:"blob"`
+	} `json:"resource"`
+}
+
+// result reads the result of a call. Its texts are marked as from outside.
+func (b *Bridge) result(server string, settings Server, raw json.RawMessage) (tool.Result, error) {
+	var got struct {
+		Content    []json.RawMessage `json:"content"`
+		Structured json.RawMessage   `json:"structuredContent"`
+		Failed     bool              `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "the MCP server %q sent a result that is not as MCP has it",
+			server).Try("do it another way").Because(err)
+	}
+	var res tool.Result
+	var texts []string
+	var others []tool.Part
+	for i, one := range got.Content {
+		if i == maxParts {
+			texts = append(texts, fmt.Sprintf("(%d further parts are left out)", len(got.Content)-i))
+			break
+		}
+		said, part := b.part(server, one)
+		if said != "" {
+			texts = append(texts, said)
+		}
+		if part != nil {
+			others = append(others, *part)
+		}
+	}
+	structured := len(got.Structured) > 0 && string(got.Structured) != "null"
+	if len(texts) == 0 && structured && len(others) == 0 { // for models whose client shows no structured content
+		texts = append(texts, string(got.Structured))
+	}
+	if len(texts) > 0 {
+		res.Parts = []tool.Part{{Text: b.o.Marks.Quote(source(server), strings.Join(texts, "\n"))}}
+	}
+	res.Parts = append(res.Parts, others...)
+	if structured {
+		var data any
+		if json.Unmarshal(got.Structured, &data) == nil {
+			res.Data = data
+		}
+	}
+	if got.Failed {
+		res.Failed, res.Kind = true, tool.Unavailable
+		if len(res.Parts) == 0 {
+			res.Parts = []tool.Part{{Text: fmt.Sprintf("unavailable: the tool of the MCP server %q failed and did not say why",
+				server)}}
+		}
+	}
+	return res, nil
+}
+
+func source(server string) string { return "MCP server " + server }
+
+// part reads a part of a result: text, or something else.
+func (b *Bridge) part(server string, raw json.RawMessage) (said string, other *tool.Part) {
+	var c content
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return "(a part that cannot be read is left out)", nil
+	}
+	mime := cleaned(c.MIME, maxTitle)
+	switch c.Type {
+	case "text":
+		return c.Text, nil
+	case "image", "audio":
+		if !strings.HasPrefix(mime, c.Type+"/") || strings.HasPrefix(mime, "image/svg") {
+			return fmt.Sprintf("(a part of the type %q is left out)", mime), nil
+		}
+		return "", &tool.Part{Data: c.Data, MIME: mime}
+	case "resource_link":
+		name := cleaned(cmp.Or(c.Name, c.URI), maxTitle)
+		return fmt.Sprintf("[%s](%s)", name, LinkOf(server, c.URI)), nil
+	case "resource":
+		if c.Resource == nil {
+			return "", nil
+		}
+		if c.Resource.Blob != nil {
+			mime := cleaned(c.Resource.MIME, maxTitle)
+			return "", &tool.Part{Data: c.Resource.Blob, MIME: mime, URI: LinkOf(server, c.Resource.URI)}
+		}
+		return LinkOf(server, c.Resource.URI) + "\n" + c.Resource.Text, nil
+	}
+	return fmt.Sprintf("(a part of the type %q is left out)", text.Clip(c.Type, 40)), nil
+}
+
+// LinkOf returns the URI of a server's resource for our callers. They never get the server's own URI, which
+// could name a file of theirs.
+func LinkOf(server, uri string) string {
+	return Scheme + "://" + server + "/" + url.PathEscape(text.Clip(uri, maxDescription))
+}
+
+// names returns the names of tools, sorted.
+func names(tools []Offered) (all []string) {
+	for _, o := range tools {
+		all = append(all, o.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func sortOffered(all []Offered) {
+	slices.SortFunc(all, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
+}

@@ -1,0 +1,107 @@
+package bridge
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+// An Import is a server in the settings file of a client, as a server of the bridge.
+type Import struct {
+	Name    string
+	Server  Server
+	Secrets map[string]string // values that belong into the vault, by the name that Server refers to
+	Notes   []string          // what the operator has to do
+	Skip    string            // why it cannot be imported; "" if it can
+}
+
+var (
+	secretName = lazyregexp.New(`(?i)(key|token|secret|passw|credential|auth|cookie)`)
+	reference  = lazyregexp.New(`\$\{[^}]*\}|\$[A-Z_]+`)
+	badName    = lazyregexp.New(`[^a-z0-9-]+`)
+)
+
+// Imports converts the servers of a settings file. Values that look like secrets go into the vault.
+func Imports(servers map[string]clients.Server) (all []Import) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		all = append(all, importOf(name, servers[name]))
+	}
+	return all
+}
+
+func importOf(name string, from clients.Server) Import {
+	i := Import{
+		Name: strings.Trim(badName().ReplaceAllString(strings.ToLower(name), "-"), "-"), Secrets: make(map[string]string),
+	}
+	if len(i.Name) > maxName {
+		i.Name = strings.Trim(i.Name[:maxName], "-")
+	}
+	base := strings.TrimSuffix(strings.ToLower(filepath.Base(from.Command)), ".exe")
+	if base == clients.EntryName {
+		i.Skip = "it is this program"
+		return i
+	}
+	if from.URL != "" {
+		i.Server.URL = from.URL
+	} else if from.Command != "" {
+		i.Server.Command = append([]string{from.Command}, from.Args...)
+	}
+	convert := func(what string, values map[string]string) map[string]string {
+		if len(values) == 0 {
+			return nil
+		}
+		into := make(map[string]string, len(values))
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			value := values[key]
+			switch {
+			case reference().MatchString(value):
+				i.Notes = append(i.Notes, fmt.Sprintf("%s %s refers to %s, which is not known here: set the secret %s", what,
+					key, value, i.secretName(key)))
+				into[key] = "secret:" + i.secretName(key)
+			case secretName().MatchString(key):
+				scheme, rest, found := strings.Cut(value, " ")
+				if found && !strings.Contains(rest, " ") { // Bearer TOKEN
+					i.Secrets[i.secretName(key)] = rest
+					into[key] = scheme + " secret:" + i.secretName(key)
+					continue
+				}
+				i.Secrets[i.secretName(key)] = value
+				into[key] = "secret:" + i.secretName(key)
+			default:
+				into[key] = value
+			}
+		}
+		return into
+	}
+	i.Server.Environment, i.Server.Headers = convert("the variable", from.Env), convert("the header", from.Headers)
+	for _, arg := range i.Server.Command {
+		if reference().MatchString(arg) {
+			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to what only the client knows: replace it", arg))
+		}
+		if filepath.IsAbs(arg) && !strings.HasPrefix(arg, "/usr/") && !strings.HasPrefix(arg, "/bin/") {
+			i.Notes = append(i.Notes, fmt.Sprintf("in the sandbox the server does not see %s unless you add it with "+
+				"--read or --write", arg))
+		}
+	}
+	if err := CheckName(i.Name); err != nil {
+		i.Skip = err.Error()
+	} else if err := i.Server.Check(); err != nil {
+		i.Skip = err.Error()
+	}
+	return i
+}
+
+// maxSecretName bounds the names of the vault.
+const maxSecretName = 60
+
+// secretName returns the name in the vault for a value of the server.
+func (i Import) secretName(key string) string {
+	name := "mcp-" + i.Name + "-" + strings.Trim(badName().ReplaceAllString(strings.ToLower(key), "-"), "-")
+	return text.Clip(name, maxSecretName)
+}

@@ -1,0 +1,247 @@
+package bridge
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+const (
+	maxTools       = 1000     // of one server
+	maxSchema      = 64 << 10 // bytes of the schema of a tool
+	maxDescription = 2000     // bytes of a description that models see
+	maxTitle       = 100
+	maxToolName    = 64 // of SERVER__tool, as models allow
+)
+
+// An Offered is a tool as a server has listed it.
+type Offered struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"inputSchema"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations Annotations     `json:"annotations,omitzero"`
+}
+
+// Annotations are what a server says about its tool. They are believed as far as the operator says.
+type Annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
+	Destructive *bool  `json:"destructiveHint,omitempty"`
+	Idempotent  bool   `json:"idempotentHint,omitempty"`
+}
+
+// digest identifies all that models and rules go by.
+func (o Offered) digest() string {
+	raw, err := json.Marshal(o)
+	if err != nil { // the schemas were read as JSON
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// readOffer reads a list of tools. Those that cannot be used are left out, with the reason.
+func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
+	seen := make(map[string]bool)
+	for _, raw := range list {
+		var one Offered
+		if err := json.Unmarshal(raw, &one); err != nil {
+			problems = append(problems, "a tool is not described as MCP has it")
+			continue
+		}
+		shown, _ := tool.Clean(text.Clip(one.Name, maxTitle))
+		switch {
+		case one.Name == "" || len(one.Name) > 200 || shown != one.Name:
+			problems = append(problems, fmt.Sprintf("a tool has the unusable name %q", shown))
+		case seen[one.Name]:
+			problems = append(problems, fmt.Sprintf("two tools have the name %q", shown))
+		case len(one.Input)+len(one.Output) > maxSchema:
+			problems = append(problems, fmt.Sprintf("the schema of %q has more than %s", shown, text.Bytes(maxSchema)))
+		default:
+			var compact bytes.Buffer // so that spaces make no difference
+			if json.Compact(&compact, one.Input) == nil {
+				one.Input = compact.Bytes()
+			}
+			tools = append(tools, one)
+		}
+		seen[one.Name] = true
+	}
+	slices.SortFunc(tools, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
+	return tools, problems
+}
+
+// A Change is how a tool differs from what was accepted.
+type Change struct {
+	Tool   string
+	Before *Offered // nil: it is new
+	After  *Offered // nil: the server has it no more
+}
+
+// changes returns how an offer differs from what was accepted, by name.
+func changes(accepted, offered []Offered) (all []Change) {
+	before := make(map[string]*Offered, len(accepted))
+	for i := range accepted {
+		before[accepted[i].Name] = &accepted[i]
+	}
+	for i := range offered {
+		was := before[offered[i].Name]
+		delete(before, offered[i].Name)
+		if was == nil || was.digest() != offered[i].digest() {
+			all = append(all, Change{offered[i].Name, was, &offered[i]})
+		}
+	}
+	for name, was := range before {
+		all = append(all, Change{name, was, nil})
+	}
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Tool, b.Tool) })
+	return all
+}
+
+// Diff writes a change for a person, without characters that hide something.
+func (c Change) Diff() string {
+	var b strings.Builder
+	switch {
+	case c.Before == nil:
+		fmt.Fprintf(&b, "%s: new\n", c.Tool)
+	case c.After == nil:
+		fmt.Fprintf(&b, "%s: gone\n", c.Tool)
+		return b.String()
+	default:
+		fmt.Fprintf(&b, "%s: changed\n", c.Tool)
+	}
+	before, after := linesOf(c.Before), linesOf(c.After)
+	for _, line := range before {
+		if !slices.Contains(after, line) {
+			fmt.Fprintf(&b, "  - %s\n", line)
+		}
+	}
+	for _, line := range after {
+		if !slices.Contains(before, line) {
+			fmt.Fprintf(&b, "  + %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// linesOf returns what there is to compare of a tool.
+func linesOf(o *Offered) (lines []string) {
+	if o == nil {
+		return nil
+	}
+	add := func(what, value string) {
+		for line := range strings.SplitSeq(value, "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, what+": "+tool.Visible(line))
+			}
+		}
+	}
+	add("title", cmp.Or(o.Title, o.Annotations.Title))
+	add("description", o.Description)
+	add("risk", riskOf(o.Annotations).String())
+	for _, schema := range []struct {
+		what string
+		raw  json.RawMessage
+	}{{"input", o.Input}, {"output", o.Output}} {
+		var indented bytes.Buffer
+		if len(schema.raw) > 0 && json.Indent(&indented, schema.raw, "", " ") == nil {
+			add(schema.what, indented.String())
+		}
+	}
+	return lines
+}
+
+// riskOf returns the risk that annotations stand for.
+func riskOf(a Annotations) tool.Risk {
+	switch {
+	case a.ReadOnly:
+		return tool.Reads
+	case a.Destructive != nil && !*a.Destructive:
+		return tool.Writes
+	}
+	return tool.Runs
+}
+
+// serve returns the tools that callers get: those that were accepted as they are offered.
+func serve(accepted, offered []Offered) (usable []Offered) {
+	now := make(map[string]string, len(offered))
+	for _, o := range offered {
+		now[o.Name] = o.digest()
+	}
+	for _, o := range accepted {
+		if now[o.Name] == o.digest() {
+			usable = append(usable, o)
+		}
+	}
+	return usable
+}
+
+// escapes are the sequences that terminals act on.
+var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)?|[@-Z\\\\-_])")
+
+// cleaned returns text of a server as models see it: without characters that people do not see, and
+// bounded.
+func cleaned(from string, max int) string {
+	if strings.ContainsRune(from, '\x1b') {
+		from = escapes().ReplaceAllString(from, "")
+	}
+	from, _ = tool.Clean(from)
+	return text.Clip(strings.TrimSpace(from), max)
+}
+
+// cleanedSchema returns a schema whose texts are cleaned. One without such text stays as it is.
+func cleanedSchema(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`\u`)) && cleaned(string(raw), len(raw)) == string(raw) {
+		return raw
+	}
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return raw
+	}
+	clean, err := json.Marshal(cleanedValue(value))
+	if err != nil {
+		return raw
+	}
+	return clean
+}
+
+func cleanedValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		return cleaned(v, maxDescription)
+	case []any:
+		for i := range v {
+			v[i] = cleanedValue(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = cleanedValue(v[name])
+		}
+	}
+	return value
+}
+
+// toolName returns the name of a tool for callers. A long one is cut, and ends with a digest.
+func toolName(server, name string) string {
+	full := server + "__" + strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
+			return c
+		}
+		return '_'
+	}, name)
+	if len(full) <= maxToolName {
+		return full
+	}
+	sum := sha256.Sum256([]byte(name))
+	return full[:maxToolName-9] + "_" + hex.EncodeToString(sum[:4])
+}

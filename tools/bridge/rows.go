@@ -1,0 +1,232 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// Topic is that of changes of servers, lists, grants and requests in the change feed.
+const Topic = "mcp"
+
+// rows are what the store has.
+type rows struct {
+	servers map[string]Server
+	lists   map[string]list
+	grants  []Grant
+}
+
+// A list is what a server offers and what of it was accepted.
+type list struct {
+	place    string
+	protocol string // the revision that the server speaks
+	program  string // name and version of the server
+	offered  []Offered
+	accepted []Offered
+	listed   time.Time
+}
+
+// read reads all rows. They are few: an operator adds them.
+func read(ctx context.Context, s *store.Store) (r rows, err error) {
+	r = rows{servers: make(map[string]Server), lists: make(map[string]list)}
+	err = s.View(ctx, func(t *store.Tx) error {
+		err := t.Each("SELECT name, config FROM mcp_server", nil, func(scan store.Scan) error {
+			var name, config string
+			if err := scan(&name, &config); err != nil {
+				return err
+			}
+			var one Server
+			if err := json.Unmarshal([]byte(config), &one); err != nil {
+				return fmt.Errorf("the server %q: %w", name, err)
+			}
+			r.servers[name] = one
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = t.Each("SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list", nil,
+			func(scan store.Scan) error {
+				name, one, err := scanList(scan)
+				r.lists[name] = one
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		r.grants, err = store.List(t, grantColumns+" ORDER BY server, agent, usr", nil, scanGrant)
+		return err
+	})
+	return r, err
+}
+
+func scanList(scan store.Scan) (name string, l list, err error) {
+	var offered, accepted string
+	var listed int64
+	if err = scan(&name, &l.place, &l.protocol, &l.program, &offered, &accepted, &listed); err != nil {
+		return name, l, err
+	}
+	l.listed = store.FromMillis(listed)
+	err = errors.Join(json.Unmarshal([]byte(offered), &l.offered), json.Unmarshal([]byte(accepted), &l.accepted))
+	return name, l, err
+}
+
+// keepList keeps what a server offers. The first list of a server is accepted, since the operator has
+// just chosen it; so is every list of one that is trusted fully. It returns what waits for an operator.
+func keepList(ctx context.Context, s *store.Store, name string, c Server, found list) (waits []Change, err error) {
+	err = s.Update(ctx, func(t *store.Tx) error {
+		waits = nil
+		if err := t.Lock(Topic + " " + name); err != nil {
+			return err
+		}
+		_, known, err := readList(t, name)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		next := found
+		next.place = c.place()
+		next.accepted = known.accepted
+		if errors.Is(err, store.ErrNotFound) || known.place != next.place || c.Trust == TrustFull {
+			next.accepted = found.offered
+		}
+		waits = changes(next.accepted, next.offered)
+		same := err == nil && known.place == next.place && known.protocol == next.protocol &&
+			known.program == next.program && digest(known.offered) == digest(next.offered) &&
+			digest(known.accepted) == digest(next.accepted)
+		if err := writeList(t, name, next); err != nil || same {
+			return err
+		}
+		return t.Changed(Topic, name)
+	})
+	return waits, err
+}
+
+func readList(t *store.Tx, name string) (string, list, error) {
+	return scanList(func(into ...any) error {
+		return t.Row("SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list WHERE server = $1",
+			[]any{name}, into...)
+	})
+}
+
+func writeList(t *store.Tx, name string, l list) error {
+	offered, err := json.Marshal(l.offered)
+	if err != nil {
+		return err
+	}
+	accepted, err := json.Marshal(l.accepted)
+	if err != nil {
+		return err
+	}
+	_, err = t.Exec(`INSERT INTO mcp_list (server, place, protocol, program, offered, accepted, listed)
+		VALUES ($1, $2, $3, $4, $5, $6, {{now}}) ON CONFLICT (server) DO UPDATE SET place = excluded.place,
+		protocol = excluded.protocol, program = excluded.program, offered = excluded.offered,
+		accepted = excluded.accepted, listed = excluded.listed`,
+		name, l.place, l.protocol, l.program, string(offered), string(accepted))
+	return err
+}
+
+// accept accepts what a server offers now: the named tools, or all if none is named. It returns what was
+// accepted.
+func accept(ctx context.Context, s *store.Store, name string, tools []string) (done []Change, err error) {
+	err = s.Update(ctx, func(t *store.Tx) error {
+		done = nil
+		if err := t.Lock(Topic + " " + name); err != nil {
+			return err
+		}
+		_, known, err := readList(t, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return tool.Errorf(tool.NotFound, "the tools of the server %q are not known yet", name).
+				Try("run mcp-tools bridge test %s", name)
+		}
+		if err != nil {
+			return err
+		}
+		wanted := make(map[string]bool)
+		for _, one := range tools {
+			wanted[one] = true
+		}
+		byName := make(map[string]Offered)
+		for _, o := range known.accepted {
+			byName[o.Name] = o
+		}
+		for _, change := range changes(known.accepted, known.offered) {
+			if len(tools) > 0 && !wanted[change.Tool] {
+				continue
+			}
+			delete(wanted, change.Tool)
+			done = append(done, change)
+			if change.After == nil {
+				delete(byName, change.Tool)
+			} else {
+				byName[change.Tool] = *change.After
+			}
+		}
+		for missing := range wanted {
+			return tool.Errorf(tool.NotFound, "nothing of the tool %q of the server %q waits for an approval", missing, name).
+				Try("see mcp-tools bridge show %s", name)
+		}
+		known.accepted = known.accepted[:0:0]
+		for _, o := range byName {
+			known.accepted = append(known.accepted, o)
+		}
+		sortOffered(known.accepted)
+		if err := writeList(t, name, known); err != nil {
+			return err
+		}
+		return t.Changed(Topic, name)
+	})
+	return done, err
+}
+
+// addServer adds a server, or replaces one of the same name if replace is set.
+func addServer(ctx context.Context, s *store.Store, name string, c Server, by string, replace bool) error {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, func(t *store.Tx) error {
+		text := `INSERT INTO mcp_server (name, config, created, created_by) VALUES ($1, $2, {{now}}, $3)
+			ON CONFLICT (name) DO NOTHING`
+		if replace {
+			text = `INSERT INTO mcp_server (name, config, created, created_by) VALUES ($1, $2, {{now}}, $3)
+				ON CONFLICT (name) DO UPDATE SET config = excluded.config, created_by = excluded.created_by`
+		}
+		n, err := t.Exec(text, name, string(body), by)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return tool.Errorf(tool.Conflict, "there is a server %q already", name).
+				Try("choose another name, or replace it with --replace")
+		}
+		return t.Changed(Topic, name)
+	})
+}
+
+// removeServer removes a server with its list, its grants and its requests.
+func removeServer(ctx context.Context, s *store.Store, name string) error {
+	return s.Update(ctx, func(t *store.Tx) error {
+		n, err := t.Exec("DELETE FROM mcp_server WHERE name = $1", name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return tool.Errorf(tool.NotFound, "no server %q was added with mcp-tools bridge", name).
+				Try("see mcp-tools bridge list; those of the settings are removed there")
+		}
+		for _, text := range []string{
+			"DELETE FROM mcp_list WHERE server = $1", "DELETE FROM mcp_grant WHERE server = $1",
+			"DELETE FROM mcp_request WHERE server = $1",
+		} {
+			if _, err := t.Exec(text, name); err != nil {
+				return err
+			}
+		}
+		return t.Changed(Topic, name)
+	})
+}
