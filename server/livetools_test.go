@@ -16,7 +16,8 @@ import (
 func bridgedTools(n int) (all []tool.Tool) {
 	for i := range n {
 		spec := tool.Spec{
-			Name: fmt.Sprintf("hub__tool-%d", i), Group: policy.Bridged, Title: "Tool", Doc: "Does it.", Risk: tool.Reads,
+			Name: fmt.Sprintf("hub__tool-%d", i), Group: policy.Bridged, Title: "Tool", Doc: "Does it.",
+			Risk: tool.Reads,
 		}
 		all = append(all, tool.NewForeign(spec, json.RawMessage(`{"type":"object"}`),
 			func(context.Context, json.RawMessage) (tool.Result, error) { return tool.Text("done"), nil }))
@@ -27,7 +28,8 @@ func bridgedTools(n int) (all []tool.Tool) {
 // TestToolsComeAndGo shows that tools can be added to a running server, that a client's list
 // has other servers' tools up to a number, and that clients which search by themselves get all.
 func TestToolsComeAndGo(t *testing.T) {
-	find := tool.NewForeign(tool.Spec{Name: "find_tools", Group: "discovery", Title: "Find", Doc: "Finds.", Risk: tool.Reads},
+	find := tool.NewForeign(tool.Spec{Name: "find_tools", Group: "discovery", Title: "Find", Doc: "Finds.",
+		Risk: tool.Reads},
 		json.RawMessage(`{"type":"object"}`), nil)
 	b := withTools(t, find)
 	add := func(n int) {
@@ -61,11 +63,13 @@ func TestToolsComeAndGo(t *testing.T) {
 	if !has(named, "hub__tool-0") {
 		t.Error("a request that names a server gets its tools")
 	}
-	if got := b.Call(t.Context(), Request{Access: testAccess(), Tool: "hub__tool-40", Args: []byte(`{}`)}); got.Result.Text() != "done" {
+	if got := b.Call(t.Context(), Request{Access: testAccess(), Tool: "hub__tool-40",
+		Args: []byte(`{}`)}); got.Result.Text() != "done" {
 		t.Errorf("a tool that is not listed answered %q", got.Result.Text())
 	}
 	add(0)
-	if got := b.Call(t.Context(), Request{Access: testAccess(), Tool: "hub__tool-0", Args: []byte(`{}`)}); got.Code == 0 {
+	if got := b.Call(t.Context(), Request{Access: testAccess(), Tool: "hub__tool-0",
+		Args: []byte(`{}`)}); got.Code == 0 {
 		t.Errorf("a tool that is gone answered %q", got.Result.Text())
 	}
 }

@@ -146,19 +146,22 @@ func (b *Bridge) ask(ctx context.Context, r Request) error {
 			return err
 		}
 		var pending int
-		err := t.Row("SELECT count(*) FROM mcp_request WHERE agent = $1 AND usr = $2 AND status = 'pending' AND server <> $3",
+		err := t.Row(`SELECT count(*) FROM mcp_request WHERE agent = $1 AND usr = $2 AND status = 'pending'
+			AND server <> $3`,
 			[]any{r.Agent, r.User, r.Server}, &pending)
 		if err != nil {
 			return err
 		}
 		if pending >= maxPending {
-			return tool.Errorf(tool.Busy, "%d requests wait for an operator already", pending).Try("wait for the answers")
+			return tool.Errorf(tool.Busy, "%d requests wait for an operator already",
+				pending).Try("wait for the answers")
 		}
-		n, err := t.Exec(`UPDATE mcp_request SET body = $1, created = {{now}} WHERE server = $2 AND agent = $3 AND usr = $4
-			AND status = 'pending'`, string(body), r.Server, r.Agent, r.User)
+		n, err := t.Exec(`UPDATE mcp_request SET body = $1, created = {{now}} WHERE server = $2 AND agent = $3
+			AND usr = $4 AND status = 'pending'`, string(body), r.Server, r.Agent, r.User)
 		if err == nil && n == 0 {
 			_, err = t.Exec(`INSERT INTO mcp_request (id, server, agent, usr, body, status, created)
-				VALUES ($1, $2, $3, $4, $5, 'pending', {{now}})`, store.NewID(), r.Server, r.Agent, r.User, string(body))
+				VALUES ($1, $2, $3, $4, $5, 'pending', {{now}})`,
+				store.NewID(), r.Server, r.Agent, r.User, string(body))
 		}
 		return err
 	})
@@ -212,7 +215,8 @@ func (b *Bridge) Review(ctx context.Context, id string, approve bool, tools []st
 			return err
 		}
 		if n == 0 {
-			return tool.Errorf(tool.Conflict, "the request %q was decided already", id).Try("see mcp-tools bridge requests")
+			return tool.Errorf(tool.Conflict, "the request %q was decided already",
+				id).Try("see mcp-tools bridge requests")
 		}
 		if !approve {
 			return nil
@@ -263,7 +267,8 @@ func (t requestAccess) Do(ctx context.Context, a requestAccessArgs) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text("The operator has the request. If it is approved, the tools of the server appear in your list."), nil
+	return tool.Text("The operator has the request. If it is approved, the tools of the server appear in your list."),
+		nil
 }
 
 // closedTo lists the servers for which a caller has no access and could have it.

@@ -196,7 +196,8 @@ func (b *Bridge) Load(stored bool) {
 func (b *Bridge) use(r rows) error {
 	s, before := b.compose(r), b.now()
 	for name, was := range before.servers { // what runs for former settings ends
-		if is := s.servers[name]; is == nil || is.Disabled || is.identity(tool.Caller{}) != was.identity(tool.Caller{}) {
+		if is := s.servers[name]; is == nil || is.Disabled ||
+			is.identity(tool.Caller{}) != was.identity(tool.Caller{}) {
 			b.pool.forget(name)
 		}
 	}
@@ -423,7 +424,8 @@ func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()
 		if err != nil {
 			return nil, err
 		}
-		at := upstream.HTTP{URL: s.URL, Header: make(http.Header), Transport: transport, SSE: s.Transport == TransportSSE}
+		at := upstream.HTTP{URL: s.URL, Header: make(http.Header), Transport: transport,
+			SSE: s.Transport == TransportSSE}
 		for header, value := range headers {
 			at.Header.Set(header, value)
 		}

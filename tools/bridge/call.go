@@ -38,7 +38,8 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 	title := cleaned(cmp.Or(o.Title, o.Annotations.Title, o.Name), maxTitle)
 	spec := tool.Spec{
 		Name: toolName(s.name, o.Name), Group: policy.Bridged, Title: cmp.Or(title, o.Name),
-		Doc:  cmp.Or(cleaned(o.Description, maxDescription), fmt.Sprintf("The tool %q of the MCP server %q.", o.Name, s.name)),
+		Doc: cmp.Or(cleaned(o.Description, maxDescription),
+			fmt.Sprintf("The tool %q of the MCP server %q.", o.Name, s.name)),
 		Risk: s.riskOf(o), Hints: tool.Hints{OpenWorld: true, Idempotent: s.Trust != "" && o.Annotations.Idempotent},
 		Timeout: s.timeout(), MaxText: maxArgument, Keywords: s.name,
 	}
@@ -55,9 +56,10 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 			return tool.Plan{}, err
 		}
 		return tool.Plan{
-			Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name, s.name),
+			Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name,
+				s.name),
 			Facts: func(context.Context) (tool.Facts, error) {
-				return tool.Facts{"Definition": definition[:16]}, nil // a rule does not outlive a change
+				return tool.Facts{"Definition of the tool": definition[:16]}, nil // a rule does not outlive a change
 			},
 			Run: func(ctx context.Context) (tool.Result, error) { return b.call(ctx, s.name, name, definition, args) },
 		}, nil

@@ -37,7 +37,8 @@ func Imports(servers map[string]clients.Server) (all []Import) {
 
 func importOf(name string, from clients.Server) Import {
 	i := Import{
-		Name: strings.Trim(badName().ReplaceAllString(strings.ToLower(name), "-"), "-"), Secrets: make(map[string]string),
+		Name:    strings.Trim(badName().ReplaceAllString(strings.ToLower(name), "-"), "-"),
+		Secrets: make(map[string]string),
 	}
 	if len(i.Name) > maxName {
 		i.Name = strings.Trim(i.Name[:maxName], "-")
@@ -61,7 +62,8 @@ func importOf(name string, from clients.Server) Import {
 			value := values[key]
 			switch {
 			case reference().MatchString(value):
-				i.Notes = append(i.Notes, fmt.Sprintf("%s %s refers to %s, which is not known here: set the secret %s", what,
+				i.Notes = append(i.Notes, fmt.Sprintf("%s %s refers to %s, which is not known here: set the secret %s",
+					what,
 					key, value, i.secretName(key)))
 				into[key] = "secret:" + i.secretName(key)
 			case secretName().MatchString(key):
@@ -82,7 +84,8 @@ func importOf(name string, from clients.Server) Import {
 	i.Server.Environment, i.Server.Headers = convert("the variable", from.Env), convert("the header", from.Headers)
 	for _, arg := range i.Server.Command {
 		if reference().MatchString(arg) {
-			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to what only the client knows: replace it", arg))
+			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to what only the client knows: replace it",
+				arg))
 		}
 		if filepath.IsAbs(arg) && !strings.HasPrefix(arg, "/usr/") && !strings.HasPrefix(arg, "/bin/") {
 			i.Notes = append(i.Notes, fmt.Sprintf("in the sandbox the server does not see %s unless you add it with "+

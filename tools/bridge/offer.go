@@ -20,7 +20,8 @@ const (
 	maxSchema      = 64 << 10 // bytes of the schema of a tool
 	maxDescription = 2000     // bytes of a description that models see
 	maxTitle       = 100
-	maxToolName    = 64 // of SERVER__tool, as models allow
+	maxOffered     = 200 // bytes of the name that a server gives a tool
+	maxToolName    = 64  // of SERVER__tool, as models allow
 )
 
 // An Offered is a tool as a server has listed it.
@@ -60,9 +61,9 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 			problems = append(problems, "a tool is not described as MCP has it")
 			continue
 		}
-		shown, _ := tool.Clean(text.Clip(one.Name, maxTitle))
+		shown, _ := tool.Clean(text.Clip(one.Name, maxOffered))
 		switch {
-		case one.Name == "" || len(one.Name) > 200 || shown != one.Name:
+		case one.Name == "" || len(one.Name) > maxOffered || shown != one.Name:
 			problems = append(problems, fmt.Sprintf("a tool has the unusable name %q", shown))
 		case seen[one.Name]:
 			problems = append(problems, fmt.Sprintf("two tools have the name %q", shown))

@@ -64,7 +64,7 @@ func (p *pool) take(ctx context.Context, key poolKey, s Server, changed func()) 
 		p.mu.Lock()
 		if p.closed {
 			p.mu.Unlock()
-			return nil, nil, tool.Errorf(tool.Unavailable, "the server is ending")
+			return nil, nil, tool.Errorf(tool.Unavailable, "the server is ending").Try("try again later")
 		}
 		e := p.byKey[key]
 		if e == nil {
@@ -84,7 +84,8 @@ func (p *pool) take(ctx context.Context, key poolKey, s Server, changed func()) 
 		if wait := time.Until(e.retry); wait > 0 && e.opening == nil {
 			err := e.reason
 			p.mu.Unlock()
-			return nil, nil, unreachable(key.server, err).Try("try again in %s", max(wait.Round(time.Second), time.Second))
+			return nil, nil, unreachable(key.server, err).Try("try again in %s",
+				max(wait.Round(time.Second), time.Second))
 		}
 		if e.opening == nil && attempt == maxAttempts {
 			p.mu.Unlock()

@@ -99,7 +99,7 @@ func (b *Bridge) park(ctx context.Context, server string, s Server,
 		defer cancel(nil)
 		p.result, p.err = do(life, call)
 	}) {
-		return tool.Result{}, tool.Errorf(tool.Unavailable, "the server is ending")
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "the server is ending").Try("try again later")
 	}
 	return b.follow(ctx, p)
 }
@@ -136,7 +136,8 @@ func (b *Bridge) keep(p *parked) (id string, err error) {
 	b.parked[id] = p
 	time.AfterFunc(maxAnswer, func() {
 		if b.unpark(id) != nil {
-			p.cancel(tool.Errorf(tool.Timeout, "the question was not answered in time"))
+			p.cancel(tool.Errorf(tool.Timeout, "the question was not answered in time").
+				Try("call the tool again"))
 		}
 	})
 	return id, nil
@@ -159,7 +160,8 @@ func (b *Bridge) resume(ctx context.Context, id string) (tool.Result, error) {
 	}
 	if p.principal != running.Caller.Principal() || p.session != running.Caller.Session || p.tool != running.Tool {
 		p.cancel(errors.New("another caller sent the answer"))
-		return tool.Result{}, tool.Errorf(tool.Refused, "the answer belongs to another call")
+		return tool.Result{}, tool.Errorf(tool.Refused, "the answer belongs to another call").
+			Try("call the tool again")
 	}
 	answer := tool.AnswersFrom(ctx).ByName[answerName]
 	if answer == nil {

@@ -50,7 +50,7 @@ func read(ctx context.Context, s *store.Store) (r rows, err error) {
 		if err != nil {
 			return err
 		}
-		err = t.Each("SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list", nil,
+		err = t.Each(listColumns, nil,
 			func(scan store.Scan) error {
 				name, one, err := scanList(scan)
 				r.lists[name] = one
@@ -64,6 +64,8 @@ func read(ctx context.Context, s *store.Store) (r rows, err error) {
 	})
 	return r, err
 }
+
+const listColumns = "SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list"
 
 func scanList(scan store.Scan) (name string, l list, err error) {
 	var offered, accepted string
@@ -108,7 +110,7 @@ func keepList(ctx context.Context, s *store.Store, name string, c Server, found 
 
 func readList(t *store.Tx, name string) (string, list, error) {
 	return scanList(func(into ...any) error {
-		return t.Row("SELECT server, place, protocol, program, offered, accepted, listed FROM mcp_list WHERE server = $1",
+		return t.Row(listColumns+" WHERE server = $1",
 			[]any{name}, into...)
 	})
 }
@@ -167,7 +169,8 @@ func accept(ctx context.Context, s *store.Store, name string, tools []string) (d
 			}
 		}
 		for missing := range wanted {
-			return tool.Errorf(tool.NotFound, "nothing of the tool %q of the server %q waits for an approval", missing, name).
+			return tool.Errorf(tool.NotFound, "nothing of the tool %q of the server %q waits for an approval", missing,
+				name).
 				Try("see mcp-tools bridge show %s", name)
 		}
 		known.accepted = known.accepted[:0:0]

@@ -300,7 +300,8 @@ func (a *App) openServer(context.Context) (err error) {
 	defer a.live.mu.Unlock()
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready, AuditLog: a.audit,
+		Tools: a.builtIn, FileGroups: []string{"fs", "runtime"}, Scrub: a.scrub, Ready: a.audit.Ready,
+		AuditLog:  a.audit,
 		Results:   a.results,
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),

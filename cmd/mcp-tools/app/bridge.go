@@ -47,9 +47,10 @@ func (a *App) openBridge(context.Context) error {
 
 // bridgeOptions returns what a bridge needs in any case.
 func (a *App) bridgeOptions(s *store.Store) bridge.Options {
-	run := &service.Runner{Launchers: a.launchers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
-		return a.proxy(ctx, tool.Caller{Agent: "mcp_servers"}, hosts, false)
-	}}
+	run := &service.Runner{Launchers: a.launchers,
+		Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
+			return a.proxy(ctx, tool.Caller{Agent: "mcp_servers"}, hosts, false)
+		}}
 	return bridge.Options{
 		Store: s, Settings: bridgeServers(a.loaded.Config.MCPServers), Dir: filepath.Join(a.data, "mcp"),
 		Transport: a.serverTransport, Version: Version(), Log: a.log, PublicURL: a.loaded.Config.Server.PublicURL,
@@ -61,7 +62,8 @@ func (a *App) bridgeOptions(s *store.Store) bridge.Options {
 			}
 			return string(value), err
 		},
-		Start: func(ctx context.Context, p bridge.Program, output func([]byte), gone func(error)) (upstream.Process, error) {
+		Start: func(ctx context.Context, p bridge.Program, output func([]byte), gone func(error)) (upstream.Process,
+			error) {
 			started, err := run.Start(ctx, service.Program{
 				Argv: p.Server.Command, Env: p.Environment, Tier: p.Server.Sandbox, Dir: p.Dir, Read: p.Server.Read,
 				Write: p.Server.Write, Hosts: p.Server.Hosts,
@@ -83,7 +85,8 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 	if a.data, err = e.DataDir(); err != nil {
 		return err
 	}
-	a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text", Scrub: func(s string) string { return s }})
+	a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text",
+		Scrub: func(s string) string { return s }})
 	if err != nil {
 		return err
 	}

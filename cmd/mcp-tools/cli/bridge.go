@@ -100,7 +100,8 @@ tools that it has at the first connection are accepted.`,
 	flags.StringArrayVar(&risks, "risk", nil, "TOOL=RISK of a tool: reads, writes, destroys or runs")
 	flags.BoolVar(&s.Separate, "separate", false, "each caller has a connection of its own")
 	flags.BoolVar(&s.Elicitation, "elicitation", false, "the server may ask the user questions")
-	flags.StringVar(&s.Sampling, "sampling", "", "what the server may use of the model in a day, such as '20000 tokens'")
+	flags.StringVar(&s.Sampling, "sampling", "",
+		"what the server may use of the model in a day, such as '20000 tokens'")
 	flags.BoolVar(&s.Resources, "resources", false, "its resources and prompts are passed on")
 	flags.BoolVar(&s.Disabled, "disabled", false, "callers do not get the tools")
 	flags.BoolVar(&replace, "replace", false, "replace a server of the same name")
@@ -135,8 +136,9 @@ func (a *CLI) testServer(ctx context.Context, b *bridge.Bridge, name string) err
 		return err
 	}
 	return a.show(map[string]any{
-		"server": name, "program": all[0].Program, "protocol": l.Protocol, "tools": all[0].Tools, "problems": l.Problems,
-		"waiting": len(l.Waiting),
+		"server": name, "program": all[0].Program, "protocol": l.Protocol, "tools": all[0].Tools,
+		"problems": l.Problems,
+		"waiting":  len(l.Waiting),
 	}, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s, protocol %s, %s\n", name, orUnknown(all[0].Program), l.Protocol,
 			text.Plural(len(l.Tools), "tool"))
@@ -204,7 +206,8 @@ func (a *CLI) bridgeListCommand() *cobra.Command {
 					if access == "" {
 						access = bridge.AccessAll
 					}
-					rows = append(rows, []string{st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)), access,
+					rows = append(rows, []string{st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)),
+						access,
 						short(tool.Visible(st.Server.Where()), 60)})
 				}
 				return a.painter(w).Columns(w, rows)
@@ -317,7 +320,8 @@ each other.`,
 	}
 	flags := cmd.Flags()
 	forCallers(cmd, &g.Agent, &g.User)
-	flags.StringSliceVar(&g.Tools, "tools", nil, "tools that they get, as names or patterns of the server (default: all)")
+	flags.StringSliceVar(&g.Tools, "tools", nil,
+		"tools that they get, as names or patterns of the server (default: all)")
 	flags.StringSliceVar(&g.Deny, "deny", nil, "tools that they do not get")
 	flags.BoolVar(&g.Denied, "denied", false, "they get no tools of the server")
 	flags.StringArrayVar(&environment, "set-env", nil, "NAME=VALUE of a variable for their server")

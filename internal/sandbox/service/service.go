@@ -120,8 +120,9 @@ func (r *Runner) launcher(ctx context.Context, tier string) (sandbox.Launcher, e
 		}
 	}
 	if tier == "" || tier == Auto {
-		return nil, errors.New("no sandbox works on this machine; mcp-tools doctor shows why. To run the server without " +
-			"one, set its sandbox to host")
+		return nil,
+			errors.New("no sandbox works on this machine; mcp-tools doctor shows why. To run the server without " +
+				"one, set its sandbox to host")
 	}
 	return nil, fmt.Errorf("there is no sandbox %q here; mcp-tools doctor shows which work", tier)
 }
@@ -193,7 +194,8 @@ func environ(p Program, home string, isolated, proxy bool) []string {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 			env = append(env, name+"="+proxyURL, strings.ToLower(name)+"="+proxyURL)
 		}
-		env = append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1")
+		env = append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1",
+			"NODE_USE_ENV_PROXY=1")
 	}
 	return append(env, p.Env...)
 }

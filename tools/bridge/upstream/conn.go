@@ -153,7 +153,8 @@ type pending struct {
 
 func newConn(client Client) *Conn {
 	c := &Conn{
-		client: client, waiting: make(map[int64]*pending), turn: make(chan struct{}, 1), tools: make(map[string]mcp.Tool),
+		client: client, waiting: make(map[int64]*pending), turn: make(chan struct{}, 1),
+		tools: make(map[string]mcp.Tool),
 	}
 	c.about.Store(new(Info))
 	c.life, c.end = context.WithCancelCause(context.Background())
@@ -657,7 +658,8 @@ func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]a
 			return raw, nil
 		}
 		if call == nil || call.Ask == nil || len(asks.Needs) == 0 || len(asks.Needs) > maxServed {
-			return nil, &ServerError{Code: mcp.INVALID_REQUEST, Message: "the server asks a question that is not allowed"}
+			return nil, &ServerError{Code: mcp.INVALID_REQUEST,
+				Message: "the server asks a question that is not allowed"}
 		}
 		answers := make(map[string]json.RawMessage, len(asks.Needs))
 		for name, q := range asks.Needs {

@@ -185,7 +185,8 @@ func (l *httpLink) refused(response *http.Response, m outgoing) error {
 	case http.StatusUnauthorized:
 		return ErrLogin
 	case http.StatusNotFound, http.StatusBadRequest:
-		if l.sessionID() != "" && mcp.MCPMethod(m.method) != mcp.MethodInitialize && response.StatusCode == http.StatusNotFound {
+		if l.sessionID() != "" && mcp.MCPMethod(m.method) != mcp.MethodInitialize &&
+			response.StatusCode == http.StatusNotFound {
 			l.conn.lose(errors.New("the server has forgotten the session"))
 			return fmt.Errorf("%w: %w", ErrNotSent, l.conn.Err())
 		}
@@ -411,7 +412,10 @@ func dialSSE(ctx context.Context, client Client, h HTTP, at *url.URL) (*Conn, er
 	l := &sseLink{httpLink: &httpLink{conn: c, h: h, at: at, client: newHTTPClient(h, at)}}
 	c.link = l
 	// The stream lasts as long as the connection.
-	opening := time.AfterFunc(startLimit, func() { c.lose(fmt.Errorf("the server did not answer within %s", startLimit)) })
+	opening := time.AfterFunc(startLimit, func() {
+		c.lose(fmt.Errorf("the server did not answer within %s",
+			startLimit))
+	})
 	stop := context.AfterFunc(ctx, func() { c.lose(context.Cause(ctx)) })
 	defer func() { opening.Stop(); stop() }()
 	response, err := l.do(c.life, http.MethodGet, nil, nil)

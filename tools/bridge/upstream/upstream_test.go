@@ -117,10 +117,12 @@ func TestOtherImplementations(t *testing.T) {
 	defer events.Close()
 	for name, dial := range map[string]func(stateless bool) (*Conn, error){
 		"http": func(stateless bool) (*Conn, error) {
-			return Dial(t.Context(), us(), HTTP{URL: streamable.URL + "/mcp", Transport: http.DefaultTransport}, stateless)
+			return Dial(t.Context(), us(), HTTP{URL: streamable.URL + "/mcp", Transport: http.DefaultTransport},
+				stateless)
 		},
 		"sse": func(bool) (*Conn, error) {
-			return Dial(t.Context(), us(), HTTP{URL: events.URL + "/sse", Transport: http.DefaultTransport, SSE: true}, false)
+			return Dial(t.Context(), us(), HTTP{URL: events.URL + "/sse", Transport: http.DefaultTransport, SSE: true},
+				false)
 		},
 		"stdio": func(stateless bool) (*Conn, error) {
 			return Spawn(t.Context(), us(), program(func(in io.Reader, out io.Writer) {
@@ -134,7 +136,8 @@ func TestOtherImplementations(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if modern := mcp.IsModernProtocol(c.Info().Protocol); modern != (stateless && name != "sse") || !c.Info().Tools {
+				if modern := mcp.IsModernProtocol(c.Info().Protocol); modern != (stateless && name != "sse") ||
+					!c.Info().Tools {
 					t.Errorf("the server says %+v", c.Info())
 				}
 				list, err := c.List(t.Context(), mcp.MethodToolsList, "tools", 10)
@@ -174,7 +177,8 @@ func TestMessagesAreBounded(t *testing.T) {
 		if answers, ok := hello(method, id); ok {
 			return answers
 		}
-		return []string{`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"text":"` + strings.Repeat(long, 40) + `"}}`}
+		return []string{`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"text":"` + strings.Repeat(long, 40) +
+			`"}}`}
 	}))
 	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "more than 10485760 bytes") {
@@ -220,10 +224,12 @@ func TestListsAreBounded(t *testing.T) {
 		page func(n int) string
 		want string
 	}{
-		"without end": {func(n int) string { return fmt.Sprintf(`{"tools":[{}],"nextCursor":"%d"}`, n) }, "more than 50 pages"},
-		"repeated":    {func(int) string { return `{"tools":[],"nextCursor":"a"}` }, "repeats a page"},
-		"too many":    {func(int) string { return `{"tools":[` + strings.Repeat("{},", 2000) + `{}]}` }, "more than 1000"},
-		"no list":     {func(int) string { return `{"tools":5}` }, "no list of tools"},
+		"without end": {func(n int) string { return fmt.Sprintf(`{"tools":[{}],"nextCursor":"%d"}`, n) },
+			"more than 50 pages"},
+		"repeated": {func(int) string { return `{"tools":[],"nextCursor":"a"}` }, "repeats a page"},
+		"too many": {func(int) string { return `{"tools":[` + strings.Repeat("{},", 2000) + `{}]}` },
+			"more than 1000"},
+		"no list": {func(int) string { return `{"tools":5}` }, "no list of tools"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0
@@ -237,7 +243,8 @@ func TestListsAreBounded(t *testing.T) {
 				n++
 				return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, test.page(n))}
 			}))
-			if _, err := c.List(t.Context(), mcp.MethodToolsList, "tools", 1000); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := c.List(t.Context(), mcp.MethodToolsList, "tools", 1000); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -261,12 +268,15 @@ func TestNotifications(t *testing.T) {
 			} `json:"_meta"`
 		}
 		_ = json.Unmarshal(params, &p)
-		flood := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n", 100_010), "\n")
+		flood := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+
+			"\n", 100_010), "\n")
 		switch p.Name {
 		case "progress":
 			return []string{
-				`not json`, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":7}}`,
-				`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(p.Meta.Token) + `,"progress":1,"total":2,"message":"half"}}`,
+				`not json`,
+				`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":7}}`,
+				`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(p.Meta.Token) +
+					`,"progress":1,"total":2,"message":"half"}}`,
 				`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
 				`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{}}`,
 			}
@@ -276,7 +286,10 @@ func TestNotifications(t *testing.T) {
 		return nil
 	}))
 	var seen []string
-	call := &Call{Progress: func(done, total float64, message string) { seen = append(seen, fmt.Sprint(done, total, message)) }}
+	call := &Call{Progress: func(done, total float64,
+		message string) {
+		seen = append(seen, fmt.Sprint(done, total, message))
+	}}
 	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, map[string]any{"name": "progress"}, call); err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +393,9 @@ func TestQuestions(t *testing.T) {
 			switch {
 			case m.Method == "tools/call":
 				waiting = m.ID
-				_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"name?"}}`+"\n")
+				_,
+					_ = io.WriteString(out,
+					`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"name?"}}`+"\n")
 			case string(m.ID) == `"q"`:
 				said := string(line)
 				answers.Store(&said)
@@ -395,10 +410,12 @@ func TestQuestions(t *testing.T) {
 		}
 		return json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`), nil
 	}}
-	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, call); err != nil || !strings.Contains(*answers.Load(), "Ann") {
+	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, call); err != nil ||
+		!strings.Contains(*answers.Load(), "Ann") {
 		t.Errorf("got %v, %s", err, *answers.Load())
 	}
-	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, &Call{}); err != nil || !strings.Contains(*answers.Load(), "no call of ours") {
+	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, &Call{}); err != nil ||
+		!strings.Contains(*answers.Load(), "no call of ours") {
 		t.Errorf("a call that allows no questions: %v, %s", err, *answers.Load())
 	}
 }
@@ -455,7 +472,8 @@ func FuzzIncoming(f *testing.F) {
 	f.Add([]byte(`{"method":"notifications/progress","params":{"progressToken":1}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c := newConn(us())
-		c.link = &stdioLink{conn: c, process: &piped{in: new(io.PipeWriter), stop: func() {}}, writing: make(chan struct{}, 1)}
+		c.link = &stdioLink{conn: c, process: &piped{in: new(io.PipeWriter), stop: func() {}},
+			writing: make(chan struct{}, 1)}
 		c.end(errors.New("tests send nothing"))
 		c.closing = true
 		c.incoming(raw, nil)
