@@ -129,10 +129,11 @@ func TestHourlyBudget(t *testing.T) {
 		return newTestServer(t, func(c *Config) {
 			c.Settings.Limits.PerHour = 3
 			c.Meter = func(_ context.Context, key string, r Rate) (time.Duration, error) {
-				if !strings.HasPrefix(key, "hour ") {
+				hour, who, _ := strings.Cut(key, " of ") // the next hour may begin during the test
+				if !strings.HasPrefix(hour, "hour ") {
 					return 0, nil
 				}
-				if counted[key]++; counted[key] > r.Burst {
+				if counted[who]++; counted[who] > r.Burst {
 					return 17 * time.Minute, nil
 				}
 				return 0, nil

@@ -43,6 +43,9 @@ func TestUsageOfProgramsCounts(t *testing.T) {
 			if (k.Reason == "") != (reason == "") {
 				t.Errorf("reason %q", k.Reason)
 			}
+			if err := w.engine.Close(); err != nil { // it would work for the next one, with other limits
+				t.Error(err)
+			}
 		}
 	})
 }
