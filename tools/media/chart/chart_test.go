@@ -185,7 +185,9 @@ func TestSVGIsWellFormed(t *testing.T) {
 }
 
 func TestPNGShowsTheSame(t *testing.T) {
-	for name, c := range charts(t) {
+	all := charts(t)
+	for _, name := range []string{"bar", "stacked area", "pie", "scatter", "long line", "hostile"} {
+		c := all[name]
 		data, missing, err := c.PNG()
 		if err != nil || missing != 0 {
 			t.Errorf("%s: %q, %v", name, missing, err)

@@ -76,14 +76,16 @@ func wrap(text string, size float64, bold bool, width float64, max int) (lines [
 
 // fit shortens a text to a width.
 func fit(text string, size float64, bold bool, width float64) string {
-	if measure(text, size, bold) <= width {
+	ends := advances(text, size, bold)
+	if len(ends) == 0 || ends[len(ends)-1] <= width {
 		return text
 	}
-	runes := []rune(text)
-	for len(runes) > 1 && measure(string(runes)+"…", size, bold) > width {
-		runes = runes[:len(runes)-1]
+	width -= measure("…", size, bold)
+	n := len(ends)
+	for n > 1 && ends[n-1] > width {
+		n--
 	}
-	return strings.TrimSpace(string(runes)) + "…"
+	return strings.TrimSpace(string([]rune(text)[:n])) + "…"
 }
 
 // legend writes the names of the series, and returns where it ends. A single series needs

@@ -163,37 +163,57 @@ var fonts = sync.OnceValue(func() (f struct{ regular, bold *sfnt.Font }) {
 
 // measure returns the width of a text.
 func measure(text string, size float64, bold bool) float64 {
-	width, _ := glyphs(text, size, bold, func(sfnt.Segments, float64) {})
-	return width
+	ends := advances(text, size, bold)
+	if len(ends) == 0 {
+		return 0
+	}
+	return ends[len(ends)-1]
+}
+
+// emUnits is the size, in pixels, for which the widths of characters are looked up.
+const emUnits = 1024
+
+// advances returns where each character of a text ends.
+func advances(text string, size float64, bold bool) (ends []float64) {
+	f := fontOf(bold)
+	var b sfnt.Buffer
+	x := 0.0
+	for _, r := range text {
+		if i, err := f.GlyphIndex(&b, r); err == nil {
+			if advance, err := f.GlyphAdvance(&b, i, fixed.I(emUnits), font.HintingNone); err == nil {
+				x += float64(advance) / 64 / emUnits * size
+			}
+		}
+		ends = append(ends, x)
+	}
+	return ends
+}
+
+func fontOf(bold bool) *sfnt.Font {
+	if bold {
+		return fonts().bold
+	}
+	return fonts().regular
 }
 
 // glyphs calls each with the outline of each character, and where it begins. It returns
-// the width, and the first character that the font lacks.
-func glyphs(text string, size float64, bold bool, each func(outline sfnt.Segments, x float64)) (x float64,
-	missing rune) {
-	f := fonts().regular
-	if bold {
-		f = fonts().bold
-	}
+// the first character that the font lacks.
+func glyphs(text string, size float64, bold bool, each func(outline sfnt.Segments, x float64)) (missing rune) {
+	f := fontOf(bold)
+	ends := advances(text, size, bold)
 	var b sfnt.Buffer
-	const unit = 64
-	ppem := fixed.Int26_6(size * unit)
-	for _, r := range text {
+	x := 0.0
+	for n, r := range []rune(text) {
 		i, err := f.GlyphIndex(&b, r)
-		if err != nil {
-			continue
-		}
-		if i == 0 && missing == 0 {
+		if err == nil && i == 0 && missing == 0 {
 			missing = r
 		}
-		if outline, err := f.LoadGlyph(&b, i, ppem, nil); err == nil {
+		if outline, err := f.LoadGlyph(&b, i, fixed.Int26_6(size*64), nil); err == nil {
 			each(outline, x)
 		}
-		if advance, err := f.GlyphAdvance(&b, i, ppem, font.HintingNone); err == nil {
-			x += float64(advance) / unit
-		}
+		x = ends[n]
 	}
-	return x, missing
+	return missing
 }
 
 // write draws a text.
@@ -219,7 +239,7 @@ func (p *painter) write(s shape) {
 	if m.area.Empty() {
 		return
 	}
-	_, missing := glyphs(s.text, s.size, s.bold, func(outline sfnt.Segments, from float64) {
+	missing := glyphs(s.text, s.size, s.bold, func(outline sfnt.Segments, from float64) {
 		at := func(q fixed.Point26_6) (float32, float32) {
 			return m.local(place(from+float64(q.X)/64, float64(q.Y)/64))
 		}
