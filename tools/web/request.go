@@ -32,7 +32,7 @@ type requestArgs struct {
 	Headers  map[string]string `json:"headers,omitempty" jsonschema:"request headers, without credentials"`
 	Body     any               `json:"body,omitempty" jsonschema:"text or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
 	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential configured by the operator" alias:"auth_secret,auth"`
-	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in" alias:"output_path,save_to,output"`
+	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in" alias:"output_path,save_to,output,outputPath,path"`
 	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait" alias:"timeout" min:"0" max:"600"`
 	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"bytes to return, at most 10 MiB; for a file its maximum size" alias:"max_size" min:"0"`
 	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML instead of Markdown"`
@@ -55,7 +55,8 @@ func (httpRequest) Spec() tool.Spec {
 		Doc: `Sends an HTTP request. Returns status, headers and body, or saves the body as a file.
 GET and HEAD follow redirects, except with auth_profile.
 To read web pages use web_fetch.`,
-		Also: []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
+		Also: []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download",
+			"media_download", "tool::media_download"},
 		Keywords: "rest api query call get post put patch delete webhook json endpoint status code header token " +
 			"download file binary send upload",
 		Output: response{},
