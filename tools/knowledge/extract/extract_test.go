@@ -384,3 +384,47 @@ func FuzzReply(f *testing.F) {
 		}
 	})
 }
+
+// TestMemoriesThatEndOtherwise has memories expire, be restored and be purged.
+func TestMemoriesThatEndOtherwise(t *testing.T) {
+	each(t, nil, func(t *testing.T, w *world) {
+		w.model.Answer(func(llmtest.Request) llmtest.Turn { return llmtest.Say(adaAndEngine) })
+		all := []string{"alice: ada-lovelace <memory/a.md>", "alice: ada-lovelace works_on engine <memory/a.md>",
+			"alice: engine <memory/a.md>"}
+		w.write(alice, "memory/a.md", "one")
+		w.settle()
+		w.has(all...)
+		if err := w.store.Update(t.Context(), func(x *store.Tx) error {
+			_, err := x.Exec("UPDATE memory SET expires = 1")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := w.rows.Sweep(t.Context()); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		w.has()
+		if _, found, err := w.rows.Undo(t.Context(), alice, "memory/a.md", memory.Author{}); err != nil || !found {
+			t.Fatal(found, err)
+		}
+		w.settle()
+		w.has(all...)
+		if n, err := w.rows.Purge(t.Context(), alice, ""); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		w.has()
+		var left int
+		if err := w.store.Row(t.Context(), "SELECT count(*) FROM knowledge_past", nil, &left); err != nil || left != 0 {
+			t.Errorf("%d former versions are left, %v", left, err)
+		}
+		// A context file is no memory.
+		if _, _, err := w.rows.Put(t.Context(), memory.Change{Owner: alice, Path: "USER.md", Text: "Ada",
+			Category: memory.Context}); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		if n := len(w.model.Requests()); n != 2 {
+			t.Errorf("the model was asked %d times", n)
+		}
+	})
+}
