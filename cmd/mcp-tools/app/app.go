@@ -56,6 +56,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/script"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
@@ -122,6 +123,8 @@ type App struct {
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
 	children     *child.Starter
+	custom       customTools
+	runner       *script.Runner // of scripts
 
 	closers []func() error // in the order of opening
 }
@@ -147,7 +150,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openProviders,
-		a.openTools, a.openBridge, a.openServer,
+		a.openTools, a.openCustom, a.openBridge, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
 			return nil, err

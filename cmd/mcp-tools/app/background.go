@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
+	"github.com/mcp-tools/mcp-tools/tools/custom"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
@@ -39,7 +40,8 @@ type notifier struct {
 
 // Topics returns those of which clients are notified.
 func (n *notifier) Topics() []string {
-	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic, bridge.Topic}
+	return []string{memory.Topic, memory.ContextTopic, skills.Topic, teams.Topic, bridge.Topic,
+		custom.Topic}
 }
 
 // Cursor returns how far clients were notified.
@@ -64,6 +66,9 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 			n.app.Server.ToolsChanged() // grants may have changed, which the tools do not show
 		}
 	}
+	if c.Lost || slices.ContainsFunc(c.Keys, func(k indexer.Key) bool { return k.Topic == custom.Topic }) {
+		n.app.loadCustom(ctx, true)
+	}
 	for _, key := range c.Keys {
 		for _, change := range n.app.changesOf(ctx, key) {
 			n.app.Server.Changed(change)
@@ -77,7 +82,7 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 // Changes of unknown rows are not notified.
 func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 	switch k.Topic {
-	case teams.Topic, bridge.Topic:
+	case teams.Topic, bridge.Topic, custom.Topic:
 		return nil
 	case skills.Topic:
 		o, slug, err := a.skills.Owner(ctx, k.Name)
@@ -131,6 +136,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	var working sync.WaitGroup
 	working.Go(func() { a.notifyClients(ctx) })
 	working.Go(func() { a.teams.Run(ctx) })
+	working.Go(func() { a.watchCustom(ctx) })
 	working.Go(func() { a.questions.Run(ctx) })
 	working.Go(func() { a.notifyInboxes(ctx) })
 	working.Go(func() { a.sessions.Run(ctx) })

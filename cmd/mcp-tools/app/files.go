@@ -102,7 +102,10 @@ func isWithin(path, dir string) bool {
 
 // writableSettings returns the directory of callers in which the settings file is, or
 // "": there they can be changed by commands.
-func (a *App) writableSettings() string {
+func (a *App) writableSettings() string { return a.writableBy(a.loaded.Files()[0]) }
+
+// writableBy returns the directory of callers in which a path is, or "".
+func (a *App) writableBy(path string) string {
 	c := a.loaded.Config
 	dirs := slices.Clone(c.Sandbox.Write)
 	if dir, err := WorkspaceDir(c.Connections.Stdio.Workspace); err == nil && dir != "" {
@@ -119,10 +122,8 @@ func (a *App) writableSettings() string {
 		}
 	}
 	for _, dir := range dirs {
-		for _, path := range a.loaded.Files()[:1] {
-			if isWithin(path, dir) || isWithin(realPath(path), realPath(dir)) {
-				return dir
-			}
+		if isWithin(path, dir) || isWithin(realPath(path), realPath(dir)) {
+			return dir
 		}
 	}
 	return ""

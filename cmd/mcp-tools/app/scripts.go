@@ -12,7 +12,7 @@ import (
 
 // scripts returns what runs scripts. It starts nothing.
 func (a *App) scripts() *script.Runner {
-	return &script.Runner{
+	a.runner = &script.Runner{
 		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
 			return a.children.Start(ctx, args, memory)
 		},
@@ -29,4 +29,5 @@ func (a *App) scripts() *script.Runner {
 			}, g.Caller)
 		},
 	}
+	return a.runner
 }

@@ -81,6 +81,7 @@ func (a *App) unusable(c tool.Caller) (all []string) {
 		all = append(all, noTeams...)
 	}
 	all = append(all, a.bridge.Hidden(c)...)
+	all = append(all, a.custom.hidden(c.Agent)...)
 	return all
 }
 

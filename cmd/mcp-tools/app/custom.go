@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/tools/custom"
+)
+
+// customTools are the tools that the operator has defined.
+type customTools struct {
+	mu     sync.Mutex
+	dir    string            // of files with definitions; "" if callers can write to it
+	stored bool              // the store was read
+	agents map[string]string // by tool, those that one agent has alone
+}
+
+// CustomDir returns the directory of files with definitions of tools.
+func CustomDir(l *config.Loaded) string { return filepath.Join(filepath.Dir(l.Files()[0]), "tools.d") }
+
+// customMark is in the data directory if this machine has added definitions to the store. Without
+// it the store is not opened for them at the start.
+const customMark = "custom-tools"
+
+// MarkCustom remembers that the store has definitions.
+func MarkCustom(data string) error { return os.WriteFile(filepath.Join(data, customMark), nil, 0o600) }
+
+func (a *App) openCustom(ctx context.Context) error {
+	dir := CustomDir(a.loaded)
+	if by := a.writableBy(dir); by == "" {
+		a.custom.dir = dir
+	} else if _, err := os.Stat(dir); err == nil {
+		a.log.Warn("the tools in a directory that callers can write to are left out; move the settings elsewhere",
+			"directory", dir, "callers", by)
+	}
+	_, err := os.Stat(filepath.Join(a.data, customMark))
+	a.loadCustom(ctx, err == nil && !a.unused())
+	return nil
+}
+
+// loadCustom reads the definitions, those of the store too if stored is true or if they were read
+// before. What is wrong is logged and left out.
+func (a *App) loadCustom(ctx context.Context, stored bool) {
+	c := &a.custom
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []custom.Definition
+	var err error
+	if c.dir != "" {
+		if all, err = custom.LoadDir(c.dir); err != nil {
+			a.log.Error("tools of files are left out", "err", err)
+		}
+	}
+	if c.stored = c.stored || stored; c.stored {
+		rows, err := custom.Rows{Store: a.store}.List(ctx)
+		if err != nil {
+			a.log.Error("tools of the store are left out", "err", err)
+		}
+		all = append(all, rows...)
+	}
+	seen, agents := map[string]bool{}, map[string]string{}
+	var list []custom.Definition
+	for _, d := range all {
+		if seen[d.Name] {
+			a.log.Warn("a tool is left out: its name is taken", "tool", d.Name, "source", "custom")
+			continue
+		}
+		seen[d.Name] = true
+		list = append(list, d)
+		if d.Agent != "" {
+			agents[d.Name] = d.Agent
+		}
+	}
+	if len(list) == 0 && c.agents == nil {
+		return // there never was one
+	}
+	c.agents = agents
+	if err := a.SetTools("custom", custom.Tools(list, a.customOptions())); err != nil {
+		a.log.Error("the tools of the operator cannot be put in force", "err", err)
+	}
+}
+
+func (a *App) customOptions() custom.Options {
+	return custom.Options{
+		Commands: a.commands, Checkpoint: a.files.Checkpoint, Changeable: a.changeable, Client: a.web.client,
+		Marks: a.web.options.Marks, Scripts: a.runner, Secret: a.secret, Mask: a.scrub.Set,
+	}
+}
+
+// hidden returns the tools that an agent does not have.
+func (c *customTools) hidden(agent string) (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, of := range c.agents {
+		if of != agent {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// watchCustom reloads definitions when their files change, until ctx ends.
+func (a *App) watchCustom(ctx context.Context) {
+	if a.custom.dir == "" {
+		return
+	}
+	if err := custom.Watch(ctx, a.custom.dir, func() { a.loadCustom(ctx, false) }); err != nil {
+		a.log.Debug("changes of files with tools are not noticed before a restart", "directory", a.custom.dir, "err",
+			err)
+	}
+}

@@ -1,0 +1,84 @@
+package custom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+)
+
+// Topic is the topic of definitions in the change feed. Keys are names.
+const Topic = "custom_tool"
+
+// Rows are the definitions in a store, which all servers on it have.
+type Rows struct{ Store *store.Store }
+
+// ErrUnknown is returned for a name that no row has.
+var ErrUnknown = errors.New("there is no such tool in the store")
+
+// Put adds a definition, or replaces the one of the same name.
+func (r Rows) Put(ctx context.Context, d Definition) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	text, err := d.YAML()
+	if err != nil {
+		return err
+	}
+	return r.Store.Update(ctx, func(t *store.Tx) error {
+		if _, err := t.Exec(`INSERT INTO custom_tool (name, definition, changed) VALUES ($1, $2, {{now}})
+			ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, changed = excluded.changed`,
+			d.Name, text); err != nil {
+			return err
+		}
+		return t.Changed(Topic, d.Name)
+	})
+}
+
+// Remove removes a definition.
+func (r Rows) Remove(ctx context.Context, name string) error {
+	return r.Store.Update(ctx, func(t *store.Tx) error {
+		n, err := t.Exec("DELETE FROM custom_tool WHERE name = $1", name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrUnknown
+		}
+		return t.Changed(Topic, name)
+	})
+}
+
+// List returns all definitions by name. Those that can be read are returned also with an error.
+func (r Rows) List(ctx context.Context) (all []Definition, err error) {
+	var texts []string
+	err = r.Store.View(ctx, func(t *store.Tx) error {
+		texts, err = store.List(t, "SELECT definition FROM custom_tool ORDER BY name", nil, store.One[string])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, text := range texts {
+		d, err := Parse([]byte(text))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("tool %q of the store: %w", d.Name, err))
+			continue
+		}
+		all = append(all, d)
+	}
+	return all, errors.Join(problems...)
+}
+
+// Get returns one definition.
+func (r Rows) Get(ctx context.Context, name string) (Definition, error) {
+	all, err := r.List(ctx)
+	for _, d := range all {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return Definition{}, errors.Join(ErrUnknown, err)
+}
