@@ -326,6 +326,15 @@ func (p *Providers) Chain(t wire.Task) []string {
 	return p.chains[t]
 }
 
+// EndOf returns when the provider ends a model for a task; zero if that is not known.
+func (p *Providers) EndOf(t wire.Task, name string) time.Time {
+	c, err := p.candidate(t, name)
+	if err != nil {
+		return time.Time{}
+	}
+	return c.Ends
+}
+
 // Ask returns what a person must approve because of the price of a request, or "". It is
 // the Ask of a [tool.Plan].
 func (p *Providers) Ask(r wire.Request) string {

@@ -82,6 +82,8 @@ func (c *checkup) examine() {
 	c.checkDocuments()
 	c.checkEmbeddings()
 	c.checkModels()
+	c.checkMediaPrograms()
+	c.checkProviders()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()
