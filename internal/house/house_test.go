@@ -119,7 +119,6 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/PuerkitoBio/goquery":  {"internal/page", "tools/web"},
 		"github.com/JohannesKaufmann":     {"internal/page"},
 		"github.com/chromedp":             {"internal/browser"},
-		"github.com/xuri/excelize":        {"internal/document"},
 		"github.com/richardlehane/mscfb":  {"internal/document"},
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},

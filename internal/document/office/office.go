@@ -6,71 +6,28 @@
 package office
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"path"
 	"strconv"
 	"strings"
-
-	"github.com/xuri/excelize/v2"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
 	"github.com/mcp-tools/mcp-tools/internal/document/pack"
 )
 
-// ole begins files of the old formats of Office, and the new ones with a password.
-const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-
 // open opens the package of a document of Office, with the password if it has one.
 func open(ctx context.Context, src document.Source) (*pack.Package, error) {
-	src, err := decrypt(src)
+	src, err := decrypt(ctx, src)
 	if err != nil {
 		return nil, err
 	}
 	return pack.Open(ctx, src)
 }
 
-// decrypt returns the source without its password.
-func decrypt(src document.Source) (document.Source, error) {
-	start := make([]byte, len(ole))
-	if _, err := src.Data.ReadAt(start, 0); err != nil || string(start) != ole {
-		return src, nil
-	}
-	if src.Password == "" {
-		return src, document.Errorf(document.ErrPassword, "the document is encrypted; pass its password")
-	}
-	if src.Size > src.Limits.Part {
-		return src, document.Errorf(document.ErrTooBig, "the document is encrypted and has over %d MB",
-			src.Limits.Part>>20)
-	}
-	raw, err := io.ReadAll(src.Reader())
-	if err != nil {
-		return src, err
-	}
-	plain, err := decryptBytes(raw, src.Password)
-	if err != nil || len(plain) < 4 || string(plain[:2]) != "PK" {
-		return src, document.Errorf(document.ErrPassword, "the password is wrong, or the document is encrypted in "+
-			"a way that cannot be read here")
-	}
-	src.Data, src.Size = bytes.NewReader(plain), int64(len(plain))
-	return src, nil
-}
-
-// decryptBytes calls the library, which panics on some damaged files.
-func decryptBytes(raw []byte, password string) (plain []byte, err error) {
-	defer func() {
-		if recover() != nil {
-			err = document.ErrBroken
-		}
-	}()
-	return excelize.Decrypt(raw, &excelize.Options{Password: password})
-}
-
 // Encrypted reads a docx, pptx or xlsx with a password, whichever it is.
 func Encrypted(ctx context.Context, src document.Source) (*document.Document, error) {
-	src, err := decrypt(src)
+	src, err := decrypt(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,522 @@
+package office
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// numberFormat shows numbers as a format code of Excel prescribes, in English. It knows the
+// parts of the code that change what a number says, but not colours, alignment and
+// fractions.
+type numberFormat struct{ sections []section }
+
+// section is one of up to four parts of a code: for positive numbers, negative ones, zero
+// and text. A part may have its own condition instead.
+type section struct {
+	tokens    []token
+	condition string // such as >=100
+	isDate    bool
+	percent   int
+	scale     int // thousands that are left out
+	comma     bool
+	integers  int // digits before the point at least
+	decimals  int // at most
+	required  int // digits after the point at least
+	exponent  bool
+	twelve    bool // AM and PM
+}
+
+// token is a literal or a placeholder.
+type token struct {
+	kind byte // " literal, 0 digits, . point, E exponent, @ text, or y m d h s for dates, a for AM, [ for elapsed time
+	text string
+}
+
+// builtin returns the code of a format that workbooks name by number only. Short dates,
+// which Excel shows in the order of the country, are ISO dates.
+func builtin(id int) string {
+	switch id {
+	case 1:
+		return "0"
+	case 2:
+		return "0.00"
+	case 3, 37, 38:
+		return "#,##0"
+	case 4, 39, 40:
+		return "#,##0.00"
+	case 9:
+		return "0%"
+	case 10:
+		return "0.00%"
+	case 11:
+		return "0.00E+00"
+	case 48:
+		return "##0.0E+0"
+	case 15:
+		return "d-mmm-yy"
+	case 16:
+		return "d-mmm"
+	case 17:
+		return "mmm-yy"
+	case 18:
+		return "h:mm AM/PM"
+	case 19:
+		return "h:mm:ss AM/PM"
+	case 20, 32, 33, 55, 56:
+		return "h:mm"
+	case 21:
+		return "h:mm:ss"
+	case 22:
+		return "yyyy-mm-dd h:mm"
+	case 41, 42:
+		return "#,##0"
+	case 43, 44:
+		return "#,##0.00"
+	case 45:
+		return "mm:ss"
+	case 46:
+		return "[h]:mm:ss"
+	case 47:
+		return "mm:ss.0"
+	case 14, 27, 28, 29, 30, 31, 34, 35, 36, 50, 51, 52, 53, 54, 57, 58:
+		return "yyyy-mm-dd"
+	}
+	return ""
+}
+
+// parseFormat returns the format of a code, nil for one that changes nothing.
+func parseFormat(code string) *numberFormat {
+	if code == "" || strings.EqualFold(code, "general") || code == "@" || len(code) > 1000 {
+		return nil
+	}
+	f := &numberFormat{}
+	for rest := code; ; {
+		s, after, more := parseSection(rest)
+		if s == nil {
+			return nil
+		}
+		f.sections = append(f.sections, *s)
+		if !more || len(f.sections) == 4 {
+			return f
+		}
+		rest = after
+	}
+}
+
+// parseSection reads a code up to the next semicolon. It returns nil for fractions.
+func parseSection(code string) (s *section, rest string, more bool) {
+	s = &section{}
+	add := func(kind byte, text string) {
+		last := len(s.tokens) - 1
+		if kind == '"' && last >= 0 && s.tokens[last].kind == '"' {
+			s.tokens[last].text += text
+			return
+		}
+		s.tokens = append(s.tokens, token{kind, text})
+	}
+	afterPoint := false
+	for i := 0; i < len(code); {
+		c := code[i]
+		run := 1
+		for i+run < len(code) && lower(code[i+run]) == lower(c) {
+			run++
+		}
+		switch l := lower(c); {
+		case c == ';':
+			return s.finish(), code[i+1:], true
+		case c == '"':
+			end := strings.IndexByte(code[i+1:], '"')
+			if end < 0 {
+				end = len(code) - i - 1
+			}
+			add('"', code[i+1:i+1+end])
+			i = min(i+end+2, len(code))
+		case c == '\\' && i+1 < len(code):
+			_, size := utf8.DecodeRuneInString(code[i+1:])
+			add('"', code[i+1:i+1+size])
+			i += 1 + size
+		case (c == '_' || c == '*') && i+1 < len(code):
+			_, size := utf8.DecodeRuneInString(code[i+1:])
+			i += 1 + size
+		case c == '[':
+			end := strings.IndexByte(code[i:], ']')
+			if end < 0 {
+				return nil, "", false
+			}
+			s.bracket(code[i+1:i+end], add)
+			i += end + 1
+		case c == '0' || c == '#' || c == '?':
+			for j := range run {
+				if code[i+j] != c {
+					run = j
+					break
+				}
+			}
+			switch {
+			case s.exponent:
+			case afterPoint:
+				s.decimals += run
+				if c == '0' {
+					s.required = s.decimals
+				}
+			default:
+				if c == '0' {
+					s.integers += run
+				}
+				if last := len(s.tokens) - 1; last < 0 || s.tokens[last].kind != '0' {
+					add('0', "")
+				}
+			}
+			i += run
+		case c == '.' && s.isDate && (i+1 == len(code) || code[i+1] != '0'):
+			add('"', ".")
+			i++
+		case c == '.':
+			if !afterPoint {
+				afterPoint = true
+				if last := len(s.tokens) - 1; last < 0 || s.tokens[last].kind != '0' {
+					if len(s.tokens) == 0 || !s.isDate {
+						add('0', "")
+					}
+				}
+				add('.', "")
+			}
+			i++
+		case c == ',' && s.isDate:
+			add('"', ",")
+			i++
+		case c == ',':
+			next := byte(0)
+			if i+run < len(code) {
+				next = code[i+run]
+			}
+			if next == '0' || next == '#' || next == '?' {
+				s.comma = true
+			} else {
+				s.scale += run
+			}
+			i += run
+		case c == '%':
+			s.percent++
+			add('"', "%")
+			i++
+		case l == 'e' && i+1 < len(code) && (code[i+1] == '+' || code[i+1] == '-') && !s.isDate:
+			s.exponent = true
+			add('E', "")
+			i += 2
+		case c == '@':
+			add('@', "")
+			i++
+		case l == 'y' || l == 'm' || l == 'd' || l == 'h' || l == 's':
+			s.isDate = true
+			add(l, strings.ToLower(code[i:i+run]))
+			i += run
+		case l == 'a' && len(code) >= i+5 && strings.EqualFold(code[i:i+5], "AM/PM"):
+			s.isDate, s.twelve = true, true
+			add('a', "AM")
+			i += 5
+		case l == 'a' && len(code) >= i+3 && strings.EqualFold(code[i:i+3], "A/P"):
+			s.isDate, s.twelve = true, true
+			add('a', "A")
+			i += 3
+		case l == 'g' && len(code) >= i+7 && strings.EqualFold(code[i:i+7], "general"):
+			add('g', "")
+			i += 7
+		case c == '/' && !s.isDate && s.hasDigits():
+			return nil, "", false // a fraction
+		default:
+			_, size := utf8.DecodeRuneInString(code[i:])
+			add('"', code[i:i+size])
+			i += size
+		}
+	}
+	return s.finish(), "", false
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func (s *section) hasDigits() bool {
+	for _, t := range s.tokens {
+		if t.kind == '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// bracket reads what is in square brackets: a currency, elapsed time, a condition or a colour.
+func (s *section) bracket(text string, add func(kind byte, text string)) {
+	switch first := lower((text + " ")[0]); {
+	case first == '$':
+		currency, _, _ := strings.Cut(text[1:], "-")
+		add('"', currency)
+	case (first == 'h' || first == 'm' || first == 's') && strings.Trim(strings.ToLower(text), string(first)) == "":
+		s.isDate = true
+		add('[', strings.ToLower(text))
+	case first == '<' || first == '>' || first == '=':
+		s.condition = text
+	}
+}
+
+// finish decides which m are minutes: those after hours or before seconds.
+func (s *section) finish() *section {
+	last := byte(0)
+	for i := range s.tokens {
+		switch t := &s.tokens[i]; t.kind {
+		case 'm':
+			next := byte(0)
+			for _, after := range s.tokens[i+1:] {
+				if after.kind != '"' && after.kind != '.' {
+					next = after.kind
+					break
+				}
+			}
+			if last == 'h' || next == 's' {
+				t.kind = 'n'
+			}
+			last = t.kind
+		case '[':
+			last = 'h'
+		case 'y', 'd', 'h', 's':
+			last = t.kind
+		}
+	}
+	return s
+}
+
+// show returns a number as it is shown.
+func (f *numberFormat) show(value float64, is1904 bool) string {
+	s, negative := f.choose(value)
+	if s == nil {
+		return general(value)
+	}
+	if s.isDate {
+		if when, ok := dateOf(value, is1904); ok {
+			return s.date(when, value)
+		}
+		return general(value)
+	}
+	return s.number(value, negative)
+}
+
+// choose returns the section for a number, and whether it needs a minus sign.
+func (f *numberFormat) choose(value float64) (s *section, minus bool) {
+	for i := range f.sections {
+		if c := f.sections[i].condition; c != "" {
+			if holds(c, value) {
+				return &f.sections[i], value < 0
+			}
+			if i == len(f.sections)-1 {
+				return nil, false
+			}
+		}
+	}
+	if f.sections[0].condition != "" {
+		return &f.sections[len(f.sections)-1], value < 0
+	}
+	switch n := len(f.sections); {
+	case value < 0 && n > 1:
+		return &f.sections[1], false
+	case value == 0 && n > 2:
+		return &f.sections[2], false
+	}
+	return &f.sections[0], value < 0
+}
+
+func holds(condition string, value float64) bool {
+	operator := condition[:len(condition)-len(strings.TrimLeft(condition, "<>="))]
+	limit, err := strconv.ParseFloat(strings.TrimSpace(condition[len(operator):]), 64)
+	if err != nil {
+		return false
+	}
+	switch operator {
+	case "<":
+		return value < limit
+	case "<=":
+		return value <= limit
+	case ">":
+		return value > limit
+	case ">=":
+		return value >= limit
+	case "<>":
+		return value != limit
+	}
+	return value == limit
+}
+
+// general returns a number as a cell without a format shows it.
+func general(value float64) string {
+	text := strconv.FormatFloat(value, 'g', 15, 64)
+	if size := math.Abs(value); size >= 1e-5 && size < 1e15 || value == 0 {
+		short, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			text = strconv.FormatFloat(short, 'f', -1, 64)
+		}
+	}
+	return strings.Replace(text, "e", "E", 1)
+}
+
+func (s *section) number(value float64, minus bool) string {
+	value = math.Abs(value) * math.Pow(100, float64(min(s.percent, 10))) / math.Pow(1000, float64(min(s.scale, 10)))
+	decimals := min(s.decimals, 30)
+	mantissa, exponent := "", ""
+	if s.exponent {
+		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(value, 'E', decimals, 64), "E")
+	} else {
+		mantissa = strconv.FormatFloat(roundHalf(value, decimals), 'f', decimals, 64)
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	for len(fraction) > s.required && strings.HasSuffix(fraction, "0") {
+		fraction = fraction[:len(fraction)-1]
+	}
+	if whole == "0" && s.integers == 0 && s.decimals > 0 {
+		whole = ""
+	}
+	for len(whole) < min(s.integers, 30) {
+		whole = "0" + whole
+	}
+	if s.comma {
+		whole = grouped(whole)
+	}
+	var b strings.Builder
+	if minus && strings.Trim(mantissa, "0.") != "" {
+		b.WriteByte('-')
+	}
+	first := true
+	for _, t := range s.tokens {
+		switch t.kind {
+		case '"':
+			b.WriteString(t.text)
+		case 'g', '@':
+			b.WriteString(general(value))
+		case '0':
+			if first {
+				b.WriteString(whole)
+				first = false
+			}
+		case '.':
+			if fraction != "" || s.required > 0 {
+				b.WriteString("." + fraction)
+			}
+		case 'E':
+			b.WriteString("E" + exponent)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// roundHalf rounds as Excel does: 1.005 with two digits is 1.01, for it has 15 digits.
+func roundHalf(value float64, decimals int) float64 {
+	if value > 1e15 || decimals > 15 {
+		return value
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(value*math.Pow(10, float64(decimals)), 'g', 15, 64), 64)
+	if err != nil {
+		return value
+	}
+	return math.Round(short) / math.Pow(10, float64(decimals))
+}
+
+func grouped(digits string) string {
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// dateOf returns the date that a number is. The days before March 1900 are one off, as in
+// Excel, which knows a 29th of February in that year.
+func dateOf(value float64, is1904 bool) (time.Time, bool) {
+	if value < 0 || value > 2_958_466 {
+		return time.Time{}, false
+	}
+	day, part := math.Modf(value)
+	base := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+	if is1904 {
+		base = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
+	} else if day < 60 {
+		base = base.AddDate(0, 0, 1)
+	}
+	return base.AddDate(0, 0, int(day)).Add(time.Duration(math.Round(part*86_400_000)) * time.Millisecond), true
+}
+
+func (s *section) date(when time.Time, value float64) string {
+	if !strings.Contains(s.kinds(), ".") { // seconds without decimals are rounded
+		when = when.Round(time.Second)
+	}
+	var b strings.Builder
+	for i, t := range s.tokens {
+		switch t.kind {
+		case '"':
+			b.WriteString(t.text)
+		case 'y':
+			if len(t.text) <= 2 {
+				b.WriteString(when.Format("06"))
+			} else {
+				b.WriteString(when.Format("2006"))
+			}
+		case 'm':
+			layouts := []string{"1", "01", "Jan", "January"}
+			if len(t.text) == 5 {
+				b.WriteString(when.Format("Jan")[:1])
+			} else {
+				b.WriteString(when.Format(layouts[min(len(t.text), 4)-1]))
+			}
+		case 'd':
+			layouts := []string{"2", "02", "Mon", "Monday"}
+			b.WriteString(when.Format(layouts[min(len(t.text), 4)-1]))
+		case 'h':
+			hour := when.Hour()
+			if s.twelve {
+				hour = (hour+11)%12 + 1
+			}
+			b.WriteString(padded(hour, len(t.text)))
+		case 'n':
+			b.WriteString(padded(when.Minute(), len(t.text)))
+		case 's':
+			b.WriteString(padded(when.Second(), len(t.text)))
+		case '.':
+			digits := min(max(s.decimals, 1), 3)
+			fraction := padded(when.Nanosecond()/1e6, 3)
+			if i > 0 {
+				b.WriteString("." + fraction[:digits])
+			}
+		case 'a':
+			mark := map[bool]string{true: "PM", false: "AM"}[when.Hour() >= 12]
+			b.WriteString(mark[:len(t.text)])
+		case '[':
+			units := map[byte]float64{'h': 24, 'm': 1440, 's': 86400}[t.text[0]]
+			b.WriteString(padded(int(math.Floor(value*units+1e-6)), len(t.text)))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// kinds returns the kinds of the tokens.
+func (s *section) kinds() string {
+	var b strings.Builder
+	for _, t := range s.tokens {
+		b.WriteByte(t.kind)
+	}
+	return b.String()
+}
+
+func padded(n, digits int) string {
+	text := strconv.Itoa(n)
+	for len(text) < min(digits, 3) {
+		text = "0" + text
+	}
+	return text
+}
