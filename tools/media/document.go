@@ -19,7 +19,16 @@ import (
 )
 
 // readDocument returns the text of a document as Markdown.
-type readDocument struct{ Options }
+type readDocument struct {
+	Options
+	documents documents
+}
+
+// documents read documents: a [document.Service].
+type documents interface {
+	Answer(ctx context.Context, r document.Request, v document.View) (tool.Result, error)
+	TempFile() (*os.File, error)
+}
 
 type documentArgs struct {
 	Path     string `json:"path,omitempty" jsonschema:"file; a.zip!/b.pdf is a file in an archive or mail, a.pdf!/p.png a picture" alias:"file,file_path,pdf,document,filename"`
@@ -73,7 +82,7 @@ func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, erro
 		}
 		defer file.Close()
 		r.Content, r.Size, r.Name = file, size, name
-		return t.Documents.Answer(ctx, r, view)
+		return t.documents.Answer(ctx, r, view)
 	}
 	file, err := t.Files.Open(ctx, a.Path)
 	if before, members, found := strings.Cut(a.Path, "!/"); found && err != nil {
@@ -85,7 +94,7 @@ func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, erro
 	}
 	defer file.Close()
 	r.Content, r.Size, r.Name = file, file.Size, path.Base(file.Name)
-	return t.Documents.Answer(ctx, r, view)
+	return t.documents.Answer(ctx, r, view)
 }
 
 // membersOf splits what follows the first !/ of a path.
@@ -115,7 +124,7 @@ func (t readDocument) download(ctx context.Context, address string) (*os.File, i
 			answer.Status,
 			http.StatusText(answer.Status)).Try("check the URL, or see the whole response with web_fetch")
 	}
-	file, err := t.Documents.TempFile()
+	file, err := t.documents.TempFile()
 	if err != nil {
 		return nil, 0, "", err
 	}

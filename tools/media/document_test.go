@@ -1,0 +1,144 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+)
+
+// memoryFiles are files in memory. Only Open is used.
+type memoryFiles struct {
+	workspace.Files
+	files map[string]string
+}
+
+func (m memoryFiles) Open(_ context.Context, path string) (*workspace.File, error) {
+	content, ok := m.files[path]
+	if !ok {
+		return nil, tool.Errorf(tool.NotFound, "no file %q", path).Because(fs.ErrNotExist)
+	}
+	return &workspace.File{
+		Name: path, Exists: true, Size: int64(len(content)), ReaderAt: strings.NewReader(content),
+		Closer: io.NopCloser(nil),
+	}, nil
+}
+
+// asked keeps what is asked of a reader of documents.
+type asked struct {
+	request document.Request
+	view    document.View
+	content string
+}
+
+func (a *asked) Answer(_ context.Context, r document.Request, v document.View) (tool.Result, error) {
+	content, err := io.ReadAll(io.NewSectionReader(r.Content, 0, r.Size))
+	a.request, a.view, a.content = r, v, string(content)
+	return tool.Text("answered"), err
+}
+
+func (*asked) TempFile() (*os.File, error) { return os.CreateTemp("", "document-test-") }
+
+// site answers every request.
+type site struct {
+	outbound.Client
+	status int
+	header http.Header
+	body   string
+	url    string
+	failed error
+}
+
+func (s *site) Do(_ context.Context, r outbound.Request) (*outbound.Answer, error) {
+	s.url = r.URL
+	return &outbound.Answer{
+		Status: s.status, Header: s.header, URL: r.URL, Body: io.NopCloser(bytes.NewReader([]byte(s.body))),
+	}, s.failed
+}
+
+func TestReadDocumentByPath(t *testing.T) {
+	files := memoryFiles{files: map[string]string{"a.zip": "archive", "odd!/name.pdf": "odd", "dir/b.docx": "word"}}
+	for _, test := range []struct {
+		args    documentArgs
+		content string
+		members string
+		name    string
+	}{
+		{documentArgs{Path: "dir/b.docx"}, "word", "", "b.docx"},
+		{documentArgs{Path: "a.zip!/b/c.docx"}, "archive", "b/c.docx", "a.zip"},
+		{documentArgs{Path: "a.zip!/b.zip!/c.pdf"}, "archive", "b.zip c.pdf", "a.zip"},
+		{documentArgs{Path: "odd!/name.pdf"}, "odd", "", "name.pdf"}, // the file itself comes first
+	} {
+		got := &asked{}
+		tl := readDocument{Options{Files: files}, got}
+		if _, err := tl.Do(t.Context(), test.args); err != nil {
+			t.Errorf("%s: %v", test.args.Path, err)
+			continue
+		}
+		if members := strings.Join(got.request.Members, " "); got.content != test.content || members != test.members ||
+			got.request.Name != test.name || got.view.Path != test.args.Path {
+			t.Errorf("%s: content %q of %q, members %q, to read on %q", test.args.Path, got.content, got.request.Name,
+				members, got.view.Path)
+		}
+	}
+}
+
+func TestReadDocumentByURL(t *testing.T) {
+	for _, test := range []struct {
+		url, disposition, kind string
+		name, members          string
+	}{
+		{url: "https://a.example/x/report.pdf?v=1", name: "report.pdf"},
+		{url: "https://a.example/get?id=7", kind: "application/pdf", name: "document.pdf"},
+		{url: "https://a.example/get", disposition: `attachment; filename="../../b.docx"`, name: "b.docx"},
+		{url: "https://a.example/a.zip!/b.pdf", name: "a.zip", members: "b.pdf"},
+	} {
+		got := &asked{}
+		web := &site{status: http.StatusOK, body: "the body", header: http.Header{}}
+		web.header.Set("Content-Disposition", test.disposition)
+		web.header.Set("Content-Type", test.kind)
+		tl := readDocument{Options{Client: web}, got}
+		if _, err := tl.Do(t.Context(), documentArgs{Path: test.url}); err != nil { // models send URLs as path
+			t.Errorf("%s: %v", test.url, err)
+			continue
+		}
+		if got.content != "the body" || got.request.Name != test.name || got.view.URL != test.url ||
+			strings.Join(got.request.Members, " ") != test.members || strings.Contains(web.url, "!/") {
+			t.Errorf("%s: %+v, asked for %s", test.url, got, web.url)
+		}
+	}
+}
+
+func TestReadDocumentRefuses(t *testing.T) {
+	web := &site{status: http.StatusNotFound, header: http.Header{}}
+	tl := readDocument{Options{Files: memoryFiles{}, Client: web}, &asked{}}
+	for _, test := range []struct {
+		args documentArgs
+		kind tool.Kind
+	}{
+		{documentArgs{}, tool.Invalid},
+		{documentArgs{Path: "a", URL: "https://a.example"}, tool.Invalid},
+		{documentArgs{Path: "a", Pages: "last"}, tool.Invalid},
+		{documentArgs{Path: "gone.pdf!/x"}, tool.NotFound},
+		{documentArgs{URL: "https://a.example/gone.pdf"}, tool.Unavailable},
+	} {
+		_, err := tl.Do(t.Context(), test.args)
+		if known := tool.AsError(err); err == nil || known.Kind != test.kind {
+			t.Errorf("%+v: %v", test.args, err)
+		}
+	}
+	web.failed = errors.New("no route")
+	if _, err := tl.Do(t.Context(), documentArgs{URL: "https://a.example"}); !errors.Is(err, web.failed) {
+		t.Errorf("got %v", err)
+	}
+}
