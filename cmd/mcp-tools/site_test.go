@@ -26,6 +26,10 @@ func startSite(env *testscript.Env) {
 	mux.HandleFunc("/long.txt", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, strings.Repeat("a line of many\n", 10_000))
 	})
+	mux.HandleFunc("/letter.rtf", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/rtf")
+		fmt.Fprint(w, `{\rtf1\ansi a {\b bold} word\par}`)
+	})
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s with %s", r.Method, r.Header.Get("Authorization"))
