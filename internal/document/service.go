@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,7 +31,7 @@ import (
 const (
 	// MaxSize is the maximum size of a document in bytes.
 	MaxSize = 128 << 20
-	// readTime is the time limit of one reading.
+	// readTime is the default time limit of one reading.
 	readTime = 100 * time.Second
 	// compileTime is the time limit of compiling WebAssembly.
 	compileTime = 2 * time.Minute
@@ -50,6 +51,7 @@ type Options struct {
 	Marks     tool.Marks
 	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
 	Mask func(string) string
+	Time time.Duration // the limit of one reading; 0 is 100 s
 	// Self is the command line that starts this program again; the default is the running file.
 	Self []string
 }
@@ -68,6 +70,7 @@ type Service struct {
 
 // New returns a service. It touches neither files nor processes.
 func New(o Options) *Service {
+	o.Time = cmp.Or(o.Time, readTime)
 	s := &Service{o: o, slots: make(chan struct{}, max(1, min(maxReaders, runtime.NumCPU())))}
 	s.starter.Launchers = o.Launchers
 	s.cache.dir = filepath.Join(o.Dir, "cache")
@@ -199,7 +202,7 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 
 // run starts a process, sends it the document and returns its answer.
 func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (got Reading, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTime+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, s.o.Time+10*time.Second)
 	defer cancel()
 	var binds []sandbox.Bind
 	if compiled != "" {
@@ -214,7 +217,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 	defer stop()
 	o := order{
 		Name: r.Name, Members: r.Members, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR,
-		Pictures: r.Pictures, Compiled: compiled, Time: readTime, Limits: DefaultLimits(),
+		Pictures: r.Pictures, Compiled: compiled, Time: s.o.Time, Limits: DefaultLimits(),
 	}
 	if !slices.Contains(link.Guarantees(), sandbox.Files) {
 		if o.Temp, err = s.temp(); err != nil {
