@@ -38,10 +38,13 @@ var builtinProfiles = []builtinProfile{
 	{"full", "every tool", ProfileRules{
 		Allow: List{"*"},
 	}},
-	{"coding", "work on code: files, commands, web, memory, skills, media, teams", ProfileRules{
+	{"coding", "work on code: files, commands, web, memory, skills, teams; more by tool_search", ProfileRules{
 		Allow: List{"group:fs", "group:runtime", "group:sessions", "group:agents", "group:memory", "group:web",
 			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
-			"group:results", "group:teams", "group:script", "group:data"},
+			"group:results", "group:teams", "group:script", "group:data", "group:discovery"},
+		Listed: List{"group:fs", "group:runtime", "group:sessions", "spawn", "delegate", "group:memory",
+			"group:web", "group:knowledge", "read_document", "read_image", "skill_search", "use_skill", "datetime", "todo_update",
+			"plan_create", "group:results", "group:teams", "group:script", "group:discovery"},
 	}},
 	{"messaging", "talk to people: messages, web, sessions, reading media", ProfileRules{
 		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",
