@@ -27,7 +27,7 @@ run: build ## build and serve over stdio; ARGS="--http 127.0.0.1:8080" for HTTP
 
 test: ## run all tests, with the race detector, installing what they need; .ci/test says what runs twice
 	@.ci/prepare
-	GORACE=atexit_sleep_ms=0 GO=$(GO) .ci/test $(RACE) -timeout=15m ./...
+	GORACE=atexit_sleep_ms=0 GO=$(GO) .ci/test $(RACE) -timeout=45m ./...
 
 check: ## formatting, vet, staticcheck, unreachable functions, module file, house rules
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
