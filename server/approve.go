@@ -198,7 +198,7 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 	who := c.Caller
 	return approvals.Call{
 		Call: c.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title,
-		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(p.plan.Why)),
+		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(cmp.Or(p.plan.Why, p.plan.Ask))),
 		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
 		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
 		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,
@@ -282,10 +282,10 @@ func (c *call) atTerminal() bool { return c.Transport == "cli" }
 // person can be asked, with advice for the model.
 func (c *call) noApproverError(p proposal) error {
 	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
-		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String()))
+		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Ask, p.plan.Risk.String()))
 	if c.Nested {
 		return tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, which this client cannot ask for in the "+
-			"middle of a script", p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String())).
+			"middle of a script", p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Ask, p.plan.Risk.String())).
 			Try("end the script before it, and call %s by itself", p.tool.Spec.Name)
 	}
 	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {

@@ -209,7 +209,8 @@ func TestResultComesLater(t *testing.T) {
 func TestTasks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		server := providertest.New(t)
-		server.On(sound, reply{Body: providertest.MP3()})
+		done := make(chan struct{})
+		server.On(sound, reply{Body: providertest.MP3(), Wait: done})
 		s := open(t, st, server.URL)
 		running := tool.RunningFrom(s.ctx)
 		running.Tasks = true
@@ -218,6 +219,7 @@ func TestTasks(t *testing.T) {
 		if err != nil || res.Task == nil {
 			t.Fatal(res.Text(), err)
 		}
+		close(done)
 		keeper := s.tools["create_audio"].Tasks
 		var followed tool.Task
 		for followed.Status != tool.TaskCompleted {
@@ -357,7 +359,7 @@ func TestArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan, err := call.Prepare(s.ctx); err != nil || !strings.Contains(plan.Ask, "$2.25") {
+	if plan, err := call.Prepare(s.ctx); err != nil || !strings.Contains(plan.Ask, "$2.25") || plan.Risk != tool.Runs {
 		t.Errorf("%+v, %v", plan, err)
 	}
 }

@@ -155,11 +155,13 @@ type follower struct{ orders *Orders }
 // placing is the plan of an order.
 func (t follower) placing(w Wish, wait *int) tool.Plan {
 	plan := tool.Plan{
-		Risk: tool.Runs, Why: "a provider makes it, and bills it",
+		Risk: tool.Writes, Why: "a provider makes it, and bills it",
 		Run: func(ctx context.Context) (tool.Result, error) { return t.place(ctx, w, wait) },
 	}
 	if t.orders != nil {
-		plan.Ask = t.orders.Providers.Ask(w.request())
+		if plan.Ask = t.orders.Providers.Ask(w.request()); plan.Ask != "" {
+			plan.Risk, plan.Why, plan.Once = tool.Runs, plan.Ask, true // money that is spent does not come back
+		}
 	}
 	return plan
 }
