@@ -602,8 +602,14 @@ func (r *reader) adviceForBinary() string {
 		return "list or unpack it with a command"
 	case mime == "application/vnd.sqlite3":
 		return "query it with a command such as sqlite3"
+	case mime == "image/heic", mime == "image/heif", mime == "image/avif":
+		return "show it with read_image"
 	case strings.HasPrefix(mime, "image/"):
 		return "convert it to PNG with a command, then read that"
+	case strings.HasPrefix(mime, "audio/"):
+		return "read it with read_audio"
+	case strings.HasPrefix(mime, "video/"):
+		return "read it with read_video"
 	}
 	return "to get its bytes use encoding base64"
 }

@@ -31,7 +31,7 @@ func (readImage) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_image", Group: groupRead, Title: "Read image", Risk: tool.Reads,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true}, Timeout: readTimeout,
-		Doc:  `Shows you a picture, upright and scaled: PNG, JPEG, GIF, WebP, BMP, TIFF, HEIC, AVIF, SVG.`,
+		Doc:  `Shows you a picture: PNG, JPEG, GIF, WebP, BMP, TIFF, HEIC, AVIF, SVG.`,
 		Also: []string{"image", "image_info", "image_analyze", "tool::image_analyze", "view_image", "analyze_image"},
 		Bare: "path",
 		Keywords: "picture photo screenshot image view look see show describe analyse analyze vision ocr text " +
