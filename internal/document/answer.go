@@ -178,8 +178,8 @@ func view(r Reading, wanted Ranges, offset int) (string, *rest) {
 				pages = nil
 			}
 			at := from + end - added
-			return b.String(), &rest{fmt.Sprintf("%s of the text of %d bytes were shown", text.Bytes(int64(at)),
-				len(p.Markdown)), pages, at}
+			return b.String(), &rest{fmt.Sprintf("%s of %s were shown", text.Bytes(int64(at)),
+				text.Bytes(int64(len(p.Markdown)))), pages, at}
 		}
 		if !strings.HasSuffix(body, "\n") {
 			b.WriteByte('\n')
