@@ -474,3 +474,19 @@ func TestModelsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksToPrivateHosts: the URLs in responses are those of others.
+func TestLinksToPrivateHosts(t *testing.T) {
+	inside := providertest.New(t)
+	for _, link := range []string{inside.URL + "/secret", "http://169.254.169.254/latest", "file:///etc/passwd", "://"} {
+		s := providertest.New(t)
+		s.On("POST /v1/music_generation", reply{Body: object{"data": object{"audio": link}}})
+		p := open(t, s, provider.MiniMax, "/v1", func(o *provider.Options) { o.Web = providertest.Client(t) })
+		if files, _, err := order(t.Context(), p, song); err == nil {
+			t.Errorf("%s: %v", link, files)
+		}
+	}
+	if n := len(inside.Got()); n > 0 {
+		t.Errorf("%d requests reached a private host", n)
+	}
+}

@@ -371,9 +371,6 @@ func (c *Client) clean(message string) string {
 // Pause waits between two requests.
 func (c *Client) Pause(ctx context.Context, d time.Duration) error { return c.o.Wait(ctx, d) }
 
-// Name returns the name of the provider.
-func (c *Client) Name() string { return c.o.Name }
-
 // OneOf reports whether a word is one of a list, in whatever case.
 func OneOf(word string, list ...string) bool {
 	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, word) })

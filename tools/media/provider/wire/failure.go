@@ -141,6 +141,9 @@ func (c *Client) broken(ctx context.Context, err error) error {
 		f.Message = fmt.Sprintf("the response is larger than %s", text.Bytes(c.o.MaxBytes))
 	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &name), known != nil && known.Kind == tool.Refused:
 		f.Reason = Unreached
+		if known != nil {
+			f.Message = c.clean(known.What)
+		}
 	case known != nil && known.Kind == tool.Timeout:
 		f.Reason = Late
 	case known != nil:
