@@ -21,6 +21,8 @@ type HTTP struct {
 	Base       Access // defaults for what a token does not set: workspace, provider
 	SSE        bool
 	TLS        *tls.Config // nil serves plain HTTP
+	// Documents are served to everyone, by their paths. They are JSON.
+	Documents map[string][]byte
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
 
@@ -143,6 +145,14 @@ func (h *HTTP) Handler() http.Handler {
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp/{profile}", h.metadata)
+	for path, document := range h.Documents {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Cache-Control", "max-age=300")
+			setWriteDeadline(w)
+			_, _ = w.Write(document) // the client has disconnected otherwise
+		})
+	}
 	return h.guard(mux)
 }
 

@@ -107,6 +107,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/fsnotify/fsnotify":    {"internal/config", "tools/skills"},
 		"go.yaml.in/yaml":                 {"internal/config", "internal/markdown"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
+		"github.com/modelcontextprotocol": {"tools/bridge"},
 		"github.com/rogpeppe/go-internal": {"cmd"},
 		"github.com/blevesearch/bleve":    {"index"},
 		"github.com/docker/docker":        {"internal/sandbox"},

@@ -63,6 +63,8 @@ type Options struct {
 	// Secret reads a secret of the vault, which is masked from then on.
 	Secret func(name string) (string, error)
 	Vault  Vault // of the tokens of logins; nil: there are no logins
+	// Mask masks values, empty ones excepted, in everything that leaves the server. It may be nil.
+	Mask func(name string, values ...string)
 	// PublicURL is where a document about this client is served, for logins; "" for nowhere.
 	PublicURL string
 	Marks     tool.Marks
@@ -235,8 +237,9 @@ func (b *Bridge) compose(r rows) *state {
 	}
 	taken := make(map[string]bool)
 	var parts []any
-	asks := false
+	asks, resources := false, false
 	for _, one := range s.ordered {
+		resources = resources || one.Resources && !one.Disabled
 		asks = asks || one.Access == AccessGranted && !one.Disabled
 		parts = append(parts, one.name, one.Server)
 		if !one.known || one.Disabled {
@@ -264,6 +267,9 @@ func (b *Bridge) compose(r rows) *state {
 	}
 	if asks {
 		s.tools = append([]tool.Tool{tool.New(requestAccess{b})}, s.tools...)
+	}
+	if resources {
+		s.tools = append([]tool.Tool{tool.New(readResources{b})}, s.tools...)
 	}
 	s.digest = digest(parts, s.grants)
 	return s

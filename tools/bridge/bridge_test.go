@@ -342,7 +342,8 @@ func TestChangedToolsAreHeldBack(t *testing.T) {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	offer := func(name string) string { return strings.Replace(plain, `"read"`, fmt.Sprintf("%q", name), 1) }
-	f := newFake(t, offer("a.b"), offer("a b"), offer(long), offer(long+"y"), offer("c"), offer("c"), `{"name":""}`, `5`,
+	f := newFake(t, offer("a.b"), offer("a b"), offer(long), offer(long+"y"), offer("c"), offer("c"), `{"name":""}`,
+		`5`,
 		`{"name":"huge","inputSchema":{"type":"object","x":"`+strings.Repeat("y", 70<<10)+`"}}`,
 		`{"name":"loose","inputSchema":{"properties":{}}}`, `{"name":"strange","inputSchema":7}`)
 	b := newBridge(t, storetest.Open(t, t.TempDir()), map[string]*fake{"hub": f}, nil)
@@ -427,7 +428,8 @@ func TestGrants(t *testing.T) {
 		refused(ann(), "hub__read")
 		grant := func(agent, user string, terms Terms) {
 			t.Helper()
-			if err := b.Grant(t.Context(), Grant{Server: "hub", Agent: agent, User: user, Terms: terms, By: "op"}); err != nil {
+			if err := b.Grant(t.Context(), Grant{Server: "hub", Agent: agent, User: user, Terms: terms,
+				By: "op"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -517,7 +519,8 @@ func TestResults(t *testing.T) {
 			`","mimeType":"image/png"},{"type":"audio","data":"` + png + `","mimeType":"audio/wav"},` +
 			`{"type":"resource_link","uri":"file:///etc/passwd","name":"x"},{"type":"odd"},5,` +
 			`{"type":"resource","resource":{"uri":"a://b","text":"inner"}},` +
-			`{"type":"resource","resource":{"uri":"a://c","blob":"` + png + `","mimeType":"a/b"}}],"structuredContent":{"n":1}}`,
+			`{"type":"resource","resource":{"uri":"a://c","blob":"` + png +
+			`","mimeType":"a/b"}}],"structuredContent":{"n":1}}`,
 		"structured": `{"content":[],"structuredContent":{"n":2}}`,
 		"failed":     `{"content":[{"type":"text","text":"no such thing"}],"isError":true}`,
 		"silent":     `{"content":[],"isError":true}`,
@@ -580,7 +583,8 @@ func TestServersThatFail(t *testing.T) {
 	b := newBridge(t, storetest.Open(t, t.TempDir()), map[string]*fake{"dies": dies, "slow": slow, "good": good},
 		func(o *Options) {
 			o.Settings["absent"] = Server{Command: []string{"absent"}}
-			o.Settings["locked"] = Server{Command: []string{"good"}, Environment: map[string]string{"K": "secret:missing"}}
+			o.Settings["locked"] = Server{Command: []string{"good"},
+				Environment: map[string]string{"K": "secret:missing"}}
 			o.Settings["slow"] = Server{Command: []string{"slow"}, Timeout: 50 * time.Millisecond}
 		})
 	for _, name := range []string{"dies", "slow", "good"} {
@@ -654,14 +658,17 @@ func TestAddAndRemove(t *testing.T) {
 			return tool.AsError(err).Kind
 		}
 		good := Server{Command: []string{"hub"}}
-		for name, kind := range map[string]tool.Kind{"Hub": tool.Invalid, "a__b": tool.Invalid, "": tool.Invalid, "hub": ""} {
+		for name, kind := range map[string]tool.Kind{"Hub": tool.Invalid, "a__b": tool.Invalid, "": tool.Invalid,
+			"hub": ""} {
 			if got := add(name, good, false); got != kind {
 				t.Errorf("the name %q: %q", name, got)
 			}
 		}
-		for _, wrong := range []Server{{}, {Command: []string{"x"}, URL: "http://x"}, {URL: "ftp://x"}, {URL: "http://a:b@c"},
+		for _, wrong := range []Server{{}, {Command: []string{"x"}, URL: "http://x"}, {URL: "ftp://x"},
+			{URL: "http://a:b@c"},
 			{Command: []string{"x"}, Sandbox: "none"}, {Command: []string{"x"}, Trust: "yes"},
-			{Command: []string{"x"}, Risks: map[string]string{"a": "b"}}, {Command: []string{"x"}, Tools: []string{"["}}} {
+			{Command: []string{"x"}, Risks: map[string]string{"a": "b"}},
+			{Command: []string{"x"}, Tools: []string{"["}}} {
 			if got := add("wrong", wrong, false); got != tool.Invalid {
 				t.Errorf("%+v: %q", wrong, got)
 			}

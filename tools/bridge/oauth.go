@@ -2,7 +2,35 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
+)
+
+const (
+	loginTime    = 10 * time.Minute // for a person
+	requestTime  = 30 * time.Second // of one request to an authorization server
+	maxDocument  = 1 << 20          // bytes of its answers
+	clientName   = "mcp-tools"
+	callbackPath = "/callback"
+
+	// ClientDocument is the path of the document that describes this client to authorization servers.
+	ClientDocument = "/.well-known/mcp-tools-client.json"
 )
 
 // Vault keeps the tokens of logins.
@@ -12,6 +40,372 @@ type Vault interface {
 	Remove(ctx context.Context, name string) error
 }
 
-func (b *Bridge) transport(_ string, s Server) (http.RoundTripper, error) { return b.o.Transport(s) }
+// A login is what is kept of one. It is valid for one URL and one issuer.
+type login struct {
+	URL      string           `json:"url"`
+	Issuer   string           `json:"issuer"`
+	ClientID string           `json:"client_id"`
+	Secret   string           `json:"client_secret,omitempty"`
+	TokenURL string           `json:"token_url"`
+	Style    oauth2.AuthStyle `json:"auth_style"`
+	Token    *oauth2.Token    `json:"token"`
+}
 
-func (b *Bridge) forgetLogin(string) error { return nil }
+func loginName(server string) string { return "mcp-login-" + server }
+
+// readLogin returns the login of a server, if there is one for its URL.
+func (b *Bridge) readLogin(server string, s Server) (l login, ok bool) {
+	if b.o.Vault == nil {
+		return l, false
+	}
+	raw, err := b.o.Vault.Get(loginName(server))
+	if err != nil || json.Unmarshal(raw, &l) != nil || l.URL != s.URL || l.Token == nil {
+		return l, false
+	}
+	b.mask(server, l)
+	return l, true
+}
+
+func (b *Bridge) keepLogin(ctx context.Context, server string, l login) error {
+	b.mask(server, l)
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return b.o.Vault.Set(ctx, loginName(server), raw)
+}
+
+// mask keeps the tokens out of everything that leaves the server.
+func (b *Bridge) mask(server string, l login) {
+	if b.o.Mask != nil {
+		b.o.Mask("mcp_login."+server, l.Token.AccessToken, l.Token.RefreshToken, l.Secret)
+	}
+}
+
+func (b *Bridge) forgetLogin(server string) error {
+	if b.o.Vault == nil {
+		return nil
+	}
+	if _, err := b.o.Vault.Get(loginName(server)); err != nil {
+		return nil // there is none
+	}
+	return b.o.Vault.Remove(context.Background(), loginName(server))
+}
+
+// boundedTransport bounds the answers of authorization servers, and keeps requests to one place each.
+type boundedTransport struct{ base http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.base.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxDocument), response.Body}
+	}
+	return response, err
+}
+
+// loginClient is the HTTP client for authorization servers. It follows no redirects.
+func loginClient(base http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport: boundedTransport{base}, Timeout: requestTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// transport connects to a server, with the token of its login if there is one.
+func (b *Bridge) transport(name string, s Server) (http.RoundTripper, error) {
+	base, err := b.o.Transport(s)
+	if err != nil {
+		return nil, err
+	}
+	l, ok := b.readLogin(name, s)
+	if !ok {
+		return base, nil
+	}
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &authorized{b: b, base: base, server: name, settings: s, at: at, login: l}, nil
+}
+
+// authorized adds the token of a login to requests, and renews it.
+type authorized struct {
+	b        *Bridge
+	base     http.RoundTripper
+	server   string
+	settings Server
+	at       *url.URL
+
+	mu    sync.Mutex
+	login login
+}
+
+// RoundTrip makes a request. The token goes to the server only.
+func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != a.at.Scheme || r.URL.Host != a.at.Host {
+		return a.base.RoundTrip(r)
+	}
+	token, err := a.token(r.Context())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", upstream.ErrLogin, err)
+	}
+	r = r.Clone(r.Context())
+	token.SetAuthHeader(r)
+	response, err := a.base.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		a.refused(r.Context(), response)
+	}
+	return response, err
+}
+
+// token returns a token that is valid now.
+func (a *authorized) token(ctx context.Context) (*oauth2.Token, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.login.Token.Valid() {
+		return a.login.Token, nil
+	}
+	if newer, ok := a.b.readLogin(a.server, a.settings); ok { // another process may have renewed it
+		a.login = newer
+	}
+	if a.login.Token.Valid() {
+		return a.login.Token, nil
+	}
+	config := oauth2.Config{
+		ClientID: a.login.ClientID, ClientSecret: a.login.Secret,
+		Endpoint: oauth2.Endpoint{TokenURL: a.login.TokenURL, AuthStyle: a.login.Style},
+	}
+	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, loginClient(a.base))
+	renewed, err := config.TokenSource(ctx, a.login.Token).Token()
+	if err != nil {
+		return nil, errors.New("the token could not be renewed") // the error has the answer of the server
+	}
+	a.login.Token = renewed
+	return renewed, a.b.keepLogin(ctx, a.server, a.login)
+}
+
+// refused is called when the server does not accept the token. If it names another issuer now the login is dropped:
+// its tokens must not go to where that one says.
+func (a *authorized) refused(ctx context.Context, response *http.Response) {
+	issuer, err := issuerOf(ctx, loginClient(a.base), a.settings.URL, response.Header)
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if issuer != a.login.Issuer {
+		if err := a.b.forgetLogin(a.server); err != nil {
+			a.b.o.Log.Warn("the login of an MCP server could not be removed", "server", a.server, "err", err)
+		}
+		a.b.o.Log.Warn("an MCP server names another issuer of tokens; its login was dropped", "server", a.server)
+	}
+}
+
+// issuerOf returns the authorization server that a server names.
+func issuerOf(ctx context.Context, client *http.Client, server string, header http.Header) (string, error) {
+	at, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	root := at.Scheme + "://" + at.Host
+	places := [][2]string{
+		{root + "/.well-known/oauth-protected-resource" + strings.TrimSuffix(at.Path, "/"), server},
+		{root + "/.well-known/oauth-protected-resource", root},
+	}
+	challenges, err := oauthex.ParseWWWAuthenticate(header.Values("WWW-Authenticate"))
+	if err != nil {
+		return "", err
+	}
+	for _, c := range challenges {
+		if named := c.Params["resource_metadata"]; named != "" {
+			places = [][2]string{{named, server}}
+		}
+	}
+	for _, place := range places {
+		found, err := oauthex.GetProtectedResourceMetadata(ctx, place[0], place[1], client)
+		if err == nil && found != nil && len(found.AuthorizationServers) > 0 {
+			return found.AuthorizationServers[0], nil
+		}
+	}
+	return root, nil // as the revision of 2025-03-26 has it
+}
+
+// Login logs in to a server with OAuth. show gets the address that a person has to open in a browser of this
+// machine. It returns when the person has agreed, or refused.
+func (b *Bridge) Login(ctx context.Context, name string, show func(address string)) error {
+	one, err := b.server(ctx, name)
+	if err != nil {
+		return err
+	}
+	if one.URL == "" || b.o.Vault == nil {
+		return tool.Errorf(tool.Invalid, "the server %q is a program; only servers with a URL have logins", name).
+			Try("give it what it needs with --env NAME=secret:NAME")
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	base, err := b.o.Transport(one.Server)
+	if err != nil {
+		return err
+	}
+	client := loginClient(base)
+	challenge, err := b.challenge(ctx, client, one.URL)
+	if err != nil {
+		return err
+	}
+	issuer, err := issuerOf(ctx, client, one.URL, challenge.Header)
+	if err != nil {
+		return err
+	}
+	back, err := listenForCode()
+	if err != nil {
+		return err
+	}
+	defer back.close()
+	done := login{URL: one.URL, Issuer: issuer}
+	config := auth.AuthorizationCodeHandlerConfig{
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName: clientName, RedirectURIs: []string{back.address()}, TokenEndpointAuthMethod: "none",
+				GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+			},
+		},
+		RedirectURL: back.address(), RequestRefreshToken: true, Client: client,
+		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
+			error) {
+			at, err := url.Parse(args.URL)
+			if err != nil || at.Scheme != "https" && at.Scheme != "http" {
+				return nil, errors.New("the server names no page for the login")
+			}
+			show(tool.Visible(args.URL))
+			return back.wait(ctx)
+		},
+		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			done.ClientID, done.Secret, done.Token = c.ClientID, c.ClientSecret, t
+			done.TokenURL, done.Style = c.Endpoint.TokenURL, c.Endpoint.AuthStyle
+			return c.TokenSource(ctx, t), nil
+		},
+	}
+	if b.o.PublicURL != "" && strings.HasPrefix(b.o.PublicURL, "https://") {
+		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: documentURL(b.o.PublicURL)}
+	}
+	handler, err := auth.NewAuthorizationCodeHandler(&config)
+	if err != nil {
+		return err
+	}
+	if err := handler.Authorize(ctx, challenge.Request, challenge); err != nil {
+		return tool.Errorf(tool.Refused, "the login to %q has failed: %s", name,
+			cleaned(text.Clip(err.Error(), maxReason), maxReason)).Try("try again").Because(err)
+	}
+	if done.Token == nil {
+		return tool.Errorf(tool.Unavailable, "the server %q wants no login", name).Try("use it")
+	}
+	b.pool.forget(name)
+	return b.keepLogin(ctx, name, done)
+}
+
+// challenge returns the answer of a server to a request without a token.
+func (b *Bridge) challenge(ctx context.Context, client *http.Client, server string) (*http.Response, error) {
+	body := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, tool.Errorf(tool.Unavailable, "the server cannot be reached: %w", err).Try("check its URL")
+	}
+	if response.StatusCode != http.StatusUnauthorized {
+		response.Body.Close()
+		return nil, tool.Errorf(tool.Invalid, "the server wants no login: it answered with status %d",
+			response.StatusCode).Try("use it without one")
+	}
+	return response, nil
+}
+
+// A codeListener waits for a browser to come back from a login.
+type codeListener struct {
+	listener net.Listener
+	server   *http.Server
+	came     chan url.Values
+	over     chan struct{}
+}
+
+func listenForCode() (*codeListener, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &codeListener{listener: listener, came: make(chan url.Values, 1), over: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		select {
+		case l.came <- r.URL.Query():
+			_, _ = io.WriteString(w, "You can close this page: mcp-tools goes on.\n")
+		default: // a second answer does not count
+			w.WriteHeader(http.StatusGone)
+		}
+	})
+	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(l.over)
+		_ = l.server.Serve(listener) // ends with close
+	}()
+	return l, nil
+}
+
+func (l *codeListener) address() string { return "http://" + l.listener.Addr().String() + callbackPath }
+
+func (l *codeListener) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
+	select {
+	case q := <-l.came:
+		if failed := q.Get("error"); failed != "" {
+			return nil, fmt.Errorf("the login was refused: %s %s", failed, q.Get("error_description"))
+		}
+		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (l *codeListener) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // for the page to arrive
+	defer cancel()
+	_ = l.server.Shutdown(ctx)
+	_ = l.server.Close()
+	<-l.over
+}
+
+// documentURL returns the address of the document about this client, which is its id.
+func documentURL(public string) string {
+	at, err := url.Parse(public)
+	if err != nil {
+		return ""
+	}
+	return at.Scheme + "://" + at.Host + ClientDocument
+}
+
+// Document returns the document that describes this client to authorization servers, for a server with a public
+// address; nil for one without.
+func Document(public string) []byte {
+	if !strings.HasPrefix(public, "https://") {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]any{
+		"client_id": documentURL(public), "client_name": clientName,
+		// The port of a loopback address is not compared: see RFC 8252.
+		"redirect_uris":  []string{"http://127.0.0.1" + callbackPath},
+		"grant_types":    []string{"authorization_code", "refresh_token"},
+		"response_types": []string{"code"}, "token_endpoint_auth_method": "none", "application_type": "native",
+	})
+	if err != nil { // texts
+		return nil
+	}
+	return raw
+}

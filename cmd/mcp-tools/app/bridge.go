@@ -55,6 +55,15 @@ func (a *App) bridgeOptions(s *store.Store) bridge.Options {
 		Store: s, Settings: bridgeServers(a.loaded.Config.MCPServers), Dir: filepath.Join(a.data, "mcp"),
 		Transport: a.serverTransport, Version: Version(), Log: a.log, PublicURL: a.loaded.Config.Server.PublicURL,
 		Vault: bridgeVault{a},
+		Mask: func(name string, values ...string) {
+			values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+			if a.scrub == nil {
+				return
+			}
+			if err := a.scrub.Set(name, values...); err != nil {
+				a.log.Warn("a token of a login is not masked", "name", name, "err", err)
+			}
+		},
 		Secret: func(name string) (string, error) {
 			value, err := a.secret(name)
 			if err == nil && a.scrub != nil {

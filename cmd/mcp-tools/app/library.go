@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/media/generated"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
@@ -27,10 +28,11 @@ type library struct {
 	inbox   *sessions.Sessions
 	teams   *teams.Teams
 	made    generated.Files
+	bridge  *bridge.Bridge
 }
 
 func (a *App) library() library {
-	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams, a.generated()}
+	return library{a.memory, a.skills, a.contextFiles, a.results, a.sessions, a.teams, a.generated(), a.bridge}
 }
 
 // generated returns what saves the files that tools make.
@@ -48,13 +50,14 @@ const (
 	readsContext = "read_file" // and generated files
 	readsResult  = "read_result"
 	readsInbox   = "wait"
+	readsOthers  = bridge.ResourceTool
 )
 
 // contextPrompt returns all context files. No skill can have this name.
 const contextPrompt = "agent_context"
 
 func (library) Tools() []string {
-	return []string{readsMemory, usesSkill, readsContext, readsResult, readsInbox}
+	return []string{readsMemory, usesSkill, readsContext, readsResult, readsInbox, readsOthers}
 }
 
 func (library) Tool(ref server.Ref) string {
@@ -70,6 +73,8 @@ func (library) Tool(ref server.Ref) string {
 		return readsResult
 	case ref.URI == sessions.URI:
 		return readsInbox
+	case strings.HasPrefix(ref.URI, bridge.Scheme+"://"):
+		return readsOthers
 	}
 	return ""
 }
@@ -123,6 +128,8 @@ func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Pa
 		read = l.inbox.Resource
 	case strings.HasPrefix(uri, generated.Scheme):
 		read = l.made.Resource
+	case strings.HasPrefix(uri, bridge.Scheme+"://"):
+		return l.bridge.Resource(ctx, uri, nil)
 	}
 	part, err := read(ctx, uri)
 	return []tool.Part{part}, err

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/bridge"
 )
 
 // stdioOnTerminal is the message to a person who has started the server by hand.
@@ -100,11 +101,20 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	a.log.Info("serving", "url", endpoint)
 	return (&server.HTTP{
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
-		Approvals:  ServeApprovals(a.approvals),
+		Approvals: ServeApprovals(a.approvals), Documents: a.publicDocuments(),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,
 	}).Serve(ctx, listener)
+}
+
+// publicDocuments returns the documents that everyone may read.
+func (a *App) publicDocuments() map[string][]byte {
+	about := bridge.Document(a.loaded.Config.Server.PublicURL)
+	if about == nil {
+		return nil
+	}
+	return map[string][]byte{bridge.ClientDocument: about}
 }
 
 // warnExposed logs what a server that can be reached from other machines lacks.

@@ -27,7 +27,7 @@ func (a *CLI) bridgeCommand() *cobra.Command {
 added here or in the settings (mcp_servers). Adding one accepts the tools that it has
 then; a tool that changes later is held back until you approve the change.`,
 	}, a.bridgeAddCommand(), a.bridgeImportCommand(), a.bridgeListCommand(), a.bridgeShowCommand(),
-		a.bridgeTestCommand(), a.bridgeApproveCommand(), a.bridgeGrantCommand(),
+		a.bridgeTestCommand(), a.bridgeApproveCommand(), a.bridgeLoginCommand(), a.bridgeGrantCommand(),
 		a.bridgeRevokeCommand(), a.bridgeRequestsCommand(), a.bridgeRemoveCommand())
 }
 
@@ -508,4 +508,25 @@ func (a *CLI) keepSecrets(ctx context.Context, values map[string]string) error {
 		}
 		return nil
 	})
+}
+
+func (a *CLI) bridgeLoginCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "login NAME", Short: "Log in to a server with OAuth", Args: takes("NAME"),
+		Long: `login prints an address to open in a browser, and waits until you have agreed there. The
+browser comes back to a port of this machine. The tokens are kept in the vault, and are
+renewed until the server takes them back.`,
+		RunE: a.onBridge(func(ctx context.Context, b *bridge.Bridge, args []string) error {
+			err := b.Login(ctx, args[0], func(address string) {
+				fmt.Fprintf(a.Err, "Open this address in a browser of this machine, and agree there:\n\n  %s\n\n", address)
+			})
+			if err != nil {
+				return err
+			}
+			if err := a.say("logged in"); err != nil {
+				return err
+			}
+			return a.testServer(ctx, b, args[0])
+		}),
+	}
 }

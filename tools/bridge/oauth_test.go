@@ -1,0 +1,235 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// memoryVault is a vault of a test.
+type memoryVault struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (v *memoryVault) Get(name string) ([]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if value, ok := v.values[name]; ok {
+		return value, nil
+	}
+	return nil, errors.New("there is no such secret")
+}
+
+func (v *memoryVault) Set(_ context.Context, name string, value []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.values[name] = value
+	return nil
+}
+
+func (v *memoryVault) Remove(_ context.Context, name string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.values, name)
+	return nil
+}
+
+// A guarded is an MCP server that wants a token, with the authorization server that issues it.
+type guarded struct {
+	*httptest.Server
+	issued    atomic.Int64
+	expiresIn atomic.Int64
+	valid     atomic.Pointer[string]
+	issuer    atomic.Pointer[string]
+	challenge string // of PKCE
+	problem   atomic.Pointer[string]
+}
+
+func newGuarded(t *testing.T) *guarded {
+	g := &guarded{}
+	mux := http.NewServeMux()
+	write := func(w http.ResponseWriter, v any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{*g.issuer.Load()}})
+	})
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, map[string]any{
+			"issuer": g.URL, "authorization_endpoint": g.URL + "/authorize", "token_endpoint": g.URL + "/token",
+			"registration_endpoint": g.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
+			"response_types_supported": []string{"code"}, "authorization_response_iss_parameter_supported": true,
+		})
+	})
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
+		var asked map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		asked["client_id"] = "client-1"
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(asked)
+	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		if r.Form.Get("grant_type") == "authorization_code" && (r.Form.Get("code_verifier") == "" ||
+			r.Form.Get("resource") != g.URL+"/mcp") {
+			said := "no verifier or no resource: " + r.Form.Encode()
+			g.problem.Store(&said)
+		}
+		token := fmt.Sprintf("token-%d", g.issued.Add(1))
+		g.valid.Store(&token)
+		write(w, map[string]any{
+			"access_token": token, "token_type": "Bearer", "refresh_token": "refresh-1",
+			"expires_in": g.expiresIn.Load(),
+		})
+	})
+	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
+		if token := g.valid.Load(); token == nil || r.Header.Get("Authorization") != "Bearer "+*token {
+			w.Header().Set("WWW-Authenticate",
+				`Bearer resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		result := `{"content":[{"type":"text","text":"done"}]}`
+		switch m.Method {
+		case "server/discover":
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"g","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[` + plain + `]}`
+		case "notifications/initialized":
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	})
+	g.Server = httptest.NewServer(mux)
+	t.Cleanup(g.Close)
+	g.expiresIn.Store(3600)
+	g.issuer.Store(&g.URL)
+	return g
+}
+
+// TestLogin: discovery, registration, PKCE, a browser that comes back, renewal, and a token that is refused.
+func TestLogin(t *testing.T) {
+	g := newGuarded(t)
+	vault := &memoryVault{values: make(map[string][]byte)}
+	var masked sync.Map
+	b := newBridge(t, storetest.Open(t, t.TempDir()), nil, func(o *Options) {
+		o.Settings["hub"] = Server{URL: g.URL + "/mcp"}
+		o.Vault = vault
+		o.Transport = func(Server) (http.RoundTripper, error) { return http.DefaultTransport, nil }
+		o.Mask = func(name string, values ...string) { masked.Store(name, values) }
+	})
+	if _, err := b.Refresh(t.Context(), "hub"); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
+		t.Fatalf("without a login: %v", err)
+	}
+	browser := func(change func(url.Values)) func(string) {
+		return func(address string) {
+			at, err := url.Parse(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			q := at.Query()
+			if q.Get("code_challenge_method") != "S256" || q.Get("client_id") != "client-1" || q.Get("resource") == "" {
+				t.Errorf("the browser is sent to %s", address)
+			}
+			back := url.Values{"code": {"c"}, "state": {q.Get("state")}, "iss": {g.URL}}
+			change(back)
+			response, err := http.Get(q.Get("redirect_uri") + "?" + back.Encode())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			response.Body.Close()
+		}
+	}
+	for name, change := range map[string]func(url.Values){
+		"another state":  func(q url.Values) { q.Set("state", "x") },
+		"another issuer": func(q url.Values) { q.Set("iss", "http://evil.test") },
+		"a refusal":      func(q url.Values) { q.Set("error", "access_denied") },
+	} {
+		if err := b.Login(t.Context(), "hub", browser(change)); tool.AsError(err).Kind != tool.Refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.Login(t.Context(), "hub", browser(func(url.Values) {})); err != nil {
+		t.Fatal(err)
+	}
+	if p := g.problem.Load(); p != nil {
+		t.Error(*p)
+	}
+	call := func() error {
+		_, err := b.run(t.Context(), ann(), "hub__read", `{}`)
+		return err
+	}
+	if _, err := b.Refresh(t.Context(), "hub"); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(); err != nil {
+		t.Errorf("with a login: %v", err)
+	}
+	if values, ok := masked.Load("mcp_login.hub"); !ok || !strings.Contains(fmt.Sprint(values), "token-1") {
+		t.Errorf("masked is %v", values)
+	}
+	// A token that has expired is renewed.
+	l, ok := b.readLogin("hub", b.o.Settings["hub"])
+	if !ok {
+		t.Fatal("the login was not kept")
+	}
+	l.Token.Expiry = l.Token.Expiry.AddDate(-1, 0, 0)
+	if err := b.keepLogin(t.Context(), "hub", l); err != nil {
+		t.Fatal(err)
+	}
+	b.pool.forget("hub")
+	if err := call(); err != nil || g.issued.Load() != 2 {
+		t.Errorf("after it has expired: %v, %d tokens", err, g.issued.Load())
+	}
+	// Tokens are for one URL.
+	if _, ok := b.readLogin("hub", Server{URL: "https://evil.test/mcp"}); ok {
+		t.Error("another URL gets the tokens")
+	}
+	// A token that was taken back, by an issuer that has changed, is dropped.
+	none, other := "none", "http://127.0.0.1:1"
+	g.valid.Store(&none)
+	g.issuer.Store(&other)
+	if err := call(); err == nil || !strings.Contains(err.Error(), "bridge login hub") {
+		t.Errorf("a token that was taken back: %v", err)
+	}
+	if _, err := vault.Get("mcp-login-hub"); err == nil {
+		t.Error("the tokens of the former issuer are kept")
+	}
+}
+
+// TestDocument: the document about this client is for servers with a public address only.
+func TestDocument(t *testing.T) {
+	if Document("") != nil || Document("http://x/mcp") != nil {
+		t.Error("a server without a public address has a document")
+	}
+	if got := string(Document("https://tools.test/mcp")); !strings.Contains(got,
+		`"client_id":"https://tools.test/.well-known/mcp-tools-client.json"`) {
+		t.Errorf("the document is %s", got)
+	}
+}
