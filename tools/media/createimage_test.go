@@ -27,7 +27,6 @@ func TestCharts(t *testing.T) {
 		{map[string]any{"chart": "pie", "data": map[string]any{"a": 1, "b": 2}}, "/pie-chart.png"},
 		{map[string]any{"kind": "chart", "chart": "line", "data": []any{1, 2, 3}, "format": "svg"},
 			"/line-chart.svg: SVG"},
-		{map[string]any{"type": "scatter", "data": `[[1,2],[3,4]]`}, "/scatter-chart.png"},
 	} {
 		res := r.must(create, tt.args)
 		if !strings.Contains(res.Text(), tt.want) || len(pictures(t, res)) != 1 {

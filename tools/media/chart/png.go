@@ -29,8 +29,9 @@ func (c Chart) PNG() (data []byte, missing rune, err error) {
 		return nil, 0, err
 	}
 	to := image.NewRGBA(image.Rect(0, 0, int(math.Ceil(s.width*zoom)), int(math.Ceil(s.height*zoom))))
+	draw.Draw(to, to.Rect, image.White, image.Point{}, draw.Src)
 	p := painter{to: to}
-	for _, sh := range s.shapes {
+	for _, sh := range s.shapes[1:] { // the first one is the paper
 		p.paint(sh)
 	}
 	var out bytes.Buffer
