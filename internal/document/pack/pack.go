@@ -55,21 +55,7 @@ func (p *Package) Size(name string) int64 {
 	return 0
 }
 
-// Check returns an error if the parts, as the zip file declares them, exceed the limits.
-// A part that is larger than declared fails when it is read.
-func (p *Package) Check() error {
-	var total int64
-	for _, f := range p.parts {
-		if err := p.check(f, int64(f.UncompressedSize64)); err != nil {
-			return err
-		}
-		if total += int64(f.UncompressedSize64); total > p.limits.Total || total < 0 {
-			return tooBig("unpacked, it has over %d MB", p.limits.Total>>20)
-		}
-	}
-	return nil
-}
-
+// check returns an error if a part of this size, so far, exceeds the limits.
 func (p *Package) check(f *zip.File, size int64) error {
 	switch {
 	case size > p.limits.Part || size < 0:

@@ -67,6 +67,16 @@ func read(t testing.TB, name string, data []byte, change func(*document.Source))
 	return h.Read(t.Context(), src)
 }
 
+// loadText returns the bytes of a file of the corpus as they are.
+func loadText(t testing.TB, path string) (name string, data []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Base(path), data
+}
+
 func files(t testing.TB) []string {
 	t.Helper()
 	all, err := filepath.Glob(corpus + "/*")

@@ -6,8 +6,6 @@ package tables
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,24 +39,28 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 			return &document.Document{Unit: "page"}, nil
 		}
 	}
-	r := csv.NewReader(text)
-	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = comma, true, -1, true
+	r := &records{r: text, comma: comma}
 	t := &table{src: src, doc: &document.Document{Unit: "page"}}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		row, err := r.Read()
+		row, err := r.next()
 		if err == io.EOF {
 			break
 		}
-		if broken := new(csv.ParseError); err != nil && !errors.As(err, &broken) {
+		if err != nil {
 			return nil, document.Errorf(document.ErrBroken, "the table cannot be read after row %d", n)
-		} else if err == nil {
+		}
+		if len(row) > 1 || row[0] != "" {
 			t.add(row)
 		}
 	}
-	return t.end(), nil
+	doc := t.end()
+	if r.isCut {
+		doc.Notes = append(doc.Notes, "Rows of more than a megabyte were cut.")
+	}
+	return doc, nil
 }
 
 // decoded returns the file as UTF-8, without a byte order mark.
@@ -91,16 +93,16 @@ func cutRune(b []byte) int {
 
 // separator guesses the separator: the one that gives the first lines the same number of
 // columns, and the most.
-func separator(sample, name string) rune {
+func separator(sample, name string) byte {
 	first, _, _ := strings.Cut(sample, "\n")
 	if mark, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(first, "\r")), "sep="); ok && len(mark) == 1 {
-		return rune(mark[0])
+		return mark[0]
 	}
-	best, highest := ',', 0
+	best, highest := byte(','), 0
 	if strings.HasSuffix(strings.ToLower(name), ".tsv") {
 		best = '\t'
 	}
-	for _, candidate := range []rune{'\t', ';', ',', '|'} {
+	for _, candidate := range []byte{'\t', ';', ',', '|'} {
 		if score := score(sample, candidate); score > highest {
 			best, highest = candidate, score
 		}
@@ -109,13 +111,12 @@ func separator(sample, name string) rune {
 }
 
 // score is high if many lines have the same number of columns as the first one.
-func score(sample string, comma rune) int {
-	r := csv.NewReader(strings.NewReader(sample))
-	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = comma, true, -1, true
-	const maxLines = 50
+func score(sample string, comma byte) int {
+	r := &records{r: bufio.NewReader(strings.NewReader(sample)), comma: comma}
+	const sampleLines = 50
 	columns, same, lines := 0, 0, 0
-	for lines < maxLines {
-		row, err := r.Read()
+	for lines < sampleLines {
+		row, err := r.next()
 		if err != nil {
 			break
 		}
