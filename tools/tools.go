@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/data"
 	"github.com/mcp-tools/mcp-tools/tools/discovery"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
@@ -106,6 +107,7 @@ func list(w World) []tool.Tool {
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
 		script.Tools(w.Scripts, w.Files),
+		data.Tools(),
 	)
 	return append(all, discovery.Tools(all)...)
 }
