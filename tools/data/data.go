@@ -66,7 +66,8 @@ func (data) Spec() tool.Spec {
 		},
 		Means: map[string]string{
 			"json_transform": `{"action":"json"}`, "yaml_parse": `{"action":"yaml"}`, "csv_parse": `{"action":"csv"}`,
-			"regex_test": `{"action":"regex"}`, "hash_compute": `{"action":"hash"}`, "uuid_generate": `{"action":"uuid"}`,
+			"regex_test": `{"action":"regex"}`, "hash_compute": `{"action":"hash"}`,
+			"uuid_generate": `{"action":"uuid"}`,
 			"base64_encode": `{"action":"base64"}`, "tool::json_transform": `{"action":"json"}`,
 			"tool::yaml_parse": `{"action":"yaml"}`, "tool::csv_parse": `{"action":"csv"}`,
 			"tool::regex_test": `{"action":"regex"}`, "tool::hash_compute": `{"action":"hash"}`,
@@ -87,7 +88,8 @@ func (data) Do(_ context.Context, a dataArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if len(out) > maxText {
-		return tool.Result{}, tool.Errorf(tool.TooLarge, "the result has %d bytes, the maximum is %d", len(out), maxText).
+		return tool.Result{}, tool.Errorf(tool.TooLarge, "the result has %d bytes, the maximum is %d", len(out),
+			maxText).
 			Try("query a part of it")
 	}
 	return tool.Text(out), nil

@@ -59,7 +59,8 @@ func TestData(t *testing.T) {
 
 func TestUUIDs(t *testing.T) {
 	for to, want := range map[string]string{
-		"": `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, "v7": `^01[0-9a-f]{6}-[0-9a-f]{4}-7`,
+		"":   `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
+		"v7": `^01[0-9a-f]{6}-[0-9a-f]{4}-7`,
 	} {
 		if id, err := newID(dataArgs{To: to}); err != nil || !regexp.MustCompile(want).MatchString(id) {
 			t.Errorf("got %s, %v", id, err)
@@ -69,7 +70,8 @@ func TestUUIDs(t *testing.T) {
 
 // TestLargeResultsAreRefused has a template that grows.
 func TestLargeResultsAreRefused(t *testing.T) {
-	a := dataArgs{Action: "template", Text: strings.Repeat("{{a}}", 1000), Values: map[string]any{"a": strings.Repeat("x", 10_000)}}
+	a := dataArgs{Action: "template", Text: strings.Repeat("{{a}}", 1000),
+		Values: map[string]any{"a": strings.Repeat("x", 10_000)}}
 	if _, err := (data{}).Do(t.Context(), a); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("got %v", err)
 	}

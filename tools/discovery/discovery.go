@@ -28,7 +28,8 @@ func subjects(all []tool.Tool) string {
 	}
 	var names []string
 	for _, t := range all {
-		if name := cmp.Or(words[t.Spec.Group], t.Spec.Group); t.Spec.Group != "results" && t.Spec.Group != "script" && t.Spec.Group != "data" {
+		if name := cmp.Or(words[t.Spec.Group], t.Spec.Group); t.Spec.Group != "results" && t.Spec.Group != "script" &&
+			t.Spec.Group != "data" {
 			names = append(names, name)
 		}
 	}

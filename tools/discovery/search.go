@@ -1,8 +1,10 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,9 +86,44 @@ func find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
 	if onlyNames && len(words) > 0 {
 		return found
 	}
-	for _, hit := range collection(all).Search(query, limit).Hits {
-		t, ok := byName[hit.ID]
-		add(t, ok)
+	for _, t := range ranked(all, query, limit) {
+		add(t, true)
+	}
+	return found
+}
+
+// depth is how many tools of each of two rankings count, and weight how much the first ones count
+// more than the others.
+const (
+	depth     = 15
+	weight    = 4.0
+	ofMeaning = 2.0
+)
+
+// ranked returns the tools that match a request best: those that are at the top of two rankings. The index
+// knows more about the forms of words, the other about words that mean the same.
+func ranked(all []tool.Tool, query string, limit int) []tool.Tool {
+	scores, byName := make(map[string]float64), make(map[string]tool.Tool)
+	add := func(t tool.Tool, rank int, share float64) {
+		byName[t.Spec.Name] = t
+		scores[t.Spec.Name] += share / (weight + float64(rank))
+	}
+	for i, t := range newRanking(all).best(query, depth) {
+		add(t, i, ofMeaning)
+	}
+	known := make(map[string]tool.Tool)
+	for _, t := range all {
+		known[t.Spec.Name] = t
+	}
+	for i, hit := range collection(all).Search(query, depth).Hits {
+		add(known[hit.ID], i, 1)
+	}
+	names := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	})
+	found := make([]tool.Tool, min(limit, len(names)))
+	for i := range found {
+		found[i] = byName[names[i]]
 	}
 	return found
 }

@@ -71,7 +71,7 @@ func TestRequests(t *testing.T) {
 			t.Logf("%q: want %s, got %v", request, want, got)
 		}
 	}
-	if share := float64(found) / float64(total); total == 0 || share < 0.85 {
+	if share := float64(found) / float64(total); total == 0 || share < 0.87 {
 		t.Errorf("%d of %d requests find their tool among the first three (%.2f)", found, total, share)
 	}
 }
