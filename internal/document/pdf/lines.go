@@ -213,7 +213,11 @@ func (s segment) text() string {
 	if href != "" {
 		closeLink(&b, href)
 	}
-	return strings.TrimSpace(b.String())
+	text := strings.TrimSpace(b.String())
+	if strings.Contains(text, "  ") {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return text
 }
 
 // closeLink ends a link. Spaces at its end come after it.
@@ -352,10 +356,13 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 	if len(rows) < minColumnLines {
 		return nil
 	}
-	left, right, size := math.Inf(1), math.Inf(-1), 0.0
-	for _, s := range segs {
-		left, right, size = min(left, s.x0), max(right, s.x1), size+s.size/float64(len(segs))
+	left, size := math.Inf(1), 0.0
+	ends := make([]float64, len(segs))
+	for i, s := range segs {
+		left, size, ends[i] = min(left, s.x0), size+s.size/float64(len(segs)), s.x1
 	}
+	slices.Sort(ends)
+	right := ends[len(ends)*97/100] // a few lines may be longer
 	width := int(right-left) + 1
 	if width < 100 || width > 10_000 {
 		return nil
@@ -384,33 +391,54 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 			start = x
 		}
 		if !open && start >= 0 {
-			if float64(x-start) >= 0.6*size {
-				gutters = append(gutters, interval{left + float64(start), left + float64(x)})
+			from, to := emptiest(covered, start, x)
+			if float64(to-from) >= 0.6*size {
+				gutters = append(gutters, interval{left + float64(from), left + float64(to)})
 			}
 			start = -1
 		}
 	}
 	// Some of them may be within columns, between terms and what they mean.
-	for n := len(gutters); n > 0; n-- {
-		if some := evenly(gutters, n, left, right); some != nil && areColumns(some, rows, left, right) {
-			return some
+	for n := min(len(gutters), maxColumns-1); n > 0; n-- {
+		for _, first := range gutters {
+			some := evenly(gutters, first, n, left)
+			if some != nil && areColumns(some, rows, left, right) {
+				return some
+			}
 		}
 	}
 	return nil
 }
 
-const minColumnLines = 8
+const (
+	minColumnLines = 8
+	maxColumns     = 5
+)
+
+// emptiest returns the last part of a strip that is as empty as any other. Text that does not
+// fill its column makes the strip wider than the gutter.
+func emptiest(covered []int, from, to int) (int, int) {
+	least := slices.Min(covered[from:to]) + 1
+	for to > from && covered[to-1] > least {
+		to--
+	}
+	at := to
+	for at > from && covered[at-1] <= least {
+		at--
+	}
+	return at, to
+}
 
 // areColumns reports whether the strips between gutters are columns of text.
 func areColumns(gutters []interval, rows [][]segment, left, right float64) bool {
 	edges := append([]interval{{left, left}}, gutters...)
 	edges = append(edges, interval{right, right})
-	pitch := (right - left) / float64(len(gutters)+1)
+	pitch := gutters[0].to - left
+	if width := right - gutters[len(gutters)-1].to; width < 0.6*pitch || width > 1.1*pitch {
+		return false
+	}
 	for i := range edges[1:] {
 		from, to := edges[i].to, edges[i+1].from
-		if math.Abs(to-from-pitch) > 0.2*pitch {
-			return false
-		}
 		lines, full := 0, 0
 		for _, row := range rows {
 			x0, x1 := math.Inf(1), math.Inf(-1)
@@ -433,18 +461,17 @@ func areColumns(gutters []interval, rows [][]segment, left, right float64) bool 
 	return true
 }
 
-// evenly returns n of the gutters that divide the page into columns of about the same width,
-// or nil.
-func evenly(gutters []interval, n int, left, right float64) []interval {
-	var some []interval
-	for i := 1; i <= n; i++ {
-		at := left + (right-left)*float64(i)/float64(n+1)
-		distance := func(g interval) float64 { return math.Abs((g.from+g.to)/2 - at) }
-		best := slices.MinFunc(gutters, func(a, b interval) int { return cmp.Compare(distance(a), distance(b)) })
-		if distance(best) > 0.08*(right-left) || slices.Contains(some, best) {
+// evenly returns n of the gutters, the given one and those that follow at the same distance, or
+// nil.
+func evenly(gutters []interval, first interval, n int, left float64) []interval {
+	some := []interval{first}
+	for i := 2; i <= n; i++ {
+		at := left + float64(i)*(first.to-left)
+		k := slices.IndexFunc(gutters, func(g interval) bool { return math.Abs(g.to-at) < 0.05*(first.to-left) })
+		if k < 0 {
 			return nil
 		}
-		some = append(some, best)
+		some = append(some, gutters[k])
 	}
 	return some
 }

@@ -54,7 +54,9 @@ func (r *reading) recognize(ctx context.Context, o *ocr, part *document.Part) er
 		r.note("tesseract could not read page %d: %s", part.Number, firstLine(message.String()))
 		return nil
 	}
-	part.Markdown, part.OCR = paragraphs(out.String()), true
+	if text := paragraphs(out.String()); text != "" {
+		part.Markdown, part.OCR = text, true
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -200,10 +201,13 @@ func (r *reading) convert(ctx context.Context, pages []page) error {
 				return err
 			}
 		}
-		if r.src.Pictures {
+		if scan || r.src.Pictures {
 			if err := r.addPage(ctx, p.number); err != nil {
 				return err
 			}
+		}
+		if scan {
+			part.Markdown = joinBlocks(part.Markdown, "![](page-"+strconv.Itoa(p.number)+".png)")
 		}
 		for _, pic := range pictures[p.number] {
 			if scan && pic.share > 0.5 {
@@ -269,7 +273,7 @@ func (r *reading) addPicture(ctx context.Context, p picture) error {
 	switch {
 	case !r.src.Pictures:
 	case p.w*p.h > maxPicture || r.left <= 0:
-		r.note("Picture %s is too large and was left out.", p.name())
+		r.noteTooLarge(p.name())
 	default:
 		data, err := r.content(ctx, p)
 		if err != nil {
@@ -284,22 +288,26 @@ func (r *reading) addPicture(ctx context.Context, p picture) error {
 // addPage adds a picture of a whole page.
 func (r *reading) addPage(ctx context.Context, number int) error {
 	made := document.Picture{Name: fmt.Sprintf("page-%d.png", number), Type: "image/png", Page: number}
-	if r.left <= 0 {
-		r.note("Picture %s is too large and was left out.", made.Name)
-		return nil
+	if r.src.Pictures && r.left > 0 {
+		data, err := r.draw(ctx, number, pageDPI, false)
+		if err != nil {
+			return err
+		}
+		r.fill(&made, data)
+	} else if r.src.Pictures {
+		r.noteTooLarge(made.Name)
 	}
-	data, err := r.draw(ctx, number, pageDPI, false)
-	if err != nil {
-		return err
-	}
-	r.fill(&made, data)
 	r.doc.Pictures = append(r.doc.Pictures, made)
 	return nil
 }
 
+func (r *reading) noteTooLarge(name string) {
+	r.note("Picture %s is too large and was left out.", name)
+}
+
 func (r *reading) fill(p *document.Picture, data []byte) {
 	if r.left -= int64(len(data)); r.left < 0 || len(data) == 0 {
-		r.note("Picture %s is too large and was left out.", p.Name)
+		r.noteTooLarge(p.Name)
 		return
 	}
 	p.Data, p.Size = data, int64(len(data))
