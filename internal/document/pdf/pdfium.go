@@ -445,10 +445,10 @@ func (c *collector) add(r rune, x, y, w, h float64, f font) {
 	gap := x - (one.x + one.w)
 	em := f.size
 	same := one.text != "" && one.size == f.size && one.bold == f.bold && one.mono == f.mono && one.href == href &&
-		math.Abs(y+h-one.y-one.h) < 0.1*em && gap > -0.6*em && gap < em
+		math.Abs(y+h-one.y-one.h) < 0.1*em && gap > -0.6*em && gap < softGap*em
 	if !same {
-		if c.space && one.text != "" && gap >= 0 && gap < em && math.Abs(y+h-one.y-one.h) < 0.5*em {
-			one.text += " "
+		if c.space && one.text != "" && gap <= wordGap*em {
+			one.text += " " // greater gaps are seen by their width
 		}
 		c.flush()
 		c.one = run{x: x, y: y, w: w, h: h, size: f.size, bold: f.bold, mono: f.mono, href: href, text: string(r)}

@@ -25,13 +25,51 @@ type gridCell struct {
 	seg   segment
 }
 
-// table writes the table that begins at line i and returns how many lines it has: 0 if there
-// is none.
-func (f *flow) table(i int) int {
-	if len(f.lines[i].segs) < 2 {
-		return 0
+// softGap is the gap in em that may divide the cells of a narrow table. It is more than between
+// words, unless a line is justified.
+const softGap = 0.45
+
+// maxSoftCell is the mean length of cells, in characters, up to which narrow gaps divide them.
+const maxSoftCell = 20
+
+// soft returns a line whose segments are divided at narrow gaps, too.
+func soft(l line) line {
+	var segs []segment
+	for _, s := range l.segs {
+		start := 0
+		for i := 1; i <= len(s.runs); i++ {
+			if i < len(s.runs) {
+				last, next := s.runs[i-1], s.runs[i]
+				if next.x-(last.x+last.w) < softGap*max(last.size, next.size) {
+					continue
+				}
+			}
+			segs = append(segs, newSegment(s.runs[start:i]))
+			start = i
+		}
 	}
+	l.segs = segs
+	return joinMarker(l)
+}
+
+// grid returns the table that begins at line i, or nil.
+func (f *flow) grid(i int, cells func(line) line) *grid {
 	g := &grid{}
+	// The line with the most cells shows where the others are to be divided.
+	most := len(cells(f.lines[i]).segs)
+	for j := i + 1; j < min(i+12, len(f.lines)); j++ {
+		l := cells(f.lines[j])
+		if l.column != f.lines[i].column || l.y1-f.lines[j-1].y1 > 3.2*l.size || len(l.segs) < 2 && len(l.segs) < most {
+			break
+		}
+		if n := len(l.segs); n > most && n > 2 {
+			most = n
+			g.strips = nil
+			for _, s := range l.segs {
+				g.strips = append(g.strips, interval{s.x0, s.x1})
+			}
+		}
+	}
 	for j := i; j < len(f.lines); j++ {
 		l := f.lines[j]
 		if j > i {
@@ -41,12 +79,11 @@ func (f *flow) table(i int) int {
 				break
 			}
 		}
-		if !g.add(l) {
+		if l = cells(l); j == i && len(l.segs) < 2 || !g.add(l) {
 			break
 		}
 	}
 	g.trim()
-	n := len(g.lines)
 	several := 0
 	for _, cells := range g.lines {
 		if len(cells) > 1 {
@@ -54,8 +91,35 @@ func (f *flow) table(i int) int {
 		}
 	}
 	if len(g.strips) < 2 || several < 3 && (several < 2 || len(g.strips) < 3) {
+		return nil
+	}
+	return g
+}
+
+// isNarrow reports whether the cells are short.
+func (g *grid) isNarrow() bool {
+	cells, chars := 0, 0
+	for _, l := range g.lines {
+		for _, c := range l {
+			cells, chars = cells+1, chars+c.seg.chars
+		}
+	}
+	return chars <= maxSoftCell*cells
+}
+
+// table writes the table that begins at line i and returns how many lines it has: 0 if there
+// is none.
+func (f *flow) table(i int) int {
+	g := f.grid(i, func(l line) line { return l })
+	// With narrow gaps there may be more columns.
+	if narrow := f.grid(i, soft); narrow != nil && narrow.isNarrow() &&
+		(g == nil || len(narrow.strips) > len(g.strips) && len(narrow.lines) >= len(g.lines)) {
+		g = narrow
+	}
+	if g == nil {
 		return 0
 	}
+	n := len(g.lines)
 	rows := g.rows()
 	if g.isContents(rows) {
 		for _, r := range rows {
@@ -140,24 +204,50 @@ func (g *grid) append(l line, cells []gridCell) {
 }
 
 // split returns the segments of a line. A segment over two columns is two cells that stand
-// close, if a run begins where the second column does.
+// close, if there is a gap where the second column begins.
 func (g *grid) split(l line) []segment {
 	var out []segment
 	for _, s := range l.segs {
 		at := g.touched(s)
 		for len(at) > 1 {
-			from := g.strips[at[1]].from
-			k := slices.IndexFunc(s.runs, func(r run) bool { return math.Abs(r.x-from) < 0.3*s.size })
-			if k <= 0 {
+			left, right := divide(s, g.strips[at[1]].from, len(l.segs) > 1)
+			if right == nil {
 				break
 			}
-			out = append(out, newSegment(s.runs[:k]))
-			s = newSegment(s.runs[k:])
+			out = append(out, newSegment(left))
+			s = newSegment(right)
 			at = g.touched(s)
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// divide divides a segment where a column begins: between two runs, or at a space of a run if
+// spaces is set. It returns nil if there is no such place.
+func divide(s segment, from float64, spaces bool) (left, right []run) {
+	for i, r := range s.runs {
+		if i > 0 && math.Abs(r.x-from) < 0.3*s.size {
+			return s.runs[:i], s.runs[i:]
+		}
+		if !spaces {
+			continue
+		}
+		width := r.w / float64(utf8.RuneCountInString(r.text))
+		count := 0
+		for at, c := range r.text {
+			count++
+			x := r.x + width*float64(count)
+			if c != ' ' || math.Abs(x-from) > 0.5*s.size {
+				continue
+			}
+			first, second := r, r
+			first.text, second.text = r.text[:at], r.text[at+1:]
+			first.w, second.x, second.w = x-width-r.x, x, r.x+r.w-x
+			return append(slices.Clone(s.runs[:i]), first), append([]run{second}, s.runs[i+1:]...)
+		}
+	}
+	return nil, nil
 }
 
 // touched returns the columns that a segment is in.
@@ -259,14 +349,15 @@ func (g *grid) isDefinitions(rows [][][]gridCell) bool {
 	}
 	options, long, terms := 0, 0, 0
 	for _, r := range rows {
-		left, right := "", 0
+		left, right := "", 0 // the text of the term, and the lines of what it means
 		for _, cells := range r {
 			for _, c := range cells {
 				if c.strip == 0 {
 					left += c.seg.text()
-				} else {
-					right++
 				}
+			}
+			if cells[len(cells)-1].strip > 0 {
+				right++
 			}
 		}
 		first, _ := utf8.DecodeRuneInString(left)
