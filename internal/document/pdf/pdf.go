@@ -71,7 +71,7 @@ type engine interface {
 	info(ctx context.Context) (title string, pages int, err error)
 	// pages calls visit for all pages from first to last, in order. It returns an error of visit.
 	pages(ctx context.Context, first, last int, visit func(page) error) error
-	// pictures lists the pictures on pages from first to last.
+	// pictures lists the pictures on pages from first to last, which have been read before.
 	pictures(ctx context.Context, first, last int) ([]picture, error)
 	// content returns the content of a picture as PNG, or as JPEG if it is stored so.
 	content(ctx context.Context, p picture) ([]byte, error)

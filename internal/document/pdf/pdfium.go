@@ -55,6 +55,7 @@ type pdfium struct {
 	cache    wazero.CompilationCache // closed with the file; nil if it is the caller's
 	module   api.Module
 	funcs    map[string]api.Function
+	images   map[int][]picture // of the pages that have been read
 	stack    [8]uint64
 	scratch  uint32 // memory of the module for results
 	doc      uint64
@@ -133,7 +134,7 @@ func startPDFium(ctx context.Context, src document.Source, cache wazero.Compilat
 	if src.Size > math.MaxInt32 {
 		return nil, document.Errorf(document.ErrTooBig, "the file is larger than 2 GB")
 	}
-	p := &pdfium{funcs: map[string]api.Function{}, password: src.Password != ""}
+	p := &pdfium{funcs: map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != ""}
 	if err := p.start(ctx, src, cache); err != nil {
 		p.close()
 		return nil, err
@@ -325,6 +326,7 @@ func (p *pdfium) pages(ctx context.Context, first, last int, visit func(page) er
 		one := page{number: n}
 		if handle != 0 {
 			p.read(ctx, handle, &one)
+			p.listImages(handle, n)
 			p.quick("FPDF_ClosePage", handle)
 		}
 		if err := p.failure(ctx); err != nil {
@@ -472,12 +474,8 @@ func (c *collector) flush() {
 	c.one = run{}
 }
 
-// eachImage calls visit for the picture objects of a page until it returns false.
-func (p *pdfium) eachImage(ctx context.Context, number int, visit func(object uint64, scale float64) bool) error {
-	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(number-1))
-	if handle != 0 {
-		defer p.quick("FPDF_ClosePage", handle)
-	}
+// eachImage calls visit for the picture objects of a loaded page until it returns false.
+func (p *pdfium) eachImage(handle uint64, visit func(object uint64, scale float64) bool) {
 	left := maxObjects
 	var walk func(parent uint64, kind string, scale float64, depth int) bool
 	walk = func(parent uint64, kind string, scale float64, depth int) bool {
@@ -505,34 +503,34 @@ func (p *pdfium) eachImage(ctx context.Context, number int, visit func(object ui
 		}
 		return true
 	}
-	if handle != 0 {
-		walk(handle, "FPDFPage", 1, 0)
-	}
-	return p.failure(ctx)
+	walk(handle, "FPDFPage", 1, 0)
 }
 
-func (p *pdfium) pictures(ctx context.Context, first, last int) ([]picture, error) {
+// listImages keeps what pictures returns for a page, so that the page is loaded once.
+func (p *pdfium) listImages(handle uint64, number int) {
+	var all []picture
+	p.eachImage(handle, func(object uint64, scale float64) bool {
+		one := picture{page: number, index: len(all) + 1}
+		if p.quick("FPDFImageObj_GetImagePixelSize", object, p.at(0), p.at(1)) != 0 {
+			one.w, one.h = int(int32(p.int(0))), int(int32(p.int(1)))
+		}
+		one.size = int64(p.quick("FPDFImageObj_GetImageDataRaw", object, 0, 0))
+		one.object = fmt.Sprint(one.w, " ", one.h, " ", one.size)
+		one.jpeg = p.isJPEG(object)
+		if p.quick("FPDFPageObj_GetBounds", object, p.at(0), p.at(1), p.at(2), p.at(3)) != 0 {
+			one.share = (p.float(2) - p.float(0)) * (p.float(3) - p.float(1)) * scale
+		}
+		all = append(all, one)
+		return true
+	})
+	p.images[number] = all
+}
+
+// pictures returns the pictures of pages that have been read.
+func (p *pdfium) pictures(_ context.Context, first, last int) ([]picture, error) {
 	var all []picture
 	for n := first; n <= last; n++ {
-		index := 0
-		err := p.eachImage(ctx, n, func(object uint64, scale float64) bool {
-			index++
-			one := picture{page: n, index: index}
-			if p.quick("FPDFImageObj_GetImagePixelSize", object, p.at(0), p.at(1)) != 0 {
-				one.w, one.h = int(int32(p.int(0))), int(int32(p.int(1)))
-			}
-			one.size = int64(p.quick("FPDFImageObj_GetImageDataRaw", object, 0, 0))
-			one.object = fmt.Sprint(one.w, one.h, one.size)
-			one.jpeg = p.isJPEG(object)
-			if p.quick("FPDFPageObj_GetBounds", object, p.at(0), p.at(1), p.at(2), p.at(3)) != 0 {
-				one.share = (p.float(2) - p.float(0)) * (p.float(3) - p.float(1)) * scale
-			}
-			all = append(all, one)
-			return true
-		})
-		if err != nil {
-			return nil, err
-		}
+		all = append(all, p.images[n]...)
 	}
 	return all, nil
 }
@@ -546,8 +544,13 @@ func (p *pdfium) isJPEG(object uint64) bool {
 }
 
 func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err error) {
+	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(wanted.page-1))
+	if handle == 0 {
+		return nil, errors.Join(p.failure(ctx), errBroken())
+	}
+	defer p.quick("FPDF_ClosePage", handle)
 	index := 0
-	failed := p.eachImage(ctx, wanted.page, func(object uint64, _ float64) bool {
+	p.eachImage(handle, func(object uint64, _ float64) bool {
 		if index++; index < wanted.index {
 			return true
 		}
@@ -566,7 +569,7 @@ func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err e
 		}
 		return false
 	})
-	return out, errors.Join(err, failed)
+	return out, errors.Join(err, p.failure(ctx))
 }
 
 func (p *pdfium) draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error) {

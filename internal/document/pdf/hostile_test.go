@@ -1,0 +1,199 @@
+package pdf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+)
+
+// objects returns a file of the given objects, without a table of them if there is none to be.
+func objects(table bool, bodies ...string) []byte {
+	var out bytes.Buffer
+	var offsets []int
+	out.WriteString("%PDF-1.4\n")
+	for i, body := range bodies {
+		offsets = append(offsets, out.Len())
+		fmt.Fprintf(&out, "%d 0 obj\n%s\nendobj\n", i+1, body)
+	}
+	at := out.Len()
+	if table {
+		fmt.Fprintf(&out, "xref\n0 %d\n0000000000 65535 f \n", len(bodies)+1)
+		for _, o := range offsets {
+			fmt.Fprintf(&out, "%010d 00000 n \n", o)
+		}
+	}
+	fmt.Fprintf(&out, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(bodies)+1, at)
+	return out.Bytes()
+}
+
+// TestHostileFiles reads files that were made to break readers. They end with one of the
+// errors, or with what can be read of them.
+func TestHostileFiles(t *testing.T) {
+	catalog := "<< /Type /Catalog /Pages 2 0 R >>"
+	cycle := objects(true, catalog, "<< /Type /Pages /Count 2 /Kids [2 0 R 2 0 R] >>")
+	million := []string{catalog, ""}
+	kids := strings.Repeat("4 0 R ", 1000)
+	million[1] = "<< /Type /Pages /Count 1000000 /Kids [" + strings.Repeat("3 0 R ", 1000) + "] >>"
+	million = append(million, "<< /Type /Pages /Parent 2 0 R /Count 1000 /Kids ["+kids+"] >>",
+		"<< /Type /Page /Parent 3 0 R /MediaBox [0 0 100 100] >>")
+	deep := []string{catalog}
+	for i := range 5000 {
+		deep = append(deep, fmt.Sprintf("<< /Type /Pages /Count 1 /Kids [%d 0 R] >>", i+3))
+	}
+	good := report()
+	tests := map[string]struct {
+		data   []byte
+		kinds  []document.Kind // one of these, or no error
+		broken bool            // there must be an error
+	}{
+		"cyclic page tree": {data: cycle, kinds: []document.Kind{document.ErrBroken}},
+		"a million pages": {data: objects(true, million...),
+			kinds: []document.Kind{document.ErrTooBig, document.ErrBroken}, broken: true},
+		"deep page tree": {data: objects(true, deep...), kinds: []document.Kind{document.ErrBroken}},
+		"no table of objects": {data: bytes.Replace(good, []byte("xref\n0"), []byte("xxxx\n9"), 1),
+			kinds: []document.Kind{document.ErrBroken}},
+		"wrong offsets": {data: bytes.ReplaceAll(good, []byte(" 00000 n "), []byte(" 00001 n ")),
+			kinds: []document.Kind{document.ErrBroken}},
+		"cut off":             {data: good[:len(good)/2], kinds: []document.Kind{document.ErrBroken}},
+		"only the first line": {data: []byte("%PDF-1.7\n"), kinds: []document.Kind{document.ErrBroken}, broken: true},
+		"empty":               {kinds: []document.Kind{document.ErrBroken}, broken: true},
+		"no pages": {data: objects(true, catalog, "<< /Type /Pages /Count 0 /Kids [] >>"),
+			kinds: []document.Kind{document.ErrBroken}, broken: true},
+		"a form in itself": {data: objects(true, catalog, "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+			"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 100 100] /Contents 4 0 R /Resources << /XObject << /A 5 0 R >> >> >>",
+			"<< /Length 5 >>\nstream\n/A Do\nendstream",
+			"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /A 5 0 R >> >> /Length 11 >>\n"+
+				"stream\n/A Do /A Do\nendstream"), kinds: []document.Kind{document.ErrBroken}},
+		"a huge page": {data: bytes.Replace(good, []byte("[0 0 595 842]"), []byte("[0 0 9e9 9e9]"), 1),
+			kinds: []document.Kind{document.ErrBroken}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
+				src := source(test.data)
+				src.Pictures = true
+				src.Pages = document.Ranges{{First: 1, Last: 3}}
+				_, err := open(src)
+				if err == nil && test.broken {
+					t.Fatal("no error")
+				}
+				if err == nil {
+					return
+				}
+				for _, kind := range test.kinds {
+					if errors.Is(err, kind) {
+						return
+					}
+				}
+				t.Errorf("%v, want one of %v", err, test.kinds)
+			})
+		})
+	}
+}
+
+// TestDamagedFiles reads a file with single bytes changed. What PDFium makes of them is
+// within its memory; poppler runs in processes of its own.
+func TestDamagedFiles(t *testing.T) {
+	good := report()
+	for at := 20; at < len(good); at += len(good) / 20 {
+		data := bytes.Clone(good)
+		data[at] ^= 0x15
+		e, err := engines()["PDFium"](t, source(data))
+		if err == nil {
+			_, err = read(t.Context(), e, source(data))
+			e.close()
+		}
+		if _, ok := errors.AsType[*document.Error](err); err != nil && !ok {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+}
+
+func TestTooMuchTextOnAPage(t *testing.T) {
+	var xml strings.Builder
+	xml.WriteString("<page number=\"1\" height=\"100\" width=\"100\">\n")
+	for i := range maxRuns + 10 {
+		fmt.Fprintf(&xml, "<text top=\"%d\" left=\"1\" width=\"9\" height=\"9\" font=\"0\">a</text>\n", i)
+	}
+	xml.WriteString("</page>\n")
+	err := parseXML(strings.NewReader(xml.String()), func(p page) error {
+		if len(p.runs) != maxRuns || !p.cut {
+			t.Errorf("%d runs, cut %v", len(p.runs), p.cut)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	long := "<text>" + strings.Repeat("a", maxXMLLine)
+	if err := parseXML(strings.NewReader(long), nil); !errors.Is(err, document.ErrTooBig) {
+		t.Errorf("a long line: %v", err)
+	}
+}
+
+// FuzzLayout parses what pdftohtml could write, and lays it out.
+func FuzzLayout(f *testing.F) {
+	f.Add([]byte("<page number=\"1\" height=\"1000\" width=\"700\">\n<fontspec id=\"0\" size=\"30\" family=\"A+B\"/>\n" +
+		"<text top=\"9\" left=\"9\" width=\"90\" height=\"30\" font=\"0\"><a href=\"http://x\"><b>Head</b></a> &amp; x</text>\n</page>\n"))
+	f.Add([]byte("<page number=\"x\" height=\"-1\" width=\"NaN\">\n<text top=\"1e9\" left=\"-9\" width=\"0\" height=\"9\" " +
+		"font=\"7\">1.</text>\n<text top=\"9\" left=\"30\" width=\"0\" height=\"9\">\xff\u00a8o</text>\n</page>\n"))
+	var table strings.Builder
+	table.WriteString("<page number=\"1\" height=\"1000\" width=\"700\">\n")
+	for y := range 12 {
+		for x := range 4 {
+			fmt.Fprintf(&table, "<text top=\"%d\" left=\"%d\" width=\"90\" height=\"30\" font=\"0\">-a %d</text>\n",
+				40*y, 150*x, x*y)
+		}
+	}
+	f.Add([]byte(table.String() + "</page>\n"))
+	f.Fuzz(func(t *testing.T, xml []byte) {
+		if len(xml) > 20_000 {
+			return
+		}
+		var pages []page
+		err := parseXML(bytes.NewReader(xml), func(p page) error {
+			pages = append(pages, p)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		layOut(pages)
+	})
+}
+
+// BenchmarkTwentyPages reads 20 pages with each engine.
+func BenchmarkTwentyPages(b *testing.B) {
+	data, err := os.ReadFile(os.Getenv("PDF"))
+	if err != nil {
+		d := &writer{}
+		for range 20 {
+			p := d.page()
+			for y := 60.0; y < 780; {
+				y = p.paragraph(60, y, 470, 11, sans, lorem) + 6
+			}
+		}
+		data = d.bytes()
+	}
+	for name, open := range engines() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				src := source(data)
+				src.Pages = document.Ranges{{First: 1, Last: 20}}
+				e, err := open(b, src)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := read(b.Context(), e, src); err != nil {
+					b.Fatal(err)
+				}
+				e.close()
+			}
+		})
+	}
+}
