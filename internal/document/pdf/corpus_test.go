@@ -122,6 +122,9 @@ func corpus(t *testing.T) []sample {
 	dir := t.TempDir()
 	var all []sample
 	add := func(name string, data []byte) string {
+		if slices.ContainsFunc(all, func(s sample) bool { return s.name == name }) {
+			return "" // under two paths
+		}
 		path := filepath.Join(dir, name+".pdf")
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
@@ -148,7 +151,8 @@ func corpus(t *testing.T) []sample {
 		t.Fatal(err)
 	}
 	if has("ps2pdf") {
-		add("ghostscript-report", produce(t, string(produce(t, groffReport(), "groff", "-t", "-ms", "-Tps")), "ps2pdf", "-", "-"))
+		ps := produce(t, groffReport(), "groff", "-t", "-ms", "-Tps")
+		add("ghostscript-report", produce(t, string(ps), "ps2pdf", "-", "-"))
 	}
 	if has("chromium") {
 		out := filepath.Join(dir, "chromium-out.pdf")
@@ -157,11 +161,11 @@ func corpus(t *testing.T) []sample {
 		add("chromium-report", readAll(t, open(t, out)))
 	}
 	if has("soffice") {
-		produce(t, "", "soffice", "-env:UserInstallation=file://"+t.TempDir(), "--headless", "--convert-to", "pdf:writer_web_pdf_Export",
-			"--outdir", dir, html)
+		produce(t, "", "soffice", "-env:UserInstallation=file://"+t.TempDir(), "--headless",
+			"--convert-to", "pdf:writer_web_pdf_Export", "--outdir", dir, html)
 		add("libreoffice-report", readAll(t, open(t, filepath.Join(dir, "report.pdf"))))
 	}
-	for _, page := range []string{"ls", "tar", "find", "grep", "sed", "awk", "bash", "diff"} {
+	for _, page := range []string{"ls", "tar", "find", "bash"} {
 		if zipped, err := os.Open("/usr/share/man/man1/" + page + ".1.gz"); err == nil {
 			source, err := gzip.NewReader(zipped)
 			if err != nil {
@@ -171,8 +175,8 @@ func corpus(t *testing.T) []sample {
 			zipped.Close()
 		}
 	}
-	for _, pattern := range []string{"/usr/share/doc/*/*.pdf*", "/usr/share/doc/*/*/*.pdf*", "/usr/share/doc/*/*/*/*.pdf*"} {
-		found, _ := filepath.Glob(pattern)
+	for _, pattern := range []string{"*/*.pdf*", "*/*/*.pdf*", "*/*/*/*.pdf*"} {
+		found, _ := filepath.Glob("/usr/share/doc/" + pattern)
 		for _, path := range found {
 			name := "debian-" + strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".pdf")
 			f := open(t, path)
@@ -202,7 +206,7 @@ func open(t *testing.T, path string) *os.File {
 }
 
 // corpusPages is how many pages of a file are read.
-const corpusPages = 20
+const corpusPages = 8
 
 // textOf returns the text of the first pages of a sample, each laid out by itself, so that
 // nothing is dropped as a running head.

@@ -139,8 +139,10 @@ func TestTooMuchTextOnAPage(t *testing.T) {
 // FuzzLayout parses what pdftohtml could write, and lays it out.
 func FuzzLayout(f *testing.F) {
 	f.Add([]byte("<page number=\"1\" height=\"1000\" width=\"700\">\n<fontspec id=\"0\" size=\"30\" family=\"A+B\"/>\n" +
-		"<text top=\"9\" left=\"9\" width=\"90\" height=\"30\" font=\"0\"><a href=\"http://x\"><b>Head</b></a> &amp; x</text>\n</page>\n"))
-	f.Add([]byte("<page number=\"x\" height=\"-1\" width=\"NaN\">\n<text top=\"1e9\" left=\"-9\" width=\"0\" height=\"9\" " +
+		"<text top=\"9\" left=\"9\" width=\"90\" height=\"30\" font=\"0\"><a href=\"http://x\"><b>Head</b></a> &amp; x</text>\n" +
+		"</page>\n"))
+	f.Add([]byte("<page number=\"x\" height=\"-1\" width=\"NaN\">\n" +
+		"<text top=\"1e9\" left=\"-9\" width=\"0\" height=\"9\" " +
 		"font=\"7\">1.</text>\n<text top=\"9\" left=\"30\" width=\"0\" height=\"9\">\xff\u00a8o</text>\n</page>\n"))
 	var table strings.Builder
 	table.WriteString("<page number=\"1\" height=\"1000\" width=\"700\">\n")

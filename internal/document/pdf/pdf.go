@@ -162,8 +162,8 @@ func (r *reading) wantedPages(ctx context.Context) ([]page, error) {
 				text += len(one.text)
 			}
 			if runs += len(p.runs); runs > maxTotalRuns || text > r.src.Limits.Text {
-				r.note("There is too much text; page %d and those after it were not read. Ask for them by their numbers.",
-					p.number)
+				r.note("There is too much text; page %d and those after it were not read. "+
+					"Ask for them by their numbers.", p.number)
 				return errEnough
 			}
 			if p.cut {
@@ -221,8 +221,8 @@ func (r *reading) convert(ctx context.Context, pages []page) error {
 		r.doc.Parts = append(r.doc.Parts, part)
 	}
 	if ocr.skipped > 0 {
-		r.note("%d more scanned pages have no text; at most %d are recognized in one call. Ask for them by their numbers.",
-			ocr.skipped, maxOCRPages)
+		r.note("%d more scanned pages have no text; at most %d are recognized in one call. "+
+			"Ask for them by their numbers.", ocr.skipped, maxOCRPages)
 	}
 	return nil
 }
@@ -252,8 +252,8 @@ func (r *reading) picturesOf(ctx context.Context, pages []page) (map[int][]pictu
 			return nil, err
 		}
 		for _, p := range found {
-			if at := p.page - pages[first].number; at >= 0 && first+at <= last && pages[first+at].w > 0 {
-				p.share /= pages[first+at].w * pages[first+at].h
+			if at := first + p.page - pages[first].number; at >= first && at <= last && pages[at].w > 0 {
+				p.share /= pages[at].w * pages[at].h
 			}
 			again := p.object != "" && seen[p.object] && p.share <= 0.5
 			if seen[p.object] = true; !again && min(p.w, p.h) >= minPicture {

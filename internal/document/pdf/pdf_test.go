@@ -111,7 +111,8 @@ func report() []byte {
 		p.text(60, 130, 16, sansBold, "1 Results")
 		y := p.paragraph(60, 155, 470, 11, sans, lorem)
 		y += 12
-		p.text(60, y, 11, sans, "The second one has a word at the end of its first line that is divided, in the middle of para-")
+		p.text(60, y, 11, sans,
+			"The second one has a word at the end of its first line that is divided, in the middle of para-")
 		p.text(60, y+13.2, 11, sans, "graph, and goes on here.")
 		y += 38
 		p.text(60, y, 11, sansBold, "A short bold line")
@@ -425,25 +426,10 @@ func TestScanIsReadByTesseract(t *testing.T) {
 	})
 }
 
-func TestOCRReadsTextPagesOnRequest(t *testing.T) {
-	needtest.Program(t, "tesseract")
-	d := &writer{}
-	d.page().paragraph(60, 90, 470, 14, sans, lorem)
-	eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
-		src := source(d.bytes())
-		src.OCR = document.OCROn
-		doc, err := open(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if part := doc.Parts[0]; !part.OCR || !strings.Contains(part.Markdown, "quick brown fox") {
-			t.Errorf("%+v", part)
-		}
-	})
-}
-
 // TestOCRReadsTenPages uses a program in the place of tesseract.
 func TestOCRReadsTenPages(t *testing.T) {
+	text := &writer{}
+	text.page().paragraph(60, 90, 470, 14, sans, lorem)
 	d := &writer{}
 	for range 12 {
 		p := d.page()
@@ -470,6 +456,15 @@ func TestOCRReadsTenPages(t *testing.T) {
 		}
 		if count != 10 || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "2 more scanned pages") {
 			t.Errorf("%d pages, notes %q", count, doc.Notes)
+		}
+		// Pages with text are read so on request only.
+		src := source(text.bytes())
+		src.OCR = document.OCROn
+		if doc, err = open(src); err != nil {
+			t.Fatal(err)
+		}
+		if part := doc.Parts[0]; !part.OCR || part.Markdown != "threads 1" {
+			t.Errorf("%+v", part)
 		}
 	})
 }
@@ -509,23 +504,10 @@ func TestReadWithoutPoppler(t *testing.T) {
 	}
 }
 
-func TestPDFiumWithoutCompiledCode(t *testing.T) {
-	if raceDetector {
-		t.Skip("compiling takes a minute with the race detector")
-	}
-	notDirectory := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(notDirectory, nil, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	src := source(report())
-	src.Compiled = notDirectory
-	e, err := openPDFium(t.Context(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.close()
-	if _, pages, err := e.info(t.Context()); err != nil || pages != 4 {
-		t.Errorf("%d pages, %v", pages, err)
+func TestPDFiumAsksForCompiledCode(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Read(t.Context(), source(report())); !errors.Is(err, document.ErrNotCompiled) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -80,21 +80,6 @@ func runtimeConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(wasmPages)
 }
 
-// compile returns PDFium from the cache. If it is not there, and cannot be written there, it is
-// compiled for this file only.
-func (p *pdfium) compile(ctx context.Context, cache wazero.CompilationCache) (wazero.CompiledModule, error) {
-	if cache != nil {
-		runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
-		if module, err := runtime.CompileModule(ctx, pdfiumWasm); err == nil {
-			p.runtime = runtime
-			return module, nil
-		}
-		_ = runtime.Close(ctx)
-	}
-	p.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
-	return p.runtime.CompileModule(ctx, pdfiumWasm)
-}
-
 // A block hands parts of the file to PDFium.
 type block struct{ data io.ReaderAt }
 
@@ -118,7 +103,7 @@ func openPDFium(ctx context.Context, src document.Source) (engine, error) {
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(src.Compiled)
 	if err != nil {
-		return startPDFium(ctx, src, nil)
+		return nil, err
 	}
 	p, err := startPDFium(ctx, src, cache)
 	if err != nil {
@@ -129,21 +114,24 @@ func openPDFium(ctx context.Context, src document.Source) (engine, error) {
 	return p, nil
 }
 
-// startPDFium opens a file. The cache may be nil, and stays the caller's.
+// startPDFium opens a file. The cache has compiled PDFium, and stays the caller's.
 func startPDFium(ctx context.Context, src document.Source, cache wazero.CompilationCache) (*pdfium, error) {
 	if src.Size > math.MaxInt32 {
 		return nil, document.Errorf(document.ErrTooBig, "the file is larger than 2 GB")
 	}
-	p := &pdfium{funcs: map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != ""}
-	if err := p.start(ctx, src, cache); err != nil {
+	p := &pdfium{
+		runtime: wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache)),
+		funcs:   map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != "",
+	}
+	if err := p.start(ctx, src); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *pdfium) start(ctx context.Context, src document.Source, cache wazero.CompilationCache) error {
-	module, err := p.compile(ctx, cache)
+func (p *pdfium) start(ctx context.Context, src document.Source) error {
+	module, err := p.runtime.CompileModule(ctx, pdfiumWasm)
 	if err != nil {
 		return err
 	}
@@ -193,9 +181,7 @@ func (p *pdfium) start(ctx context.Context, src document.Source, cache wazero.Co
 
 func (p *pdfium) close() {
 	ctx := context.Background()
-	if p.runtime != nil {
-		_ = p.runtime.Close(ctx)
-	}
+	_ = p.runtime.Close(ctx)
 	if p.cache != nil {
 		_ = p.cache.Close(ctx)
 	}
