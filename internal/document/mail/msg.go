@@ -161,7 +161,7 @@ func (s *storage) message(ctx context.Context, limits document.Limits) (*message
 	return m, nil
 }
 
-// names returns the children whose names begin with prefix, in order.
+// names returns the children with names that begin with prefix, in order.
 func (s *storage) names(prefix string) []string {
 	var names []string
 	for name := range s.children {

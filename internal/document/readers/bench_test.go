@@ -36,7 +36,7 @@ func book(t testing.TB, rows int) []byte {
 	return b.Bytes()
 }
 
-// peak runs f and returns the largest heap that was seen meanwhile, in MB above the one before.
+// peak runs f and returns the largest heap that was seen, in MB above the one before.
 func peak(f func()) float64 {
 	var before runtime.MemStats
 	runtime.GC()

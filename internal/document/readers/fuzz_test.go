@@ -97,7 +97,7 @@ func archived(f *testing.F, format document.Format, patterns ...string) {
 		}
 		var parts []string
 		for part := range strings.SplitSeq("\n"+string(text), "\n-- ") { // txtar.Parse panics on some texts
-			if name, content, ok := strings.Cut(part, " --\n"); ok && name != "" {
+			if name, content, ok := strings.Cut(part, " --\n"); ok && name != "" && !strings.HasSuffix(name, "/") {
 				parts = append(parts, name, content)
 			}
 		}
