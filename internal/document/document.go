@@ -32,6 +32,7 @@ type Source struct {
 	Pages    Ranges // pages, slides or sheets that are wanted; empty for all
 	Password string
 	OCR      string // one of the constants below
+	Language string // of text in pictures, as tesseract names it: eng+deu; empty for its default
 	Pictures bool   // the content of pictures is wanted
 	Compiled string // the directory of compiled WebAssembly, read-only; empty if there is none
 	Limits   Limits

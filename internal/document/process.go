@@ -36,6 +36,7 @@ type order struct {
 	Pages    Ranges
 	Password string
 	OCR      string
+	Language string
 	Pictures bool
 	Compiled string
 	Temp     string // a directory for temporary files; empty for the home directory
@@ -152,7 +153,7 @@ func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply
 	}()
 	src := Source{
 		Name: o.Name, Data: file, Size: o.Size, Pages: o.Pages, Password: o.Password, OCR: o.OCR,
-		Pictures: o.Pictures, Compiled: o.Compiled, Limits: o.Limits,
+		Language: o.Language, Pictures: o.Pictures, Compiled: o.Compiled, Limits: o.Limits,
 	}
 	w := walk{handlers: all.Handlers}
 	d, err := w.read(ctx, src, o.Members)

@@ -49,6 +49,7 @@ type Options struct {
 	Dir       string             // for the cache, compiled WebAssembly and temporary files; made when it is needed
 	Log       *slog.Logger
 	Marks     tool.Marks
+	Language  string // of text in scanned pages, as tesseract names it; empty for its default
 	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
 	Mask func(string) string
 	Time time.Duration // the limit of one reading; 0 is 100 s
@@ -161,7 +162,8 @@ func (s *Service) key(r Request, digest string) string {
 	if r.Password != "" || r.Pictures || s.o.Dir == "" {
 		return ""
 	}
-	text, err := json.Marshal([]any{digest, s.engine(), installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR})
+	text, err := json.Marshal([]any{digest, s.engine(), installed(), filepath.Ext(r.Name), r.Members, r.Pages, r.OCR,
+		s.o.Language})
 	if err != nil {
 		return ""
 	}
@@ -217,7 +219,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 	defer stop()
 	o := order{
 		Name: r.Name, Members: r.Members, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR,
-		Pictures: r.Pictures, Compiled: compiled, Time: s.o.Time, Limits: DefaultLimits(),
+		Language: s.o.Language, Pictures: r.Pictures, Compiled: compiled, Time: s.o.Time, Limits: DefaultLimits(),
 	}
 	if !slices.Contains(link.Guarantees(), sandbox.Files) {
 		if o.Temp, err = s.temp(); err != nil {

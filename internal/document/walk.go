@@ -53,7 +53,7 @@ func (w *walk) read(ctx context.Context, src Source, members []string) (*Documen
 			return nil, err
 		}
 		next.Pages, next.Password, next.OCR, next.Pictures = src.Pages, src.Password, src.OCR, src.Pictures
-		next.Compiled, next.Limits = src.Compiled, src.Limits
+		next.Compiled, next.Limits, next.Language = src.Compiled, src.Limits, src.Language
 		src, members = next, members[1:]
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
@@ -18,19 +20,21 @@ import (
 )
 
 // NewDocuments returns what reads documents. Nothing is started yet.
-func NewDocuments(data string, log *slog.Logger, mask func(string) string) *document.Service {
+func NewDocuments(
+	data string, c config.Media, log *slog.Logger, mask func(string) string,
+) *document.Service {
 	if real, err := filepath.EvalSymlinks(data); err == nil {
 		data = real // the sandbox follows no links
 	}
 	return document.New(document.Options{
 		Launchers: []sandbox.Launcher{&kernel.Launcher{}, &host.Launcher{}}, Dir: filepath.Join(data, "documents"),
-		Marks: tool.NewMarks(), Mask: mask, Log: log,
+		Marks: tool.NewMarks(), Mask: mask, Log: log, Language: strings.Join(c.Languages, "+"),
 	})
 }
 
 // openDocuments makes what reads documents.
 func (a *App) openDocuments(context.Context) error {
-	a.documents = NewDocuments(a.data, a.log, a.scrub.Text)
+	a.documents = NewDocuments(a.data, a.loaded.Config.Media, a.log, a.scrub.Text)
 	return nil
 }
 

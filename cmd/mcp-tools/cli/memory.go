@@ -222,7 +222,7 @@ func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.
 		return err
 	}
 	m := memory.New(memory.Options{ // without an index: no command searches
-		Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, nil, nil),
+		Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, loaded.Config.Media, nil, nil),
 	})
 	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), m)
 }

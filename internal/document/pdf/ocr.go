@@ -39,7 +39,11 @@ func (r *reading) recognize(ctx context.Context, o *ocr, part *document.Part) er
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, "-", "-", "--dpi", "200")
+	args := []string{"-", "-", "--dpi", "200"}
+	if r.src.Language != "" {
+		args = append(args, "-l", r.src.Language)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "OMP_THREAD_LIMIT=1") // more threads are slower
 	cmd.Stdin = bytes.NewReader(picture)
 	var out, message bytes.Buffer
