@@ -59,7 +59,7 @@ func (o *Orders) wasCancelled(ctx context.Context, id string) bool {
 	return err == nil && j.State == jobs.Cancelled
 }
 
-// make orders what is wished for, or goes on with an order, and returns what was made.
+// make places an order at a provider, or goes on with one, and returns what was made.
 func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, error) {
 	task := k.request().Task()
 	save := func() error {

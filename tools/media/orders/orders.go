@@ -303,7 +303,7 @@ func (o *Orders) cancelAt(ctx context.Context, k kept) {
 func ended(t *store.Tx, j jobs.Job) error {
 	k, err := read(j)
 	if err != nil || k.Caller.Key() == "" || j.Reason == byCaller {
-		return nil // there is nobody to inform, or the caller knows
+		return nil // no session wants to know
 	}
 	_, err = inbox.Add(t, inbox.ToCaller(k.Caller), inbox.Event{
 		ID: "media " + j.ID, Kind: inbox.Media, Subject: j.ID, Text: k.report(), Data: k.data(),

@@ -19,7 +19,7 @@ const submitGrace = 5 * time.Second
 // stored.
 type Order struct {
 	By
-	// Sent says that a request was sent whose response is not stored. It is stored before the request is sent.
+	// Sent says that a request was sent, or is about to be, and its response is not stored.
 	Sent   bool
 	Ticket *wire.Ticket `json:",omitempty"` // nil: there is none yet
 	Tried  []string     `json:",omitempty"` // models that have refused

@@ -70,7 +70,7 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 	if err != nil && ctx.Err() != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = a.Cancel(ctx, made.Ticket) // nobody waits for the picture
+		_ = a.Cancel(ctx, made.Ticket) // the call that wanted it has ended
 	}
 	return files, err
 }

@@ -371,7 +371,7 @@ func (c *Client) clean(message string) string {
 // Pause waits between two requests.
 func (c *Client) Pause(ctx context.Context, d time.Duration) error { return c.o.Wait(ctx, d) }
 
-// OneOf reports whether a word is one of a list, in whatever case.
+// OneOf reports whether a word is one of a list, in upper or lower case.
 func OneOf(word string, list ...string) bool {
 	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, word) })
 }

@@ -47,7 +47,7 @@ func serve(t *testing.T, f http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// TestKeyStaysAtItsHost: no other host gets the key, whatever a response says.
+// TestKeyStaysAtItsHost: no other host gets the key.
 func TestKeyStaysAtItsHost(t *testing.T) {
 	got := map[string]string{}
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestCancelled: the error of a request whose context ends is its cause.
 func TestCancelled(t *testing.T) {
-	cause := errors.New("nobody wants it")
+	cause := errors.New("it is not needed")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		cancel(cause)

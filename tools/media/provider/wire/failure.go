@@ -120,7 +120,7 @@ func (f *Failure) retry(once bool) bool {
 func (c *Client) unreadable(call Call, message string, cause error) *Failure {
 	f := &Failure{Provider: c.o.Name, Reason: Unreadable, Message: message, cause: cause}
 	if call.Once {
-		f.Reason = Unknown // it was accepted, in whatever way
+		f.Reason = Unknown // it was accepted
 	}
 	return f
 }

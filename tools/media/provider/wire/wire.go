@@ -81,7 +81,7 @@ func (p Params) Nearest(name string, n int) int {
 	return last
 }
 
-// Choose returns want if it is in a list, in whatever case, else the first of the list.
+// Choose returns want if it is in a list, in upper or lower case, else the first of the list.
 // Without a list it returns want.
 func (p Params) Choose(name, want string) string {
 	list := p.List(name)
