@@ -71,7 +71,7 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 		}
 	}
 	if l.PerHour > 0 {
-		// Each hour of the clock has a bucket of its own, which regains nearly nothing in that hour.
+		// Each hour of the clock has its bucket, which regains nearly nothing in that hour.
 		hour := now.Truncate(time.Hour)
 		key := fmt.Sprintf("hour %d of %s", hour.Unix()/3600, a.Caller.Principal())
 		budget := Rate{Times: l.PerHour, Per: hourlyRegain * time.Hour, Burst: l.PerHour - l.PerHour/hourlyRegain}

@@ -174,7 +174,7 @@ func do(t *testing.T, l link, tool string, args map[string]any) string {
 	return text
 }
 
-// overHTTP is a client of a server, with a token of its own.
+// overHTTP is a client of a server, with its token.
 func overHTTP(w *wire, token string) link { return &wire{w.process, w.url, token} }
 
 // TestClientsShareABoard has three clients on one board, over stdio, HTTP and SSE: with one data directory, and with

@@ -105,7 +105,7 @@ const (
 	maxName = 500       // bytes of the other fields
 )
 
-// Add adds an event in a transaction, and returns its id. The receiver hears of it
+// Add adds an event in a transaction, and returns its id. The receiver gets it
 // after the commit.
 func Add(t *store.Tx, to To, e Event) (id string, err error) {
 	if e.Kind == "" || len(e.Subject) > maxName || len(e.From) > maxName || len(to.Session) > 2*maxName {

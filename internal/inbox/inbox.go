@@ -42,7 +42,7 @@ type Inbox struct {
 	mu      sync.Mutex
 	taken   map[string][]string    // ids of events, by the call that took them
 	waiting map[To]int             // calls of Wait
-	empty   map[To]<-chan struct{} // receivers for whom there was nothing, until the channel is closed
+	empty   map[To]<-chan struct{} // receivers without events, until the channel is closed
 }
 
 // New returns the inboxes in a store.
@@ -59,7 +59,7 @@ func New(o Options) *Inbox {
 	}
 }
 
-// Send adds an event in a transaction of its own, and returns its id.
+// Send adds an event in a new transaction, and returns its id.
 func (b *Inbox) Send(ctx context.Context, to To, e Event) (id string, err error) {
 	err = b.store.Update(ctx, func(t *store.Tx) error {
 		id, err = Add(t, to, e)

@@ -123,7 +123,7 @@ func TestAnEventThatWasNotConfirmedIsToldAgain(t *testing.T) {
 		if line := inbox.Lines(events); !strings.Contains(line, "not for the first time") {
 			t.Errorf("the line is %q", line)
 		}
-		killed.Sent(t.Context(), ada("1"), "c1", true) // its lease is over
+		killed.Sent(t.Context(), ada("1"), "c1", true) // its lease has expired
 		next.Sent(t.Context(), ada("1"), "c2", true)
 		want(t, "at last", take(t, next, ada("1"), "c3"), "")
 	})

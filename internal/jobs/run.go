@@ -349,7 +349,7 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 	return r.Store.Update(ctx, r.expire)
 }
 
-// expire handles the jobs whose lease has expired: the process that did them has died
+// expire handles the jobs with an expired lease: the process that did them has died
 // or cannot reach the store.
 func (r *runner) expire(t *store.Tx) error {
 	const expired = "kind = $1 AND state = 'running' AND run_at <= {{now}}"

@@ -38,7 +38,7 @@ type Use struct {
 	Begun   time.Time
 	Usage   Usage
 	Cost    Money
-	Session string // whose budget it was
+	Session string // the one that has paid
 	Err     error
 }
 

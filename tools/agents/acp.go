@@ -89,7 +89,7 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 	stop(nil)
 	watching.Wait()
 	if errors.Is(err, acp.ErrKilled) && clock.Sleep(ctx, stopDelay) != nil {
-		return output, context.Cause(ctx) // the server shuts down; the task goes on elsewhere
+		return output, context.Cause(ctx) // the server shuts down; the task continues elsewhere
 	}
 	if saved := m.save(context.WithoutCancel(ctx)); err == nil {
 		err = saved

@@ -70,7 +70,7 @@ type Call struct {
 	Args   json.RawMessage
 	Parent string            // the call that started the subagent
 	Trace  map[string]string // of that call
-	Asker  tool.Caller       // whose client may be asked for approvals
+	Asker  tool.Caller       // its client may be asked for approvals
 }
 
 // An Agent is one that work can be delegated to.
@@ -113,7 +113,7 @@ const (
 	keep = time.Hour
 	// slots is how many subagents one process works for at once.
 	slots = 64
-	// attempts is how often a subagent goes on after the process that it was in has died.
+	// attempts is how often a subagent continues after the process that it was in has died.
 	attempts = 10
 	// maxTask is the length of a task, with its attachments, in bytes.
 	maxTask = 200 << 10

@@ -139,7 +139,7 @@ func (e *Engine) withinTree(tx *store.Tx, root string, more int) error {
 		Try("do it yourself")
 }
 
-// prune removes what is left of subagents whose jobs are deleted.
+// prune removes what is left of subagents without jobs.
 func prune(tx *store.Tx) error {
 	for _, text := range []string{
 		`DELETE FROM subagent_message
@@ -173,7 +173,7 @@ func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 	}
 	k, err := e.read(tx, j)
 	if err != nil {
-		return nil // there is nobody to tell
+		return nil // its parent is unknown
 	}
 	if e.Over != nil {
 		c := k.Grant.Caller

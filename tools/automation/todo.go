@@ -298,7 +298,7 @@ func (e todo) fields() map[string]string {
 // complete moves the entry with exactly this text.
 func complete(exact string, open, done *todoList, result *todoResult, now time.Time) error {
 	i := slices.IndexFunc(open.entries, func(e todo) bool { return e.Text == exact })
-	if i < 0 { // another call has completed it meanwhile
+	if i < 0 { // another call has completed it
 		return tool.Errorf(tool.Conflict, "no matching todo item in TODO.md: %q is not there any more", exact).
 			Try("read %s to see what is open", todoFile)
 	}

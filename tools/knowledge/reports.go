@@ -246,7 +246,7 @@ func (r *reporting) withdrawDescription(e graph.Entity, reports []graph.Entity) 
 	return r.setEntity(&old, &e)
 }
 
-// removeEntity removes an entity that no document reports any more. If a caller has added a relation with it, the
+// removeEntity removes an entity that no document reports now. If a caller has added a relation with it, the
 // entity stays as the caller's, without what the documents have said about it.
 func (r *reporting) removeEntity(e graph.Entity) error {
 	relations, err := r.ownRelationsOf(r.owner, e.Slug, 1)

@@ -87,7 +87,7 @@ func (t sessionsSend) Do(ctx context.Context, a sessionsSendArgs) (tool.Result, 
 		nil
 }
 
-// receiver returns to whom a message goes.
+// receiver returns the receiver of a message.
 func (t sessionsSend) receiver(ctx context.Context, c tool.Caller, a sessionsSendArgs) (to inbox.To, err error) {
 	if a.Agent == "" && a.To == "" && a.Label == "" {
 		a.Agent = a.AgentID

@@ -194,7 +194,7 @@ func TestEventsOfDeadSessionsAreInherited(t *testing.T) {
 		if err := left.save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Update(t.Context(), func(t *store.Tx) error { // the lease of a killed process is over
+		if err := st.Update(t.Context(), func(t *store.Tx) error { // the lease of a killed process has expired
 			_, err := t.Exec("UPDATE session_host SET until = 1 WHERE id = $1", dead.host)
 			return err
 		}); err != nil {

@@ -131,7 +131,7 @@ func (w crew) state(id string, want Status) Task {
 	return k
 }
 
-// news returns what an agent hears, one text after the other.
+// news returns the events that an agent gets, one text after the other.
 func (w crew) news(agent string) string {
 	w.t.Helper()
 	box := inbox.New(inbox.Options{Store: w.store})

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// This file gives tasks to their assignees, and takes them back from members whose clients have ended.
+// This file gives tasks to their assignees, and takes them back from members without clients.
 
 // dispatch notifies the assignee of a pending task. A task that was given away often enough without a result fails.
 func (c *change) dispatch(k Task) (Task, error) {
@@ -84,7 +84,7 @@ const (
 	startLease = 5 * time.Minute // after which another start is tried
 )
 
-// Run takes tasks back from members whose clients have ended, until ctx ends. Every server does so; of several one
+// Run takes tasks back from members without clients, until ctx ends. Every server does so; of several one
 // succeeds for each task.
 func (t *Teams) Run(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
@@ -117,7 +117,7 @@ func (t *Teams) Sweep(ctx context.Context) error {
 	)
 }
 
-// EndSession takes back the tasks that a session holds, whose client is gone.
+// EndSession takes back the tasks of a session that has ended.
 func (t *Teams) EndSession(ctx context.Context, session string) error {
 	if t.unused() || !t.o.Store.InUse() || session == "" {
 		return nil
@@ -130,7 +130,7 @@ func (t *Teams) EndSession(ctx context.Context, session string) error {
 	}, session)
 }
 
-// each calls f for tasks that fulfil a condition, each in a transaction of its own that has locked it. f checks the
+// each calls f for tasks that fulfil a condition, each in a transaction that has locked it. f checks the
 // condition again.
 func (t *Teams) each(ctx context.Context, where string, f func(*change, Task) error, args ...any) error {
 	if t.unused() {
@@ -178,7 +178,7 @@ func (t *Teams) boardOf(x *store.Tx, k Task) (*board, error) {
 	return b, err
 }
 
-// expire takes a task back whose lock has expired.
+// expire takes a task back after its lock has expired.
 func (c *change) expire(k Task) error {
 	now, err := c.Now()
 	if err != nil || k.LockUntil >= now {
@@ -187,7 +187,7 @@ func (c *change) expire(k Task) error {
 	return c.giveBack(k, "there was no progress in time")
 }
 
-// abandon takes a task back whose client has ended.
+// abandon takes a task back after its client has ended.
 func (c *change) abandon(k Task) error { return c.giveBack(k, "its client has ended") }
 
 // giveBack makes a task pending that a member held, and dispatches it again.

@@ -10,7 +10,7 @@
 // in_review, and at the end completed, cancelled or failed. A task that its assignee does not begin becomes stale.
 //
 // Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the tasks, recover.go what
-// happens to tasks that no client holds any more, admin.go what operators do.
+// happens to tasks without a client, admin.go what operators do.
 package teams
 
 import (

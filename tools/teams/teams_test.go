@@ -104,7 +104,7 @@ func TestBlockers(t *testing.T) {
 		w.refused("lead", `{"action":"create","subject":"x","blocked_by":["7"]}`, "invalid task_id")
 		w.refused("lead", `{"action":"create","subject":"x","blocked_by":["`+store.NewID()+`"]}`, "there is no task")
 
-		// The state follows what a task is told to wait for.
+		// The state follows what a task waits for.
 		w.do("lead", "update", last, `,"blocked_by":["`+w.create("New", "")+`"]`)
 		w.state(last, Blocked)
 		w.do("lead", "update", last, `,"blocked_by":[]`)

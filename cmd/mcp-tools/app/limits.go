@@ -17,7 +17,7 @@ const (
 	maxQueued   = 100              // calls of one session that wait
 	maxResult   = 10 << 20         // bytes of one result that is kept
 
-	callTimeout = 30 * time.Second // of a call whose tool has no limit of its own
+	callTimeout = 30 * time.Second // of a call, unless its tool has another limit
 
 	maxResults      = 500       // results kept
 	maxResultsBytes = 256 << 20 // bytes of the results kept

@@ -128,10 +128,10 @@ func caller(o tool.Owner) tool.Caller {
 	return tool.Caller{Agent: o.Agent, User: o.User, Channel: jobKind}
 }
 
-// wrote is the saved state of a job whose reports are in the graph.
+// wrote is the saved state of a job after its reports are in the graph.
 const wrote = "wrote"
 
-// do reads one version of a memory. If there is a later one, it has a job of its own.
+// do reads one version of a memory. A later one has another job.
 func (x *Extractor) do(ctx context.Context, h *jobs.Held) (string, error) {
 	var k task
 	if err := json.Unmarshal([]byte(h.Payload), &k); err != nil {

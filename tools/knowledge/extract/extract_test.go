@@ -210,7 +210,7 @@ func TestHostileMemories(t *testing.T) {
 	})
 }
 
-// TestModelFails has the model fail for a while, for good, and by a reply that is too long.
+// TestModelFails has the model refuse a request, and send a reply that is too long.
 func TestModelFails(t *testing.T) {
 	each(t, nil, func(t *testing.T, w *world) {
 		w.model.Next(llmtest.Say(adaAndEngine))
@@ -320,7 +320,7 @@ func TestDyingReaders(t *testing.T) {
 		if _, err := w.do(t.Context(), &jobs.Held{Job: job}); err != nil || len(w.model.Requests()) != 1 {
 			t.Errorf("%v, %d requests", err, len(w.model.Requests()))
 		}
-		// A former holder whose job another process has: it changes nothing.
+		// A former holder of a job that another process has changes nothing.
 		job.Saved = ""
 		if _, err := w.do(t.Context(), &jobs.Held{Job: job}); !errors.Is(err, jobs.ErrLost) {
 			t.Errorf("a lost job: %v", err)
@@ -351,12 +351,12 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func TestMended(t *testing.T) {
+func TestRepaired(t *testing.T) {
 	for in, want := range map[string]string{
 		"```json\n{\"a\": [1, 2, ],}\n```": `{"a": [1, 2 ]}`, `{"a": 0. 85}`: `{"a": 0.85}`,
 		`I think {"a": "x, ] \" }. y"} fits`: `{"a": "x, ] \" }. y"}`, "no JSON": "no JSON", "}{": "}{",
 	} {
-		if got := mended(in); got != want {
+		if got := repaired(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}

@@ -115,7 +115,7 @@ func (x *Extractor) readPart(ctx context.Context, part string, whole bool) (r re
 		}
 		return r, nil
 	}
-	if err := json.Unmarshal([]byte(mended(got.Message.Text)), &r); err != nil {
+	if err := json.Unmarshal([]byte(repaired(got.Message.Text)), &r); err != nil {
 		return r, tool.Errorf(tool.Invalid, "the model %q did not reply with the JSON that was asked for", got.Model).
 			Try("choose another model in memory.knowledge").Because(err)
 	}
@@ -195,9 +195,9 @@ func end(words, separator string) int {
 	return 0
 }
 
-// mended returns the JSON object in a text that a model has written: without what surrounds it, such as a code fence,
+// repaired returns the JSON object in a text that a model has written: without what surrounds it, such as a code fence,
 // without commas before a closing bracket, and without spaces within numbers.
-func mended(words string) string {
+func repaired(words string) string {
 	from, to := strings.IndexByte(words, '{'), strings.LastIndexByte(words, '}')
 	if from < 0 || to < from {
 		return words
