@@ -29,6 +29,9 @@ const bridgeSource = "bridge"
 // openBridge makes the tools of other MCP servers available. It connects to none of them. The store is opened
 // here only if servers were ever set up: otherwise they are read when it is opened.
 func (a *App) openBridge(context.Context) error {
+	if err := checkServers(a.loaded); err != nil {
+		return err
+	}
 	o := a.bridgeOptions(a.store)
 	o.Marks = a.web.options.Marks
 	o.Publish = func(all []tool.Tool) error { return a.SetTools(bridgeSource, all) }
@@ -115,6 +118,21 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 		b := bridge.New(o)
 		return errors.Join(use(b), b.Close())
 	})
+}
+
+// checkServers returns the mistakes in the settings of servers, with their lines.
+func checkServers(l *config.Loaded) error {
+	var wrong config.Problems
+	for name, s := range bridgeServers(l.Config.MCPServers) {
+		if err := errors.Join(bridge.CheckName(name), s.Check()); err != nil {
+			wrong = append(wrong, l.Problem("mcp_servers."+name, "%v", err))
+		}
+	}
+	if len(wrong) > 0 {
+		slices.SortFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
+		return wrong
+	}
+	return nil
 }
 
 // bridgeServers converts the settings of servers.

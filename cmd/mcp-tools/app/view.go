@@ -35,6 +35,9 @@ func (e *Env) Examine() (*View, error) {
 	if err := checkWebSettings(loaded.Config.Web); err != nil {
 		return nil, err
 	}
+	if err := checkServers(loaded); err != nil {
+		return nil, err
+	}
 	return &View{loaded, set, rules, warnings}, nil
 }
 
