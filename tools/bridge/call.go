@@ -240,7 +240,8 @@ func (b *Bridge) result(server string, settings Server, raw json.RawMessage) (to
 	if got.Failed {
 		res.Failed, res.Kind = true, tool.Unavailable
 		if len(res.Parts) == 0 {
-			res.Parts = []tool.Part{{Text: fmt.Sprintf("unavailable: the tool of the MCP server %q failed and did not say why",
+			res.Parts = []tool.Part{{Text: fmt.Sprintf(
+				"unavailable: the tool of the MCP server %q failed and did not say why",
 				server)}}
 		}
 	}

@@ -518,7 +518,8 @@ browser comes back to a port of this machine. The tokens are kept in the vault, 
 renewed until the server takes them back.`,
 		RunE: a.onBridge(func(ctx context.Context, b *bridge.Bridge, args []string) error {
 			err := b.Login(ctx, args[0], func(address string) {
-				fmt.Fprintf(a.Err, "Open this address in a browser of this machine, and agree there:\n\n  %s\n\n", address)
+				fmt.Fprintf(a.Err, "Open this address in a browser of this machine, and agree there:\n\n  %s\n\n",
+					address)
 			})
 			if err != nil {
 				return err
