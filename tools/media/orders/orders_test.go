@@ -425,6 +425,7 @@ func TestChild(t *testing.T) {
 // between its response and its end, and twice. A provider is asked once in any case.
 func TestKilledWorkers(t *testing.T) {
 	test := func(t *testing.T, dsn string) {
+		t.Parallel() // it mostly waits
 		for _, x := range []struct {
 			name  string
 			kill  string // the request at which the process is killed
