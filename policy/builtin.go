@@ -43,8 +43,8 @@ var builtinProfiles = []builtinProfile{
 			"group:knowledge", "group:media_gen", "group:media_read", "group:skills", "group:automation",
 			"group:results", "group:teams", "group:script", "group:data", "group:discovery"},
 		Listed: List{"group:fs", "group:runtime", "group:sessions", "spawn", "delegate", "group:memory",
-			"group:web", "group:knowledge", "read_document", "read_image", "skill_search", "use_skill", "datetime", "todo_update",
-			"plan_create", "group:results", "group:teams", "group:script", "group:discovery"},
+			"group:web", "group:knowledge", "read_document", "read_image", "skill_search", "use_skill", "datetime",
+			"todo_update", "plan_create", "group:results", "group:teams", "group:script", "group:discovery"},
 	}},
 	{"messaging", "talk to people: messages, web, sessions, reading media", ProfileRules{
 		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",

@@ -46,7 +46,7 @@ type data struct{}
 
 type dataArgs struct {
 	Action  string         `json:"action" jsonschema:"format of text, or what to do" enum:"json,yaml,csv,regex,hash,uuid,base64,diff,template" alias:"op,operation"`
-	Text    string         `json:"text,omitempty" jsonschema:"the input" alias:"input,data,json,yaml,csv,a,old" maxlen:"2097152"`
+	Text    string         `json:"text,omitempty" jsonschema:"text to work on" alias:"input,data,json,yaml,csv,a,old" maxlen:"2097152"`
 	Query   string         `json:"query,omitempty" jsonschema:"path such as items[*].name, or the RE2 pattern" alias:"path,pattern,regex"`
 	To      string         `json:"to,omitempty" jsonschema:"json, yaml, csv; text to decode base64; sha1, sha512, md5" alias:"format,algorithm"`
 	Replace *string        `json:"replace,omitempty" jsonschema:"replacement for matches, with $1 for groups" alias:"replacement"`

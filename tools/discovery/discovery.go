@@ -16,7 +16,7 @@ const group = "discovery"
 // Tools returns the tools of the group. others are the tools of all other groups.
 func Tools(others []tool.Tool) []tool.Tool {
 	return []tool.Tool{
-		tool.New(toolSearch{subjects(others)}),
+		tool.New(toolSearch{subjects(others), &searches{}}),
 		tool.New(toolCall{}),
 	}
 }

@@ -4,16 +4,51 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // toolSearch finds tools and shows how to call them.
-type toolSearch struct{ subjects string }
+type toolSearch struct {
+	subjects string
+	searches *searches
+}
+
+// searches keeps the indexes of the tools that were searched last: the tools of most callers are the same.
+type searches struct {
+	mu   sync.Mutex
+	key  uint64 // of the tools
+	seed maphash.Seed
+
+	meaning *ranking
+	forms   *index.Collection
+}
+
+// of returns the indexes of tools.
+func (s *searches) of(all []tool.Tool) (*ranking, *index.Collection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.meaning == nil {
+		s.seed = maphash.MakeSeed()
+	}
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for _, t := range all {
+		for _, text := range []string{t.Spec.Name, t.Spec.Doc, t.Spec.Keywords, string(t.Schema())} {
+			_, _ = h.WriteString(text) // never fails
+		}
+	}
+	if key := h.Sum64(); s.meaning == nil || key != s.key {
+		s.key, s.meaning, s.forms = key, newRanking(all), collection(all)
+	}
+	return s.meaning, s.forms
+}
 
 type toolSearchArgs struct {
 	Query string `json:"query" jsonschema:"what to do, or names of tools" alias:"q,text,name,names,task"`
@@ -36,7 +71,7 @@ func (t toolSearch) Do(ctx context.Context, a toolSearchArgs) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, err
 	}
-	found := find(usable, a.Query, a.Limit)
+	found := t.searches.find(usable, a.Query, a.Limit)
 	if len(found) == 0 {
 		return tool.Text(fmt.Sprintf("no tool matches %q; say it in other words; there are tools for %s",
 			a.Query, t.subjects)), nil
@@ -60,7 +95,7 @@ func usableTools(ctx context.Context) ([]tool.Tool, error) {
 }
 
 // find returns the tools whose names are in the query, else those that match it best.
-func find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
+func (s *searches) find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
 	byName := make(map[string]tool.Tool)
 	for _, t := range all {
 		byName[t.Spec.Name] = t
@@ -86,7 +121,7 @@ func find(all []tool.Tool, query string, limit int) (found []tool.Tool) {
 	if onlyNames && len(words) > 0 {
 		return found
 	}
-	for _, t := range ranked(all, query, limit) {
+	for _, t := range s.ranked(all, query, limit) {
 		add(t, true)
 	}
 	return found
@@ -102,20 +137,21 @@ const (
 
 // ranked returns the tools that match a request best: those that are at the top of two rankings. The index
 // knows more about the forms of words, the other about words that mean the same.
-func ranked(all []tool.Tool, query string, limit int) []tool.Tool {
+func (s *searches) ranked(all []tool.Tool, query string, limit int) []tool.Tool {
 	scores, byName := make(map[string]float64), make(map[string]tool.Tool)
 	add := func(t tool.Tool, rank int, share float64) {
 		byName[t.Spec.Name] = t
 		scores[t.Spec.Name] += share / (weight + float64(rank))
 	}
-	for i, t := range newRanking(all).best(query, depth) {
+	meaning, forms := s.of(all)
+	for i, t := range meaning.best(query, depth) {
 		add(t, i, ofMeaning)
 	}
 	known := make(map[string]tool.Tool)
 	for _, t := range all {
 		known[t.Spec.Name] = t
 	}
-	for i, hit := range collection(all).Search(query, depth).Hits {
+	for i, hit := range forms.Search(query, depth).Hits {
 		add(known[hit.ID], i, 1)
 	}
 	names := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
