@@ -18,8 +18,15 @@ type customTools struct {
 	agents map[string]string // by tool, those that one agent has alone
 }
 
-// CustomDir returns the directory of files with definitions of tools.
-func CustomDir(l *config.Loaded) string { return filepath.Join(filepath.Dir(l.Files()[0]), "tools.d") }
+// CustomDir returns the directory of files with definitions of tools, beside the settings
+// file; "" if there is no place for one, because the user has no home directory.
+func CustomDir(l *config.Loaded) string {
+	files := l.Files()
+	if len(files) == 0 {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(files[0]), "tools.d")
+}
 
 // customMark is in the data directory if this machine has added definitions to the store. Without
 // it the store is not opened for them at the start.
@@ -30,7 +37,7 @@ func MarkCustom(data string) error { return os.WriteFile(filepath.Join(data, cus
 
 func (a *App) openCustom(ctx context.Context) error {
 	dir := CustomDir(a.loaded)
-	if by := a.writableBy(dir); by == "" {
+	if by := a.writableBy(dir); dir == "" || by == "" {
 		a.custom.dir = dir
 	} else if _, err := os.Stat(dir); err == nil {
 		a.log.Warn("the tools in a directory that callers can write to are left out; move the settings elsewhere",
