@@ -48,7 +48,8 @@ func (c *checkup) checkProviders() {
 		case key == "" && e.URL == "":
 			c.warn(check, "set "+setting+".key; until then the provider cannot be used", "%s has no key", e.Name)
 		case len(tasks) == 0:
-			c.warn(check, "name it in media.chain, as "+e.Name+"/MODEL, or remove it", "%s is asked for nothing", e.Name)
+			c.warn(check, "name it in media.chain, as "+e.Name+"/MODEL, or remove it", "%s is asked for nothing",
+				e.Name)
 		default:
 			c.ok(check, "%s has %s: %s", e.Name, text.Plural(len(tasks), "task"), strings.Join(tasks, ", "))
 		}
