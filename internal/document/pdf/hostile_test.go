@@ -96,8 +96,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles reads a file with single bytes changed. What PDFium makes of them is
-// within its memory; poppler runs in processes of its own.
+// TestDamagedFiles reads a file with single bytes changed. Only PDFium runs in this process.
 func TestDamagedFiles(t *testing.T) {
 	good := report()
 	for at := 20; at < len(good); at += len(good) / 20 {

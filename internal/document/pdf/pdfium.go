@@ -372,7 +372,7 @@ func (p *pdfium) read(ctx context.Context, handle uint64, to *page) {
 	c.flush()
 }
 
-// font returns the font of a text object, whose size is that on the page.
+// font returns the font of a text object, with its size on the page.
 func (p *pdfium) font(text uint64, char int, object uint64) font {
 	var f font
 	size := api.DecodeF64(p.quick("FPDFText_GetFontSize", text, uint64(char)))

@@ -32,7 +32,7 @@ const softGap = 0.45
 // maxSoftCell is the mean length of cells, in characters, up to which narrow gaps divide them.
 const maxSoftCell = 20
 
-// soft returns a line whose segments are divided at narrow gaps, too.
+// soft returns a line with segments that are divided at narrow gaps, too.
 func soft(l line) line {
 	var segs []segment
 	for _, s := range l.segs {

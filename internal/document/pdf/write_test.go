@@ -45,7 +45,7 @@ const (
 	sans, sansBold, mono, serif = "F1", "F2", "F3", "F4"
 )
 
-// text writes a line whose baseline is at y.
+// text writes a line with its baseline at y.
 func (p *sheet) text(x, y, size float64, font, text string) {
 	var b strings.Builder
 	for _, r := range text {
