@@ -154,6 +154,9 @@ func corpus(t *testing.T) []sample {
 		ps := produce(t, groffReport(), "groff", "-t", "-ms", "-Tps")
 		add("ghostscript-report", produce(t, string(ps), "ps2pdf", "-", "-"))
 	}
+	if raceDetector {
+		return all // ten times slower
+	}
 	if has("chromium") {
 		out := filepath.Join(dir, "chromium-out.pdf")
 		produce(t, "", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
@@ -204,9 +207,6 @@ func open(t *testing.T, path string) *os.File {
 	t.Cleanup(func() { f.Close() })
 	return f
 }
-
-// corpusPages is how many pages of a file are read.
-const corpusPages = 8
 
 // textOf returns the text of the first pages of a sample, each laid out by itself, so that
 // nothing is dropped as a running head.

@@ -99,7 +99,7 @@ func TestHostileFiles(t *testing.T) {
 // TestDamagedFiles reads a file with single bytes changed. Only PDFium runs in this process.
 func TestDamagedFiles(t *testing.T) {
 	good := report()
-	for at := 20; at < len(good); at += len(good) / 20 {
+	for at := 20; at < len(good); at += len(good) / 12 {
 		data := bytes.Clone(good)
 		data[at] ^= 0x15
 		e, err := engines()["PDFium"](t, source(data))
