@@ -53,8 +53,6 @@ type Options struct {
 	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
 	Mask func(string) string
 	Time time.Duration // the limit of one reading; 0 is 100 s
-	// Self is the command line that starts this program again; the default is the running file.
-	Self []string
 }
 
 // A Service reads documents in processes of their own, and keeps what they read. It is safe for
@@ -337,15 +335,11 @@ func (s *Service) compile(ctx context.Context) (string, error) {
 	defer os.RemoveAll(next)
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	argv := s.o.Self
-	if len(argv) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		argv = []string{self}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], ChildArg, compileArg, next)...)
+	cmd := exec.CommandContext(ctx, self, ChildArg, compileArg, next)
 	cmd.Env = []string{"HOME=" + next, "TMPDIR=" + next}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compiling what reads documents: %w: %s", err, out)

@@ -105,8 +105,8 @@ func extract(ctx context.Context, p Program, path string) (*document.Document, e
 	}
 	return &document.Document{
 		Parts: []document.Part{{Number: 1, Markdown: text}},
-		Notes: []string{fmt.Sprintf("text only, extracted by %s; with LibreOffice installed headings and tables are kept",
-			p[0])},
+		Notes: []string{fmt.Sprintf(
+			"text only, extracted by %s; with LibreOffice installed headings and tables are kept", p[0])},
 	}, nil
 }
 
