@@ -39,7 +39,7 @@ import (
 
 const (
 	debounce    = 500 * time.Millisecond // after the announcement of a change, before the list is read again
-	listLimit   = 2 * time.Minute        // to list the tools of a server
+	listLimit   = 3 * time.Minute        // to list the tools of a server
 	maxCallers  = 1000                   // callers whose hidden tools are remembered
 	loadTimeout = 3 * time.Second        // for the store, at the start
 )

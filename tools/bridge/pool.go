@@ -17,7 +17,7 @@ const (
 	maxIdle        = 20 * time.Minute
 	firstBackOff   = time.Second
 	maxBackOff     = 5 * time.Minute
-	dialLimit      = time.Minute
+	dialLimit      = 2 * time.Minute
 	maxAttempts    = 3   // connections that one call opens
 	maxReason      = 600 // bytes of the reason why a server cannot be reached
 )

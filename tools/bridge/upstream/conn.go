@@ -36,9 +36,9 @@ const (
 	maxRounds    = 10      // times that one call may ask
 	maxComplaint = 500     // bytes that an error repeats of the server's
 
-	discoverLimit = 5 * time.Second // for a server to say that it is of the stateless era
-	startLimit    = 30 * time.Second
-	endLimit      = 5 * time.Second // for the last message to a server
+	discoverLimit = 5 * time.Second  // for a server to say that it is of the stateless era
+	startLimit    = 90 * time.Second // npx may download the server first
+	endLimit      = 5 * time.Second  // for the last message to a server
 )
 
 var (
