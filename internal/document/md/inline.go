@@ -47,9 +47,6 @@ func (l *Inline) RawLink(markdown, href string) {
 	l.add(run{text: markdown, raw: true, href: Address(href)})
 }
 
-// Append adds all of another text.
-func (l *Inline) Append(other *Inline) { l.runs = append(l.runs, other.runs...) }
-
 // Empty reports whether there is nothing to see.
 func (l *Inline) Empty() bool {
 	for _, r := range l.runs {
@@ -101,16 +98,6 @@ func (l *Inline) Plain() string {
 		b.WriteString(r.text)
 	}
 	return b.String()
-}
-
-// Only reports whether all text has the style.
-func (l *Inline) Only(style Style) bool {
-	for _, r := range l.runs {
-		if r.style&style == 0 && strings.TrimSpace(r.text) != "" {
-			return false
-		}
-	}
-	return len(l.runs) > 0
 }
 
 // Without removes a style, for text that has it anyway, such as bold in headings.

@@ -35,9 +35,6 @@ func (w *Writer) String() string {
 	return strings.TrimRight(w.b.String(), " \n")
 }
 
-// Len returns the number of bytes so far.
-func (w *Writer) Len() int { return w.b.Len() }
-
 func (w *Writer) begin(k kind) bool {
 	if w.Full || w.Limit > 0 && w.b.Len() > w.Limit {
 		w.Full = true
