@@ -173,8 +173,8 @@ type acpSpawnArgs struct {
 }
 
 func (t acpSpawn) Spec() tool.Spec {
-	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. The result comes with a later " +
-		"result of yours. spawn lists, cancels and waits for it."
+	doc := "Has an agent program, such as Claude Code, work on a task in your workspace. The result comes with a " +
+		"later result of yours. spawn lists, cancels and waits for it."
 	if names := slices.Sorted(maps.Keys(t.programs.Profiles)); len(names) > 0 {
 		doc += " Agents: " + strings.Join(names, ", ") + "."
 	}

@@ -199,7 +199,7 @@ func TestRunsOnce(t *testing.T) {
 							made.Add(1)
 							return tool.Text("done")
 						}})
-					one.queue.Lease = 300 * time.Millisecond
+					one.queue.Lease = 5 * time.Second // a slow machine must not lose it
 					one.Start()
 					before := made.Load()
 					for ctx.Err() == nil && made.Load() < before+10 {
@@ -294,7 +294,7 @@ func TestFailures(t *testing.T) {
 			}
 			return tool.Failure(tool.Errorf(tool.Refused, "a person denied it"))
 		}
-		r.put(t, "fails", 0, func(j *savedJob) { j.Schedule.Every = 50 * time.Millisecond })
+		r.put(t, "fails", 0, func(j *savedJob) { j.Schedule.Every = firstPause / 2 }) // the first run ends before the next
 		r.Start()
 		if one := r.history(t, "fails", 1)[0]; one.State != runFailed ||
 			!strings.Contains(one.Output, "a person denied it") {

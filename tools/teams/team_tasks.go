@@ -31,7 +31,8 @@ type teamTasksArgs struct {
 func (teamTasks) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
-		Doc:      `The task board of your team: the lead creates tasks and decides about results; members claim and complete them.`,
+		Doc: "The task board of your team: the lead creates tasks and decides about results; " +
+			"members claim and complete them.",
 		Keywords: "board kanban assign",
 		Repeats:  true,
 	}
