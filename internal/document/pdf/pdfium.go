@@ -13,24 +13,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	_ "unsafe" // for go:linkname
 
-	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/emscripten"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/pdf/wasm"
 )
-
-var _ = webassembly.Config{} // the package that embeds the module
-
-// pdfiumWasm is PDFium. Calling it directly takes a third of the time that the functions of
-// go-pdfium take, which allocate memory for each character, and leaves them out of the binary.
-//
-//go:linkname pdfiumWasm github.com/klippa-app/go-pdfium/webassembly.pdfiumWasm
-var pdfiumWasm []byte
 
 const (
 	wasmPages   = 4096 // of 64 KB: 256 MB
@@ -49,7 +40,8 @@ const (
 	maxForms   = 4      // forms within forms
 )
 
-// A pdfium reads a file with PDFium.
+// A pdfium reads a file with PDFium. It calls the module directly: the functions of go-pdfium
+// take three times as long, since they allocate memory for each character.
 type pdfium struct {
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache // closed with the file; nil if it is the caller's
@@ -72,7 +64,10 @@ func Warm(ctx context.Context, dir string) error {
 	defer cache.Close(ctx)
 	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
 	defer runtime.Close(ctx)
-	_, err = runtime.CompileModule(ctx, pdfiumWasm)
+	code, err := wasm.Module()
+	if err == nil {
+		_, err = runtime.CompileModule(ctx, code)
+	}
 	return err
 }
 
@@ -131,7 +126,11 @@ func startPDFium(ctx context.Context, src document.Source, cache wazero.Compilat
 }
 
 func (p *pdfium) start(ctx context.Context, src document.Source) error {
-	module, err := p.runtime.CompileModule(ctx, pdfiumWasm)
+	code, err := wasm.Module()
+	if err != nil {
+		return err
+	}
+	module, err := p.runtime.CompileModule(ctx, code)
 	if err != nil {
 		return err
 	}
