@@ -132,6 +132,9 @@ func corpus(t *testing.T) []sample {
 		s := sample{name: name, path: path}
 		if strings.HasSuffix(name, "-report") {
 			s.headings, s.items, s.cells = headings, items, rows
+			if name == "ghostscript-report" {
+				s.cells = nil // ps2pdf joins cells to one text with wide spaces, which poppler does not measure
+			}
 			if name == "chromium-report" {
 				s.items = nil // its bullets are drawn, not written
 			}
