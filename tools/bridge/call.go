@@ -287,15 +287,6 @@ func LinkOf(server, uri string) string {
 	return Scheme + "://" + server + "/" + url.PathEscape(text.Clip(uri, maxDescription))
 }
 
-// names returns the names of tools, sorted.
-func names(tools []Offered) (all []string) {
-	for _, o := range tools {
-		all = append(all, o.Name)
-	}
-	slices.Sort(all)
-	return all
-}
-
 func sortOffered(all []Offered) {
 	slices.SortFunc(all, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
 }

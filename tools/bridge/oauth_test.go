@@ -53,7 +53,6 @@ type guarded struct {
 	expiresIn atomic.Int64
 	valid     atomic.Pointer[string]
 	issuer    atomic.Pointer[string]
-	challenge string // of PKCE
 	problem   atomic.Pointer[string]
 }
 

@@ -2,6 +2,7 @@ package custom
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -80,9 +81,8 @@ func convertCommand(command string) ([]Words, error) {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	switch {
 	case !ok:
-		return nil,
-			fmt.Errorf("it needs a shell: pipes, &&, loops and the like; put it into a script file, and make that the " +
-				"command")
+		return nil, errors.New(
+			"it needs a shell: pipes, &&, loops and the like; put it into a script file, and make that the command")
 	case len(st.Redirs) > 0 || st.Background || st.Negated || st.Coprocess:
 		return nil, fmt.Errorf("it needs a shell: it redirects, negates or runs in the background")
 	case len(call.Assigns) > 0:

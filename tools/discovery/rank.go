@@ -1,7 +1,7 @@
 package discovery
 
 import (
-	_ "embed"
+	"embed"
 	"math"
 	"slices"
 	"strings"
@@ -12,12 +12,16 @@ import (
 )
 
 //go:embed synonyms.txt
-var synonymText string
+var files embed.FS
 
 // synonyms returns, for the stem of a word, those of the words that mean the same.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
-	for line := range strings.Lines(synonymText) {
+	text, err := files.ReadFile("synonyms.txt")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

@@ -22,13 +22,13 @@ type createImageArgs struct {
 	Kind    string          `json:"kind,omitempty" hidden:"true" jsonschema:"default: what the other arguments are for" enum:"photo,diagram,chart"`
 	Prompt  string          `json:"prompt,omitempty" jsonschema:"what a photo shows" alias:"description"`
 	Source  string          `json:"source,omitempty" jsonschema:"diagram in Mermaid or dot" alias:"diagram,code,mermaid,dot"`
-	Chart   string          `json:"chart,omitempty" jsonschema:"default bar" alias:"chart_type,type" enum:"bar,line,area,pie,scatter"`
+	Chart   string          `json:"chart,omitempty" jsonschema:"chart, default bar" alias:"chart_type,type" enum:"bar,line,area,pie,scatter"`
 	Data    json.RawMessage `json:"data,omitempty" jsonschema:"of a chart: CSV with a label and values in each line, JSON, or the path of a file" alias:"csv,values"`
 	Title   string          `json:"title,omitempty" jsonschema:"also the file name" alias:"name,filename"`
 	XTitle  string          `json:"x_title,omitempty" hidden:"true" jsonschema:"title of the x axis" alias:"x_label,xlabel,x_axis"`
 	YTitle  string          `json:"y_title,omitempty" hidden:"true" jsonschema:"title of the y axis" alias:"y_label,ylabel,y_axis,unit"`
 	Stacked bool            `json:"stacked,omitempty" hidden:"true" jsonschema:"stack bars or areas"`
-	Format  string          `json:"format,omitempty" jsonschema:"default png" enum:"png,svg,jpeg"`
+	Format  string          `json:"format,omitempty" jsonschema:"file format, default png" enum:"png,svg,jpeg"`
 	Aspect  string          `json:"aspect_ratio,omitempty" jsonschema:"such as 16:9" alias:"aspectRatio,aspect"`
 	Images  []string        `json:"images,omitempty" jsonschema:"files to make a photo from" alias:"image,input_images,reference_images" maxitems:"8"`
 

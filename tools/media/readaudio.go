@@ -16,7 +16,7 @@ import (
 type readAudio struct{ studio }
 
 type readAudioArgs struct {
-	Path     string `json:"path,omitempty" jsonschema:"file" alias:"file_path,audio,audio_path,file,media_id,audioPath"`
+	Path     string `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,audio,audio_path,file,media_id,audioPath"`
 	URL      string `json:"url,omitempty" jsonschema:"URL in place of path" alias:"audio_url,audioUrl" maxlen:"8192"`
 	Language string `json:"language,omitempty" jsonschema:"spoken language, such as de" alias:"lang"`
 	Speakers bool   `json:"speakers,omitempty" jsonschema:"tell speakers apart, with times" alias:"diarize"`

@@ -18,7 +18,7 @@ import (
 type readImage struct{ studio }
 
 type readImageArgs struct {
-	Path    string   `json:"path,omitempty" jsonschema:"file" alias:"file_path,image,image_path,file,media_id,imagePath" list:"paths"`
+	Path    string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,image,image_path,file,media_id,imagePath" list:"paths"`
 	Paths   []string `json:"paths,omitempty" hidden:"true" alias:"images,files" maxitems:"8" jsonschema:"several files"`
 	URL     string   `json:"url,omitempty" jsonschema:"URL in place of path" alias:"image_url,imageUrl" maxlen:"8192"`
 	Prompt  string   `json:"prompt,omitempty" jsonschema:"question for another model" alias:"question"`

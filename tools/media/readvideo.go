@@ -19,7 +19,7 @@ import (
 type readVideo struct{ studio }
 
 type readVideoArgs struct {
-	Path       string `json:"path,omitempty" jsonschema:"file" alias:"file_path,video,video_path,file,media_id"`
+	Path       string `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,video,video_path,file,media_id"`
 	URL        string `json:"url,omitempty" jsonschema:"URL in place of path" alias:"video_url,videoUrl" maxlen:"8192"`
 	Frames     string `json:"frames,omitempty" jsonschema:"frames to show, default sheet: of the whole video" enum:"sheet,scenes,none"`
 	At         string `json:"at,omitempty" jsonschema:"times of single frames instead, such as 0:05,1:20" alias:"time,times,timestamps"`
@@ -117,7 +117,7 @@ func (t readVideo) read(ctx context.Context, name string, times []time.Duration,
 	if !f.has("audio") {
 		return result.Add(tool.Part{Text: "[it has no sound]"}), nil
 	}
-	said, err := readAudio{t.studio}.hear(ctx, src, readAudioArgs{Language: a.Language}, f.duration)
+	said, err := readAudio(t).hear(ctx, src, readAudioArgs{Language: a.Language}, f.duration)
 	return result.Add(tool.Part{Text: said}), err
 }
 

@@ -44,7 +44,7 @@ type createAudio struct{ follower }
 type createAudioArgs struct {
 	Prompt       string  `json:"prompt,omitempty" jsonschema:"what to hear" alias:"text,description" maxlen:"20000"`
 	Type         string  `json:"type,omitempty" jsonschema:"music (default) or sound_effect" alias:"kind"`
-	Duration     float64 `json:"duration,omitempty" jsonschema:"seconds" alias:"seconds,duration_seconds,length"`
+	Duration     float64 `json:"duration,omitempty" jsonschema:"length in seconds" alias:"seconds,duration_seconds,length"`
 	Lyrics       string  `json:"lyrics,omitempty" jsonschema:"text to sing, with [Verse]" maxlen:"20000"`
 	Instrumental bool    `json:"instrumental,omitempty" jsonschema:"music without voices"`
 
