@@ -14,8 +14,8 @@ type MCPServer struct {
 	Read        []string          `yaml:"read" form:"path"`
 	Write       []string          `yaml:"write" form:"path"`
 	Hosts       []string          `yaml:"hosts" form:"hostport"`
-	Timeout     Duration          `yaml:"timeout" default:"1m" min:"1s" max:"1h"`
-	Enabled     bool              `yaml:"enabled" default:"true"`
+	Timeout     Duration          `yaml:"timeout" min:"1s" max:"1h"`
+	Disabled    bool              `yaml:"disabled"`
 	Trust       string            `yaml:"trust" enum:"none,annotations,full"`
 	Access      string            `yaml:"access" enum:"all,granted"`
 	Separate    bool              `yaml:"separate"`

@@ -142,7 +142,7 @@ func bridgeServers(all config.MCPServers) map[string]bridge.Server {
 		servers[name] = bridge.Server{
 			Command: c.Command, Environment: c.Environment, URL: c.URL, Transport: c.Transport, Headers: c.Headers,
 			Sandbox: c.Sandbox, Read: c.Read, Write: c.Write, Hosts: c.Hosts, Timeout: time.Duration(c.Timeout),
-			Disabled: !c.Enabled, Trust: c.Trust, Access: c.Access, Separate: c.Separate, Tools: c.Tools, Deny: c.Deny,
+			Disabled: c.Disabled, Trust: c.Trust, Access: c.Access, Separate: c.Separate, Tools: c.Tools, Deny: c.Deny,
 			Risks: c.Risks, Elicitation: c.Elicitation, Sampling: c.Sampling, Resources: c.Resources,
 		}
 	}
