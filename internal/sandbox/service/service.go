@@ -105,8 +105,8 @@ func (r *Runner) Start(ctx context.Context, p Program, output func([]byte), gone
 	}
 	if err != nil {
 		if errors.Is(err, box.ErrNoProgram) {
-			err = fmt.Errorf("the program %q is not installed, or the sandbox does not show it (the operator gives its "+
-				"path, or lets the server read its directory)", p.Argv[0])
+			err = fmt.Errorf("the program %q is not installed, or the sandbox does not show it (the operator gives "+
+				"its path, or lets the server read its directory)", p.Argv[0])
 		}
 		return nil, errors.Join(err, s.box.Close())
 	}
