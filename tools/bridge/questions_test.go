@@ -25,6 +25,7 @@ func asks(request string) func(context.Context, Program, func([]byte), func(erro
 		go func() {
 			lines := bufio.NewReader(inR)
 			var waiting json.RawMessage
+			asked := 0
 			for {
 				line, err := lines.ReadBytes('\n')
 				var m struct {
@@ -47,8 +48,9 @@ func asks(request string) func(context.Context, Program, func([]byte), func(erro
 					answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, plain)
 				case m.Method == "tools/call":
 					waiting = m.ID
-					answer = `{"jsonrpc":"2.0","id":"q",` + request + `}`
-				case string(m.ID) == `"q"`:
+					asked++ // what comes late for an earlier question is no answer to this one
+					answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d",%s}`, asked, request)
+				case string(m.ID) == fmt.Sprintf(`"q%d"`, asked):
 					said, _ := json.Marshal(string(line))
 					answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`,
 						waiting, said)
