@@ -189,7 +189,7 @@ func (b *Bridge) Load(stored bool) {
 		defer b.loading.Unlock()
 		err = errors.Join(err, b.use(rows{}))
 	}
-	if err != nil {
+	if err != nil && b.life.Err() == nil {
 		b.o.Log.Warn("the MCP servers that were added cannot be read; they are tried again later", "err", err)
 	}
 }

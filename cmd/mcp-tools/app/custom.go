@@ -63,6 +63,9 @@ func (a *App) loadCustom(ctx context.Context, stored bool) {
 	}
 	if c.stored = c.stored || stored; c.stored {
 		rows, err := custom.Rows{Store: a.store}.List(ctx)
+		if ctx.Err() != nil {
+			return // the server ends
+		}
 		if err != nil {
 			a.log.Error("tools of the store are left out", "err", err)
 		}
