@@ -144,6 +144,9 @@ func (s *Sessions) putBack(to inbox.To, u *used) {
 	if since := s.unsaved[to]; since != nil {
 		u.caller, u.ended = since.caller, since.ended
 		u.use.Calls, u.use.Failed = u.use.Calls+since.use.Calls, u.use.Failed+since.use.Failed
+		if since.use.Client != "" {
+			u.use.Client = since.use.Client
+		}
 		u.use.TokensIn, u.use.TokensOut = u.use.TokensIn+since.use.TokensIn, u.use.TokensOut+since.use.TokensOut
 	}
 	s.unsaved[to] = u

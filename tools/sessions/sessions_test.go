@@ -225,7 +225,7 @@ func TestRunSavesWhatSessionsUse(t *testing.T) {
 		row, ok, err := s.Row(t.Context(), toOf(one))
 		if err != nil || !ok || row.Calls != 2 || row.Failed != 1 || row.TokensOut != 3 || row.Client != "c 1" ||
 			row.Open {
-			t.Errorf("the row is %+v, %t, %v", row, ok, err)
+			t.Errorf("the row is %+v, open %t, used %+v, %t, %v", row, row.Open, row.Use, ok, err)
 		}
 		if _, ok, err := s.Row(t.Context(), toOf(cli)); ok || err != nil {
 			t.Errorf("the command line has a session: %t, %v", ok, err)
