@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
@@ -46,14 +47,14 @@ func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 
 // Transcribe returns what is said, with times and speakers.
 func (a API) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (t wire.Transcript, err error) {
-	form := wire.NewForm()
+	form := outbound.NewForm()
 	form.Set("model_id", r.Model)
 	form.Set("language_code", r.Language)
 	if r.Speakers {
 		form.Set("diarize", "true")
 		form.Set("timestamps_granularity", "word")
 	}
-	form.Add("file", r.Audio)
+	r.Audio.AddTo(form, "file")
 	var answer struct {
 		Text     *string `json:"text"`
 		Language string  `json:"language_code"`

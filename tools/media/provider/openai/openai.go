@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
@@ -33,7 +34,7 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 			r.Model, r.Prompt, max(r.Count, 1), size, r.Quality, r.Background, cmp.Or(r.Format, "png"),
 		}
 	} else {
-		form := wire.NewForm()
+		form := outbound.NewForm()
 		for name, value := range map[string]string{
 			"model": r.Model, "prompt": r.Prompt, "n": fmt.Sprint(max(r.Count, 1)), "size": size, "quality": r.Quality,
 			"background": r.Background, "output_format": cmp.Or(r.Format, "png"),
@@ -41,7 +42,7 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 			form.Set(name, value)
 		}
 		for _, picture := range r.Pictures {
-			form.Add("image[]", picture)
+			picture.AddTo(form, "image[]")
 		}
 		call.Path, call.Body = "images/edits", form
 	}
@@ -118,11 +119,11 @@ func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 
 // Transcribe returns what is said.
 func (a API) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (t wire.Transcript, err error) {
-	form := wire.NewForm()
+	form := outbound.NewForm()
 	form.Set("model", r.Model)
 	form.Set("prompt", r.Hint)
 	form.Set(cmp.Or(r.Params["language"], "language"), r.Language)
-	form.Add("file", r.Audio)
+	r.Audio.AddTo(form, "file")
 	var answer struct {
 		Text     *string `json:"text"`
 		Language string  `json:"language"`

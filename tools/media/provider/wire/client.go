@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -11,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -79,7 +77,7 @@ type Call struct {
 	Method string // "" is POST
 	Path   string // below the URL, or a URL of the provider
 	Query  url.Values
-	Body   any // becomes JSON; a *Form is sent as it is; nil is none
+	Body   any // becomes JSON; a *outbound.Form is sent as it is; nil is none
 	Header map[string]string
 	// Once marks a call that costs something each time that it is accepted, even if the
 	// response is lost. It is repeated only if it was certainly not accepted, and if that
@@ -91,35 +89,9 @@ type Call struct {
 	Check func(body []byte) *Failure
 }
 
-// A Form is a body with fields and a file.
-type Form struct {
-	content bytes.Buffer
-	writer  *multipart.Writer
-}
-
-// NewForm returns a form without fields.
-func NewForm() *Form {
-	f := &Form{}
-	f.writer = multipart.NewWriter(&f.content)
-	return f
-}
-
-// Set adds a field, unless its value is "".
-func (f *Form) Set(name, value string) {
-	if value != "" {
-		_ = f.writer.WriteField(name, value) // into memory
-	}
-}
-
-// Add adds a file.
-func (f *Form) Add(field string, file File) {
-	header := make(map[string][]string)
-	header["Content-Disposition"] = []string{mime.FormatMediaType("form-data",
-		map[string]string{"name": field, "filename": cmp.Or(file.Name, "file"+Extension(file.MIME))})}
-	header["Content-Type"] = []string{file.MIME}
-	if part, err := f.writer.CreatePart(header); err == nil {
-		_, _ = part.Write(file.Data) // into memory
-	}
+// AddTo adds the file to a form.
+func (f File) AddTo(form *outbound.Form, field string) {
+	form.Add(field, cmp.Or(f.Name, "file"+Extension(f.MIME)), f.MIME, f.Data)
 }
 
 // Extension returns the usual extension of a type, such as .mp3, or "".
@@ -293,12 +265,10 @@ func (c *Client) send(ctx context.Context, call Call) ([]byte, http.Header, erro
 	case nil:
 	case []byte:
 		r.Body = body
-	case *Form:
-		if err := body.writer.Close(); err != nil {
-			return nil, nil, err
-		}
-		r.Body = body.content.Bytes()
-		r.Header.Set("Content-Type", body.writer.FormDataContentType())
+	case *outbound.Form:
+		kind, content := body.Encode()
+		r.Body = content
+		r.Header.Set("Content-Type", kind)
 	default:
 		encoded, err := json.Marshal(body)
 		if err != nil {
