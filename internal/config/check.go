@@ -26,6 +26,7 @@ func (l *Loaded) check() Problems {
 			model)
 	}
 	c.Media.check(add)
+	c.Messaging.check(add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems

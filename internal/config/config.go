@@ -29,6 +29,7 @@ type Config struct {
 	Web         Web              `yaml:"web"`
 	Models      Models           `yaml:"models" restart:"true"`
 	Media       Media            `yaml:"media" restart:"true"`
+	Messaging   Messaging        `yaml:"messaging" restart:"true"`
 	Subagents   Subagents        `yaml:"subagents" restart:"true"`
 	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
 	MCPServers  MCPServers       `yaml:"mcp_servers" keys:"name" restart:"true"`

@@ -107,6 +107,14 @@ func formNamed(name string) form {
 			words:   "dollars per million tokens of input and of output, such as 3/15",
 			pattern: `[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?`,
 		}
+	case "target":
+		return form{
+			words: "CHANNEL:ID for a chat, CHANNEL:ID:topic:TOPIC for a topic in it, CHANNEL:* for all of a channel, " +
+				"or * for all",
+			pattern: `\*|[A-Za-z0-9][A-Za-z0-9._@-]{0,63}:[^\x00-\x1f\x7f]{1,256}`,
+		}
+	case "clock":
+		return form{words: "a time of day such as 22:30", pattern: `([01][0-9]|2[0-3]):[0-5][0-9]`}
 	case "dollars":
 		return form{words: "an amount of dollars such as $0.50", pattern: `\$[0-9]{1,8}(\.[0-9]{1,6})?`}
 	case "budget":

@@ -88,6 +88,16 @@ func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	for _, profile := range sorted(l.Config.Sandbox.Profiles) {
 		check(under("sandbox.profiles", profile), profile)
 	}
+	for _, profile := range sorted(l.Config.Messaging.Targets) {
+		if profile != policy.AnyProfile {
+			check(under("messaging.targets", profile), profile)
+		}
+	}
+	for i, b := range l.Config.Messaging.Bindings {
+		if b.Profile != "" {
+			check(indexed("messaging.bindings", i)+".profile", b.Profile)
+		}
+	}
 	for _, credential := range sorted(l.Config.Web.Credentials) {
 		for i, name := range l.Config.Web.Credentials[credential].Profiles {
 			check(indexed(under("web.credentials", credential)+".profiles", i), name)

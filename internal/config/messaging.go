@@ -1,0 +1,116 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Messaging has the settings of messages to people, and from them.
+type Messaging struct {
+	Channels   map[string]MessagingChannel `yaml:"channels" keys:"name"`
+	Targets    map[string][]string         `yaml:"targets" keys:"label" form:"target"`
+	Bindings   []MessagingBinding          `yaml:"bindings"`
+	Approvers  []string                    `yaml:"approvers" form:"target"`
+	Notify     []MessagingNotify           `yaml:"notify"`
+	QuietHours QuietHours                  `yaml:"quiet_hours"`
+}
+
+// A MessagingChannel is an account at a service of chats.
+type MessagingChannel struct {
+	Kind       string   `yaml:"kind" enum:"telegram,slack,discord,line,lark,mail,webhook,ntfy"`
+	Token      Secret   `yaml:"token" form:"secret"`
+	AppToken   Secret   `yaml:"app_token" form:"secret"`
+	Secret     Secret   `yaml:"signing_secret" form:"secret"`
+	EncryptKey Secret   `yaml:"encrypt_key" form:"secret"`
+	AppID      string   `yaml:"app_id" form:"label"`
+	PublicKey  string   `yaml:"public_key" form:"label"`
+	URL        string   `yaml:"url" form:"url"`
+	SMTP       string   `yaml:"smtp" form:"hostport"`
+	IMAP       string   `yaml:"imap" form:"hostport"`
+	User       string   `yaml:"user" form:"label"`
+	From       string   `yaml:"from" form:"label"`
+	Hosts      []string `yaml:"hosts" form:"hostport"`
+	Receive    string   `yaml:"receive" enum:"off,pull,hook"`
+}
+
+// KindOf returns the kind of a channel with a name.
+func (c MessagingChannel) KindOf(name string) string {
+	if c.Kind != "" {
+		return c.Kind
+	}
+	return name
+}
+
+// A MessagingBinding says where the messages of a chat go.
+type MessagingBinding struct {
+	Chat    string   `yaml:"chat" form:"target" required:"true"`
+	Agent   string   `yaml:"agent" form:"label"`
+	User    string   `yaml:"user" form:"label"`
+	Team    string   `yaml:"team" form:"label"`
+	Session string   `yaml:"session" form:"label"`
+	Profile string   `yaml:"profile" form:"label"`
+	Answer  bool     `yaml:"answer"`
+	Tools   []string `yaml:"tools" form:"label"`
+	Writers []string `yaml:"writers" form:"label"`
+}
+
+// A MessagingNotify says which events are sent where.
+type MessagingNotify struct {
+	Events   []string `yaml:"events" enum:"task_done,job_failed,approval_open,question_open,budget"`
+	To       []string `yaml:"to" form:"target" required:"true"`
+	Agents   []string `yaml:"agents" form:"label"`
+	Debounce Duration `yaml:"debounce" min:"0" max:"1d"`
+}
+
+// QuietHours are the hours of a day in which notices wait.
+type QuietHours struct {
+	From string `yaml:"from" form:"clock"`
+	To   string `yaml:"to" form:"clock"`
+	Zone string `yaml:"zone" form:"label"`
+}
+
+// messagingKinds are the kinds of channels.
+var messagingKinds = []string{"telegram", "slack", "discord", "line", "lark", "mail", "webhook", "ntfy"}
+
+func (m Messaging) check(add func(path, format string, args ...any)) {
+	for _, name := range sorted(m.Channels) {
+		c, at := m.Channels[name], under("messaging.channels", name)
+		switch kind := c.KindOf(name); {
+		case !slices.Contains(messagingKinds, kind):
+			add(at+".kind", "set it: only a channel that is named like its kind can do without")
+		case slices.Contains([]string{"telegram", "slack", "discord", "line", "lark"}, kind) && c.Token == "":
+			add(at+".token", "set it, for example to secret:%s; mcp-tools secrets set %s stores it", name, name)
+		case kind == "lark" && c.AppID == "":
+			add(at+".app_id", "set it: the token is the secret of this app")
+		case (kind == "webhook" || kind == "ntfy") && c.URL == "":
+			add(at+".url", "set it: messages are sent there")
+		case kind == "mail" && (c.SMTP == "" || c.From == ""):
+			add(at, "mail is sent from an address over a server; set both from and smtp")
+		}
+	}
+	known := func(path, target string) {
+		name, _, _ := strings.Cut(target, ":")
+		if _, ok := m.Channels[name]; !ok && strings.Contains(target, ":") {
+			add(path, "there is no channel %q in messaging.channels", name)
+		}
+	}
+	for _, profile := range sorted(m.Targets) {
+		for i, target := range m.Targets[profile] {
+			known(indexed(under("messaging.targets", profile), i), target)
+		}
+	}
+	for i, b := range m.Bindings {
+		known(indexed("messaging.bindings", i)+".chat", b.Chat)
+	}
+	for i, target := range m.Approvers {
+		known(indexed("messaging.approvers", i), target)
+	}
+	for i, rule := range m.Notify {
+		for j, target := range rule.To {
+			known(indexed(indexed("messaging.notify", i)+".to", j), target)
+		}
+	}
+	if q := m.QuietHours; (q.From == "") != (q.To == "") {
+		add("messaging.quiet_hours", "set both from and to, or neither")
+	}
+}

@@ -1,0 +1,67 @@
+package messaging
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// An Account is a channel of the settings.
+type Account struct {
+	Name string
+	Kind string // the service
+	Open func() (chat.Channel, error)
+}
+
+// Accounts are the channels of the settings. They are opened when they are first used.
+type Accounts struct {
+	all map[string]*account
+}
+
+type account struct {
+	Account
+	open func() (chat.Channel, error)
+}
+
+// NewAccounts returns the channels of a list.
+func NewAccounts(list []Account) *Accounts {
+	a := &Accounts{map[string]*account{}}
+	for _, one := range list {
+		a.all[one.Name] = &account{one, sync.OnceValues(one.Open)}
+	}
+	return a
+}
+
+// Names returns the names of all channels.
+func (a *Accounts) Names() []string {
+	if a == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(a.all))
+}
+
+// Kind returns the service of a channel, or "" if there is no channel with the name.
+func (a *Accounts) Kind(name string) string {
+	if a == nil || a.all[name] == nil {
+		return ""
+	}
+	return a.all[name].Account.Kind
+}
+
+// Channel returns a channel by its name.
+func (a *Accounts) Channel(name string) (chat.Channel, error) {
+	if a == nil || a.all[name] == nil {
+		return nil, tool.Errorf(tool.NotFound, "there is no channel %q", name).
+			Try("use one of %s", strings.Join(a.Names(), ", "))
+	}
+	c, err := a.all[name].open()
+	if err != nil {
+		return nil, tool.Errorf(tool.Unavailable, "the channel %s cannot be used: %w", name, err).
+			Try("an operator has to correct messaging.channels.%s", name)
+	}
+	return c, nil
+}

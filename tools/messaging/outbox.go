@@ -1,0 +1,409 @@
+package messaging
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// Topic is the topic of the change feed for messages that are added or end. Its keys are the
+// ids of posts.
+const Topic = "outbox"
+
+// An Action is what is done to a message.
+type Action string
+
+// The actions.
+const (
+	Send   Action = "send"
+	Edit   Action = "edit"
+	Delete Action = "delete"
+	React  Action = "react"
+)
+
+// A Post is something to send, or a change of a message that was sent.
+type Post struct {
+	Channel string       // its name in the settings
+	Action  Action       // "" is Send
+	Message chat.Message // what is sent. A long text is sent in parts; File is nil
+	Files   []chat.File  // the text goes with the first one if it fits, else it follows
+	// At is the message that the other actions are about. With Of, the id of a post, it is
+	// the first message of that post, which may not have been sent yet.
+	At     chat.Ref
+	Of     string
+	Emoji  string // of React
+	Remove bool   // likewise: the reaction is removed
+	// Sender gets an event if the post cannot be delivered. Zero: nobody does.
+	Sender inbox.To
+	Once   string    // of posts with the same text only the first is sent; "" for none
+	Due    time.Time // not before; zero: now
+	Until  time.Time // it is given up then; zero: after a day
+	Else   []Post    // if it cannot be delivered, the first of these is sent instead
+}
+
+// A State is the state of a post or of one of its parts.
+type State string
+
+// The states. The last two are final.
+const (
+	Queued  State = "queued"
+	Sending State = "sending"
+	Sent    State = "sent"
+	Failed  State = "failed"
+)
+
+// Final reports whether nothing happens any more.
+func (s State) Final() bool { return s == Sent || s == Failed }
+
+// A Report is how far a post is.
+type Report struct {
+	ID       string
+	Channel  string
+	Chat     string
+	Text     string // the beginning
+	State    State
+	Refs     []chat.Ref // of the messages that were sent
+	Notes    []string   // what could not be sent as it was asked for
+	Problem  string     // of the last attempt
+	Due      time.Time  // of the next attempt
+	Created  time.Time
+	Attempts int
+}
+
+// OutboxOptions configure an Outbox.
+type OutboxOptions struct {
+	Store    *store.Store
+	Accounts *Accounts
+	Scrub    func(string) string
+	Lease    time.Duration // how long an attempt may take before another one; 0 is a minute
+	Log      *slog.Logger  // nil: silent
+}
+
+// An Outbox sends messages. They are rows of the store: what was put there is sent although
+// processes die, by any process that runs the outbox.
+type Outbox struct {
+	OutboxOptions
+	mu   sync.Mutex
+	last int64 // of the ids
+}
+
+// NewOutbox returns the outbox of a store.
+func NewOutbox(o OutboxOptions) *Outbox {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Scrub == nil {
+		o.Scrub = func(text string) string { return text }
+	}
+	if o.Lease == 0 {
+		o.Lease = time.Minute
+	}
+	return &Outbox{OutboxOptions: o}
+}
+
+const (
+	// maxParts is how many parts a post has at most.
+	maxParts = 50
+	// piece is the size of the rows that files are kept in.
+	piece = 1 << 20
+	// givenUp is how long a message is tried.
+	givenUp = 24 * time.Hour
+)
+
+// An item is one part of a post, as its row has it.
+type item struct {
+	Action  Action
+	Message chat.Message
+	File    *storedFile `json:",omitempty"`
+	At      chat.Ref    `json:",omitzero"`
+	Of      string      `json:",omitempty"`
+	Emoji   string      `json:",omitempty"`
+	Remove  bool        `json:",omitempty"`
+	Until   time.Time
+	Else    []Post `json:",omitempty"`
+}
+
+// A storedFile is a file whose content is in the table outbox_file.
+type storedFile struct {
+	Name, MIME string
+	Size       int64
+	Voice      bool
+}
+
+// newIDs returns n ids that sort after those that this process has made before.
+func (o *Outbox) newIDs(n int) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = max(o.last+1, time.Now().UnixMicro())
+	ids := make([]string, n)
+	random := rand.Uint32()
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%013x%08x%02x", o.last, random, i)
+	}
+	return ids
+}
+
+// Put adds a post in a transaction, and returns its id. It is sent after the commit. If there
+// is one with the same Once, added is false.
+func (o *Outbox) Put(t *store.Tx, p Post) (id string, added bool, err error) {
+	items, err := o.items(p)
+	if err != nil {
+		return "", false, err
+	}
+	ids := o.newIDs(len(items))
+	for i, it := range items {
+		added, err := o.insert(t, p, ids[0], ids[i], it, i == 0)
+		if err != nil {
+			return "", false, err
+		}
+		if !added {
+			err := t.Row("SELECT post FROM outbox WHERE once = $1", []any{p.Once}, &id)
+			return id, false, err
+		}
+		if it.File != nil {
+			if err := putFile(t, ids[i], p.Files[i]); err != nil {
+				return "", false, err
+			}
+		}
+	}
+	return ids[0], true, t.Changed(Topic, ids[0])
+}
+
+func (o *Outbox) insert(t *store.Tx, p Post, post, id string, it item, first bool) (added bool, err error) {
+	body, err := json.Marshal(it)
+	if err != nil {
+		return false, err
+	}
+	var once any
+	if first && p.Once != "" {
+		once = p.Once
+	}
+	chatID := it.Message.Chat
+	if it.Action != Send && p.Of == "" {
+		chatID = it.At.Chat
+	}
+	n, err := t.Exec(`INSERT INTO outbox
+		(id, post, once, channel, chat, body, state, due, agent, usr, session, created)
+		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}}), $8, $9, $10, {{now}})
+		ON CONFLICT (once) DO NOTHING`, id, post, once, p.Channel, chatID, string(body), store.Millis(p.Due),
+		p.Sender.Agent, p.Sender.User, p.Sender.Session)
+	return n > 0, err
+}
+
+// putFile stores the content of a file.
+func putFile(t *store.Tx, id string, f chat.File) error {
+	from, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	buffer := make([]byte, min(piece, f.Size+1))
+	var size int64
+	for n := 0; ; n++ {
+		got, err := io.ReadFull(from, buffer)
+		if got > 0 {
+			if _, err := t.Exec("INSERT INTO outbox_file (id, n, data) VALUES ($1, $2, $3)", id, n,
+				buffer[:got]); err != nil {
+				return err
+			}
+			size += int64(got)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if size != f.Size {
+		return tool.Errorf(tool.Conflict, "the file %s has changed while it was read", f.Name).Try("send it again")
+	}
+	return nil
+}
+
+// items returns the parts of a post: its files, then what of the text does not go with them.
+func (o *Outbox) items(p Post) (items []item, err error) {
+	channel, err := o.Accounts.Channel(p.Channel)
+	if err != nil {
+		return nil, err
+	}
+	can := channel.Abilities()
+	it := item{Action: cmp.Or(p.Action, Send), Message: p.Message, Until: p.Until, Else: p.Else}
+	it.Message.File, it.Message.Text = nil, o.Scrub(p.Message.Text)
+	if it.Action != Send {
+		it.At, it.Of, it.Emoji, it.Remove = p.At, p.Of, p.Emoji, p.Remove
+		it.Message.Chat, it.Message.Thread = cmp.Or(p.At.Chat, p.Message.Chat), cmp.Or(p.At.Thread, p.Message.Thread)
+		if o.length(channel, it.Message, it.Message.Text) > can.MaxText {
+			return nil, tool.Errorf(tool.TooLarge, "the text is longer than a message of %s can be", p.Channel).
+				Try("shorten it, or send what does not fit as a new message")
+		}
+		return []item{it}, nil
+	}
+	if it.Message.Chat == "" {
+		return nil, tool.Errorf(tool.Invalid, "a message has no target").Try("name one")
+	}
+	for i, f := range p.Files {
+		if f.Size > can.MaxFile {
+			return nil, tool.Errorf(tool.TooLarge, "the file %s has %s, %s takes files of at most %s", f.Name,
+				text.Bytes(f.Size), p.Channel, text.Bytes(can.MaxFile)).Try("send a smaller one")
+		}
+		with := it
+		with.File = &storedFile{Name: f.Name, MIME: f.MIME, Size: f.Size, Voice: f.Voice}
+		if i > 0 || o.length(channel, it.Message, it.Message.Text) > can.MaxCaption {
+			with.Message.Text = ""
+		} else {
+			it.Message.Text = ""
+		}
+		with.Message.Buttons, with.Message.Poll = nil, nil
+		items = append(items, with)
+	}
+	if it.Message.Text == "" && it.Message.Poll == nil && len(items) > 0 {
+		return items, nil
+	}
+	fits := func(part string) bool { return o.length(channel, it.Message, part) <= can.MaxText }
+	parts := split(it.Message.Text, it.Message.Plain, fits)
+	if len(items)+len(parts) > maxParts {
+		return nil, tool.Errorf(tool.TooLarge, "the message would be sent in %d parts, the maximum is %d",
+			len(items)+len(parts), maxParts).Try("send a file, or less")
+	}
+	for i, part := range parts {
+		with := it
+		with.Message.Text = part
+		if i < len(parts)-1 {
+			with.Message.Buttons, with.Message.Poll = nil, nil
+		}
+		items = append(items, with)
+	}
+	return items, nil
+}
+
+// length returns how long the service finds a text.
+func (o *Outbox) length(c chat.Channel, m chat.Message, part string) int {
+	if !m.Plain {
+		part = c.Render(part)
+	}
+	return len(utf16.Encode([]rune(part)))
+}
+
+// Report reads how far a post is. Without one the error is [store.ErrNotFound].
+func (o *Outbox) Report(ctx context.Context, id string) (r Report, err error) {
+	err = o.Store.View(ctx, func(t *store.Tx) error {
+		list, err := reports(t, "post = $1", id)
+		if err == nil && len(list) == 0 {
+			err = store.ErrNotFound
+		}
+		if err == nil {
+			r = list[0]
+		}
+		return err
+	})
+	return r, err
+}
+
+// PostOf returns the id of the post that a message of a chat belongs to, or "".
+func (o *Outbox) PostOf(ctx context.Context, channel string, at chat.Ref) (id string, err error) {
+	err = o.Store.View(ctx, func(t *store.Tx) error {
+		id = ""
+		return t.Each("SELECT post, ref FROM outbox WHERE channel = $1 AND message = $2", []any{channel, at.ID},
+			func(scan store.Scan) error {
+				var post, encoded string
+				var sent chat.Sent
+				if err := scan(&post, &encoded); err != nil {
+					return err
+				}
+				if err := store.FromJSON(encoded, &sent); err == nil && sent.Chat == at.Chat {
+					id = post
+				}
+				return nil
+			})
+	})
+	return id, err
+}
+
+// reports returns the posts whose rows match.
+func reports(t *store.Tx, where string, args ...any) (list []Report, err error) {
+	err = t.Each(`SELECT post, channel, chat, body, state, due, attempt, ref, problem, created FROM outbox
+		WHERE `+where+` ORDER BY id`, args, func(scan store.Scan) error {
+		var r Report
+		var body, ref string
+		var due, created int64
+		if err := scan(&r.ID, &r.Channel, &r.Chat, &body, &r.State, &due, &r.Attempts, &ref, &r.Problem,
+			&created); err != nil {
+			return err
+		}
+		var it item
+		var sent chat.Sent
+		if err := errors.Join(store.FromJSON(body, &it), store.FromJSON(ref, &sent)); err != nil {
+			return err
+		}
+		r.Text, r.Due, r.Created = text.Clip(it.summary(), maxSummary), store.FromMillis(due), store.FromMillis(created)
+		r.Notes = sent.Notes
+		if sent.ID != "" {
+			r.Refs = []chat.Ref{sent.Ref}
+		}
+		if n := len(list); n > 0 && list[n-1].ID == r.ID {
+			list[n-1].add(r)
+		} else {
+			list = append(list, r)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// maxSummary bounds the beginning of a text in a report, in bytes.
+const maxSummary = 200
+
+// summary describes a part in one line.
+func (it item) summary() string {
+	words := it.Message.Text
+	if it.File != nil {
+		words = strings.TrimSpace("file " + it.File.Name + " " + words)
+	}
+	if it.Message.Poll != nil {
+		words = strings.TrimSpace(words + " poll: " + it.Message.Poll.Question)
+	}
+	if it.Action != Send {
+		words = strings.TrimSpace(string(it.Action) + " " + it.Emoji + " " + words)
+	}
+	return strings.Join(strings.Fields(words), " ")
+}
+
+// add adds what became of a further part.
+func (r *Report) add(part Report) {
+	r.Refs, r.Notes = append(r.Refs, part.Refs...), append(r.Notes, part.Notes...)
+	r.Attempts, r.Problem = max(r.Attempts, part.Attempts), cmp.Or(r.Problem, part.Problem)
+	if r.State == Sent || part.State == Failed {
+		r.State, r.Due = part.State, part.Due
+	}
+}
+
+// split splits a text into parts that fit.
+func split(words string, _ bool, fits func(string) bool) (parts []string) {
+	for !fits(words) {
+		end := len(words)
+		for end > 1 && !fits(words[:end]) {
+			end /= 2
+		}
+		if at := strings.LastIndexByte(words[:end], '\n'); at > 0 {
+			end = at + 1
+		}
+		parts, words = append(parts, strings.ToValidUTF8(words[:end], "")), words[end:]
+	}
+	return append(parts, words)
+}
