@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // askedAbout makes launch ask about a text, and returns what a person is shown.
@@ -68,28 +67,5 @@ func TestWhichArgumentsAreMasked(t *testing.T) {
 			test.want == "" {
 			t.Errorf("%s and %s: %q", test.raw, test.clean, got)
 		}
-	}
-}
-
-// TestADialogCannotBeForged has a tool repeat text of an agent.
-func TestADialogCannotBeForged(t *testing.T) {
-	text := questionText(approvals.Call{
-		Principal: "/ann", User: "ann\nAgent: x", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}",
-		Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
-		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}", approvals.IdentityFact: "CM2Y7Y3W"},
-	})
-	want := `Allow Launch (launch)? It runs code, or acts in your name: replaces x<U+000A><U+000A>Arguments: {}.
-
-Arguments:
-  command:
-  | ls
-  | Profile: full
-  | 
-  | <U+001B>[2J
-  n: 3
-Binary: /bin/x<U+000A>Arguments: {}
-User: ann<U+000A>Agent: x`
-	if text != want {
-		t.Errorf("a person reads %s", text)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // A Call is the call that an approver decides about.
@@ -160,6 +162,25 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 // Get returns one question that who may see, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
 	q, lives, err := s.get(ctx, id)
+	return seen(q, lives, err, who)
+}
+
+// GetIn does what Get does, in a transaction of the caller.
+func (s *Store) GetIn(t *store.Tx, id string, who Approver) (q Question, err error) {
+	if !isID(id) {
+		return q, ErrUnknown
+	}
+	kept, lives, found, err := getRow(t, id)
+	if err == nil && !found {
+		err = ErrUnknown
+	}
+	if err == nil {
+		q, err = questionOf(kept)
+	}
+	return seen(q, lives, err, who)
+}
+
+func seen(q Question, lives bool, err error, who Approver) (Question, error) {
 	if err == nil && (!lives || !who.sees(&q)) {
 		err = ErrUnknown
 	}

@@ -177,16 +177,21 @@ func (s rows) Open(ctx context.Context) (list []questionRow, err error) {
 
 // Get returns a question in any state, and whether its process has a lease.
 func (s rows) Get(ctx context.Context, id string) (q questionRow, lives, found bool, err error) {
-	const text = "SELECT " + ownerLives + ", " + questionColumns + " FROM approval WHERE id = $1"
 	err = s.view(ctx, func(t *store.Tx) error {
-		list, err := store.List(t, text, []any{id}, func(scan store.Scan) (questionRow, error) {
-			return scanQuestion(func(into ...any) error { return scan(append([]any{&lives}, into...)...) })
-		})
-		if found = len(list) > 0; found {
-			q = list[0]
-		}
+		q, lives, found, err = getRow(t, id)
 		return err
 	})
+	return q, lives, found, err
+}
+
+func getRow(t *store.Tx, id string) (q questionRow, lives, found bool, err error) {
+	const text = "SELECT " + ownerLives + ", " + questionColumns + " FROM approval WHERE id = $1"
+	list, err := store.List(t, text, []any{id}, func(scan store.Scan) (questionRow, error) {
+		return scanQuestion(func(into ...any) error { return scan(append([]any{&lives}, into...)...) })
+	})
+	if found = len(list) > 0; found {
+		q = list[0]
+	}
 	return q, lives, found, err
 }
 
@@ -201,39 +206,35 @@ func (s rows) State(ctx context.Context, id string) (state string, left time.Dur
 	return state, time.Duration(ms) * time.Millisecond, err == nil, err
 }
 
-// Answer changes the state of a question, if it has the state From, has not
+// answer changes the state of a question, if it has the state From, has not
 // expired, and its process lives. It also adds a rule, if room allows one more;
 // otherwise full is true and nothing changes.
-func (s rows) Answer(ctx context.Context, w answerRow, room func(rules int) bool) (done, full bool, err error) {
-	err = s.update(ctx, func(t *store.Tx) error {
-		done, full = false, false
-		if w.Rule != nil {
-			if err := t.Lock(topic); err != nil {
-				return err
-			}
-			var n int
-			if err := t.Row("SELECT count(*) FROM approval_rule WHERE "+validRules, nil, &n); err != nil {
-				return err
-			}
-			if full = !room(n); full {
-				return nil
-			}
+func answer(t *store.Tx, w answerRow, room func(rules int) bool) (done, full bool, err error) {
+	if w.Rule != nil {
+		if err := t.Lock(topic); err != nil {
+			return false, false, err
 		}
-		n, err := t.Exec(`UPDATE approval SET state = $3, decision = $4, decided = {{now}}
-			WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives,
-			w.ID, w.From, w.To, w.Decision)
-		if done = n > 0; err != nil || !done {
-			return err
+		var n int
+		if err := t.Row("SELECT count(*) FROM approval_rule WHERE "+validRules, nil, &n); err != nil {
+			return false, false, err
 		}
-		if w.Drop != "" {
-			err = dropRule(t, w.Drop)
+		if !room(n) {
+			return false, true, nil
 		}
-		if err == nil && w.Rule != nil {
-			err = addRule(t, w.Rule)
-		}
-		return errors.Join(err, t.Changed(topic, w.ID))
-	})
-	return done && err == nil, full && err == nil, err
+	}
+	n, err := t.Exec(`UPDATE approval SET state = $3, decision = $4, decided = {{now}}
+		WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives,
+		w.ID, w.From, w.To, w.Decision)
+	if err != nil || n == 0 {
+		return false, false, err
+	}
+	if w.Drop != "" {
+		err = dropRule(t, w.Drop)
+	}
+	if err == nil && w.Rule != nil {
+		err = addRule(t, w.Rule)
+	}
+	return true, false, errors.Join(err, t.Changed(topic, w.ID))
 }
 
 // Take marks an allowed question of a process as used, until grace after it has

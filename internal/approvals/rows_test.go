@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,12 +26,16 @@ func TestCopyHasRulesButNoQuestions(t *testing.T) {
 	rule := ruleRow{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(),
 		Expires: time.Now().Add(time.Hour)}
 	w := answerRow{ID: "allowed", From: "open", To: "allowed", Decision: "{}", Rule: &rule}
-	if done, full, err := kept.Answer(t.Context(), w, func(int) bool { return false }); done || !full || err != nil {
-		t.Fatalf("where there is no room for a rule: %t %t %v", done, full, err)
-	}
-	if done, full, err := kept.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full ||
-		err != nil {
-		t.Fatal(done, full, err)
+	for limit, want := range []bool{false, true} { // at 0 there is no room for a rule
+		if err := from.Update(t.Context(), func(tx *store.Tx) error {
+			done, full, err := answer(tx, w, func(rules int) bool { return rules < limit })
+			if err == nil && (done != want || full == want) {
+				err = fmt.Errorf("with room for %d rules: %t %t", limit, done, full)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := kept.MarkAttended(t.Context()); err != nil {
 		t.Fatal(err)

@@ -58,6 +58,9 @@ const idLen = 12
 type Options struct {
 	DB  *store.Store
 	Log *slog.Logger // nil: silent
+	// Reachable reports whether questions of callers are sent to people who may answer. It
+	// may be nil.
+	Reachable func() bool
 }
 
 // A Store is the access of one process to the approvals. It is safe for

@@ -189,6 +189,8 @@ func (c *chat) hear(ctx context.Context) error {
 		if e.Kind == inbox.Message {
 			c.turn.Asked = append(c.turn.Asked, e)
 			c.news = joined(c.news, fmt.Sprintf("[message from %s, an agent and not a person]\n%s", e.From, e.Text))
+		} else if e.Kind == inbox.Chat {
+			c.news = joined(c.news, fmt.Sprintf("[%s]\n%s", e.Kind, tool.NewMarks().Quote(e.Subject, e.Text)))
 		} else {
 			c.news = joined(c.news, fmt.Sprintf("[%s %s]\n%s", e.Kind, e.Subject, e.Text))
 		}

@@ -46,6 +46,10 @@ type Question struct {
 	Max    int
 }
 
+// Topic is the topic of questions that were put, answered or withdrawn. Keys are their ids; a
+// withdrawn one has that of its task.
+const Topic = "question"
+
 // Limits of questions.
 const (
 	maxText    = 4000 // characters
@@ -172,7 +176,7 @@ func (q *Questions) put(ctx context.Context, c tool.Caller, a Question) (id stri
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', '', '', {{now}}, 0, $8, $9, $10, 0,
 			CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
 			session, a.Task, a.Text, options, a.Remind, a.Every.Milliseconds(), a.Max)
-		return err
+		return errors.Join(err, t.Changed(Topic, id))
 	})
 	var known *tool.Error
 	if err != nil && !errors.As(err, &known) {
@@ -226,32 +230,49 @@ var ErrNotOpen = errors.New("there is no open question with this id")
 
 // Answer answers a question. The session that asked gets the answer, or the next one of its agent and user.
 func (q *Questions) Answer(ctx context.Context, id, answer, by string) error {
+	return q.store.Update(ctx, func(t *store.Tx) error { return Answer(t, id, answer, by) })
+}
+
+// Answer does what [Questions.Answer] does, in a transaction of the caller. With an error nothing was written.
+func Answer(t *store.Tx, id, answer, by string) error {
 	if strings.TrimSpace(answer) == "" || len(answer) > maxAnswer || !utf8.ValidString(answer) {
 		return fmt.Errorf("an answer is text of at most %d bytes", maxAnswer)
 	}
-	return q.store.Update(ctx, func(t *store.Tx) error {
-		found, err := store.List(t, `UPDATE question SET state = 'answered', answer = $1, answered_by = $2,
-			answered = {{now}}, next_at = 0 WHERE id = $3 AND state = 'open' RETURNING `+columns,
-			[]any{answer, by, id}, scan)
-		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("%.100q: %w", id, ErrNotOpen)
-		}
-		if err != nil {
-			return err
-		}
-		o := found[0]
-		to := inbox.To{Owner: tool.Owner{Agent: o.Agent, User: o.User}, Session: o.Session}
-		_, err = inbox.Add(t, to, inbox.Event{ID: id, Kind: inbox.Approval, Subject: id, Text: fmt.Sprintf(
-			"The user answers %q: %s", text.Clip(o.Text, 100), answer)})
+	found, err := store.List(t, `UPDATE question SET state = 'answered', answer = $1, answered_by = $2,
+		answered = {{now}}, next_at = 0 WHERE id = $3 AND state = 'open' RETURNING `+columns,
+		[]any{answer, by, id}, scan)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%.100q: %w", id, ErrNotOpen)
+	}
+	if err != nil {
 		return err
-	})
+	}
+	o := found[0]
+	to := inbox.To{Owner: tool.Owner{Agent: o.Agent, User: o.User}, Session: o.Session}
+	_, err = inbox.Add(t, to, inbox.Event{ID: id, Kind: inbox.Approval, Subject: id, Text: fmt.Sprintf(
+		"The user answers %q: %s", text.Clip(o.Text, 100), answer)})
+	return errors.Join(err, t.Changed(Topic, id))
+}
+
+// Outcome returns what has become of a question: the answer and who gave it, or withdrawn. Both are "" for one that is
+// open.
+func Outcome(t *store.Tx, id string) (answer, by string, withdrawn bool, err error) {
+	var state string
+	err = t.Row("SELECT state, answer, answered_by FROM question WHERE id = $1", []any{id}, &state, &answer, &by)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", "", true, nil
+	}
+	return answer, by, state == "withdrawn", err
 }
 
 // Withdraw withdraws the questions about a task.
 func Withdraw(t *store.Tx, task string) error {
-	_, err := t.Exec(`UPDATE question SET state = 'withdrawn', answered = {{now}}, next_at = 0
+	n, err := t.Exec(`UPDATE question SET state = 'withdrawn', answered = {{now}}, next_at = 0
 		WHERE task = $1 AND state = 'open'`, task)
-	return err
+	if err != nil || n == 0 {
+		return err
+	}
+	return t.Changed(Topic, task)
 }
 
 const (

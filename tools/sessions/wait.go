@@ -14,7 +14,7 @@ import (
 type wait struct{ sessions *Sessions }
 
 type waitArgs struct {
-	For     []string `json:"for,omitempty" jsonschema:"kinds (message, subagent, command, task, approval, media), ids or keys; default all" alias:"kinds,ids" maxitems:"100"`
+	For     []string `json:"for,omitempty" jsonschema:"kinds (message, chat, subagent, command, task, approval, media), ids or keys; default all" alias:"kinds,ids" maxitems:"100"`
 	Timeout int      `json:"timeout,omitempty" jsonschema:"seconds, default 45" alias:"timeout_seconds" min:"0" max:"600"`
 }
 
