@@ -13,10 +13,10 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/l
 # The packages whose tests use internal/golden.
 GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xargs -n1 dirname | sort -u)
 
-.PHONY: help run build test check bench golden fuzz
+.PHONY: help run build test check bench golden fuzz install uninstall release release-check
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
 # Silent, because run serves MCP on stdout.
 build: ## build bin/mcp-tools, a static binary
@@ -49,3 +49,19 @@ golden: ## write the golden files again; look at the diff
 FUZZTIME ?= 20s
 fuzz: ## run every fuzz target for FUZZTIME
 	@.ci/fuzz $(FUZZTIME)
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+COMPLETIONS = bash:bash-completion/completions/mcp-tools zsh:zsh/site-functions/_mcp-tools \
+	fish:fish/vendor_completions.d/mcp-tools.fish
+install: build ## install the program, manual pages and completions below PREFIX=/usr/local
+	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/mcp-tools
+	./$(BIN) manual $(DESTDIR)$(PREFIX)/share/man/man1
+	@for c in $(COMPLETIONS); do \
+		mkdir -p "$$(dirname "$(DESTDIR)$(PREFIX)/share/$${c#*:}")" && \
+		./$(BIN) completion "$${c%%:*}" >"$(DESTDIR)$(PREFIX)/share/$${c#*:}" || exit 1; done
+
+uninstall: ## remove what install made
+	rm -f $(DESTDIR)$(PREFIX)/bin/mcp-tools $(DESTDIR)$(PREFIX)/share/man/man1/mcp-tools.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/mcp-tools-*.1 \
+		$(foreach c,$(COMPLETIONS),$(DESTDIR)$(PREFIX)/share/$(word 2,$(subst :, ,$(c))))

@@ -41,6 +41,7 @@ type Config struct {
 	Vault       Vault            `yaml:"vault" restart:"true"`
 	Store       Store            `yaml:"store" restart:"true"`
 	Telemetry   Telemetry        `yaml:"telemetry"`
+	Upgrade     Upgrade          `yaml:"upgrade"`
 }
 
 // Server has the settings of transports.

@@ -85,6 +85,11 @@ type Telemetry struct {
 	OTLPHeaders  map[string]Secret `yaml:"otlp_headers" keys:"header" form:"secret" restart:"true"`
 }
 
+// Upgrade has the settings of upgrade --check.
+type Upgrade struct {
+	URL string `yaml:"url" form:"url"`
+}
+
 // Skills has the directories of skills, in addition to those of the workspace and
 // published ones.
 type Skills struct {

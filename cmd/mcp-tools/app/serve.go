@@ -49,6 +49,7 @@ func (a *App) ServeJobs(ctx context.Context) error {
 	defer a.startBackground(ctx)()
 	defer a.watch(ctx, nil)()
 	a.log.Info("running jobs")
+	defer a.ready(ctx)()
 	<-ctx.Done()
 	return nil
 }
@@ -99,6 +100,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	defer stop()
 	a.warnExposed(listener.Addr())
 	a.log.Info("serving", "url", endpoint)
+	defer a.ready(ctx)()
 	return (&server.HTTP{
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
 		Approvals: ServeApprovals(a.approvals), Documents: a.publicDocuments(),

@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Version returns the version of the module that the Go tool wrote into the
 // binary: a release, or "dev" with the revision that was built.
 func Version() string {
-	version, _ := versionOf(debug.ReadBuildInfo())
+	version, _, _ := versionOf(debug.ReadBuildInfo())
 	return version
 }
 
 // Commit returns the revision that was built, "" if unknown. It ends in "-dirty"
 // if there were uncommitted changes.
 func Commit() string {
-	_, commit := versionOf(debug.ReadBuildInfo())
+	_, commit, _ := versionOf(debug.ReadBuildInfo())
 	return commit
 }
 
-func versionOf(info *debug.BuildInfo, ok bool) (version, commit string) {
+func versionOf(info *debug.BuildInfo, ok bool) (version, commit, date string) {
 	if !ok {
-		return "dev", ""
+		return "dev", "", ""
 	}
 	settings := make(map[string]string)
 	for _, s := range info.Settings {
@@ -40,23 +41,28 @@ func versionOf(info *debug.BuildInfo, ok bool) (version, commit string) {
 	if commit != "" && settings["vcs.modified"] == "true" {
 		commit += "-dirty"
 	}
-	return version, commit
+	date, _, _ = strings.Cut(settings["vcs.time"], "T")
+	return version, commit, date
 }
 
 // A Release describes the program.
 type Release struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"` // of the commit
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
 }
 
 func ThisRelease() Release {
-	return Release{Version: Version(), Commit: Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	version, commit, date := versionOf(debug.ReadBuildInfo())
+	return Release{
+		Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
 }
 
 func (r Release) String() string {
-	return fmt.Sprintf("mcp-tools %s (commit %s, %s, %s/%s)", r.Version, cmp.Or(r.Commit, "unknown"), r.Go, r.OS,
-		r.Arch)
+	return fmt.Sprintf("mcp-tools %s (commit %s, %s, %s, %s/%s)", r.Version, cmp.Or(r.Commit, "unknown"),
+		cmp.Or(r.Date, "date unknown"), r.Go, r.OS, r.Arch)
 }

@@ -105,7 +105,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 		a.questionsCommand(), a.bridgeCommand(), a.customCommand(), a.configCommand(), a.connectCommand(),
 		a.disconnectCommand(),
 		a.printConfigCommand(),
-		a.doctorCommand(), a.versionCommand())
+		a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
 	full := root.UsageTemplate()
 	root.SetUsageTemplate(usage)
 	serve.SetUsageTemplate(full)

@@ -13,7 +13,7 @@ func (a *CLI) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "version prints the version, the revision and the system that the program was built for.",
+		Long:  "version prints the version, the commit and its date, and the system that the program was built for.",
 		Example: `  mcp-tools version
   mcp-tools version --output json`,
 		Args: takes(),
