@@ -24,6 +24,7 @@ type Config struct {
 	Agents      map[string]Agent `yaml:"agents" keys:"label" restart:"true"`
 	Memory      Memory           `yaml:"memory" restart:"true"`
 	Skills      Skills           `yaml:"skills" restart:"true"`
+	Plugins     Plugins          `yaml:"plugins" restart:"true"`
 	Exec        Exec             `yaml:"exec"`
 	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
 	Web         Web              `yaml:"web"`

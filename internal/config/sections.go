@@ -96,6 +96,11 @@ type Skills struct {
 	Dirs []string `yaml:"dirs" form:"path"`
 }
 
+// Plugins has the directories of plugins, in addition to the one beside the settings.
+type Plugins struct {
+	Dirs []string `yaml:"dirs" form:"path"`
+}
+
 // Memory has the settings of memories and of the search in them.
 type Memory struct {
 	Embeddings Embeddings      `yaml:"embeddings"`

@@ -55,6 +55,7 @@ type Program struct {
 type Options struct {
 	Store    *store.Store
 	Settings map[string]Server // of the settings
+	Provided map[string]Server // of plugins, at the start; see [Bridge.Provide]
 	Dir      string            // for files of servers
 	// Start starts the program of a server in its sandbox.
 	Start func(ctx context.Context, p Program, output func([]byte), gone func(error)) (upstream.Process, error)
@@ -84,10 +85,13 @@ type Bridge struct {
 	pool  *pool
 	state atomic.Pointer[state]
 
-	loading sync.Mutex // held while the state is made and published
-	life    context.Context
-	stop    context.CancelFunc
-	tasks   sync.WaitGroup
+	loading  sync.Mutex        // held while the state is made and published
+	provided map[string]Server // of plugins
+	rows     rows              // that the state was made of
+
+	life  context.Context
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
@@ -126,6 +130,7 @@ func New(o Options) *Bridge {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{o: o, waiting: make(map[string]bool), parked: make(map[string]*parked), used: make(map[string]usage)}
+	b.provided = o.Provided
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.pool = newPool(b.dial)
 	b.state.Store(newState())
@@ -194,8 +199,17 @@ func (b *Bridge) Load(stored bool) {
 	}
 }
 
+// Provide replaces the servers of plugins. Those that operators have set up come first.
+func (b *Bridge) Provide(servers map[string]Server) error {
+	b.loading.Lock()
+	defer b.loading.Unlock()
+	b.provided = servers
+	return b.use(b.rows)
+}
+
 // use makes a state of rows and puts it in force. b.loading is held.
 func (b *Bridge) use(r rows) error {
+	b.rows = r
 	s, before := b.compose(r), b.now()
 	for name, was := range before.servers { // what runs for former settings ends
 		if is := s.servers[name]; is == nil || is.Disabled ||
@@ -234,6 +248,9 @@ func (b *Bridge) compose(r rows) *state {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.servers)) {
 		add(name, r.servers[name], false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.provided)) {
+		add(name, b.provided[name], true)
 	}
 	taken := make(map[string]bool)
 	var parts []any

@@ -323,7 +323,9 @@ func TestChangesOfFilesAreNoticed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools.d") // does not exist yet
 	ctx, cancel := context.WithCancel(t.Context())
 	changed, ended := make(chan struct{}, 100), make(chan error, 1)
-	go func() { ended <- Watch(ctx, dir, func() { changed <- struct{}{} }) }()
+	go func() {
+		ended <- Watch(ctx, func() []string { return []string{dir} }, func() { changed <- struct{}{} })
+	}()
 	for i := 0; ; i++ { // until the watch has begun
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -105,6 +105,12 @@ func (r *Request) contentType() string {
 
 // Parse reads a definition in YAML, or JSON, and checks it.
 func Parse(text []byte) (Definition, error) {
+	return ParseIn(text, func(word string) string { return word })
+}
+
+// ParseIn is Parse for a definition with files of its own: locate returns the path for a word of the command that
+// names one.
+func ParseIn(text []byte, locate func(word string) string) (Definition, error) {
 	var d Definition
 	if len(text) > maxDefinition {
 		return d, fmt.Errorf("a definition has at most %d bytes", maxDefinition)
@@ -114,6 +120,11 @@ func Parse(text []byte) (Definition, error) {
 	if err := decoder.Decode(&d); err != nil {
 		return d, fmt.Errorf("it cannot be read: %s",
 			strings.ReplaceAll(err.Error(), "custom.Definition", "a definition"))
+	}
+	for _, words := range d.Command {
+		for i, word := range words {
+			words[i] = locate(word)
+		}
 	}
 	return d, d.check()
 }
@@ -296,6 +307,40 @@ func (d Definition) schema() json.RawMessage {
 		return json.RawMessage(`null`) // keys that are not texts; CheckSchema refuses it
 	}
 	return text
+}
+
+// Secrets returns the names of the secrets that the tool uses.
+func (d Definition) Secrets() []string {
+	names := map[string]bool{}
+	for text := range d.texts() {
+		t, _ := parse(text) // was checked
+		for _, p := range t {
+			if p.secret {
+				names[p.name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Kind returns command, request or script.
+func (d Definition) Kind() string {
+	switch {
+	case d.Script != "":
+		return "script"
+	case d.Request != nil:
+		return "request"
+	}
+	return "command"
+}
+
+// Effect returns the risk of the tool in a word, such as reads.
+func (d Definition) Effect() string {
+	risk, err := d.risk()
+	if err != nil {
+		return d.Risk
+	}
+	return risk.String()
 }
 
 func (d Definition) risk() (tool.Risk, error) {

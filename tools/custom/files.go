@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,18 +64,27 @@ func LoadFile(path string) (Definition, error) {
 // settleTime is how long nothing must happen before files are read: editors write in several steps.
 const settleTime = 200 * time.Millisecond
 
-// Watch calls changed after changes in a directory, which need not exist yet, until ctx ends.
-func Watch(ctx context.Context, dir string, changed func()) error {
+// Watch calls changed after changes in directories until ctx ends. They need not exist yet. They are asked for again
+// after each change.
+func Watch(ctx context.Context, directories func() []string, changed func()) error {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
 	defer notify.Close()
+	var dirs []string
 	watch := func() error {
-		if err := notify.Add(dir); err == nil {
-			return nil
+		var last error
+		dirs = directories()
+		for _, dir := range dirs {
+			if notify.Add(dir) == nil {
+				continue
+			}
+			if err := notify.Add(filepath.Dir(dir)); err != nil {
+				last = err
+			}
 		}
-		return notify.Add(filepath.Dir(dir))
+		return last
 	}
 	if err := watch(); err != nil {
 		return err
@@ -87,7 +97,7 @@ func Watch(ctx context.Context, dir string, changed func()) error {
 		case <-ctx.Done():
 			return nil
 		case e := <-notify.Events:
-			if e.Name == dir || filepath.Dir(e.Name) == dir {
+			if slices.Contains(dirs, e.Name) || slices.Contains(dirs, filepath.Dir(e.Name)) {
 				settled.Reset(settleTime)
 			}
 		case <-notify.Errors: // events were lost

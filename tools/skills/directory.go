@@ -44,6 +44,11 @@ func (l *Library) directories(ctx context.Context) (list []directory) {
 	for _, dir := range l.o.Dirs {
 		list = append(list, diskDir{dir})
 	}
+	if l.o.Live != nil {
+		for _, dir := range l.o.Live() {
+			list = append(list, diskDir{dir})
+		}
+	}
 	return list
 }
 

@@ -60,6 +60,7 @@ type parsed struct {
 // A view is what one viewer sees. Each call brings it up to date, one call at a time.
 type view struct {
 	mu          sync.Mutex
+	labels      []string            // of the directories
 	directories []map[string]parsed // by directory, then by slug
 	stamp       string
 	published   []Version
@@ -91,10 +92,14 @@ func (l *Library) withView(ctx context.Context, f func(v *view, o tool.Owner) er
 // refresh reads what has changed in the directories and in the store.
 func (l *Library) refresh(ctx context.Context, v *view, o tool.Owner) error {
 	directories := l.directories(ctx)
-	if len(v.directories) != len(directories) {
-		v.directories = make([]map[string]parsed, len(directories))
+	labels := make([]string, len(directories))
+	for i, d := range directories {
+		labels[i] = d.label()
 	}
-	changed := v.items == nil
+	changed := v.items == nil || !slices.Equal(labels, v.labels)
+	if changed {
+		v.directories, v.labels = make([]map[string]parsed, len(directories)), labels
+	}
 	for i, d := range directories {
 		now, differs, err := rescan(ctx, d, v.directories[i])
 		if err != nil {

@@ -124,6 +124,7 @@ type App struct {
 	questions    *questions.Questions
 	children     *child.Starter
 	custom       customTools
+	plugins      livePlugins
 	runner       *script.Runner // of scripts
 
 	closers []func() error // in the order of opening

@@ -34,6 +34,7 @@ func (a *App) openBridge(context.Context) error {
 	}
 	o := a.bridgeOptions(a.store)
 	o.Marks = a.web.options.Marks
+	o.Provided = pluginServers(a.plugins.current())
 	o.Publish = func(all []tool.Tool) error { return a.SetTools(bridgeSource, all) }
 	o.Complete = func(ctx context.Context, r llm.Request) (llm.Reply, error) { return a.models.Complete(ctx, r) }
 	if len(a.models.Names()) == 0 {
@@ -42,7 +43,7 @@ func (a *App) openBridge(context.Context) error {
 	a.bridge = bridge.New(o)
 	a.onClose(a.bridge.Close)
 	_, err := os.Stat(o.Dir)
-	if stored := err == nil && !a.unused(); stored || len(o.Settings) > 0 {
+	if stored := err == nil && !a.unused(); stored || len(o.Settings)+len(o.Provided) > 0 {
 		a.bridge.Load(stored)
 	}
 	return nil
@@ -114,7 +115,11 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 	}()
 	return e.WithStore(func(s *store.Store) error {
 		o := a.bridgeOptions(s)
-		o.Marks, o.Passive = tool.NewMarks(), true
+		usable, _, err := PluginSet(a.loaded).Enabled()
+		if err != nil {
+			return err
+		}
+		o.Marks, o.Passive, o.Provided = tool.NewMarks(), true, pluginServers(usable)
 		b := bridge.New(o)
 		return errors.Join(use(b), b.Close())
 	})

@@ -71,6 +71,7 @@ func (a *App) loadCustom(ctx context.Context, stored bool) {
 		}
 		all = append(all, rows...)
 	}
+	all = append(all, a.loadPlugins()...)
 	seen, agents := map[string]bool{}, map[string]string{}
 	var list []custom.Definition
 	for _, d := range all {
@@ -112,13 +113,17 @@ func (c *customTools) hidden(agent string) (all []string) {
 	return all
 }
 
-// watchCustom reloads definitions when their files change, until ctx ends.
+// watchCustom reloads definitions and plugins when their files change, until ctx ends.
 func (a *App) watchCustom(ctx context.Context) {
-	if a.custom.dir == "" {
-		return
+	watched := func() []string {
+		dirs := a.plugins.set.Watched()
+		if a.custom.dir != "" {
+			dirs = append(dirs, a.custom.dir)
+		}
+		return dirs
 	}
-	if err := custom.Watch(ctx, a.custom.dir, func() { a.loadCustom(ctx, false) }); err != nil {
-		a.log.Debug("changes of files with tools are not noticed before a restart", "directory", a.custom.dir, "err",
+	if err := custom.Watch(ctx, watched, func() { a.loadCustom(ctx, false) }); err != nil {
+		a.log.Debug("changes of files with tools are not noticed before a restart", "directories", watched(), "err",
 			err)
 	}
 }

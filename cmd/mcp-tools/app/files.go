@@ -36,6 +36,8 @@ func (a *App) openFiles(context.Context) error {
 	slices.SortFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
+	a.findPlugins()
+	o.Roots = append(o.Roots, a.pluginRoots()...)
 	o.Deny, o.Protect = keptNames(c)
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute(), a.teamRoute()}
 	if a.files, err = workspace.New(o); err != nil {
@@ -179,7 +181,8 @@ func (a *App) skillRoute() workspace.Route {
 
 // openSkills makes the library of skills, which opens nothing yet.
 func (a *App) openSkills(context.Context) error {
-	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Scrub: a.scrub.Text}
+	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Live: a.pluginSkills,
+		Scrub: a.scrub.Text}
 	if a.encoder != nil {
 		o.Encoder = a.encoder
 	}
@@ -204,6 +207,7 @@ func Agents(list map[string]config.Agent) []contextfiles.Agent {
 func (a *App) openContextFiles() {
 	agents := Agents(a.loaded.Config.Agents)
 	a.contextFiles = contextfiles.New(a.memories, agents)
+	a.contextFiles.Shared = a.pluginContext
 	for _, agent := range agents {
 		if _, err := a.contextFiles.Directory(agent.Name); err != nil {
 			a.log.Warn("the context files of an agent cannot be read", "agent", agent.Name, "dir", agent.Dir, "err",

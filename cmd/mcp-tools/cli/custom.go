@@ -51,16 +51,6 @@ func (a *CLI) putCustom(ctx context.Context, d custom.Definition) error {
 	return a.withCustom(func(r custom.Rows) error { return errors.Join(r.Put(ctx, d), app.MarkCustom(data)) })
 }
 
-func kindOf(d custom.Definition) string {
-	switch {
-	case d.Script != "":
-		return "script"
-	case d.Request != nil:
-		return "request"
-	}
-	return "command"
-}
-
 func (a *CLI) customListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tools that you have defined", Args: cobra.NoArgs,
@@ -90,7 +80,7 @@ func (a *CLI) customListCommand() *cobra.Command {
 				if d.Agent != "" {
 					agent = "agent " + d.Agent
 				}
-				fmt.Fprintf(a.Out, "%-24s %-8s %-8s %-6s %s\n", d.Name, kindOf(d), state, place, agent)
+				fmt.Fprintf(a.Out, "%-24s %-8s %-8s %-6s %s\n", d.Name, d.Kind(), state, place, agent)
 			}
 			return errors.Join(wrong, err)
 		},
@@ -111,7 +101,7 @@ what a call would do, and does nothing. To make a call use mcp-tools call NAME.`
 				return app.Usagef("%s: %v", args[0], err)
 			}
 			if len(args) == 1 {
-				return a.say("%s is right: a %s named %s", args[0], kindOf(d), d.Name)
+				return a.say("%s is right: a %s named %s", args[0], d.Kind(), d.Name)
 			}
 			raw, err := testArguments(d, args[1:])
 			if err != nil {

@@ -45,6 +45,9 @@ func Is(name string) bool {
 	return false
 }
 
+// ForAll reports whether a context file can be one that all agents get, such as that of a plugin.
+func ForAll(name string) bool { return name == Agents || name == Tools }
+
 // Limits, in characters.
 const (
 	MaxText     = 20_000 // of one file
@@ -62,12 +65,16 @@ type Agent struct {
 
 // Files are the context files of all agents. They keep no state.
 type Files struct {
+	// Shared returns directories with files that all agents get, see [ForAll]. Nil: there are none. It is set
+	// before the first use.
+	Shared func() []string
+
 	rows   *memory.Rows
 	agents []Agent
 }
 
 // New returns the context files of a store and of agents. Agents that are not listed are open.
-func New(rows *memory.Rows, agents []Agent) *Files { return &Files{rows, agents} }
+func New(rows *memory.Rows, agents []Agent) *Files { return &Files{rows: rows, agents: agents} }
 
 // agent returns the settings of an agent.
 func (f *Files) agent(name string) Agent {

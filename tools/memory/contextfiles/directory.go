@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -28,6 +29,28 @@ func (a Agent) fromDir(name string) (File, bool, error) {
 			Try("continue without it, and inform the operator").Because(err)
 	}
 	return f, true, nil
+}
+
+// fromDirs returns the operator's copy of a file, followed by those that all agents get, as far as there is room. One
+// of these that cannot be read is left out.
+func (f *Files) fromDirs(a Agent, name string) (all File, found bool, err error) {
+	if all, found, err = a.fromDir(name); err != nil || f.Shared == nil || !ForAll(name) {
+		return all, found, err
+	}
+	for _, dir := range f.Shared() {
+		more, err := readDir(dir, name)
+		if err != nil || utf8.RuneCountInString(all.Text)+utf8.RuneCountInString(more.Text)+2 > MaxText {
+			continue
+		}
+		if found {
+			more.Text = strings.TrimRight(all.Text, "\n") + "\n\n" + more.Text
+		}
+		if more.Modified.Before(all.Modified) {
+			more.Modified = all.Modified
+		}
+		all, found = more, true
+	}
+	return all, found, nil
 }
 
 // readDir reads a file from a directory; links that lead out of it are not followed. A missing directory is an error

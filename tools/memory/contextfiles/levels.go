@@ -68,7 +68,7 @@ func (f *Files) find(ctx context.Context, r reader, names ...string) (map[string
 	}
 	for _, name := range names {
 		if _, has := found[name]; !has {
-			file, has, err := r.agent.fromDir(name)
+			file, has, err := f.fromDirs(r.agent, name)
 			if err != nil {
 				return nil, err
 			}
