@@ -77,11 +77,9 @@ func (s *schema) comment() string {
 	return " /* " + strings.TrimPrefix(about, ", ") + " */"
 }
 
-// SearchText returns what a search for tools reads beside the names: the title, the
-// description, hints, and the parameters.
-func (t Tool) SearchText() string {
+// ParameterText returns the names and descriptions of the parameters, for a search for tools.
+func (t Tool) ParameterText() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, t.Spec.Doc, t.Spec.Keywords)
 	if t.foreign {
 		for _, m := range t.readForeign().members() {
 			fmt.Fprintln(&b, m.name, m.schema.Description)

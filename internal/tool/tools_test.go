@@ -346,7 +346,7 @@ func TestForeignToolsHaveSignatures(t *testing.T) {
 	if got := one.Signature(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := one.SearchText(); !strings.Contains(got, "either") || !strings.Contains(got, "a  file") {
+	if got := one.ParameterText(); !strings.Contains(got, "either") || !strings.Contains(got, "a  file") {
 		t.Errorf("the search reads %q", got)
 	}
 	wide := strings.Repeat(`"p%":{"$ref":"#/$defs/w"},`, 1)

@@ -1,6 +1,7 @@
 // Package discovery holds the tools that find and call tools which a short list
-// leaves out. It knows what the caller may use, and nothing about any other tool.
-// Begin with search.go.
+// leaves out. It knows what the caller may use, and of other tools only the words that
+// users have for what they do. Begin with search.go. Requests that do not find their tool need words: in
+// the Keywords of the tool, in words.txt, or in synonyms.txt, which holds for tools of other servers too.
 package discovery
 
 import (
@@ -16,7 +17,7 @@ const group = "discovery"
 // Tools returns the tools of the group. others are the tools of all other groups.
 func Tools(others []tool.Tool) []tool.Tool {
 	return []tool.Tool{
-		tool.New(toolSearch{subjects(others), &searches{}}),
+		tool.New(toolSearch{subjects(others), &recent{}}),
 		tool.New(toolCall{}),
 	}
 }

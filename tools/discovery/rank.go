@@ -1,214 +1,202 @@
 package discovery
 
 import (
-	"embed"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
-	"sync"
-	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-//go:embed synonyms.txt
-var files embed.FS
-
-// synonyms returns, for the stem of a word, those of the words that mean the same.
-var synonyms = sync.OnceValue(func() map[string][]string {
-	all := make(map[string][]string)
-	text, err := files.ReadFile("synonyms.txt")
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		group := stems(line)
-		for _, word := range group {
-			for _, other := range group {
-				if other != word && !slices.Contains(all[word], other) {
-					all[word] = append(all[word], other)
-				}
-			}
-		}
-	}
-	return all
-})
-
-// Weights of the places of a word in a tool, and of words that only mean the same.
+// Weights of the places of a word in a tool.
 const (
-	inName      = 3.0
+	inName      = 4.5
 	inTitle     = 1.5
-	inKeywords  = 1.5
-	inDoc       = 1.0
+	inFirst     = 1.2 // the first sentence of the description
+	inDoc       = 0.8
+	inKeywords  = 1.0
+	inAliases   = 1.0
 	inArguments = 0.4
-	asSynonym   = 0.6
-	asPart      = 0.5 // words that begin alike
 	enough      = 3.0 // weight at which a word has half of its effect
 )
 
-// A ranking has the weights of words of tools.
+// Factors of the score of a tool.
+const (
+	asEqual    = 0.95 // for a word that is equal to that of the request
+	asSynonym  = 0.7  // for a word that means about the same
+	asPart     = 0.5  // for a word that begins alike
+	asVerb     = 0.5  // for verbs, which are compared as what request and tool do
+	second     = 0.25 // for the second word of a tool that matches the same word
+	sameAct    = 1.5
+	otherAct   = 0.7
+	ofServer   = 1.5 // for a tool whose server the request names
+	incomplete = 0.4 // for a tool that matches nothing of the request; 1 for one that matches all
+)
+
+// maxDoc bounds what is read of a description.
+const maxDoc = 2000
+
+// A ranking finds tools by words.
 type ranking struct {
-	tools []tool.Tool
-	words []map[string]float64 // of each tool, by stem
-	seen  map[string]int       // in how many tools a stem is
+	tools   []tool.Tool
+	acts    []acts   // of each tool
+	servers []string // of each tool; empty for ours
+	words   map[string][]weighted
+	known   vocabulary
+}
+
+// weighted is the weight that a word has in a tool.
+type weighted struct {
+	tool   int
+	weight float64
 }
 
 func newRanking(all []tool.Tool) *ranking {
-	r := &ranking{tools: all, words: make([]map[string]float64, len(all)), seen: make(map[string]int)}
+	r := &ranking{
+		tools: all, acts: make([]acts, len(all)), servers: make([]string, len(all)), words: make(map[string][]weighted),
+		known: known(),
+	}
+	names := make(map[string]bool, len(all))
+	for _, t := range all {
+		names[t.Spec.Name] = true
+	}
 	for i, t := range all {
-		weights := make(map[string]float64)
-		for _, place := range []struct {
-			text   string
-			weight float64
-		}{
-			{t.Spec.Name, inName}, {t.Spec.Title, inTitle}, {t.Spec.Keywords, inKeywords}, {t.Spec.Doc, inDoc},
-			{t.SearchText(), inArguments},
-		} {
-			list := stems(place.text)
-			slices.Sort(list)
-			for _, word := range slices.Compact(list) {
-				weights[word] += place.weight
-			}
+		own := t.Spec.Name
+		if server, rest, ok := strings.Cut(own, "__"); ok {
+			r.servers[i], own = strings.ToLower(server), rest
 		}
-		for word := range weights {
-			r.seen[word]++
+		r.acts[i] = r.known.actsOfName(own)
+		for word, weight := range r.weights(t, names) {
+			r.words[word] = append(r.words[word], weighted{i, weight})
 		}
-		r.words[i] = weights
 	}
 	return r
 }
 
+// weights returns the words of a tool.
+func (r *ranking) weights(t tool.Tool, names map[string]bool) map[string]float64 {
+	weights := make(map[string]float64)
+	name := stems(t.Spec.Name)
+	named := func(word string) bool { return slices.Contains(name, word) }
+	first, rest, _ := strings.Cut(withoutOthers(t.Spec.Doc, names), ". ")
+	for _, place := range []struct {
+		words  []string
+		weight float64
+	}{
+		{name, inName},
+		{slices.DeleteFunc(stems(t.Spec.Title), named), inTitle},
+		{stems(t.Spec.Keywords + " " + r.known.words[t.Spec.Name]), inKeywords},
+		{stems(strings.Join(t.Spec.Also, " ")), inAliases},
+		{stems(first), inFirst}, {stems(rest), inDoc}, {stems(t.ParameterText()), inArguments},
+	} {
+		slices.Sort(place.words)
+		for _, word := range slices.Compact(place.words) {
+			weights[word] += place.weight
+		}
+	}
+	return weights
+}
+
+// withoutOthers returns the sentences of a description that do not recommend another tool.
+func withoutOthers(doc string, names map[string]bool) string {
+	doc = doc[:min(len(doc), maxDoc)]
+	sentences := strings.FieldsFunc(strings.NewReplacer(". ", ".\n", "; ", ".\n", ": ", ".\n").Replace(doc),
+		func(c rune) bool { return c == '\n' })
+	return strings.Join(slices.DeleteFunc(sentences, func(sentence string) bool {
+		words := strings.Fields(sentence)
+		for i, word := range words {
+			if word == "use" && i+1 < len(words) && names[strings.Trim(words[i+1], ".,")] {
+				return true
+			}
+		}
+		return false
+	}), " ")
+}
+
 // rarity returns how much a word says: those of few tools say more.
 func (r *ranking) rarity(word string) float64 {
-	n := float64(r.seen[word])
+	n := float64(len(r.words[word]))
 	return math.Log(1 + (float64(len(r.tools))-n+0.5)/(n+0.5))
 }
 
 // best returns the tools that match a request best.
 func (r *ranking) best(request string, limit int) []tool.Tool {
-	list := stems(request)
-	scores := make([]float64, len(r.tools))
-	for at, word := range list {
-		if slices.Contains(list[:at], word) {
+	scores, most := make([]float64, len(r.tools)), 0.0
+	for _, one := range terms(request) {
+		if _, verb := r.known.acts[one.word]; verb {
+			one.share *= asVerb
+		}
+		most += r.add(scores, one)
+	}
+	wanted, said := r.known.actsOfRequest(request), words(request)
+	var order []int
+	for i, score := range scores {
+		if score == 0 {
 			continue
 		}
-		for i, weights := range r.words {
-			if score := r.score(word, weights); score > 0 {
-				scores[i] += score
+		order = append(order, i)
+		scores[i] *= incomplete + (1-incomplete)*score/most
+		if does := r.acts[i]; wanted != 0 && does != 0 {
+			switch {
+			case wanted&does != 0:
+				scores[i] *= sameAct
+			case wanted&^reading != 0 || does&^reading != 0:
+				scores[i] *= otherAct
 			}
 		}
-	}
-	order := make([]int, len(r.tools))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case scores[a] > scores[b]:
-			return -1
-		case scores[a] < scores[b]:
-			return 1
+		if slices.Contains(said, r.servers[i]) {
+			scores[i] *= ofServer
 		}
-		return 0
-	})
-	var found []tool.Tool
-	for _, i := range order[:min(limit, len(order))] {
-		if scores[i] > 0 {
-			found = append(found, r.tools[i])
-		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	found := make([]tool.Tool, min(limit, len(order)))
+	for i := range found {
+		found[i] = r.tools[order[i]]
 	}
 	return found
 }
 
-// score returns how well a word of the request matches a tool: as itself, as the beginning of
-// another word, or by a word that means the same.
-func (r *ranking) score(word string, weights map[string]float64) float64 {
-	effect := func(word string, factor float64) float64 {
-		w := weights[word]
-		return factor * r.rarity(word) * w / (w + enough)
-	}
-	best := effect(word, 1)
-	for _, other := range synonyms()[word] {
-		best = max(best, effect(other, asSynonym))
-	}
-	if best == 0 && len(word) > 4 {
-		for other := range weights {
-			if len(other) > 4 && (strings.HasPrefix(other, word) || strings.HasPrefix(word, other)) {
-				best = max(best, effect(other, asPart))
+// add adds how well a term of a request matches each tool, and returns the best match.
+func (r *ranking) add(scores []float64, of term) (most float64) {
+	best, next := make([]float64, len(r.tools)), make([]float64, len(r.tools))
+	for other, factor := range r.likely(of.word) {
+		factor *= of.share * r.rarity(other)
+		for _, in := range r.words[other] {
+			switch score := factor * in.weight / (in.weight + enough); {
+			case score > best[in.tool]:
+				best[in.tool], next[in.tool] = score, best[in.tool]
+			case score > next[in.tool]:
+				next[in.tool] = score
 			}
 		}
 	}
-	return best
+	for i := range best {
+		score := best[i] + second*next[i]
+		scores[i] += score
+		most = max(most, score)
+	}
+	return most
 }
 
-// stems returns the words of a text without endings, in small letters, without words that say nothing.
-// Names are split: getJiraIssue is three words.
-func stems(text string) (all []string) {
-	var word strings.Builder
-	end := func() {
-		if s := stem(word.String()); s != "" && !isFiller(s) {
-			all = append(all, s)
+// likely returns the words of tools that a word of a request can mean, and how likely each is.
+func (r *ranking) likely(word string) map[string]float64 {
+	found := make(map[string]float64)
+	if r.words[word] != nil {
+		found[word] = 1
+	}
+	for other, factor := range r.known.same[word] {
+		if r.words[other] != nil {
+			found[other] = factor
 		}
-		word.Reset()
 	}
-	lower := false
-	for _, c := range text {
-		switch {
-		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
-			end()
-			lower = false
-			continue
-		case unicode.IsUpper(c) && lower:
-			end()
+	if len(found) > 0 || len(word) <= 4 {
+		return found
+	}
+	for other := range r.words {
+		if len(other) > 4 && (strings.HasPrefix(other, word) || strings.HasPrefix(word, other)) {
+			found[other] = asPart
 		}
-		lower = unicode.IsLower(c)
-		word.WriteRune(unicode.ToLower(c))
 	}
-	end()
-	return all
-}
-
-// stem removes the endings of English words.
-func stem(word string) string {
-	for _, e := range [...]struct{ from, to string }{
-		{"ies", "y"}, {"sses", "ss"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"ings", ""}, {"ing", ""},
-		{"ed", ""},
-		{"s", ""},
-	} {
-		cut, found := strings.CutSuffix(word, e.from)
-		if !found || len(cut) < 3 || e.from == "s" && strings.HasSuffix(cut, "s") {
-			continue
-		}
-		word = cut + e.to
-		if e.to == "" && e.from != "s" && len(word) > 3 && word[len(word)-1] == word[len(word)-2] &&
-			!strings.ContainsRune("sl", rune(word[len(word)-1])) {
-			word = word[:len(word)-1] // running
-		}
-		break
-	}
-	if len(word) > 4 {
-		word = strings.TrimSuffix(word, "e") // merge and merging
-	}
-	return word
-}
-
-// isFiller reports whether a word says nothing about a tool.
-func isFiller(word string) bool {
-	switch word {
-	case "a", "an", "the", "to", "of", "in", "on", "at", "is", "are", "was", "were", "be", "been", "and", "or", "it",
-		"its",
-		"this", "that", "thes", "those", "i", "me", "my", "we", "our", "you", "your", "he", "she", "they", "do", "doe",
-		"did",
-		"doesn", "t", "with", "for", "from", "by", "as", "so", "into", "out", "can", "could", "would", "should",
-		"pleas", "what",
-		"how", "why", "when", "there", "has", "have", "had", "will", "if", "not", "no", "but", "about", "than", "them",
-		"their",
-		"let", "some", "any", "one", "now", "yet", "just", "called", "call", "us", "am", "s", "re", "must", "may",
-		"who":
-		return true
-	}
-	return false
+	return found
 }

@@ -25,7 +25,7 @@ func (fileHistory) Spec() tool.Spec {
 		Doc:  "Lists changes by tools and commands, newest first, with ids for undo.",
 		Also: []string{"file_history"},
 		Keywords: "changes changed edits touched modified modifications past overview recent files who what did " +
-			"you do versions log restore" +
+			"you do versions log restore " +
 			"recover deleted",
 		Output: pastChanges{},
 	}

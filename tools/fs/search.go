@@ -43,7 +43,7 @@ func (searchFiles) Spec() tool.Spec {
 Leaves out binary and ignored files. To find files by name use glob.`,
 		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
 		Keywords: "grep ripgrep regex look for find text code occurrences references where used use count how many " +
-			"times appears called defined" +
+			"times appears called defined " +
 			"definition mention contains library message repository",
 		Output: matches{},
 	}
