@@ -8,6 +8,7 @@ package chat
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -80,6 +81,15 @@ type Message struct {
 	File    *File
 	Poll    *Poll
 	Buttons []Button // in one row
+}
+
+// UUID returns a UUID that belongs to the Key, for services that recognize repeated
+// requests by one.
+func (m Message) UUID() string {
+	sum := sha256.Sum256([]byte(m.Key))
+	b := sum[:16]
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8, of RFC 9562
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // A File is sent with a Message.

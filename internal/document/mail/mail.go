@@ -33,8 +33,29 @@ const (
 	maxParts = 2000 // text and attachments
 )
 
+// A Letter is a mail for programs that answer mails.
+type Letter struct {
+	Header  textproto.MIMEHeader // as it is written; of repeated fields, the first one is the latest
+	Subject string
+	Text    string // Markdown
+	Files   []document.Member
+}
+
+// Parse reads a mail of which the end may be missing.
+func Parse(ctx context.Context, raw []byte) (*Letter, error) {
+	m, err := parse(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	return &Letter{Header: m.header, Subject: m.subject, Text: m.text, Files: m.members()}, nil
+}
+
+// Decode decodes the value of a field of a header.
+func Decode(value string) string { return md.OneLine(decodeHeader(value)) }
+
 // message is a mail that has been read.
 type message struct {
+	header      textproto.MIMEHeader
 	fields      []field // of the header, in the order in which they are shown
 	subject     string
 	text        string // Markdown
@@ -81,13 +102,17 @@ func readSource(ctx context.Context, src document.Source) (*message, error) {
 
 func (m *message) document(limits document.Limits) *document.Document {
 	text := m.markdown(limits.Text)
-	doc := &document.Document{
+	return &document.Document{
 		Title: m.subject, Total: 1, Parts: []document.Part{{Number: 1, Markdown: text}}, Notes: m.notes,
+		Members: m.members(),
 	}
+}
+
+func (m *message) members() (all []document.Member) {
 	for _, a := range m.attachments {
-		doc.Members = append(doc.Members, document.Member{Name: a.name, Size: int64(len(a.data)), Type: a.kind})
+		all = append(all, document.Member{Name: a.name, Size: int64(len(a.data)), Type: a.kind})
 	}
-	return doc
+	return all
 }
 
 // markdown returns the header, the text and the list of attachments.
@@ -195,10 +220,10 @@ func parse(ctx context.Context, raw []byte) (*message, error) {
 	if err != nil && err != io.EOF { // what is readable of a damaged header is enough
 		header = readable(raw)
 	}
-	p := &parser{ctx: ctx, m: &message{subject: md.OneLine(decodeHeader(header.Get("Subject")))}}
+	p := &parser{ctx: ctx, m: &message{header: header, subject: Decode(header.Get("Subject"))}}
 	for _, name := range []string{"From", "To", "Cc", "Bcc", "Reply-To", "Date"} {
 		if value := header.Get(name); value != "" {
-			p.m.fields = append(p.m.fields, field{name, md.OneLine(decodeHeader(value))})
+			p.m.fields = append(p.m.fields, field{name, Decode(value)})
 		}
 	}
 	text, err := p.part(header, bytes.NewReader(bodyOf(raw)), 0)

@@ -1,0 +1,362 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapserver"
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+)
+
+// An imapServer is a mail server in memory.
+type imapServer struct {
+	t       *testing.T
+	address string
+	user    *imapmemserver.User
+	web     *httptest.Server
+}
+
+func newIMAP(t *testing.T, secure bool, capabilities ...imap.Cap) *imapServer {
+	t.Helper()
+	s := &imapServer{t: t, user: imapmemserver.NewUser("bot", "hunter2-secret"), web: httptest.NewTLSServer(nil)}
+	s.web.Close()
+	s.create()
+	store := imapmemserver.New()
+	store.AddUser(s.user)
+	certificates := &tls.Config{Certificates: s.web.TLS.Certificates}
+	caps := imap.CapSet{imap.CapIMAP4rev1: {}}
+	for _, c := range capabilities {
+		caps[c] = struct{}{}
+	}
+	server := imapserver.New(&imapserver.Options{
+		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			return store.NewSession(), nil, nil
+		},
+		Caps: caps, TLSConfig: certificates, InsecureAuth: true, Logger: log.New(io.Discard, "", 0),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	if secure {
+		l = tls.NewListener(l, certificates)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() { _ = server.Close(); serving.Wait() })
+	return s
+}
+
+func (s *imapServer) create() {
+	s.t.Helper()
+	if err := s.user.Create("INBOX", nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *imapServer) add(mail string) {
+	s.t.Helper()
+	raw := bytes.NewReader([]byte(strings.ReplaceAll(mail, "\n", "\r\n")))
+	if _, err := s.user.Append("INBOX", raw, &imap.AppendOptions{Time: time.Unix(1772600000, 0)}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *imapServer) channel(change func(o *Options)) *Channel {
+	s.t.Helper()
+	smtp := newSMTP(s.t) // for its roots
+	o := Options{
+		From: "bot@example.com", User: "bot", SMTP: "mail.example.com", IMAP: "imap://mail.example.com",
+		Roots:    smtp.roots,
+		Password: func(context.Context) (string, error) { return "hunter2-secret", nil },
+		Verifier: "mx.example.com",
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, s.address)
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := New(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.retry, c.poll = time.Millisecond, 10*time.Millisecond
+	return c
+}
+
+// A delivery is one call of deliver.
+type delivery struct {
+	cursor string
+	in     []chat.Incoming
+}
+
+// start pulls until the test, or the function that it returns, ends it.
+func start(t *testing.T, c *Channel, cursor string) (deliveries <-chan delivery, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	all := make(chan delivery, 100)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Pull(ctx, cursor, func(at string, in []chat.Incoming) error {
+			all <- delivery{at, in}
+			return nil
+		})
+	}()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("Pull ended with %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return all, stop
+}
+
+func next(t *testing.T, deliveries <-chan delivery) delivery {
+	t.Helper()
+	select {
+	case d := <-deliveries:
+		return d
+	case <-time.After(time.Minute):
+		t.Fatal("nothing was delivered")
+		return delivery{}
+	}
+}
+
+const answer = `Authentication-Results: mx.example.com; dkim=pass header.d=example.org; dmarc=pass header.from=example.org
+From: Ann Lee <Ann@example.org>
+To: bot@example.com
+Subject: Re: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+Message-ID: <2@example.org>
+In-Reply-To: <mcp-tools.1@example.com>
+References: <mcp-tools.0@example.com> <mcp-tools.1@example.com>
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain; charset=utf-8
+
+Yes, do it.
+
+On Friday the bot wrote:
+> Shall I?
+
+--b
+Content-Type: application/pdf; name="plan.pdf"
+Content-Disposition: attachment; filename="../pl` + "\u202e" + `an.pdf"
+Content-Transfer-Encoding: base64
+
+UERG
+--b--
+`
+
+func TestPullDeliversEachMailOnce(t *testing.T) {
+	for name, capabilities := range map[string][]imap.Cap{"IDLE": {imap.CapIdle}, "polling": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := newIMAP(t, false, capabilities...)
+			s.add("From: old@example.org\n\nThis was there before.\n")
+			c := s.channel(nil)
+			deliveries, stop := start(t, c, "")
+			first := next(t, deliveries)
+			if len(first.in) != 0 || !strings.HasSuffix(first.cursor, ":1") {
+				t.Fatalf("at first: %+v", first)
+			}
+			s.add(answer)
+			got := next(t, deliveries)
+			if len(got.in) != 1 {
+				t.Fatalf("%+v", got)
+			}
+			in := got.in[0]
+			if in.From != (chat.Person{ID: "ann@example.org", Name: "Ann Lee"}) || in.Text != "Yes, do it." ||
+				in.Title != "Re: Grüße" || in.ReplyTo != "mcp-tools.1@example.com" || in.At.Unix() != 1772600000 ||
+				in.Message != (chat.Ref{Chat: "ann@example.org", Thread: "mcp-tools.0@example.com",
+					ID: "2@example.org"}) {
+				t.Errorf("%+v", in)
+			}
+			if len(in.Files) != 1 || in.Files[0].Name != ".._plan.pdf" || in.Files[0].Size != 3 {
+				t.Errorf("the files are %+v", in.Files)
+			}
+			stop()
+			s.add("From: next@example.org\n\nThis came while nothing ran.\n")
+			deliveries, stop = start(t, c, got.cursor)
+			later := next(t, deliveries)
+			if len(later.in) != 1 || later.in[0].Text != "This came while nothing ran." || later.in[0].ID == in.ID {
+				t.Errorf("later: %+v", later)
+			}
+			var content bytes.Buffer
+			if err := c.Fetch(t.Context(), in.Files[0], 100, &content); err != nil || content.String() != "PDF" {
+				t.Errorf("the file is %q, %v", content.String(), err)
+			}
+			stop()
+			if len(deliveries) > 0 {
+				t.Errorf("delivered again: %+v", <-deliveries)
+			}
+		})
+	}
+}
+
+func TestPullOverTLS(t *testing.T) {
+	s := newIMAP(t, true, imap.CapIdle)
+	s.add("From: old@example.org\n\nOld.\n")
+	deliveries, _ := start(t, s.channel(func(o *Options) { o.IMAP = "imaps://mail.example.com" }), "")
+	if d := next(t, deliveries); !strings.HasSuffix(d.cursor, ":1") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// away makes the channel believe that the server is on another machine.
+func (s *imapServer) away(o *Options) {
+	o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, s.address)
+		return remote{conn}, err
+	}
+}
+
+func TestPullWithSTARTTLS(t *testing.T) {
+	s := newIMAP(t, false)
+	s.add("From: old@example.org\n\nOld.\n")
+	deliveries, _ := start(t, s.channel(s.away), "")
+	if d := next(t, deliveries); !strings.HasSuffix(d.cursor, ":1") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestPullSendsNoPasswordWithoutEncryption(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "* OK ready\r\n")
+		line := make([]byte, 1000)
+		n, _ := conn.Read(line)
+		tag, _, _ := strings.Cut(string(line[:n]), " ")
+		_, _ = io.WriteString(conn, tag+" NO no encryption\r\n")
+		rest, _ := io.ReadAll(conn)
+		got <- string(line[:n]) + string(rest)
+	}()
+	t.Cleanup(func() { _ = l.Close() })
+	s := &imapServer{t: t, address: l.Addr().String()}
+	c := s.channel(s.away)
+	err = c.Pull(t.Context(), "", func(string, []chat.Incoming) error { return nil })
+	if kindOf(t, err) != chat.Denied {
+		t.Error(err)
+	}
+	if sent := <-got; strings.Contains(sent, "hunter2") || !strings.Contains(sent, "STARTTLS") {
+		t.Errorf("the client sent %q", sent)
+	}
+}
+
+func TestPullEndsIfThePasswordIsWrong(t *testing.T) {
+	s := newIMAP(t, false)
+	c := s.channel(func(o *Options) {
+		o.Password = func(context.Context) (string, error) { return "wrong", nil }
+	})
+	err := c.Pull(t.Context(), "", func(string, []chat.Incoming) error { return nil })
+	if kindOf(t, err) != chat.Denied || strings.Contains(err.Error(), "wrong ") {
+		t.Error(err)
+	}
+}
+
+// If storing fails, or the connection, the same mail is delivered again.
+func TestPullRepeatsWhatWasNotStored(t *testing.T) {
+	s := newIMAP(t, false, imap.CapIdle)
+	c := s.channel(nil)
+	box, err := s.user.Status("INBOX", &imap.StatusOptions{UIDValidity: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.add("From: a@example.org\n\nFirst.\n")
+	s.add("From: a@example.org\n\nSecond.\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	var texts []string
+	err = c.Pull(ctx, formatCursor(box.UIDValidity, 0), func(_ string, in []chat.Incoming) error {
+		texts = append(texts, in[0].Text)
+		if len(texts) == 2 {
+			return errors.New("the disk is full")
+		}
+		if len(texts) == 3 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || strings.Join(texts, " ") != "First. Second. Second." {
+		t.Errorf("%q, %v", texts, err)
+	}
+}
+
+// When the server numbers its mails anew, those of the last days are read again.
+func TestPullAfterNewNumbers(t *testing.T) {
+	s := newIMAP(t, false)
+	s.add("From: a@example.org\n\nHello.\n")
+	c := s.channel(func(o *Options) {
+		o.Now = func() time.Time {
+			return time.Unix(1772600000,
+				0).Add(24 * time.Hour)
+		}
+	})
+	deliveries, _ := start(t, c, "4000000000:17")
+	if d := next(t, deliveries); len(d.in) != 1 || d.in[0].Text != "Hello." || !strings.HasSuffix(d.cursor, ":1") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestCheckSignsInToBoth(t *testing.T) {
+	s := newIMAP(t, false)
+	smtp := newSMTP(t)
+	c := s.channel(func(o *Options) {
+		o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasSuffix(address, ":587") {
+				return (&net.Dialer{}).DialContext(ctx, network, smtp.address)
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, s.address)
+		}
+	})
+	if name, err := c.Check(t.Context()); name != "bot@example.com" || err != nil {
+		t.Error(name, err)
+	}
+}
+
+func TestFetchRefuses(t *testing.T) {
+	s := newIMAP(t, false)
+	s.add(answer)
+	c := s.channel(nil)
+	box, err := s.user.Status("INBOX", &imap.StatusOptions{UIDValidity: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := formatCursor(box.UIDValidity, 1)
+	for _, test := range []struct {
+		id    string
+		limit int64
+	}{{"", 10}, {"x:y:z", 10}, {place + ":7", 10}, {place + ":1", 2}, {formatCursor(box.UIDValidity, 9) + ":1", 10},
+		{"99:1:1", 10}} {
+		err := c.Fetch(t.Context(), chat.Attachment{ID: test.id}, test.limit, io.Discard)
+		if kindOf(t, err) != chat.Refused {
+			t.Errorf("%q: %v", test.id, err)
+		}
+	}
+}

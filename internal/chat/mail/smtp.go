@@ -1,0 +1,203 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/smtp"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+)
+
+const (
+	sendTime = 10 * time.Minute
+	// busyTime is for servers that say "later": those that greylist want five minutes.
+	busyTime = 5 * time.Minute
+)
+
+// Send implements [chat.Channel].
+func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
+	l, err := c.compose(m)
+	if err != nil {
+		return chat.Sent{}, err
+	}
+	client, done, err := c.openSMTP(ctx)
+	if err != nil {
+		return chat.Sent{}, err
+	}
+	defer done()
+	if _, limit := client.Extension("SIZE"); limit != "" {
+		if n, err := strconv.ParseInt(limit, 10, 64); err == nil && n > 0 && l.size() > n {
+			return chat.Sent{}, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf(
+				"the mail has about %d bytes, and the server accepts %d", l.size(), n)}
+		}
+	}
+	if err := client.Mail(c.from.Address); err != nil {
+		return chat.Sent{}, c.failed(ctx, err)
+	}
+	if err := client.Rcpt(l.to.Address); err != nil {
+		return chat.Sent{}, c.failed(ctx, err)
+	}
+	body, err := client.Data()
+	if err != nil {
+		return chat.Sent{}, c.failed(ctx, err)
+	}
+	if err := l.write(body); err != nil {
+		return chat.Sent{}, c.failed(ctx, err) // without its end the server drops it
+	}
+	if err := body.Close(); err != nil {
+		return chat.Sent{}, c.failedAtEnd(ctx, err)
+	}
+	_ = client.Quit() // the mail is accepted
+	return chat.Sent{Ref: chat.Ref{Chat: l.to.Address, Thread: l.thread, ID: l.id}, Notes: l.notes}, nil
+}
+
+// openSMTP connects and signs in. The caller calls done, which closes the connection.
+func (c *Channel) openSMTP(ctx context.Context) (client *smtp.Client, done func(), err error) {
+	conn, local, err := c.connect(ctx, c.smtp)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	closeAll := func() { stop(); _ = conn.Close() }
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	if err := conn.SetDeadline(time.Now().Add(sendTime)); err != nil {
+		return nil, nil, c.failed(ctx, err)
+	}
+	if client, err = smtp.NewClient(conn, c.smtp.host); err != nil {
+		return nil, nil, c.failed(ctx, err)
+	}
+	if err := client.Hello("localhost"); err != nil {
+		return nil, nil, c.failed(ctx, err)
+	}
+	offers, _ := client.Extension("STARTTLS")
+	switch {
+	case c.smtp.tls, local:
+	case offers:
+		if err := client.StartTLS(c.tls(c.smtp)); err != nil {
+			return nil, nil, c.failed(ctx, err)
+		}
+	default:
+		return nil, nil, unencrypted(c.smtp)
+	}
+	if c.o.User != "" {
+		if err := c.signIn(ctx, client); err != nil {
+			return nil, nil, err
+		}
+	}
+	return client, closeAll, nil
+}
+
+func (c *Channel) signIn(ctx context.Context, client *smtp.Client) error {
+	password, err := c.password(ctx)
+	if err != nil {
+		return err
+	}
+	_, methods := client.Extension("AUTH")
+	offered := strings.Fields(strings.ToUpper(methods))
+	auth := &auth{user: c.o.User, password: password}
+	for _, name := range offered {
+		if name == "PLAIN" || name == "LOGIN" && auth.method == "" {
+			auth.method = name
+		}
+	}
+	if auth.method == "" {
+		return &chat.Error{Kind: chat.Denied, Text: c.smtp.host + " offers neither AUTH PLAIN nor LOGIN"}
+	}
+	if err := client.Auth(auth); err != nil {
+		e := c.failed(ctx, err)
+		if e.Kind == chat.Refused {
+			e.Kind = chat.Denied
+		}
+		return e
+	}
+	return nil
+}
+
+// An auth signs in over a connection that is encrypted or local.
+type auth struct {
+	method, user, password string
+	asked                  int
+}
+
+// Start implements [smtp.Auth].
+func (a *auth) Start(*smtp.ServerInfo) (string, []byte, error) {
+	if a.method == "PLAIN" {
+		return a.method, []byte("\x00" + a.user + "\x00" + a.password), nil
+	}
+	return a.method, nil, nil
+}
+
+// Next implements [smtp.Auth].
+func (a *auth) Next(_ []byte, more bool) ([]byte, error) {
+	if !more {
+		return nil, nil
+	}
+	a.asked++
+	switch {
+	case a.method == "LOGIN" && a.asked == 1:
+		return []byte(a.user), nil
+	case a.method == "LOGIN" && a.asked == 2:
+		return []byte(a.password), nil
+	}
+	return nil, errors.New("the server asks for more than user and password")
+}
+
+// failed returns the error of a step before the end of the mail.
+func (c *Channel) failed(ctx context.Context, err error) *chat.Error {
+	var known *chat.Error
+	var reply *textproto.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case ctx.Err() != nil:
+		return &chat.Error{Kind: chat.Down, Text: "sending the mail was interrupted", Cause: context.Cause(ctx)}
+	case !errors.As(err, &reply):
+		return &chat.Error{Kind: chat.Down, Text: "the connection to " + c.smtp.host + " ended", Cause: err}
+	}
+	e := &chat.Error{Kind: chat.Refused, Text: c.said(ctx, c.smtp, reply.Error())}
+	switch {
+	case reply.Code == 421 || reply.Code == 454:
+		e.Kind = chat.Down
+	case reply.Code/100 == 4:
+		e.Kind, e.After = chat.Busy, busyTime
+	case reply.Code >= 530 && reply.Code <= 538:
+		e.Kind = chat.Denied
+	}
+	return e
+}
+
+// failedAtEnd returns the error of a mail that was sent whole.
+func (c *Channel) failedAtEnd(ctx context.Context, err error) *chat.Error {
+	e := c.failed(ctx, err)
+	if reply := (*textproto.Error)(nil); !errors.As(err, &reply) {
+		e.Kind, e.Text = chat.Unknown, "the connection to "+c.smtp.host+" ended before it accepted the mail"
+	}
+	return e
+}
+
+// readFile returns the content of a file of at most limit bytes.
+func readFile(f *chat.File, limit int64) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
+	}
+	if int64(len(data)) > limit {
+		return nil, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file has over %d MB", limit>>20)}
+	}
+	return data, nil
+}
