@@ -78,8 +78,14 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		res = tool.Failure(err)
 	}
 	res, removed := s.scrubResult(res)
+	if a.keeps {
+		c.now.cache.put(a.key, res, c.start)
+	}
 	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
 	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, removed: removed, err: err}
+	if a.kept {
+		end.name = "cached"
+	}
 	switch {
 	case !a.found || answer.Code != 0 || a.repeated:
 	case c.Nested: // only its script sees the result, so advice would be lost
@@ -87,6 +93,9 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	default:
 		end.digest, end.repeats = c.addToHistory(a, res)
 		res = advise(res, end.repeats)
+	}
+	if a.kept {
+		res = c.noteAge(res, a.age)
 	}
 	end.size = res.Size()
 	if res.Task != nil {
@@ -132,6 +141,10 @@ type attempt struct {
 	approval approval
 	repeated bool // refused because it was repeated
 	started  bool // the tool ran
+	key      cacheKey
+	keeps    bool // the result may be kept
+	kept     bool // the result was kept
+	age      time.Duration
 }
 
 // try runs all steps of a call: limits, policy, arguments, approval, execution.
@@ -196,6 +209,14 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	if a.risk != tool.Reads {
 		if err := c.recordIntent(ctx, a); err != nil {
 			return a, res, err
+		}
+		c.now.cache.drop(c.Caller.Principal())
+		defer func() { c.server.settings().cache.drop(c.Caller.Principal()) }()
+	}
+	if a.key, a.keeps = c.now.cache.key(c, a); a.keeps {
+		if res, a.age, a.kept = c.now.cache.get(a.key, a.tool.Spec.Name, c.start); a.kept {
+			a.keeps = false
+			return a, res, nil
 		}
 	}
 	a.started = true

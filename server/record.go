@@ -73,7 +73,7 @@ func (c *call) begin(name string) telemetry.Begin {
 // An outcome is how a call ended.
 type outcome struct {
 	attempt
-	name    string // "ok", "asked", or the kind of the failure
+	name    string // "ok", "cached", "asked", or the kind of the failure
 	kind    tool.Kind
 	size    int            // bytes of the result
 	digest  digest         // of the result

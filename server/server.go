@@ -72,6 +72,7 @@ type Settings struct {
 	ApprovalTimeout time.Duration
 	ApprovalWait    Wait
 	AuditArgs       bool // keep the beginning of the arguments, not only their digest
+	Cache           Cache
 }
 
 // Limits bound callers. New refuses zero values, so that no limit is missing by
@@ -107,6 +108,7 @@ type settings struct {
 	described  func(i int) json.RawMessage // the tools in order, as tools/list shows them
 	structured func(i int) json.RawMessage // the same, with schemas of structured content
 	lists      listCache
+	cache      *resultCache
 }
 
 // A Server serves one set of tools to any number of clients.
@@ -186,7 +188,7 @@ func (s *Server) settings() *settings { return s.current.Load() }
 func (s *Server) generation(next Settings) *settings {
 	now := &settings{
 		Settings: next, tools: cmp.Or(next.Tools, s.Config.Tools),
-		lists: listCache{written: make(map[listKey]*toolList)},
+		lists: listCache{written: make(map[listKey]*toolList)}, cache: newResultCache(next.Cache),
 	}
 	now.ordered = slices.Collect(now.tools.All())
 	now.described, now.structured = s.descriptions(now.ordered, false), s.descriptions(now.ordered, true)

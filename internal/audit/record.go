@@ -44,7 +44,7 @@ type Record struct {
 	Risk         string  `json:"risk,omitzero"`
 	Verdict      string  `json:"verdict,omitzero"`
 	Approval     string  `json:"approval,omitzero"`
-	Outcome      string  `json:"outcome,omitzero"` // ok, refused, invalid, busy, ...
+	Outcome      string  `json:"outcome,omitzero"` // ok, cached, refused, invalid, busy, ...
 	ArgsDigest   string  `json:"args_digest,omitzero"`
 	ResultDigest string  `json:"result_digest,omitzero"`
 	ArgsShape    string  `json:"args,omitzero"`

@@ -35,6 +35,7 @@ type Config struct {
 	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
 	MCPServers  MCPServers       `yaml:"mcp_servers" keys:"name" restart:"true"`
 	Limits      Limits           `yaml:"limits"`
+	Cache       Cache            `yaml:"cache"`
 	Audit       Audit            `yaml:"audit"`
 	Scrub       Scrub            `yaml:"scrub"`
 	Approvals   Approvals        `yaml:"approvals"`

@@ -47,6 +47,12 @@ type Limits struct {
 	RepeatWarn     int  `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
 }
 
+// Cache has the tools whose results are kept for equal calls.
+type Cache struct {
+	Tools map[string]Duration `yaml:"tools" keys:"label" min:"1s" max:"1d"`
+	Bytes Size                `yaml:"bytes" default:"64MiB" min:"64KiB" max:"16GiB"`
+}
+
 // Audit has the settings of the audit log.
 type Audit struct {
 	MaxAge    Duration `yaml:"max_age" restart:"true" default:"90d" min:"0" max:"36500d"`

@@ -39,7 +39,7 @@ func meter(m *store.Meter) server.Meter {
 
 // metricLabels returns all values that labels of metrics may have.
 func metricLabels() telemetry.Labels {
-	outcomes := []string{"ok", "asked"}
+	outcomes := []string{"ok", "cached", "asked"}
 	for _, kind := range tool.Kinds() {
 		outcomes = append(outcomes, string(kind))
 	}

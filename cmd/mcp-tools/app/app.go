@@ -322,6 +322,10 @@ func (a *App) openServer(context.Context) (err error) {
 // serverSettings returns the part of the settings that the server goes by, and
 // that may change while it runs.
 func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
+	ages := make(map[string]time.Duration, len(c.Cache.Tools))
+	for name, age := range c.Cache.Tools {
+		ages[name] = time.Duration(age)
+	}
 	l, repeatStop := c.Limits, 0
 	if c.Limits.RepeatWarn > 0 {
 		repeatStop = max(maxRepeated, c.Limits.RepeatWarn)
@@ -330,6 +334,7 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout),
 		ApprovalWait: approvalWait(c.Approvals.Wait),
 		AuditArgs:    c.Audit.Arguments == "shape",
+		Cache:        server.Cache{For: ages, Bytes: int64(c.Cache.Bytes)},
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
 			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal,
