@@ -24,6 +24,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
 )
 
 // remote is a server that runs in this process, as serve --http would.
@@ -398,6 +399,40 @@ func TestExposedServerWarns(t *testing.T) {
 		for _, warning := range []string{"clients on other machines will be refused", "tokens are sent in plain text"} {
 			if got := r.log.has(warning); got != wants {
 				t.Errorf("%q: warned %v of %q", settings, got, warning)
+			}
+		}
+	}
+}
+
+// TestDoctorOfARunningServer: doctor --url sees what a client sees.
+func TestDoctorOfARunningServer(t *testing.T) {
+	r := serveRemote(t, "")
+	token := r.token("--profile", "coding")
+	for _, tc := range []struct {
+		url, token string
+		well       bool
+		want       []string
+	}{
+		{r.url, token, true, []string{"address  127.0.0.1:", "refused", "tools"}},
+		{r.url, "", true, []string{"there is no token"}},
+		{r.url, "mcpt_wrong", false, []string{"mcp-tools token list"}},
+		{r.url + "/full", token, false, []string{"/mcp/PROFILE"}},
+		{"http://127.0.0.1:1/mcp", token, false, []string{"correct the address"}},
+		{"host/mcp", token, false, []string{"is not an address"}},
+	} {
+		var findings []string
+		well := true
+		for _, f := range doctor.ExamineURL(t.Context(), tc.url, tc.token) {
+			findings = append(findings, fmt.Sprintf("%s  %s %s", f.Check, f.Text, f.Advice))
+			well = well && f.State != doctor.Broken
+		}
+		got := strings.Join(findings, "\n")
+		if well != tc.well {
+			t.Errorf("%s: the findings are\n%s", tc.url, got)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is not in\n%s", tc.url, want, got)
 			}
 		}
 	}

@@ -11,8 +11,8 @@
 // never connects to a client and never runs one.
 //
 // Begin with [All] and [Client.Connect]. The table of clients is in this file,
-// the places in places.go, the entries in server.go, and the two syntaxes in
-// json.go and toml.go.
+// the places in places.go, the entries in server.go, and the syntaxes in json.go,
+// toml.go and yaml.go.
 package clients
 
 import (
@@ -46,7 +46,10 @@ type Client struct {
 }
 
 // All returns all clients, in the order of the documentation.
-func All() []Client {
+func All() []Client { return append(usual(), others()...) }
+
+// usual are the clients that most people have.
+func usual() []Client {
 	return []Client{
 		{
 			Name: "claude-desktop", Title: "Claude Desktop",
@@ -106,6 +109,139 @@ func All() []Client {
 			Check: "Open the agent panel's settings: a green dot means that the server runs.",
 			place: zed, syntax: jsonFile{"context_servers"},
 			shape: shape{url: "url", headers: "headers"},
+		},
+	}
+}
+
+// others are the other clients.
+func others() []Client {
+	opencode := shape{
+		stdioType: "local", list: true, env: "environment",
+		url: "url", httpType: "remote", headers: "headers", tokenRef: "{env:%s}",
+		extra: fields{{"enabled", true}},
+	}
+	return []Client{
+		{
+			Name: "copilot", Title: "Copilot CLI",
+			Check: "Run `copilot mcp list`, or /mcp inside Copilot CLI.",
+			place: copilot, project: ".github/mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{
+				stdioType: "local", url: "url", httpType: "http", headers: "headers", tokenRef: "${%s}",
+				extra: fields{{"tools", []string{"*"}}},
+			},
+		},
+		{
+			Name: "opencode", Title: "opencode",
+			Check: "Run `opencode mcp list`.",
+			place: opencodeFile("opencode"), project: "opencode.json", syntax: jsonFile{"mcp"}, shape: opencode,
+		},
+		{
+			Name: "kilo", Title: "Kilo Code",
+			Check: "Run `kilo mcp list`, or open Settings > Agent Behaviour > MCP Servers.",
+			place: opencodeFile("kilo"), project: ".kilo/kilo.json", syntax: jsonFile{"mcp"}, shape: opencode,
+		},
+		{
+			Name: "cline", Title: "Cline",
+			Check:    "Press the MCP Servers icon of the Cline panel.",
+			Anywhere: true,
+			place:    inVSCode("saoudrizwan.claude-dev", "cline_mcp_settings.json"), syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", httpType: "streamableHttp", headers: "headers"},
+		},
+		{
+			Name: "cline-cli", Title: "Cline CLI",
+			Check: "Run `cline mcp list`.",
+			place: clineCLI, syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", httpType: "streamableHttp", headers: "headers"},
+		},
+		{
+			Name: "roo", Title: "Roo Code",
+			Check:    "Open the MCP settings of the Roo Code panel.",
+			Anywhere: true,
+			place:    inVSCode("rooveterinaryinc.roo-cline", "mcp_settings.json"), project: ".roo/mcp.json",
+			syntax: jsonFile{"mcpServers"},
+			shape:  shape{url: "url", httpType: "streamable-http", headers: "headers", tokenRef: "${env:%s}"},
+		},
+		{
+			Name: "qwen", Title: "Qwen Code",
+			Check: "Run `qwen mcp list`, or /mcp inside Qwen Code.",
+			place: inHome(".qwen", "settings.json"), project: ".qwen/settings.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "httpUrl", headers: "headers", tokenRef: "${%s}"},
+		},
+		{
+			Name: "junie", Title: "Junie",
+			Check: "Open Settings > Tools > Junie > MCP Settings in the IDE.",
+			place: inHome(".junie", "mcp", "mcp.json"), project: ".junie/mcp/mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+		{
+			Name: "visual-studio", Title: "Visual Studio",
+			Check: "Choose Agent in the Copilot chat window and look at its list of tools.",
+			place: inHome(".mcp.json"), project: ".mcp.json", syntax: jsonFile{"servers"},
+			shape: shape{stdioType: "stdio", url: "url", httpType: "http", headers: "headers"},
+		},
+		{
+			Name: "lmstudio", Title: "LM Studio",
+			Check:    "Open the Program tab in the right sidebar.",
+			Anywhere: true,
+			place:    lmStudio, syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+		{
+			Name: "goose", Title: "Goose",
+			Check: "Run `goose configure` and choose Toggle Extensions.",
+			place: goose, syntax: yamlFile{"extensions"},
+			shape: shape{
+				stdioType: "stdio", command: "cmd", env: "envs",
+				url: "uri", httpType: "streamable_http", headers: "headers",
+				extra: fields{{"name", EntryName}, {"enabled", true}, {"timeout", 300}},
+			},
+		},
+		{
+			Name: "crush", Title: "Crush",
+			Check: "Start `crush`: the sidebar lists the servers.",
+			place: crush, project: "crush.json", syntax: jsonFile{"mcp"},
+			shape: shape{stdioType: "stdio", url: "url", httpType: "http", headers: "headers", tokenRef: "$%s"},
+		},
+		{
+			Name: "continue", Title: "Continue",
+			Check: "Open the settings of Continue and look at Tools.",
+			place: inHome(".continue", "mcpServers", "mcp-tools.json"), project: ".continue/mcpServers/mcp-tools.json",
+			syntax: jsonFile{"mcpServers"},
+			shape:  shape{url: "url", httpType: "streamable-http", headers: "headers"},
+		},
+		{
+			Name: "kiro", Title: "Kiro",
+			Check: "Look at the MCP servers in the Kiro panel.",
+			place: inHome(".kiro", "settings", "mcp.json"), project: ".kiro/settings/mcp.json",
+			syntax: jsonFile{"mcpServers"},
+			shape:  shape{url: "url", headers: "headers", tokenRef: "${%s}"},
+		},
+		{
+			Name: "amp", Title: "Amp",
+			Check: "Run `amp mcp list`.",
+			place: amp, project: ".amp/settings.json", syntax: jsonFile{"amp.mcpServers"},
+			shape: shape{url: "url", headers: "headers", tokenRef: "${%s}"},
+		},
+		{
+			Name: "warp", Title: "Warp",
+			Check:    "Open Settings > Agents > MCP servers.",
+			Anywhere: true,
+			place:    inHome(".warp", ".mcp.json"), project: ".warp/.mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+		{
+			Name: "trae", Title: "Trae",
+			Check:    "Open the settings of Trae and look at MCP.",
+			Anywhere: true,
+			place:    trae, project: ".trae/mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+		{
+			Name: "antigravity", Title: "Antigravity",
+			Check:    "Choose MCP Servers in the menu of the agent panel, or run `agy mcp list`.",
+			Anywhere: true,
+			place:    antigravity, syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "serverUrl", headers: "headers"},
 		},
 	}
 }

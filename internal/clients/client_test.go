@@ -79,6 +79,25 @@ func TestPaths(t *testing.T) {
 			"windsurf":       "/h/.codeium/windsurf/mcp_config.json",
 			"devin":          "/h/.config/devin/mcp_config.json",
 			"zed":            "/h/.config/zed/settings.json",
+			"copilot":        "/h/.copilot/mcp-config.json",
+			"opencode":       "/h/.config/opencode/opencode.json",
+			"kilo":           "/h/.config/kilo/kilo.json",
+			"cline": "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/" +
+				"cline_mcp_settings.json",
+			"cline-cli":     "/h/.cline/data/settings/cline_mcp_settings.json",
+			"roo":           "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+			"qwen":          "/h/.qwen/settings.json",
+			"junie":         "/h/.junie/mcp/mcp.json",
+			"visual-studio": "/h/.mcp.json",
+			"lmstudio":      "/h/.lmstudio/mcp.json",
+			"goose":         "/h/.config/goose/config.yaml",
+			"crush":         "/h/.config/crush/crush.json",
+			"continue":      "/h/.continue/mcpServers/mcp-tools.json",
+			"kiro":          "/h/.kiro/settings/mcp.json",
+			"amp":           "/h/.config/amp/settings.json",
+			"warp":          "/h/.warp/.mcp.json",
+			"trae":          "/h/.config/Trae/User/mcp.json",
+			"antigravity":   "/h/.gemini/config/mcp_config.json",
 		}},
 		{"linux", relative, map[string]string{"zed": "/h/.config/zed/settings.json", "codex": "/h/.codex/config.toml"}},
 		{"linux", moved, map[string]string{
@@ -105,6 +124,9 @@ func TestPaths(t *testing.T) {
 			"vscode":         "/roam/Code/User/mcp.json",
 			"devin":          "/roam/devin/mcp_config.json",
 			"zed":            "/roam/Zed/settings.json",
+			"goose":          "/roam/Block/goose/config/config.yaml",
+			"crush":          "/local/crush/crush.json",
+			"trae":           "/roam/Trae/User/mcp.json",
 		}},
 	} {
 		env := Env{Home: "/h", GOOS: tc.goos, Getenv: func(name string) string { return tc.env[name] }}
@@ -112,6 +134,47 @@ func TestPaths(t *testing.T) {
 			if got := mustFind(t, name).Path(env); got != want {
 				t.Errorf("%s %s: path %q, want %q", tc.goos, name, got, want)
 			}
+		}
+	}
+}
+
+// TestFileThatIsThere covers clients that accept several files.
+func TestFileThatIsThere(t *testing.T) {
+	env := testEnv(t)
+	c := mustFind(t, "opencode")
+	path := filepath.Join(env.Home, ".config", "opencode", "opencode.jsonc")
+	write(t, path, "{} // mine\n")
+	if got := c.Path(env); got != path {
+		t.Errorf("path %q, want %q", got, path)
+	}
+}
+
+// TestWhatTheUserHasChangedStays covers settings that only a new entry gets.
+func TestWhatTheUserHasChangedStays(t *testing.T) {
+	env := testEnv(t)
+	for _, tc := range []struct{ client, from, to string }{
+		{"opencode", `"enabled": true`, `"enabled": false`},
+		{"copilot", `["*"]`, `["exec"]`},
+		{"goose", "timeout: 300", "timeout: 60"},
+	} {
+		c := mustFind(t, tc.client)
+		if _, err := c.Connect(env, stdioServer()); err != nil {
+			t.Fatal(err)
+		}
+		write(t, c.Path(env), strings.Replace(read(t, c.Path(env)), tc.from, tc.to, 1))
+		if ch, err := c.Connect(env, stdioServer()); err != nil || !ch.NothingToDo {
+			t.Errorf("%s: connecting again: %+v, %v", tc.client, ch, err)
+		}
+		other := stdioServer()
+		other.Args = []string{"--profile", "lean"}
+		if _, err := c.Connect(env, other); err != nil {
+			t.Errorf("%s: %v", tc.client, err)
+		}
+		if got := read(t, c.Path(env)); !strings.Contains(got, tc.to) || !strings.Contains(got, "lean") {
+			t.Errorf("%s: the file became:\n%s", tc.client, got)
+		}
+		if ch, err := c.Disconnect(env, "mcp-tools"); err != nil || !ch.Removed {
+			t.Errorf("%s: disconnecting: %+v, %v", tc.client, ch, err)
 		}
 	}
 }
@@ -136,6 +199,11 @@ func TestProject(t *testing.T) {
 	want := map[string]string{
 		"claude-code": "/w/.mcp.json", "vscode": "/w/.vscode/mcp.json", "cursor": "/w/.cursor/mcp.json",
 		"codex": "/w/.codex/config.toml", "gemini": "/w/.gemini/settings.json", "devin": "/w/.devin/mcp_config.json",
+		"copilot": "/w/.github/mcp.json", "opencode": "/w/opencode.json", "kilo": "/w/.kilo/kilo.json",
+		"roo": "/w/.roo/mcp.json", "qwen": "/w/.qwen/settings.json", "junie": "/w/.junie/mcp/mcp.json",
+		"visual-studio": "/w/.mcp.json", "crush": "/w/crush.json", "kiro": "/w/.kiro/settings/mcp.json",
+		"continue": "/w/.continue/mcpServers/mcp-tools.json", "amp": "/w/.amp/settings.json",
+		"warp": "/w/.warp/.mcp.json", "trae": "/w/.trae/mcp.json",
 	}
 	got := map[string]string{}
 	for _, c := range All() {
@@ -231,6 +299,64 @@ http_headers = { Authorization = "` + bearer() + `" }
 		{"windsurf", token, remoteJSON("mcpServers", `"serverUrl"`, "Bearer ${env:TOOLS_TOKEN}")},
 		{"devin", header, remoteJSON("mcpServers", `"url"`, bearer())},
 		{"zed", header, remoteJSON("context_servers", `"url"`, bearer())},
+		{"qwen", token, remoteJSON("mcpServers", `"httpUrl"`, "Bearer ${TOOLS_TOKEN}")},
+		{"cline", header, remoteJSON("mcpServers", `"type": "streamableHttp",
+      "url"`, bearer())},
+		{"roo", token, remoteJSON("mcpServers", `"type": "streamable-http",
+      "url"`, "Bearer ${env:TOOLS_TOKEN}")},
+		{"crush", token, remoteJSON("mcp", `"type": "http",
+      "url"`, "Bearer $TOOLS_TOKEN")},
+		{"amp", token, remoteJSON("amp.mcpServers", `"url"`, "Bearer ${TOOLS_TOKEN}")},
+		{"antigravity", header, remoteJSON("mcpServers", `"serverUrl"`, bearer())},
+		{"copilot", Server{Name: "mcp-tools", Command: "mcp-tools"}, `{
+  "mcpServers": {
+    "mcp-tools": {
+      "type": "local",
+      "command": "mcp-tools",
+      "args": [],
+      "tools": ["*"]
+    }
+  }
+}
+`},
+		{"opencode", local, `{
+  "mcp": {
+    "mcp-tools": {
+      "type": "local",
+      "command": ["C:\\bin\\mcp-tools.exe", "--workspace", "a & b"],
+      "environment": {
+        "A": "1",
+        "B": "2"
+      },
+      "enabled": true
+    }
+  }
+}
+`},
+		{"goose", local, `extensions:
+  mcp-tools:
+    type: stdio
+    cmd: C:\bin\mcp-tools.exe
+    args:
+      - --workspace
+      - a & b
+    envs:
+      A: "1"
+      B: "2"
+    name: mcp-tools
+    enabled: true
+    timeout: 300
+`},
+		{"goose", header, `extensions:
+  mcp-tools:
+    type: streamable_http
+    uri: https://host/mcp/coding
+    headers:
+      Authorization: ` + bearer() + `
+    name: mcp-tools
+    enabled: true
+    timeout: 300
+`},
 	} {
 		got, err := mustFind(t, tc.client).Render(tc.server)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(string(page), "\n")
 	for _, c := range All() {
-		section := regexp.MustCompile(`(?s)\n## ` + c.Title + `\n(.*?)\n## `).FindString(text)
+		section := regexp.MustCompile(`(?s)\n###? ` + c.Title + `\n(.*?)\n##`).FindString(text)
 		row := regexp.MustCompile(`(?m)^\| ` + c.Title + ` \| .*$`).FindString(text)
 		path := c.Path(Env{Home: "~", GOOS: "linux"})
 		for _, want := range []string{"`" + c.Name + "`", "`" + path + "`", "`" + c.project + "`"} {
@@ -43,6 +44,12 @@ func TestDocumentation(t *testing.T) {
 		}
 		if !strings.Contains(section, command+"`") {
 			t.Errorf("the section of %s lacks its command", c.Title)
+		}
+		if slices.ContainsFunc(others(), func(o Client) bool { return o.Name == c.Name }) {
+			if !strings.Contains(section, c.Check) {
+				t.Errorf("the section of %s does not say how to check the connection", c.Title)
+			}
+			continue // print-config prints its entry
 		}
 		local, remote := documented(c)
 		for _, s := range []Server{local, remote} {

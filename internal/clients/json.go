@@ -199,6 +199,8 @@ func (f jsonFile) set(src []byte, name string, want fields, owned func(string) b
 		}
 		if made := l.value(w.value, outer+d.unit); at < 0 {
 			d.add(entry, outer, !ownLine, w)
+		} else if !owned(w.key) {
+			continue
 		} else if old := &entry.Members[at].Value; !reflect.DeepEqual(decoded(*old), decoded(made)) {
 			old.Value = made.Value
 		}
@@ -209,8 +211,13 @@ func (f jsonFile) set(src []byte, name string, want fields, owned func(string) b
 // holds reports whether the owned keys of an entry have the wanted values.
 func holds(entry hujson.Value, want fields, owned func(string) bool) bool {
 	have, ok := decoded(entry).(map[string]any)
+	for _, w := range want {
+		if _, there := have[w.key]; !there {
+			return false
+		}
+	}
 	maps.DeleteFunc(have, func(key string, _ any) bool { return !owned(key) })
-	return ok && reflect.DeepEqual(have, decoded(layout{}.value(want, "")))
+	return ok && reflect.DeepEqual(have, decoded(layout{}.value(want.only(owned), "")))
 }
 
 // decoded returns a value as encoding/json decodes it.
@@ -412,7 +419,7 @@ type layout struct {
 }
 
 // value returns what our entries hold as a value that begins on a line with an
-// indentation: text, lists of text, and nested fields.
+// indentation: text, lists of text, numbers, booleans, and nested fields.
 func (l layout) value(v any, indent string) hujson.Value {
 	switch v := v.(type) {
 	case fields:
@@ -441,6 +448,10 @@ func (l layout) value(v any, indent string) hujson.Value {
 		return hujson.Value{Value: list}
 	case string:
 		return hujson.Value{Value: literal(v)}
+	case bool:
+		return hujson.Value{Value: hujson.Bool(v)}
+	case int:
+		return hujson.Value{Value: hujson.Int(int64(v))}
 	}
 	return hujson.Value{Value: hujson.Literal("null")} // there are no other values
 }

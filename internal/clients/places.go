@@ -112,3 +112,71 @@ func zed(e Env) string {
 	}
 	return filepath.Join(e.appData(), "zed", "settings.json")
 }
+
+// first returns the first path where there is a file, or else the first one.
+func first(paths ...string) string {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path
+		}
+	}
+	return paths[0]
+}
+
+// config returns the directory that programs from Linux use on all systems.
+func (e Env) config() string { return e.dir("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config")) }
+
+// inVSCode returns the settings file of an extension of VS Code.
+func inVSCode(extension, file string) func(Env) string {
+	return func(e Env) string {
+		return filepath.Join(e.appData(), "Code", "User", "globalStorage", extension, "settings", file)
+	}
+}
+
+// opencodeFile is the file of opencode and of programs made from it.
+func opencodeFile(name string) func(Env) string {
+	return func(e Env) string {
+		dir := filepath.Join(e.config(), name)
+		return first(filepath.Join(dir, name+".json"), filepath.Join(dir, name+".jsonc"))
+	}
+}
+
+func copilot(e Env) string {
+	return filepath.Join(e.dir("COPILOT_HOME", filepath.Join(e.Home, ".copilot")), "mcp-config.json")
+}
+
+func clineCLI(e Env) string {
+	return e.dir("CLINE_MCP_SETTINGS_PATH",
+		filepath.Join(e.Home, ".cline", "data", "settings", "cline_mcp_settings.json"))
+}
+
+func lmStudio(e Env) string {
+	return first(filepath.Join(e.Home, ".lmstudio", "mcp.json"),
+		filepath.Join(e.Home, ".cache", "lm-studio", "mcp.json"))
+}
+
+func goose(e Env) string {
+	if e.GOOS == "windows" {
+		return filepath.Join(e.appData(), "Block", "goose", "config", "config.yaml")
+	}
+	return filepath.Join(e.config(), "goose", "config.yaml")
+}
+
+func crush(e Env) string {
+	if e.GOOS == "windows" {
+		return filepath.Join(e.dir("LOCALAPPDATA", filepath.Join(e.Home, "AppData", "Local")), "crush", "crush.json")
+	}
+	return filepath.Join(e.config(), "crush", "crush.json")
+}
+
+func amp(e Env) string {
+	dir := filepath.Join(e.config(), "amp")
+	return first(filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.jsonc"))
+}
+
+func trae(e Env) string { return filepath.Join(e.appData(), "Trae", "User", "mcp.json") }
+
+func antigravity(e Env) string {
+	dir := filepath.Join(e.Home, ".gemini")
+	return first(filepath.Join(dir, "config", "mcp_config.json"), filepath.Join(dir, "antigravity", "mcp_config.json"))
+}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,8 +105,8 @@ func (s Server) literalToken() bool {
 	return false
 }
 
-// A field is one setting of an entry. Its value is a string, a []string, nested
-// fields, or a value that the syntax has read from a file.
+// A field is one setting of an entry. Its value is a string, a bool, an int, a []string,
+// nested fields, or a value that the syntax has read from a file.
 type field struct {
 	key   string
 	value any
@@ -116,6 +117,11 @@ type fields []field
 
 func (f fields) has(key string) bool {
 	return slices.ContainsFunc(f, func(one field) bool { return one.key == key })
+}
+
+// only returns the fields whose keys pass a test.
+func (f fields) only(test func(key string) bool) fields {
+	return slices.DeleteFunc(slices.Clone(f), func(one field) bool { return !test(one.key) })
 }
 
 func sortedFields(m map[string]string) fields {
@@ -129,6 +135,10 @@ func sortedFields(m map[string]string) fields {
 // A shape is the form of an entry for one client.
 type shape struct {
 	stdioType string // value of "type" for a command; "" leaves the key out
+	command   string // key of the command, if it is not "command"
+	list      bool   // the command is a list with the arguments
+	env       string // key of the environment, if it is not "env"
+	extra     fields // settings of a new entry that its user may change
 	url       string // key of the address; "" where the file knows commands only
 	httpType  string // value of "type" for an address
 	headers   string // key of the headers
@@ -162,12 +172,16 @@ func (h shape) stdio(s Server) fields {
 	if h.stdioType != "" {
 		out = append(out, field{"type", h.stdioType})
 	}
-	// Always written, even when empty: not every client has a default for it.
-	out = append(out, field{"command", s.Command}, field{"args", slices.Clone(s.Args)})
-	if len(s.Env) > 0 {
-		out = append(out, field{"env", sortedFields(s.Env)})
+	if command := cmp.Or(h.command, "command"); h.list {
+		out = append(out, field{command, append([]string{s.Command}, s.Args...)})
+	} else {
+		// The arguments are written even if there are none: not every client has a default for them.
+		out = append(out, field{command, s.Command}, field{"args", slices.Clone(s.Args)})
 	}
-	return out
+	if len(s.Env) > 0 {
+		out = append(out, field{cmp.Or(h.env, "env"), sortedFields(s.Env)})
+	}
+	return append(out, h.extra...)
 }
 
 func (h shape) http(s Server) fields {
@@ -188,7 +202,7 @@ func (h shape) http(s Server) fields {
 	if len(headers) > 0 {
 		out = append(out, field{h.headers, sortedFields(headers)})
 	}
-	return out
+	return append(out, h.extra...)
 }
 
 // owned reports whether Connect may change a key of an entry. What a user has added
@@ -196,9 +210,9 @@ func (h shape) http(s Server) fields {
 // updated.
 func (s Server) owned(key string) bool {
 	switch key {
-	case "type", "command", "args", "url", "httpUrl", "serverUrl", "transport":
+	case "type", "command", "cmd", "args", "url", "uri", "httpUrl", "serverUrl", "transport":
 		return true
-	case "env":
+	case "env", "envs", "environment":
 		return s.URL != "" || len(s.Env) > 0
 	case "headers", "http_headers", "env_http_headers", "bearer_token_env_var":
 		return s.URL == "" || len(s.Headers) > 0 || s.TokenEnv != ""

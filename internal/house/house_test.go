@@ -105,7 +105,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/mark3labs/mcp-go":     {"server", "tools/bridge"},
 		"github.com/spf13/cobra":          {"cmd"},
 		"github.com/fsnotify/fsnotify":    {"internal/config", "tools/skills", "tools/custom"},
-		"go.yaml.in/yaml":                 {"internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/plugins"},
+		"go.yaml.in/yaml":                 {"internal/clients", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/plugins"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/modelcontextprotocol": {"tools/bridge"},
 		"github.com/rogpeppe/go-internal": {"cmd"},

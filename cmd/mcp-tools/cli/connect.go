@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 
 	"github.com/spf13/cobra"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // An entry describes our entry in the settings file of a client.
@@ -64,7 +68,8 @@ func (a *CLI) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Add this server to a client's settings",
 		Long: `connect adds this server to the settings file of a client: ` + clientNames() + `.
-Nothing else in the file changes, and the old file is kept as a backup.
+Nothing else in the file changes, and the old file is kept as a backup. Before that
+the server is started once, as the client will start it.
 
 Flags of serve, such as --profile and --workspace, become arguments of the entry.
 Clients that start servers in no project need --workspace, the directory whose files
@@ -84,6 +89,10 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
 			if err != nil {
 				return err
 			}
+			listed, err := a.tryEntry(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
 			change, err := c.Connect(env, s)
 			if err != nil {
 				return err
@@ -91,7 +100,7 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
 			if change.Note != "" {
 				fmt.Fprintln(a.Err, "Warning:", change.Note)
 			}
-			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n")
+			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n", listed)
 		},
 	}
 	e.allFlags(cmd.Flags())
@@ -118,7 +127,7 @@ else. A file that had only the entry is removed. There is a backup in any case.`
 			if err != nil {
 				return err
 			}
-			return a.showChange(c, change, c.Title+" is not connected; %s has no such entry.\n")
+			return a.showChange(c, change, c.Title+" is not connected; %s has no such entry.\n", "")
 		},
 	}
 	e.nameFlags(cmd.Flags())
@@ -319,27 +328,55 @@ func changeOf(ch clients.Change) clientChange {
 	return out
 }
 
-// showChange prints what was done; idle if nothing was.
-func (a *CLI) showChange(c clients.Client, ch clients.Change, idle string) error {
+// tryEntry connects to the server of an entry as the client will, and returns a message about
+// it. A server that does not start is an error; one with an address may be off.
+func (a *CLI) tryEntry(ctx context.Context, s clients.Server) (string, error) {
+	var count int
+	var took time.Duration
+	var err error
+	if s.URL != "" {
+		token := a.Getenv(s.TokenEnv)
+		if s.TokenEnv == "" || token == "" {
+			return "", nil
+		}
+		if count, took, err = doctor.TryURL(ctx, s.URL, token); err != nil {
+			fmt.Fprintf(a.Err, "Warning: %v; check it with mcp-tools doctor --url %s\n", err, s.URL)
+			return "", nil
+		}
+	} else {
+		program, err := exec.LookPath(s.Command)
+		if err != nil {
+			return "", nil // a warning was printed
+		}
+		if count, took, err = doctor.TryStart(ctx, program, s.Args); err != nil {
+			return "", fmt.Errorf("the server of this entry does not start, so nothing was changed: %w", err)
+		}
+	}
+	return fmt.Sprintf("Tried it: %s in %s. First ask for \"the files in this workspace\".\n",
+		text.Plural(count, "tool"), took.Round(time.Millisecond)), nil
+}
+
+// showChange prints what was done, idle if nothing was, and what else there is to say.
+func (a *CLI) showChange(c clients.Client, ch clients.Change, idle, more string) error {
 	out := changeOf(ch)
-	text := map[string]string{
+	message := map[string]string{
 		"none":    idle,
 		"added":   "Added an entry to %s.\n",
 		"updated": "Updated the entry in %s.\n",
 		"removed": "Removed the entry from %s.\n",
 	}[out.Change]
 	if ch.Removed {
-		text = "Removed %s, which had only this entry.\n"
+		message = "Removed %s, which had only this entry.\n"
 	}
-	text = fmt.Sprintf(text, ch.Path)
+	message = fmt.Sprintf(message, ch.Path)
 	if ch.Backup != "" {
-		text += fmt.Sprintf("Backup of the file: %s\n", ch.Backup)
+		message += fmt.Sprintf("Backup of the file: %s\n", ch.Backup)
 	}
 	if out.Change == "added" || out.Change == "updated" {
-		text += c.Check + "\n"
+		message += c.Check + "\n" + more
 	}
 	return a.show(out, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
+		_, err := io.WriteString(w, message)
 		return err
 	})
 }

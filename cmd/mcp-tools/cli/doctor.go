@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
 
 	"github.com/spf13/cobra"
@@ -16,20 +17,32 @@ type diagnosis struct {
 }
 
 func (a *CLI) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var address, tokenEnv string
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out what does not work, and what to do about it",
 		Long: `doctor checks everything that mcp-tools needs: settings, data directory, store,
 audit log, policy, tokens, sandboxes, addresses, certificates and clients. It also
 starts a server once, with a temporary data directory. It changes nothing, except
 that records of killed processes are copied to the store. The exit code is 1 if
-something does not work.`,
+something does not work.
+
+With --url it checks a running server instead, as a client sees it.`,
 		Example: `  mcp-tools doctor
   mcp-tools doctor --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  mcp-tools doctor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN
   mcp-tools doctor --output json`,
 		Args: takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings := doctor.Examine(cmd.Context(), &a.Env)
+			var findings []doctor.Finding
+			switch token := a.Getenv(tokenEnv); {
+			case tokenEnv != "" && token == "":
+				return app.Usagef("the environment variable %s is not set", tokenEnv)
+			case address != "":
+				findings = doctor.ExamineURL(cmd.Context(), address, token)
+			default:
+				findings = doctor.Examine(cmd.Context(), &a.Env)
+			}
 			sick := slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.State == doctor.Broken })
 			err := a.show(diagnosis{!sick, findings}, func(w io.Writer) error { return a.printFindings(w, findings) })
 			if err == nil && sick {
@@ -38,6 +51,9 @@ something does not work.`,
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&address, "url", "", "address of a running server, such as https://host/mcp")
+	cmd.Flags().StringVar(&tokenEnv, "token-env", "", "environment variable with the token for --url")
+	return cmd
 }
 
 func (a *CLI) printFindings(w io.Writer, findings []doctor.Finding) error {

@@ -137,7 +137,7 @@ func TestTryStartGivesUp(t *testing.T) {
 	env := &app.Env{Out: &out, Err: &out, Getenv: os.Getenv, ConfigFile: filepath.Join(t.TempDir(), "gone.yaml")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := tryStart(ctx, env, t.TempDir()); err == nil {
+	if _, _, err := TryStart(ctx, os.Args[0], serveArgs(env, t.TempDir())); err == nil {
 		t.Error("a start that was called off succeeded")
 	}
 }

@@ -35,9 +35,11 @@ func (c *checkup) checkStart() {
 		c.fail(check, "fix the directory for temporary files", "%v", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, longestStart)
-	defer cancel()
-	count, took, err := tryStart(ctx, c.env, data)
+	program, err := app.Executable()
+	count, took := 0, time.Duration(0)
+	if err == nil {
+		count, took, err = TryStart(c.ctx, program, serveArgs(c.env, data), vaultVariable(c.env)...)
+	}
 	err = errors.Join(err, os.RemoveAll(data))
 	switch {
 	case err != nil:
@@ -57,15 +59,15 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 `
 
-// tryStart runs a server until it has listed its tools, and returns their number
-// and the time that took.
-func tryStart(ctx context.Context, env *app.Env, data string) (count int, took time.Duration, err error) {
-	program, err := app.Executable()
-	if err != nil {
-		return 0, 0, err
-	}
-	cmd := exec.CommandContext(ctx, program, serveArgs(env, data)...)
-	cmd.Env = append(cmd.Environ(), vaultVariable(env)...)
+// TryStart runs a server until it has listed its tools, and returns their number and the time
+// that took.
+func TryStart(ctx context.Context, program string, args []string, environ ...string) (
+	count int, took time.Duration, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, longestStart)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(cmd.Environ(), environ...)
 	cmd.WaitDelay = 5 * time.Second
 	var said bytes.Buffer
 	cmd.Stderr = &said
