@@ -49,7 +49,7 @@ type Limits struct {
 
 // Cache has the tools whose results are kept for equal calls.
 type Cache struct {
-	Tools map[string]Duration `yaml:"tools" keys:"label" min:"1s" max:"1d"`
+	Tools map[string]Duration `yaml:"tools" keys:"label"`
 	Bytes Size                `yaml:"bytes" default:"64MiB" min:"64KiB" max:"16GiB"`
 }
 
