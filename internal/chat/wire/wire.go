@@ -248,6 +248,41 @@ func (s secret) Attach(_ context.Context, r *http.Request) (bool, error) {
 	return true, nil
 }
 
+// ReadFile returns the content of a file that is sent, of at most max bytes.
+func ReadFile(f *chat.File, max int64) ([]byte, error) {
+	large := &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file %q has more than %s", f.Name, text.Bytes(max))}
+	if f.Size > max {
+		return nil, large
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file %q cannot be read", f.Name), Cause: err}
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, max+1))
+	switch {
+	case err != nil:
+		return nil, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file %q cannot be read", f.Name), Cause: err}
+	case int64(len(data)) > max:
+		return nil, large
+	}
+	return data, nil
+}
+
+// MaxHook is the size of the largest incoming request, in bytes.
+const MaxHook = 1 << 20
+
+// Decode decodes the body of an incoming request that is known to be the service's.
+func Decode(body []byte, into any) error {
+	if len(body) > MaxHook {
+		return Forged("the request has more than %s", text.Bytes(MaxHook))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return Forged("the request is not the expected JSON")
+	}
+	return nil
+}
+
 // Forged returns the error for an incoming request that is not the service's.
 func Forged(format string, args ...any) *chat.Error {
 	return &chat.Error{Kind: chat.Forged, Text: fmt.Sprintf(format, args...)}

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+)
+
+const (
+	firstWait   = time.Second
+	longestWait = time.Minute
+)
+
+// Repeat calls once again and again until ctx ends, and waits after errors of the service:
+// as long as it asks for, else longer after each error. It returns errors of kind Denied,
+// and those that are not a [*chat.Error]. wait may be nil.
+func Repeat(ctx context.Context, wait func(ctx context.Context, d time.Duration) error,
+	once func(ctx context.Context) error) error {
+	if wait == nil {
+		wait = clock.Sleep
+	}
+	for backoff := firstWait; ; {
+		err := once(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			backoff = firstWait
+			continue
+		}
+		var e *chat.Error
+		if !errors.As(err, &e) || e.Kind == chat.Denied {
+			return err
+		}
+		if err := wait(ctx, max(e.After, backoff/2+rand.N(backoff/2))); err != nil {
+			return err
+		}
+		backoff = min(backoff*2, longestWait)
+	}
+}
