@@ -13,7 +13,7 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/l
 # The packages whose tests use internal/golden.
 GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xargs -n1 dirname | sort -u)
 
-.PHONY: help run build test check bench golden fuzz install uninstall release release-check
+.PHONY: help run build test check bench docs golden fuzz install uninstall release release-check
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -42,6 +42,9 @@ check: ## formatting, vet, staticcheck, unreachable functions, module file, hous
 
 bench: ## measure, compared with bare mcp-go, fork and exec, docker run, ripgrep, fd, FTS5 and a bare GET
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -p 1 ./...
+
+docs: ## build the documentation as a static site in site/
+	$(GO) run ./internal/docs/build site
 
 golden: ## write the golden files again; look at the diff
 	$(GO) test $(GOLDEN) -run '^TestGolden' -update

@@ -107,17 +107,6 @@ func profileCost(
 	return names, bytes, tokens
 }
 
-// TestGoldenReadme keeps the README's table true.
-func TestGoldenReadme(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("\n| tool | group | risk | what it does |\n|---|---|---|---|\n")
-	for tool := range allTools(t).All() {
-		s := tool.Spec
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Group, s.Risk, strings.ReplaceAll(s.Doc, "\n", " "))
-	}
-	golden.CheckPart(t, filepath.Join("..", "..", "README.md"), "tools", b.String())
-}
-
 // TestGoldenCommandGroups keeps the table of what is refused true.
 func TestGoldenCommandGroups(t *testing.T) {
 	var b strings.Builder

@@ -124,6 +124,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
+		"github.com/yuin/goldmark":        {"internal/docs"},
 	}
 	for _, s := range sources(t) {
 		if s.test() { // tests may compare with other libraries
