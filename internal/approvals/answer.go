@@ -109,7 +109,8 @@ func decide(t *store.Tx, q *Question, a Answer, by Approver) (d Decision, err er
 	case err != nil:
 		return d, err
 	case full:
-		return d, fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget", maxRules)
+		return d, RuleError{fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget",
+			maxRules)}
 	case !done: // another process has changed it
 		return d, store.ErrConflict
 	}

@@ -335,6 +335,16 @@ func (o *Outbox) PostOf(ctx context.Context, channel string, at chat.Ref) (id st
 	return id, err
 }
 
+// ReportOnce reads how far the post with a Once is, in a transaction. Without one the error is
+// [store.ErrNotFound].
+func ReportOnce(t *store.Tx, once string) (Report, error) {
+	list, err := reports(t, "post IN (SELECT post FROM outbox WHERE once = $1)", once)
+	if err != nil || len(list) == 0 {
+		return Report{}, cmp.Or(err, store.ErrNotFound)
+	}
+	return list[0], nil
+}
+
 // reports returns the posts whose rows match.
 func reports(t *store.Tx, where string, args ...any) (list []Report, err error) {
 	err = t.Each(`SELECT post, channel, chat, body, state, due, attempt, ref, problem, created FROM outbox

@@ -1,0 +1,239 @@
+// Package inbound receives what people write in chats, and asks people there.
+//
+// What arrives is stored, once, before the service learns that it has arrived. A message
+// goes to the receiver that an operator has bound its chat to: the inbox of an agent, of a
+// session or of the lead of a team, or an agent that answers by itself. Messages of other
+// chats get a code for the operator, and nothing else. Approvals and questions go to the
+// approvers of the settings; their answers count once, in the transaction that stores
+// them.
+//
+// Text from outside is data: it is bounded, cleaned, marked where a model reads it, and
+// decides nothing. What a person may do depends on the service's id of the person alone.
+//
+// Any number of processes do this with one store. One of them pulls a channel at a time,
+// see receive.go. Begin with accept.go, which has the way of an event; people.go has
+// approvals and questions, answer.go agents that answer, notify.go notices.
+package inbound
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
+)
+
+// Topic is the topic of the change feed for messages that wait for an answer, and for notices.
+const Topic = "chat"
+
+// Options are what an Inbound needs.
+type Options struct {
+	Store    *store.Store
+	Outbox   *messaging.Outbox
+	Accounts *messaging.Accounts
+	// Receive says for channels of the settings how messages arrive: off, pull, hook, or ""
+	// for what is needed.
+	Receive   map[string]string
+	Bindings  []Binding
+	Approvers []Approver
+	Notify    []Rule
+	Quiet     Quiet
+
+	Approvals *approvals.Store
+	Questions *questions.Questions
+	// Lead returns the agent that leads a team.
+	Lead func(t *store.Tx, team string) (agent string, err error)
+	// Start starts an agent that answers. Nil: there is no model, so messages wait in the
+	// inbox.
+	Start func(ctx context.Context, r Run) error
+	// Record records who has decided what. It may be nil.
+	Record func(ctx context.Context, r Record)
+	Log    *slog.Logger // nil: silent
+}
+
+// A Record is something that a person has done in a chat, for the audit log.
+type Record struct {
+	Person  string // an approver, or CHANNEL:ID
+	Channel string
+	Action  string // answer an approval, answer a question or pair
+	About   string // the id of what it is about
+	Outcome string // ok or refused
+	Why     string // it was refused
+}
+
+// An Approver is a person who answers approvals and questions.
+type Approver struct {
+	Name string
+	// At are the chats of the person, in the order in which they are tried. The service's
+	// id of the person is one of them, or the person is alone in the chat.
+	At []Place
+}
+
+// A Place is a chat, or a topic or thread in it.
+type Place struct{ Channel, Chat, Thread string }
+
+// String returns the place as settings name it.
+func (p Place) String() string {
+	if p.Thread == "" {
+		return p.Channel + ":" + p.Chat
+	}
+	return p.Channel + ":" + p.Chat + topicMark + p.Thread
+}
+
+const topicMark = ":topic:"
+
+// ParsePlace parses the result of String.
+func ParsePlace(text string) (p Place, ok bool) {
+	p.Channel, p.Chat, ok = strings.Cut(text, ":")
+	p.Chat, p.Thread, _ = strings.Cut(p.Chat, topicMark)
+	return p, ok && p.Channel != "" && p.Chat != ""
+}
+
+// An Inbound receives and asks. Its methods may be called concurrently.
+type Inbound struct {
+	Options
+	me    string // the id of this process
+	lease time.Duration
+	marks tool.Marks
+	full  chan struct{} // of requests of hooks at once
+
+	mu     sync.Mutex
+	ctx    context.Context // of acknowledgements
+	stop   context.CancelFunc
+	closed bool
+	acks   sync.WaitGroup
+}
+
+// New returns an Inbound. It does nothing until Run, or until a service calls.
+func New(o Options) *Inbound {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Record == nil {
+		o.Record = func(context.Context, Record) {}
+	}
+	b := &Inbound{
+		Options: o, me: store.NewID(), lease: pullLease, marks: tool.NewMarks(), full: make(chan struct{}, maxHooks),
+	}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	return b
+}
+
+// Close waits for what was begun.
+func (b *Inbound) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.acks.Wait()
+	return nil
+}
+
+// Run receives, asks, answers and notifies until ctx ends.
+func (b *Inbound) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	working.Go(func() { b.receive(ctx) })
+	working.Go(func() { b.work(ctx) })
+	if len(b.Approvers) > 0 || len(b.Notify) > 0 {
+		working.Go(func() { b.ask(ctx) })
+	}
+}
+
+// work starts agents that answer, sends notices, and removes what is old, until ctx ends.
+func (b *Inbound) work(ctx context.Context) {
+	swept := time.Time{}
+	for ctx.Err() == nil {
+		changed := b.Store.Wait(Topic)
+		wait := sweepEvery
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			b.warn(ctx, "what is old in chats could not be removed", b.sweep(ctx))
+		}
+		for _, do := range []func(context.Context) (time.Duration, error){b.sendNotices, b.startRuns} {
+			next, err := do(ctx)
+			if err != nil {
+				b.warn(ctx, "what waits for chats could not be read", err)
+				next = retryEvery
+			}
+			wait = min(wait, max(next, minWait))
+		}
+		b.sleep(ctx, wait, changed)
+	}
+}
+
+const (
+	sweepEvery = time.Hour
+	retryEvery = 5 * time.Second
+	// minWait keeps a clock that differs from the database's from making a busy loop.
+	minWait = 20 * time.Millisecond
+)
+
+// sleep waits for a change, a time or the end of ctx.
+func (b *Inbound) sleep(ctx context.Context, limit time.Duration, changed ...<-chan struct{}) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var first, second <-chan struct{}
+	if len(changed) > 0 {
+		first = changed[0]
+	}
+	if len(changed) > 1 {
+		second = changed[1]
+	}
+	select {
+	case <-first:
+	case <-second:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (b *Inbound) warn(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		b.Log.Warn(what, "err", err)
+	}
+}
+
+// How long rows are kept.
+const (
+	keepEvents    = 7 * 24 * time.Hour // services repeat for a day at most
+	keepMessages  = 7 * 24 * time.Hour
+	keepFiles     = 7 * 24 * time.Hour
+	keepQuestions = 24 * time.Hour // after their end
+)
+
+func (b *Inbound) sweep(ctx context.Context) error {
+	return b.Store.Update(ctx, func(t *store.Tx) error {
+		for _, one := range []struct {
+			text string
+			age  time.Duration
+		}{
+			{"DELETE FROM chat_event WHERE at < {{now}} - $1", keepEvents},
+			{"DELETE FROM chat_message WHERE run = '-' AND at < {{now}} - $1", keepMessages},
+			{"DELETE FROM chat_file WHERE at < {{now}} - $1", keepFiles},
+			{`DELETE FROM chat_question WHERE state = 'closed' AND at < {{now}} - $1 AND NOT EXISTS
+				(SELECT 1 FROM question WHERE question.id = chat_question.about AND question.state = 'open')`,
+				keepQuestions},
+			{"DELETE FROM chat_pairing WHERE since < {{now}} - $1", pairingDay},
+			{"DELETE FROM chat_notice WHERE n = 0 AND until < {{now}} - $1", 0},
+		} {
+			if _, err := t.Exec(one.text, one.age.Milliseconds()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// channel returns a channel that can be used.
+func (b *Inbound) channel(name string) (chat.Channel, bool) {
+	c, err := b.Accounts.Channel(name)
+	return c, err == nil
+}
