@@ -368,6 +368,32 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestOffersOfRealServers: a property that has a default may be left out although the schema requires it, and a
+// tool that runs as a task only is not offered.
+func TestOffersOfRealServers(t *testing.T) {
+	f := newFake(t, `{"name":"shoot","inputSchema":{"type":"object","required":["scale","of"],"properties":{`+
+		`"scale":{"type":"string","default":"css"},"of":{"type":"string"},"at":{"type":"object","required":["x","y"],`+
+		`"properties":{"x":{"type":"integer","default":0},"y":{"type":"integer"}}}}}}`,
+		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
+	b := newBridge(t, storetest.Open(t, t.TempDir()), map[string]*fake{"hub": f}, nil)
+	l, err := b.Refresh(t.Context(), "hub")
+	if err != nil || !slices.Equal(b.names(), []string{"hub__shoot"}) || len(l.Problems) != 1 ||
+		!strings.Contains(l.Problems[0], "task") {
+		t.Fatalf("it offers %v, %q, %v", b.names(), l.Problems, err)
+	}
+	for args, ok := range map[string]bool{
+		`{"of":"a"}`: true, `{"scale":"css"}`: false, `{"of":"a","scale":1}`: false, `{"of":"a","at":{"y":1}}`: true,
+		`{"of":"a","at":{"x":1}}`: false,
+	} {
+		if res, err := b.run(t.Context(), ann(), "hub__shoot", args); (err == nil) != ok {
+			t.Errorf("%s: %q, %v", args, res.Text(), err)
+		}
+	}
+	if schema := string(b.find(t, "hub__shoot").Schema()); !strings.Contains(schema, `"required":["scale","of"]`) {
+		t.Errorf("callers see %s", schema)
+	}
+}
+
 // TestRisk: annotations count as far as the operator says, and the operator's word counts most.
 func TestRisk(t *testing.T) {
 	write := `{"name":"write","inputSchema":{"type":"object"},"annotations":{"destructiveHint":false}}`

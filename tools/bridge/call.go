@@ -46,12 +46,8 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 	if s.Elicitation {
 		spec.Timeout += maxAnswer
 	}
-	checked := schema
-	if tool.CheckSchema(schema) != nil { // the server checks its arguments
-		checked = json.RawMessage(`{"type":"object"}`)
-	}
 	name, definition := o.Name, o.digest()
-	return tool.PreparedForeign(spec, checked, func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
+	return tool.PreparedForeign(spec, checkedSchema(schema), func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
 		if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
 			return tool.Plan{}, err
 		}

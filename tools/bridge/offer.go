@@ -57,7 +57,12 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 	seen := make(map[string]bool)
 	for _, raw := range list {
 		var one Offered
-		if err := json.Unmarshal(raw, &one); err != nil {
+		var more struct {
+			Execution struct {
+				Tasks string `json:"taskSupport"`
+			} `json:"execution"`
+		}
+		if json.Unmarshal(raw, &one) != nil || json.Unmarshal(raw, &more) != nil {
 			problems = append(problems, "a tool is not described as MCP has it")
 			continue
 		}
@@ -67,6 +72,8 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 			problems = append(problems, fmt.Sprintf("a tool has the unusable name %q", shown))
 		case seen[one.Name]:
 			problems = append(problems, fmt.Sprintf("two tools have the name %q", shown))
+		case more.Execution.Tasks == "required":
+			problems = append(problems, fmt.Sprintf("%q runs as a task only, which is not supported", shown))
 		case len(one.Input)+len(one.Output) > maxSchema:
 			problems = append(problems, fmt.Sprintf("the schema of %q has more than %s", shown, text.Bytes(maxSchema)))
 		default:
@@ -230,6 +237,48 @@ func cleanedValue(value any) any {
 		}
 	}
 	return value
+}
+
+// checkedSchema returns the schema that arguments are checked against. Servers fill in defaults, and many list
+// properties that have one as required.
+func checkedSchema(schema json.RawMessage) json.RawMessage {
+	if tool.CheckSchema(schema) != nil { // the server checks its arguments
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	var value any
+	if !bytes.Contains(schema, []byte(`"required"`)) || !bytes.Contains(schema, []byte(`"default"`)) ||
+		json.Unmarshal(schema, &value) != nil {
+		return schema
+	}
+	withoutDefaults(value)
+	relaxed, err := json.Marshal(value)
+	if err != nil || tool.CheckSchema(relaxed) != nil {
+		return schema
+	}
+	return relaxed
+}
+
+// withoutDefaults removes properties with defaults from those that schemas require.
+func withoutDefaults(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			withoutDefaults(one)
+		}
+	case map[string]any:
+		properties, _ := v["properties"].(map[string]any)
+		if required, ok := v["required"].([]any); ok {
+			v["required"] = slices.DeleteFunc(required, func(name any) bool {
+				key, _ := name.(string)
+				property, _ := properties[key].(map[string]any)
+				_, ok := property["default"]
+				return ok
+			})
+		}
+		for _, one := range v {
+			withoutDefaults(one)
+		}
+	}
 }
 
 // toolName returns the name of a tool for callers. A long one is cut, and ends with a digest.
