@@ -41,6 +41,7 @@ const (
 	Schedule Kind = "schedule" // a job with a schedule has run
 	Media    Kind = "media"    // what a provider makes is done, or has failed
 	Chat     Kind = "chat"     // a person has written in a chat
+	Delivery Kind = "delivery" // a message to a person could not be delivered
 )
 
 // To names the receiver: one session, or with an empty Session whichever session

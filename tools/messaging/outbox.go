@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -48,6 +48,8 @@ type Post struct {
 	Of     string
 	Emoji  string // of React
 	Remove bool   // likewise: the reaction is removed
+	// Contact is the id of the sender's contact that is written to, or "".
+	Contact string
 	// Sender gets an event if the post cannot be delivered. Zero: nobody does.
 	Sender inbox.To
 	Once   string    // of posts with the same text only the first is sent; "" for none
@@ -91,6 +93,7 @@ type OutboxOptions struct {
 	Accounts *Accounts
 	Scrub    func(string) string
 	Lease    time.Duration // how long an attempt may take before another one; 0 is a minute
+	Slots    int           // messages that this process sends at once, each to another chat; 0 is 8
 	Log      *slog.Logger  // nil: silent
 }
 
@@ -98,11 +101,17 @@ type OutboxOptions struct {
 // processes die, by any process that runs the outbox.
 type Outbox struct {
 	OutboxOptions
+
+	start   sync.Once
+	ctx     context.Context
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
 	mu   sync.Mutex
 	last int64 // of the ids
 }
 
-// NewOutbox returns the outbox of a store.
+// NewOutbox returns the outbox of a store. It sends nothing until Start.
 func NewOutbox(o OutboxOptions) *Outbox {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -110,10 +119,27 @@ func NewOutbox(o OutboxOptions) *Outbox {
 	if o.Scrub == nil {
 		o.Scrub = func(text string) string { return text }
 	}
-	if o.Lease == 0 {
-		o.Lease = time.Minute
-	}
-	return &Outbox{OutboxOptions: o}
+	o.Lease = cmp.Or(o.Lease, time.Minute)
+	o.Slots = cmp.Or(o.Slots, 8)
+	b := &Outbox{OutboxOptions: o}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	return b
+}
+
+// Start begins to send what is due, also what other processes have put there.
+func (o *Outbox) Start() {
+	o.start.Do(func() {
+		if len(o.Accounts.Names()) > 0 {
+			o.working.Go(func() { o.run(o.ctx) })
+		}
+	})
+}
+
+// Close waits a little for the attempts that were begun, and begins no others.
+func (o *Outbox) Close() error {
+	o.stop()
+	o.working.Wait()
+	return nil
 }
 
 const (
@@ -134,6 +160,7 @@ type item struct {
 	Of      string      `json:",omitempty"`
 	Emoji   string      `json:",omitempty"`
 	Remove  bool        `json:",omitempty"`
+	Contact string      `json:",omitempty"`
 	Until   time.Time
 	Else    []Post `json:",omitempty"`
 }
@@ -194,8 +221,10 @@ func (o *Outbox) insert(t *store.Tx, p Post, post, id string, it item, first boo
 		once = p.Once
 	}
 	chatID := it.Message.Chat
-	if it.Action != Send && p.Of == "" {
-		chatID = it.At.Chat
+	if p.Of != "" { // in the order of that chat
+		if err := t.Row("SELECT chat FROM outbox WHERE id = $1", []any{p.Of}, &chatID); err != nil {
+			return false, err
+		}
 	}
 	n, err := t.Exec(`INSERT INTO outbox
 		(id, post, once, channel, chat, body, state, due, agent, usr, session, created)
@@ -243,7 +272,7 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 		return nil, err
 	}
 	can := channel.Abilities()
-	it := item{Action: cmp.Or(p.Action, Send), Message: p.Message, Until: p.Until, Else: p.Else}
+	it := item{Action: cmp.Or(p.Action, Send), Message: p.Message, Contact: p.Contact, Until: p.Until, Else: p.Else}
 	it.Message.File, it.Message.Text = nil, o.Scrub(p.Message.Text)
 	if it.Action != Send {
 		it.At, it.Of, it.Emoji, it.Remove = p.At, p.Of, p.Emoji, p.Remove
@@ -264,7 +293,7 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 		}
 		with := it
 		with.File = &storedFile{Name: f.Name, MIME: f.MIME, Size: f.Size, Voice: f.Voice}
-		if i > 0 || o.length(channel, it.Message, it.Message.Text) > can.MaxCaption {
+		if i > 0 || o.length(channel, it.Message, withMark(it.Message.Text)) > can.MaxCaption {
 			with.Message.Text = ""
 		} else {
 			it.Message.Text = ""
@@ -275,8 +304,10 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 	if it.Message.Text == "" && it.Message.Poll == nil && len(items) > 0 {
 		return items, nil
 	}
-	fits := func(part string) bool { return o.length(channel, it.Message, part) <= can.MaxText }
-	parts := split(it.Message.Text, it.Message.Plain, fits)
+	fits := func(part string) bool { // also with the mark, if it has to be sent again
+		return o.length(channel, it.Message, withMark(part)) <= can.MaxText
+	}
+	parts := splitter(it.Message.Plain)(it.Message.Text, fits)
 	if len(items)+len(parts) > maxParts {
 		return nil, tool.Errorf(tool.TooLarge, "the message would be sent in %d parts, the maximum is %d",
 			len(items)+len(parts), maxParts).Try("send a file, or less")
@@ -292,12 +323,19 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 	return items, nil
 }
 
+func splitter(plain bool) func(string, func(string) bool) []string {
+	if plain {
+		return markup.SplitPlain
+	}
+	return markup.Split
+}
+
 // length returns how long the service finds a text.
 func (o *Outbox) length(c chat.Channel, m chat.Message, part string) int {
 	if !m.Plain {
 		part = c.Render(part)
 	}
-	return len(utf16.Encode([]rune(part)))
+	return markup.Length(part)
 }
 
 // Report reads how far a post is. Without one the error is [store.ErrNotFound].
@@ -403,17 +441,25 @@ func (r *Report) add(part Report) {
 	}
 }
 
-// split splits a text into parts that fit.
-func split(words string, _ bool, fits func(string) bool) (parts []string) {
-	for !fits(words) {
-		end := len(words)
-		for end > 1 && !fits(words[:end]) {
-			end /= 2
+// Settled waits until a post has ended or the limit is over, and returns how far it is. It starts
+// the outbox, because there may be no other process that sends.
+func (o *Outbox) Settled(ctx context.Context, id string, limit time.Duration) (Report, error) {
+	o.Start()
+	defer o.Store.Urgent()()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		changed := o.Store.Wait(Topic)
+		r, err := o.Report(ctx, id)
+		if err != nil || r.State.Final() {
+			return r, err
 		}
-		if at := strings.LastIndexByte(words[:end], '\n'); at > 0 {
-			end = at + 1
+		select {
+		case <-changed:
+		case <-timer.C:
+			return r, nil
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
 		}
-		parts, words = append(parts, strings.ToValidUTF8(words[:end], "")), words[end:]
 	}
-	return append(parts, words)
 }

@@ -1,0 +1,270 @@
+package messaging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// A Target is a chat that can be written to.
+type Target struct {
+	Channel string // its name in the settings
+	Chat    string
+	Thread  string
+	Contact *Contact // that it belongs to; nil: none is known
+	Current bool     // it is the chat of the caller
+}
+
+// String returns the target as callers write it.
+func (t Target) String() string {
+	said := t.Channel + ":" + t.Chat
+	if t.Thread != "" {
+		said += topicMark + t.Thread
+	}
+	return said
+}
+
+// topicMark separates the id of a chat from that of a topic in it.
+const topicMark = ":topic:"
+
+// prefixes are other names of services in addresses.
+func serviceOf(prefix string) string {
+	switch prefix = strings.ToLower(prefix); prefix {
+	case "tg":
+		return "telegram"
+	case "feishu":
+		return "lark"
+	case "email", "mailto":
+		return "mail"
+	}
+	return prefix
+}
+
+// Targets decides where callers may write.
+type Targets struct {
+	Accounts *Accounts
+	Contacts Contacts
+	// Allowed has, by profile, the chats that may be written to, as CHANNEL:ID, CHANNEL:* or *.
+	// The profile * is for all. Profiles without an entry may write to all.
+	Allowed map[string][]string
+}
+
+// find returns the chat that a caller means. hint is a chat that is used if the contact has it.
+func (x Targets) find(ctx context.Context, to, channel, thread, hint string) (t Target, err error) {
+	owner, err := tool.OwnerFrom(ctx)
+	if err != nil {
+		return t, err
+	}
+	contacts, err := x.Contacts.List(ctx, owner)
+	if err != nil {
+		return t, err
+	}
+	c := tool.CallerFrom(ctx)
+	to = strings.TrimSpace(to)
+	if to == "" {
+		t, err = x.current(ctx, c, channel)
+	} else if found, ok := find(contacts, to); ok {
+		t, err = x.ofContact(found, hint)
+	} else {
+		t, err = x.parse(to, channel)
+	}
+	if err != nil {
+		return t, err
+	}
+	t.Thread = cmp.Or(thread, t.Thread)
+	if t.Contact == nil {
+		t.Contact = x.contactAt(contacts, t)
+	}
+	t.Current = t.Channel == c.Channel && t.Chat == c.ChatID
+	return t, x.check(ctx, t)
+}
+
+// current returns the chat of the caller, or the only one that its profile may write to.
+func (x Targets) current(ctx context.Context, c tool.Caller, channel string) (Target, error) {
+	if c.ChatID != "" && x.Accounts.Kind(c.Channel) != "" && (channel == "" || channel == c.Channel) {
+		return Target{Channel: c.Channel, Chat: c.ChatID, Thread: c.Topic}, nil
+	}
+	var exact []string
+	for _, allowed := range x.allowed(ctx) {
+		if name, id, _ := strings.Cut(allowed, ":"); id != "" && id != "*" && (channel == "" || channel == name) {
+			exact = append(exact, allowed)
+		}
+	}
+	if len(exact) == 1 {
+		return x.parse(exact[0], "")
+	}
+	e := tool.Errorf(tool.Invalid, "the message has no target, and this call belongs to no chat")
+	if len(exact) > 0 {
+		return Target{}, e.Try("set to to one of %s", strings.Join(exact[:min(len(exact), 10)], ", "))
+	}
+	return Target{}, e.Try("set to to a contact or to CHANNEL:ID; the channels are %s",
+		strings.Join(x.Accounts.Names(), ", "))
+}
+
+// ofContact returns the chat of a contact: hint if it is one of them, else the first.
+func (x Targets) ofContact(c Contact, hint string) (Target, error) {
+	if why := c.why(time.Now()); why != "" {
+		return Target{}, tool.Errorf(tool.Refused, "the contact %q gets no messages: %s", c.ID, why).
+			Try("write to another contact, or ask the user")
+	}
+	var first *Target
+	for _, at := range c.chats() {
+		t, err := x.parse(at, c.Channel)
+		if err != nil {
+			continue
+		}
+		t.Contact = &c
+		if hint != "" && (t.Chat == bare(hint) || t.String() == hint) {
+			return t, nil
+		}
+		if first == nil {
+			first = &t
+		}
+	}
+	if first == nil {
+		return Target{}, tool.Errorf(tool.NotFound, "the contact %q has no chat on the channels %s", c.ID,
+			strings.Join(x.Accounts.Names(), ", ")).Try("add one with the tool contacts, as CHANNEL:ID")
+	}
+	return *first, nil
+}
+
+// bare returns an id without the name of a service.
+func bare(id string) string {
+	if service, rest, found := strings.Cut(id, ":"); found && serviceOf(service) != "" {
+		return rest
+	}
+	return id
+}
+
+// parse reads CHANNEL:ID, SERVICE:ID, or an ID if there is one channel only.
+func (x Targets) parse(to, channel string) (t Target, err error) {
+	prefix, id, found := strings.Cut(to, ":")
+	switch {
+	case found && x.Accounts.Kind(prefix) != "":
+		t = Target{Channel: prefix, Chat: id}
+	case found && len(x.ofKind(serviceOf(prefix))) > 0:
+		names := x.ofKind(serviceOf(prefix))
+		t = Target{Channel: names[0], Chat: id}
+		if len(names) > 1 {
+			t.Channel = channel
+		}
+		if len(names) > 1 && !slices.Contains(names, channel) {
+			return t, tool.Errorf(tool.Invalid, "there are several channels of %s: %s", serviceOf(prefix),
+				strings.Join(names, ", ")).Try("write the name of one before the id, as in %s:%s", names[0], id)
+		}
+	case channel != "" && x.Accounts.Kind(channel) != "":
+		t = Target{Channel: channel, Chat: to}
+	case channel != "" && len(x.ofKind(serviceOf(channel))) == 1:
+		t = Target{Channel: x.ofKind(serviceOf(channel))[0], Chat: to}
+	case strings.Contains(to, "@") && !strings.HasPrefix(to, "@") && len(x.ofKind("mail")) == 1:
+		t = Target{Channel: x.ofKind("mail")[0], Chat: to}
+	case x.Accounts.Kind(to) == "webhook":
+		t = Target{Channel: to, Chat: to}
+	case len(x.Accounts.Names()) == 1 && channel == "" && !found:
+		t = Target{Channel: x.Accounts.Names()[0], Chat: to}
+	default:
+		return t, tool.Errorf(tool.NotFound, "there is no contact or channel %q", text.Clip(cmp.Or(channel, to), 100)).
+			Try("write a contact, or CHANNEL:ID; the channels are %s", strings.Join(x.Accounts.Names(), ", "))
+	}
+	t.Chat, t.Thread, _ = strings.Cut(t.Chat, topicMark)
+	if parts := strings.Split(t.Chat, ":"); x.Accounts.Kind(t.Channel) == "slack" && len(parts) == 2 {
+		t.Chat = parts[1] // as in slack:TEAM:USER
+	}
+	if t.Chat = strings.TrimSpace(t.Chat); t.Chat == "" || strings.ContainsAny(t.Chat, "\x00\r\n") {
+		return t, tool.Errorf(tool.Invalid, "%q has no id of a chat", text.Clip(to, 100)).Try("write CHANNEL:ID")
+	}
+	return t, nil
+}
+
+// ofKind returns the channels of a service.
+func (x Targets) ofKind(kind string) (names []string) {
+	for _, name := range x.Accounts.Names() {
+		if x.Accounts.Kind(name) == kind {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// contactAt returns the contact that a chat is the private chat of.
+func (x Targets) contactAt(contacts []Contact, t Target) *Contact {
+	for _, c := range contacts {
+		if at, err := x.parse(c.chats()[0], c.Channel); err == nil && at.Channel == t.Channel && at.Chat == t.Chat {
+			return &c
+		}
+	}
+	return nil
+}
+
+// allowed returns the entries of the settings for the profile of the caller, nil if there are none.
+func (x Targets) allowed(ctx context.Context) []string {
+	profile := tool.CallerFrom(ctx).Profile
+	if status := tool.RunningFrom(ctx).Status; status != nil {
+		profile = status().Profile
+	}
+	list, has := x.Allowed[profile]
+	all, hasAll := x.Allowed["*"]
+	if !has && !hasAll {
+		return nil
+	}
+	return slices.Concat([]string{}, list, all)
+}
+
+// listed reports whether the settings name a chat by its id.
+func (x Targets) listed(ctx context.Context, t Target) bool {
+	return slices.ContainsFunc(x.allowed(ctx), func(entry string) bool {
+		return entry == t.String() || entry == t.Channel+":"+t.Chat
+	})
+}
+
+// check refuses chats that the profile may not write to, and contacts that get no messages.
+func (x Targets) check(ctx context.Context, t Target) error {
+	if t.Contact != nil {
+		if why := t.Contact.why(time.Now()); why != "" {
+			return tool.Errorf(tool.Refused, "the contact %q gets no messages: %s", t.Contact.ID, why).
+				Try("write to another contact, or ask the user")
+		}
+	}
+	list := x.allowed(ctx)
+	if list == nil || t.Current || x.listed(ctx, t) || slices.Contains(list, "*") || slices.Contains(list, t.Channel+":*") {
+		return nil
+	}
+	return tool.Errorf(tool.Refused, "this profile may not write to %s", t).
+		Try("write to one of %s, or ask the user", strings.Join(list[:min(len(list), 10)], ", "))
+}
+
+// known reports whether messages to a chat need no approval because it is new: it is that of the
+// caller, the settings name it, or a person has approved the first message.
+func (x Targets) known(ctx context.Context, t Target) (bool, error) {
+	if t.Current || x.listed(ctx, t) {
+		return true, nil
+	}
+	if x.Contacts.Store.Unused() {
+		return false, nil
+	}
+	owner, err := tool.OwnerFrom(ctx)
+	if err != nil {
+		return false, err
+	}
+	var one int
+	err = x.Contacts.Store.Row(ctx, `SELECT 1 FROM outbox_target WHERE agent = $1 AND usr = $2 AND channel = $3
+		AND chat = $4`, []any{owner.Agent, owner.User, t.Channel, t.Chat}, &one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remember notes that an owner may write to a chat.
+func remember(t *store.Tx, o tool.Owner, at Target) error {
+	_, err := t.Exec(`INSERT INTO outbox_target (agent, usr, channel, chat, approved) VALUES ($1, $2, $3, $4, {{now}})
+		ON CONFLICT DO NOTHING`, o.Agent, o.User, at.Channel, at.Chat)
+	return err
+}
