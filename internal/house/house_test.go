@@ -102,10 +102,13 @@ func room(dir string) string {
 
 func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
-		"github.com/mark3labs/mcp-go":     {"server", "tools/bridge"},
-		"github.com/spf13/cobra":          {"cmd"},
-		"github.com/fsnotify/fsnotify":    {"internal/config", "tools/skills", "tools/custom"},
-		"go.yaml.in/yaml":                 {"internal/clients", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/plugins"},
+		"github.com/mark3labs/mcp-go":  {"server", "tools/bridge"},
+		"github.com/spf13/cobra":       {"cmd"},
+		"github.com/fsnotify/fsnotify": {"internal/config", "tools/skills", "tools/custom"},
+		"go.yaml.in/yaml": {
+			"internal/clients", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
+			"tools/plugins",
+		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/modelcontextprotocol": {"tools/bridge"},
 		"github.com/rogpeppe/go-internal": {"cmd"},

@@ -151,7 +151,8 @@ func readContacts(content []byte) (list []Contact, err error) {
 		}
 		block, more, found := strings.Cut("\n"+after, "\n"+fence)
 		if !found {
-			return nil, tool.Errorf(tool.Invalid, "block %d of YAML has no end", n).Try("end it with %s on a line", fence)
+			return nil, tool.Errorf(tool.Invalid, "block %d of YAML has no end", n).Try("end it with %s on a line",
+				fence)
 		}
 		rest = more
 		d := yaml.NewDecoder(strings.NewReader(block))

@@ -235,7 +235,8 @@ func (x contactsTool) Prepare(_ context.Context, a contactsArgs) (tool.Plan, err
 
 func (x contactsTool) run(ctx context.Context, a contactsArgs) (tool.Result, error) {
 	if x.contacts == nil {
-		return tool.Result{}, tool.Errorf(tool.Unavailable, "there are no contacts here").Try("ask the user where to write")
+		return tool.Result{}, tool.Errorf(tool.Unavailable,
+			"there are no contacts here").Try("ask the user where to write")
 	}
 	owner, err := tool.OwnerFrom(ctx)
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 
 // open opens a file of the caller to send it. A file with text is sent without its secrets; masked
 // says that it had some. The caller closes the file after it was put into the outbox.
-func (x message) open(ctx context.Context, name, as string) (f chat.File, from *workspace.File, masked bool, err error) {
+func (x message) open(ctx context.Context, name, as string) (f chat.File, from *workspace.File, masked bool,
+	err error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return f, nil, false, tool.Errorf(tool.Invalid, "%q is a URL", text.Clip(name, 200)).
 			Try("download it into the workspace first, or send the URL as text")
@@ -54,7 +55,8 @@ func (x message) open(ctx context.Context, name, as string) (f chat.File, from *
 		return f, from, false, nil
 	}
 	if from.Size > maxTextFile {
-		return f, nil, false, tool.Errorf(tool.TooLarge, "the file %s has %s of text, which cannot be searched for secrets",
+		return f, nil, false, tool.Errorf(tool.TooLarge,
+			"the file %s has %s of text, which cannot be searched for secrets",
 			from.Name, text.Bytes(from.Size)).Try("send a part of at most %s", text.Bytes(maxTextFile))
 	}
 	content, err := io.ReadAll(io.NewSectionReader(from, 0, from.Size))
@@ -62,7 +64,10 @@ func (x message) open(ctx context.Context, name, as string) (f chat.File, from *
 		return f, nil, false, err
 	}
 	clean := []byte(x.Scrub(string(content)))
-	f.Size, f.Open = int64(len(clean)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(clean)), nil }
+	f.Size, f.Open = int64(len(clean)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(clean)),
+			nil
+	}
 	return f, from, !bytes.Equal(clean, content), nil
 }
 

@@ -88,7 +88,7 @@ func (message) Spec() tool.Spec {
 			"create_forum_topic": `{"action":"topic","channel":"telegram"}`,
 		},
 		Bare:     "text",
-		Keywords: "telegram slack discord line lark feishu email mail ntfy webhook chat notify person send reply reaction poll",
+		Keywords: "telegram slack discord line lark feishu email mail ntfy webhook chat notify person send",
 	}
 }
 
@@ -338,8 +338,8 @@ func (r Report) result(action Action, to Target, notes []string) (tool.Result, e
 		if r.Problem != "" {
 			why = " (" + r.Problem + ")"
 		}
-		return tool.Textf("The message %s to %s is accepted and not sent yet%s. It is tried for a day; a failure comes to "+
-			"your inbox.", r.ID, to, why), nil
+		return tool.Textf("The message %s to %s is accepted and not sent yet%s. "+
+			"It is tried for a day; a failure comes to your inbox.", r.ID, to, why), nil
 	}
 	said := map[Action]string{Edit: "Edited", Delete: "Deleted", React: "Reacted"}[action]
 	said = cmp.Or(said, "Sent to "+to.String())
@@ -361,7 +361,8 @@ func (x message) post(ctx context.Context, a messageArgs, to Target) Post {
 	p := Post{
 		Channel: to.Channel, Action: Action(a.Action), Emoji: a.Emoji, Remove: a.Remove,
 		Message: chat.Message{
-			Chat: to.Chat, Thread: to.Thread, Subject: x.Scrub(a.Subject), Text: a.Text, Plain: a.Plain, Silent: a.Silent,
+			Chat: to.Chat, Thread: to.Thread, Subject: x.Scrub(a.Subject), Text: a.Text, Plain: a.Plain,
+			Silent: a.Silent,
 		},
 		Sender: inbox.ToCaller(tool.CallerFrom(ctx)),
 	}

@@ -233,7 +233,8 @@ func (x Targets) check(ctx context.Context, t Target) error {
 		}
 	}
 	list := x.allowed(ctx)
-	if list == nil || t.Current || x.listed(ctx, t) || slices.Contains(list, "*") || slices.Contains(list, t.Channel+":*") {
+	if list == nil || t.Current || x.listed(ctx, t) || slices.Contains(list, "*") ||
+		slices.Contains(list, t.Channel+":*") {
 		return nil
 	}
 	return tool.Errorf(tool.Refused, "this profile may not write to %s", t).

@@ -208,7 +208,8 @@ func (o *Outbox) send(ctx context.Context, r row) (chat.Sent, error) {
 	m.Key = r.id
 	if r.doubt > 0 && !r.again(can) {
 		if r.doubt > 1 {
-			return chat.Sent{}, &chat.Error{Kind: chat.Refused, Text: "two attempts were interrupted; it may have arrived"}
+			return chat.Sent{}, &chat.Error{Kind: chat.Refused,
+				Text: "two attempts were interrupted; it may have arrived"}
 		}
 		m = marked(m, r.File, can)
 	}
@@ -332,17 +333,13 @@ func (o *Outbox) finish(t *store.Tx, r row, sent chat.Sent, failure error) error
 // fail ends a post, of which some parts may have been sent. Its sender gets an event, or what is
 // to be sent in its place is.
 func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error {
-	n, err := t.Exec("UPDATE outbox SET state = 'failed', ended = {{now}}, problem = $3 WHERE id = $1 AND attempt = $2 "+
-		"AND state = 'sending'", r.id, r.attempt, problem)
+	const set = "UPDATE outbox SET state = 'failed', ended = {{now}}, "
+	n, err := t.Exec(set+"problem = $3 WHERE id = $1 AND attempt = $2 AND state = 'sending'", r.id, r.attempt, problem)
 	if err != nil || n == 0 {
 		return cmp.Or(err, errLost)
 	}
-	var sent int
-	if err := t.Row("SELECT count(*) FROM outbox WHERE post = $1 AND state = 'sent'", []any{r.post}, &sent); err != nil {
-		return err
-	}
-	if _, err := t.Exec("UPDATE outbox SET state = 'failed', ended = {{now}}, problem = $2 WHERE post = $1 AND ended = 0",
-		r.post, "an earlier part could not be sent"); err != nil {
+	if _, err := t.Exec(set+"problem = 'an earlier part could not be sent' WHERE post = $1 AND ended = 0",
+		r.post); err != nil {
 		return err
 	}
 	if err := forgetFile(t, "id IN (SELECT id FROM outbox WHERE post = $1)", r.post); err != nil {
@@ -354,15 +351,8 @@ func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error 
 			return err
 		}
 	}
-	for i, other := range r.Else {
-		other.Else = r.Else[i+1:]
-		if _, err := o.items(other); err != nil || sent > 0 {
-			continue // of its channel, which may not exist any more
-		}
-		if _, _, err := o.Put(t, other); err != nil {
-			return err
-		}
-		return t.Changed(Topic, r.post)
+	if instead, err := o.putElse(t, r); err != nil || instead {
+		return cmp.Or(err, t.Changed(Topic, r.post))
 	}
 	if r.sender != (inbox.To{}) {
 		if _, err := inbox.Add(t, r.sender, inbox.Event{
@@ -374,6 +364,24 @@ func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error 
 		}
 	}
 	return t.Changed(Topic, r.post)
+}
+
+// putElse puts what is sent instead of a post of which nothing was delivered.
+func (o *Outbox) putElse(t *store.Tx, r row) (put bool, err error) {
+	var sent int
+	if err := t.Row("SELECT count(*) FROM outbox WHERE post = $1 AND state = 'sent'", []any{r.post},
+		&sent); err != nil || sent > 0 {
+		return false, err
+	}
+	for i, other := range r.Else {
+		other.Else = r.Else[i+1:]
+		if _, err := o.items(other); err != nil {
+			continue // its channel may not exist any more
+		}
+		_, _, err := o.Put(t, other)
+		return err == nil, err
+	}
+	return false, nil
 }
 
 func forgetFile(t *store.Tx, where, id string) error {
