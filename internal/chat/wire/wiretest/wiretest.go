@@ -5,6 +5,7 @@
 package wiretest
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,8 +18,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/chat/wire/socket"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
@@ -26,8 +30,8 @@ import (
 // A Service expects requests. Requests that it does not expect, and expected ones that do
 // not come, fail the test.
 type Service struct {
-	HTTP outbound.Client // leads to the service
-	Net  *egresstest.Net
+	HTTP   outbound.Client // leads to the service
+	Socket socket.Options  // likewise
 
 	t    testing.TB
 	mu   sync.Mutex
@@ -49,6 +53,38 @@ type Exchange struct {
 	Reply  string
 	Drop   bool   // the connection ends without a response
 	Before func() // is called before the response; nil: nothing
+	Socket func(p *Peer)
+}
+
+// A Peer is the service's side of a WebSocket.
+type Peer struct {
+	t  testing.TB
+	ws *websocket.Conn
+}
+
+// Send sends JSON.
+func (p *Peer) Send(message string) {
+	if err := p.ws.Write(p.t.Context(), websocket.MessageText, []byte(message)); err != nil {
+		p.t.Errorf("sending %s: %v", message, err)
+	}
+}
+
+// Expect reads JSON.
+func (p *Peer) Expect(message string) {
+	_, got, err := p.ws.Read(p.t.Context())
+	if diff := cmp.Diff(decoded(message), decoded(string(got))); err != nil || diff != "" {
+		p.t.Errorf("error %v, the message differs (-want +got):\n%s", err, diff)
+	}
+}
+
+// Close ends the connection with a code.
+func (p *Peer) Close(code int) { _ = p.ws.Close(websocket.StatusCode(code), "") }
+
+// Wait returns when the other side has ended the connection.
+func (p *Peer) Wait() {
+	if _, got, err := p.ws.Read(p.t.Context()); err == nil {
+		p.t.Errorf("unexpected message %s", got)
+	}
 }
 
 // New returns a service that answers at the hosts until the test ends.
@@ -61,8 +97,16 @@ func New(t testing.TB, hosts ...string) *Service {
 	for _, host := range hosts {
 		servers[host] = server
 	}
-	s.Net = egresstest.New(t, servers)
-	s.HTTP = s.Net.Client(t)
+	net := egresstest.New(t, servers)
+	s.HTTP = net.Client(t)
+	dialer, err := egress.NewDialer(egress.Rules{}, net)
+	if err == nil {
+		dialer, err = dialer.ThroughProxy(net.ProxyURL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Socket = socket.Options{Dial: dialer.DialContext, TLS: &tls.Config{RootCAs: net.Roots}}
 	t.Cleanup(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -102,6 +146,16 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if x.Before != nil {
 		x.Before()
+	}
+	if x.Socket != nil {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			s.t.Errorf("%s: %v", got, err)
+			return
+		}
+		defer ws.CloseNow()
+		x.Socket(&Peer{s.t, ws})
+		return
 	}
 	if x.Drop {
 		panic(http.ErrAbortHandler)
