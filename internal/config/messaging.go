@@ -1,8 +1,12 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // Messaging has the settings of messages to people, and from them.
@@ -10,7 +14,7 @@ type Messaging struct {
 	Channels   map[string]MessagingChannel `yaml:"channels" keys:"name"`
 	Targets    map[string][]string         `yaml:"targets" keys:"label" form:"target"`
 	Bindings   []MessagingBinding          `yaml:"bindings"`
-	Approvers  []string                    `yaml:"approvers" form:"target"`
+	Approvers  map[string][]string         `yaml:"approvers" keys:"label" form:"target"`
 	Notify     []MessagingNotify           `yaml:"notify"`
 	QuietHours QuietHours                  `yaml:"quiet_hours"`
 }
@@ -102,8 +106,13 @@ func (m Messaging) check(add func(path, format string, args ...any)) {
 	for i, b := range m.Bindings {
 		known(indexed("messaging.bindings", i)+".chat", b.Chat)
 	}
-	for i, target := range m.Approvers {
-		known(indexed("messaging.approvers", i), target)
+	for _, name := range sorted(m.Approvers) {
+		for i, target := range m.Approvers[name] {
+			at := indexed(under("messaging.approvers", name), i)
+			if known(at, target); target == anyTarget || strings.HasSuffix(target, ":"+anyTarget) {
+				add(at, "name the chat or the ID of a person: an approver is one person")
+			}
+		}
 	}
 	for i, rule := range m.Notify {
 		for j, target := range rule.To {
@@ -113,4 +122,35 @@ func (m Messaging) check(add func(path, format string, args ...any)) {
 	if q := m.QuietHours; (q.From == "") != (q.To == "") {
 		add("messaging.quiet_hours", "set both from and to, or neither")
 	}
+	if _, err := time.LoadLocation(m.QuietHours.Zone); err != nil {
+		add("messaging.quiet_hours.zone", "there is no time zone %q; write it like Europe/Berlin", m.QuietHours.Zone)
+	}
+}
+
+// anyTarget stands for all chats, or those of a channel.
+const anyTarget = "*"
+
+// withChats returns the rules of the policy with what bindings say about their chats, unless the
+// policy has the chat itself. Tools of a topic narrow the calls for it; see package inbound.
+func (m Messaging) withChats(r policy.Rules) policy.Rules {
+	r.Groups, r.Writers = maps.Clone(r.Groups), maps.Clone(r.Writers)
+	for _, b := range m.Bindings {
+		_, chat, _ := strings.Cut(b.Chat, ":")
+		if chat == "" || chat == anyTarget || strings.Contains(chat, ":topic:") {
+			continue
+		}
+		if _, listed := r.Groups[chat]; !listed && b.Tools != nil {
+			if r.Groups == nil {
+				r.Groups = make(map[string]policy.List)
+			}
+			r.Groups[chat] = policy.List(b.Tools)
+		}
+		if _, listed := r.Writers[chat]; !listed && b.Writers != nil {
+			if r.Writers == nil {
+				r.Writers = make(map[string][]string)
+			}
+			r.Writers[chat] = b.Writers
+		}
+	}
+	return r
 }

@@ -39,7 +39,7 @@ func (l *Loaded) unread() bool { return l.Path != "" && l.lines == nil }
 // the rules, and of the profiles that other settings name, each with its place. If
 // one is more than a warning, the policy is nil.
 func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
-	rules, found := policy.Compile(l.Config.Policy, catalogue)
+	rules, found := policy.Compile(l.Config.Messaging.withChats(l.Config.Policy), catalogue)
 	var problems Problems
 	for _, p := range found {
 		text := p.Text

@@ -101,3 +101,48 @@ func TestExamineOfSoundSettings(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+// TestRulesOfBoundChats checks that a binding gives its chat tools and writers, which the policy can have instead.
+func TestRulesOfBoundChats(t *testing.T) {
+	l := mustLoad(t, write(t, `messaging:
+  channels: {telegram: {token: secret:tg}}
+  bindings:
+  - {chat: "telegram:-100", tools: [datetime], writers: ["4711"]}
+  - {chat: "telegram:-200", tools: [datetime]}
+  - {chat: "telegram:-300:topic:7", tools: [session_status]}
+policy:
+  groups: {"-200": [read_result]}
+`))
+	rules, problems := l.Policy(catalogue())
+	if rules == nil {
+		t.Fatal(problems)
+	}
+	for _, test := range []struct {
+		chat, tool string
+		want       policy.Verdict
+	}{
+		{"-100", "datetime", policy.Allow}, {"-100", "session_status", policy.Deny}, {"-200", "datetime", policy.Deny},
+		{"-200", "read_result", policy.Allow}, {"-300", "datetime", policy.Allow},
+	} {
+		if got := rules.Verdict(policy.Subject{Group: test.chat, InGroup: true}, test.tool); got != test.want {
+			t.Errorf("%s in %s: %s", test.tool, test.chat, got)
+		}
+	}
+	if _, listed := l.Config.Policy.Groups["-100"]; listed {
+		t.Error("the settings have changed")
+	}
+}
+
+func TestMessagingMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"approvers: {ann: [\"telegram:*\"]}":                       "an approver is one person",
+		"approvers: {ann: [\"slack:U1\"]}":                         `no channel "slack"`,
+		"quiet_hours: {from: \"22:00\", to: \"07:00\", zone: X/Y}": "no time zone",
+		"quiet_hours: {from: \"22:00\"}":                           "set both",
+	} {
+		_, err := Load(LoadOptions{Path: write(t, "messaging:\n  channels: {telegram: {token: secret:tg}}\n  "+text)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
