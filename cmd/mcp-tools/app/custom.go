@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
@@ -12,10 +13,12 @@ import (
 
 // customTools are the tools that the operator has defined.
 type customTools struct {
-	mu     sync.Mutex
-	dir    string            // of files with definitions; "" if callers can write to it
-	stored bool              // the store was read
-	agents map[string]string // by tool, those that one agent has alone
+	dir string // of files with definitions; "" if callers can write to it
+	// agents are those that have a tool alone, by the tool. It is read while tools are put in force.
+	agents atomic.Pointer[map[string]string]
+
+	loading sync.Mutex // held while definitions are read and put in force
+	stored  bool       // the store was read
 }
 
 // CustomDir returns the directory of files with definitions of tools, beside the settings
@@ -52,8 +55,8 @@ func (a *App) openCustom(ctx context.Context) error {
 // before. What is wrong is logged and left out.
 func (a *App) loadCustom(ctx context.Context, stored bool) {
 	c := &a.custom
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.loading.Lock()
+	defer c.loading.Unlock()
 	var all []custom.Definition
 	var err error
 	if c.dir != "" {
@@ -85,10 +88,10 @@ func (a *App) loadCustom(ctx context.Context, stored bool) {
 			agents[d.Name] = d.Agent
 		}
 	}
-	if len(list) == 0 && c.agents == nil {
+	if len(list) == 0 && c.agents.Load() == nil {
 		return // there never was one
 	}
-	c.agents = agents
+	c.agents.Store(&agents)
 	if err := a.SetTools("custom", custom.Tools(list, a.customOptions())); err != nil {
 		a.log.Error("the tools of the operator cannot be put in force", "err", err)
 	}
@@ -103,9 +106,11 @@ func (a *App) customOptions() custom.Options {
 
 // hidden returns the tools that an agent does not have.
 func (c *customTools) hidden(agent string) (all []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, of := range c.agents {
+	agents := c.agents.Load()
+	if agents == nil {
+		return nil
+	}
+	for name, of := range *agents {
 		if of != agent {
 			all = append(all, name)
 		}
