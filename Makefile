@@ -68,3 +68,10 @@ uninstall: ## remove what install made
 	rm -f $(DESTDIR)$(PREFIX)/bin/mcp-tools $(DESTDIR)$(PREFIX)/share/man/man1/mcp-tools.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/mcp-tools-*.1 \
 		$(foreach c,$(COMPLETIONS),$(DESTDIR)$(PREFIX)/share/$(word 2,$(subst :, ,$(c))))
+
+release: ## build what users install into dist/, from the last commit: archives, packages, images, bundles, lists
+	$(GO) run -C internal/release . -from $(CURDIR) -out $(CURDIR)/dist
+
+release-check: release ## try what is in dist/: Debian, images, bundles, Wine, helm; and build it twice
+	cd internal/release && test -z "$$(gofmt -l .)" && $(GO) vet . && \
+		$(GO) test -count 1 -timeout 2h -v . -args -dist $(CURDIR)/dist

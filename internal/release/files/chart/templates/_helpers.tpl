@@ -1,0 +1,4 @@
+{{- define "mcp-tools.labels" -}}
+app.kubernetes.io/name: mcp-tools
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}

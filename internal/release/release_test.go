@@ -1,0 +1,684 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+var (
+	dist   = flag.String("dist", "", "directory with the results of a release; make release-check sets it")
+	debian = flag.String("debian-root", "", "a fresh Debian made by debootstrap, which is changed; default: makes one")
+	update = flag.Bool("update", false, "write the golden files again")
+)
+
+// find returns the result whose name has an ending.
+func find(t *testing.T, ending string) string {
+	t.Helper()
+	if *dist == "" {
+		t.Skip("no release to check: use make release-check")
+	}
+	found, err := filepath.Glob(filepath.Join(*dist, "*"+ending))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("results that end in %s: %v, %v", ending, found, err)
+	}
+	path, err := filepath.Abs(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func need(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skip(program + " is not installed")
+	}
+	return path
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 || runtime.GOOS != "linux" {
+		t.Skip("not root on Linux")
+	}
+}
+
+// output runs a command that must succeed.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+// unpack writes a tar, also a compressed one, below dir, with its owners if it can.
+func unpack(t *testing.T, r io.Reader, dir string) {
+	t.Helper()
+	for archive := tar.NewReader(r); ; {
+		head, err := archive.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, head.Name)
+		if head.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o755)
+		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil && head.Typeflag == tar.TypeSymlink {
+			err = os.Symlink(head.Linkname, path)
+		} else if err == nil {
+			var data []byte
+			if data, err = io.ReadAll(archive); err == nil {
+				err = os.WriteFile(path, data, head.FileInfo().Mode())
+			}
+		}
+		if err == nil && os.Getuid() == 0 {
+			err = os.Lchown(path, head.Uid, head.Gid)
+		}
+		if err == nil && head.Typeflag != tar.TypeSymlink {
+			err = os.Chmod(path, head.FileInfo().Mode()) // without the umask, and with the sticky bit
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unpackFile(t *testing.T, name, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r io.Reader = bytes.NewReader(data)
+	if !strings.HasSuffix(name, ".tar") {
+		if r, err = gzip.NewReader(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unpack(t, r, dir)
+}
+
+func unzip(t *testing.T, name, dir string) {
+	t.Helper()
+	archive, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if err := os.CopyFS(dir, archive); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.File { // CopyFS makes files that are not executable
+		if err := os.Chmod(filepath.Join(dir, f.Name), f.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A client drives a server over stdio.
+type client struct {
+	t    *testing.T
+	in   io.WriteCloser
+	out  *json.Decoder
+	next int
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ends with %v\n%s", err, &stderr)
+		}
+	})
+	c := &client{t: t, in: in, out: json.NewDecoder(out)}
+	c.ask("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": map[string]string{"name": "release-check", "version": "1"},
+	})
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return c
+}
+
+func (c *client) send(message map[string]any) {
+	c.t.Helper()
+	if err := json.NewEncoder(c.in).Encode(message); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) ask(method string, params map[string]any) json.RawMessage {
+	c.t.Helper()
+	c.next++
+	c.send(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": method, "params": params})
+	for {
+		var answer struct {
+			ID     int
+			Result json.RawMessage
+			Error  json.RawMessage
+		}
+		if err := c.out.Decode(&answer); err != nil {
+			c.t.Fatalf("%s: %v", method, err)
+		}
+		if answer.ID == c.next {
+			if answer.Error != nil {
+				c.t.Fatalf("%s: %s", method, answer.Error)
+			}
+			return answer.Result
+		}
+	}
+}
+
+// tools lists the tools.
+func (c *client) tools() (names []string) {
+	c.t.Helper()
+	var list struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(c.ask("tools/list", map[string]any{}), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// call returns the text of a result, which must contain want.
+func (c *client) call(tool string, args map[string]any, want string) {
+	c.t.Helper()
+	result := string(c.ask("tools/call", map[string]any{"name": tool, "arguments": args}))
+	if !strings.Contains(result, want) {
+		c.t.Errorf("%s %v returns %s; want %s", tool, args, result, want)
+	}
+}
+
+// tryFiles lists the tools and uses those for files.
+func (c *client) tryFiles() {
+	c.t.Helper()
+	names := c.tools()
+	for _, want := range []string{"read_file", "write_file", "edit", "list_files", "datetime"} {
+		if !slices.Contains(names, want) {
+			c.t.Errorf("the tool %s is not listed: %v", want, names)
+		}
+	}
+	c.call("write_file", map[string]any{"path": "notes/a.txt", "content": "one\ntwo\n"}, "created")
+	c.call("edit", map[string]any{"path": "notes/a.txt", "old_text": "two", "new_text": "three"}, "notes/a.txt")
+	c.call("read_file", map[string]any{"path": "notes/a.txt"}, "three")
+	c.call("list_files", map[string]any{"path": "notes"}, "a.txt")
+	c.call("read_file", map[string]any{"path": "../outside"}, "isError\":true")
+}
+
+func TestPackageVersion(t *testing.T) {
+	for module, want := range map[string]string{
+		"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3-rc.1", "v1.2.3+dirty": "1.2.3", "(devel)": "",
+		"v0.0.0-20261123040102-0123456789ab":         "0.0.0-git20261123040102",
+		"v1.2.4-0.20261123040102-0123456789ab+dirty": "1.2.4-git20261123040102",
+		"v1.2.4-rc.1.0.20261123040102-0123456789ab":  "1.2.4-git20261123040102",
+		"v1.2.4-beta-2": "1.2.4-beta-2",
+	} {
+		if got := packageVersion(module); got != want {
+			t.Errorf("%s is %q, want %q", module, got, want)
+		}
+	}
+}
+
+// TestReproducible builds everything again in another directory, and the program of this
+// platform with an empty cache.
+func TestReproducible(t *testing.T) {
+	first, err := os.ReadFile(find(t, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built []string
+	for line := range strings.Lines(string(first)) {
+		if base, ok := strings.CutSuffix(strings.TrimSpace(line), ".cdx.json"); ok {
+			parts := strings.Split(base, "_")
+			built = append(built, strings.Join(parts[len(parts)-2:], "/"))
+		}
+	}
+	all := platforms()
+	slices.SortFunc(built, func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) })
+	again := t.TempDir()
+	if err := run("../..", again, strings.Join(built, ","), false); err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
+	if err != nil || string(second) != string(first) {
+		t.Errorf("the second build differs, %v:\n%s\n%s", err, first, second)
+	}
+	t.Setenv("GOCACHE", t.TempDir())
+	r := &release{src: filepath.Join(t.TempDir(), "another", "place")}
+	if err := r.checkout("../.."); err != nil {
+		t.Fatal(err)
+	}
+	p := program{runtime.GOOS, runtime.GOARCH, filepath.Join(t.TempDir(), "mcp-tools")}
+	if err := compile(r.src, p); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := digest(p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	unpackFile(t, find(t, runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), dir)
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "mcp-tools"))
+	if len(found) != 1 {
+		t.Fatalf("programs in the archive: %v", found)
+	}
+	if packed, err := digest(found[0]); err != nil || packed != fresh {
+		t.Errorf("the program from an empty cache is %s, that of the archive %s, %v", fresh, packed, err)
+	}
+}
+
+// TestArchive runs the program of the archive.
+func TestArchive(t *testing.T) {
+	dir := t.TempDir()
+	unpackFile(t, find(t, "_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), dir)
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "mcp-tools"))
+	if len(found) != 1 {
+		t.Fatalf("programs in the archive: %v", found)
+	}
+	if out := output(t, found[0], "version"); !strings.Contains(out, "commit") || strings.Contains(out, "unknown") {
+		t.Errorf("version: %s", out)
+	}
+	for _, name := range []string{"LICENSE", "man/mcp-tools-serve.1", "completions/mcp-tools.bash"} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(found[0]), name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDebian installs the package in a fresh Debian, uses it, upgrades and removes it.
+func TestDebian(t *testing.T) {
+	needRoot(t)
+	root := *debian
+	if root == "" {
+		root = filepath.Join(t.TempDir(), "root")
+		output(t, need(t, "debootstrap"), "--variant=minbase", "bookworm", root, "http://deb.debian.org/debian")
+	}
+	packed, err := os.ReadFile(find(t, "_amd64.deb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "tmp", "mcp-tools.deb"), packed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+set -e
+export DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
+has() { grep -q -e "$1" || { echo "MISSING: $1"; exit 1; }; }
+dpkg -i /tmp/mcp-tools.deb
+id mcp-tools | has 'uid='
+mcp-tools version | has 'commit [0-9a-f]'
+mkdir -p /root/work && cd /root/work
+mcp-tools connect claude-code --workspace /root/work
+cat /root/.claude.json | has '"command": "/usr/bin/mcp-tools"'
+mcp-tools tools list | has read_file
+mcp-tools call datetime timezone=Asia/Tokyo | has '+09:00'
+mcp-tools config check --config /etc/mcp-tools/config.yaml | has 'no mistakes'
+test -s /usr/share/man/man1/mcp-tools-serve.1
+# The service's own command line, as its user, until it serves.
+serve() { setpriv --reuid mcp-tools --regid mcp-tools --clear-groups env HOME=/var/lib/mcp-tools \
+	MCP_TOOLS_WORKSPACE=/var/lib/mcp-tools-workspaces /usr/bin/mcp-tools "$@" \
+	--config /etc/mcp-tools/config.yaml --data /var/lib/mcp-tools; }
+serve token create --name check --profile readonly >/tmp/token
+# An upgrade keeps what is stored and what the operator has changed.
+echo "# changed" >>/etc/mcp-tools/config.yaml
+dpkg -i /tmp/mcp-tools.deb
+tail -1 /etc/mcp-tools/config.yaml | has '# changed'
+serve token list | has check
+# A removal keeps settings and data, a purge does not.
+dpkg -r mcp-tools
+! command -v mcp-tools
+test -e /etc/mcp-tools/config.yaml && test -d /var/lib/mcp-tools
+dpkg -P mcp-tools
+! test -e /etc/mcp-tools && ! test -e /etc/default/mcp-tools && ! test -e /var/lib/mcp-tools
+! id mcp-tools 2>/dev/null
+`
+	cmd := exec.CommandContext(t.Context(), need(t, "unshare"), "--mount", "--pid", "--fork", "--mount-proc="+root+"/proc",
+		"chroot", root, "/bin/sh", "-c", script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestUnit has systemd read the unit, with what it names in a directory.
+func TestUnit(t *testing.T) {
+	analyze := need(t, "systemd-analyze")
+	root := t.TempDir()
+	unit, err := packed("systemd/mcp-tools.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit = bytes.ReplaceAll(unit, []byte("/usr/bin/mcp-tools"), []byte(self))
+	unit = bytes.ReplaceAll(unit, []byte("Documentation=man:mcp-tools(1)\n"), nil)
+	name := filepath.Join(root, "mcp-tools.service")
+	if err := os.WriteFile(name, unit, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := output(t, analyze, "verify", "--man=no", name); strings.Contains(out, "mcp-tools.service:") {
+		t.Error(out)
+	}
+}
+
+// TestRPM lists what the package for RPM has, and TestAPK that for Alpine.
+func TestRPM(t *testing.T) {
+	out := output(t, need(t, "rpm"), "-qp", "--scripts", "--list", find(t, ".x86_64.rpm"))
+	for _, want := range []string{
+		"/usr/bin/mcp-tools\n", "/usr/lib/systemd/system/mcp-tools.service", "/etc/mcp-tools/config.yaml", "useradd",
+		"/usr/share/man/man1/mcp-tools-serve.1",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the package lacks %s", want)
+		}
+	}
+}
+
+func TestAPK(t *testing.T) {
+	out := output(t, "tar", "-tzf", find(t, "_x86_64.apk"))
+	if !strings.Contains(out, "usr/bin/mcp-tools\n") || strings.Contains(out, "systemd") {
+		t.Error(out)
+	}
+}
+
+// TestImage pushes the image to a registry, pulls it for this platform, unpacks it and runs
+// it as its user, without a container engine.
+func TestImage(t *testing.T) {
+	needRoot(t)
+	images, _ := filepath.Glob(filepath.Join(*dist, "*_image*.tar"))
+	find(t, "_image.tar")
+	for _, image := range images {
+		t.Run(filepath.Base(image), func(t *testing.T) { tryImage(t, image) })
+	}
+}
+
+func tryImage(t *testing.T, file string) {
+	dir := t.TempDir()
+	unpackFile(t, file, dir)
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil || len(manifest.Manifests) != 1 {
+		t.Fatalf("%+v, %v", manifest, err)
+	}
+	if index, err = index.ImageIndex(manifest.Manifests[0].Digest); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	ref, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/mcp-tools:check")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(ref, index); err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(ref, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil || config.Config.Labels["io.modelcontextprotocol.server.name"] != "io.github.mcp-tools/mcp-tools" {
+		t.Fatalf("%+v, %v", config, err)
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	flat := mutate.Extract(img)
+	defer flat.Close()
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, flat, root)
+	if err := os.MkdirAll(filepath.Join(root, "proc"), 0o755); err != nil { // engines make it
+		t.Fatal(err)
+	}
+	cmd := exec.Command(need(t, "unshare"), append([]string{
+		"--mount", "--pid", "--fork", "--mount-proc=" + root + "/proc", need(t, "chroot"), "--userspec=65532:65532", root,
+	}, config.Config.Entrypoint...)...)
+	cmd.Env = config.Config.Env
+	client := start(t, cmd)
+	client.tryFiles()
+	if strings.Contains(file, "full") {
+		client.call("exec", map[string]any{"command": "pdftotext -v; tesseract --version; chromium --version"}, "tesseract 5")
+	}
+}
+
+// TestBundle does what Claude Desktop does with a bundle.
+func TestBundle(t *testing.T) {
+	dir := t.TempDir()
+	unzip(t, find(t, "_"+runtime.GOOS+"_"+runtime.GOARCH+".mcpb"), dir)
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Version string `json:"manifest_version"`
+		Server  struct {
+			Entry  string `json:"entry_point"`
+			Config struct {
+				Command string
+				Args    []string
+			} `json:"mcp_config"`
+		}
+		User map[string]struct{ Default string } `json:"user_config"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil || manifest.Version != "0.3" {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, manifest.Server.Entry)); err != nil {
+		t.Error(err)
+	}
+	fill := strings.NewReplacer("${__dirname}", dir, "${user_config.workspace}", t.TempDir(),
+		"${user_config.profile}", manifest.User["profile"].Default)
+	var args []string
+	for _, arg := range manifest.Server.Config.Args {
+		args = append(args, fill.Replace(arg))
+	}
+	cmd := exec.Command(fill.Replace(manifest.Server.Config.Command), args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	start(t, cmd).tryFiles()
+}
+
+// TestWindows runs the program for Windows under Wine.
+func TestWindows(t *testing.T) {
+	wine := need(t, "wine")
+	dir := t.TempDir()
+	unzip(t, find(t, "_windows_amd64.zip"), dir)
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "mcp-tools.exe"))
+	if len(found) != 1 {
+		t.Fatalf("programs in the archive: %v", found)
+	}
+	work := t.TempDir()
+	cmd := exec.Command(wine, found[0], "--workspace", "Z:"+work, "--data", "Z:"+t.TempDir())
+	cmd.Env = newWine(t)
+	client := start(t, cmd)
+	client.tryFiles()
+	if text, err := os.ReadFile(filepath.Join(work, "notes", "a.txt")); err != nil || string(text) != "one\nthree\n" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+// newWine makes the directory of a Windows and returns the environment for programs in it.
+func newWine(t *testing.T) []string {
+	t.Helper()
+	prefix := filepath.Join(t.TempDir(), "wine")
+	t.Setenv("WINEPREFIX", prefix)
+	t.Setenv("WINEDEBUG", "-all")
+	t.Setenv("DISPLAY", "")
+	output(t, "wine", "wineboot", "--init")
+	t.Cleanup(func() { _ = exec.Command("wine", "wineboot", "--kill").Run() }) // it may have ended
+	system := filepath.Join(prefix, "drive_c", "windows", "system32")
+	if _, err := os.Stat(filepath.Join(system, "bcryptprimitives.dll")); err == nil {
+		return os.Environ()
+	}
+	// Go takes random numbers from this library, which Wine 8 does not have: another one has
+	// the same function.
+	def := filepath.Join(prefix, "forward.def")
+	const exports = "LIBRARY bcryptprimitives.dll\nEXPORTS\nProcessPrng = advapi32.SystemFunction036\n"
+	if err := os.WriteFile(def, []byte(exports), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	output(t, need(t, "x86_64-w64-mingw32-ld"), "-shared", "-o", filepath.Join(system, "bcryptprimitives.dll"), def)
+	return os.Environ()
+}
+
+// TestChart has helm check the chart and compares what it makes with a file.
+func TestChart(t *testing.T) {
+	dir := t.TempDir()
+	unpackFile(t, find(t, ".tgz"), dir)
+	chart := filepath.Join(dir, "mcp-tools")
+	// The golden file does not change with the version.
+	name := filepath.Join(chart, "Chart.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		if key, _, _ := strings.Cut(line, ":"); key == "version" || key == "appVersion" {
+			lines[i] = key + `: "1.0.0"`
+		}
+	}
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	helm := func(args ...string) string { return output(t, "go", append([]string{"run", helmModule}, args...)...) }
+	helm("lint", "--strict", chart)
+	got := helm("template", "tools", chart, "--set", "ingress.enabled=true,ingress.tlsSecret=tls,replicas=3,"+
+		"store.existingSecret=database,publicURL=https://mcp.example.com/mcp")
+	golden := filepath.Join("testdata", "chart.yaml")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || got != string(want) {
+		t.Errorf("%v; the chart makes\n%s", err, got)
+	}
+	out, err := exec.Command("go", "run", helmModule, "template", "tools", chart, "--set", "replicas=2").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "set store.existingSecret") {
+		t.Errorf("two replicas without a store: %v\n%s", err, out)
+	}
+}
+
+const helmModule = "helm.sh/helm/v3/cmd/helm@v3.22.0"
+
+// TestLists checks the lists of package managers and registries against the results.
+func TestLists(t *testing.T) {
+	sums, err := os.ReadFile(find(t, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(sums)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		known[name] = sum
+	}
+	var server struct {
+		Description string
+		Packages    []struct{ RegistryType, Identifier, FileSha256 string }
+	}
+	var scoop struct {
+		Architecture map[string]struct{ URL, Hash string }
+	}
+	for name, into := range map[string]any{"server.json": &server, "mcp-tools.json": &scoop} {
+		text, err := os.ReadFile(find(t, name))
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := len(server.Description); n == 0 || n > 100 {
+		t.Errorf("the description has %d characters, the max is 100", n)
+	}
+	checked := 0
+	check := func(url, sum string) {
+		checked++
+		if name := url[strings.LastIndex(url, "/")+1:]; sum == "" || known[name] != sum {
+			t.Errorf("%s has the digest %s, listed is %s", name, known[name], sum)
+		}
+	}
+	for _, p := range server.Packages {
+		if p.RegistryType == "mcpb" {
+			check(p.Identifier, p.FileSha256)
+		}
+	}
+	for _, a := range scoop.Architecture {
+		check(a.URL, a.Hash)
+	}
+	formula, err := os.ReadFile(find(t, "mcp-tools.rb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := ""
+	for line := range strings.Lines(string(formula)) {
+		word, value, _ := strings.Cut(strings.TrimSpace(line), ` "`)
+		value = strings.TrimSuffix(value, `"`)
+		switch word {
+		case "url":
+			url = value
+		case "sha256":
+			check(url, value)
+		}
+	}
+	if checked < 2 {
+		t.Errorf("only %d digests were checked", checked)
+	}
+	dir := t.TempDir()
+	unpackFile(t, find(t, "_plugins.tar.gz"), dir)
+	plugins, err := filepath.Glob(filepath.Join(dir, "*", "*", "*.json"))
+	if err != nil || len(plugins) < 2 {
+		t.Fatalf("%v, %v", plugins, err)
+	}
+	for _, name := range plugins {
+		if text, err := os.ReadFile(name); err != nil || !json.Valid(text) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}
