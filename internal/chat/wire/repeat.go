@@ -24,12 +24,15 @@ func Repeat(ctx context.Context, wait func(ctx context.Context, d time.Duration)
 		wait = clock.Sleep
 	}
 	for backoff := firstWait; ; {
+		start := time.Now()
 		err := once(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err == nil {
+		if err == nil || time.Since(start) > longestWait { // it had worked
 			backoff = firstWait
+		}
+		if err == nil {
 			continue
 		}
 		var e *chat.Error

@@ -116,5 +116,8 @@ func (c *Conn) Close() {
 	<-c.done
 }
 
+// Break ends the connection without waiting, so that reading from it ends.
+func (c *Conn) Break() { _ = c.ws.CloseNow() }
+
 // Code returns the code with which the other side has closed the connection, or -1.
 func Code(err error) int { return int(websocket.CloseStatus(err)) }
