@@ -63,6 +63,9 @@ func (l *logbook) find(t *testing.T, pattern string) string {
 		if found != nil {
 			return found[len(found)-1]
 		}
+		if strings.Contains(text, "\nthe server ended with ") {
+			t.Fatalf("the log never said %s:\n%s", pattern, text)
+		}
 		select {
 		case <-news:
 		case <-deadline:
@@ -89,7 +92,11 @@ func serveRemote(t *testing.T, settings string, flags ...string) *remote {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	args := append([]string{"serve", "--http", "127.0.0.1:0", "--config", file, "--data", filepath.Join(dir, "data")}, flags...)
-	go func() { ended <- r.run(ctx, io.Discard, args...) }()
+	go func() {
+		err := r.run(ctx, io.Discard, args...)
+		fmt.Fprintf(r.log, "\nthe server ended with %v\n", err)
+		ended <- err
+	}()
 	r.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended

@@ -49,10 +49,10 @@ func (w Watcher) Watch(ctx context.Context, running *Loaded) {
 		case err == nil:
 		case running.Path == "": // there is no file, and not even its directory
 			w.Log.Debug("a configuration file that is made later is not noticed; send SIGHUP then", "file",
-				running.place, "error", err)
+				running.place, "err", err)
 		default:
 			w.Log.Warn("changes of the configuration are not noticed; send SIGHUP after a change", "file",
-				running.place, "error", err)
+				running.place, "err", err)
 		}
 	}()
 	w.follow(ctx, running, nudges)
@@ -127,7 +127,7 @@ func (w Watcher) apply(running, next *Loaded) error {
 
 func (w Watcher) report(err error) {
 	if err != nil {
-		w.Log.Error("the configuration is wrong, the old settings stay", "error", err)
+		w.Log.Error("the configuration is wrong, the old settings stay", "err", err)
 	}
 	if w.Report != nil {
 		w.Report(err)

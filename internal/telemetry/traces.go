@@ -293,7 +293,7 @@ func (t *tracer) report(err error, spans int) {
 	switch {
 	case err != nil:
 		if t.lost == 0 {
-			log.Warn("traces cannot be delivered", "spans", spans, "error", err)
+			log.Warn("traces cannot be delivered", "spans", spans, "err", err)
 		}
 		t.lost += spans
 	case t.lost > 0:

@@ -85,7 +85,7 @@ func (s *callerView) mounts() []*mount {
 	for _, r := range s.w.o.Roots {
 		m, err := s.w.openDir(mountKey{path: filepath.Clean(r.Path), label: rootLabel(r), write: r.Write})
 		if err != nil {
-			s.w.o.Log.Debug("cannot open a root of the workspace", "path", r.Path, "error", err)
+			s.w.o.Log.Debug("cannot open a root of the workspace", "path", r.Path, "err", err)
 		} else if !m.forbidden {
 			s.mountList = append(s.mountList, m)
 		}

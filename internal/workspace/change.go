@@ -100,7 +100,7 @@ func (a *attempt) run(ctx context.Context) (Receipt, error) {
 	receipt, err := a.apply(ctx, c, changes)
 	a.closeFiles() // Abort needs file descriptors
 	if left := c.Abort(); left != nil {
-		a.w.o.Log.Error("a failed change could not be reverted; the next change tries again", "error", left)
+		a.w.o.Log.Error("a failed change could not be reverted; the next change tries again", "err", left)
 	}
 	return receipt, err
 }

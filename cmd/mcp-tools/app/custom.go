@@ -44,7 +44,7 @@ func (a *App) openCustom(ctx context.Context) error {
 		a.custom.dir = dir
 	} else if _, err := os.Stat(dir); err == nil {
 		a.log.Warn("the tools in a directory that callers can write to are left out; move the settings elsewhere",
-			"directory", dir, "callers", by)
+			"dir", dir, "callers", by)
 	}
 	_, err := os.Stat(filepath.Join(a.data, customMark))
 	a.loadCustom(ctx, err == nil && !a.unused())

@@ -43,7 +43,7 @@ func (a *App) findPlugins() {
 			continue
 		}
 		if isDirectory(dir) {
-			a.log.Warn("the plugins in a directory that callers can write to are left out", "directory", dir, "callers",
+			a.log.Warn("the plugins in a directory that callers can write to are left out", "dir", dir, "callers",
 				by)
 		}
 		if i == 0 { // it has what is enabled

@@ -264,7 +264,7 @@ func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
 	if dir := a.writableSettings(); dir != "" {
 		a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
-			"a restart; move it elsewhere", "file", a.loaded.Files()[0], "directory", dir)
+			"a restart; move it elsewhere", "file", a.loaded.Files()[0], "dir", dir)
 		signal.Ignore(syscall.SIGHUP)
 		return func() {}
 	}

@@ -34,7 +34,7 @@ func (c *Commands) addCaches(p *target, pl *plan) {
 	}
 	dir, err := c.cacheDir(p)
 	if err != nil {
-		c.o.Log.Warn("commands have no cache directory", "error", err)
+		c.o.Log.Warn("commands have no cache directory", "err", err)
 		return
 	}
 	git := ""
@@ -92,7 +92,7 @@ func (c *Commands) retireCache(dir string, max int64) {
 		}
 	}
 	if err = errors.Join(err, readErr); err != nil {
-		c.o.Log.Debug("a cache directory of commands", "error", err)
+		c.o.Log.Debug("a cache directory of commands", "err", err)
 	}
 }
 

@@ -243,7 +243,7 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 
 // openError returns the error for the model if a sandbox does not start.
 func (c *Commands) openError(p *target, err error) error {
-	c.o.Log.Warn("a sandbox did not start", "tier", p.site.Tier, "owner", p.caller.Principal(), "error", err)
+	c.o.Log.Warn("a sandbox did not start", "tier", p.site.Tier, "owner", p.caller.Principal(), "err", err)
 	var known *tool.Error
 	if errors.As(err, &known) {
 		return known

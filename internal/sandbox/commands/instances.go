@@ -47,7 +47,7 @@ func (c *Commands) end(n *instance) {
 			<-n.ready
 			if n.box != nil {
 				if err := n.box.Close(); err != nil {
-					c.o.Log.Debug("a sandbox ended", "tier", n.key.tier, "error", err)
+					c.o.Log.Debug("a sandbox ended", "tier", n.key.tier, "err", err)
 				}
 			}
 			for i := len(n.clean) - 1; i >= 0; i-- {

@@ -34,8 +34,8 @@ func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Comm
 	}
 	remove := func() {
 		if err := os.RemoveAll(dir); err != nil {
-			c.o.Log.Error("files with credentials could not be removed; remove the directory", "directory", dir,
-				"error", err)
+			c.o.Log.Error("files with credentials could not be removed; remove the directory", "dir", dir,
+				"err", err)
 		}
 	}
 	// The name is random, so that other commands cannot guess the path.

@@ -159,7 +159,7 @@ func (c *Commands) run(ctx context.Context, at *target, n *instance, cmd sandbox
 		err = child.EndInput()
 	}
 	if err != nil {
-		c.o.Log.Debug("stdin was not given", "id", p.status.ID, "error", err) // the exit status shows the cause
+		c.o.Log.Debug("stdin was not given", "id", p.status.ID, "err", err) // the exit status shows the cause
 	}
 	return p, nil
 }

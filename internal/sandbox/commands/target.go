@@ -154,7 +154,7 @@ func (c *Commands) there(paths []string) (found []string) {
 		if _, err := os.Stat(path); err == nil {
 			found = append(found, path)
 		} else if _, known := c.missing.LoadOrStore(path, true); !known {
-			c.o.Log.Warn("commands cannot see a file or directory of the settings; create it", "path", path, "error",
+			c.o.Log.Warn("commands cannot see a file or directory of the settings; create it", "path", path, "err",
 				err)
 		}
 	}

@@ -121,7 +121,7 @@ func (l *Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, er
 		if down(err) {
 			e.fails(time.Now())
 		}
-		l.opts.Log.Warn("a docker engine did not start a sandbox", "engine", e.name, "error", err)
+		l.opts.Log.Warn("a docker engine did not start a sandbox", "engine", e.name, "err", err)
 		if first == nil {
 			first = err
 		}

@@ -163,7 +163,7 @@ func (s *Store) finish(id string, steps []*step, files []FileRecord, copies *roo
 			continue
 		}
 		if err := st.finish(copies); err != nil {
-			s.log.Warn("the old content of a file could not be kept", "name", string(st.Base), "error", err)
+			s.log.Warn("the old content of a file could not be kept", "name", string(st.Base), "err", err)
 		}
 	}
 	for i, f := range files {
@@ -171,7 +171,7 @@ func (s *Store) finish(id string, steps []*step, files []FileRecord, copies *roo
 			continue
 		}
 		if err := ignoreNotExist(copies.Rename(copyName(id, i), f.Before.Digest)); err != nil {
-			s.log.Warn("the old content of a file could not be kept", "name", string(f.Name), "error", err)
+			s.log.Warn("the old content of a file could not be kept", "name", string(f.Name), "err", err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *Store) pruneIfDue(ctx context.Context, r Record) {
 		return
 	}
 	if err := s.prune(ctx, time.Now()); err != nil {
-		s.log.Warn("old history of files could not be removed", "error", err)
+		s.log.Warn("old history of files could not be removed", "err", err)
 	}
 }
 

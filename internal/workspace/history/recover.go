@@ -60,7 +60,7 @@ func (s *Store) recoverPending(ctx context.Context, shards []int) (busy bool, er
 		}
 		touches, done, err := s.recoverOne(ctx, id, shards)
 		if err != nil {
-			s.log.Warn("an interrupted change could not be recovered", "id", id, "error", err)
+			s.log.Warn("an interrupted change could not be recovered", "id", id, "err", err)
 			if touches || shards == nil {
 				return false, err
 			}
