@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,7 +74,7 @@ func (s *session) connect(ctx context.Context) error {
 		target = gateway.URL
 	}
 	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "wss" || u.Port() != "" || !strings.HasSuffix(u.Hostname(), ".discord.gg") {
+	if err != nil || !s.c.api.Owns(target, "discord.gg") {
 		s.at = cursor{}
 		return &chat.Error{Kind: chat.Down, Text: "Discord named an address of another host for the Gateway"}
 	}

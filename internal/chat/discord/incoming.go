@@ -202,9 +202,7 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 		return &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file has %s, the max is %s", text.Bytes(f.Size),
 			text.Bytes(limit))}
 	}
-	u, err := url.Parse(f.ID)
-	if err != nil || u.Scheme != "https" || u.User != nil ||
-		u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {
+	if !c.api.Owns(f.ID, "cdn.discordapp.com", "media.discordapp.net") {
 		return &chat.Error{Kind: chat.Refused, Text: "the address of the file is not Discord's"}
 	}
 	return c.api.Fetch(ctx, wire.Call{URL: f.ID, Bare: true}, limit, into)

@@ -232,7 +232,7 @@ func (c *Channel) Acknowledge(ctx context.Context, in chat.Incoming, words strin
 	if words == "" || in.Token == "" {
 		return nil
 	}
-	if !isSlack(in.Token) {
+	if !c.isSlack(in.Token) {
 		return &chat.Error{Kind: chat.Refused, Text: "the address for the answer is not Slack's"}
 	}
 	_, err := c.api.Do(ctx, wire.Call{URL: in.Token, Bare: true, Safe: true, Body: map[string]any{
@@ -259,7 +259,7 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 		}
 		target = info.File.URL
 	}
-	if !isSlack(target) {
+	if !c.isSlack(target) {
 		return &chat.Error{Kind: chat.Refused, Text: "the address of the file is not Slack's"}
 	}
 	return c.api.Fetch(ctx, wire.Call{URL: target}, limit, into)
@@ -279,7 +279,7 @@ func (c *Channel) Pull(ctx context.Context, _ string, deliver func(string, []cha
 		if err != nil {
 			return err
 		}
-		if rest, ok := strings.CutPrefix(place.URL, "wss://"); !ok || !isSlack("https://"+rest) {
+		if !c.isSlack(place.URL) {
 			return &chat.Error{Kind: chat.Down, Text: "Slack named an address of another host for Socket Mode"}
 		}
 		conn, err := socket.Open(ctx, "Slack", place.URL, c.o.Socket)

@@ -248,7 +248,7 @@ func (c *Channel) upload(ctx context.Context, m chat.Message, thread string) (at
 	if err != nil {
 		return at, err
 	}
-	if !isSlack(place.URL) {
+	if !c.isSlack(place.URL) {
 		return at, &chat.Error{Kind: chat.Down, Text: "Slack named an address of another host for the file"}
 	}
 	if _, err = c.api.Do(ctx, wire.Call{URL: place.URL, Body: data, Bare: true, Safe: true,
@@ -281,14 +281,8 @@ func (c *Channel) direct(ctx context.Context, id string) (chat.Ref, error) {
 }
 
 // isSlack reports whether a URL is one of Slack's.
-func isSlack(target string) bool {
-	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" {
-		return false
-	}
-	host := "." + strings.ToLower(u.Hostname())
-	return slices.ContainsFunc([]string{".slack.com", ".slack-edge.com", ".slack-files.com"},
-		func(suffix string) bool { return strings.HasSuffix(host, suffix) })
+func (c *Channel) isSlack(target string) bool {
+	return c.api.Owns(target, "slack.com", "slack-edge.com", "slack-files.com", "slack-gov.com")
 }
 
 // Edit changes the text and the buttons of a message.

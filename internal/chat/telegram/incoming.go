@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	// pollTime is how long Telegram waits for something to arrive. It is less than the time
-	// in which hosts have to begin to answer.
-	pollTime   = 15 * time.Second
+	pollTime   = 50 * time.Second // in which Telegram waits for something to arrive
 	maxUpdates = 50
 	maxName    = 200    // bytes of names from outside
 	maxWords   = 32_000 // bytes of texts from outside; Telegram has at most 4096 characters

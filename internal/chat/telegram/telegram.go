@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,19 +61,29 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	api, err := wire.New(wire.Options{Name: "Telegram", Base: o.Base, HTTP: o.HTTP, Token: o.Token, Attach: attach,
-		Refused: refused, Now: o.Now})
+	api, err := wire.New(wire.Options{
+		Name: "Telegram", Base: o.Base, HTTP: o.HTTP, Token: o.Token, Attach: attach(o.Base), Refused: refused,
+		Now: o.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &Channel{o: o, api: api}, nil
 }
 
-// attach adds the token to /METHOD or /file/PATH.
-func attach(r *http.Request, token string) {
-	path, file := strings.CutPrefix(r.URL.Path, "/file/")
-	if r.URL.Path = "/bot" + token + path; file {
-		r.URL.Path = "/file/bot" + token + "/" + path
+// attach returns a function that adds the token to BASE/METHOD or BASE/file/PATH.
+func attach(base string) func(r *http.Request, token string) {
+	prefix := ""
+	if u, err := url.Parse(strings.TrimSuffix(base, "/")); err == nil {
+		prefix = u.Path
+	}
+	return func(r *http.Request, token string) {
+		path := strings.TrimPrefix(r.URL.Path, prefix)
+		if rest, file := strings.CutPrefix(path, "/file/"); file {
+			r.URL.Path = prefix + "/file/bot" + token + "/" + rest
+			return
+		}
+		r.URL.Path = prefix + "/bot" + token + path
 	}
 }
 

@@ -356,7 +356,7 @@ func TestPull(t *testing.T) {
 	c, s := open(t)
 	poll := func(offset, reply string) wiretest.Exchange {
 		return wiretest.Exchange{Request: post + "getUpdates", Reply: reply, JSON: `{"offset":` + offset + `,"limit":50,
-			"timeout":15,"allowed_updates":["message","channel_post","callback_query"]}`}
+			"timeout":50,"allowed_updates":["message","channel_post","callback_query"]}`}
 	}
 	conflict := poll("10",
 		`{"ok":false,"error_code":409,"description":"Conflict: can't use getUpdates method while webhook is active; use deleteWebhook"}`)
@@ -406,7 +406,7 @@ func TestPullEnds(t *testing.T) {
 	c, s := open(t)
 	x := wiretest.Exchange{Request: post + "getUpdates", Status: 401,
 		Reply: `{"ok":false,"description":"Unauthorized"}`,
-		JSON:  `{"offset":0,"limit":50,"timeout":15,"allowed_updates":["message","channel_post","callback_query"]}`}
+		JSON:  `{"offset":0,"limit":50,"timeout":50,"allowed_updates":["message","channel_post","callback_query"]}`}
 	y := x
 	y.Status, y.Reply = 0, `{"ok":true,"result":[`+someMessage+`]}`
 	s.Expect(x, y)
@@ -488,3 +488,20 @@ func TestKindsOfMessages(t *testing.T) {
 }
 
 func decode(text string, into any) error { return json.Unmarshal([]byte(text), into) }
+
+// TestBase: a Bot API server of the operator.
+func TestBase(t *testing.T) {
+	s := wiretest.New(t, "bots.example.com")
+	c, err := New(Options{HTTP: s.HTTP, Base: "https://bots.example.com/api/",
+		Token: func(context.Context) (string, error) { return token, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(wiretest.Exchange{Request: "POST https://bots.example.com/api/bot" + token + "/getFile",
+		JSON:  `{"file_id":"f"}`,
+		Reply: `{"ok":true,"result":{"file_path":"a/b"}}`},
+		wiretest.Exchange{Request: "GET https://bots.example.com/api/file/bot" + token + "/a/b", Reply: "12345"})
+	if err := c.Fetch(t.Context(), chat.Attachment{ID: "f"}, 100, io.Discard); err != nil {
+		t.Error(err)
+	}
+}

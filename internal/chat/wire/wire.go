@@ -19,6 +19,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -246,6 +247,22 @@ type secret struct {
 func (s secret) Attach(_ context.Context, r *http.Request) (bool, error) {
 	s.c.o.Attach(r, s.token)
 	return true, nil
+}
+
+// Owns reports whether a URL, which a service has named, is at its base, or at one of its
+// domains, encrypted and at the usual port. A WebSocket counts like HTTP.
+func (c *Client) Owns(target string, domains ...string) bool {
+	u, err := url.Parse(target)
+	if err != nil || u.User != nil || u.Host == "" {
+		return false
+	}
+	scheme := strings.Replace(u.Scheme, "ws", "http", 1)
+	if scheme == c.base.Scheme && strings.EqualFold(u.Host, c.base.Host) {
+		return true
+	}
+	return scheme == "https" && u.Port() == "" && slices.ContainsFunc(domains, func(domain string) bool {
+		return strings.HasSuffix("."+strings.ToLower(u.Hostname()), "."+domain)
+	})
 }
 
 // ReadFile returns the content of a file that is sent, of at most max bytes.

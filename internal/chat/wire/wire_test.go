@@ -204,3 +204,17 @@ func TestFresh(t *testing.T) {
 		}
 	}
 }
+
+func TestOwns(t *testing.T) {
+	c := newClient(t, wiretest.New(t, "api.example.com"))
+	for target, want := range map[string]bool{
+		"https://api.example.com/x": true, "wss://API.example.com/x": true, "https://files.slack.com/x": true,
+		"wss://slack.com": true, "http://api.example.com/x": false, "https://api.example.com:8443/": false,
+		"https://slack.com.evil.example/": false, "https://evilslack.com/": false, "ws://slack.com/": false,
+		"https://a@slack.com/": false, "https://slack.com:444/": false, "/x": false, "file:///x": false, "": false,
+	} {
+		if c.Owns(target, "slack.com") != want {
+			t.Error(target)
+		}
+	}
+}
