@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -305,12 +306,23 @@ func (c *call) noSuchTool() error {
 	}
 	name := c.toolName()
 	err := tool.Errorf(tool.NotFound, "there is no tool %q here", name)
+	if instead := c.instead(names); instead != "" {
+		return &protocolError{shown: err.Try("%s", instead), code: mcp.INVALID_PARAMS}
+	}
 	if nearest := tool.Nearest(name, names); nearest != "" {
 		err = err.Try("did you mean %q?", nearest)
 	} else {
 		err = err.Try("call tools/list to see the tools")
 	}
 	return &protocolError{shown: err, code: mcp.INVALID_PARAMS}
+}
+
+// instead returns what does the work of a tool that other systems have, if the caller may use that; "" if not.
+func (c *call) instead(usable []string) string {
+	if c.server.Substitute == nil {
+		return ""
+	}
+	return c.server.Substitute(c.Tool, func(name string) bool { return slices.Contains(usable, name) })
 }
 
 // toolName returns the name that the client sent, scrubbed and clipped. It is

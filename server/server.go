@@ -36,7 +36,11 @@ type Config struct {
 	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
 	// Unusable returns the tools, and groups of tools, that do not work for a caller, who does not see them. Nil:
 	// all work.
-	Unusable  func(tool.Caller) []string
+	Unusable func(tool.Caller) []string
+	// Substitute returns what to do in place of calling an unknown tool with a name that other systems have, with
+	// tools that are usable; "" if it does not know. It may be nil.
+	Substitute func(name string, usable func(tool string) bool) string
+
 	Scrub     *scrub.Scrubber
 	AuditLog  AuditLog
 	Ready     func() error // why calls would fail on this machine; nil: they do not

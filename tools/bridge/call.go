@@ -47,19 +47,24 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 		spec.Timeout += maxAnswer
 	}
 	name, definition := o.Name, o.digest()
-	return tool.PreparedForeign(spec, checkedSchema(schema), func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
-		if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
-			return tool.Plan{}, err
-		}
-		return tool.Plan{
-			Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name,
-				s.name),
-			Facts: func(context.Context) (tool.Facts, error) {
-				return tool.Facts{"Definition of the tool": definition[:16]}, nil // a rule does not outlive a change
-			},
-			Run: func(ctx context.Context) (tool.Result, error) { return b.call(ctx, s.name, name, definition, args) },
-		}, nil
-	}).WithSchema(schema)
+	return tool.PreparedForeign(spec, checkedSchema(schema),
+		func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
+			if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
+				return tool.Plan{}, err
+			}
+			return tool.Plan{
+				Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name,
+					s.name),
+				Facts: func(context.Context) (tool.Facts, error) {
+					// a rule does not outlive a change
+					return tool.Facts{"Definition of the tool": definition[:16]}, nil
+				},
+				Run: func(ctx context.Context) (tool.Result,
+					error) {
+					return b.call(ctx, s.name, name, definition, args)
+				},
+			}, nil
+		}).WithSchema(schema)
 }
 
 // riskOf returns the risk of a tool. The operator's word counts first; annotations count as far as the

@@ -57,7 +57,9 @@ type Options struct {
 	Inbox      *inbox.Inbox
 	Audit      *audit.DB         // for the calls of a session
 	Visibility func() Visibility // of the settings
-	Log        *slog.Logger      // nil: silent
+	// Environment are the variables that the operator gives to commands. It may be nil.
+	Environment map[string]string
+	Log         *slog.Logger // nil: silent
 }
 
 // Sessions does what is done with sessions. Its methods may be called concurrently.

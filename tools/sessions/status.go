@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +23,8 @@ type sessionStatusArgs struct {
 	Key   string `json:"session_key,omitempty" jsonschema:"key or label, default your own" alias:"key,session"`
 	Label string `json:"label,omitempty" jsonschema:"sets the label" maxlen:"100"`
 	Model string `json:"model,omitempty" jsonschema:"sets the model; \"default\" resets it" maxlen:"200"`
+	About string `json:"about,omitempty" jsonschema:"what to show" enum:"session,system,environment" hidden:"true"`
+	Name  string `json:"name,omitempty" jsonschema:"variable of the environment" hidden:"true" maxlen:"200"`
 }
 
 func (sessionStatus) Spec() tool.Spec {
@@ -29,6 +34,11 @@ func (sessionStatus) Spec() tool.Spec {
 		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
 		Doc: "Returns who you are here, what you may do without asking, and how many calls are left; or the state " +
 			"of a session.",
+		Also: []string{"system_info", "env_get", "tool::system_info", "tool::env_get"},
+		Means: map[string]string{
+			"system_info": aboutSystem, "tool::system_info": aboutSystem, "env_get": aboutEnvironment,
+			"tool::env_get": aboutEnvironment,
+		},
 		Repeats:  true,
 		Output:   status{},
 		Keywords: "who am i identity user profile permissions permitted allowed rights may limits quota calls left",
@@ -57,8 +67,53 @@ type status struct {
 	tool.SessionStatus
 }
 
+const (
+	aboutSystem      = `{"about":"system"}`
+	aboutEnvironment = `{"about":"environment"}`
+)
+
+// environment shows the variables that the operator gives to commands, or one of them. Those of this process are not
+// shown.
+func (t sessionStatus) environment(name string) (tool.Result, error) {
+	all := t.sessions.Environment
+	if name != "" {
+		value, ok := all[name]
+		if !ok {
+			return tool.Result{}, tool.Errorf(tool.NotFound, "the operator shows no variable %q", name).
+				Try("leave name out to see those that are shown")
+		}
+		return tool.Text(value), nil
+	}
+	if len(all) == 0 {
+		return tool.Text("The operator shows no variables here."), nil
+	}
+	var b lines
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.add(name, all[name])
+	}
+	return tool.Text(b.String()), nil
+}
+
+// system describes the machine that the server runs on. Commands may run in a sandbox, which is another one.
+func (t sessionStatus) system(running tool.Running) tool.Result {
+	var b lines
+	b.add("System", runtime.GOOS+"/"+runtime.GOARCH)
+	b.add("Processors", fmt.Sprint(runtime.NumCPU()))
+	if running.Status != nil {
+		b.add("Server", "mcp-tools "+running.Status().Version)
+	}
+	return tool.Text(b.String())
+}
+
 func (t sessionStatus) Do(ctx context.Context, a sessionStatusArgs) (tool.Result, error) {
 	running := tool.RunningFrom(ctx)
+	switch a.About {
+	case "system":
+		return t.system(running), nil
+	case "environment":
+		return t.environment(a.Name)
+	}
+	a.About = ""
 	if a == (sessionStatusArgs{}) {
 		return t.own(ctx, running)
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -68,4 +69,31 @@ func TestStatusOfAnotherSession(t *testing.T) {
 		has(t, call(t, s, sub2, "session_status", map[string]any{"session_key": "tester"}),
 			"invalid: 2 sessions are labelled", one.Key(), two.Key())
 	})
+}
+
+// TestEnvironmentAndSystem shows the variables that the operator gives, and none of this process.
+func TestEnvironmentAndSystem(t *testing.T) {
+	t.Setenv("MINE", "of the process")
+	s := New(Options{Environment: map[string]string{"REGION": "eu", "STAGE": "test"}})
+	do := func(a sessionStatusArgs) string {
+		t.Helper()
+		res, err := sessionStatus{s}.Do(t.Context(), a)
+		if err != nil {
+			return err.Error()
+		}
+		return res.Text()
+	}
+	for a, want := range map[sessionStatusArgs]string{
+		{About: "environment"}:                 "REGION: eu\nSTAGE: test",
+		{About: "environment", Name: "REGION"}: "eu",
+		{About: "environment",
+			Name: "MINE"}: `not_found: the operator shows no variable "MINE"; leave name out to see those that are shown`,
+		{About: "environment",
+			Name: "PATH"}: `not_found: the operator shows no variable "PATH"; leave name out to see those that are shown`,
+	} {
+		if got := do(a); got != want {
+			t.Errorf("%+v: got %q, want %q", a, got, want)
+		}
+	}
+	has(t, do(sessionStatusArgs{About: "system"}), "System: "+runtime.GOOS+"/"+runtime.GOARCH, "Processors: ")
 }

@@ -311,7 +311,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),
 		Settings: a.settings(),
 		Inbox:    a.inbox, Used: a.sessions.Used,
-		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable,
+		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
 	})
 	a.onClose(a.agents.Close) // before what its calls need
 	a.onClose(a.scheduler.Close)

@@ -18,7 +18,8 @@ func (a *App) openSessions(context.Context) error {
 	a.visibility.Store(&a.loaded.Config.Sessions.Visibility)
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
-		Visibility: func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
+		Environment: a.loaded.Config.Exec.Environment,
+		Visibility:  func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
 	})
 	return nil
 }
