@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/script"
@@ -54,6 +55,7 @@ type World struct {
 	Orders    *orders.Orders   // of what providers of media make
 	Model     automation.Model // nil without a language model
 	Scripts   *script.Runner
+	Messaging messaging.Options
 }
 
 // All returns the tools of all groups.
@@ -107,6 +109,7 @@ func list(w World) []tool.Tool {
 		results.Tools(w.Results, w.Web.Marks),
 		teams.Tools(w.Teams),
 		script.Tools(w.Scripts, w.Files),
+		messaging.Tools(w.Messaging),
 		data.Tools(),
 	)
 	return append(all, discovery.Tools(all)...)

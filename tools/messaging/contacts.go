@@ -90,10 +90,10 @@ func (c Contact) chats() (all []string) {
 	add("slack", cmp.Or(c.SlackDM, c.SlackUser))
 	add("line", c.LineUser)
 	add("lark", c.LarkOpenID)
+	all = append(all, c.Chats...)
 	if len(all) == 0 { // the id may be an address itself
 		all = append(all, c.ID)
 	}
-	all = append(all, c.Chats...)
 	add("telegram", c.TgGroups...)
 	add("slack", c.SlackChannels...)
 	add("line", c.LineChats...)
@@ -209,7 +209,7 @@ type contactsArgs struct {
 
 func (contactsTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "contacts", Group: group, Title: "Contacts", Risk: tool.Writes,
+		Name: "contacts", Group: Group, Title: "Contacts", Risk: tool.Writes,
 		Doc:  "Keeps people to message; all fields are in " + activeFile + ".",
 		Also: []string{"contacts_list", "contacts_add", "contacts_update", "contacts_deactivate"},
 		Means: map[string]string{

@@ -36,39 +36,40 @@ func (x message) open(ctx context.Context, name, as string) (f chat.File, from *
 	if from, err = x.Files.Open(ctx, name); err != nil {
 		return f, nil, false, err
 	}
-	defer func() {
-		if err != nil {
-			from.Close()
-		}
-	}()
+	if f, masked, err = x.masked(from); err != nil {
+		from.Close()
+		return f, nil, false, err
+	}
+	f.Name = fileName(as, from.Name)
+	return f, from, masked, nil
+}
+
+// masked returns what is sent of a file.
+func (x message) masked(from *workspace.File) (f chat.File, masked bool, err error) {
 	if from.Size == 0 {
-		return f, nil, false, tool.Errorf(tool.Invalid, "the file %s is empty", from.Name).Try("send another one")
+		return f, false, tool.Errorf(tool.Invalid, "the file %s is empty", from.Name).Try("send another one")
 	}
 	head := make([]byte, min(from.Size, 64<<10))
 	if n, err := from.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) || n < len(head) {
-		return f, nil, false, tool.Errorf(tool.Conflict, "the file %s has changed while it was read", from.Name).
+		return f, false, tool.Errorf(tool.Conflict, "the file %s has changed while it was read", from.Name).
 			Try("send it again")
 	}
-	f = chat.File{Name: fileName(as, from.Name), MIME: mimeOf(from.Name, head), Size: from.Size}
+	f = chat.File{MIME: mimeOf(from.Name, head), Size: from.Size}
 	f.Open = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(from, 0, from.Size)), nil }
 	if !isText(head) {
-		return f, from, false, nil
+		return f, false, nil
 	}
 	if from.Size > maxTextFile {
-		return f, nil, false, tool.Errorf(tool.TooLarge,
-			"the file %s has %s of text, which cannot be searched for secrets",
+		return f, false, tool.Errorf(tool.TooLarge, "the file %s has %s of text, which cannot be searched for secrets",
 			from.Name, text.Bytes(from.Size)).Try("send a part of at most %s", text.Bytes(maxTextFile))
 	}
 	content, err := io.ReadAll(io.NewSectionReader(from, 0, from.Size))
 	if err != nil {
-		return f, nil, false, err
+		return f, false, err
 	}
 	clean := []byte(x.Scrub(string(content)))
-	f.Size, f.Open = int64(len(clean)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(clean)),
-			nil
-	}
-	return f, from, !bytes.Equal(clean, content), nil
+	f.Size, f.Open = int64(len(clean)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(clean)), nil }
+	return f, !bytes.Equal(clean, content), nil
 }
 
 // isText reports whether the beginning of a file is text.

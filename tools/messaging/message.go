@@ -19,7 +19,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-const group = "messaging"
+// Group is the group of the tools, which do not work without a channel.
+const Group = "messaging"
 
 // Options are what the tools need.
 type Options struct {
@@ -75,7 +76,7 @@ type messageArgs struct {
 func (message) Spec() tool.Spec {
 	const onTelegram, onSlack = `{"channel":"telegram"}`, `{"channel":"slack"}`
 	return tool.Spec{
-		Name: "message", Group: group, Title: "Message people", Risk: tool.Runs,
+		Name: "message", Group: Group, Title: "Message people", Risk: tool.Runs,
 		Hints: tool.Hints{OpenWorld: true},
 		Doc:   "Messages a person or chat. It is delivered even if the server restarts; failures come to your inbox.",
 		Also: []string{

@@ -308,6 +308,9 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 		return o.length(channel, it.Message, withMark(part)) <= can.MaxText
 	}
 	parts := splitter(it.Message.Plain)(it.Message.Text, fits)
+	if len(parts) == 0 { // a poll
+		parts = []string{""}
+	}
 	if len(items)+len(parts) > maxParts {
 		return nil, tool.Errorf(tool.TooLarge, "the message would be sent in %d parts, the maximum is %d",
 			len(items)+len(parts), maxParts).Try("send a file, or less")

@@ -196,8 +196,14 @@ func (x Targets) ofKind(kind string) (names []string) {
 // contactAt returns the contact that a chat is the private chat of.
 func (x Targets) contactAt(contacts []Contact, t Target) *Contact {
 	for _, c := range contacts {
-		if at, err := x.parse(c.chats()[0], c.Channel); err == nil && at.Channel == t.Channel && at.Chat == t.Chat {
-			return &c
+		for _, chat := range c.chats() {
+			at, err := x.parse(chat, c.Channel)
+			if err == nil && at.Channel == t.Channel && at.Chat == t.Chat {
+				return &c
+			}
+			if err == nil {
+				break
+			}
 		}
 	}
 	return nil

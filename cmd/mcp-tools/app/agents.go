@@ -82,6 +82,7 @@ func (a *App) startJobs(ctx context.Context) {
 	if a.agents.CanSpawn() {
 		a.agents.Start()
 	}
+	a.outbox.Start()
 	if a.orders.CanWork() {
 		a.orders.Start()
 	}

@@ -54,6 +54,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/script"
@@ -120,6 +121,8 @@ type App struct {
 	scheduler    *automation.Scheduler
 	providers    *provider.Providers
 	orders       *orders.Orders
+	accounts     *messaging.Accounts // channels to people
+	outbox       *messaging.Outbox
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
 	children     *child.Starter
@@ -150,7 +153,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments, a.openDrawing,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openProviders,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openMessaging, a.openProviders,
 		a.openTools, a.openCustom, a.openBridge, a.openServer,
 	} {
 		if err = open(ctx); err != nil {
@@ -278,7 +281,7 @@ func (a *App) openTools(context.Context) (err error) {
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
 		Agents: a.agents, Questions: a.questions, Models: a.models,
 		Scheduler: a.scheduler, Model: a.jsonModel(),
-		Scripts: a.scripts(), Orders: a.orders,
+		Scripts: a.scripts(), Orders: a.orders, Messaging: a.messagingOptions(),
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
@@ -40,6 +41,10 @@ func (a *App) openFiles(context.Context) error {
 	o.Roots = append(o.Roots, a.pluginRoots()...)
 	o.Deny, o.Protect = keptNames(c)
 	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute(), a.teamRoute()}
+	if len(a.loaded.Config.Messaging.Channels) > 0 {
+		files := messaging.ContactFiles{Contacts: messaging.Contacts{Store: a.store}}
+		o.Routes = append(o.Routes, workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files})
+	}
 	if a.files, err = workspace.New(o); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
@@ -79,6 +80,9 @@ func (a *App) unusable(c tool.Caller) (all []string) {
 	}
 	if !a.teams.Has(c.Agent) {
 		all = append(all, noTeams...)
+	}
+	if len(a.accounts.Names()) == 0 {
+		all = append(all, messaging.Group)
 	}
 	all = append(all, a.bridge.Hidden(c)...)
 	all = append(all, a.custom.hidden(c.Agent)...)
