@@ -33,6 +33,7 @@ type MessagingChannel struct {
 	IMAP       string   `yaml:"imap" form:"hostport"`
 	User       string   `yaml:"user" form:"label"`
 	From       string   `yaml:"from" form:"label"`
+	Verifier   string   `yaml:"verifier" form:"label"`
 	Hosts      []string `yaml:"hosts" form:"hostport"`
 	Receive    string   `yaml:"receive" enum:"off,pull,hook"`
 }
@@ -86,7 +87,7 @@ func (m Messaging) check(add func(path, format string, args ...any)) {
 			add(at+".token", "set it, for example to secret:%s; mcp-tools secrets set %s stores it", name, name)
 		case kind == "lark" && c.AppID == "":
 			add(at+".app_id", "set it: the token is the secret of this app")
-		case (kind == "webhook" || kind == "ntfy") && c.URL == "":
+		case kind == "webhook" && c.URL == "":
 			add(at+".url", "set it: messages are sent there")
 		case kind == "mail" && (c.SMTP == "" || c.From == ""):
 			add(at, "mail is sent from an address over a server; set both from and smtp")

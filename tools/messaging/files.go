@@ -68,7 +68,8 @@ func (x message) masked(from *workspace.File) (f chat.File, masked bool, err err
 		return f, false, err
 	}
 	clean := []byte(x.Scrub(string(content)))
-	f.Size, f.Open = int64(len(clean)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(clean)), nil }
+	f.Size = int64(len(clean))
+	f.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(clean)), nil }
 	return f, !bytes.Equal(clean, content), nil
 }
 

@@ -153,7 +153,8 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
 		a.openSkills, a.openDocuments, a.openDrawing,
-		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler, a.openMessaging, a.openProviders,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler,
+		a.openMessaging, a.openProviders,
 		a.openTools, a.openCustom, a.openBridge, a.openServer,
 	} {
 		if err = open(ctx); err != nil {

@@ -10,8 +10,14 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/chat/lark"
+	"github.com/mcp-tools/mcp-tools/internal/chat/line"
 	"github.com/mcp-tools/mcp-tools/internal/chat/mail"
+	"github.com/mcp-tools/mcp-tools/internal/chat/ntfy"
+	"github.com/mcp-tools/mcp-tools/internal/chat/slack"
 	"github.com/mcp-tools/mcp-tools/internal/chat/telegram"
+	"github.com/mcp-tools/mcp-tools/internal/chat/webhook"
+	"github.com/mcp-tools/mcp-tools/internal/chat/wire/socket"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -87,7 +93,24 @@ func (o *chatOpener) open(name, kind string, c config.MessagingChannel) (chat.Ch
 	case "mail":
 		return mail.New(mail.Options{
 			From: c.From, User: c.User, Password: token, SMTP: c.SMTP, IMAP: c.IMAP, Dial: o.dialer.DialContext,
+			Verifier: c.Verifier,
 		})
+	case "slack":
+		return slack.New(slack.Options{
+			HTTP: o.client, Token: token, AppToken: o.secret(name, "app_token", c.AppToken), Secret: secret,
+			Base: c.URL, Socket: socket.Options{Dial: o.dialer.DialContext},
+		})
+	case "line":
+		return line.New(line.Options{HTTP: o.client, Token: token, Secret: secret, Base: c.URL, Data: c.URL})
+	case "lark":
+		return lark.New(lark.Options{
+			HTTP: o.client, App: c.AppID, Secret: token, Verification: secret,
+			EncryptKey: o.secret(name, "encrypt_key", c.EncryptKey), Base: c.URL,
+		})
+	case "webhook":
+		return webhook.New(webhook.Options{HTTP: o.client, URL: c.URL, Secret: secret, Token: token})
+	case "ntfy":
+		return ntfy.New(ntfy.Options{HTTP: o.client, Base: c.URL, Token: token})
 	}
 	return nil, fmt.Errorf("there is no service %q", kind)
 }

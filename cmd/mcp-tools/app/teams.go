@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
-	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
