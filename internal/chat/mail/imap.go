@@ -25,6 +25,8 @@ const (
 	idleTime  = 20 * time.Minute
 	lookBack  = 3 * 24 * time.Hour
 	fetchTime = 5 * time.Minute
+	// commandTime is for one response: the library waits for responses without an end.
+	commandTime = 2 * time.Minute
 )
 
 // Pull implements [chat.Puller]. It begins with the mails that arrive after its first call.
@@ -55,17 +57,38 @@ func (c *Channel) Pull(
 	}
 }
 
+// A mailbox is a connection to the server. Unless it waits for mails, it ends if there is
+// no response in time.
+type mailbox struct {
+	*imapclient.Client
+	watch *time.Timer
+	limit time.Duration
+	stop  func() bool
+}
+
+// begin is called before each command.
+func (m *mailbox) begin() *imapclient.Client {
+	m.watch.Reset(m.limit)
+	return m.Client
+}
+
+func (m *mailbox) close() {
+	m.watch.Stop()
+	m.stop()
+	_ = m.Client.Close() // nothing is lost with it
+}
+
 // pull receives mails over one connection.
 func (c *Channel) pull(
 	ctx context.Context, cursor string, deliver func(cursor string, in []chat.Incoming) error,
 ) error {
 	changed := make(chan struct{}, 1)
-	client, done, err := c.openIMAP(ctx, changed)
+	client, err := c.openIMAP(ctx, changed)
 	if err != nil {
 		return err
 	}
-	defer done()
-	box, err := client.Select(c.o.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
+	defer client.close()
+	box, err := client.begin().Select(c.o.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
 	if err != nil {
 		return c.failedIMAP(ctx, err)
 	}
@@ -83,7 +106,7 @@ func (c *Channel) pull(
 	}
 	for {
 		criteria.UID = []imap.UIDSet{{imap.UIDRange{Start: last + 1}}}
-		found, err := client.UIDSearch(criteria, nil).Wait()
+		found, err := client.begin().UIDSearch(criteria, nil).Wait()
 		if err != nil {
 			return c.failedIMAP(ctx, err)
 		}
@@ -109,20 +132,21 @@ func (c *Channel) pull(
 }
 
 // waitForMail returns when something may have arrived.
-func (c *Channel) waitForMail(ctx context.Context, client *imapclient.Client, changed <-chan struct{}) error {
-	idles := client.Caps().Has(imap.CapIdle)
+func (c *Channel) waitForMail(ctx context.Context, client *mailbox, changed <-chan struct{}) error {
 	after := c.poll
-	if idles {
+	if client.begin().Caps().Has(imap.CapIdle) {
 		after = idleTime
 		idle, err := client.Idle()
 		if err != nil {
 			return err
 		}
 		defer func() {
+			client.begin()
 			_ = idle.Close() // the next command fails if the connection has
 			_ = idle.Wait()
 		}()
 	}
+	client.watch.Stop()
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
@@ -138,7 +162,7 @@ func (c *Channel) waitForMail(ctx context.Context, client *imapclient.Client, ch
 
 // receive reads one mail. A mail that is gone is none.
 func (c *Channel) receive(
-	ctx context.Context, client *imapclient.Client, validity uint32, uid imap.UID,
+	ctx context.Context, client *mailbox, validity uint32, uid imap.UID,
 ) ([]chat.Incoming, error) {
 	raw, info, err := read(client, uid, maxMail)
 	if err != nil || info == nil {
@@ -152,7 +176,8 @@ func (c *Channel) receive(
 }
 
 // read returns at most limit bytes of a mail, and its facts; nil if it is gone.
-func read(client *imapclient.Client, uid imap.UID, limit int64) ([]byte, *imapclient.FetchMessageBuffer, error) {
+func read(client *mailbox, uid imap.UID, limit int64) ([]byte, *imapclient.FetchMessageBuffer, error) {
+	client.watch.Reset(fetchTime)
 	command := client.Fetch(imap.UIDSetNum(uid), &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true,
 		BodySection: []*imap.FetchItemBodySection{{Peek: true, Partial: &imap.SectionPartial{Size: limit}}}})
 	defer command.Close()
@@ -196,12 +221,12 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	client, done, err := c.openIMAP(ctx, nil)
+	client, err := c.openIMAP(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer done()
-	box, err := client.Select(c.o.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
+	defer client.close()
+	box, err := client.begin().Select(c.o.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
 	if err != nil {
 		return c.failedIMAP(ctx, err)
 	}
@@ -227,14 +252,11 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 	return err
 }
 
-// openIMAP connects and signs in. It sends to changed when something arrives. The caller
-// calls done, which closes the connection.
-func (c *Channel) openIMAP(
-	ctx context.Context, changed chan<- struct{},
-) (client *imapclient.Client, done func(), err error) {
+// openIMAP connects and signs in. It sends to changed when something arrives.
+func (c *Channel) openIMAP(ctx context.Context, changed chan<- struct{}) (*mailbox, error) {
 	conn, local, err := c.connect(ctx, c.imap)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	options := &imapclient.Options{
 		TLSConfig: c.tls(c.imap),
@@ -247,26 +269,24 @@ func (c *Channel) openIMAP(
 			},
 		},
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	switch {
-	case c.imap.tls || local:
-		client = imapclient.New(conn, options)
-	default:
-		if client, err = imapclient.NewStartTLS(conn, options); err != nil {
-			stop()
-			_ = conn.Close()
-			if refusal := (*imap.Error)(nil); errors.As(err, &refusal) {
-				return nil, nil, unencrypted(c.imap)
-			}
-			return nil, nil, c.failedIMAP(ctx, err)
+	m := &mailbox{limit: c.patience, watch: time.AfterFunc(c.patience, func() { _ = conn.Close() })}
+	m.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if c.imap.tls || local {
+		m.Client = imapclient.New(conn, options)
+	} else if m.Client, err = imapclient.NewStartTLS(conn, options); err != nil {
+		m.watch.Stop()
+		m.stop()
+		_ = conn.Close()
+		if refusal := (*imap.Error)(nil); errors.As(err, &refusal) {
+			return nil, unencrypted(c.imap)
 		}
+		return nil, c.failedIMAP(ctx, err)
 	}
-	done = func() { stop(); _ = client.Close() }
-	if err := c.login(ctx, client); err != nil {
-		done()
-		return nil, nil, err
+	if err := c.login(ctx, m.Client); err != nil {
+		m.close()
+		return nil, err
 	}
-	return client, done, nil
+	return m, nil
 }
 
 func (c *Channel) login(ctx context.Context, client *imapclient.Client) error {

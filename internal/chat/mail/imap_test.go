@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -251,12 +252,17 @@ func TestPullSendsNoPasswordWithoutEncryption(t *testing.T) {
 		}
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "* OK ready\r\n")
-		line := make([]byte, 1000)
-		n, _ := conn.Read(line)
-		tag, _, _ := strings.Cut(string(line[:n]), " ")
-		_, _ = io.WriteString(conn, tag+" NO no encryption\r\n")
-		rest, _ := io.ReadAll(conn)
-		got <- string(line[:n]) + string(rest)
+		var sent strings.Builder
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			sent.WriteString(lines.Text() + "\n")
+			tag, command, _ := strings.Cut(lines.Text(), " ")
+			if command == "CAPABILITY" {
+				_, _ = io.WriteString(conn, "* CAPABILITY IMAP4rev1\r\n"+tag+" OK\r\n")
+			} else {
+				_, _ = io.WriteString(conn, tag+" NO no encryption\r\n")
+			}
+		}
+		got <- sent.String()
 	}()
 	t.Cleanup(func() { _ = l.Close() })
 	s := &imapServer{t: t, address: l.Addr().String()}
@@ -267,6 +273,38 @@ func TestPullSendsNoPasswordWithoutEncryption(t *testing.T) {
 	}
 	if sent := <-got; strings.Contains(sent, "hunter2") || !strings.Contains(sent, "STARTTLS") {
 		t.Errorf("the client sent %q", sent)
+	}
+}
+
+// A server that is silent in the middle of a conversation does not stop Pull for ever.
+func TestPullLeavesSilentServers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); serving.Wait() })
+	serving.Go(func() {
+		for n := 0; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if n == 2 {
+				cancel()
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				_, _ = io.WriteString(conn, "* OK [CAPABILITY IMAP4rev1] ready\r\n")
+				_, _ = io.Copy(io.Discard, conn)
+			})
+		}
+	})
+	c := (&imapServer{t: t, address: l.Addr().String()}).channel(nil)
+	c.patience = 20 * time.Millisecond
+	if err := c.Pull(ctx, "", func(string, []chat.Incoming) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

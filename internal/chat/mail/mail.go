@@ -62,6 +62,7 @@ type Channel struct {
 	smtp, imap server
 	retry      time.Duration
 	poll       time.Duration // how often a server without IDLE is asked
+	patience   time.Duration // with a server that does not respond
 }
 
 // New returns a Channel. It connects to nothing yet.
@@ -70,7 +71,7 @@ func New(o Options) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("from: %w", err)
 	}
-	c := &Channel{o: o, from: from, retry: firstRetry, poll: time.Minute}
+	c := &Channel{o: o, from: from, retry: firstRetry, poll: time.Minute, patience: commandTime}
 	_, c.domain, _ = strings.Cut(from.Address, "@")
 	if c.smtp, err = parseServer(o.SMTP, "smtp", "587", "465"); err != nil {
 		return nil, err
@@ -153,12 +154,11 @@ func (c *Channel) Check(ctx context.Context) (string, error) {
 	_ = client.Quit() // the account is valid
 	done()
 	if c.o.IMAP != "" {
-		mailbox, done, err := c.openIMAP(ctx, nil)
+		client, err := c.openIMAP(ctx, nil)
 		if err != nil {
 			return "", err
 		}
-		_ = mailbox.Logout().Wait() // likewise
-		done()
+		client.close()
 	}
 	return c.from.Address, nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net"
@@ -68,12 +69,15 @@ func newSMTP(t *testing.T) *smtpServer {
 
 func (s *smtpServer) serve(conn net.Conn) {
 	defer conn.Close()
-	if s.secure {
+	s.mu.Lock()
+	secure, allOffers, replies := s.secure, s.offers, maps.Clone(s.replies)
+	s.mu.Unlock()
+	if secure {
 		conn = tls.Server(conn, s.tls)
 	}
 	text := textproto.NewConn(conn)
 	reply := func(verb, success string) bool {
-		if other, has := s.replies[verb]; has {
+		if other, has := replies[verb]; has {
 			success = other
 		}
 		return success != "" && text.PrintfLine("%s", success) == nil && !strings.HasPrefix(success, "421")
@@ -81,7 +85,7 @@ func (s *smtpServer) serve(conn net.Conn) {
 	if !reply("", "220 mail.example.com ESMTP") {
 		return
 	}
-	encrypted := s.secure
+	encrypted := secure
 	for {
 		line, err := text.ReadLine()
 		if err != nil {
@@ -95,12 +99,12 @@ func (s *smtpServer) serve(conn net.Conn) {
 		switch verb {
 		case "EHLO":
 			offers := []string{"mail.example.com"}
-			for _, o := range s.offers {
+			for _, o := range allOffers {
 				if o != "STARTTLS" || !encrypted {
 					offers = append(offers, o)
 				}
 			}
-			if s.replies[verb] != "" {
+			if replies[verb] != "" {
 				offers = nil
 			}
 			for _, o := range offers {
@@ -109,8 +113,8 @@ func (s *smtpServer) serve(conn net.Conn) {
 			ok = reply(verb, "250 HELP")
 		case "STARTTLS":
 			ok = reply(verb, "220 go ahead")
-			secure := tls.Server(conn, s.tls)
-			conn, text, encrypted = secure, textproto.NewConn(secure), true
+			upgraded := tls.Server(conn, s.tls)
+			conn, text, encrypted = upgraded, textproto.NewConn(upgraded), true
 		case "AUTH":
 			if rest == "LOGIN" {
 				for _, question := range []string{"Username:", "Password:"} {
@@ -123,7 +127,7 @@ func (s *smtpServer) serve(conn net.Conn) {
 			}
 			ok = reply(verb, "235 welcome")
 		case "DATA":
-			if ok = reply(verb, "354 go ahead"); !ok || s.replies[verb] != "" {
+			if ok = reply(verb, "354 go ahead"); !ok || replies[verb] != "" {
 				break
 			}
 			data, err := readDots(text.R)
@@ -178,11 +182,14 @@ func (remote) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(198, 51, 
 // channel returns a channel to the server, as if it were on another machine.
 func (s *smtpServer) channel(change func(o *Options)) *Channel {
 	s.t.Helper()
+	s.mu.Lock() // what the test has set is visible to the server
+	isSecure := s.secure
+	s.mu.Unlock()
 	o := Options{
 		From: "Assistant <bot@example.com>", User: "bot", SMTP: "smtp://mail.example.com", Roots: s.roots,
 		Password: func(context.Context) (string, error) { return "hunter2-secret", nil },
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if want := "mail.example.com:587"; address != want && !s.secure {
+			if want := "mail.example.com:587"; address != want && !isSecure {
 				s.t.Errorf("the channel dials %s, want %s", address, want)
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, s.address)
