@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -483,4 +485,30 @@ func TestHeartbeats(t *testing.T) {
 	if err := c.Pull(ctx, "", nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+func FuzzReceive(f *testing.F) {
+	for _, body := range []string{someButton, someCommand, someNote} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var i interaction
+		var n note
+		var in []chat.Incoming
+		if json.Unmarshal(body, &i) == nil {
+			in = i.incoming(time.Now())
+			if !json.Valid([]byte(i.response())) {
+				t.Error(i.response())
+			}
+		}
+		if json.Unmarshal(body, &n) == nil {
+			in = append(in, n.incoming(time.Now())...)
+		}
+		for _, one := range in {
+			if one.Text == "" && one.Pressed == "" && len(one.Files) == 0 || one.From.ID == "" ||
+				!utf8.ValidString(one.Text) {
+				t.Errorf("%+v", one)
+			}
+		}
+	})
 }

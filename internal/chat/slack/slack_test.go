@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -450,4 +451,31 @@ func TestSocketModeIsRefused(t *testing.T) {
 	if err := c.Pull(t.Context(), "", nil); kindOf(err) != chat.Denied {
 		t.Error(err)
 	}
+}
+
+func FuzzReceive(f *testing.F) {
+	f.Add([]byte(someEvent), false)
+	f.Add([]byte(url.Values{"payload": {someButton}}.Encode()), true)
+	f.Add([]byte("command=%2Fdo&text=it&user_id=U1&trigger_id=t"), true)
+	c, err := New(Options{Secret: func(context.Context) (string, error) {
+		return "8f742231b10e8888abcd99yyyzzz85a5",
+			nil
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, form bool) {
+		kind := "application/json"
+		if form {
+			kind = "application/x-www-form-urlencoded"
+		}
+		in, _, _ := c.Receive(request(t, kind, "1800000000", sign("1800000000", string(body))), body,
+			time.Unix(1_800_000_000, 0))
+		for _, one := range in {
+			if one.Text == "" && one.Pressed == "" && len(one.Files) == 0 || one.From.ID == "" ||
+				!utf8.ValidString(one.Text) {
+				t.Errorf("%+v", one)
+			}
+		}
+	})
 }

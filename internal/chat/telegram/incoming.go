@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/subtle"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,7 +32,7 @@ func wanted() []string { return []string{"message", "channel_post", "callback_qu
 func (c *Channel) Pull(ctx context.Context, cursor string, deliver func(string, []chat.Incoming) error) error {
 	next, _ := strconv.ParseInt(cursor, 10, 64) // "" begins with the oldest update
 	return wire.Repeat(ctx, c.wait, func(ctx context.Context) error {
-		var updates []update
+		var updates []json.RawMessage
 		err := c.request(ctx, wire.Call{Path: "getUpdates", Safe: true, Timeout: 2 * pollTime,
 			Body: map[string]any{"offset": next, "limit": maxUpdates, "timeout": int(pollTime.Seconds()),
 				"allowed_updates": wanted()}}, &updates)
@@ -42,10 +43,20 @@ func (c *Channel) Pull(ctx context.Context, cursor string, deliver func(string, 
 			return err
 		}
 		var in []chat.Incoming
-		for _, u := range updates {
+		for _, one := range updates {
+			var u update
+			if err := json.Unmarshal(one, &u); err != nil {
+				var id struct { // what cannot be read must not stop what comes after it
+					ID int64 `json:"update_id"`
+				}
+				if json.Unmarshal(one, &id) == nil {
+					next = max(next, id.ID+1)
+				}
+				continue
+			}
 			next = max(next, u.ID+1)
-			if one, ok := u.incoming(c.o.Now()); ok {
-				in = append(in, one)
+			if arrived, ok := u.incoming(c.o.Now()); ok {
+				in = append(in, arrived)
 			}
 		}
 		if len(in) == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -215,6 +216,19 @@ func TestOwns(t *testing.T) {
 	} {
 		if c.Owns(target, "slack.com") != want {
 			t.Error(target)
+		}
+	}
+}
+
+// TestReadFile: a file that grows while it is read, and one that lies about its size.
+func TestReadFile(t *testing.T) {
+	for content, want := range map[string]bool{"12345": true, "123456": false} {
+		f := &chat.File{Name: "f", Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(content)), nil
+		}}
+		data, err := wire.ReadFile(f, 5)
+		if (err == nil) != want || want && string(data) != content {
+			t.Errorf("%q: %q %v", content, data, err)
 		}
 	}
 }

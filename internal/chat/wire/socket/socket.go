@@ -43,6 +43,10 @@ type Conn struct {
 // Open connects to a URL that begins with wss, or https. Its errors do not have the URL,
 // which may contain a ticket, and are of type [*chat.Error] and kind Down.
 func Open(ctx context.Context, name, target string, o Options) (*Conn, error) {
+	return open(ctx, name, target, o, pingEvery, openTime)
+}
+
+func open(ctx context.Context, name, target string, o Options, every, within time.Duration) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	client := &http.Client{
@@ -66,16 +70,16 @@ func Open(ctx context.Context, name, target string, o Options) (*Conn, error) {
 	ws.SetReadLimit(maxMessage)
 	c := &Conn{ws: ws, done: make(chan struct{})}
 	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go c.ping(ctx)
+	go c.ping(ctx, every, within)
 	return c, nil
 }
 
 // ping ends the connection if the other side does not answer.
-func (c *Conn) ping(ctx context.Context) {
+func (c *Conn) ping(ctx context.Context, every, within time.Duration) {
 	defer close(c.done)
-	for clock.Sleep(ctx, pingEvery) == nil {
-		within, cancel := context.WithTimeout(ctx, openTime)
-		err := c.ws.Ping(within)
+	for clock.Sleep(ctx, every) == nil {
+		waiting, cancel := context.WithTimeout(ctx, within)
+		err := c.ws.Ping(waiting)
 		cancel()
 		if err != nil {
 			_ = c.ws.CloseNow()
