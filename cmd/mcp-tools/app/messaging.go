@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/chat/discord"
 	"github.com/mcp-tools/mcp-tools/internal/chat/lark"
 	"github.com/mcp-tools/mcp-tools/internal/chat/line"
 	"github.com/mcp-tools/mcp-tools/internal/chat/mail"
@@ -99,6 +100,11 @@ func (o *chatOpener) open(name, kind string, c config.MessagingChannel) (chat.Ch
 		return slack.New(slack.Options{
 			HTTP: o.client, Token: token, AppToken: o.secret(name, "app_token", c.AppToken), Secret: secret,
 			Base: c.URL, Socket: socket.Options{Dial: o.dialer.DialContext},
+		})
+	case "discord":
+		return discord.New(discord.Options{
+			HTTP: o.client, Token: token, PublicKey: c.PublicKey, Base: c.URL,
+			Socket: socket.Options{Dial: o.dialer.DialContext},
 		})
 	case "line":
 		return line.New(line.Options{HTTP: o.client, Token: token, Secret: secret, Base: c.URL, Data: c.URL})
