@@ -48,6 +48,12 @@ func Install(t *testing.T, root string) Suite {
 	return Suite{node, program, filepath.Join(root, "testdata", "conformance")}
 }
 
+// Node returns the program node, and the directory of the packages that are installed
+// with the suite, such as the SDK of the protocol.
+func (s Suite) Node() (program, modules string) {
+	return s.node, filepath.Join(filepath.Dir(s.program), "..", "..", "..")
+}
+
 // A Check is one finding of the suite.
 type Check struct {
 	ID           string          `json:"id"`
