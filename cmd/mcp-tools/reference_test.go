@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -374,48 +373,4 @@ func TestReferenceNamesKindsAndHeaders(t *testing.T) {
 	if source := names(`"`+header+`"`, read(filepath.Join("..", "..", "server", "guard.go"))); !slices.Equal(page, source) {
 		t.Errorf("headers.md has %v, the program %v", page, source)
 	}
-}
-
-// TestGoldenMetricsPage writes the list of metrics from what a server serves.
-func TestGoldenMetricsPage(t *testing.T) {
-	r := serveRemote(t, "models: {providers: {local: {kind: openai, url: \"http://127.0.0.1:1/v1\", models: [small]}}}", "--metrics", "localhost:0")
-	url := r.log.find(t, `serving metrics +url=(\S+)`)
-	if res, _ := r.post("/mcp/full", r.token("--profile", "full"), "tools/call",
-		`"name":"datetime","arguments":{}`, "Mcp-Name", "datetime"); res.StatusCode != http.StatusOK {
-		t.Fatalf("a call gets %s", res.Status)
-	}
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	labels, kinds := map[string][]string{}, map[string]string{}
-	label, name := regexp.MustCompile(`(\w+)="`), regexp.MustCompile(`^\w+`)
-	var rows []string
-	for line := range strings.Lines(string(text)) {
-		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
-		switch {
-		case words[0] == "#" && words[1] == "TYPE":
-			kinds[words[2]] = words[3]
-		case words[0] == "#" && words[1] == "HELP":
-			rows = append(rows, words[2]+"\x00"+words[3])
-		case words[0] != "#":
-			family := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name.FindString(line), "")
-			for _, m := range label.FindAllStringSubmatch(line, -1) {
-				if m[1] != "le" && !slices.Contains(labels[family], "`"+m[1]+"`") {
-					labels[family] = append(labels[family], "`"+m[1]+"`")
-				}
-			}
-		}
-	}
-	table := "\n| metric | type | labels | |\n|---|---|---|---|\n"
-	for _, row := range rows {
-		name, help, _ := strings.Cut(row, "\x00")
-		table += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, kinds[name], strings.Join(labels[name], ", "), oneLine(help))
-	}
-	golden.CheckPart(t, filepath.Join(referenceDir, "metrics.md"), "metrics", table)
 }

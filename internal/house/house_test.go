@@ -110,7 +110,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 			"tools/plugins",
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
-		"github.com/modelcontextprotocol": {"tools/bridge"},
+		"github.com/modelcontextprotocol": {"tools/bridge", "docs"},
 		"github.com/rogpeppe/go-internal": {"cmd"},
 		"github.com/blevesearch/bleve":    {"index"},
 		"github.com/docker/docker":        {"internal/sandbox"},
