@@ -194,6 +194,22 @@ func (h *HTTP) approver(w http.ResponseWriter, r *http.Request) {
 	h.Approvals(w, r, who)
 }
 
+// operator serves a request if its token decides approvals of everyone.
+func (h *HTTP) operator(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, refused := h.identify(r)
+		if refused == nil && (!who.Approves || who.Agent != "" || who.User != "") {
+			refused = &Challenge{Status: http.StatusForbidden, Reason: "this token is not that of an operator"}
+		}
+		if refused != nil {
+			h.reject(w, r, refused)
+			return
+		}
+		setWriteDeadline(w)
+		serve(w, r)
+	}
+}
+
 func (h *HTTP) authenticate(r *http.Request) (a Access, refused *Challenge) {
 	who, refused := h.identify(r)
 	if refused != nil {

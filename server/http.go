@@ -25,6 +25,8 @@ type HTTP struct {
 	Documents map[string][]byte
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
+	// Operator adds paths for operators, wrapped by a function that lets no one else in; may be nil.
+	Operator func(mux *http.ServeMux, wrap func(http.HandlerFunc) http.HandlerFunc)
 
 	MaxMessage        int64
 	MaxSessions       int
@@ -138,6 +140,9 @@ func (h *HTTP) Handler() http.Handler {
 		mux.HandleFunc("POST /approvals/{id}", h.approver)
 		mux.HandleFunc("OPTIONS /approvals", preflight)
 		mux.HandleFunc("OPTIONS /approvals/{id}", preflight)
+	}
+	if h.Operator != nil {
+		h.Operator(mux, h.operator)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp, and at /sse if server.sse is on")

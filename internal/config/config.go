@@ -56,6 +56,7 @@ type Server struct {
 	AllowedHosts []string `yaml:"allowed_hosts" form:"site"`
 	PublicURL    string   `yaml:"public_url" form:"url"`
 	Metrics      string   `yaml:"metrics" form:"address" flag:"metrics"`
+	OperatorAPI  bool     `yaml:"operator_api" default:"false"`
 	Instructions string   `yaml:"instructions"`
 }
 

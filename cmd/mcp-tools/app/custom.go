@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -116,6 +117,17 @@ func (c *customTools) hidden(agent string) (all []string) {
 		}
 	}
 	return all
+}
+
+// operatorAPI returns what adds the paths for operators, nil without that setting.
+func (a *App) operatorAPI() func(*http.ServeMux, func(http.HandlerFunc) http.HandlerFunc) {
+	if !a.loaded.Config.Server.OperatorAPI {
+		return nil
+	}
+	return custom.API{
+		Rows: custom.Rows{Store: a.store}, Log: a.log, Added: func() error { return MarkCustom(a.data) },
+		Taken: func(name string) bool { _, taken := a.builtIn.Lookup(name); return taken },
+	}.Routes
 }
 
 // watchCustom reloads definitions and plugins when their files change, until ctx ends.
