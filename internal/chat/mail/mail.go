@@ -39,9 +39,9 @@ const (
 
 // Options are a mail account.
 type Options struct {
-	From     string // such as Assistant <assistant@example.org>
-	User     string // "" to send without signing in
-	Password func(ctx context.Context) (string, error)
+	From     string                                    // such as Assistant <assistant@example.org>
+	User     string                                    // "" is the address of From
+	Password func(ctx context.Context) (string, error) // nil to send without signing in
 	// SMTP and IMAP are servers: smtps://mail.example.org, smtp://mail.example.org:587 for
 	// STARTTLS, imaps://mail.example.org, or a host with or without a port. IMAP may be "".
 	SMTP, IMAP string
@@ -83,6 +83,9 @@ func New(o Options) (*Channel, error) {
 	}
 	if o.User != "" && o.Password == nil {
 		return nil, errors.New("a user needs a password")
+	}
+	if o.Password != nil {
+		c.o.User = cmp.Or(o.User, from.Address)
 	}
 	c.o.Now = o.Now
 	if o.Now == nil {

@@ -523,6 +523,33 @@ func TestPolls(t *testing.T) {
 	}
 }
 
+func TestUserIsTheAddress(t *testing.T) {
+	for _, test := range []struct {
+		password func(context.Context) (string, error)
+		want     string
+	}{
+		{func(context.Context) (string, error) { return "p", nil },
+			"AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00bot@example.com\x00p"))},
+		{nil, ""},
+	} {
+		s := newSMTP(t)
+		c := s.channel(func(o *Options) { o.User, o.Password = "", test.password })
+		if _, err := c.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		lines, _ := s.sent()
+		got := ""
+		for _, line := range lines {
+			if strings.HasPrefix(line, "AUTH") {
+				got = line
+			}
+		}
+		if got != test.want {
+			t.Errorf("the client sent %q", lines)
+		}
+	}
+}
+
 func TestServers(t *testing.T) {
 	for in, want := range map[string]server{
 		"smtps://mail.example.org":     {"mail.example.org", "mail.example.org:465", true},
