@@ -17,11 +17,24 @@ func TestConformanceOfTheProgram(t *testing.T) {
 	suite := conformance.Install(t, "../..")
 	r := serveRemote(t, "limits: {calls_per_minute: 100000}\n")
 	token := r.log.find(t, `Token: (mcpt_\w+)`)
+	proxy := httptest.NewServer(suiteProxy(t, r, token))
+	defer proxy.Close()
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			found := suite.Run(t, proxy.URL+"/mcp", "--requirements", revision)
+			conformance.Judge(t, found, suite.Expected(t, "program-"+revision), needFixture()...)
+		})
+	}
+}
+
+// suiteProxy passes requests of the suite on to a server, with a token.
+func suiteProxy(t *testing.T, r *remote, token string) *httputil.ReverseProxy {
+	t.Helper()
 	behind, err := url.Parse(strings.TrimSuffix(r.url, "/mcp"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			front := p.In.Host
@@ -36,13 +49,6 @@ func TestConformanceOfTheProgram(t *testing.T) {
 				p.Out.Header.Set("Origin", "http://"+p.Out.Host)
 			}
 		},
-	})
-	defer proxy.Close()
-	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
-		t.Run(revision, func(t *testing.T) {
-			found := suite.Run(t, proxy.URL+"/mcp", "--requirements", revision)
-			conformance.Judge(t, found, suite.Expected(t, "program-"+revision), needFixture()...)
-		})
 	}
 }
 

@@ -599,6 +599,29 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// reports are the progress that a caller gets.
+type reports []float64
+
+func (r *reports) Progress(done, _ float64, _ string) { *r = append(*r, done) }
+
+// TestProgress: the first reports are passed on at once, then some, and the last one always. None goes back.
+func TestProgress(t *testing.T) {
+	var got reports
+	report := progress(tool.With(t.Context(), &tool.Running{Report: &got}))
+	for _, done := range []float64{0, 50, 20, 51} {
+		report(done, 1000, "")
+	}
+	if !slices.Equal(got, reports{0, 50, 51}) {
+		t.Errorf("the caller gets %v", got)
+	}
+	for done := range 1000 {
+		report(float64(done+1), 1000, "")
+	}
+	if got[len(got)-1] != 1000 || !slices.IsSorted(got) || slices.Contains(got, 999) && len(got) > 900 {
+		t.Errorf("the caller gets %v", got)
+	}
+}
+
 // TestServersThatFail: those that do not start, die or never answer are named, back off, and harm nobody else.
 func TestServersThatFail(t *testing.T) {
 	dies, slow, good := newFake(t, plain), newFake(t, plain), newFake(t, plain)

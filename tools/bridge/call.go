@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ import (
 
 const (
 	maxArgument   = 1 << 20                // bytes of one text argument
-	progressEvery = 100 * time.Millisecond // how often progress is passed on
-	maxParts      = 200                    // of a result
+	progressEvery = 100 * time.Millisecond // how often progress is passed on, after the first reports
+	firstReports  = 10
+	maxParts      = 200 // of a result
 )
 
 // Scheme begins the URIs of resources of other servers: mcp://SERVER/URI, with the URI escaped.
@@ -47,24 +49,20 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 		spec.Timeout += maxAnswer
 	}
 	name, definition := o.Name, o.digest()
-	return tool.PreparedForeign(spec, checkedSchema(schema),
-		func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
-			if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
-				return tool.Plan{}, err
-			}
-			return tool.Plan{
-				Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name,
-					s.name),
-				Facts: func(context.Context) (tool.Facts, error) {
-					// a rule does not outlive a change
-					return tool.Facts{"Definition of the tool": definition[:16]}, nil
-				},
-				Run: func(ctx context.Context) (tool.Result,
-					error) {
-					return b.call(ctx, s.name, name, definition, args)
-				},
-			}, nil
-		}).WithSchema(schema)
+	checked := checkedSchema(schema)
+	return tool.PreparedForeign(spec, checked, func(ctx context.Context, args json.RawMessage) (tool.Plan, error) {
+		if _, _, err := b.admit(ctx, s.name, name, definition); err != nil {
+			return tool.Plan{}, err
+		}
+		return tool.Plan{
+			Why: fmt.Sprintf("it calls the tool %q of the MCP server %q, which is outside of this program", name,
+				s.name),
+			Facts: func(context.Context) (tool.Facts, error) {
+				return tool.Facts{"Definition of the tool": definition[:16]}, nil // a rule does not outlive a change
+			},
+			Run: func(ctx context.Context) (tool.Result, error) { return b.call(ctx, s.name, name, definition, args) },
+		}, nil
+	}).WithSchema(schema)
 }
 
 // riskOf returns the risk of a tool. The operator's word counts first; annotations count as far as the
@@ -116,7 +114,7 @@ func (b *Bridge) call(ctx context.Context, server, name, definition string, args
 		if err != nil {
 			return tool.Result{}, b.failure(server, err)
 		}
-		return b.result(server, settings, raw)
+		return b.result(server, raw, tool.RunningFrom(ctx).Script != "")
 	}
 	if b.mayAsk(ctx, settings) {
 		return b.park(ctx, server, settings, do)
@@ -164,19 +162,22 @@ func (b *Bridge) failure(server string, err error) error {
 		Try("the call may have had an effect: check that before you call again")
 }
 
-// progress returns what passes the progress of a server on, not more often than a person reads.
+// progress returns what passes the progress of a server on: a few reports at once, then not more often than a
+// person reads.
 func progress(ctx context.Context) func(done, total float64, message string) {
 	report := tool.ReporterFrom(ctx)
 	if report == nil {
 		return nil
 	}
 	var last time.Time
-	var most float64
+	most, sent := math.Inf(-1), 0
 	return func(done, total float64, message string) {
-		if ctx.Err() != nil || done <= most || time.Since(last) < progressEvery && done < total {
+		if ctx.Err() != nil || done <= most ||
+			sent >= firstReports && time.Since(last) < progressEvery && done < total {
 			return
 		}
 		last, most = time.Now(), done
+		sent++
 		report.Progress(done, total, cleaned(message, maxTitle))
 	}
 }
@@ -197,8 +198,9 @@ type content struct {
 	} `json:"resource"`
 }
 
-// result reads the result of a call. Its texts are marked as from outside.
-func (b *Bridge) result(server string, settings Server, raw json.RawMessage) (tool.Result, error) {
+// result reads the result of a call. Its texts are marked as from outside. A script gets a text in JSON as a value
+// too, because it cannot read it between marks.
+func (b *Bridge) result(server string, raw json.RawMessage, script bool) (tool.Result, error) {
 	var got struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
@@ -232,9 +234,14 @@ func (b *Bridge) result(server string, settings Server, raw json.RawMessage) (to
 		res.Parts = []tool.Part{{Text: b.o.Marks.Quote(source(server), strings.Join(texts, "\n"))}}
 	}
 	res.Parts = append(res.Parts, others...)
-	if structured {
+	value := got.Structured
+	if script && !structured && len(got.Content) == 1 && len(texts) == 1 &&
+		strings.IndexAny(strings.TrimSpace(texts[0]), "{[") == 0 {
+		value = json.RawMessage(texts[0])
+	}
+	if len(value) > 0 {
 		var data any
-		if json.Unmarshal(got.Structured, &data) == nil {
+		if json.Unmarshal(value, &data) == nil {
 			res.Data = data
 		}
 	}
