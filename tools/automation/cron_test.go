@@ -142,6 +142,7 @@ func TestCronTool(t *testing.T) {
 			{`{"action":"add","id":"x","tool":"cron","every":"1h"}`, "a job cannot make jobs"},
 			{`{"action":"add","id":"x","url":"http://example.com","every":"1h"}`, `no tool "http_request"`},
 			{`{"action":"add","id":"x","tool":"exec","args":{"comand":"ls"},"every":"1h"}`, `did you mean "command"`},
+			{`{"action":"add","id":"x","message":"hi","to":"telegram:1","every":"1h"}`, `no tool "message"`},
 			{`{"action":"add","id":"x","message":"x"}`, "one of at, after, every and cron"},
 			{`{"action":"add","id":"x","every":"1h"}`, "a job does one thing; this one has 0"},
 			{`{"action":"add","id":"x","every":"1h","message":"a","command":"b"}`, "this one has 2"},

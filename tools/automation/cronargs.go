@@ -28,6 +28,7 @@ type cronArgs struct {
 	Cron     string         `json:"cron,omitempty" jsonschema:"5-field cron expression" alias:"expr,expression"`
 	Timezone string         `json:"timezone,omitempty" jsonschema:"IANA zone of at and cron" alias:"tz,time_zone"`
 	Message  string         `json:"message,omitempty" jsonschema:"reminder to send to you" alias:"text,reminder" maxlen:"20000"`
+	To       string         `json:"to,omitempty" jsonschema:"contact or CHANNEL:ID that gets the message instead" alias:"chat_id,target"`
 	Command  string         `json:"command,omitempty" jsonschema:"or shell command to run" alias:"cmd" maxlen:"20000"`
 	Prompt   string         `json:"prompt,omitempty" jsonschema:"or task for a subagent" maxlen:"100000"`
 	URL      string         `json:"url,omitempty" jsonschema:"or URL to POST to" alias:"webhook" hidden:"true"`
@@ -43,6 +44,7 @@ type cronArgs struct {
 	Hidden   bool           `json:"includeDisabled,omitempty" jsonschema:"ignored, all jobs are listed" hidden:"true"`
 	AsKind   string         `json:"job_type,omitempty" jsonschema:"ignored, command or prompt decides" alias:"kind" hidden:"true"`
 	Delete   *bool          `json:"delete_after_run,omitempty" jsonschema:"remove it after its last run" alias:"deleteAfterRun" hidden:"true"`
+	Channel  string         `json:"channel,omitempty" jsonschema:"channel of to" hidden:"true"`
 	EveryMS  int64          `json:"everyMs,omitempty" jsonschema:"an interval in milliseconds" alias:"every_ms" min:"0" hidden:"true"`
 	Anchor   string         `json:"anchor,omitempty" jsonschema:"a time that the intervals of every start from" alias:"anchorMs" hidden:"true"`
 	Enabled  *bool          `json:"enabled,omitempty" jsonschema:"false pauses it" hidden:"true"`
@@ -193,7 +195,7 @@ func invalid(err error) error {
 // applyWork sets what the job does. A tool must be one that the caller may use.
 func (a cronArgs) applyWork(j *savedJob, usable []tool.Tool) error {
 	var given []work
-	if a.Message != "" {
+	if a.Message != "" && a.To == "" {
 		given = append(given, work{Message: a.Message})
 	}
 	add := func(set bool, name string, args map[string]any) error {
@@ -209,7 +211,12 @@ func (a cronArgs) applyWork(j *savedJob, usable []tool.Tool) error {
 	if a.Tool == "" && a.Args != nil {
 		body["body"] = a.Args
 	}
+	to := map[string]any{"to": a.To, "text": a.Message}
+	if a.Channel != "" {
+		to["channel"] = a.Channel
+	}
 	if err := errors.Join(
+		add(a.Message != "" && a.To != "", "message", to),
 		add(a.Command != "", "exec", map[string]any{"command": a.Command, "timeout_seconds": limit}),
 		add(a.Prompt != "", "spawn", map[string]any{"task": a.Prompt, "mode": "sync", "timeout": limit}),
 		add(a.URL != "", "http_request", body),

@@ -65,3 +65,27 @@ func (a *Accounts) Channel(name string) (chat.Channel, error) {
 	}
 	return c, nil
 }
+
+// Skills returns what a channel can do, in words.
+func Skills(c chat.Channel) (all []string) {
+	can := c.Abilities()
+	_, edits := c.(chat.Editor)
+	_, deletes := c.(chat.Deleter)
+	_, reacts := c.(chat.Reactor)
+	_, topics := c.(chat.TopicMaker)
+	_, pulls := c.(chat.Puller)
+	_, hooks := c.(chat.Hook)
+	for _, skill := range []struct {
+		has  bool
+		name string
+	}{
+		{can.MaxText > 0, "text"}, {can.MaxFile > 0, "files"}, {can.Voice, "voice"}, {can.Buttons, "buttons"},
+		{can.Polls, "polls"}, {can.Threads, "threads"}, {topics, "topics"}, {edits, "edit"}, {deletes, "delete"},
+		{reacts, "react"}, {can.Dedupes, "never twice"}, {pulls, "pull"}, {hooks, "hook"},
+	} {
+		if skill.has {
+			all = append(all, skill.name)
+		}
+	}
+	return all
+}

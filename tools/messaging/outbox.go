@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -465,4 +466,21 @@ func (o *Outbox) Settled(ctx context.Context, id string, limit time.Duration) (R
 			return r, context.Cause(ctx)
 		}
 	}
+}
+
+// List returns the latest posts, the newest first.
+func (o *Outbox) List(ctx context.Context, limit int) (list []Report, err error) {
+	err = o.Store.View(ctx, func(t *store.Tx) error {
+		list, err = reports(t, "post IN (SELECT post FROM outbox WHERE id = post ORDER BY id DESC LIMIT $1)", limit)
+		return err
+	})
+	slices.Reverse(list)
+	return list, err
+}
+
+// Late returns how many messages should have been sent minutes ago: then no process sends them.
+func Late(ctx context.Context, s *store.Store) (late int, err error) {
+	err = s.Row(ctx, "SELECT count(*) FROM outbox WHERE ended = 0 AND due < {{now}} - $1",
+		[]any{(5 * time.Minute).Milliseconds()}, &late)
+	return late, err
 }

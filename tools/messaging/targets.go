@@ -54,6 +54,8 @@ type Targets struct {
 	// Allowed has, by profile, the chats that may be written to, as CHANNEL:ID, CHANNEL:* or *.
 	// The profile * is for all. Profiles without an entry may write to all.
 	Allowed map[string][]string
+	// Profile returns the profile of a caller. Nil: Caller.Profile.
+	Profile func(tool.Caller) string
 }
 
 // find returns the chat that a caller means. hint is a chat that is used if the contact has it.
@@ -183,6 +185,9 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 	return t, nil
 }
 
+// Parse reads CHANNEL:ID or SERVICE:ID, for an operator.
+func (x Targets) Parse(to string) (Target, error) { return x.parse(to, "") }
+
 // ofKind returns the channels of a service.
 func (x Targets) ofKind(kind string) (names []string) {
 	for _, name := range x.Accounts.Names() {
@@ -211,9 +216,10 @@ func (x Targets) contactAt(contacts []Contact, t Target) *Contact {
 
 // allowed returns the entries of the settings for the profile of the caller, nil if there are none.
 func (x Targets) allowed(ctx context.Context) []string {
-	profile := tool.CallerFrom(ctx).Profile
-	if status := tool.RunningFrom(ctx).Status; status != nil {
-		profile = status().Profile
+	c := tool.CallerFrom(ctx)
+	profile := c.Profile
+	if x.Profile != nil {
+		profile = x.Profile(c)
 	}
 	list, has := x.Allowed[profile]
 	all, hasAll := x.Allowed["*"]

@@ -45,6 +45,9 @@ type chatOpener struct {
 func (e *Env) Accounts(l *config.Loaded, mask func(name string, values ...string) error, log *slog.Logger) (
 	accounts *messaging.Accounts, end func() error, err error,
 ) {
+	if len(l.Config.Messaging.Channels) == 0 {
+		return messaging.NewAccounts(nil), func() error { return nil }, nil
+	}
 	o := &chatOpener{env: e, loaded: l, mask: mask, log: log}
 	var private []string
 	channels := l.Config.Messaging.Channels
@@ -163,7 +166,7 @@ func (a *App) messagingOptions() messaging.Options {
 		Outbox: a.outbox, Files: a.files, Scrub: a.scrub.Text,
 		Targets: messaging.Targets{
 			Accounts: a.accounts, Contacts: messaging.Contacts{Store: a.store},
-			Allowed: a.loaded.Config.Messaging.Targets,
+			Allowed: a.loaded.Config.Messaging.Targets, Profile: a.rules.profileOf,
 		},
 	}
 }

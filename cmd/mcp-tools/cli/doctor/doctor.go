@@ -84,6 +84,7 @@ func (c *checkup) examine() {
 	c.checkModels()
 	c.checkMediaPrograms()
 	c.checkProviders()
+	c.checkMessaging()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

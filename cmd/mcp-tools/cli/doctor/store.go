@@ -32,7 +32,7 @@ func (c *checkup) checkStore() (usable bool) {
 	}
 	st, err := s.Status(c.ctx)
 	if err == nil {
-		err = c.checkJobs(s)
+		err = errors.Join(c.checkJobs(s), c.checkOutbox(s))
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		c.fail(check, "fix the cause; its content was not checked", "%v", err)

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
+)
+
+// messagingWait is how long a message of the command line may take.
+const messagingWait = 30 * time.Second
+
+func (a *CLI) messagingCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "messaging",
+		Short: "Show and test the channels to people, and what is sent",
+		Long: `messaging shows the channels of the settings (messaging.channels), checks their
+credentials, sends messages, and lists those that were sent or wait.`,
+	},
+		&cobra.Command{
+			Use: "list", Short: "List the channels", Args: takes(),
+			RunE: func(*cobra.Command, []string) error {
+				return a.withMessaging(func(m *messagingCall) error { return a.listChannels(m) })
+			},
+		},
+		&cobra.Command{
+			Use: "test CHANNEL", Short: "Check the credentials of a channel",
+			Example: "  mcp-tools messaging test telegram", Args: takes("the name of a CHANNEL"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withMessaging(func(m *messagingCall) error {
+					ctx, cancel := context.WithTimeout(cmd.Context(), messagingWait)
+					defer cancel()
+					c, err := m.targets.Accounts.Channel(args[0])
+					if err != nil {
+						return err
+					}
+					name, err := c.Check(ctx)
+					if err != nil {
+						return fmt.Errorf("channel %s: %w", args[0], err)
+					}
+					return a.say("channel %s works: the account is %s", args[0], name)
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "send TO TEXT", Short: "Send a message to CHANNEL:ID",
+			Long: `send sends a message in Markdown and waits until it was sent. It needs no approval.
+If that takes longer than 30 seconds, a server with the same store goes on.`,
+			Example: "  mcp-tools messaging send telegram:123456789 'Hello from mcp-tools'",
+			Args:    takes("TO as CHANNEL:ID", "the TEXT"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withMessaging(func(m *messagingCall) error { return a.sendMessage(cmd.Context(), m, args[0], args[1]) })
+			},
+		},
+		&cobra.Command{
+			Use: "outbox", Short: "List the messages of the last week, the newest first", Args: takes(),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withMessaging(func(m *messagingCall) error { return a.listOutbox(cmd.Context(), m) })
+			},
+		})
+}
+
+// A messagingCall is what a command needs.
+type messagingCall struct {
+	targets messaging.Targets
+	outbox  *messaging.Outbox
+}
+
+func (a *CLI) withMessaging(use func(*messagingCall) error) error {
+	loaded, err := a.Load()
+	if err != nil {
+		return err
+	}
+	if len(loaded.Config.Messaging.Channels) == 0 {
+		return errors.New("there is no channel; add one to messaging.channels in the settings, as docs/messaging.md says")
+	}
+	mask, err := app.NewScrubber(loaded.Config.Scrub, a.Sources(loaded.Config.Vault))
+	if err != nil {
+		return err
+	}
+	accounts, end, err := a.Accounts(loaded, mask.Set, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer end()
+	return a.WithStore(func(s *store.Store) error {
+		o := messaging.NewOutbox(messaging.OutboxOptions{Store: s, Accounts: accounts, Scrub: mask.Text})
+		defer o.Close()
+		return use(&messagingCall{
+			messaging.Targets{Accounts: accounts, Contacts: messaging.Contacts{Store: s}}, o,
+		})
+	})
+}
+
+// A channelRow is a channel as the list shows it.
+type channelRow struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	Can     []string `json:"can"`
+	Problem string   `json:"problem,omitempty"`
+}
+
+func (a *CLI) listChannels(m *messagingCall) error {
+	list := []channelRow{}
+	for _, name := range m.targets.Accounts.Names() {
+		row := channelRow{Name: name, Kind: m.targets.Accounts.Kind(name)}
+		if c, err := m.targets.Accounts.Channel(name); err != nil {
+			row.Problem = err.Error()
+		} else {
+			row.Can = messaging.Skills(c)
+		}
+		list = append(list, row)
+	}
+	return a.show(list, func(w io.Writer) error {
+		rows := [][]string{{"NAME", "SERVICE", "CAN"}}
+		for _, r := range list {
+			can := strings.Join(r.Can, ", ")
+			if r.Problem != "" {
+				can = r.Problem
+			}
+			rows = append(rows, []string{r.Name, r.Kind, can})
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
+
+func (a *CLI) sendMessage(ctx context.Context, m *messagingCall, to, words string) error {
+	at, err := m.targets.Parse(to)
+	if err != nil {
+		return err
+	}
+	var id string
+	err = m.outbox.Store.Update(ctx, func(t *store.Tx) (err error) {
+		id, _, err = m.outbox.Put(t, messaging.Post{
+			Channel: at.Channel, Message: chat.Message{Chat: at.Chat, Thread: at.Thread, Text: words},
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r, err := m.outbox.Settled(ctx, id, messagingWait)
+	switch {
+	case err != nil:
+		return err
+	case r.State == messaging.Failed:
+		return fmt.Errorf("the message was not delivered: %s", r.Problem)
+	case r.State != messaging.Sent:
+		return fmt.Errorf("the message %s waits in the outbox (%s); a server with the same store sends it", id, r.Problem)
+	}
+	return a.say("sent to %s", at)
+}
+
+func (a *CLI) listOutbox(ctx context.Context, m *messagingCall) error {
+	list, err := m.outbox.List(ctx, 100)
+	if err != nil {
+		return err
+	}
+	return a.show(append([]messaging.Report{}, list...), func(w io.Writer) error {
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(w, "The outbox is empty.")
+			return err
+		}
+		rows := [][]string{{"CREATED", "TO", "STATE", "TEXT", "PROBLEM"}}
+		for _, r := range list {
+			rows = append(rows, []string{
+				r.Created.Format(time.DateTime), r.Channel + ":" + r.Chat, string(r.State), short(r.Text, 50),
+				short(r.Problem, 80),
+			})
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
