@@ -29,7 +29,7 @@ func (r *release) images() error {
 	if !r.debian {
 		return nil
 	}
-	return r.image("image-full", debianLayers)
+	return r.image("image-full", r.debianLayers)
 }
 
 // image writes an image with the layers of base, which may depend on the processor, below

@@ -472,18 +472,33 @@ func tryImage(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	unpack(t, flat, root)
-	if err := os.MkdirAll(filepath.Join(root, "proc"), 0o755); err != nil { // engines make it
-		t.Fatal(err)
+	for _, dir := range []string{"proc", "dev"} { // engines make them
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	cmd := exec.Command(need(t, "unshare"), append([]string{
-		"--mount", "--pid", "--fork", "--mount-proc=" + root + "/proc", need(t, "chroot"), "--userspec=65532:65532", root,
-	}, config.Config.Entrypoint...)...)
+	need(t, "unshare")
+	args := contained(root, config.Config.Entrypoint...)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = config.Config.Env
 	client := start(t, cmd)
 	client.tryFiles()
 	if strings.Contains(file, "full") {
-		client.call("exec", map[string]any{"command": "pdftotext -v; tesseract --version; chromium --version"}, "tesseract 5")
+		for _, program := range []string{"pdftotext -v", "tesseract --version", "chromium --version", "git --version"} {
+			args := contained(root, "/bin/bash", "-c", "HOME=/tmp "+program+" 2>&1")
+			out := output(t, args[0], args[1:]...)
+			t.Log(strings.TrimSpace(out))
+		}
 	}
+}
+
+// contained returns a command that runs another one as the user of the image, in root, with
+// namespaces as an engine would.
+func contained(root string, args ...string) []string {
+	return append([]string{
+		"/usr/bin/unshare", "--mount", "--pid", "--fork", "--mount-proc=" + root + "/proc", "/bin/sh", "-c",
+		`mount --bind /dev "$0/dev" && exec /usr/sbin/chroot --userspec=65532:65532 "$0" "$@"`, root,
+	}, args...)
 }
 
 // TestBundle does what Claude Desktop does with a bundle.
