@@ -128,6 +128,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
 		"github.com/yuin/goldmark":        {"internal/docs"},
+		"github.com/coder/websocket":      {"internal/chat"},
 	}
 	for _, s := range sources(t) {
 		if s.test() { // tests may compare with other libraries
