@@ -23,6 +23,7 @@ const (
 	maxMail   = 8 << 20  // bytes that are read of a mail that arrives
 	maxWhole  = 40 << 20 // bytes of a mail whose file is fetched
 	idleTime  = 20 * time.Minute
+	pollTime  = time.Minute
 	lookBack  = 3 * 24 * time.Hour
 	fetchTime = 5 * time.Minute
 	// commandTime is for one response: the library waits for responses without an end.
@@ -104,7 +105,7 @@ func (c *Channel) pull(
 		last = 0
 		criteria.Since = c.o.Now().Add(-lookBack)
 	}
-	for {
+	for recent := true; ; {
 		criteria.UID = []imap.UIDSet{{imap.UIDRange{Start: last + 1}}}
 		found, err := client.begin().UIDSearch(criteria, nil).Wait()
 		if err != nil {
@@ -123,19 +124,23 @@ func (c *Channel) pull(
 			if err := deliver(formatCursor(box.UIDValidity, uid), in); err != nil {
 				return err
 			}
-			last = uid
+			last, recent = uid, true
 		}
-		if err := c.waitForMail(ctx, client, changed); err != nil {
+		if err := c.waitForMail(ctx, client, changed, recent); err != nil {
 			return c.failedIMAP(ctx, err)
 		}
+		recent = false
 	}
 }
 
-// waitForMail returns when something may have arrived.
-func (c *Channel) waitForMail(ctx context.Context, client *mailbox, changed <-chan struct{}) error {
+// waitForMail returns when something may have arrived. If something has just been found, it
+// waits less: some servers do not report what arrives between a search and IDLE.
+func (c *Channel) waitForMail(ctx context.Context, client *mailbox, changed <-chan struct{}, recent bool) error {
 	after := c.poll
 	if client.begin().Caps().Has(imap.CapIdle) {
-		after = idleTime
+		if !recent {
+			after = c.idle
+		}
 		idle, err := client.Idle()
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func (s *imapServer) channel(change func(o *Options)) *Channel {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c.retry, c.poll = time.Millisecond, 10*time.Millisecond
+	c.retry, c.poll, c.idle = time.Millisecond, 10*time.Millisecond, 10*time.Millisecond
 	return c
 }
 
@@ -169,9 +169,9 @@ UERG
 `
 
 func TestPullDeliversEachMailOnce(t *testing.T) {
-	for name, capabilities := range map[string][]imap.Cap{"IDLE": {imap.CapIdle}, "polling": nil} {
+	for name, capability := range map[string]imap.Cap{"revision 1": imap.CapIMAP4rev1, "revision 2": imap.CapIMAP4rev2} {
 		t.Run(name, func(t *testing.T) {
-			s := newIMAP(t, false, capabilities...)
+			s := newIMAP(t, false, capability)
 			s.add("From: old@example.org\n\nThis was there before.\n")
 			c := s.channel(nil)
 			deliveries, stop := start(t, c, "")
@@ -213,8 +213,31 @@ func TestPullDeliversEachMailOnce(t *testing.T) {
 	}
 }
 
+// With IDLE the server says that something has arrived.
+func TestPullIdles(t *testing.T) {
+	s := newIMAP(t, false)
+	c := s.channel(nil)
+	c.poll, c.idle = time.Hour, time.Hour
+	deliveries, _ := start(t, c, "")
+	next(t, deliveries)
+	limit := time.After(time.Minute)
+	for { // the server of the tests reports a mail that arrives before IDLE only with the next one
+		s.add("From: a@example.org\n\nHello.\n")
+		select {
+		case d := <-deliveries:
+			if len(d.in) != 1 || d.in[0].Text != "Hello." {
+				t.Errorf("%+v", d)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		case <-limit:
+			t.Fatal("nothing was delivered")
+		}
+	}
+}
+
 func TestPullOverTLS(t *testing.T) {
-	s := newIMAP(t, true, imap.CapIdle)
+	s := newIMAP(t, true)
 	s.add("From: old@example.org\n\nOld.\n")
 	deliveries, _ := start(t, s.channel(func(o *Options) { o.IMAP = "imaps://mail.example.com" }), "")
 	if d := next(t, deliveries); !strings.HasSuffix(d.cursor, ":1") {
@@ -321,7 +344,7 @@ func TestPullEndsIfThePasswordIsWrong(t *testing.T) {
 
 // If storing fails, or the connection, the same mail is delivered again.
 func TestPullRepeatsWhatWasNotStored(t *testing.T) {
-	s := newIMAP(t, false, imap.CapIdle)
+	s := newIMAP(t, false)
 	c := s.channel(nil)
 	box, err := s.user.Status("INBOX", &imap.StatusOptions{UIDValidity: true})
 	if err != nil {

@@ -61,7 +61,7 @@ type Channel struct {
 	domain     string // of from
 	smtp, imap server
 	retry      time.Duration
-	poll       time.Duration // how often a server without IDLE is asked
+	poll, idle time.Duration // how often a server is asked, without IDLE and with it
 	patience   time.Duration // with a server that does not respond
 }
 
@@ -71,7 +71,7 @@ func New(o Options) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("from: %w", err)
 	}
-	c := &Channel{o: o, from: from, retry: firstRetry, poll: time.Minute, patience: commandTime}
+	c := &Channel{o: o, from: from, retry: firstRetry, poll: pollTime, idle: idleTime, patience: commandTime}
 	_, c.domain, _ = strings.Cut(from.Address, "@")
 	if c.smtp, err = parseServer(o.SMTP, "smtp", "587", "465"); err != nil {
 		return nil, err
