@@ -19,6 +19,7 @@ type envelope struct {
 	Status  string `json:"status"` // queued, running, done, failed or cancelled
 	Turns   int    `json:"turns"`
 	Tokens  int    `json:"tokens"`
+	Cost    int64  `json:"cost_micros,omitempty"` // millionths of a dollar
 	Seconds int    `json:"seconds"`
 	Summary string `json:"summary,omitempty"`
 	Kind    string `json:"output_kind,omitempty"` // text or json
@@ -37,7 +38,7 @@ const (
 func envelopeOf(j jobs.Job, t task, p progress) envelope {
 	one := envelope{
 		ID: j.ID, Label: t.Label, Agent: target(t), Session: t.key(j.ID), Status: string(j.State),
-		Turns: p.Turns, Tokens: p.Tokens, Seconds: int(took(j).Seconds()), Error: j.Reason,
+		Turns: p.Turns, Tokens: p.Tokens, Cost: int64(p.Cost), Seconds: int(took(j).Seconds()), Error: j.Reason,
 	}
 	if j.Result == "" {
 		return one

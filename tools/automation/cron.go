@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -280,13 +281,16 @@ func (x cronTool) list(ctx context.Context, owner tool.Owner) (tool.Result, erro
 type runRow struct {
 	ID, State, Output string
 	Due, Began, Ended time.Time
+	Tokens            int64     // of agents
+	Cost              llm.Money // likewise
 }
 
 func lastRuns(t *store.Tx, id string, limit int) ([]runRow, error) {
-	return store.List(t, `SELECT id, state, output, due, began, ended FROM cron_run WHERE cron = $1
+	return store.List(t, `SELECT id, state, output, due, began, ended, tokens, cost FROM cron_run WHERE cron = $1
 		ORDER BY began DESC, id DESC LIMIT $2`, []any{id, limit}, func(scan store.Scan) (r runRow, err error) {
-		var due, began, ended int64
-		err = scan(&r.ID, &r.State, &r.Output, &due, &began, &ended)
+		var due, began, ended, cost int64
+		err = scan(&r.ID, &r.State, &r.Output, &due, &began, &ended, &r.Tokens, &cost)
+		r.Cost = llm.Money(cost)
 		r.Due, r.Began, r.Ended = store.FromMillis(due), store.FromMillis(began), store.FromMillis(ended)
 		return r, err
 	})
@@ -323,6 +327,12 @@ func (r runRow) describe() string {
 	said := fmt.Sprintf("%s after %s", r.State, r.Ended.Sub(r.Began).Round(time.Millisecond))
 	if wait := r.Began.Sub(r.Due); wait > late {
 		said += fmt.Sprintf(", %s late", wait.Round(time.Second))
+	}
+	if r.Tokens > 0 {
+		said += fmt.Sprintf(", %d tokens", r.Tokens)
+	}
+	if r.Cost > 0 {
+		said += ", " + r.Cost.String()
 	}
 	return said + "\n" + indent(r.Output)
 }
@@ -378,9 +388,10 @@ func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (too
 
 // ended returns a run that has ended, else one without a state.
 func (x cronTool) ended(ctx context.Context, id string) (r runRow, err error) {
-	var began, ended int64
-	err = x.s.Store.Row(ctx, "SELECT state, output, began, ended FROM cron_run WHERE id = $1 AND ended > 0", []any{id},
-		&r.State, &r.Output, &began, &ended)
+	var began, ended, cost int64
+	err = x.s.Store.Row(ctx, "SELECT state, output, began, ended, tokens, cost FROM cron_run WHERE id = $1 AND ended > 0",
+		[]any{id}, &r.State, &r.Output, &began, &ended, &r.Tokens, &cost)
+	r.Cost = llm.Money(cost)
 	if errors.Is(err, store.ErrNotFound) {
 		return runRow{}, nil
 	}

@@ -388,3 +388,25 @@ func TestManyJobs(t *testing.T) {
 		r.history(t, fmt.Sprint("due", i), 1)
 	}
 }
+
+// TestHistoryHasWhatAgentsUsed runs an agent's turn, whose result says what it has used.
+func TestHistoryHasWhatAgentsUsed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := newRig(t, s)
+		r.answer = func(context.Context, ScheduledCall) tool.Result {
+			return tool.Text("the turn").With(map[string]any{"status": "done", "subagents": []any{
+				map[string]any{"tokens": 1200, "cost_micros": 30_000}, map[string]any{"tokens": 34, "cost_micros": 5_000},
+			}})
+		}
+		r.Start()
+		if got := r.cron(r.ctx, t, `{"action":"add","id":"turn","command":"x","every":"1h"}`); strings.HasPrefix(got, "error") {
+			t.Fatal(got)
+		}
+		if got := r.cron(r.ctx, t, `{"action":"run","id":"turn"}`); !strings.Contains(got, "1234 tokens, $0.035") {
+			t.Errorf("the run: %q", got)
+		}
+		if got := r.cron(r.ctx, t, `{"action":"runs","id":"turn"}`); !strings.Contains(got, "1234 tokens, $0.035") {
+			t.Errorf("the history: %q", got)
+		}
+	})
+}

@@ -233,6 +233,29 @@ func (s *Scheduler) enqueue(t *store.Tx, j *savedJob, d due, at time.Time) (id s
 type outcome struct {
 	State  string // ok, failed, skipped, cancelled, or moved to another row of the queue
 	Output string
+	Tokens int64 `json:",omitempty"` // of the agents that worked
+	Cost   int64 `json:",omitempty"` // likewise, in millionths of a dollar
+}
+
+// usedBy returns what the agents of a result have used.
+func usedBy(data any) (tokens, cost int64) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return 0, 0
+	}
+	var of struct {
+		Subagents []struct {
+			Tokens int64 `json:"tokens"`
+			Cost   int64 `json:"cost_micros"`
+		} `json:"subagents"`
+	}
+	if json.Unmarshal(text, &of) != nil {
+		return 0, 0 // it has another form
+	}
+	for _, one := range of.Subagents {
+		tokens, cost = tokens+one.Tokens, cost+one.Cost
+	}
+	return tokens, cost
 }
 
 // The states of a run beside ok.
@@ -297,7 +320,7 @@ func (s *Scheduler) begin(ctx context.Context, h *jobs.Held, d due) (j savedJob,
 		}
 		missed := now.Sub(d.At) > late
 		if end == nil && missed && j.Missed == "skip" {
-			end = &outcome{runSkipped, "no server ran at that time"}
+			end = &outcome{State: runSkipped, Output: "no server ran at that time"}
 		}
 		after := now
 		if missed && j.Missed == "all" {
@@ -350,7 +373,7 @@ func (s *Scheduler) overlapping(t *store.Tx, h *jobs.Held, j savedJob, d due, no
 		}
 		return &outcome{State: runMoved}, j.write(t)
 	}
-	return &outcome{runSkipped, "the run before it had not ended"}, nil
+	return &outcome{State: runSkipped, Output: "the run before it had not ended"}, nil
 }
 
 // errLimit ends the context of a run that takes too long.
@@ -359,7 +382,7 @@ var errLimit = errors.New("the run took too long")
 // work does what a job is for.
 func (s *Scheduler) work(ctx context.Context, h *jobs.Held, j savedJob) *outcome {
 	if j.Work.Tool == "" {
-		return &outcome{runOK, j.Work.Message}
+		return &outcome{State: runOK, Output: j.Work.Message}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, j.Limit, errLimit)
 	defer cancel()
@@ -367,15 +390,18 @@ func (s *Scheduler) work(ctx context.Context, h *jobs.Held, j savedJob) *outcome
 		defer s.Over(j.Grant.Caller)
 	}
 	attempt := h.Attempt
+	var tokens, cost int64
 	for wait := 2 * time.Second; ; wait = min(2*wait, 30*time.Second) {
 		end := s.try(limited, j)
+		tokens, cost = tokens+end.Tokens, cost+end.Cost
+		end.Tokens, end.Cost = tokens, cost // of all attempts
 		switch {
 		case errors.Is(context.Cause(ctx), jobs.ErrCancelled):
-			return &outcome{runCancelled, joinLines(context.Cause(ctx).Error(), end.Output)}
+			return end.as(runCancelled, context.Cause(ctx).Error())
 		case ctx.Err() != nil:
-			return &outcome{runCancelled, joinLines("the server that ran it was stopped", end.Output)}
+			return end.as(runCancelled, "the server that ran it was stopped")
 		case limited.Err() != nil:
-			return &outcome{runFailed, joinLines(fmt.Sprintf("it did not end within %s", j.Limit), end.Output)}
+			return end.as(runFailed, fmt.Sprintf("it did not end within %s", j.Limit))
 		case end.State == runOK || attempt > j.Retries:
 			return end
 		}
@@ -384,8 +410,10 @@ func (s *Scheduler) work(ctx context.Context, h *jobs.Held, j savedJob) *outcome
 	}
 }
 
-func joinLines(lines ...string) string {
-	return strings.TrimSpace(strings.Join(lines, "\n"))
+// as returns o with another state, and the reason for it before the output.
+func (o *outcome) as(state, why string) *outcome {
+	o.State, o.Output = state, strings.TrimSpace(why+"\n"+o.Output)
+	return o
 }
 
 // try makes the call of a job once.
@@ -397,13 +425,14 @@ func (s *Scheduler) try(ctx context.Context, j savedJob) *outcome {
 				Try("make the job again with a valid token")
 		}
 		if err != nil {
-			return &outcome{runFailed, tool.AsError(err).Error()}
+			return &outcome{State: runFailed, Output: tool.AsError(err).Error()}
 		}
 	}
 	result := s.Call(ctx, ScheduledCall{
 		Grant: j.Grant, Tool: j.Work.Tool, Args: j.Work.Args, Parent: j.Call, Asker: j.Asker,
 	})
-	end := outcome{runOK, text.Clip(result.Text(), maxRunOutput)}
+	end := outcome{State: runOK, Output: text.Clip(result.Text(), maxRunOutput)}
+	end.Tokens, end.Cost = usedBy(result.Data)
 	if result.Failed {
 		end.State = runFailed
 	}
@@ -422,8 +451,8 @@ func (s *Scheduler) ended(t *store.Tx, q jobs.Job) error {
 			return err
 		}
 	}
-	n, err := t.Exec("UPDATE cron_run SET ended = {{now}}, state = $2, output = $3 WHERE id = $1 AND ended = 0", q.ID,
-		end.State, end.Output)
+	n, err := t.Exec(`UPDATE cron_run SET ended = {{now}}, state = $2, output = $3, tokens = $4, cost = $5
+		WHERE id = $1 AND ended = 0`, q.ID, end.State, end.Output, end.Tokens, end.Cost)
 	if err != nil {
 		return err
 	}
