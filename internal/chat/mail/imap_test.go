@@ -169,7 +169,8 @@ UERG
 `
 
 func TestPullDeliversEachMailOnce(t *testing.T) {
-	for name, capability := range map[string]imap.Cap{"revision 1": imap.CapIMAP4rev1, "revision 2": imap.CapIMAP4rev2} {
+	for name, capability := range map[string]imap.Cap{"revision 1": imap.CapIMAP4rev1,
+		"revision 2": imap.CapIMAP4rev2} {
 		t.Run(name, func(t *testing.T) {
 			s := newIMAP(t, false, capability)
 			s.add("From: old@example.org\n\nThis was there before.\n")
