@@ -343,6 +343,7 @@ func steady(text string) string {
 		{`(?m)^[a-z2-7]{8}  `, "ID  "},
 		{`(?m)^[a-z2-7]{12}\b`, "ID"},
 		{`token:\w{8}\b`, "token:ID"},
+		{`\bcli-\d+-[0-9a-f]{6}\b`, "SESSION"},
 		{`\b[A-Z2-7]{20,}\b`, "ID"},
 		{`\b\d+ bytes`, "SIZE"},
 	} {

@@ -96,17 +96,23 @@ func (c storeCopy) size() string {
 }
 
 func (a *CLI) storeBackupCommand() *cobra.Command {
-	return &cobra.Command{
+	everything := false
+	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Back up the store to a file",
+		Short: "Back up the store, or everything, to a file",
 		Long: `backup writes a consistent copy of the store to a file, while servers keep running.
 Audit records that killed processes have left on this machine are included. A backup
 can be restored into SQLite and PostgreSQL. An earlier backup of the same name is
 replaced when the new one is complete. The file is private, but not encrypted: it
 contains all memories and the audit log, but not the key of the audit log (audit.key
-in the data directory), and no open approvals.`,
-		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip`,
-		Args:    takes("the FILE to write"),
+in the data directory), and no open approvals.
+
+With --all the file has also the key of the audit log, the vault, the history of files,
+private files of callers, long results, the settings, custom tools and plugins.
+Such a file contains the secrets, unless the key of the vault is elsewhere.`,
+		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip
+  mcp-tools store backup --all /backup/everything-$(date +%F).zip`,
+		Args: takes("the FILE to write"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			s, err := a.OpenExistingStore(cmd.Context())
 			if err != nil {
@@ -120,7 +126,11 @@ in the data directory), and no open approvals.`,
 			if err := a.RecoverAuditLog(cmd.Context(), s); err != nil {
 				return err
 			}
-			m, err := s.Backup(cmd.Context(), path)
+			backup := s.Backup
+			if everything {
+				backup = func(ctx context.Context, path string) (store.Manifest, error) { return a.backupAll(ctx, s, path) }
+			}
+			m, err := backup(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
@@ -131,10 +141,16 @@ in the data directory), and no open approvals.`,
 			done := storeCopy{Manifest: m, From: s.Location(), To: path, Bytes: info.Size()}
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s (%s).\n", args[0], done.size(), terminal.FileSize(info.Size()))
-				return errors.Join(err, a.printMissing(w, "Not in it, so copy it to another place too:", "", false))
+				if everything {
+					_, said := fmt.Fprintln(w, "It also has the other files of this installation, the vault among them: keep it private.")
+					return errors.Join(err, said)
+				}
+				return errors.Join(err, a.printMissing(w, "Not in it, so copy it to another place too, or use --all:", "", false))
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&everything, "all", false, "also the vault, settings, history of files and other files")
+	return cmd
 }
 
 func (a *CLI) storeRestoreCommand() *cobra.Command {
@@ -147,8 +163,10 @@ there is none. It succeeds completely or changes nothing; all data is checked ag
 the digests in the backup. A store with rows is only replaced with --force. Running
 servers cannot write during the restore and must be restarted afterwards; search
 indexes are rebuilt. Tokens that were revoked after the backup are valid again. The
-key of the audit log is not in the backup: copy audit.key to the data directory of a
-new machine.`,
+key of the audit log is only in a backup made with --all: otherwise copy audit.key to
+the data directory of a new machine. A backup made with --all restores all its files,
+to the places that this machine has for them; existing ones are only replaced with
+--force.`,
 		Example: `  mcp-tools store restore /backup/mcp-tools-2027-01-31.zip
   mcp-tools store restore --force /backup/mcp-tools-2027-01-31.zip`,
 		Args: takes("the FILE of a backup"),
@@ -158,7 +176,15 @@ new machine.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
-			m, err := s.Restore(cmd.Context(), args[0], force)
+			restore, everything := s.Restore, false
+			if whole, err := openAll(args[0]); err == nil {
+				defer whole.Close()
+				everything = true
+				restore = func(ctx context.Context, _ string, force bool) (store.Manifest, error) {
+					return a.restoreAll(ctx, s, &whole.Reader, force)
+				}
+			}
+			m, err := restore(cmd.Context(), args[0], force)
 			if errors.Is(err, store.ErrNotEmpty) {
 				return fmt.Errorf("%w; --force replaces its content", err)
 			}
@@ -176,6 +202,9 @@ new machine.`,
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s, as of %s. Search indexes will be rebuilt.\n",
 					s.Location(), done.size(), terminal.Date(time.UnixMilli(m.Made)))
+				if everything {
+					return err
+				}
 				return errors.Join(err, a.printMissing(w, "Not restored, because backups do not have it:",
 					" from the old machine before the first call", true))
 			})
@@ -199,7 +228,7 @@ func (a *CLI) printMissing(w io.Writer, title, when string, onlyMissing bool) er
 	for _, part := range []struct{ what, path string }{
 		{"the key of the audit log", filepath.Join(dir, "audit.key")},
 		{"the vault", vault},
-		{"the history of files", filepath.Join(dir, "history")},
+		{"the history of files", filepath.Join(dir, "files")},
 	} {
 		if _, err := os.Lstat(part.path); onlyMissing == (err == nil) {
 			continue
