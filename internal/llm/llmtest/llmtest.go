@@ -5,7 +5,9 @@ package llmtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -122,6 +124,9 @@ func (s *Server) Models(t testing.TB) *llm.Models {
 // ServeHTTP answers a request. A request that no provider would accept fails the test.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, err := read(r)
+	if errors.Is(err, io.ErrUnexpectedEOF) || r.Context().Err() != nil {
+		return // the client was killed
+	}
 	if err != nil {
 		s.t.Errorf("a request to a model: %v", err)
 		refuse(w, request.Kind, Turn{Status: http.StatusBadRequest, Text: err.Error()})
