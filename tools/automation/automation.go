@@ -15,7 +15,7 @@ const group = "automation"
 func Tools(files workspace.Files, s *Scheduler, model Model, now func() time.Time) []tool.Tool {
 	return []tool.Tool{
 		tool.New(datetime{now}),
-		tool.New(todoUpdate{files, now, model}),
+		tool.New(todoUpdate{files, now, model, s}),
 		tool.New(planCreate{files, model}),
 		tool.Prepared(cronTool{s}),
 	}

@@ -49,13 +49,20 @@ type todoUpdate struct {
 	files workspace.Files
 	now   func() time.Time
 	model Model
+	jobs  *Scheduler // nil: no entries recur
 }
 
+// actionRecurring adds an entry at times.
+const actionRecurring = "add_recurring"
+
 type todoUpdateArgs struct {
-	Action  string   `json:"action" jsonschema:"add or complete an entry"`
+	Action  string   `json:"action" jsonschema:"add, complete or add_recurring"`
 	Content string   `json:"content,omitempty" jsonschema:"text, roughly for complete" alias:"text,item,task"`
 	People  []string `json:"people,omitempty" jsonschema:"for add: names, $SPEAKER or $AGENT"`
 	ChatID  string   `json:"chat_id,omitempty" jsonschema:"chat, such as tg:-100123" alias:"channel" hidden:"true"`
+	Next    string   `json:"next,omitempty" jsonschema:"first time of add_recurring" hidden:"true"`
+	Repeat  string   `json:"repeat,omitempty" jsonschema:"daily, weekly, every N days or every N hours" hidden:"true"`
+	Zone    string   `json:"tz,omitempty" jsonschema:"IANA zone of next" alias:"timezone" hidden:"true"`
 }
 
 func (todoUpdate) Spec() tool.Spec {
@@ -144,6 +151,13 @@ func (x todoUpdate) Do(ctx context.Context, a todoUpdateArgs) (tool.Result, erro
 	if err := a.check(); err != nil {
 		return tool.Result{}, err
 	}
+	if a.Action == actionRecurring {
+		res, err := x.addRecurring(ctx, a)
+		if err != nil {
+			return res, err
+		}
+		return recurring(res)
+	}
 	result := todoResult{OK: true, Action: a.Action}
 	if a.Action == "complete" { // a model is asked before the files are locked
 		chosen, err := x.choose(ctx, a.Content)
@@ -197,13 +211,13 @@ func (a todoUpdateArgs) check() error {
 	switch {
 	case a.Action == "":
 		return tool.Errorf(tool.Invalid, "action is required").Try("use add or complete")
-	case a.Action != "add" && a.Action != "complete":
-		return tool.Errorf(tool.Invalid, "invalid action: %q", a.Action).Try("use add or complete")
+	case a.Action != "add" && a.Action != "complete" && a.Action != actionRecurring:
+		return tool.Errorf(tool.Invalid, "invalid action: %q", a.Action).Try("use add, complete or add_recurring")
 	case strings.TrimSpace(a.Content) == "":
 		return tool.Errorf(tool.Invalid, "content is required").Try("say what is to be done, or what was")
 	case len(a.Content) > maxTodo || !utf8.ValidString(a.Content):
 		return tool.Errorf(tool.Invalid, "an entry is text of at most %d bytes", maxTodo).Try("shorten it")
-	case a.Action == "add" && len(a.People) == 0:
+	case a.Action != "complete" && len(a.People) == 0:
 		return tool.Errorf(tool.Invalid, "people is required for add action").
 			Try("name who is concerned; $SPEAKER is the user, $AGENT is you")
 	}
