@@ -25,7 +25,8 @@ func Tools(others []tool.Tool) []tool.Tool {
 // subjects lists what the groups of tools are about, in words.
 func subjects(all []tool.Tool) string {
 	words := map[string]string{
-		"fs": "files", "runtime": "commands", "automation": "time", "messaging": "chat", "teams": "agents", "media_gen": "media",
+		"fs": "files", "runtime": "commands", "automation": "time",
+		"messaging": "chat", "teams": "agents", "media_gen": "media",
 		"media_read": "documents",
 	}
 	var names []string

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
@@ -107,6 +108,7 @@ type Outbox struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	working sync.WaitGroup
+	looks   atomic.Int64 // for what is due
 
 	mu   sync.Mutex
 	last int64 // of the ids

@@ -59,7 +59,9 @@ If that takes longer than 30 seconds, a server with the same store goes on.`,
 			Example: "  mcp-tools messaging send telegram:123456789 'Hello from mcp-tools'",
 			Args:    takes("TO as CHANNEL:ID", "the TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withMessaging(func(m *messagingCall) error { return a.sendMessage(cmd.Context(), m, args[0], args[1]) })
+				return a.withMessaging(func(m *messagingCall) error {
+					return a.sendMessage(cmd.Context(), m, args[0], args[1])
+				})
 			},
 		},
 		&cobra.Command{
@@ -82,7 +84,7 @@ func (a *CLI) withMessaging(use func(*messagingCall) error) error {
 		return err
 	}
 	if len(loaded.Config.Messaging.Channels) == 0 {
-		return errors.New("there is no channel; add one to messaging.channels in the settings, as docs/messaging.md says")
+		return errors.New("there is no channel; add one to messaging.channels, as docs/messaging.md says")
 	}
 	mask, err := app.NewScrubber(loaded.Config.Scrub, a.Sources(loaded.Config.Vault))
 	if err != nil {
@@ -156,7 +158,7 @@ func (a *CLI) sendMessage(ctx context.Context, m *messagingCall, to, words strin
 	case r.State == messaging.Failed:
 		return fmt.Errorf("the message was not delivered: %s", r.Problem)
 	case r.State != messaging.Sent:
-		return fmt.Errorf("the message %s waits in the outbox (%s); a server with the same store sends it", id, r.Problem)
+		return fmt.Errorf("the message waits in the outbox (%s); a server with the same store sends it", r.Problem)
 	}
 	return a.say("sent to %s", at)
 }
