@@ -9,14 +9,19 @@ import (
 	"flag"
 	"io"
 	"log"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -332,7 +337,7 @@ func TestDebian(t *testing.T) {
 	root := *debian
 	if root == "" {
 		root = filepath.Join(t.TempDir(), "root")
-		output(t, need(t, "debootstrap"), "--variant=minbase", "bookworm", root, "http://deb.debian.org/debian")
+		output(t, need(t, "debootstrap"), "--variant=minbase", "--include=systemd,dbus", "bookworm", root, "http://deb.debian.org/debian")
 	}
 	packed, err := os.ReadFile(find(t, "_amd64.deb"))
 	if err != nil {
@@ -376,8 +381,132 @@ dpkg -P mcp-tools
 	cmd := exec.CommandContext(t.Context(), need(t, "unshare"), "--mount", "--pid", "--fork", "--mount-proc="+root+"/proc",
 		"chroot", root, "/bin/sh", "-c", script)
 	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Run("service", func(t *testing.T) { tryService(t, root) })
+}
+
+// tryService starts systemd as the first process of the Debian in root, installs the package
+// there and has the service run a command, which is isolated under the hardening of the unit.
+func tryService(t *testing.T, root string) {
+	if _, err := os.Stat(filepath.Join(root, "lib/systemd/systemd")); err != nil {
+		t.Skip("the Debian has no systemd")
+	}
+	// systemd empties /tmp when it starts.
+	if err := os.Rename(filepath.Join(root, "tmp/mcp-tools.deb"), filepath.Join(root, "opt/mcp-tools.deb")); err != nil {
+		t.Fatal(err)
+	}
+	const boot = `
+set -e
+mount --bind "$0" "$0"
+mount -t tmpfs tmpfs "$0/run"
+mount -t tmpfs tmpfs "$0/sys"
+mkdir -p "$0/sys/fs/cgroup"
+mount -t cgroup2 none "$0/sys/fs/cgroup"
+mount --bind /dev "$0/dev"
+mount -t proc proc "$0/proc"
+mkdir -p "$0/oldroot"
+cd "$0"
+pivot_root . oldroot
+exec env container=docker /bin/sh -c "umount -l /oldroot; exec /lib/systemd/systemd --log-target=null"
+`
+	cmd := exec.Command("unshare", "--mount", "--pid", "--cgroup", "--ipc", "--uts", "--fork", "/bin/sh", "-c", boot, root)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := ""
+	defer func() {
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(n, syscall.SIGKILL) // all of the namespace end with it
+		}
+		_ = cmd.Wait()
+	}()
+	inside := func(script string) (string, error) {
+		out, err := exec.Command("nsenter", "--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root",
+			"--wd", "/usr/bin/env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "/bin/sh", "-ec", script).CombinedOutput()
+		return string(out), err
+	}
+	children := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "task", strconv.Itoa(cmd.Process.Pid), "children")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		text, _ := os.ReadFile(children) // empty before it is there
+		if pid = strings.TrimSpace(string(text)); pid != "" {
+			if out, _ := inside("systemctl is-system-running || true"); strings.HasPrefix(out, "running") ||
+				strings.HasPrefix(out, "degraded") {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Skip("systemd does not start in namespaces here")
+		}
+	}
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := port.Addr().String()
+	port.Close()
+	out, err := inside(`dpkg -i /opt/mcp-tools.deb >&2
+sed -i 's/127.0.0.1:8080/` + address + `/' /etc/mcp-tools/config.yaml
+systemctl enable --now mcp-tools
+systemctl reload mcp-tools
+setpriv --reuid mcp-tools --regid mcp-tools --clear-groups env HOME=/var/lib/mcp-tools mcp-tools token create \
+	--name check --profile full --config /etc/mcp-tools/config.yaml --data /var/lib/mcp-tools 2>/dev/null`)
+	lines := strings.Fields(out)
+	if err != nil || len(lines) == 0 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	result := callHTTP(t, "http://"+address+"/mcp", lines[len(lines)-1], "exec", map[string]any{"command": "id"})
+	if !strings.Contains(result, "(sandbox)") {
+		journal, _ := inside("journalctl -u mcp-tools --no-pager | tail")
+		t.Errorf("the command returns %s\n%s", result, journal)
+	}
+	out, err = inside(`dpkg -P mcp-tools
+! systemctl is-active mcp-tools`)
+	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// callHTTP calls a tool in a new session and returns the response.
+func callHTTP(t *testing.T, url, token, tool string, args map[string]any) string {
+	t.Helper()
+	session := ""
+	post := func(message map[string]any) string {
+		message["jsonrpc"] = "2.0"
+		body, err := json.Marshal(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), "POST", url, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Authorization", "Bearer "+token)
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+			session = id
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	post(map[string]any{"id": 1, "method": "initialize", "params": map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": map[string]string{"name": "release-check", "version": "1"},
+	}})
+	post(map[string]any{"method": "notifications/initialized", "params": map[string]any{}})
+	return post(map[string]any{"id": 2, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args}})
 }
 
 // TestUnit has systemd read the unit, with what it names in a directory.
