@@ -23,6 +23,8 @@ type HTTP struct {
 	TLS        *tls.Config // nil serves plain HTTP
 	// Documents are served to everyone, by their paths. They are JSON.
 	Documents map[string][]byte
+	// Hooks serves POST /hooks/{name} for services, which it authenticates; may be nil.
+	Hooks http.Handler
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
 	// Operator adds paths for operators, wrapped by a function that lets no one else in; may be nil.
@@ -143,6 +145,9 @@ func (h *HTTP) Handler() http.Handler {
 	}
 	if h.Operator != nil {
 		h.Operator(mux, h.operator)
+	}
+	if h.Hooks != nil {
+		mux.Handle("POST /hooks/{name}", h.Hooks)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp, and at /sse if server.sse is on")

@@ -136,8 +136,8 @@ const anyTarget = "*"
 func (m Messaging) withChats(r policy.Rules) policy.Rules {
 	r.Groups, r.Writers = maps.Clone(r.Groups), maps.Clone(r.Writers)
 	for _, b := range m.Bindings {
-		_, chat, _ := strings.Cut(b.Chat, ":")
-		if chat == "" || chat == anyTarget || strings.Contains(chat, ":topic:") {
+		chat := b.Chat
+		if strings.HasSuffix(chat, anyTarget) || strings.Contains(chat, ":topic:") {
 			continue
 		}
 		if _, listed := r.Groups[chat]; !listed && b.Tools != nil {

@@ -111,7 +111,7 @@ func TestRulesOfBoundChats(t *testing.T) {
   - {chat: "telegram:-200", tools: [datetime]}
   - {chat: "telegram:-300:topic:7", tools: [session_status]}
 policy:
-  groups: {"-200": [read_result]}
+  groups: {"telegram:-200": [read_result]}
 `))
 	rules, problems := l.Policy(catalogue())
 	if rules == nil {
@@ -121,14 +121,15 @@ policy:
 		chat, tool string
 		want       policy.Verdict
 	}{
-		{"-100", "datetime", policy.Allow}, {"-100", "session_status", policy.Deny}, {"-200", "datetime", policy.Deny},
-		{"-200", "read_result", policy.Allow}, {"-300", "datetime", policy.Allow},
+		{"telegram:-100", "datetime", policy.Allow}, {"telegram:-100", "session_status", policy.Deny},
+		{"telegram:-200", "datetime", policy.Deny},
+		{"telegram:-200", "read_result", policy.Allow}, {"telegram:-300", "datetime", policy.Allow},
 	} {
 		if got := rules.Verdict(policy.Subject{Group: test.chat, InGroup: true}, test.tool); got != test.want {
 			t.Errorf("%s in %s: %s", test.tool, test.chat, got)
 		}
 	}
-	if _, listed := l.Config.Policy.Groups["-100"]; listed {
+	if _, listed := l.Config.Policy.Groups["telegram:-100"]; listed {
 		t.Error("the settings have changed")
 	}
 }

@@ -79,6 +79,7 @@ func (b Budgets) inMoney() bool {
 type ledger struct {
 	store  *store.Store
 	limits Budgets
+	near   func(t *store.Tx, principal, used string) error
 }
 
 // A reservation is what a request may use.
@@ -188,14 +189,37 @@ func (l *ledger) settle(ctx context.Context, r reservation, used Amount) error {
 	more := used.minus(r.Amount)
 	return l.store.UpdateInTurn(ctx, "model_use", func(t *store.Tx) error {
 		for _, row := range r.rows() {
-			if _, err := t.Exec(`UPDATE model_use SET tokens = tokens + $1, cost = cost + $2
-				WHERE day = $3 AND principal = $4 AND session = $5`, more.Tokens, more.Money, row.day, row.principal,
-				row.session); err != nil {
+			list, err := store.List(t, `UPDATE model_use SET tokens = tokens + $1, cost = cost + $2
+				WHERE day = $3 AND principal = $4 AND session = $5 RETURNING tokens, cost`,
+				[]any{more.Tokens, more.Money, row.day, row.principal, row.session},
+				func(scan store.Scan) (now Amount, err error) {
+					err = scan(&now.Tokens, &now.Money)
+					return now, err
+				})
+			if err != nil {
 				return err
+			}
+			for _, now := range list {
+				if err := l.tellNear(t, row, now.minus(used), now); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// tellNear calls near if a budget of a day has become nearly used up.
+func (l *ledger) tellNear(t *store.Tx, row ledgerRow, before, now Amount) error {
+	limit, ok := map[string]Amount{ofDay: l.limits.Day, ofPrincipal: l.limits.Principal}[row.of]
+	if !ok || l.near == nil {
+		return nil
+	}
+	limit.Tokens, limit.Money = limit.Tokens*4/5, limit.Money*4/5
+	if words := now.exceeds(limit); words != "" && before.exceeds(limit) == "" {
+		return l.near(t, row.principal, fmt.Sprintf("%d tokens and %s", now.Tokens, now.Money))
+	}
+	return nil
 }
 
 // useAge is how long what was used is kept.

@@ -29,6 +29,9 @@ type Options struct {
 	Store     *store.Store             // keeps what was used; nil keeps nothing, and there are no budgets
 	Scrub     func(text string) string // what is sent; nil leaves it as it is
 	Record    func(context.Context, Use)
+	// Near is called in the transaction in which four fifths of a budget of a day are used, with
+	// that of a principal or, if it is "", of all. It may be nil.
+	Near func(t *store.Tx, principal, used string) error
 	Log       *slog.Logger
 }
 
@@ -59,7 +62,7 @@ func NewModels(o Options) (*Models, error) {
 		m.o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Store != nil {
-		m.ledger = &ledger{o.Store, o.Budgets}
+		m.ledger = &ledger{o.Store, o.Budgets, o.Near}
 	}
 	for _, p := range o.Providers {
 		client, err := NewClient(p.Endpoint)

@@ -35,6 +35,8 @@ type SchedulerOptions struct {
 	Call func(ctx context.Context, c ScheduledCall) tool.Result
 	// Revoked returns why the token of a grant is no longer valid, or "".
 	Revoked func(ctx context.Context, token string) (reason string, err error)
+	// Failed is called in the transaction that ends a run which has failed. It may be nil.
+	Failed func(t *store.Tx, owner tool.Owner, job, why string) error
 	// Over ends what the calls of a caller have left behind.
 	Over func(tool.Caller)
 	Log  *slog.Logger
@@ -536,6 +538,11 @@ func (s *Scheduler) delete(t *store.Tx, j savedJob) error {
 
 // report adds the end of a run to the inbox of the owner's next session.
 func (s *Scheduler) report(t *store.Tx, j savedJob, run string, end outcome) error {
+	if end.State == runFailed && s.Failed != nil {
+		if err := s.Failed(t, j.Owner, j.Name, end.Output); err != nil {
+			return err
+		}
+	}
 	if j.Notify == "never" || j.Notify == "failure" && end.State == runOK {
 		return nil
 	}

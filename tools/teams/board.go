@@ -217,6 +217,11 @@ func (c *change) tell(agent string, kind inbox.Kind, about, text string) error {
 
 // tellLead is tell for the lead, who can do without some kinds.
 func (c *change) tellLead(kind, key, text string) error {
+	if (kind == "completed" || kind == "failed") && c.o.Done != nil {
+		if err := c.o.Done(c.Tx, c.lead, key, text); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(c.team.Settings.Quiet, kind) {
 		return nil
 	}

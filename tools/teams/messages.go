@@ -121,3 +121,11 @@ func (b *board) Read(ctx context.Context) (list []Message, left int, err error) 
 	})
 	return list, left, err
 }
+
+// LeadOf returns the agent that leads a team, by the name of the team. Without one the error is
+// [store.ErrNotFound].
+func LeadOf(t *store.Tx, team string) (agent string, err error) {
+	err = t.Row(`SELECT m.agent FROM team_member m JOIN team t ON t.id = m.team
+		WHERE t.name = $1 AND m.role = 'lead' AND m.active`, []any{team}, &agent)
+	return agent, err
+}

@@ -51,6 +51,8 @@ type Options struct {
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
 	Ask func(ctx context.Context, q questions.Question) (answer string, err error)
+	// Done is called in the transaction in which a task is completed or fails. It may be nil.
+	Done func(t *store.Tx, lead, task, text string) error
 	// Withdraw withdraws the questions about a task.
 	Withdraw func(t *store.Tx, task string) error
 	Log      *slog.Logger

@@ -53,7 +53,7 @@ func (a *App) openAgents(context.Context) error {
 // openScheduler makes the jobs with schedules, which run when the server does.
 func (a *App) openScheduler(context.Context) error {
 	a.scheduler = automation.NewScheduler(automation.SchedulerOptions{
-		Store: a.store, Revoked: a.revoked, Over: a.endSession, Log: a.log,
+		Store: a.store, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
 		Call: func(ctx context.Context, c automation.ScheduledCall) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
 				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent,

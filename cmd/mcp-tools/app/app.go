@@ -55,6 +55,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/script"
@@ -123,6 +124,7 @@ type App struct {
 	orders       *orders.Orders
 	accounts     *messaging.Accounts // channels to people
 	outbox       *messaging.Outbox
+	inbound      *inbound.Inbound                        // nil without channels
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
 	children     *child.Starter
@@ -293,8 +295,12 @@ func (a *App) openTools(context.Context) (err error) {
 }
 
 func (a *App) openServer(context.Context) (err error) {
-	a.approvals = approvals.New(approvals.Options{DB: a.store, Log: a.log})
+	a.approvals = approvals.New(approvals.Options{
+		DB: a.store, Log: a.log,
+		Reachable: func() bool { return len(a.loaded.Config.Messaging.Approvers) > 0 },
+	})
 	a.onClose(a.approvals.Close) // withdraws the questions of this process
+	a.openInbound()
 	pauses := pauses.NewWatch(a.store, a.log, a.commands.EndCovered)
 	a.onClose(pauses.Close)
 	text := instructions

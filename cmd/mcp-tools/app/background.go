@@ -144,6 +144,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		working.Go(func() { a.makeEmbeddings(ctx) })
 	}
 	working.Go(func() { a.startJobs(ctx) })
+	working.Go(func() { a.receiveMessages(ctx) })
 	working.Go(func() { a.readMemories(ctx) })
 	working.Go(func() {
 		select {

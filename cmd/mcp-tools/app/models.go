@@ -31,6 +31,7 @@ func (a *App) openModels(context.Context) error {
 		o.Default = "" // its key is missing
 	}
 	o.Store, o.Scrub, o.Log, o.Record = a.store, a.scrub.Text, a.log, a.recordModel
+	o.Near = a.budgetNear
 	if a.models, err = llm.NewModels(o); err != nil {
 		return fmt.Errorf("models: %w", err)
 	}

@@ -103,7 +103,8 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	defer a.ready(ctx)()
 	return (&server.HTTP{
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
-		Approvals: ServeApprovals(a.approvals), Documents: a.publicDocuments(), Operator: a.operatorAPI(),
+		Approvals: ServeApprovals(a.approvals), Hooks: a.hooks(), Documents: a.publicDocuments(),
+		Operator:   a.operatorAPI(),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,

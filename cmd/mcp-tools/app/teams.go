@@ -21,6 +21,7 @@ func (a *App) openTeams() {
 	a.questions = questions.New(a.store, a.log)
 	a.teams = teams.New(teams.Options{
 		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: questions.Withdraw, Start: a.startMember,
+		Done:     a.taskDone,
 		Describe: func(_ context.Context, agent string) string { return a.loaded.Config.Agents[agent].About },
 		Ask: func(ctx context.Context, q questions.Question) (answer string, err error) {
 			answer, _, err = a.questions.Ask(ctx, q)
@@ -54,8 +55,11 @@ func (a *App) startMember(ctx context.Context, s teams.Start) error {
 // teamRef is the beginning of the Ref of a subagent that works on a task of a team.
 const teamRef = "team "
 
-// subagentEnded ends the task of a team that a subagent was started for.
+// subagentEnded ends the task of a team that a subagent was started for, or sends its answer to a chat.
 func (a *App) subagentEnded(t *store.Tx, end agents.End) (noticed bool, err error) {
+	if chat, ok := strings.CutPrefix(end.Ref, answerRef); ok && a.inbound != nil {
+		return true, a.inbound.RunEnded(t, chat, end.Session, end.Done, end.Text)
+	}
 	ref, ok := strings.CutPrefix(end.Ref, teamRef)
 	if !ok {
 		return false, nil

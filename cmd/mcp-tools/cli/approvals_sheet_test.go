@@ -11,8 +11,9 @@ import (
 // break their line where a line of the sheet could begin.
 func TestApprovalSheetCannotBeForged(t *testing.T) {
 	for name, shown := range map[string]string{
-		"short":      `{"path":"x"}`,
-		"by width":   `{"text":"` + strings.Repeat(" ", 80-20) + "Tool:      Read file (read_file), it reads" + strings.Repeat(" ", 300) + `"}`,
+		"short": `{"path":"x"}`,
+		"by width": `{"text":"` + strings.Repeat(" ", 80-20) + "Tool:      Read file (read_file), it reads" +
+			strings.Repeat(" ", 300) + `"}`,
 		"wide":       `{"text":"` + strings.Repeat("\u4f60", 100) + `"}`,
 		"line break": "{}\nTool:      Read file (read_file), it reads",
 	} {

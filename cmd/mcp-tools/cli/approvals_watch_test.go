@@ -42,7 +42,8 @@ func TestWatching(t *testing.T) {
 	}
 	for typed, want := range map[string]approvals.State{
 		"y\n": approvals.Allowed, "S\n": approvals.Allowed, "n use y\n": approvals.Denied,
-		"a\n": approvals.Allowed, "\n": approvals.Open, "?\n": approvals.Open, "d\n": approvals.Open, "yesterday\n": approvals.Open,
+		"a\n": approvals.Allowed, "\n": approvals.Open, "?\n": approvals.Open, "d\n": approvals.Open,
+		"yesterday\n": approvals.Open,
 	} {
 		id := ask()
 		show()

@@ -50,7 +50,8 @@ func TestResultsAreReadable(t *testing.T) {
 		res      tool.Result
 		out, err string
 	}{
-		{picture, "a picture\n[image/png, 3 bytes; --output json prints them in base64]\n[link to x file:///x]\nends with a line\n", ""},
+		{picture,
+			"a picture\n[image/png, 3 bytes; --output json prints them in base64]\n[link to x file:///x]\nends with a line\n", ""},
 		{tool.Text("one").With(map[string]any{"n": 1}), "one\n", ""},
 		{tool.Failure(tool.Errorf(tool.Busy, "later")), "", "busy: later\n"},
 		{tool.Result{}, "", ""},

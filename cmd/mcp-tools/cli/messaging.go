@@ -21,7 +21,7 @@ import (
 const messagingWait = 30 * time.Second
 
 func (a *CLI) messagingCommand() *cobra.Command {
-	return group(&cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "messaging",
 		Short: "Show and test the channels to people, and what is sent",
 		Long: `messaging shows the channels of the settings (messaging.channels), checks their
@@ -70,6 +70,8 @@ If that takes longer than 30 seconds, a server with the same store goes on.`,
 				return a.withMessaging(func(m *messagingCall) error { return a.listOutbox(cmd.Context(), m) })
 			},
 		})
+	cmd.AddCommand(a.chatCommands()...)
+	return cmd
 }
 
 // A messagingCall is what a command needs.

@@ -72,7 +72,7 @@ type Record struct {
 type Approver struct {
 	Name string
 	// At are the chats of the person, in the order in which they are tried. The service's
-	// id of the person is one of them, or the person is alone in the chat.
+	// id of the person is one of them.
 	At []Place
 }
 

@@ -296,8 +296,7 @@ func (b *Inbound) open(t *store.Tx, token string) (q asked, choice int, ok bool,
 	return list[0], choice, hmac.Equal([]byte(list[0].token(choice)), []byte(token)), nil
 }
 
-// approver returns the approver who has written or pressed: by the service's id, or because
-// the person is alone in the chat.
+// approver returns the approver who has written or pressed, by the service's id.
 func (b *Inbound) approver(channel string, in chat.Incoming) (name string, ok bool) {
 	if in.Group && in.From.ID == in.Message.Chat { // anonymously, in the name of the group
 		return "", false
@@ -308,7 +307,7 @@ func (b *Inbound) approver(channel string, in chat.Incoming) (name string, ok bo
 	}
 	for _, who := range b.Approvers {
 		for _, p := range who.At {
-			if p.Channel == channel && (same(p.Chat, in.From.ID) || !in.Group && same(p.Chat, in.Message.Chat)) {
+			if p.Channel == channel && same(p.Chat, in.From.ID) {
 				return who.Name, true
 			}
 		}

@@ -1,0 +1,198 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
+)
+
+// openInbound makes what receives from channels and asks people there, which works when the
+// server does.
+func (a *App) openInbound() {
+	if len(a.accounts.Names()) == 0 {
+		return
+	}
+	o := InboundOptions(a.loaded.Config.Messaging)
+	o.Store, o.Accounts, o.Outbox, o.Log = a.store, a.accounts, a.outbox, a.log
+	o.Approvals, o.Questions = a.approvals, a.questions
+	o.Lead, o.Record = teams.LeadOf, a.recordPerson
+	if a.agents.CanSpawn() {
+		o.Start = a.startAnswer
+	}
+	a.inbound = inbound.New(o)
+	a.onClose(a.inbound.Close)
+}
+
+// InboundOptions returns what settings say about messages from people.
+func InboundOptions(m config.Messaging) (o inbound.Options) {
+	o.Receive = make(map[string]string)
+	for name, c := range m.Channels {
+		o.Receive[name] = c.Receive
+	}
+	for _, b := range m.Bindings {
+		at, ok := inbound.ParsePlace(b.Chat)
+		if !ok { // *
+			at = inbound.Place{Channel: b.Chat, Chat: b.Chat}
+		}
+		o.Bindings = append(o.Bindings, inbound.Binding{
+			Chat: at, Agent: b.Agent, User: b.User, Team: b.Team, Session: b.Session, Profile: b.Profile,
+			Answer: b.Answer, Tools: b.Tools,
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Approvers)) {
+		o.Approvers = append(o.Approvers, inbound.Approver{Name: name, At: places(m.Approvers[name])})
+	}
+	for _, n := range m.Notify {
+		o.Notify = append(o.Notify, inbound.Rule{
+			Events: n.Events, To: places(n.To), Agents: n.Agents, Debounce: time.Duration(n.Debounce),
+		})
+	}
+	o.Quiet = inbound.Quiet{From: sinceMidnight(m.QuietHours.From), To: sinceMidnight(m.QuietHours.To),
+		Zone: time.Local}
+	if zone, err := time.LoadLocation(m.QuietHours.Zone); err == nil && m.QuietHours.Zone != "" {
+		o.Quiet.Zone = zone
+	}
+	return o
+}
+
+func places(targets []string) (list []inbound.Place) {
+	for _, target := range targets {
+		if at, ok := inbound.ParsePlace(target); ok {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// sinceMidnight reads a time of day such as 22:30, which the settings have checked.
+func sinceMidnight(clock string) time.Duration {
+	at, err := time.Parse("15:04", clock)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
+}
+
+// receiveMessages receives messages and asks people until ctx ends. It begins when the store
+// is used, and opens a store only for channels from which something can arrive.
+func (a *App) receiveMessages(ctx context.Context) {
+	if a.inbound == nil {
+		return
+	}
+	select {
+	case <-time.After(startFirst):
+	case <-ctx.Done():
+		return
+	}
+	if a.unused() && !a.mayReceive(ctx) {
+		select {
+		case <-a.store.Opened():
+		case <-ctx.Done():
+			return
+		}
+	}
+	a.inbound.Run(ctx)
+}
+
+// mayReceive reports whether messages arrive from a channel.
+func (a *App) mayReceive(ctx context.Context) bool {
+	for _, name := range a.accounts.Names() {
+		if mode, err := a.inbound.Mode(ctx, name); err == nil && mode == inbound.Pull {
+			return true
+		}
+	}
+	return false
+}
+
+// hooks returns what serves the requests of services, nil if none can come.
+func (a *App) hooks() http.Handler {
+	if a.inbound == nil {
+		return nil
+	}
+	return a.inbound
+}
+
+// answerRef is the beginning of the Ref of a subagent that answers in a chat.
+const answerRef = "chat "
+
+// startAnswer starts an agent that answers in a chat. It works as the agent and the user of the
+// binding, with the rules of its profile and of the chat.
+func (a *App) startAnswer(ctx context.Context, r inbound.Run) error {
+	c := r.Caller
+	base, err := a.LocalCaller("chat")
+	if err != nil {
+		return err
+	}
+	c.Workspace = base.Caller.Workspace
+	narrow := policy.Narrow{Tools: r.Tools}
+	subject := server.SubjectOf(c)
+	subject.Narrow = narrow
+	inChat := subject // as the policy names the chat
+	inChat.Group = c.Channel + ":" + c.ChatID
+	grant := tool.Grant{Caller: c, Narrow: narrow, Within: []policy.Subject{subject, inChat}, Transport: "chat"}
+	ctx = tool.With(ctx, &tool.Running{
+		Caller: c, Call: store.NewID(), Grant: func() tool.Grant { return grant },
+	})
+	files := ""
+	if c.Agent != "" { // the main agent has none
+		if files, err = a.contextFiles.Combined(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = a.agents.Spawn(ctx, agents.Spawn{
+		Task: strings.TrimSpace(files + "\n\n" + r.Task), Label: r.Label, Model: a.loaded.Config.Agents[c.Agent].Model,
+		Ref: answerRef + r.Ref, With: r.With,
+	})
+	return err
+}
+
+// recordPerson records in the audit log what a person has decided in a chat.
+func (a *App) recordPerson(ctx context.Context, r inbound.Record) {
+	if err := a.audit.Append(ctx, audit.Record{
+		Phase: audit.Done, Call: store.NewID(), Kind: "chat", Tool: r.Action, User: r.Person, Transport: r.Channel,
+		Approval: r.About, Outcome: r.Outcome, Error: a.scrub.Text(r.Why),
+	}); err != nil {
+		a.log.Error("what a person has decided is not in the audit log", "person", r.Person, "about", r.About, "err",
+			err)
+	}
+}
+
+// jobFailed notifies people of a job that has failed.
+func (a *App) jobFailed(t *store.Tx, o tool.Owner, job, why string) error {
+	return a.inbound.Tell(t, inbound.Event{
+		Kind: inbound.JobFailed, Agent: o.Agent, Key: o.Agent + "/" + o.User + "/" + job,
+		Text: fmt.Sprintf("The job %s of agent %q failed: %s", job, o.Agent, a.scrub.Text(why)),
+	})
+}
+
+// taskDone notifies people of a task of a team that has ended.
+func (a *App) taskDone(t *store.Tx, lead, task, words string) error {
+	return a.inbound.Tell(t, inbound.Event{Kind: inbound.TaskDone, Agent: lead, Key: task, Text: a.scrub.Text(words)})
+}
+
+// budgetNear notifies people of a budget of which little is left today.
+func (a *App) budgetNear(t *store.Tx, principal, used string) error {
+	whose := "all callers"
+	agent, _, _ := strings.Cut(principal, "/")
+	if principal != "" {
+		whose = "agent and user " + principal
+	}
+	return a.inbound.Tell(t, inbound.Event{
+		Kind: inbound.BudgetUsed, Agent: agent, Key: principal,
+		Text: fmt.Sprintf("80 %% of the budget for models of %s is used today: %s", whose, used),
+	})
+}
