@@ -32,7 +32,7 @@ type Options struct {
 	// Near is called in the transaction in which four fifths of a budget of a day are used, with
 	// that of a principal or, if it is "", of all. It may be nil.
 	Near func(t *store.Tx, principal, used string) error
-	Log       *slog.Logger
+	Log  *slog.Logger
 }
 
 // A Use is a request that has ended, for the audit log and metrics.
