@@ -55,7 +55,10 @@ func writeDir(t *testing.T, dir string, files map[string]string) string {
 func pack(t *testing.T, headers []tar.Header, texts map[string]string) string {
 	t.Helper()
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed) // there are 64 MB of zeros
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := tar.NewWriter(z)
 	for _, h := range headers {
 		h.Size = int64(len(texts[h.Name]))
