@@ -37,7 +37,9 @@ type Abilities struct {
 	Polls      bool
 	Threads    bool
 	Voice      bool // it shows voice messages as such
-	Dedupes    bool // two messages with one Key are sent once
+	// Dedupes is how long the service remembers the Key of a message and does not send a
+	// second one with it. 0: it does not.
+	Dedupes time.Duration
 }
 
 // An Editor can change a message that was sent.

@@ -81,7 +81,7 @@ func Skills(c chat.Channel) (all []string) {
 	}{
 		{can.MaxText > 0, "text"}, {can.MaxFile > 0, "files"}, {can.Voice, "voice"}, {can.Buttons, "buttons"},
 		{can.Polls, "polls"}, {can.Threads, "threads"}, {topics, "topics"}, {edits, "edit"}, {deletes, "delete"},
-		{reacts, "react"}, {can.Dedupes, "never twice"}, {pulls, "pull"}, {hooks, "hook"},
+		{reacts, "react"}, {can.Dedupes > 0, "never twice"}, {pulls, "pull"}, {hooks, "hook"},
 	} {
 		if skill.has {
 			all = append(all, skill.name)

@@ -128,12 +128,17 @@ func testWhatMayHaveArrivedIsSentOnceMoreAndMarked(t *testing.T, s *store.Store)
 		!slices.Equal(fake.texts("2"), []string{"twice", again + "twice"}) {
 		t.Errorf("%+v, %q", r, fake.texts("2"))
 	}
-	fake.can.Dedupes = true
+	fake.can.Dedupes = time.Hour
 	fake.fails("keyed", lost, lost)
 	r := settle(t, o, put(t, o, text("3", "keyed")))
 	if r.State != messaging.Sent || !slices.Equal(fake.texts("3"), []string{"keyed", "keyed", "keyed"}) ||
 		fake.got[len(fake.got)-1].Key != fake.got[len(fake.got)-3].Key {
 		t.Errorf("%+v, %q", r, fake.texts("3"))
+	}
+	fake.can.Dedupes = time.Millisecond // the service has forgotten the first one
+	fake.fails("late", lost)
+	if settle(t, o, put(t, o, text("4", "late"))); !slices.Equal(fake.texts("4"), []string{"late", again + "late"}) {
+		t.Errorf("%q", fake.texts("4"))
 	}
 }
 

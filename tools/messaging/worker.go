@@ -190,7 +190,9 @@ func (o *Outbox) protected(ctx context.Context, r row) (sent chat.Sent, err erro
 }
 
 // again reports whether a row may be sent although an earlier attempt may have succeeded.
-func (r row) again(can chat.Abilities) bool { return r.Action != Send || can.Dedupes }
+func (r row) again(can chat.Abilities) bool {
+	return r.Action != Send || time.Since(r.created) < can.Dedupes
+}
 
 // send makes the request.
 func (o *Outbox) send(ctx context.Context, r row) (chat.Sent, error) {

@@ -104,7 +104,7 @@ func (c *Channel) call(ctx context.Context, method, path string, safe bool, body
 // Abilities returns what bots can do.
 func (c *Channel) Abilities() chat.Abilities {
 	return chat.Abilities{MaxText: maxText, MaxCaption: maxText, MaxFile: maxFile, Buttons: true, Polls: true,
-		Threads: true, Dedupes: true}
+		Threads: true, Dedupes: 2 * time.Minute}
 }
 
 // Render returns the text in Discord's Markdown.

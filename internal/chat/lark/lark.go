@@ -197,7 +197,7 @@ func (c *Channel) renew(ctx context.Context, refused string) (string, error) {
 
 // Abilities implements [chat.Channel].
 func (c *Channel) Abilities() chat.Abilities {
-	return chat.Abilities{MaxText: maxText, MaxFile: maxFile, Buttons: true, Threads: true, Voice: true, Dedupes: true}
+	return chat.Abilities{MaxText: maxText, MaxFile: maxFile, Buttons: true, Threads: true, Voice: true, Dedupes: time.Hour}
 }
 
 // Check implements [chat.Channel].

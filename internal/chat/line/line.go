@@ -104,7 +104,7 @@ func refused(status int, _ http.Header, body []byte) chat.Error {
 
 // Abilities implements [chat.Channel].
 func (c *Channel) Abilities() chat.Abilities {
-	return chat.Abilities{MaxText: maxText, Buttons: true, Dedupes: true}
+	return chat.Abilities{MaxText: maxText, Buttons: true, Dedupes: 24 * time.Hour}
 }
 
 // Render implements [chat.Channel]. Texts of LINE have no markup.

@@ -226,7 +226,7 @@ func FuzzReceive(f *testing.F) {
 
 func TestAbilities(t *testing.T) {
 	c := channel(t, nil)
-	if a := c.Abilities(); !a.Dedupes || a.Buttons || c.Render("**x**") != "**x**" {
+	if a := c.Abilities(); a.Dedupes == 0 || a.Buttons || c.Render("**x**") != "**x**" {
 		t.Errorf("%+v", a)
 	}
 	if name, err := c.Check(t.Context()); name != "hooks.example.org" || err != nil {
