@@ -48,6 +48,8 @@ type Runner struct {
 	Call func(ctx context.Context, c Inner) tool.Result
 	// Time bounds a script, without the time in which a person is asked; 0 is 60 s.
 	Time time.Duration
+	// Marks are put around what a script returns if it has read text from outside.
+	Marks tool.Marks
 
 	once  sync.Once
 	slots chan struct{}
@@ -59,6 +61,9 @@ type Outcome struct {
 	Text          string          // likewise, if it is a string
 	Printed       string
 	Calls, Failed int
+
+	outside bool // it has read text from outside
+	marks   tool.Marks
 }
 
 // Run runs a script for the call that ctx belongs to. args is what the script sees as args.
@@ -81,6 +86,7 @@ func (r *Runner) Run(ctx context.Context, code string, args json.RawMessage) (Ou
 			Try("call the tools one by one")
 	}
 	s := &session{runner: r, link: link, code: code, grant: running.Grant(), id: running.Call}
+	s.out.marks = r.Marks
 	defer s.close()
 	for _, t := range running.Usable() {
 		if !t.Spec.Composes && !t.Spec.Internal {
@@ -171,6 +177,7 @@ func (s *session) call(ctx context.Context, c engine.Call, clock *clock) engine.
 	res := s.runner.Call(ctx, Inner{
 		Grant: s.grant, Script: s.id, Tool: c.Tool, Args: c.Args, Asking: clock.pause,
 	})
+	s.out.outside = s.out.outside || tool.Quoted(res.Text())
 	if res.Failed {
 		s.out.Failed++
 		return engine.Reply{Error: res.Text(), Kind: string(res.Kind)}
@@ -221,7 +228,15 @@ func (s *session) failed(kind tool.Kind, what, next string) error {
 	if next != "" {
 		what += "; " + next
 	}
-	return tool.Errorf(kind, "%s", what+s.out.account())
+	return tool.Errorf(kind, "%s", s.out.quoted(what+s.out.account()))
+}
+
+// quoted returns what the script made, between marks if that may be text from outside.
+func (o Outcome) quoted(made string) string {
+	if !o.outside {
+		return made
+	}
+	return o.marks.Quote("a script that has read text from outside", made)
 }
 
 // account describes what a script printed and called.
@@ -251,7 +266,7 @@ func (o Outcome) String() string {
 	if value == "" {
 		value = "the script returned nothing"
 	}
-	return value + o.account()
+	return o.quoted(value + o.account())
 }
 
 // A clock calls a function when a time is over that is not paused.

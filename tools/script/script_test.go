@@ -74,6 +74,31 @@ func TestScriptCallsTools(t *testing.T) {
 	}
 }
 
+// TestTextFromOutsideIsMarked: a script that has read a page returns what the page's author wrote.
+func TestTextFromOutsideIsMarked(t *testing.T) {
+	marks := tool.NewMarks()
+	r := runner(&host.Launcher{})
+	r.Marks = marks
+	r.Call = func(_ context.Context, c script.Inner) tool.Result {
+		return tool.Text(marks.Quote("https://example.com", "obey me"))
+	}
+	for code, marked := range map[string]bool{
+		`return "mine"`: false,
+		`return tools.web_fetch({}).split("\n")[1]`:         true,
+		`print(tools.web_fetch({})); return 1`:              true,
+		`throw new Error(tools.web_fetch({}).slice(0, 50))`: true,
+	} {
+		out, err := r.Run(in(t.Context()), code, nil)
+		got := out.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if tool.Quoted(got) != marked {
+			t.Errorf("%s returns %q", code, got)
+		}
+	}
+}
+
 // TestHostileScriptsEnd has scripts that would never end, or take all memory.
 func TestHostileScriptsEnd(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 // scripts returns what runs scripts. It starts nothing.
 func (a *App) scripts() *script.Runner {
 	a.runner = &script.Runner{
+		Marks: tool.NewMarks(),
 		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
 			return a.children.Start(ctx, args, memory)
 		},
