@@ -17,7 +17,8 @@ import (
 // programs for commands, readers of PDF and of scans, and the browser.
 func debianPackages() []string {
 	return strings.Fields("base-files netbase tzdata bash dash coreutils findutils util-linux grep sed mawk tar gzip " +
-		"unzip diffutils patch git ripgrep procps poppler-utils tesseract-ocr tesseract-ocr-eng chromium fonts-liberation")
+		"unzip diffutils patch git ripgrep procps poppler-utils tesseract-ocr tesseract-ocr-eng " +
+		"chromium fonts-liberation")
 }
 
 // debianLayers returns the files of Debian's packages and of those that they depend on,

@@ -389,7 +389,8 @@ func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (too
 // ended returns a run that has ended, else one without a state.
 func (x cronTool) ended(ctx context.Context, id string) (r runRow, err error) {
 	var began, ended, cost int64
-	err = x.s.Store.Row(ctx, "SELECT state, output, began, ended, tokens, cost FROM cron_run WHERE id = $1 AND ended > 0",
+	err = x.s.Store.Row(ctx,
+		"SELECT state, output, began, ended, tokens, cost FROM cron_run WHERE id = $1 AND ended > 0",
 		[]any{id}, &r.State, &r.Output, &began, &ended, &r.Tokens, &cost)
 	r.Cost = llm.Money(cost)
 	if errors.Is(err, store.ErrNotFound) {

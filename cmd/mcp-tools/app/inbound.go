@@ -166,7 +166,7 @@ func (a *App) recordPerson(ctx context.Context, r inbound.Record) {
 		Phase: audit.Done, Call: store.NewID(), Kind: "chat", Tool: r.Action, User: r.Person, Transport: r.Channel,
 		Approval: r.About, Outcome: r.Outcome, Error: a.scrub.Text(r.Why),
 	}); err != nil {
-		a.log.Error("what a person has decided is not in the audit log", "person", r.Person, "about", r.About, "err",
+		a.log.Error("what a person has decided is not in the audit log", "approver", r.Person, "call", r.About, "err",
 			err)
 	}
 }

@@ -128,7 +128,9 @@ Such a file contains the secrets, unless the key of the vault is elsewhere.`,
 			}
 			backup := s.Backup
 			if everything {
-				backup = func(ctx context.Context, path string) (store.Manifest, error) { return a.backupAll(ctx, s, path) }
+				backup = func(ctx context.Context, path string) (store.Manifest, error) {
+					return a.backupAll(ctx, s, path)
+				}
 			}
 			m, err := backup(cmd.Context(), path)
 			if err != nil {
@@ -142,10 +144,12 @@ Such a file contains the secrets, unless the key of the vault is elsewhere.`,
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s (%s).\n", args[0], done.size(), terminal.FileSize(info.Size()))
 				if everything {
-					_, said := fmt.Fprintln(w, "It also has the other files of this installation, the vault among them: keep it private.")
+					_, said := fmt.Fprintln(w,
+						"It also has the other files of this installation, the vault among them: keep it private.")
 					return errors.Join(err, said)
 				}
-				return errors.Join(err, a.printMissing(w, "Not in it, so copy it to another place too, or use --all:", "", false))
+				return errors.Join(err, a.printMissing(w, "Not in it, so copy it to another place too, or use --all:",
+					"", false))
 			})
 		},
 	}

@@ -197,7 +197,8 @@ func (c *Channel) renew(ctx context.Context, refused string) (string, error) {
 
 // Abilities implements [chat.Channel].
 func (c *Channel) Abilities() chat.Abilities {
-	return chat.Abilities{MaxText: maxText, MaxFile: maxFile, Buttons: true, Threads: true, Voice: true, Dedupes: time.Hour}
+	return chat.Abilities{MaxText: maxText, MaxFile: maxFile, Buttons: true, Threads: true, Voice: true,
+		Dedupes: time.Hour}
 }
 
 // Check implements [chat.Channel].

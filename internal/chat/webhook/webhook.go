@@ -84,7 +84,8 @@ func refused(status int, _ http.Header, body []byte) chat.Error {
 
 // Abilities implements [chat.Channel]. Programs recognize repeated messages by their key.
 func (c *Channel) Abilities() chat.Abilities {
-	return chat.Abilities{MaxText: maxText, MaxCaption: maxText, MaxFile: maxFile, Threads: true, Dedupes: 24 * time.Hour}
+	return chat.Abilities{MaxText: maxText, MaxCaption: maxText, MaxFile: maxFile, Threads: true,
+		Dedupes: 24 * time.Hour}
 }
 
 // Render implements [chat.Channel]. Programs get Markdown.
