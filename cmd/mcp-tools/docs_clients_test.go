@@ -43,11 +43,10 @@ func TestDocsClients(t *testing.T) {
 		}},
 		{"client.mjs", withModules},
 		{"client.py", func(t *testing.T, file string) *exec.Cmd {
-			python := needtest.Program(t, "python3")
-			if err := exec.Command(python, "-c", "import mcp.client.streamable_http").Run(); err != nil {
-				t.Skip("the package mcp of Python is not installed")
+			if err := exec.Command("python3", "-c", "import mcp.client.streamable_http").Run(); err != nil {
+				t.Skip("Python, or its package mcp, is not installed")
 			}
-			return exec.Command(python, file)
+			return exec.Command("python3", file)
 		}},
 	} {
 		t.Run(filepath.Base(client.file), func(t *testing.T) {
