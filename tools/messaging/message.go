@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ type Options struct {
 	Targets Targets
 	Files   workspace.Files
 	Scrub   func(string) string
+	// Fetch writes a file that has arrived for the caller in ctx, by its id, and returns its
+	// name. It may be nil.
+	Fetch func(ctx context.Context, id string, into io.Writer) (name string, err error)
 }
 
 // Tools returns the tools of the group.
@@ -44,7 +48,7 @@ func Tools(o Options) []tool.Tool {
 type message struct{ Options }
 
 type messageArgs struct {
-	Action  string   `json:"action,omitempty" jsonschema:"send (default), reply, edit, delete, react or poll"`
+	Action  string   `json:"action,omitempty" jsonschema:"send (default), reply, edit, delete, react, poll, or fetch (saves the file with an id)"`
 	To      string   `json:"to,omitempty" jsonschema:"contact or CHANNEL:ID, default the current chat" alias:"target,chat_id,recipient,channel_id,chat,targets"`
 	Text    string   `json:"text,omitempty" jsonschema:"Markdown, caption or poll question" alias:"message,message_text,content,caption,body,question,pollQuestion,initial_comment" maxlen:"102400"`
 	File    string   `json:"file,omitempty" jsonschema:"path of a file to send" alias:"path,media,file_path,attachment"`
@@ -106,6 +110,9 @@ func (x message) Prepare(ctx context.Context, a messageArgs) (tool.Plan, error) 
 	if x.Outbox == nil {
 		return plan, tool.Errorf(tool.Unavailable, "there is no channel to send messages on").
 			Try("an operator adds one to messaging.channels")
+	}
+	if Action(a.Action) == fetched {
+		return x.saving(a)
 	}
 	a, err := a.mended()
 	if err != nil {
@@ -237,7 +244,7 @@ func (a messageArgs) mended() (messageArgs, error) {
 		return a, lacks("name", a.Name)
 	}
 	return a, tool.Errorf(tool.Invalid, "action is %q", text.Clip(a.Action, 50)).
-		Try("use send, reply, edit, delete, react or poll")
+		Try("use send, reply, edit, delete, react, poll or fetch")
 }
 
 // An envelope is a message as other systems pass it between agents.

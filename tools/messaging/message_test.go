@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -353,4 +354,30 @@ func testWaiting(t *testing.T, s *store.Store) {
 	if _, err := plan.Run(ctx); err == nil || len(d.fake.got) != 0 {
 		t.Errorf("%v, %+v", err, d.fake.got)
 	}
+}
+
+// TestFetch saves a file that has arrived.
+func TestFetch(t *testing.T) {
+	d := newDesk(t, storetest.Open(t, t.TempDir()), nil)
+	d.o.Fetch = func(ctx context.Context, id string, into io.Writer) (string, error) {
+		if id != "f-1" || tool.CallerFrom(ctx).Agent != "a" {
+			return "", tool.Errorf(tool.NotFound, "there is no file %q for you", id).Try("use another id")
+		}
+		_, err := io.WriteString(into, "numbers")
+		return "report.txt", err
+	}
+	d.tools = messaging.Tools(d.o)
+	_, plan, err := d.plan("message", `{"action":"fetch","file":"f-1"}`)
+	if err != nil || plan.Risk != tool.Writes {
+		t.Errorf("the risk is %s, %v", plan.Risk, err)
+	}
+	d.want(d.call("message", `{"action":"fetch","file":"f-1"}`), "Saved report.txt (7 B)")
+	if got, err := os.ReadFile(filepath.Join(d.dir, "report.txt")); err != nil || string(got) != "numbers" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	d.want(d.call("message", `{"action":"fetch","file":"f-1"}`), "already")
+	d.want(d.call("message", `{"action":"fetch","file":"f-1","name":"in/other.txt"}`), "Saved in/other.txt")
+	d.want(d.call("message", `{"action":"fetch","file":"f-1","name":"../out.txt"}`), "outside")
+	d.want(d.call("message", `{"action":"fetch","file":"f-2"}`), "no file")
+	d.want(d.call("message", `{"action":"fetch"}`), "file is required")
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -124,6 +125,15 @@ func (a *App) hooks() http.Handler {
 		return nil
 	}
 	return a.inbound
+}
+
+// fetchFile writes a file that has arrived for the caller in ctx.
+func (a *App) fetchFile(ctx context.Context, id string, into io.Writer) (name string, err error) {
+	f, err := a.inbound.File(ctx, tool.CallerFrom(ctx), id)
+	if err != nil {
+		return "", err
+	}
+	return f.Name, a.inbound.Fetch(ctx, f, into)
 }
 
 // answerRef is the beginning of the Ref of a subagent that answers in a chat.

@@ -163,7 +163,7 @@ func (a *App) openMessaging(context.Context) error {
 // messagingOptions returns what the tools for messages need.
 func (a *App) messagingOptions() messaging.Options {
 	return messaging.Options{
-		Outbox: a.outbox, Files: a.files, Scrub: a.scrub.Text,
+		Outbox: a.outbox, Files: a.files, Scrub: a.scrub.Text, Fetch: a.fetchFile,
 		Targets: messaging.Targets{
 			Accounts: a.accounts, Contacts: messaging.Contacts{Store: a.store},
 			Allowed: a.loaded.Config.Messaging.Targets, Profile: a.rules.profileOf,
