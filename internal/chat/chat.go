@@ -99,8 +99,8 @@ type File struct {
 	Name  string
 	MIME  string
 	Size  int64
-	Open  func() (io.ReadCloser, error)
-	Voice bool // as a voice message
+	Open  func() (io.ReadCloser, error) `json:"-"`
+	Voice bool                          // as a voice message
 }
 
 // A Poll asks the members of a chat.

@@ -511,8 +511,9 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestRepeatedMailsHaveOneID(t *testing.T) {
 	c := newSMTP(t).channel(nil)
-	if c.id("1") != c.id("1") || c.id("1") == c.id("2") || !isID(c.id("\r\n")) {
-		t.Error(c.id("1"), c.id("2"))
+	first, second := c.id("1"), c.id("1")
+	if first != second || first == c.id("2") || !isID(c.id("\r\n")) {
+		t.Error(first, second, c.id("2"))
 	}
 }
 
