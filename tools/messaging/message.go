@@ -107,7 +107,7 @@ const (
 // Prepare finds the chat, and rates the call: the first message to a chat needs an approval.
 func (x message) Prepare(ctx context.Context, a messageArgs) (tool.Plan, error) {
 	plan := tool.Plan{Risk: tool.Runs}
-	if x.Outbox == nil {
+	if x.Outbox == nil || len(x.Outbox.Accounts.Names()) == 0 {
 		return plan, tool.Errorf(tool.Unavailable, "there is no channel to send messages on").
 			Try("an operator adds one to messaging.channels")
 	}

@@ -137,7 +137,7 @@ func testActions(t *testing.T, s *store.Store) {
 	}
 	for args, want := range map[string]string{
 		`{"to":"telegram:1"}`:                             "invalid: text or file is required for action send",
-		`{"action":"fly","to":"telegram:1"}`:              "use send, reply, edit, delete, react or poll",
+		`{"action":"fly","to":"telegram:1"}`:              "use send, reply, edit, delete, react, poll or fetch",
 		`{"action":"reply","to":"telegram:1","text":"x"}`: "message_id is required",
 		`{"to":"telegram:1","text":"x","options":["1"]}`:  "at least two options",
 		`{"text":"x"}`:                                         "belongs to no chat",
