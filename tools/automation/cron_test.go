@@ -41,7 +41,7 @@ type rig struct {
 	answer func(ctx context.Context, c ScheduledCall) tool.Result
 }
 
-func newRig(t *testing.T, s *store.Store) *rig {
+func newRig(t testing.TB, s *store.Store) *rig {
 	t.Helper()
 	r := &rig{answer: func(context.Context, ScheduledCall) tool.Result { return tool.Text("did it") }}
 	r.Scheduler = NewScheduler(SchedulerOptions{Store: s, Call: func(ctx context.Context, c ScheduledCall) tool.Result {
@@ -52,7 +52,7 @@ func newRig(t *testing.T, s *store.Store) *rig {
 	return r
 }
 
-func as(t *testing.T, user string) context.Context {
+func as(t testing.TB, user string) context.Context {
 	t.Helper()
 	c := tool.Caller{Agent: "a", User: user, Channel: "stdio", Session: "s"}
 	return tool.With(t.Context(), &tool.Running{
@@ -102,7 +102,7 @@ func (r *rig) history(t *testing.T, name string, n int) (list []runRow) {
 }
 
 // put adds a job whose first run was due some time ago.
-func (r *rig) put(t *testing.T, name string, ago time.Duration, change func(*savedJob)) savedJob {
+func (r *rig) put(t testing.TB, name string, ago time.Duration, change func(*savedJob)) savedJob {
 	t.Helper()
 	begin := time.Now().Add(-ago).Truncate(time.Millisecond)
 	j := savedJob{ID: store.NewID(), Name: name, Owner: tool.Owner{Agent: "a", User: "ann"}, Enabled: true, job: job{
@@ -409,4 +409,28 @@ func TestHistoryHasWhatAgentsUsed(t *testing.T) {
 			t.Errorf("the history: %q", got)
 		}
 	})
+}
+
+// BenchmarkDue measures how long 500 jobs that are due at once take to start, one server working.
+func BenchmarkDue(b *testing.B) {
+	const many = 500
+	for b.Loop() {
+		b.StopTimer()
+		r := newRig(b, storetest.Open(b, b.TempDir()))
+		var begun atomic.Int32
+		all := make(chan struct{})
+		r.answer = func(context.Context, ScheduledCall) tool.Result {
+			if begun.Add(1) == many {
+				close(all)
+			}
+			return tool.Text("done")
+		}
+		for i := range many {
+			r.put(b, fmt.Sprint("job", i), 0, func(j *savedJob) { j.Notify = "never" })
+		}
+		b.StartTimer()
+		r.Start()
+		<-all
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/500")
 }
