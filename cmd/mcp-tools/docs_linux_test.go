@@ -339,11 +339,11 @@ func steady(text string) string {
 		{`\b\d+m\d+s\b`, "DURATION"},
 		{`\[REDACTED:\w+\]`, "[REDACTED]"},
 		{`(outside|end) [0-9a-f]{12}\b`, "$1 MARK"},
-		{`(undo|id|Token) \w{8}\b`, "$1 ID"},
+		{`(version|undo|redo|id|Token) \w{8}\b`, "$1 ID"},
 		{`(?m)^[a-z2-7]{8}  `, "ID  "},
 		{`(?m)^[a-z2-7]{12}\b`, "ID"},
 		{`token:\w{8}\b`, "token:ID"},
-		{`\bcli-\d+-[0-9a-f]{6}\b`, "SESSION"},
+		{`\bcli-\d+-[0-9a-f]+\b`, "SESSION"},
 		{`\b[A-Z2-7]{20,}\b`, "ID"},
 		{`\b\d+ bytes`, "SIZE"},
 	} {
