@@ -192,7 +192,7 @@ func (r *reading) begin(page docs.Page) {
 	r.shown, r.real = strings.NewReplacer(there...), strings.NewReplacer(back...)
 	home := filepath.Join(r.dir, "home", "you")
 	environment := "export HOME='" + home + "' MCP_TOOLS_USER=you TZ=UTC TERM=dumb LANG=C.UTF-8 GORACE=atexit_sleep_ms=0\n" +
-		"export GIT_CONFIG_GLOBAL=/dev/null\nunset XDG_CONFIG_HOME XDG_DATA_HOME MCP_TOOLS_DATA\n"
+		"export GIT_CONFIG_GLOBAL=/dev/null\n"
 	for name, text := range map[string]string{"env": environment, "cwd": home} {
 		if err := os.WriteFile(filepath.Join(r.state, name), []byte(text), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -217,6 +217,9 @@ func (r *reading) run(b docs.Block, command string, last bool) (string, int) {
 	r.t.Helper()
 	cmd := exec.Command(needtest.Program(r.t, "bash"), "-c", ". '"+r.state+"/env'; cd \"$(cat '"+r.state+"/cwd')\"\n"+
 		r.real.Replace(command)+"\ncode=$?; export -p >'"+r.state+"/env'; pwd >'"+r.state+"/cwd'; exit $code")
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "MCP_TOOLS_") || strings.HasPrefix(variable, "XDG_")
+	})
 	if b.Language != "console" {
 		cmd.Args[2] = "set -e\n" + cmd.Args[2]
 	}

@@ -258,7 +258,7 @@ func exampleResult(t *testing.T, dir, work, name, args string) string {
 		{`just now|\d+s ago`, "just now"},
 		{`\bredo it use undo [a-z2-7]{8}\b`, "redo it use undo k4m7ws2p"},
 		{`(outside|end) [0-9a-f]{12}\b`, "$1 6368d4c37bed"},
-		{`cli([:-])\d+-[0-9a-f]{6}`, "cli${1}4711-a1b2c3"},
+		{`cli([:-])\d+-[0-9a-f]+`, "cli${1}4711-a1b2c3"},
 		{`\[image/png, \d+ bytes`, "[image/png, 21255 bytes"},
 		{`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "019f6b1e-5d0c-7b8e-9a52-3f2d7c1e0b44"},
 		{`mcp-tools (dev|v\S+)`, "mcp-tools dev"},
