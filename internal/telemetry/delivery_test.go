@@ -139,7 +139,7 @@ func TestBrokenDeliveryIsLoggedOnce(t *testing.T) {
 			got = append(got, strings.TrimSpace(line))
 		}
 		want := []string{
-			`WARN msg="traces cannot be delivered" collector=collector.test spans=1 error="the collector returned status 400"`,
+			`WARN msg="traces cannot be delivered" collector=collector.test spans=1 err="the collector returned status 400"`,
 			`INFO msg="traces are delivered again" collector=collector.test lost=2`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
