@@ -201,7 +201,7 @@ type contactsTool struct{ contacts *Contacts }
 type contactsArgs struct {
 	Action  string   `json:"action,omitempty" jsonschema:"list (default), add, update or deactivate"`
 	ID      string   `json:"id,omitempty" jsonschema:"such as tg:123, mail:ada@example.org or slack:U1" alias:"contact_id,contact"`
-	Name    string   `json:"name,omitempty" jsonschema:"nickname" alias:"nickname"`
+	Name    string   `json:"name,omitempty" jsonschema:"name or nickname" alias:"nickname"`
 	About   string   `json:"about,omitempty" jsonschema:"what matters when writing to them" alias:"persona_brief,notes"`
 	Chats   []string `json:"chats,omitempty" jsonschema:"where to write, as CHANNEL:ID"`
 	Consent string   `json:"consent,omitempty" jsonschema:"given or refused" hidden:"true"`

@@ -53,7 +53,7 @@ type messageArgs struct {
 	Text    string   `json:"text,omitempty" jsonschema:"Markdown, caption or poll question" alias:"message,message_text,content,caption,body,question,pollQuestion,initial_comment" maxlen:"102400"`
 	File    string   `json:"file,omitempty" jsonschema:"path of a file to send" alias:"path,media,file_path,attachment"`
 	Message string   `json:"message_id,omitempty" jsonschema:"message to answer, edit, delete or react to" alias:"message_ts,reply_to,replyTo"`
-	Emoji   string   `json:"emoji,omitempty" jsonschema:"reaction"`
+	Emoji   string   `json:"emoji,omitempty" jsonschema:"emoji to react with"`
 	Options []string `json:"options,omitempty" jsonschema:"answers of a poll" alias:"pollOption,poll_options" maxitems:"20"`
 	DryRun  bool     `json:"dry_run,omitempty" jsonschema:"only show what would be sent"`
 
