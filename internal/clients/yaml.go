@@ -182,7 +182,7 @@ func merged(old, want *yaml.Node, owned func(string) bool) *yaml.Node {
 	return out
 }
 
-// equalNodes reports whether two values are equal, whatever their style.
+// equalNodes reports whether two values are equal in any style.
 func equalNodes(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || a.Value != b.Value || len(a.Content) != len(b.Content) {
 		return false

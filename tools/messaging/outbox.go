@@ -52,7 +52,7 @@ type Post struct {
 	Remove bool   // likewise: the reaction is removed
 	// Contact is the id of the sender's contact that is written to, or "".
 	Contact string
-	// Sender gets an event if the post cannot be delivered. Zero: nobody does.
+	// Sender gets an event if the post cannot be delivered. Zero: no event is sent.
 	Sender inbox.To
 	Once   string    // of posts with the same text only the first is sent; "" for none
 	Due    time.Time // not before; zero: now

@@ -19,7 +19,7 @@ func (a *App) scripts() *script.Runner {
 		},
 		Call: func(ctx context.Context, c script.Inner) tool.Result {
 			g := c.Grant
-			g.Within = g.Within[:len(g.Within)-1] // a script is its caller, and works for nobody else
+			g.Within = g.Within[:len(g.Within)-1] // a script is its caller
 			if len(g.Within) == 0 {
 				g.Within = nil
 			}

@@ -201,7 +201,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	return chat.Sent{Ref: at}, err
 }
 
-// content returns the text and the buttons of a message. Nobody is notified by a mention in it.
+// content returns the text and the buttons of a message. A mention in it notifies no member.
 func content(m chat.Message) map[string]any {
 	body := map[string]any{"content": m.Text, "components": []any{},
 		"allowed_mentions": map[string]any{"parse": []string{}, "replied_user": false}}

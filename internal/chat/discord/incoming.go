@@ -159,7 +159,7 @@ func (c *Channel) Acknowledge(ctx context.Context, in chat.Incoming, words strin
 	return err
 }
 
-// A note is a message that somebody has written.
+// A note is a message that a member or a bot has written.
 type note struct {
 	ID          string `json:"id"`
 	Channel     string `json:"channel_id"`

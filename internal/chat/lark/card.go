@@ -11,7 +11,7 @@ import (
 func (c *Channel) Render(markdown string) string { return render(markdown) }
 
 // render returns Markdown in the dialect of cards. Signs that mean something there are
-// written as entities: a text mentions nobody.
+// written as entities: a text mentions no member.
 func render(markdown string) string {
 	var pairs []string
 	for entity, sign := range map[string]string{"&#38;": "&", "&#60;": "<", "&#62;": ">", "&#42;": "*", "&#95;": "_",

@@ -60,7 +60,7 @@ type Channel struct {
 	until time.Time
 }
 
-// expired is the kind of the response to a request whose token is not valid any more.
+// expired is the kind of the response to a request whose token has expired.
 const expired chat.Kind = "expired"
 
 // New returns a Channel. It sends nothing yet.
@@ -133,7 +133,7 @@ func succeeded(body []byte) bool {
 	return json.Unmarshal(body, &s) == nil && s.Code != nil && *s.Code == 0
 }
 
-// call sends a request, with a new token if the one it has is not valid any more.
+// call sends a request, with a new token if the old one has expired.
 func (c *Channel) call(ctx context.Context, call wire.Call, into any) error {
 	call.Check = succeeded
 	used, err := c.renew(ctx, "")

@@ -160,8 +160,8 @@ func open(body []byte, key string) (*envelope, error) {
 	return e, nil
 }
 
-// decrypt decrypts base64 of an initialization vector and AES-256-CBC. Whatever fails, the
-// error is the same, so that an answer says nothing about the padding.
+// decrypt decrypts base64 of an initialization vector and AES-256-CBC. All failures
+// are the same error, so that an answer says nothing about the padding.
 func decrypt(encoded, key string) ([]byte, error) {
 	failed := errors.New("it cannot be decrypted")
 	data, err := base64.StdEncoding.DecodeString(encoded)

@@ -107,7 +107,7 @@ func (c *Channel) event(body []byte, now time.Time) ([]chat.Incoming, chat.Respo
 	return e.incoming(now), chat.Response{}, nil
 }
 
-// incoming returns the message of an event, if it is one that somebody has written.
+// incoming returns the message of an event, if a member or a bot has written it.
 func (e event) incoming(now time.Time) []chat.Incoming {
 	m := e.Event
 	switch {

@@ -164,7 +164,7 @@ type message struct {
 	} `json:"contact"`
 }
 
-// incoming returns what arrived with an update, and false if nobody has written anything.
+// incoming returns what arrived with an update, and false if it has no message.
 func (u update) incoming(now time.Time) (chat.Incoming, bool) {
 	m := u.Message
 	if m == nil {
