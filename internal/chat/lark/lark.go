@@ -277,7 +277,7 @@ func isID(s string) bool {
 
 // upload returns the type and the content of a message with a file.
 func (c *Channel) upload(ctx context.Context, f *chat.File) (kind, content string, notes []string, err error) {
-	data, err := read(f)
+	data, err := wire.ReadFile(f, maxFile)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -317,22 +317,6 @@ func fileType(name string) string {
 		".docx": "doc",
 		".xls":  "xls", ".xlsx": "xls", ".ppt": "ppt", ".pptx": "ppt"}
 	return cmp.Or(types[strings.ToLower(path.Ext(name))], "stream")
-}
-
-func read(f *chat.File) ([]byte, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
-	case len(data) > maxFile:
-		return nil, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file has over %d MB", maxFile>>20)}
-	}
-	return data, nil
 }
 
 // encode returns a value as JSON with few escapes, because its size counts.

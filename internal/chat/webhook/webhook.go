@@ -16,7 +16,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -129,7 +128,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 		out.Format = "plain"
 	}
 	if m.File != nil {
-		content, err := read(m.File)
+		content, err := wire.ReadFile(m.File, maxFile)
 		if err != nil {
 			return chat.Sent{}, err
 		}
@@ -162,22 +161,6 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	}
 	return chat.Sent{Ref: chat.Ref{Chat: m.Chat, Thread: m.Thread, ID: cmp.Or(chat.CleanName(reply.ID, maxName), id)}},
 		nil
-}
-
-func read(f *chat.File) ([]byte, error) {
-	r, err := f.Open()
-	if err != nil {
-		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, &chat.Error{Kind: chat.Refused, Text: "the file cannot be read", Cause: err}
-	case len(data) > maxFile:
-		return nil, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf("the file has over %d MB", maxFile>>20)}
-	}
-	return data, nil
 }
 
 // secret returns the bytes of the secret; "" if there is none.
