@@ -160,8 +160,10 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	tiers(t, func(t *testing.T, tier string) {
 		data, ws := t.TempDir(), t.TempDir()
+		var ended []int
 		for name, end := range ends {
 			r := startRunner(t, tier, data, ws)
+			ended = append(ended, r.cmd.Process.Pid)
 			r.ask(1, map[string]any{"command": r.stubborn()})
 			r.ask(2, map[string]any{"command": r.stubborn(), "background": true})
 			r.until("the start", func(n int) bool { return n >= 8 })
@@ -181,7 +183,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if runs := r.spools(); len(runs) != 0 {
 			t.Errorf("what earlier ones left is still there: %q", runs)
 		}
-		if groups := leftGroups(r.cmd.Process.Pid); len(groups) != 0 {
+		if groups := leftGroups(ended); len(groups) != 0 {
 			t.Errorf("control groups are left: %q", groups)
 		}
 		if err := r.in.Close(); err != nil {
@@ -205,19 +207,13 @@ func (r *runner) spools() []string {
 	return found
 }
 
-// leftGroups returns control groups of servers that have ended. Other tests on this
-// machine have their own.
-func leftGroups(pid int) (left []string) {
-	for _, pattern := range []string{"/sys/fs/cgroup/mcp-tools-*", "/sys/fs/cgroup/*/mcp-tools-*", "/sys/fs/cgroup/*/*/*/mcp-tools-*"} {
-		found, _ := filepath.Glob(pattern) // the pattern is good
-		for _, dir := range found {
-			var owner int
-			if _, err := fmt.Sscanf(filepath.Base(dir), "mcp-tools-%d-", &owner); err != nil || owner == pid {
-				continue
-			}
-			if syscall.Kill(owner, 0) != nil {
-				left = append(left, dir)
-			}
+// leftGroups returns the control groups of these servers. Groups of other servers
+// do not count: a test run that was killed may have left some.
+func leftGroups(servers []int) (left []string) {
+	for _, pid := range servers {
+		for _, parent := range []string{"", "*/", "*/*/*/"} {
+			found, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/%smcp-tools-%d-*", parent, pid)) // the pattern is good
+			left = append(left, found...)
 		}
 	}
 	return left
