@@ -351,7 +351,7 @@ func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, erro
 		v.Notes = append(v.Notes, "the page is too large to show all of it")
 	}
 	if r.left > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d texts are left out that a person would not see", r.left))
+		v.Notes = append(v.Notes, fmt.Sprintf("texts that a person would not see are left out: %d", r.left))
 	}
 	if r.unchecked {
 		v.Notes = append(v.Notes, "the page may contain texts that a person would not see")

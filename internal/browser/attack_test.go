@@ -192,7 +192,7 @@ func TestUnseenTextIsLeftOut(t *testing.T) {
 		}
 		wantContains(t, text, "Plain text.", "Light on dark.", `link "Visible link"`, `button "Buy"`, "White on a picture.",
 			"White on a hero.", "Gradient heading", `checkbox "Drawn box"`, "Pale text.", "Grey text.", "Far below.",
-			"Scrolled to.", "\ndef f():\n    return 1", "texts are left out that a person would not see")
+			"Scrolled to.", "\ndef f():\n    return 1", "texts that a person would not see are left out: ")
 	}
 }
 
