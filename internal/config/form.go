@@ -81,6 +81,9 @@ func formNamed(name string) form {
 		return form{words: "a regular expression (RE2)", pattern: anyText, check: checkPattern}
 	case "glob":
 		return form{words: "a pattern as in .gitignore, on one line", pattern: `[^\x00-\x1f\x7f]+`}
+	case "skill":
+		return form{words: "the name of a skill, in which * stands for any characters; with ! before it, it is hidden",
+			pattern: `!?[a-z0-9*-]{1,64}`}
 	case "exception":
 		return form{words: "text, or a regular expression (RE2) after re:", pattern: anyText, check: checkException}
 	case "name":

@@ -24,6 +24,7 @@ type Agent struct {
 	About      string   `yaml:"about" form:"label"`
 	Model      string   `yaml:"model" form:"label"`
 	DelegateTo []string `yaml:"delegate_to" form:"label"`
+	Skills     []string `yaml:"skills" form:"skill"`
 }
 
 // Subagents has the limits of subagents.

@@ -30,14 +30,16 @@ func newBench(t testing.TB, dsn string) bench {
 	b := bench{
 		dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, db: storetest.Open(t, dsn),
 	}
-	b.served = NewServed(b.db)
+	visible := Visible{"reader": {"!deploy*"}, "forms": {"pdf-*", "letters", "!pdf-secret"}}
+	b.served = NewServed(b.db, visible)
 	b.files, b.ctx, b.ws = workspacetest.New(t, func(o *workspace.Options) {
 		o.Deny = append(o.Deny, "skills/hush/", "*.deny")
 		o.Routes = append(o.Routes, workspace.Route{Serves: b.served.Serves, Source: b.served})
 	})
 	b.Library = New(Options{
 		Store: b.db, Files: b.files,
-		Dirs: []Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
+		Dirs:    []Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
+		Visible: visible,
 	})
 	return b
 }

@@ -296,3 +296,54 @@ func TestSearchByMeaningAndWeakHits(t *testing.T) {
 		t.Errorf("by meaning: %+v, %v", found, err)
 	}
 }
+
+// TestAgentsSeeSomeSkills lists, uses and reads skills as agents that see only some of them.
+func TestAgentsSeeSomeSkills(t *testing.T) {
+	b := sqlite(t)
+	for _, name := range []string{"letters", "pdf-forms", "pdf-secret", "deploy-web"} {
+		put(t, b.dirs[0]+"/"+name+"/"+skill.Main, mainFile(name, "about "+name, "Do it."))
+	}
+	put(t, b.ws+"/draft/"+skill.Main, mainFile("deploy-db", "about databases", "Do it."))
+	for _, agent := range []string{"tester", "reader"} {
+		if _, err := b.Publish(b.as(agent, "u"), "draft", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for agent, want := range map[string]string{
+		"tester": "deploy-db deploy-web letters pdf-forms pdf-secret",
+		"reader": "letters pdf-forms pdf-secret",
+		"forms":  "letters pdf-forms",
+	} {
+		ctx := b.as(agent, "u")
+		found, err := b.Search(ctx, "*", 10)
+		var names []string
+		for _, h := range found.Hits {
+			names = append(names, h.Name)
+		}
+		if got := strings.Join(names, " "); got != want || err != nil {
+			t.Errorf("%s sees %q, %v; want %q", agent, got, err, want)
+		}
+		prompts, err := b.Prompts(ctx)
+		if len(prompts) != len(names) || err != nil {
+			t.Errorf("%s has the prompts %v, %v", agent, prompts, err)
+		}
+	}
+	ctx := b.as("reader", "u")
+	if _, err := b.Use(ctx, "deploy-web", 0); kind(err) != tool.NotFound {
+		t.Errorf("a hidden skill of a directory: %v", err)
+	}
+	if _, err := b.Use(ctx, "deploy-db", 1); kind(err) != tool.NotFound {
+		t.Errorf("a hidden published skill: %v", err)
+	}
+	path := servedDir("deploy-db", 1)
+	if _, err := b.files.Open(ctx, path+"/"+skill.Main); kind(err) != tool.NotFound {
+		t.Errorf("a file of a hidden skill: %v", err)
+	}
+	if l, err := b.files.List(ctx, workspace.ListQuery{Path: path, Depth: 1, Limit: 9}); kind(err) != tool.NotFound {
+		t.Errorf("the files of a hidden skill: %+v, %v", l, err)
+	}
+	if list, err := b.List(ctx, tool.Owner{Agent: "reader", User: "u"}); len(list) != 0 || err != nil {
+		t.Errorf("the operator's list of what the agent sees: %+v, %v", list, err)
+	}
+	readAs(t, b, b.ctx, path+"/"+skill.Main)
+}

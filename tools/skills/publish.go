@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -267,5 +268,5 @@ func notOwned(o tool.Owner, slug string) error {
 // List returns the published skills that an owner sees. It is for operators.
 func (l *Library) List(ctx context.Context, o tool.Owner) ([]Version, error) {
 	list, _, err := l.rows.list(ctx, o)
-	return list, err
+	return slices.DeleteFunc(list, func(v Version) bool { return !l.o.Visible.to(o.Agent, v.Slug) }), err
 }

@@ -18,10 +18,15 @@ import (
 // Served has the files of published skills as a part of the caller's workspace: skills/NAME@VERSION/FILE. No skill of
 // the workspace can have such a name. It is a [workspace.Source]. Directories above a version do not list it, so that
 // searches of the workspace do not read all skills.
-type Served struct{ rows rows }
+type Served struct {
+	rows    rows
+	visible Visible
+}
 
 // NewServed returns the files of the published skills in a store.
-func NewServed(s *store.Store) Served { return Served{rows{s, func() bool { return false }}} }
+func NewServed(s *store.Store, visible Visible) Served {
+	return Served{rows{s, func() bool { return false }}, visible}
+}
 
 func servedDir(slug string, number int64) string {
 	return "skills/" + slug + "@" + strconv.FormatInt(number, 10)
@@ -59,7 +64,7 @@ func (s Served) Read(ctx context.Context, name string) ([]byte, time.Time, error
 		return nil, time.Time{}, err
 	}
 	v, err := s.rows.find(ctx, o, slug, number)
-	if errors.Is(err, errNotFound) {
+	if errors.Is(err, errNotFound) || !s.visible.to(o.Agent, slug) {
 		return nil, time.Time{}, missing
 	}
 	if err != nil {
@@ -86,7 +91,7 @@ func (s Served) List(ctx context.Context, dir string) ([]workspace.SourceEntry, 
 		return nil, nil
 	}
 	v, err := s.rows.find(ctx, o, slug, number)
-	if errors.Is(err, errNotFound) {
+	if errors.Is(err, errNotFound) || !s.visible.to(o.Agent, slug) {
 		return nil, nil
 	}
 	if err != nil {

@@ -51,7 +51,8 @@ type Options struct {
 	Files  workspace.Files // of the callers; nil if they have none
 	Dirs   []Dir           // searched after the workspace, in this order
 	// Live returns directories that come and go, such as those of plugins. They are searched last. It may be nil.
-	Live func() []Dir
+	Live    func() []Dir
+	Visible Visible
 	// Encoder makes the search find skills by their meaning too; nil: by words only. Scrub is applied to what it gets.
 	Encoder Encoder
 	Scrub   func(string) string // nil: nothing is removed

@@ -3,6 +3,8 @@ package skills
 import (
 	"cmp"
 	"context"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,25 @@ import (
 
 // A viewer is what determines which skills a caller sees.
 type viewer struct{ principal, workspace string }
+
+// Visible are the patterns of the skills that agents see, by agent: names in which * stands for any characters. An
+// agent without patterns sees all skills; those with ! before them hide skills.
+type Visible map[string][]string
+
+// to reports whether an agent sees the skills of a name.
+func (v Visible) to(agent, slug string) bool {
+	listed, limited := false, false
+	for _, pattern := range v[agent] {
+		pattern, hide := strings.CutPrefix(pattern, "!")
+		matches, _ := path.Match(pattern, slug)
+		if hide && matches {
+			return false
+		}
+		limited = limited || !hide
+		listed = listed || matches && !hide
+	}
+	return listed || !limited
+}
 
 // maxViews is how many views are cached. The least recently used one is evicted; its caller's next call takes longer.
 const maxViews = 32
@@ -120,6 +141,7 @@ func (l *Library) refresh(ctx context.Context, v *view, o tool.Owner) error {
 	}
 	if changed {
 		v.items, v.words = mergeItems(directories, v.directories, v.published, o), nil
+		maps.DeleteFunc(v.items, func(slug string, _ item) bool { return !l.o.Visible.to(o.Agent, slug) })
 	}
 	return nil
 }

@@ -180,19 +180,28 @@ func skillRoots(dirs []skills.Dir) []workspace.ExtraRoot {
 
 // skillRoute serves the files of published skills in the workspace.
 func (a *App) skillRoute() workspace.Route {
-	served := skills.NewServed(a.store)
+	served := skills.NewServed(a.store, VisibleSkills(a.loaded.Config.Agents))
 	return workspace.Route{Serves: served.Serves, Source: served}
 }
 
 // openSkills makes the library of skills, which opens nothing yet.
 func (a *App) openSkills(context.Context) error {
 	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Live: a.pluginSkills,
-		Scrub: a.scrub.Text}
+		Visible: VisibleSkills(a.loaded.Config.Agents), Scrub: a.scrub.Text}
 	if a.encoder != nil {
 		o.Encoder = a.encoder
 	}
 	a.skills = skills.New(o)
 	return nil
+}
+
+// VisibleSkills returns which skills the agents of the settings see.
+func VisibleSkills(agents map[string]config.Agent) skills.Visible {
+	visible := skills.Visible{}
+	for name, a := range agents {
+		visible[name] = a.Skills
+	}
+	return visible
 }
 
 // Agents returns the agents of the settings.

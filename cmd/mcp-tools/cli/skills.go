@@ -167,7 +167,7 @@ func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.
 		return err
 	}
 	defer s.Close()
-	l := skills.New(skills.Options{Store: s})
+	l := skills.New(skills.Options{Store: s, Visible: app.VisibleSkills(loaded.Config.Agents)})
 	caller := app.Owner(loaded.Config.Connections.Stdio)
 	return use(ctx, l, tool.Owner{Agent: caller.Agent, User: caller.User})
 }
