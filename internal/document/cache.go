@@ -3,6 +3,8 @@ package document
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,37 +16,24 @@ import (
 )
 
 const (
-	maxCached     = 256 << 20 // bytes of all readings
-	maxCachedFile = 48 << 20
-	maxCachedAge  = 30 * 24 * time.Hour
+	maxCachedFile  = 48 << 20 // bytes of one reading
+	maxReadingsAge = 30 * 24 * time.Hour
+	maxDownloadAge = 15 * time.Minute
 )
 
-// A cache keeps readings in files, named by what they are readings of. Any number of processes
-// share the directory. A reading that is lost or damaged is made again.
+// A cache keeps files under keys. Any number of processes share the directory. A file that is
+// lost or damaged is made again.
 type cache struct {
-	dir string
-	mu  sync.Mutex
+	dir   string
+	bytes int64         // of all files
+	age   time.Duration // since a file was stored or last touched
+	mu    sync.Mutex
 }
 
-func (c *cache) path(key string) string { return filepath.Join(c.dir, key+".json") }
+func (c *cache) path(key string) string { return filepath.Join(c.dir, key) }
 
-func (c *cache) get(key string) (r Reading, ok bool) {
-	data, err := private.Read(c.path(key), maxCachedFile)
-	if err != nil || json.Unmarshal(data, &r) != nil || r.Document == nil {
-		return Reading{}, false
-	}
-	now := time.Now()
-	_ = os.Chtimes(c.path(key), now, now) // the oldest are removed first
-	return r, true
-}
-
-func (c *cache) put(key string, r Reading) error {
-	data, err := json.Marshal(r)
-	if err != nil || len(data) > maxCachedFile {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// put stores what write writes under a key.
+func (c *cache) put(key string, write func(io.Writer) error) error {
 	if err := private.MakeDir(c.dir); err != nil {
 		return err
 	}
@@ -52,7 +41,7 @@ func (c *cache) put(key string, r Reading) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
+	err = write(file)
 	if err = cmp.Or(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), c.path(key))
 	}
@@ -63,8 +52,10 @@ func (c *cache) put(key string, r Reading) error {
 	return c.sweep()
 }
 
-// sweep removes the readings that were not used for long, and the oldest ones beyond the limit.
+// sweep removes the files that are too old, and the oldest ones beyond the limit.
 func (c *cache) sweep() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
@@ -78,12 +69,88 @@ func (c *cache) sweep() error {
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	size := int64(0)
 	for _, f := range files {
-		if size += f.Size(); size <= maxCached && time.Since(f.ModTime()) < maxCachedAge {
+		if size += f.Size(); size <= c.bytes && time.Since(f.ModTime()) < c.age {
 			continue
 		}
-		if err := private.Remove(filepath.Join(c.dir, f.Name())); err != nil {
+		if err := private.Remove(c.path(f.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reading returns the reading under a key.
+func (c *cache) reading(key string) (r Reading, ok bool) {
+	data, err := private.Read(c.path(key), maxCachedFile)
+	if err != nil || json.Unmarshal(data, &r) != nil || r.Document == nil {
+		return Reading{}, false
+	}
+	now := time.Now()
+	_ = os.Chtimes(c.path(key), now, now) // the oldest are removed first
+	return r, true
+}
+
+// putReading stores a reading, unless it is too large.
+func (c *cache) putReading(key string, r Reading) error {
+	data, err := json.Marshal(r)
+	if err != nil || len(data) > maxCachedFile {
+		return err
+	}
+	return c.put(key, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// A Download is a document from the web, in a file.
+type Download struct {
+	*io.SectionReader
+	Name string
+	file *os.File
+}
+
+// Close closes the file.
+func (d *Download) Close() error { return d.file.Close() }
+
+// Download returns what Keep stored under a key in the last 15 minutes. The error is
+// fs.ErrNotExist if there is none.
+func (s *Service) Download(key string) (*Download, error) {
+	file, err := os.Open(s.downloads.path(fileName(key)))
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && time.Since(info.ModTime()) >= maxDownloadAge {
+		err = fs.ErrNotExist
+	}
+	d := &Download{file: file}
+	head := json.NewDecoder(file)
+	if err = cmp.Or(err, private.CheckFile(file)); err == nil {
+		err = head.Decode(&d.Name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	begin := head.InputOffset() + 1
+	d.SectionReader = io.NewSectionReader(file, begin, info.Size()-begin)
+	return d, nil
+}
+
+// Keep stores a document from the web for 15 minutes, so that it is downloaded once and not for
+// each of its pages. The key has to contain its owner. name is that of the file.
+func (s *Service) Keep(key, name string, body io.Reader) (*Download, error) {
+	if _, err := s.sub("downloads"); err != nil {
+		return nil, err
+	}
+	err := s.downloads.put(fileName(key), func(w io.Writer) error {
+		if err := json.NewEncoder(w).Encode(name); err != nil {
+			return err
+		}
+		_, err := io.Copy(w, body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Download(key)
 }

@@ -41,6 +41,8 @@ const (
 	maxReaders = 4
 	// chunk is the number of pages that are read at once.
 	chunk = 10
+	// maxCached is the maximum size of all readings in the cache, and of all downloads, in bytes.
+	maxCached = 256 << 20
 )
 
 // Options are the dependencies of a Service.
@@ -58,10 +60,11 @@ type Options struct {
 // A Service reads documents in processes of their own, and keeps what they read. It is safe for
 // concurrent use. It does nothing until a document is read.
 type Service struct {
-	o       Options
-	starter child.Starter
-	slots   chan struct{}
-	cache   cache
+	o         Options
+	starter   child.Starter
+	slots     chan struct{}
+	readings  cache
+	downloads cache
 
 	mu     sync.Mutex // held while WebAssembly is compiled
 	engine func() string
@@ -72,7 +75,8 @@ func New(o Options) *Service {
 	o.Time = cmp.Or(o.Time, readTime)
 	s := &Service{o: o, slots: make(chan struct{}, max(1, min(maxReaders, runtime.NumCPU())))}
 	s.starter.Launchers = o.Launchers
-	s.cache.dir = filepath.Join(o.Dir, "cache")
+	s.readings = cache{dir: filepath.Join(o.Dir, "cache"), bytes: maxCached, age: maxReadingsAge}
+	s.downloads = cache{dir: filepath.Join(o.Dir, "downloads"), bytes: maxCached, age: maxDownloadAge}
 	s.engine = sync.OnceValue(engine)
 	return s
 }
@@ -132,14 +136,14 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	key := s.key(r, digest)
 	got, ok := Reading{}, false
 	if key != "" {
-		got, ok = s.cache.get(key)
+		got, ok = s.readings.reading(key)
 	}
 	if !ok {
 		if got, err = s.read(ctx, r, digest); err != nil {
 			return got, err
 		}
 		if key != "" {
-			if err := s.cache.put(key, got); err != nil && s.o.Log != nil {
+			if err := s.readings.putReading(key, got); err != nil && s.o.Log != nil {
 				s.o.Log.Warn("a document could not be kept for the next call", "err", err)
 			}
 		}
@@ -165,7 +169,12 @@ func (s *Service) key(r Request, digest string) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
+	return fileName(string(text)) + ".json"
+}
+
+// fileName returns the name of the file for a key of a cache.
+func fileName(key string) string {
+	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -290,21 +299,6 @@ func (s *Service) sub(name string) (string, error) {
 		return "", err
 	}
 	return private.MakeSub(s.o.Dir, name)
-}
-
-// TempFile returns a new file without a name for a document that is to be read, such as a
-// download.
-func (s *Service) TempFile() (*os.File, error) {
-	dir, err := s.sub("tmp")
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.CreateTemp(dir, "file-")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name()) // where that fails it is removed later
-	return file, nil
 }
 
 // compiledMark is a file in the directory of compiled WebAssembly that is complete.

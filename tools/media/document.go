@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -27,7 +26,8 @@ type readDocument struct {
 // documents read documents: a [document.Service].
 type documents interface {
 	Answer(ctx context.Context, r document.Request, v document.View) (tool.Result, error)
-	TempFile() (*os.File, error)
+	Download(key string) (*document.Download, error)
+	Keep(key, name string, body io.Reader) (*document.Download, error)
 }
 
 type documentArgs struct {
@@ -76,12 +76,13 @@ func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, erro
 	if a.URL != "" {
 		address, members, _ := strings.Cut(a.URL, "!/")
 		r.Members = membersOf(members)
-		file, size, name, err := t.download(ctx, address)
+		isContinued := len(pages) > 0 || a.Offset > 0 || members != ""
+		file, err := t.download(ctx, address, isContinued)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		defer file.Close()
-		r.Content, r.Size, r.Name = file, size, name
+		r.Content, r.Size, r.Name = file, file.Size(), file.Name
 		return t.documents.Answer(ctx, r, view)
 	}
 	file, err := t.Files.Open(ctx, a.Path)
@@ -110,34 +111,37 @@ const (
 	maxRedirects = 5
 )
 
-// download fetches a document into a temporary file.
-func (t readDocument) download(ctx context.Context, address string) (*os.File, int64, string, error) {
-	answer, err := t.Client.Do(ctx, outbound.Request{
+// download fetches a document. A caller who continues to read a document gets the file that was
+// downloaded before, if the host is still allowed.
+func (t readDocument) download(ctx context.Context, address string, isContinued bool) (*document.Download, error) {
+	r := outbound.Request{
 		URL: address, Redirects: maxRedirects, MaxBytes: document.MaxSize, Timeout: downloadTime, Polite: true,
-	})
+	}
+	caller := tool.CallerFrom(ctx)
+	key := caller.Principal() + " " + caller.Profile + " " + address
+	if isContinued {
+		if err := t.Client.Check(ctx, r); err != nil {
+			return nil, err
+		}
+		if file, err := t.documents.Download(key); err == nil {
+			return file, nil
+		}
+	}
+	answer, err := t.Client.Do(ctx, r)
 	if err != nil {
-		return nil, 0, "", err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	if answer.Status != http.StatusOK {
-		return nil, 0, "", tool.Errorf(tool.Unavailable, "%q responded with %d %s", text.Clip(address, 300),
-			answer.Status,
+		return nil, tool.Errorf(tool.Unavailable, "%q responded with %d %s", text.Clip(address, 300), answer.Status,
 			http.StatusText(answer.Status)).Try("check the URL, or see the whole response with web_fetch")
 	}
-	file, err := t.documents.TempFile()
-	if err != nil {
-		return nil, 0, "", err
+	file, err := t.documents.Keep(key, nameOf(answer), answer.Body)
+	if errors.Is(err, outbound.ErrTooLong) {
+		return nil, tool.Errorf(tool.TooLarge, "%q has more than %s", text.Clip(address, 300),
+			text.Bytes(document.MaxSize))
 	}
-	size, err := io.Copy(file, answer.Body)
-	if err != nil {
-		err = errors.Join(err, file.Close())
-		if errors.Is(err, outbound.ErrTooLong) {
-			err = tool.Errorf(tool.TooLarge, "%q has more than %s", text.Clip(address, 300),
-				text.Bytes(document.MaxSize))
-		}
-		return nil, 0, "", err
-	}
-	return file, size, nameOf(answer), nil
+	return file, err
 }
 
 // nameOf returns the file name of a response, of which only the extension matters.

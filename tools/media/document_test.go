@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -36,6 +36,8 @@ func (m memoryFiles) Open(_ context.Context, path string) (*workspace.File, erro
 
 // asked keeps what is asked of a reader of documents.
 type asked struct {
+	*document.Service // keeps downloads
+
 	request document.Request
 	view    document.View
 	content string
@@ -47,8 +49,6 @@ func (a *asked) Answer(_ context.Context, r document.Request, v document.View) (
 	return tool.Text("answered"), err
 }
 
-func (*asked) TempFile() (*os.File, error) { return os.CreateTemp("", "document-test-") }
-
 // site answers every request.
 type site struct {
 	outbound.Client
@@ -57,10 +57,14 @@ type site struct {
 	body   string
 	url    string
 	failed error
+	count  int // of requests
 }
+
+func (s *site) Check(context.Context, outbound.Request) error { return s.failed }
 
 func (s *site) Do(_ context.Context, r outbound.Request) (*outbound.Answer, error) {
 	s.url = r.URL
+	s.count++
 	return &outbound.Answer{
 		Status: s.status, Header: s.header, URL: r.URL, Body: io.NopCloser(bytes.NewReader([]byte(s.body))),
 	}, s.failed
@@ -103,7 +107,7 @@ func TestReadDocumentByURL(t *testing.T) {
 		{url: "https://a.example/get", disposition: `attachment; filename="../../b.docx"`, name: "b.docx"},
 		{url: "https://a.example/a.zip!/b.pdf", name: "a.zip", members: "b.pdf"},
 	} {
-		got := &asked{}
+		got := &asked{Service: document.New(document.Options{Dir: t.TempDir()})}
 		web := &site{status: http.StatusOK, body: "the body", header: http.Header{}}
 		web.header.Set("Content-Disposition", test.disposition)
 		web.header.Set("Content-Type", test.kind)
@@ -116,6 +120,45 @@ func TestReadDocumentByURL(t *testing.T) {
 			strings.Join(got.request.Members, " ") != test.members || strings.Contains(web.url, "!/") {
 			t.Errorf("%s: %+v, asked for %s", test.url, got, web.url)
 		}
+	}
+}
+
+// A document is downloaded when a caller begins to read it, not for each of its pages.
+func TestReadDocumentDownloadsOnce(t *testing.T) {
+	got := &asked{Service: document.New(document.Options{Dir: t.TempDir()})}
+	web := &site{status: http.StatusOK, body: "first", header: http.Header{}}
+	tl := readDocument{Options{Client: web}, got}
+	const url = "https://a.example/a.zip"
+	ann := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: "ann"}})
+	bob := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: "bob"}})
+	for _, step := range []struct {
+		ctx   context.Context
+		args  documentArgs
+		from  int // the request that the content is from
+		count int // of requests so far
+	}{
+		{ann, documentArgs{URL: url, Pages: "3-"}, 1, 1}, // there is no download to continue
+		{ann, documentArgs{URL: url, Pages: "4-"}, 1, 1},
+		{ann, documentArgs{URL: url, Offset: 7}, 1, 1},
+		{ann, documentArgs{URL: url + "!/b.pdf"}, 1, 1},
+		{bob, documentArgs{URL: url, Offset: 7}, 2, 2}, // the download is another caller's
+		{ann, documentArgs{URL: url + "?other", Offset: 7}, 3, 3},
+		{ann, documentArgs{URL: url, Offset: 7}, 1, 3},
+		{ann, documentArgs{URL: url}, 4, 4}, // from the beginning
+		{ann, documentArgs{URL: url, Offset: 7}, 4, 4},
+	} {
+		web.body = fmt.Sprint(web.count + 1)
+		_, err := tl.Do(step.ctx, step.args)
+		if err != nil || got.content != fmt.Sprint(step.from) || web.count != step.count {
+			t.Errorf("%+v: content of request %s after %d requests, %v", step.args, got.content, web.count, err)
+		}
+		if got.request.Name != "a.zip" {
+			t.Errorf("%+v: the name is %q", step.args, got.request.Name)
+		}
+	}
+	web.failed = errors.New("the host is not allowed any more")
+	if _, err := tl.Do(ann, documentArgs{URL: url, Offset: 7}); !errors.Is(err, web.failed) {
+		t.Errorf("a download of a host that is not allowed: %v", err)
 	}
 }
 
