@@ -6,11 +6,9 @@ import (
 	"compress/flate"
 	"context"
 	"crypto/aes"
-	"crypto/cipher"
 	"crypto/pbkdf2"
 	"crypto/sha1" //nolint:gosec // the format prescribes it
 	"crypto/sha256"
-	"encoding/base64"
 	"io"
 	"strings"
 
@@ -76,28 +74,19 @@ func isWanted(name string, pictures bool) bool {
 		pictures && strings.HasPrefix(name, "Pictures/")
 }
 
+// decryptPart decrypts and unpacks a part; ODF 1.2, part 3, describes how it is encrypted.
 func decryptPart(p *pack.Package, name string, data *pack.Node, src document.Source) ([]byte, error) {
-	unknown := document.Errorf(document.ErrPassword,
-		"the document is encrypted in a way that cannot be read here; save it without a password")
 	algorithm, derivation := data.Child("manifest:algorithm"), data.Child("manifest:key-derivation")
 	iterations := number(derivation.Attr("manifest:iteration-count"), 0)
+	iv := unbase64(algorithm.Attr("manifest:initialisation-vector"))
 	if !strings.HasSuffix(algorithm.Attr("manifest:algorithm-name"), "aes256-cbc") || iterations < 1 ||
-		iterations > 10_000_000 {
-		return nil, unknown
-	}
-	iv, err1 := base64.StdEncoding.DecodeString(algorithm.Attr("manifest:initialisation-vector"))
-	salt, err2 := base64.StdEncoding.DecodeString(derivation.Attr("manifest:salt"))
-	if err1 != nil || err2 != nil || len(iv) != aes.BlockSize {
-		return nil, unknown
+		iterations > 10_000_000 || len(iv) != aes.BlockSize {
+		return nil, unknownEncryption()
 	}
 	start := sha256.Sum256([]byte(src.Password))
-	key, err := pbkdf2.Key(sha1.New, string(start[:]), salt, iterations, 32)
+	key, err := pbkdf2.Key(sha1.New, string(start[:]), unbase64(derivation.Attr("manifest:salt")), iterations, 32)
 	if err != nil {
-		return nil, unknown
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, unknown
+		return nil, unknownEncryption()
 	}
 	text, err := p.Read(name)
 	if err != nil {
@@ -106,12 +95,18 @@ func decryptPart(p *pack.Package, name string, data *pack.Node, src document.Sou
 	if len(text) == 0 || len(text)%aes.BlockSize != 0 {
 		return nil, document.Errorf(document.ErrBroken, "the file is damaged: its part %.60q is incomplete", name)
 	}
-	cipher.NewCBCDecrypter(block, iv).CryptBlocks(text, text)
+	text = cbc(text, key, iv)
 	text = text[:max(len(text)-int(text[len(text)-1]), 0)]
+	if strings.HasSuffix(data.Attr("manifest:checksum-type"), "sha256-1k") {
+		check := sha256.Sum256(text[:min(len(text), 1024)])
+		if !bytes.Equal(check[:], unbase64(data.Attr("manifest:checksum"))) {
+			return nil, wrongPassword()
+		}
+	}
 	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(text)), src.Limits.Part+1))
 	switch {
 	case err != nil:
-		return nil, document.Errorf(document.ErrPassword, "the password is wrong")
+		return nil, wrongPassword()
 	case int64(len(plain)) > src.Limits.Part:
 		return nil, document.Errorf(document.ErrTooBig, "a part of the document has over %d MB", src.Limits.Part>>20)
 	}

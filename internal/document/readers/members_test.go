@@ -1,10 +1,20 @@
 package readers
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/pbkdf2"
+	"crypto/sha1" //nolint:gosec // the format prescribes it
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -95,6 +105,89 @@ func TestPasswords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPasswordsODF reads OpenDocument files with a password, without it and with a wrong one.
+func TestPasswordsODF(t *testing.T) {
+	for _, name := range []string{"libreoffice-rich.odt", "libreoffice-ledger.ods"} {
+		_, data := load(t, filepath.Join(corpus, name))
+		withPictures := func(password string) func(*document.Source) {
+			return func(s *document.Source) { s.Password, s.Pictures = password, true }
+		}
+		plain, err := read(t, name, data, withPictures(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := encryptODF(t, data, "gehéim")
+		doc, err := read(t, name, secret, withPictures("gehéim"))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if shown(doc) != shown(plain) || !reflect.DeepEqual(doc.Pictures, plain.Pictures) {
+			t.Errorf("%s is not the same with a password:\n%s", name, shown(doc))
+		}
+		for _, password := range []string{"", "wrong"} {
+			if _, err := read(t, name, secret, withPictures(password)); !errors.Is(err, document.ErrPassword) {
+				t.Errorf("%s with the password %q: got %v, want %v", name, password, err, document.ErrPassword)
+			}
+		}
+	}
+}
+
+// encryptODF encrypts the parts of an OpenDocument file as LibreOffice does: ODF 1.2, part 3, section 3.4.
+func encryptODF(t testing.TB, data []byte, password string) []byte {
+	t.Helper()
+	in, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := `<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">`
+	var parts []string
+	for i, f := range in.File {
+		if f.Name == "META-INF/manifest.xml" || strings.HasSuffix(f.Name, "/") {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name == "mimetype" {
+			parts = append(parts, f.Name, string(plain))
+			continue
+		}
+		var packed bytes.Buffer
+		w, _ := flate.NewWriter(&packed, flate.DefaultCompression)
+		_, _ = w.Write(plain) // into memory
+		_ = w.Close()
+		check := sha256.Sum256(packed.Bytes()[:min(packed.Len(), 1024)])
+		start, salt, iv := sha256.Sum256([]byte(password)), bytes.Repeat([]byte{byte(i)}, 16), make([]byte, aes.BlockSize)
+		key, err := pbkdf2.Key(sha1.New, string(start[:]), salt, 1000, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill := aes.BlockSize - packed.Len()%aes.BlockSize
+		packed.Write(append(bytes.Repeat([]byte{7}, fill-1), byte(fill)))
+		cipher.NewCBCEncrypter(block, iv).CryptBlocks(packed.Bytes(), packed.Bytes())
+		encode := base64.StdEncoding.EncodeToString
+		manifest += fmt.Sprintf(`<manifest:file-entry manifest:full-path=%q manifest:size="%d"><manifest:encryption-data `+
+			`manifest:checksum-type="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k" manifest:checksum=%q>`+
+			`<manifest:algorithm manifest:algorithm-name="http://www.w3.org/2001/04/xmlenc#aes256-cbc" `+
+			`manifest:initialisation-vector=%q/><manifest:key-derivation manifest:key-derivation-name="PBKDF2" `+
+			`manifest:key-size="32" manifest:iteration-count="1000" manifest:salt=%q/><manifest:start-key-generation `+
+			`manifest:start-key-generation-name="http://www.w3.org/2000/09/xmldsig#sha256" manifest:key-size="32"/>`+
+			`</manifest:encryption-data></manifest:file-entry>`,
+			f.Name, len(plain), encode(check[:]), encode(iv), encode(salt))
+		parts = append(parts, f.Name, packed.String())
+	}
+	return zipped(t, append(parts, "META-INF/manifest.xml", manifest+"</manifest:manifest>")...)
 }
 
 // TestPictures reads the content of pictures, within the limit.
