@@ -177,8 +177,9 @@ func encryptODF(t testing.TB, data []byte, password string) []byte {
 		packed.Write(append(bytes.Repeat([]byte{7}, fill-1), byte(fill)))
 		cipher.NewCBCEncrypter(block, iv).CryptBlocks(packed.Bytes(), packed.Bytes())
 		encode := base64.StdEncoding.EncodeToString
-		manifest += fmt.Sprintf(`<manifest:file-entry manifest:full-path=%q manifest:size="%d"><manifest:encryption-data `+
-			`manifest:checksum-type="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k" manifest:checksum=%q>`+
+		manifest += fmt.Sprintf(`<manifest:file-entry manifest:full-path=%q manifest:size="%d">`+
+			`<manifest:encryption-data manifest:checksum-type="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k" `+
+			`manifest:checksum=%q>`+
 			`<manifest:algorithm manifest:algorithm-name="http://www.w3.org/2001/04/xmlenc#aes256-cbc" `+
 			`manifest:initialisation-vector=%q/><manifest:key-derivation manifest:key-derivation-name="PBKDF2" `+
 			`manifest:key-size="32" manifest:iteration-count="1000" manifest:salt=%q/><manifest:start-key-generation `+
