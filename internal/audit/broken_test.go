@@ -225,13 +225,14 @@ func TestFullJournalRefusesRecords(t *testing.T) {
 	l := w.open(t, Options{DB: &DB{rows}})
 	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText),
 		Agent: strings.Repeat("\x01", maxText)}
-	var err error
-	written := 0
+	err := l.Append(t.Context(), large)
+	l.current.journal.max = 8 << 20
+	written := 1
 	for ; err == nil; written++ {
 		err = l.Append(t.Context(), large)
 	}
-	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 ||
-		written > maxJournal/len(large.Error) {
+	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 60 ||
+		written > 8<<20/len(large.Error) {
 		t.Errorf("%d records, then %v", written, err)
 	}
 	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), large), syscall.EIO) })
@@ -250,7 +251,7 @@ func TestJournalIsReplaced(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				for range 400 {
+				for range 200 {
 					if err := l.Append(t.Context(), Record{Error: strings.Repeat("x", maxText)}); err != nil {
 						t.Error(err)
 					}
@@ -263,7 +264,7 @@ func TestJournalIsReplaced(t *testing.T) {
 			t.Errorf("%d journals, of %d bytes", n, l.current.journal.size.Load())
 		}
 		kill(t, l)
-		if r := w.green(t, 3200); len(r.Notes) > 0 || Waiting(w.dir) {
+		if r := w.green(t, 1600); len(r.Notes) > 0 || Waiting(w.dir) {
 			t.Errorf("notes %v", r.Notes)
 		}
 		var heads headIndex

@@ -38,6 +38,7 @@ type journal struct {
 	file          *os.File
 	path          string
 	size          atomic.Int64 // offset of the next line
+	max           int64        // maximum size
 	hasCheckpoint bool         // a line says that the store has the chain
 
 	syncing sync.Mutex
@@ -89,7 +90,7 @@ func createJournal(dir, chain string) (*journal, error) {
 		case err != nil:
 			return nil, errors.Join(fmt.Errorf("locking an audit journal: %w", err), discard(file, path))
 		case ours:
-			return &journal{file: file, path: path}, nil
+			return &journal{file: file, path: path, max: maxJournal}, nil
 		}
 		_ = file.Close() // recovery by another process has locked it, and removes it
 	}
@@ -140,7 +141,7 @@ func checkpointLine(s *sealer, at point) []byte {
 // add writes whole lines. If it fails it leaves no part of a line.
 func (j *journal) add(lines []byte) error {
 	size := j.size.Load()
-	if size+int64(len(lines)) > maxJournal {
+	if size+int64(len(lines)) > j.max {
 		return errJournalFull
 	}
 	if _, err := j.file.WriteAt(lines, size); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,10 +168,12 @@ func TestHeadsAreRewritten(t *testing.T) {
 		l := w.open(t, Options{})
 		add(t, l, "a")
 		end(t, w.past(t, 48*time.Hour, 10))
-		for range rewriteHeadsAt {
-			if err := l.note(t.Context(), l.key, []point{reached(l)}); err != nil {
-				t.Fatal(err)
-			}
+		heads := slices.Repeat([]head{{Kind: headReached, Chains: []point{reached(l)}}}, rewriteHeadsAt)
+		err := headWriter{l.rows, l.key, w.dir}.add(t.Context(), func(seal headsFunc) error {
+			return l.rows.Note(t.Context(), l.key.id(), 0, seal)
+		}, heads...)
+		if err != nil {
+			t.Fatal(err)
 		}
 		w.prune(t, Options{MaxAge: time.Hour})
 		if n := len(w.heads(t)); n > 10 {

@@ -38,14 +38,14 @@ func TestCheckpointRestartsLogUnderLoad(t *testing.T) {
 		})
 	}
 	longest := int64(0)
-	for n := range 4000 {
+	for n := range 1000 {
 		if err := s.Update(ctx, func(tx *store.Tx) error {
 			return tx.Changed("topic",
-				fmt.Sprintf("%d-%16000d", n, n))
+				fmt.Sprintf("%d-%64000d", n, n))
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if n%100 == 0 {
+		if n%25 == 0 {
 			st, err := s.Status(ctx)
 			if err != nil {
 				t.Fatal(err)
