@@ -164,7 +164,8 @@ func encryptODF(t testing.TB, data []byte, password string) []byte {
 		_, _ = w.Write(plain) // into memory
 		_ = w.Close()
 		check := sha256.Sum256(packed.Bytes()[:min(packed.Len(), 1024)])
-		start, salt, iv := sha256.Sum256([]byte(password)), bytes.Repeat([]byte{byte(i)}, 16), make([]byte, aes.BlockSize)
+		start := sha256.Sum256([]byte(password))
+		salt, iv := bytes.Repeat([]byte{byte(i)}, 16), make([]byte, aes.BlockSize)
 		key, err := pbkdf2.Key(sha1.New, string(start[:]), salt, 1000, 32)
 		if err != nil {
 			t.Fatal(err)
