@@ -76,26 +76,26 @@ func (s *Store) AnswerIn(t *store.Tx, id string, a Answer, by Approver) (Decisio
 	return decide(t, &q, a, by)
 }
 
-// decide records an answer, adds the rule of an approval, and removes the rule
-// of a revoked one.
+// decide records an answer, if the question still has its state, has not expired, and its
+// process lives. It adds the rule of an approval, and removes the rule of a revoked one.
 func decide(t *store.Tx, q *Question, a Answer, by Approver) (d Decision, err error) {
 	d = Decision{Allow: a.Allow, By: by.Name, Channel: by.Channel, At: time.Now().UTC()}
-	w := answerRow{ID: q.ID, From: string(q.State), To: string(Denied)}
+	to, revoked := Denied, ""
+	var rule *Rule
 	if a.Allow {
-		w.To, d.Scope = string(Allowed), scopeOf(a)
+		to, d.Scope = Allowed, scopeOf(a)
 	} else {
 		d.Reason = text.Clip(a.Reason, maxReason)
-		if before := q.Decision; before != nil {
-			w.Drop = before.Rule
+		if q.Decision != nil {
+			revoked = q.Decision.Rule
 		}
 	}
 	if a.Allow && d.Scope != Once {
-		rule, err := newRule(q, a, by, d.At)
-		if err != nil {
-			return d, err
+		if rule, err = newRule(q, a, by, d.At); err == nil {
+			d.Rule = rule.ID
+			err = lockRules(t)
 		}
-		d.Rule = rule.ID
-		if w.Rule, err = rule.row(); err != nil {
+		if err != nil {
 			return d, err
 		}
 	}
@@ -103,18 +103,22 @@ func decide(t *store.Tx, q *Question, a Answer, by Approver) (d Decision, err er
 	if err != nil {
 		return d, fmt.Errorf("encoding an answer: %w", err)
 	}
-	w.Decision = string(encoded)
-	done, full, err := answer(t, w, func(rules int) bool { return rules < maxRules })
-	switch {
-	case err != nil:
-		return d, err
-	case full:
-		return d, RuleError{fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget",
-			maxRules)}
-	case !done: // another process has changed it
-		return d, store.ErrConflict
+	n, err := t.Exec(`UPDATE approval SET state = $3, decision = $4, decided = {{now}}
+		WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives,
+		q.ID, string(q.State), string(to), string(encoded))
+	if err == nil && n == 0 { // another process has changed it
+		err = store.ErrConflict
 	}
-	return d, nil
+	if err == nil && revoked != "" {
+		err = dropRule(t, revoked)
+	}
+	if err == nil && rule != nil {
+		err = addRule(t, rule)
+	}
+	if err != nil {
+		return d, err
+	}
+	return d, t.Changed(topic, q.ID)
 }
 
 func scopeOf(a Answer) Scope {
@@ -182,7 +186,7 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, err error) {
 	switch q.State {
 	case Open, Expired:
-		done, err = s.rows.Withdraw(ctx, q.ID, s.me, string(Open), string(Open))
+		done, err = s.rows.Withdraw(ctx, q.ID, s.me, Open)
 		if done && err == nil {
 			err = ErrExpired
 		}
@@ -205,8 +209,8 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 // whyNotTaken returns ErrExpired if the approval is still there, so it came too
 // late, or nil if the question has changed.
 func (s *Store) whyNotTaken(ctx context.Context, id string) error {
-	state, _, found, err := s.rows.State(ctx, id)
-	if err == nil && found && State(state) == Allowed {
+	state, _, err := s.rows.State(ctx, id)
+	if err == nil && state == Allowed {
 		return ErrExpired
 	}
 	return err
@@ -228,7 +232,7 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	if s.DB.Unused() || !isID(id) {
 		return nil
 	}
-	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // a closed question needs no withdrawal
+	_, err := s.rows.Withdraw(ctx, id, s.me, Open, Allowed) // a closed question needs no withdrawal
 	return err
 }
 

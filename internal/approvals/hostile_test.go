@@ -13,15 +13,16 @@ import (
 // alter changes the row of a question directly.
 func alter(t *testing.T, db *store.Store, id string, change func(*questionRow)) {
 	t.Helper()
-	q, _, _, err := rows{db}.Get(t.Context(), id)
-	if err == nil {
-		change(&q)
-		err = db.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4",
-				q.Principal, q.Call, q.Decision, id)
+	err := db.Update(t.Context(), func(tx *store.Tx) error {
+		q, _, err := getRow(tx, id)
+		if err != nil {
 			return err
-		})
-	}
+		}
+		change(&q)
+		_, err = tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4",
+			q.Principal, q.Call, q.Decision, id)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

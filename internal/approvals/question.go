@@ -119,13 +119,9 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	if err := s.Sweep(ctx); err != nil {
 		return "", err
 	}
-	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
-	added, err := s.rows.Add(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
-	if err != nil {
+	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Call: string(text)}
+	if err := s.rows.Add(ctx, q, len(c.Shown), time.Until(expires)); err != nil {
 		return "", err
-	}
-	if !added {
-		return "", ErrTooMany
 	}
 	s.beating.Do(func() { s.done.Go(s.beat) })
 	return q.ID, nil
@@ -134,14 +130,6 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 // Sweep removes closed questions and the questions of dead processes. Ask and
 // MarkAttended call it too.
 func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, maxClosed) }
-
-// room returns the condition for one more question. The size of all texts is
-// limited because approvers read them again and again.
-func room(size int) func(open, own, text, ownText int) bool {
-	return func(open, own, text, ownText int) bool {
-		return open < maxOpen && own < maxOpenEach && text+size <= maxOpenText && ownText+size <= maxOpenTextEach
-	}
-}
 
 // List returns the open questions that who may see, the oldest first.
 func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
@@ -166,17 +154,8 @@ func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, err
 }
 
 // GetIn does what Get does, in a transaction of the caller.
-func (s *Store) GetIn(t *store.Tx, id string, who Approver) (q Question, err error) {
-	if !isID(id) {
-		return q, ErrUnknown
-	}
-	kept, lives, found, err := getRow(t, id)
-	if err == nil && !found {
-		err = ErrUnknown
-	}
-	if err == nil {
-		q, err = questionOf(kept)
-	}
+func (s *Store) GetIn(t *store.Tx, id string, who Approver) (Question, error) {
+	q, lives, err := getIn(t, id)
 	return seen(q, lives, err, who)
 }
 
@@ -192,17 +171,27 @@ func seen(q Question, lives bool, err error, who Approver) (Question, error) {
 
 // get returns one question, and whether its process lives.
 func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err error) {
+	if s.DB.Unused() {
+		return q, false, ErrUnknown
+	}
+	err = s.rows.view(ctx, func(t *store.Tx) error {
+		q, lives, err = getIn(t, id)
+		return err
+	})
+	return q, lives, err
+}
+
+func getIn(t *store.Tx, id string) (q Question, lives bool, err error) {
 	if !isID(id) {
 		return q, false, ErrUnknown
 	}
-	kept, lives, found, err := s.rows.Get(ctx, id)
-	if err != nil {
-		return q, false, err
-	}
-	if !found {
+	kept, lives, err := getRow(t, id)
+	if errors.Is(err, store.ErrNotFound) {
 		return q, false, ErrUnknown
 	}
-	q, err = questionOf(kept)
+	if err == nil {
+		q, err = questionOf(kept)
+	}
 	return q, lives, err
 }
 
@@ -210,7 +199,7 @@ func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err
 // what is allowed.
 func questionOf(k questionRow) (Question, error) {
 	var c storedCall
-	q := Question{ID: k.ID, State: State(k.State), Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
+	q := Question{ID: k.ID, State: k.State, Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
 	err := jsonv2.Unmarshal([]byte(k.Call), &c, jsonv2.RejectUnknownMembers(true))
 	if err == nil && k.Decision != "" {
 		q.Decision = new(Decision)
@@ -238,8 +227,8 @@ const retryEvery = 500 * time.Millisecond
 func (s *Store) Await(ctx context.Context, id string) error {
 	for isID(id) {
 		changed := s.DB.Wait(topic)
-		state, left, found, err := s.rows.State(ctx, id)
-		if err == nil && (!found || State(state) != Open) {
+		state, left, err := s.rows.State(ctx, id)
+		if err == nil && state != Open {
 			return nil // Take returns the result
 		}
 		if err != nil {

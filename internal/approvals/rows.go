@@ -2,8 +2,12 @@ package approvals
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
@@ -51,34 +55,12 @@ type questionRow struct {
 	ID        string
 	Owner     string // the process that asks
 	Principal string // the caller
-	Size      int    // of the text to read
 	Call      string // JSON
-	State     string // a State
+	State     State
 	Decision  string // JSON, or ""
 	Asked     time.Time
 	Expires   time.Time
 	Decided   time.Time
-}
-
-// A ruleRow is the row of a rule.
-type ruleRow struct {
-	ID        string
-	Scope     string // rules of scope session end with their owner
-	Owner     string
-	Principal string
-	Tool      string
-	Rule      string // JSON
-	Created   time.Time
-	Expires   time.Time
-}
-
-// An answerRow is a change of a question's state.
-type answerRow struct {
-	ID       string
-	From, To string   // states
-	Decision string   // JSON
-	Rule     *ruleRow // to add, or nil
-	Drop     string   // id of a rule to remove, or ""
 }
 
 const (
@@ -91,31 +73,22 @@ const (
 	// validRules selects rules that may allow a call.
 	validRules = "expires > {{now}} AND (scope <> 'session' OR " + ownerLives + ")"
 
-	questionColumns = "id, owner, principal, size, call, " + currentState + ", decision, asked, expires, decided"
-	ruleColumns     = "id, scope, owner, principal, tool, rule, created, expires"
+	questionColumns = "id, owner, principal, call, " + currentState + ", decision, asked, expires, decided"
+	ruleColumns     = "id, scope, owner, principal, tool, rule"
 )
 
 func scanQuestion(scan store.Scan) (q questionRow, err error) {
 	var asked, expires, decided int64
-	err = scan(&q.ID, &q.Owner, &q.Principal, &q.Size, &q.Call, &q.State, &q.Decision, &asked, &expires, &decided)
+	err = scan(&q.ID, &q.Owner, &q.Principal, &q.Call, &q.State, &q.Decision, &asked, &expires, &decided)
 	q.Asked, q.Expires, q.Decided = store.FromMillis(asked), store.FromMillis(expires), store.FromMillis(decided)
 	return q, err
 }
 
-func scanRule(scan store.Scan) (r ruleRow, err error) {
-	var created, expires int64
-	err = scan(&r.ID, &r.Scope, &r.Owner, &r.Principal, &r.Tool, &r.Rule, &created, &expires)
-	r.Created, r.Expires = store.FromMillis(created), store.FromMillis(expires)
-	return r, err
-}
-
-// Add adds a question for some time, if room allows one more beside the open
-// questions: their number and the size of their texts, in all and of the same
-// principal. It also renews the lease of the owner.
-func (s rows) Add(ctx context.Context, q questionRow, wait, lease time.Duration,
-	room func(open, own, text, ownText int) bool) (added bool, err error) {
-	err = s.update(ctx, func(t *store.Tx) error {
-		added = false
+// Add adds a question with a text of some size, if there are not too many open ones, in all
+// and of the same principal. The size of all texts is limited too, because approvers read
+// them again and again. Add also renews the lease of the owner.
+func (s rows) Add(ctx context.Context, q questionRow, size int, wait time.Duration) error {
+	return s.update(ctx, func(t *store.Tx) error {
 		if err := t.Lock(topic); err != nil {
 			return err
 		}
@@ -123,19 +96,20 @@ func (s rows) Add(ctx context.Context, q questionRow, wait, lease time.Duration,
 		err := t.Row(`SELECT count(*), coalesce(sum(CASE WHEN principal = $1 THEN 1 ELSE 0 END), 0),
 			coalesce(sum(size), 0), coalesce(sum(CASE WHEN principal = $1 THEN size ELSE 0 END), 0)
 			FROM approval WHERE `+openQuestions, []any{q.Principal}, &open, &own, &text, &ownText)
-		if err != nil || !room(open, own, text, ownText) {
+		if err != nil {
 			return err
+		}
+		if open >= maxOpen || own >= maxOpenEach || text+size > maxOpenText || ownText+size > maxOpenTextEach {
+			return ErrTooMany
 		}
 		if err := renewOwner(t, q.Owner, lease); err != nil {
 			return err
 		}
 		_, err = t.Exec(`INSERT INTO approval (id, owner, principal, size, call, state, asked, expires)
 			VALUES ($1, $2, $3, $4, $5, 'open', {{now}}, {{now}} + $6)`,
-			q.ID, q.Owner, q.Principal, q.Size, q.Call, wait.Milliseconds())
-		added = true
+			q.ID, q.Owner, q.Principal, size, q.Call, wait.Milliseconds())
 		return errors.Join(err, t.Changed(topic, q.ID))
 	})
-	return added && err == nil, err
 }
 
 // Renew renews the lease of a process.
@@ -175,66 +149,41 @@ func (s rows) Open(ctx context.Context) (list []questionRow, err error) {
 	return list, err
 }
 
-// Get returns a question in any state, and whether its process has a lease.
-func (s rows) Get(ctx context.Context, id string) (q questionRow, lives, found bool, err error) {
-	err = s.view(ctx, func(t *store.Tx) error {
-		q, lives, found, err = getRow(t, id)
-		return err
-	})
-	return q, lives, found, err
-}
-
-func getRow(t *store.Tx, id string) (q questionRow, lives, found bool, err error) {
+// getRow returns a question in any state, and whether its process has a lease.
+func getRow(t *store.Tx, id string) (q questionRow, lives bool, err error) {
 	const text = "SELECT " + ownerLives + ", " + questionColumns + " FROM approval WHERE id = $1"
-	list, err := store.List(t, text, []any{id}, func(scan store.Scan) (questionRow, error) {
-		return scanQuestion(func(into ...any) error { return scan(append([]any{&lives}, into...)...) })
+	q, err = scanQuestion(func(into ...any) error {
+		return t.Row(text, []any{id}, append([]any{&lives}, into...)...)
 	})
-	if found = len(list) > 0; found {
-		q = list[0]
-	}
-	return q, lives, found, err
+	return q, lives, err
 }
 
-// State returns the state of a question, and how long it can be answered.
-func (s rows) State(ctx context.Context, id string) (state string, left time.Duration, found bool, err error) {
+// State returns the state of a question, and how long it can be answered. The state of a
+// question that does not exist is "".
+func (s rows) State(ctx context.Context, id string) (state State, left time.Duration, err error) {
 	var ms int64
 	err = s.row(ctx, "SELECT "+currentState+", expires - {{now}} FROM approval WHERE id = $1", []any{id},
 		&state, &ms)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", 0, false, nil
+		return "", 0, nil
 	}
-	return state, time.Duration(ms) * time.Millisecond, err == nil, err
+	return state, time.Duration(ms) * time.Millisecond, err
 }
 
-// answer changes the state of a question, if it has the state From, has not
-// expired, and its process lives. It also adds a rule, if room allows one more;
-// otherwise full is true and nothing changes.
-func answer(t *store.Tx, w answerRow, room func(rules int) bool) (done, full bool, err error) {
-	if w.Rule != nil {
-		if err := t.Lock(topic); err != nil {
-			return false, false, err
-		}
-		var n int
-		if err := t.Row("SELECT count(*) FROM approval_rule WHERE "+validRules, nil, &n); err != nil {
-			return false, false, err
-		}
-		if !room(n) {
-			return false, true, nil
-		}
+// lockRules keeps other transactions from adding rules. It returns an error if there is no
+// room for one more.
+func lockRules(t *store.Tx) error {
+	if err := t.Lock(topic); err != nil {
+		return err
 	}
-	n, err := t.Exec(`UPDATE approval SET state = $3, decision = $4, decided = {{now}}
-		WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives,
-		w.ID, w.From, w.To, w.Decision)
-	if err != nil || n == 0 {
-		return false, false, err
+	var n int
+	if err := t.Row("SELECT count(*) FROM approval_rule WHERE "+validRules, nil, &n); err != nil {
+		return err
 	}
-	if w.Drop != "" {
-		err = dropRule(t, w.Drop)
+	if n >= maxRules {
+		return RuleError{fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget", maxRules)}
 	}
-	if err == nil && w.Rule != nil {
-		err = addRule(t, w.Rule)
-	}
-	return true, false, errors.Join(err, t.Changed(topic, w.ID))
+	return nil
 }
 
 // Take marks an allowed question of a process as used, until grace after it has
@@ -244,10 +193,11 @@ func (s rows) Take(ctx context.Context, id, owner string, grace time.Duration) (
 		WHERE id = $1 AND owner = $2 AND state = 'allowed' AND expires > {{now}} - $3`, owner, grace.Milliseconds())
 }
 
-// Withdraw removes a question of a process that has one of two states.
-func (s rows) Withdraw(ctx context.Context, id, owner, state, other string) (removed bool, err error) {
-	return s.change(ctx, id, "DELETE FROM approval WHERE id = $1 AND owner = $2 AND state IN ($3, $4)",
-		owner, state, other)
+// Withdraw removes a question of a process that has one of some states.
+func (s rows) Withdraw(ctx context.Context, id, owner string, states ...State) (removed bool, err error) {
+	args := []any{id, owner}
+	return s.change(ctx, id, "DELETE FROM approval WHERE id = $1 AND owner = $2 AND state IN ("+
+		store.Params(&args, states...)+")", args[1:]...)
 }
 
 // change runs a statement about a question, and reports whether it had an effect.
@@ -307,44 +257,68 @@ func (s rows) Sweep(ctx context.Context, keep time.Duration, max int) error {
 	})
 }
 
-// Rules returns all valid rules, the oldest first.
-func (s rows) Rules(ctx context.Context) ([]ruleRow, error) { return s.rules(ctx, validRules) }
-
-// RulesFor returns the valid rules for calls of a tool by a principal.
-func (s rows) RulesFor(ctx context.Context, principal, tool string) ([]ruleRow, error) {
-	return s.rules(ctx, "principal = $1 AND tool = $2 AND "+validRules, principal, tool)
-}
-
-func (s rows) rules(ctx context.Context, where string, args ...any) (list []ruleRow, err error) {
+// Rules returns the valid rules that a condition selects, the oldest first. If one cannot be
+// decoded it returns none.
+func (s rows) Rules(ctx context.Context, where string, args ...any) (list []Rule, err error) {
 	err = s.view(ctx, func(t *store.Tx) error {
-		list, err = readRules(t, where, args...)
+		list, err = store.List(t, "SELECT "+ruleColumns+" FROM approval_rule WHERE "+where+validRules+
+			" ORDER BY created, id", args, scanRule)
 		return err
 	})
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
-func readRules(t *store.Tx, where string, args ...any) ([]ruleRow, error) {
-	return store.List(t, "SELECT "+ruleColumns+" FROM approval_rule WHERE "+where+" ORDER BY created, id",
-		args, scanRule)
-}
-
-// Forget removes a valid rule and returns it.
-func (s rows) Forget(ctx context.Context, id string) (removed ruleRow, found bool, err error) {
+// Forget removes a valid rule and returns it, or its id and tool if it cannot be decoded.
+func (s rows) Forget(ctx context.Context, id string) (removed Rule, err error) {
 	err = s.update(ctx, func(t *store.Tx) error {
-		list, err := readRules(t, "id = $1 AND "+validRules, id)
-		if found = len(list) > 0; err != nil || !found {
+		removed = Rule{ID: id}
+		const where = " FROM approval_rule WHERE id = $1 AND " + validRules
+		if err := t.Row("SELECT tool"+where, []any{id}, &removed.Tool); err != nil {
 			return err
 		}
-		removed = list[0]
+		if r, err := scanRule(func(into ...any) error {
+			return t.Row("SELECT "+ruleColumns+where, []any{id}, into...)
+		}); err == nil {
+			removed = r
+		}
 		return dropRule(t, id)
 	})
-	return removed, found, err
+	return removed, err
 }
 
-func addRule(t *store.Tx, r *ruleRow) error {
-	_, err := t.Exec("INSERT INTO approval_rule ("+ruleColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		r.ID, r.Scope, r.Owner, r.Principal, r.Tool, r.Rule, store.Millis(r.Created), store.Millis(r.Expires))
+// addRule adds the row of a rule. Its columns repeat fields of the rule, and must be equal.
+func addRule(t *store.Tx, r *Rule) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding a rule: %w", err)
+	}
+	_, err = t.Exec("INSERT INTO approval_rule ("+ruleColumns+
+		", created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		r.ID, string(r.Scope), r.Owner, r.Principal, r.Tool, string(text), store.Millis(r.Created),
+		store.Millis(r.Expires))
 	return err
+}
+
+// scanRule reads a rule. Unknown fields are an error, because they may restrict what is
+// allowed.
+func scanRule(scan store.Scan) (r Rule, err error) {
+	var c Rule // of the columns
+	var text string
+	if err := scan(&c.ID, &c.Scope, &c.Owner, &c.Principal, &c.Tool, &text); err != nil {
+		return r, err
+	}
+	err = jsonv2.Unmarshal([]byte(text), &r, jsonv2.RejectUnknownMembers(true))
+	if err == nil && (r.ID != c.ID || r.Scope != c.Scope || r.Principal != c.Principal || r.Tool != c.Tool ||
+		r.Owner != c.Owner) {
+		err = errors.New("its columns differ")
+	}
+	if err != nil {
+		return Rule{}, fmt.Errorf("cannot decode rule %s: %w; remove it with mcp-tools approvals forget", c.ID, err)
+	}
+	return r, nil
 }
 
 func dropRule(t *store.Tx, id string) error {

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -10,33 +11,46 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func anyRoom(int, int, int, int) bool { return true }
+// TestRulesAreLimited adds rules until there is no room for another.
+func TestRulesAreLimited(t *testing.T) {
+	p := placeIn(t, t.TempDir())
+	server := p.server(t)
+	id := mustAsk(t, server, someCall())
+	var list [][]any
+	for n := range maxRules {
+		list = append(list, []any{fmt.Sprint(n), "always", "", "a/u", "x", "{}", 0,
+			time.Now().Add(time.Hour).UnixMilli()})
+	}
+	if err := p.db.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.Insert("approval_rule ("+ruleColumns+", created, expires)", list)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Answer(t.Context(), id, always(Like{}), ann); !errors.As(err, new(RuleError)) {
+		t.Errorf("a rule too many: %v", err)
+	}
+	if _, err := server.Forget(t.Context(), "0"); !errors.Is(err, ErrUnknown) { // it is not an id
+		t.Error(err)
+	}
+	if err := p.db.Update(t.Context(), func(tx *store.Tx) error { return dropRule(tx, "0") }); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := server.Answer(t.Context(), id, always(Like{}), ann); err != nil || d.Rule == "" {
+		t.Errorf("with room for one: %+v, %v", d, err)
+	}
+}
 
 // TestCopyHasRulesButNoQuestions copies both to another store, and out of a
 // backup over the one they came from.
 func TestCopyHasRulesButNoQuestions(t *testing.T) {
-	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
+	p := placeIn(t, t.TempDir())
+	from, to := p.db, storetest.Open(t, storetest.Database(t))
+	server := p.server(t)
+	waits, allowed := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
+	if _, err := server.Answer(t.Context(), allowed, always(Like{}), ann); err != nil {
+		t.Fatal(err)
+	}
 	kept := rows{from}
-	for _, id := range []string{"waits", "allowed"} {
-		q := questionRow{ID: id, Owner: "me", Principal: "a/u", Size: 1, Call: "{}"}
-		if laid, err := kept.Add(t.Context(), q, time.Minute, time.Minute, anyRoom); err != nil || !laid {
-			t.Fatal(laid, err)
-		}
-	}
-	rule := ruleRow{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(),
-		Expires: time.Now().Add(time.Hour)}
-	w := answerRow{ID: "allowed", From: "open", To: "allowed", Decision: "{}", Rule: &rule}
-	for limit, want := range []bool{false, true} { // at 0 there is no room for a rule
-		if err := from.Update(t.Context(), func(tx *store.Tx) error {
-			done, full, err := answer(tx, w, func(rules int) bool { return rules < limit })
-			if err == nil && (done != want || full == want) {
-				err = fmt.Errorf("with room for %d rules: %t %t", limit, done, full)
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := kept.MarkAttended(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +61,7 @@ func TestCopyHasRulesButNoQuestions(t *testing.T) {
 	if _, _, err := from.CopyTo(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := kept.Take(t.Context(), "allowed", "me", 0); err != nil || !taken {
+	if taken, err := kept.Take(t.Context(), allowed, server.me, 0); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
 	if _, err := from.Restore(t.Context(), file, true); err != nil {
@@ -55,14 +69,14 @@ func TestCopyHasRulesButNoQuestions(t *testing.T) {
 	}
 	for _, s := range []*store.Store{from, to} {
 		a := rows{s}
-		if rules, err := a.Rules(t.Context()); err != nil || len(rules) != 1 || rules[0].ID != "rule" {
+		if rules, err := a.Rules(t.Context(), ""); err != nil || len(rules) != 1 || rules[0].Tool != someCall().Tool {
 			t.Errorf("%s: rules %+v, %v", s.Engine(), rules, err)
 		}
-		for _, id := range []string{"waits", "allowed"} {
-			if taken, err := a.Take(t.Context(), id, "me", 0); err != nil || taken {
+		for _, id := range []string{waits, allowed} {
+			if taken, err := a.Take(t.Context(), id, server.me, 0); err != nil || taken {
 				t.Errorf("%s: %s is taken again: %v", s.Engine(), id, err)
 			}
-			if state, _, found, err := a.State(t.Context(), id); err != nil || found {
+			if state, _, err := a.State(t.Context(), id); err != nil || state != "" {
 				t.Errorf("%s: %s is %s, %v", s.Engine(), id, state, err)
 			}
 		}

@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -181,84 +180,30 @@ func rank(risk string) int {
 
 // Allowed returns the rule that allows a call, if there is one.
 func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
-	kept, err := s.rows.RulesFor(ctx, c.Principal, c.Tool)
-	if err != nil {
-		return Rule{}, false, err
-	}
-	rules, err := rulesOf(kept)
-	if err != nil {
-		return Rule{}, false, err
-	}
+	rules, err := s.rows.Rules(ctx, "principal = $1 AND tool = $2 AND ", c.Principal, c.Tool)
 	now := time.Now()
 	for i := range rules {
-		if rules[i].allows(&c, s.me, now) {
+		if err == nil && rules[i].allows(&c, s.me, now) {
 			return rules[i], true, nil
 		}
 	}
-	return Rule{}, false, nil
+	return Rule{}, false, err
 }
 
 // Rules returns all valid rules, the oldest first.
-func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
-	kept, err := s.rows.Rules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rulesOf(kept)
-}
+func (s *Store) Rules(ctx context.Context) ([]Rule, error) { return s.rows.Rules(ctx, "") }
 
 // Forget removes a rule.
-func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
+func (s *Store) Forget(ctx context.Context, id string) (Rule, error) {
 	if s.DB.Unused() || !isID(id) {
-		return gone, ErrUnknown
+		return Rule{}, ErrUnknown
 	}
-	kept, found, err := s.rows.Forget(ctx, id)
-	if err != nil {
-		return gone, err
-	}
-	if !found {
-		return gone, ErrUnknown
-	}
-	if gone, err = ruleOf(kept); err != nil {
-		return Rule{ID: kept.ID, Tool: kept.Tool}, nil // removed although it cannot be decoded
-	}
-	return gone, nil
-}
-
-// row encodes the rule.
-func (r *Rule) row() (*ruleRow, error) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a rule: %w", err)
-	}
-	return &ruleRow{
-		ID: r.ID, Scope: string(r.Scope), Owner: r.Owner, Principal: r.Principal, Tool: r.Tool, Rule: string(text),
-		Created: r.Created, Expires: r.Expires,
-	}, nil
-}
-
-// rulesOf decodes rows. If one cannot be decoded none is valid.
-func rulesOf(kept []ruleRow) ([]Rule, error) {
-	rules := make([]Rule, len(kept))
-	for i, k := range kept {
-		var err error
-		if rules[i], err = ruleOf(k); err != nil {
-			return nil, err
-		}
-	}
-	return rules, nil
-}
-
-// ruleOf decodes a row. Unknown fields are an error, because they may restrict
-// what is allowed.
-func ruleOf(k ruleRow) (r Rule, err error) {
-	err = jsonv2.Unmarshal([]byte(k.Rule), &r, jsonv2.RejectUnknownMembers(true))
-	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool ||
-		r.Owner != k.Owner) {
-		err = errors.New("its columns differ")
+	removed, err := s.rows.Forget(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrUnknown
 	}
 	if err != nil {
-		return Rule{}, fmt.Errorf("cannot decode rule %s: %w; remove it with mcp-tools approvals forget", k.ID, err)
+		return Rule{}, err
 	}
-	return r, nil
+	return removed, nil
 }
