@@ -140,135 +140,84 @@ func newlineNear(text string, i int) string {
 // A chunk says that a[a0:a1] was replaced by b[b0:b1]. Between chunks both sides are equal.
 type chunk struct{ a0, a1, b0, b1 int }
 
-// maxTable is the maximum size of a table of common elements, and maxWork that of all tables of one comparison.
-const (
-	maxTable = 1 << 20
-	maxWork  = 16 << 20
-)
+// maxEdits is how many elements may be removed and added in all. If there are more, all that
+// is between the equal beginning and the equal end counts as replaced.
+const maxEdits = 1000
 
-// compare returns how b differs from a, in order. It aligns the elements that occur once on both sides, and finds the
-// most common ones in what is short between them; the rest counts as replaced. So the result is always correct, but
-// not always the smallest.
+// compare returns how b differs from a, in order, with as few elements as possible: it takes
+// the greedy algorithm of Myers, "An O(ND) Difference Algorithm and Its Variations".
 func compare[T comparable](a, b []T) []chunk {
-	c := comparison[T]{a: a, b: b, work: maxWork}
-	c.part(chunk{0, len(a), 0, len(b)})
-	return c.found
+	all := chunk{a1: len(a), b1: len(b)}
+	for all.a0 < min(len(a), len(b)) && a[all.a0] == b[all.b0] {
+		all.a0, all.b0 = all.a0+1, all.b0+1
+	}
+	for all.a1 > all.a0 && all.b1 > all.b0 && a[all.a1-1] == b[all.b1-1] {
+		all.a1, all.b1 = all.a1-1, all.b1-1
+	}
+	if all.a0 == all.a1 && all.b0 == all.b1 {
+		return nil
+	}
+	if all.a0 == all.a1 || all.b0 == all.b1 {
+		return []chunk{all}
+	}
+	rounds := edits(a[all.a0:all.a1], b[all.b0:all.b1])
+	if rounds == nil {
+		return []chunk{all}
+	}
+	return chunks(rounds, all)
 }
 
-type comparison[T comparable] struct {
-	a, b  []T
-	work  int
-	found []chunk
-}
-
-// part compares the parts of a and b in c.
-func (p *comparison[T]) part(c chunk) {
-	for c.a0 < c.a1 && c.b0 < c.b1 && p.a[c.a0] == p.b[c.b0] {
-		c.a0, c.b0 = c.a0+1, c.b0+1
-	}
-	for c.a0 < c.a1 && c.b0 < c.b1 && p.a[c.a1-1] == p.b[c.b1-1] {
-		c.a1, c.b1 = c.a1-1, c.b1-1
-	}
-	if c.a0 == c.a1 && c.b0 == c.b1 {
-		return
-	}
-	var pairs [][2]int
-	if c.a0 < c.a1 && c.b0 < c.b1 {
-		if size := (c.a1 - c.a0 + 1) * (c.b1 - c.b0 + 1); size <= min(maxTable, p.work) {
-			p.work -= size
-			p.table(c)
-			return
-		}
-		pairs = p.landmarks(c)
-	}
-	if len(pairs) == 0 {
-		p.add(c)
-		return
-	}
-	for _, pair := range pairs {
-		p.part(chunk{c.a0, pair[0], c.b0, pair[1]})
-		c.a0, c.b0 = pair[0]+1, pair[1]+1
-	}
-	p.part(c)
-}
-
-// add appends c to the result, or extends the last chunk if they touch.
-func (p *comparison[T]) add(c chunk) {
-	if n := len(p.found); n > 0 && p.found[n-1].a1 == c.a0 && p.found[n-1].b1 == c.b0 {
-		p.found[n-1].a1, p.found[n-1].b1 = c.a1, c.b1
-		return
-	}
-	p.found = append(p.found, c)
-}
-
-// table finds a longest common subsequence.
-func (p *comparison[T]) table(c chunk) {
-	a, b := p.a[c.a0:c.a1], p.b[c.b0:c.b1]
-	width := len(b) + 1
-	common := make([]int32, (len(a)+1)*width) // of a[i:] and b[j:], at i*width+j
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if at := i*width + j; a[i] == b[j] {
-				common[at] = common[at+width+1] + 1
-			} else {
-				common[at] = max(common[at+width], common[at+1])
+// edits returns for each number of edits, from 0 up to the least that lead from a to b, how
+// far one gets in a with fewer: by diagonal, which is the position in a less that in b, from
+// the least one up. It returns nil if there are more than maxEdits.
+func edits[T comparable](a, b []T) (rounds [][]int32) {
+	reached := make([]int32, 2*maxEdits+3) // by diagonal plus middle
+	const middle = maxEdits + 1
+	for n := 0; n <= maxEdits; n++ {
+		rounds = append(rounds, slices.Clone(reached[middle-n-1:middle+n+2]))
+		for diagonal := -n; diagonal <= n; diagonal += 2 {
+			i, _ := afterEdit(reached[middle+diagonal-1:], diagonal, n)
+			j := i - diagonal
+			for i < len(a) && j < len(b) && a[i] == b[j] {
+				i, j = i+1, j+1
+			}
+			if reached[middle+diagonal] = int32(i); i == len(a) && j == len(b) {
+				return rounds
 			}
 		}
 	}
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		i0, j0 := i, j
-		for i < len(a) && (j == len(b) || a[i] != b[j] && common[(i+1)*width+j] >= common[i*width+j+1]) {
-			i++
-		}
-		for j < len(b) && (i == len(a) || a[i] != b[j] && common[(i+1)*width+j] < common[i*width+j+1]) {
-			j++
-		}
-		if i > i0 || j > j0 {
-			p.add(chunk{c.a0 + i0, c.a0 + i, c.b0 + j0, c.b0 + j})
-			continue
-		}
-		i, j = i+1, j+1
-	}
+	return nil
 }
 
-// landmarks returns pairs of equal elements that occur once on each side, in the same order on both.
-func (p *comparison[T]) landmarks(c chunk) [][2]int {
-	inA, inB := map[T]int{}, map[T]int{} // number of occurrences
-	for _, x := range p.a[c.a0:c.a1] {
-		inA[x]++
+// afterEdit returns where in a the nth edit leads to on a diagonal, and whether it adds an
+// element. around has how far one gets with fewer edits, from the diagonal before it on.
+func afterEdit(around []int32, diagonal, n int) (i int, adds bool) {
+	if diagonal == -n || diagonal != n && around[0] < around[2] {
+		return int(around[2]), true
 	}
-	at := map[T]int{} // position in b
-	for j, x := range p.b[c.b0:c.b1] {
-		inB[x]++
-		at[x] = c.b0 + j
-	}
-	var pairs [][2]int
-	for i, x := range p.a[c.a0:c.a1] {
-		if inA[x] == 1 && inB[x] == 1 {
-			pairs = append(pairs, [2]int{c.a0 + i, at[x]})
-		}
-	}
-	return ascending(pairs)
+	return int(around[0]) + 1, false
 }
 
-// ascending returns the longest subsequence of pairs in which the second numbers rise, as the first ones do.
-func ascending(pairs [][2]int) [][2]int {
-	var tops []int // by length: index of the pair that ends the sequence with the lowest end
-	before := make([]int, len(pairs))
-	for i, pair := range pairs {
-		n, _ := slices.BinarySearchFunc(tops, pair[1], func(top, second int) int { return pairs[top][1] - second })
-		before[i] = -1
-		if n > 0 {
-			before[i] = tops[n-1]
+// chunks follows the edits back from the end, and returns them in order.
+func chunks(rounds [][]int32, all chunk) (found []chunk) {
+	diagonal := (all.a1 - all.a0) - (all.b1 - all.b0)
+	for n := len(rounds) - 1; n > 0; n-- {
+		i, adds := afterEdit(rounds[n][diagonal+n:], diagonal, n)
+		j := i - diagonal
+		one := chunk{all.a0 + i, all.a0 + i, all.b0 + j, all.b0 + j}
+		if adds {
+			one.b0--
+			diagonal++
+		} else {
+			one.a0--
+			diagonal--
 		}
-		tops = append(tops[:n], append([]int{i}, tops[min(n+1, len(tops)):]...)...)
+		if last := len(found) - 1; last >= 0 && found[last].a0 == one.a1 && found[last].b0 == one.b1 {
+			found[last].a0, found[last].b0 = one.a0, one.b0
+		} else {
+			found = append(found, one)
+		}
 	}
-	if len(tops) == 0 {
-		return nil
-	}
-	found := make([][2]int, len(tops))
-	for n, i := len(tops)-1, tops[len(tops)-1]; n >= 0; n, i = n-1, before[i] {
-		found[n] = pairs[i]
-	}
+	slices.Reverse(found)
 	return found
 }
