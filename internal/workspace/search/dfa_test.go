@@ -52,7 +52,7 @@ func TestNeedles(t *testing.T) {
 		{`foo`, false, "foo", true},
 		{`.*foo.*`, false, "foo", true},
 		{`(foo)+`, false, "foo", true},
-		{`foo|bar|quux`, false, "foo bar quux", true},
+		{`foo|bar|quux`, false, "bar foo quux", true},
 		{`fo(o|x)y`, false, "fooy foxy", true},
 		{`\bfoo\b`, false, "foo", false},
 		{`^foo`, false, "foo", false},

@@ -36,6 +36,17 @@ func newOpener(r *root.Root, checkLinks LinkCheck) *opener {
 // open opens a regular file that may be read and returns its size. Other files are
 // errSkip.
 func (o *opener) open(name string) (h handle, size int64, err error) {
-	f, size, err := o.openRegular(name)
-	return handle{file: f}, size, err
+	f, info, err := o.root.OpenRegular(name)
+	switch {
+	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
+		return h, 0, errSkip
+	case err != nil:
+		return h, 0, err
+	}
+	h = handle{f}
+	if info.Links > 1 && o.checkLinks != nil && !o.checkLinks(name, info) {
+		h.close()
+		return h, 0, errSkip
+	}
+	return h, info.Size, nil
 }

@@ -45,7 +45,7 @@ func mentions(re *syntax.Regexp, r rune) bool {
 
 // eitherLineEnd makes line ends of the pattern match "\r\n" as well as "\n".
 func eitherLineEnd(re *syntax.Regexp) *syntax.Regexp {
-	cr := &syntax.Regexp{Op: syntax.OpQuest, Sub: []*syntax.Regexp{literal([]rune{'\r'}, 0)}}
+	cr := &syntax.Regexp{Op: syntax.OpQuest, Sub: []*syntax.Regexp{literalNode([]rune{'\r'}, 0)}}
 	switch re.Op {
 	case syntax.OpEndLine:
 		return concat(cr, re)
@@ -61,13 +61,13 @@ func eitherLineEnd(re *syntax.Regexp) *syntax.Regexp {
 				break
 			}
 			if i > 0 {
-				parts = append(parts, literal(rest[:i], re.Flags))
+				parts = append(parts, literalNode(rest[:i], re.Flags))
 			}
-			parts = append(parts, cr, literal(rest[i:i+1], 0))
+			parts = append(parts, cr, literalNode(rest[i:i+1], 0))
 			rest = rest[i+1:]
 		}
 		if len(rest) > 0 {
-			parts = append(parts, literal(rest, re.Flags))
+			parts = append(parts, literalNode(rest, re.Flags))
 		}
 		return concat(parts...)
 	}
@@ -82,7 +82,7 @@ func eitherLineEnd(re *syntax.Regexp) *syntax.Regexp {
 	return &out
 }
 
-func literal(runes []rune, flags syntax.Flags) *syntax.Regexp {
+func literalNode(runes []rune, flags syntax.Flags) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpLiteral, Rune: runes, Flags: flags}
 }
 

@@ -8,207 +8,59 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search/literal"
 )
 
-// Limits of the literals that are extracted from a pattern.
-const (
-	maxTexts = 16
-	// maxCost is the maximum cost of needles in nanoseconds for each byte. Beyond it
-	// the DFA is faster.
-	maxCost = 1.3
-	maxText = 256 // bytes of a literal
-)
-
-// A textSet is a set of literals.
-type textSet struct {
-	list []string
-	fold bool // they match in any case
-}
-
-// A patternInfo has the known properties of the matches of a part of a pattern.
-type patternInfo struct {
-	all     *textSet // all matches, if they are few
-	certain bool     // all is exact: no conditions, no mix of cases
-	need    *textSet // every match contains one of these; nil if nothing is known
-}
+// maxCost is the maximum cost of needles in nanoseconds for each byte. Beyond it the DFA
+// is faster.
+const maxCost = 1.3
 
 // prefilterFor returns the prefilter of a trimmed pattern. If ends is set, line ends
 // are ordinary bytes.
 func prefilterFor(re *syntax.Regexp, ends bool) prefilter {
-	p := infoOfPattern(re)
+	p := literal.Analyzer{MaxTexts: 16, MaxClass: 8, Pick: cheapest}.Info(re)
 	lineEnd := func(text string) bool { return strings.ContainsAny(text, "\r\n") }
-	sure := p.certain && p.all != nil && (ends || !slices.ContainsFunc(p.all.list, lineEnd))
-	if needles, cost := needlesOf(p.all); sure && needles != nil && cost <= maxCost {
+	sure := p.Certain && p.All != nil && (ends || !slices.ContainsFunc(p.All.Texts, lineEnd))
+	if needles, cost := needlesOf(p.All); sure && needles != nil && cost <= maxCost {
 		return prefilter{needles: needles, certain: true}
 	}
-	if needles, cost := needlesOf(p.cheapest()); needles != nil && cost <= maxCost {
+	if needles, cost := needlesOf(cheapest(p.Sets())); needles != nil && cost <= maxCost {
 		return prefilter{needles: needles}
 	}
 	return prefilter{}
 }
 
-// cheapest returns the set that is cheapest to search for.
-func (p patternInfo) cheapest() *textSet { return cheaper(p.all, p.need) }
-
-func cheaper(a, b *textSet) *textSet {
-	_, costA := needlesOf(a)
-	_, costB := needlesOf(b)
-	switch {
-	case costA < 0:
-		if costB < 0 {
-			return nil
+// cheapest returns the set that is cheapest to search for, or nil.
+func cheapest(sets []*literal.Set) *literal.Set {
+	var best *literal.Set
+	least := math.Inf(1)
+	for _, set := range sets {
+		if needles, cost := needlesOf(set); needles != nil && cost < least {
+			best, least = set, cost
 		}
-		return b
-	case costB < 0 || costA <= costB:
-		return a
 	}
-	return b
+	return best
 }
 
-// needlesOf returns the needles of a set. The cost is negative if there are none.
-func needlesOf(t *textSet) (needles []needle, cost float64) {
-	if t == nil || len(t.list) == 0 {
-		return nil, -1
+// needlesOf returns the needles of a set, or nil if not every text has one.
+func needlesOf(set *literal.Set) (needles []needle, cost float64) {
+	if set == nil {
+		return nil, 0
 	}
-	for _, text := range t.list {
+	for _, text := range set.Texts {
 		if text == "" {
-			return nil, -1
+			return nil, 0
 		}
 		n, ok := newNeedle(text), true
-		if t.fold {
+		if set.Fold {
 			if n, ok = newFolded(text); !ok {
-				return nil, -1
+				return nil, 0
 			}
 		}
 		needles, cost = append(needles, n), cost+n.cost()
 	}
 	return needles, cost
-}
-
-func infoOfPattern(re *syntax.Regexp) patternInfo {
-	nothing := &textSet{list: []string{""}}
-	switch re.Op {
-	case syntax.OpCapture:
-		return infoOfPattern(re.Sub[0])
-	case syntax.OpEmptyMatch:
-		return patternInfo{all: nothing, certain: true}
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
-		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return patternInfo{all: nothing}
-	case syntax.OpLiteral:
-		return literalInfo(re)
-	case syntax.OpCharClass:
-		if runes, ok := expandRunes(re.Rune, 8); ok && len(runes) > 0 && !slices.Contains(runes, utf8.RuneError) {
-			t := &textSet{}
-			for _, r := range runes {
-				t.list = append(t.list, string(r))
-			}
-			return patternInfo{all: t, certain: true}
-		}
-	case syntax.OpQuest:
-		p := infoOfPattern(re.Sub[0])
-		return patternInfo{all: union(p.all, nothing), certain: p.certain}
-	case syntax.OpPlus:
-		return patternInfo{need: infoOfPattern(re.Sub[0]).cheapest()}
-	case syntax.OpAlternate:
-		return alternatives(re.Sub)
-	case syntax.OpConcat:
-		return sequence(re.Sub)
-	}
-	return patternInfo{}
-}
-
-func literalInfo(re *syntax.Regexp) patternInfo {
-	if slices.Contains(re.Rune, utf8.RuneError) { // matches invalid bytes
-		return patternInfo{}
-	}
-	t := &textSet{list: []string{string(re.Rune)}}
-	if re.Flags&syntax.FoldCase != 0 {
-		t.fold = slices.ContainsFunc(re.Rune, func(r rune) bool { return unicode.SimpleFold(r) != r })
-	}
-	return patternInfo{all: t, certain: true}
-}
-
-func alternatives(subs []*syntax.Regexp) patternInfo {
-	out := patternInfo{certain: true}
-	for i, sub := range subs {
-		p := infoOfPattern(sub)
-		if i == 0 {
-			out.all, out.certain, out.need = p.all, p.certain, p.cheapest()
-			continue
-		}
-		out.certain = out.certain && p.certain && out.all != nil && p.all != nil && out.all.fold == p.all.fold
-		out.all, out.need = union(out.all, p.all), union(out.need, p.cheapest())
-	}
-	return out
-}
-
-// sequence concatenates the literals of adjacent parts as long as they are few, and
-// keeps the cheapest set that it finds.
-func sequence(subs []*syntax.Regexp) patternInfo {
-	empty := &textSet{list: []string{""}}
-	run, sure, whole := empty, true, true
-	var need *textSet
-	for _, sub := range subs {
-		p := infoOfPattern(sub)
-		if joined := product(run, p.all); joined != nil {
-			sure = sure && p.certain && (run.fold == p.all.fold || caseless(run, p.all))
-			run = joined
-			continue
-		}
-		whole = false
-		need = cheaper(need, cheaper(run, p.need))
-		run = empty
-		if p.all != nil {
-			run = p.all
-		}
-	}
-	if whole {
-		return patternInfo{all: run, certain: sure, need: need}
-	}
-	return patternInfo{need: cheaper(need, run)}
-}
-
-// caseless reports whether matching the sets that are case-sensitive in any case makes
-// no difference.
-func caseless(sets ...*textSet) bool {
-	for _, t := range sets {
-		for _, text := range t.list {
-			if !t.fold && strings.ContainsFunc(text, func(r rune) bool { return unicode.SimpleFold(r) != r }) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func union(a, b *textSet) *textSet {
-	if a == nil || b == nil || len(a.list)+len(b.list) > maxTexts {
-		return nil
-	}
-	out := &textSet{fold: a.fold || b.fold, list: slices.Clone(a.list)}
-	for _, text := range b.list {
-		if !slices.Contains(out.list, text) {
-			out.list = append(out.list, text)
-		}
-	}
-	return out
-}
-
-func product(a, b *textSet) *textSet {
-	if a == nil || b == nil || len(a.list)*len(b.list) > maxTexts {
-		return nil
-	}
-	out := &textSet{fold: a.fold || b.fold}
-	for _, first := range a.list {
-		for _, second := range b.list {
-			if first != "" && len(first)+len(second) > maxText {
-				return nil
-			}
-			out.list = append(out.list, first+second)
-		}
-	}
-	return out
 }
 
 // A needle is a literal to search for. It is found by its rarest byte.

@@ -1,12 +1,11 @@
 // Package trigram determines the trigrams of a text, and which trigrams a text must have
 // for a regular expression to match in it.
 //
-// The idea and the analysis of expressions come from Russ Cox's google/codesearch (see
-// https://swtch.com/~rsc/regexp/regexp4.html); the code is our own. Letters count as lower
-// case, so that one index serves searches with and without case. No trigram spans a line
-// end. The package does not know files, nor how trigrams are stored (see package
-// segment). A text that matches always satisfies the query of [Of], unless [Bag.Add]
-// reports the text as odd. Begin with [Of].
+// The idea comes from Russ Cox's google/codesearch (see package literal, which analyzes
+// expressions); the code is our own. Letters count as lower case, so that one index serves
+// searches with and without case. No trigram spans a line end. The package does not know
+// files, nor how trigrams are stored (see package segment). A text that matches always
+// satisfies the query of [Of], unless [Bag.Add] reports the text as odd. Begin with [Of].
 package trigram
 
 import "bytes"
