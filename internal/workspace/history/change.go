@@ -231,6 +231,11 @@ func (c *Change) syncDirs() error {
 	return errors.Join(errs...)
 }
 
+// syncUnsupported reports whether err is nil or means that sync is not supported.
+func syncUnsupported(err error) bool {
+	return err == nil || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
+}
+
 // syncPending makes the journal survive a loss of power before the first step.
 func (s *Store) syncPending(j *journal) error {
 	pending, err := root.Open(s.path(pendingDir))
@@ -444,6 +449,17 @@ func (s *step) create(t Target, perm fs.FileMode) (*os.File, error) {
 		return nil, errors.Join(err, temp.Close())
 	}
 	return temp, nil
+}
+
+// copyOwner gives a new file the owner of the one that it replaces, as far as the system
+// allows. On Windows a new file inherits the access list of its directory.
+func copyOwner(file *os.File, uid, gid int) {
+	if uid < 0 || os.Geteuid() != 0 {
+		uid = -1
+	}
+	if gid >= 0 {
+		_ = file.Chown(uid, gid)
+	}
 }
 
 // canSwap reports whether names can be exchanged on a device. It tests each device once.

@@ -2,11 +2,14 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // shardCount is the number of locks, which all files share.
@@ -95,6 +98,17 @@ func (s *Store) lockFile(ctx context.Context, path string) (*os.File, error) {
 			return file, nil
 		}
 	}
+}
+
+// tryLock locks file if no process has locked it. Closing the file releases the lock, and
+// so does the end of the process. If the file system does not support locks, tryLock
+// returns true: then only goroutines exclude each other.
+func tryLock(file *os.File) (taken bool, err error) {
+	taken, err = private.TryLock(file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return true, nil
+	}
+	return taken, err
 }
 
 // catalogueTimeout is the max time to wait for the catalogue. Its lock is held

@@ -48,13 +48,18 @@ func (x *Index) run(ctx context.Context) {
 	defer close(x.done)
 	b := background{Index: x}
 	for ctx.Err() == nil {
-		requests := x.requested()
 		timer := time.NewTimer(max(b.step(ctx), time.Millisecond))
-		x.markServed(requests)
 		select {
 		case <-ctx.Done():
 		case <-x.wake:
 		case <-timer.C:
+		case settled := <-x.settle:
+			x.request()
+			for ctx.Err() == nil && len(x.wake) > 0 {
+				<-x.wake
+				b.step(ctx)
+			}
+			close(settled)
 		}
 		timer.Stop()
 	}

@@ -69,8 +69,9 @@ type Index struct {
 	started    bool
 	closed     bool
 	cancel     context.CancelFunc
-	done       chan struct{} // closed when the background goroutine ends
-	requestQueue
+	wake       chan struct{}      // has an element if the background goroutine is to check what to do
+	settle     chan chan struct{} // to close when nothing is left to do
+	done       chan struct{}      // closed when the background goroutine ends
 }
 
 const defaultMemory = 128 << 20
@@ -78,7 +79,9 @@ const defaultMemory = 128 << 20
 // New returns an index. It does nothing until Start is called.
 func New(o Options) *Index {
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
-	x := &Index{o: o, log: o.Log, intervals: defaultIntervals(), requestQueue: newRequestQueue()}
+	x := &Index{
+		o: o, log: o.Log, intervals: defaultIntervals(), wake: make(chan struct{}, 1), settle: make(chan chan struct{}),
+	}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -130,15 +133,32 @@ func (x *Index) Close() error {
 	return err
 }
 
+// request asks the background goroutine to check what to do.
+func (x *Index) request() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
 // Settle waits until the background goroutine has served all requests. It reports whether
 // the index can answer now.
 func (x *Index) Settle(ctx context.Context) bool {
 	x.mu.RLock()
 	done := x.done
 	x.mu.RUnlock()
-	if done == nil || !x.waitServed(ctx, done) {
+	if done == nil {
 		return false
 	}
+	settled := make(chan struct{})
+	select {
+	case x.settle <- settled:
+	case <-ctx.Done():
+		return false
+	case <-done:
+		return false
+	}
+	<-settled
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.view != nil
@@ -271,67 +291,6 @@ func (v *view) candidates(dir string, q trigram.Query) []string {
 		return !v.alive(n) || v.seg.Flags(n)&segment.Binary != 0
 	})
 	return mergeSorted(v.namesOf(files), fresh)
-}
-
-// A requestQueue counts requests to the background goroutine, and how many of them it has
-// served.
-type requestQueue struct {
-	wake chan struct{} // has an element if there are new requests
-
-	mu      sync.Mutex
-	asked   uint64        // number of requests
-	ready   uint64        // number of requests served
-	changed chan struct{} // closed when ready grows
-}
-
-func newRequestQueue() requestQueue {
-	return requestQueue{wake: make(chan struct{}, 1), changed: make(chan struct{})}
-}
-
-// request asks the background goroutine to check what to do.
-func (d *requestQueue) request() {
-	d.mu.Lock()
-	d.asked++
-	d.mu.Unlock()
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
-// requested returns the number of requests, to pass to markServed after serving them.
-func (d *requestQueue) requested() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.asked
-}
-
-func (d *requestQueue) markServed(requests uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ready = requests
-	close(d.changed)
-	d.changed = make(chan struct{})
-}
-
-// waitServed waits until all requests are served. It returns false if ctx or the
-// background goroutine ends before.
-func (d *requestQueue) waitServed(ctx context.Context, done <-chan struct{}) bool {
-	for {
-		d.mu.Lock()
-		ready, news := d.ready >= d.asked, d.changed
-		d.mu.Unlock()
-		if ready {
-			return true
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return false
-		case <-done:
-			return false
-		}
-	}
 }
 
 var (

@@ -15,7 +15,7 @@ func statDir(r *root.Root, dir string, bases []string) []fileStat {
 	if len(bases) == 0 {
 		return out
 	}
-	fd, err := openDir(r, dir)
+	fd, err := r.OpenFD(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return out
 	}

@@ -80,7 +80,7 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	if w == nil {
 		return nil
 	}
-	fd, err := openDir(r, dir)
+	fd, err := r.OpenFD(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return ignoreUnreadable(err)
 	}
@@ -102,23 +102,6 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	}
 	defer unix.Close(info)
 	return w.watch(info, watchReason{dir, gitInfo}, moves|writes)
-}
-
-// openDir returns a handle of a directory. It follows no links.
-func openDir(r *root.Root, dir string) (int, error) {
-	how := unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
-	}
-	if fd, err := unix.Openat2(r.FD(), dir, &how); err == nil {
-		return fd, nil
-	}
-	file, err := r.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer file.Close()
-	return unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 }
 
 func openIn(dir int, base string) (int, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -22,15 +21,11 @@ func (d *reader) read(r *root.Root, name string, pause func() error, add func([]
 	if d.buf == nil {
 		d.buf = make([]byte, 64<<10)
 	}
-	fd, file, err := openDir(r, name)
+	fd, err := r.OpenFD(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return &unreadError{err}
 	}
-	if file != nil {
-		defer file.Close()
-	} else {
-		defer unix.Close(fd)
-	}
+	defer unix.Close(fd)
 	for {
 		n, err := unix.Getdents(fd, d.buf)
 		if err == unix.EINTR {
@@ -47,23 +42,6 @@ func (d *reader) read(r *root.Root, name string, pause func() error, add func([]
 			return err
 		}
 	}
-}
-
-// openDir opens a directory without following links. If openat2 is not available,
-// it returns a file of package root as well, which owns the descriptor.
-func openDir(r *root.Root, name string) (int, *os.File, error) {
-	how := unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
-	}
-	if fd, err := unix.Openat2(r.FD(), name, &how); err == nil {
-		return fd, nil, nil
-	}
-	file, err := r.OpenDir(name)
-	if err != nil {
-		return -1, nil, err
-	}
-	return int(file.Fd()), file, nil
 }
 
 // entries parses the kernel's records: inode, offset, length, type, name.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
@@ -499,7 +500,7 @@ const TempPattern = "*.tmp"
 func createTemp(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, TempPattern)
 	if err == nil {
-		tryLock(file)
+		_, _ = private.TryLock(file) // without a lock the age of the file decides
 	}
 	return file, err
 }
@@ -512,5 +513,6 @@ func Abandoned(name string) bool {
 		return false
 	}
 	defer file.Close()
-	return tryLock(file)
+	taken, err := private.TryLock(file)
+	return taken && err == nil
 }

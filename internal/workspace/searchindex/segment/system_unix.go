@@ -3,7 +3,6 @@
 package segment
 
 import (
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +15,4 @@ func mapFile(file *os.File, size int) ([]byte, func() error, error) {
 		return nil, nil, &os.PathError{Op: "mmap", Path: file.Name(), Err: err}
 	}
 	return data, func() error { return unix.Munmap(data) }, nil
-}
-
-// tryLock locks a file if it is not locked, and reports whether it did.
-func tryLock(file *os.File) bool {
-	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err == nil
-		}
-	}
 }
