@@ -134,60 +134,39 @@ func (r *reader) addedFile(f *File) error {
 // envelopeHunks parses hunks up to the next section. The first need not begin with @@; several @@ in a row narrow down
 // one place.
 func (r *reader) envelopeHunks(f *File) error {
-	var h *Hunk
-	var bare []bool
-	end := func() error {
-		if h == nil {
+	for {
+		for r.peek() == "" && !r.done() {
+			r.at++
+		}
+		ends := strings.HasPrefix(r.peek(), endOfFile)
+		if r.done() || strings.HasPrefix(r.peek(), "***") && !ends {
 			return nil
 		}
-		if len(h.Lines) == 0 {
-			return invalid("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
+		h := Hunk{At: r.line()}
+		for ; strings.HasPrefix(r.peek(), "@@"); r.at++ {
+			h.lead(r.peek())
 		}
-		h.loosen(bare)
-		f.Hunks = append(f.Hunks, *h)
-		h, bare = nil, nil
-		return nil
-	}
-	for ; !r.done(); r.at++ {
+		for ; !r.done(); r.at++ {
+			l, ok := body(r.peek())
+			if !ok {
+				break
+			}
+			h.add(l, r.peek() == "")
+		}
 		line := r.peek()
-		switch {
-		case strings.HasPrefix(line, endOfFile):
-			if h == nil {
-				return invalid("line %d of the patch: %s follows no lines", r.line(), endOfFile)
-			}
-			h.AtEnd = true
-			if err := end(); err != nil {
-				return err
-			}
-			continue
-		case strings.HasPrefix(line, "***"):
-			return end()
-		case strings.HasPrefix(line, "@@"):
-			if h != nil && len(h.Lines) > 0 {
-				if err := end(); err != nil {
-					return err
-				}
-			}
-			if h == nil {
-				h = &Hunk{At: r.line()}
-			}
-			h.lead(line)
-			continue
-		}
-		l, ok := body(line)
-		if !ok {
+		if h.AtEnd = strings.HasPrefix(line, endOfFile); h.AtEnd {
+			r.at++
+		} else if !r.done() && !strings.HasPrefix(line, "***") && !strings.HasPrefix(line, "@@") {
 			return errNotInHunk(r.line(), line)
 		}
-		if h == nil {
-			if line == "" {
-				continue
-			}
-			h = &Hunk{At: r.line()}
+		switch {
+		case len(h.Lines) == 0 && ends:
+			return invalid("line %d of the patch: %s follows no lines", h.At, endOfFile)
+		case len(h.Lines) == 0:
+			return invalid("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
 		}
-		h.Lines = append(h.Lines, l)
-		bare = append(bare, line == "")
+		f.Hunks = append(f.Hunks, h)
 	}
-	return end()
 }
 
 // lead parses the header of a hunk: line numbers, which may be wrong here, or a line above the hunk.

@@ -118,15 +118,12 @@ func (r *reader) miscounted(f *File, h *Hunk, start int, n ranges) error {
 
 // uncounted parses lines up to the next hunk or file. It refuses a line in between that lacks its first character.
 func (r *reader) uncounted(h *Hunk) error {
-	var bare []bool
 	for !r.done() && !r.outside() {
 		l, _ := body(r.peek())
-		h.Lines = append(h.Lines, l)
-		bare = append(bare, r.peek() == "")
+		h.add(l, r.peek() == "")
 		r.at++
 		r.noEnd(h)
 	}
-	h.loosen(bare)
 	line := r.peek()
 	for _, start := range []string{"@@", "diff ", oldHeader, "Index: ", "Only in ", "```"} {
 		if strings.HasPrefix(line, start) {

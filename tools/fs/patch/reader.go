@@ -79,10 +79,12 @@ func body(line string) (Line, bool) {
 	return Line{}, false
 }
 
-// loosen counts the lines at the end of h that may be missing in the file.
-func (h *Hunk) loosen(bare []bool) {
-	for h.loose < len(bare) && bare[len(bare)-1-h.loose] {
+// add adds a line. Lines at the end that are quite empty may be missing in the file.
+func (h *Hunk) add(l Line, empty bool) {
+	if h.Lines = append(h.Lines, l); empty {
 		h.loose++
+	} else {
+		h.loose = 0
 	}
 }
 
