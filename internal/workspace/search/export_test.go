@@ -14,7 +14,7 @@ func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, check
 // Bytes searches content as a file of that name. ok is false if no line matches.
 func (m *Matcher) Bytes(name string, content []byte) (found FileMatches, ok bool) {
 	w, p := newWorker(m), m.newPage(0, m.maxMatches(), maxHeldBytes)
-	got, err := w.text(context.Background(), &memorySource{text: content}, m.maxMatches(), p)
+	got, err := w.text(context.Background(), memorySource(content), m.maxMatches(), p)
 	if err != nil || got.matches == 0 {
 		return FileMatches{}, false
 	}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -12,13 +13,20 @@ import (
 // A handle is the descriptor of a file that is open for reading.
 type handle int
 
-func (h handle) readAt(p []byte, off int64) (int, error) {
-	for {
-		n, err := unix.Pread(int(h), p, off)
-		if err != unix.EINTR {
-			return max(n, 0), err
+// ReadAt fills p, unless the file ends before.
+func (h handle) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		got, err := unix.Pread(int(h), p[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, err
+		case got == 0:
+			return n, io.EOF
 		}
+		n += max(got, 0)
 	}
+	return n, nil
 }
 
 func (h handle) close() { _ = unix.Close(int(h)) }

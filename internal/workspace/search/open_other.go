@@ -4,24 +4,15 @@ package search
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
 // A handle is a file that is open for reading.
-type handle struct{ file *os.File }
+type handle struct{ *os.File }
 
-func (h handle) readAt(p []byte, off int64) (int, error) {
-	n, err := h.file.ReadAt(p, off)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
-func (h handle) close() { _ = h.file.Close() }
+func (h handle) close() { _ = h.Close() }
 
 // An opener opens the files of a root.
 type opener struct {

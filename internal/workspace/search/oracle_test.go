@@ -94,7 +94,7 @@ func FuzzMatcher(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, flags uint8) {
 		if len(text) > 7<<10 || bytes.IndexByte([]byte(text), 0) >= 0 || len(pattern) > 60 ||
-			utf16DecoderFor([]byte(text), nil) != nil {
+			isUTF16([]byte(text)) {
 			return
 		}
 		q := Query{Pattern: pattern, IgnoreCase: flags&1 != 0, Word: flags&2 != 0, Literal: flags&4 != 0}
@@ -127,7 +127,7 @@ func FuzzMultiline(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		if len(text) > 7<<10 || strings.ContainsAny(text, "\r\x00\uFEFF") || len(pattern) > 60 ||
-			utf16DecoderFor([]byte(text), nil) != nil {
+			isUTF16([]byte(text)) {
 			return
 		}
 		m, err := Compile(Query{Pattern: pattern, Multiline: true, Limit: 1 << 20})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"runtime"
 	"sync"
@@ -189,7 +190,7 @@ func (s *run) done(c *chunk) {
 func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *page) (textResult, error) {
 	if s.src.Virtual != nil {
 		if content, ok := s.src.Virtual(name); ok {
-			return w.text(ctx, &memorySource{text: content}, enough, p)
+			return w.text(ctx, memorySource(content), enough, p)
 		}
 	}
 	if w.opener == nil {
@@ -203,7 +204,7 @@ func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *p
 	if most := s.m.q.MaxFile; most > 0 && size > most {
 		return textResult{}, errLarge
 	}
-	return w.text(ctx, &fileSource{handle: h, length: size}, enough, p)
+	return w.text(ctx, source{io.NewSectionReader(h, 0, size), size, false}, enough, p)
 }
 
 // result assembles the result from the chunks.

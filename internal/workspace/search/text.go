@@ -3,11 +3,12 @@ package search
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
+	"io"
 	"sync"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 const (
@@ -20,12 +21,13 @@ const (
 var errLarge = errors.New("too large to search across lines")
 
 // A source is a text to read from start to end.
-type source interface {
-	// read fills p, unless the text ends before. end reports that it ended.
-	read(p []byte) (n int, end bool, err error)
-	// size estimates the number of bytes to read.
-	size() int64
+type source struct {
+	io.Reader
+	size    int64 // about the number of bytes to read
+	decoded bool
 }
+
+func memorySource(text []byte) source { return source{bytes.NewReader(text), int64(len(text)), false} }
 
 // A worker searches one text after another.
 type worker struct {
@@ -99,11 +101,12 @@ func (t *textSearch) nextWindow() ([]byte, error) {
 			return nil, err
 		}
 		until := len(w.buf)
-		if !t.headChecked && t.src.size() > smallFile {
+		if !t.headChecked && t.src.size > smallFile {
 			until = headSize
 		}
-		n, end, err := t.src.read(w.buf[t.buffered:until])
-		if err != nil {
+		n, err := io.ReadFull(t.src, w.buf[t.buffered:until])
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
 			return nil, err
 		}
 		t.buffered += n
@@ -132,7 +135,7 @@ func (t *textSearch) nextWindow() ([]byte, error) {
 // grow makes room in the buffer.
 func (t *textSearch) grow() error {
 	w, size := t.w, len(t.w.buf)
-	switch want := int(min(t.src.size(), windowSize)); {
+	switch want := int(min(t.src.size, windowSize)); {
 	case t.buffered == 0 && size < want || size == 0:
 		size = max(want, smallFile)
 	case size-t.buffered >= utf8.UTFMax:
@@ -156,9 +159,11 @@ func (t *textSearch) grow() error {
 func (t *textSearch) checkHead() bool {
 	head := t.w.buf[:min(t.buffered, headSize)]
 	t.headChecked = true
-	if decoder := utf16DecoderFor(head, t.src); decoder != nil {
-		decoder.raw = bytes.Clone(t.w.buf[:t.buffered])
-		t.src, t.buffered, t.headChecked = decoder, 0, false
+	if isUTF16(head) && !t.src.decoded {
+		all := io.MultiReader(bytes.NewReader(bytes.Clone(t.w.buf[:t.buffered])), t.src.Reader)
+		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder() // it goes by the mark
+		t.src = source{decoder.Reader(all), t.src.size/2*3 + utf8.UTFMax, true}
+		t.buffered, t.headChecked = 0, false
 		return true
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
@@ -213,116 +218,8 @@ func (t *textSearch) cutAtNUL(text []byte) []byte {
 	return text[:bytes.LastIndexByte(text[:nul], '\n')+1]
 }
 
-// A memorySource is a text in memory.
-type memorySource struct {
-	text []byte
-	at   int
-}
-
-func (m *memorySource) size() int64 { return int64(len(m.text)) }
-
-func (m *memorySource) read(p []byte) (n int, end bool, err error) {
-	n = copy(p, m.text[m.at:])
-	m.at += n
-	return n, m.at == len(m.text), nil
-}
-
-// A fileSource is the content of a file, up to its size when it was opened.
-type fileSource struct {
-	handle
-	length, at int64
-}
-
-func (f *fileSource) size() int64 { return f.length }
-
-func (f *fileSource) read(p []byte) (n int, end bool, err error) {
-	p = p[:min(int64(len(p)), f.length-f.at)]
-	for n < len(p) {
-		got, err := f.readAt(p[n:], f.at)
-		if err != nil {
-			return n, false, err
-		}
-		if got == 0 { // the file was truncated
-			f.length = f.at
-			break
-		}
-		n += got
-		f.at += int64(got)
-	}
-	return n, f.at == f.length, nil
-}
-
-// A utf16Decoder converts UTF-16 to UTF-8.
-type utf16Decoder struct {
-	src   source
-	order binary.ByteOrder
-	raw   []byte // read and not yet decoded
-	ended bool   // all bytes of src are in raw
-	begun bool   // the byte order mark was skipped
-}
-
-// utf16DecoderFor returns a decoder if a text begins with a byte order mark of UTF-16,
-// otherwise nil.
-func utf16DecoderFor(head []byte, src source) *utf16Decoder {
-	if _, is := src.(*utf16Decoder); is || len(head) < 2 {
-		return nil
-	}
-	switch {
-	case head[0] == 0xFE && head[1] == 0xFF:
-		return &utf16Decoder{src: src, order: binary.BigEndian}
-	case head[0] == 0xFF && head[1] == 0xFE && (len(head) < 4 || head[2] != 0 || head[3] != 0):
-		return &utf16Decoder{src: src, order: binary.LittleEndian}
-	}
-	return nil
-}
-
-func (d *utf16Decoder) size() int64 { return d.src.size()/2*3 + utf8.UTFMax }
-
-func (d *utf16Decoder) read(p []byte) (n int, end bool, err error) {
-	if !d.begun {
-		d.raw, d.begun = d.raw[2:], true
-	}
-	for n+utf8.UTFMax <= len(p) {
-		if len(d.raw) < 4 && !d.ended {
-			if err := d.fill(); err != nil {
-				return n, false, err
-			}
-		}
-		if len(d.raw) < 2 {
-			return n, true, nil
-		}
-		r := d.unit()
-		if utf16.IsSurrogate(r) {
-			r = d.pair(r)
-		}
-		n += utf8.EncodeRune(p[n:], r)
-	}
-	return n, false, nil
-}
-
-func (d *utf16Decoder) unit() rune {
-	u := d.order.Uint16(d.raw)
-	d.raw = d.raw[2:]
-	return rune(u)
-}
-
-// pair reads the second half of a surrogate pair, if there is one.
-func (d *utf16Decoder) pair(first rune) rune {
-	if len(d.raw) < 2 {
-		return utf8.RuneError
-	}
-	r := utf16.DecodeRune(first, rune(d.order.Uint16(d.raw)))
-	if r != utf8.RuneError {
-		d.raw = d.raw[2:]
-	}
-	return r
-}
-
-func (d *utf16Decoder) fill() error {
-	const chunk = 64 << 10
-	next := make([]byte, len(d.raw)+chunk)
-	kept := copy(next, d.raw)
-	n, end, err := d.src.read(next[kept:])
-	d.raw, d.ended = next[:kept+n], end
-	return err
+// isUTF16 reports whether a text begins with a byte order mark of UTF-16.
+func isUTF16(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\xFE\xFF")) ||
+		bytes.HasPrefix(head, []byte("\xFF\xFE")) && !bytes.HasPrefix(head, []byte("\xFF\xFE\x00\x00")) // UTF-32
 }

@@ -3,13 +3,12 @@ package searchindex
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"path/filepath"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
@@ -158,28 +157,11 @@ func (r *reader) fill(file io.Reader) ([]byte, error) {
 
 // decoded returns the text of a file as it is searched. ok is false for a binary file.
 func decoded(content []byte) (text []byte, ok bool) {
-	switch {
-	case bytes.HasPrefix(content, []byte{0xff, 0xfe}):
-		return fromUTF16(content[2:], binary.LittleEndian), true
-	case bytes.HasPrefix(content, []byte{0xfe, 0xff}):
-		return fromUTF16(content[2:], binary.BigEndian), true
+	if !bytes.HasPrefix(content, []byte{0xfe, 0xff}) && !bytes.HasPrefix(content, []byte{0xff, 0xfe}) {
+		return content, bytes.IndexByte(content[:min(len(content), headSize)], 0) < 0
 	}
-	return content, bytes.IndexByte(content[:min(len(content), headSize)], 0) < 0
-}
-
-func fromUTF16(content []byte, order binary.ByteOrder) []byte {
-	out := make([]byte, 0, len(content))
-	for len(content) >= 2 {
-		r := rune(order.Uint16(content))
-		content = content[2:]
-		if utf16.IsSurrogate(r) && len(content) >= 2 {
-			if both := utf16.DecodeRune(r, rune(order.Uint16(content))); both != utf8.RuneError {
-				r, content = both, content[2:]
-			}
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return out
+	text, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(content)
+	return text, err == nil
 }
 
 func stampOf(i root.Info) segment.Stamp {
