@@ -10,16 +10,16 @@ import (
 func TestApprovalTokens(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
-		if _, _, err := table.Create(t.Context(), Request{Approve: true, Profiles: []string{"full"}}); err == nil ||
+		if _, _, err := table.Create(t.Context(), Token{Approve: true, Profiles: []string{"full"}}); err == nil ||
 			!strings.Contains(err.Error(), "name no profile") {
 			t.Errorf("one that decides and calls: %v", err)
 		}
-		plain, _, err := table.Create(t.Context(), Request{Name: "console", Approve: true, User: "ann"})
+		plain, _, err := table.Create(t.Context(), Token{Name: "console", Approve: true, User: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		row, err := open(t, db).Authenticate(t.Context(), plain.Reveal())
-		if err != nil || !row.Approve || row.Profiles != nil || !row.Grant().Approve || row.Grant().Profiles != nil {
+		if err != nil || !row.Approve || row.Profiles != nil {
 			t.Errorf("it is %+v, %v", row, err)
 		}
 	})

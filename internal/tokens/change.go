@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,21 +14,9 @@ import (
 // maxName is the maximum length of names in a request, in bytes.
 const maxName = 256
 
-// A Request describes a new token.
-type Request struct {
-	Name      string   // to be shown; the id if empty
-	Profiles  []string // allowed profiles, the first is the default; policy.AnyProfile for all
-	Approve   bool     // for approvals of calls; then it has no profiles
-	Agent     string   // key of the agent
-	User      string   // the user
-	Workspace string   // directory of the calls; empty for that of the server
-	Place
-	Structured bool      // results have structured content
-	Expires    time.Time // zero for never
-}
-
-// Create adds a token and returns its secret, which cannot be shown again.
-func (t *Table) Create(ctx context.Context, req Request) (Secret, Token, error) {
+// Create adds a token and returns its secret, which cannot be shown again. It sets what the
+// caller cannot know: id, hash and time.
+func (t *Table) Create(ctx context.Context, req Token) (Secret, Token, error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, Token{}, err
 	}
@@ -46,7 +35,7 @@ func (t *Table) Create(ctx context.Context, req Request) (Secret, Token, error) 
 
 // EnsureFirst creates a token if the table is empty. Of concurrent calls in all
 // processes exactly one returns created. A table with revoked tokens is not empty.
-func (t *Table) EnsureFirst(ctx context.Context, req Request) (plain Secret, created bool, err error) {
+func (t *Table) EnsureFirst(ctx context.Context, req Token) (plain Secret, created bool, err error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, false, err
 	}
@@ -111,30 +100,17 @@ func find(rows []Token, idOrName string) (int, error) {
 	return 0, fmt.Errorf("%q: %w; mcp-tools token list prints all tokens", idOrName, ErrUnknown)
 }
 
-// issue returns a new token with its secret.
-func issue(req Request) (Secret, Token) {
+// issue gives a token a new secret.
+func issue(t Token) (Secret, Token) {
 	plain := generate()
-	kept := Token{
-		Hash:       hashOf(plain.Reveal()),
-		ID:         idOf(plain.Reveal()),
-		Name:       req.Name,
-		Profiles:   slices.Clone(req.Profiles),
-		Approve:    req.Approve,
-		Agent:      req.Agent,
-		User:       req.User,
-		Workspace:  req.Workspace,
-		Place:      req.Place,
-		Structured: req.Structured,
-		Expires:    req.Expires,
-	}
-	if kept.Name == "" {
-		kept.Name = kept.ID
-	}
-	return plain, kept
+	t.Hash, t.ID = hashOf(plain.Reveal()), idOf(plain.Reveal())
+	t.Name = cmp.Or(t.Name, t.ID)
+	t.Profiles = slices.Clone(t.Profiles)
+	return plain, t
 }
 
 // check returns an error if a token would be useless or break the output of lists.
-func (r Request) check(now time.Time) error {
+func (r Token) check(now time.Time) error {
 	switch {
 	case r.Approve && len(r.Profiles) > 0:
 		return errors.New("a token for approvals cannot make calls: name no profile")

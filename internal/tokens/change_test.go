@@ -20,17 +20,17 @@ import (
 func TestCreateRefuses(t *testing.T) {
 	cases := []struct {
 		name string
-		req  Request
+		req  Token
 		want string
 	}{
-		{"no profile", Request{Name: "a"}, "name at least one"},
-		{"empty profile", Request{Profiles: []string{"a", ""}}, "empty"},
-		{"control character", Request{Name: "a\x1b[2J", Profiles: []string{"a"}}, "control characters"},
-		{"line break", Request{User: "a\nb", Profiles: []string{"a"}}, "control characters"},
-		{"not UTF-8", Request{Agent: "\xff", Profiles: []string{"a"}}, "not UTF-8"},
-		{"too long", Request{Workspace: strings.Repeat("a", maxName+1), Profiles: []string{"a"}}, "the maximum is 256"},
-		{"profile too long", Request{Profiles: []string{strings.Repeat("a", maxName+1)}}, "profile is 257 bytes"},
-		{"expired", Request{Profiles: []string{"a"}, Expires: time.Now().Add(-time.Second)}, "past"},
+		{"no profile", Token{Name: "a"}, "name at least one"},
+		{"empty profile", Token{Profiles: []string{"a", ""}}, "empty"},
+		{"control character", Token{Name: "a\x1b[2J", Profiles: []string{"a"}}, "control characters"},
+		{"line break", Token{User: "a\nb", Profiles: []string{"a"}}, "control characters"},
+		{"not UTF-8", Token{Agent: "\xff", Profiles: []string{"a"}}, "not UTF-8"},
+		{"too long", Token{Workspace: strings.Repeat("a", maxName+1), Profiles: []string{"a"}}, "the maximum is 256"},
+		{"profile too long", Token{Profiles: []string{strings.Repeat("a", maxName+1)}}, "profile is 257 bytes"},
+		{"expired", Token{Profiles: []string{"a"}, Expires: time.Now().Add(-time.Second)}, "past"},
 	}
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
@@ -52,10 +52,10 @@ func TestCreateRefuses(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
-		_, first := create(t, table, Request{Name: "twin"})
-		_, second := create(t, table, Request{Name: "twin"})
-		_, third := create(t, table, Request{}) // named by its id
-		_, fourth := create(t, table, Request{Name: first.ID})
+		_, first := create(t, table, Token{Name: "twin"})
+		_, second := create(t, table, Token{Name: "twin"})
+		_, third := create(t, table, Token{}) // named by its id
+		_, fourth := create(t, table, Token{Name: first.ID})
 
 		err := table.Revoke(t.Context(), "twin")
 		if err == nil || !strings.Contains(err.Error(), "2 tokens are named") || !strings.Contains(err.Error(),
@@ -86,7 +86,7 @@ func TestRevoke(t *testing.T) {
 func TestEnsureFirst(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
-		req := Request{Name: "first", Profiles: []string{policy.AnyProfile}}
+		req := Token{Name: "first", Profiles: []string{policy.AnyProfile}}
 		plain, created, err := table.EnsureFirst(t.Context(), req)
 		if err != nil || !created {
 			t.Fatalf("created %t, error %v", created, err)
@@ -114,14 +114,14 @@ func TestManyAtOnce(t *testing.T) {
 			all.Go(func() {
 				table := New(Options{DB: db})
 				if _, created, err := table.EnsureFirst(t.Context(),
-					Request{Name: "first", Profiles: []string{"a"}}); err != nil {
+					Token{Name: "first", Profiles: []string{"a"}}); err != nil {
 					t.Error(err)
 				} else if created {
 					firsts.Add(1)
 				}
 				for n := range each {
 					name := fmt.Sprintf("%d-%d", i, n)
-					plain, _, err := table.Create(t.Context(), Request{Name: name, Profiles: []string{"a"}})
+					plain, _, err := table.Create(t.Context(), Token{Name: name, Profiles: []string{"a"}})
 					if err != nil {
 						t.Error(err)
 					}
@@ -166,7 +166,7 @@ func TestHelperProcess(t *testing.T) {
 		t.Skip("runs only as a child")
 	}
 	table := open(t, storetest.Open(t, dsn))
-	_, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{policy.AnyProfile}})
+	_, created, err := table.EnsureFirst(t.Context(), Token{Name: "first", Profiles: []string{policy.AnyProfile}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestHelperProcess(t *testing.T) {
 		fmt.Println("CREATED")
 	}
 	for n := range 5 {
-		create(t, table, Request{Name: fmt.Sprintf("%s-%d", os.Getenv(helperName), n)})
+		create(t, table, Token{Name: fmt.Sprintf("%s-%d", os.Getenv(helperName), n)})
 	}
 }
 

@@ -30,7 +30,7 @@ func open(t testing.TB, db *store.Store) *Table {
 	return table
 }
 
-func create(t testing.TB, table *Table, req Request) (string, Token) {
+func create(t testing.TB, table *Table, req Token) (string, Token) {
 	t.Helper()
 	if req.Profiles == nil {
 		req.Profiles = []string{"coding"}

@@ -20,23 +20,23 @@ func TestAuthenticate(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
 		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-		plain, made := create(t, table, Request{
+		plain, made := create(t, table, Token{
 			Name: "laptop", Profiles: []string{"coding", "readonly"}, Agent: "builder",
 			User: "ada", Workspace: "/srv/ada", Expires: expires,
 		})
 		until(t, "a later moment", func() bool { return time.Now().Truncate(time.Millisecond).After(made.Created) })
-		create(t, table, Request{Name: "another"})
+		create(t, table, Token{Name: "another"})
 
 		row, err := open(t, db).Authenticate(t.Context(), plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Grant{
-			Subject: "token:" + made.ID, ID: made.ID, Agent: "builder", User: "ada", Workspace: "/srv/ada",
-			Profiles: []string{"coding", "readonly"}, ExpiresAt: expires,
+		want := Token{
+			Hash: made.Hash, ID: made.ID, Name: "laptop", Agent: "builder", User: "ada", Workspace: "/srv/ada",
+			Profiles: []string{"coding", "readonly"}, Created: made.Created, Expires: expires, LastUsed: row.LastUsed,
 		}
-		if diff := cmp.Diff(want, row.Grant()); diff != "" {
-			t.Errorf("grant (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, row); diff != "" || row.Subject() != "token:"+made.ID {
+			t.Errorf("token %s (-want +got):\n%s", row.Subject(), diff)
 		}
 		if row.LastUsed.IsZero() || row.State(time.Now()) != "active" || !row.Created.Equal(made.Created) ||
 			made.Created.IsZero() {
@@ -51,10 +51,10 @@ func TestAuthenticate(t *testing.T) {
 func TestAuthenticateRefuses(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
-		good, row := create(t, table, Request{Name: "good"})
-		revoked, _ := create(t, table, Request{Name: "revoked"})
-		later, _ := create(t, table, Request{Name: "later", Expires: time.Now().Add(time.Hour)})
-		expiring, _ := create(t, table, Request{Name: "expiring", Expires: time.Now().Add(time.Second)})
+		good, row := create(t, table, Token{Name: "good"})
+		revoked, _ := create(t, table, Token{Name: "revoked"})
+		later, _ := create(t, table, Token{Name: "later", Expires: time.Now().Add(time.Hour)})
+		expiring, _ := create(t, table, Token{Name: "expiring", Expires: time.Now().Add(time.Second)})
 		if err := table.Revoke(t.Context(), "revoked"); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 
 func TestErrorsDoNotRepeatTheToken(t *testing.T) {
 	table := open(t, storetest.Open(t, t.TempDir()))
-	plain, row := create(t, table, Request{})
+	plain, row := create(t, table, Token{})
 	if err := table.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestRevokeInOtherProcess(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			server, command := New(Options{DB: storetest.Open(t, dsn)}), open(t, storetest.Open(t, dsn))
 			for range 20 {
-				plain, row := create(t, command, Request{Name: "new"})
+				plain, row := create(t, command, Token{Name: "new"})
 				for range 3 { // the later ones rely on the first
 					if _, err := server.Authenticate(t.Context(), plain); err != nil {
 						t.Fatalf("a token made elsewhere: %v", err)
@@ -131,12 +131,12 @@ func TestAuthenticateWithoutStore(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
 	table.rows = rows
-	plain, _ := create(t, table, Request{})
+	plain, _ := create(t, table, Token{})
 	if _, err := table.Authenticate(t.Context(), plain); err != nil {
 		t.Fatal(err)
 	}
 	rows.away = true
-	req := Request{Profiles: []string{"a"}}
+	req := Token{Profiles: []string{"a"}}
 	_, entering := table.Authenticate(t.Context(), plain)
 	_, listing := table.List(t.Context())
 	_, _, creating := table.Create(t.Context(), req)
@@ -160,7 +160,7 @@ func TestAuthenticateInvalidRows(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
 	table.rows = rows
-	plain, _ := create(t, table, Request{})
+	plain, _ := create(t, table, Token{})
 	other := hashOf(generate().Reveal())
 	for name, odd := range map[string]func(*Token){
 		"another token's":   func(k *Token) { k.Hash = other },
@@ -204,7 +204,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 func TestUsesAreWritten(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := New(Options{DB: db})
-		plain, _ := create(t, table, Request{})
+		plain, _ := create(t, table, Token{})
 		enter := func() {
 			t.Helper()
 			if _, err := table.Authenticate(t.Context(), plain); err != nil {
@@ -238,7 +238,7 @@ func TestAuthenticateDoesNotWaitForWrites(t *testing.T) {
 	}}
 	table := New(Options{})
 	table.useEvery, table.rows = 0, rows
-	plain, _ := create(t, table, Request{})
+	plain, _ := create(t, table, Token{})
 	for range 20 {
 		if _, err := table.Authenticate(t.Context(), plain); err != nil {
 			t.Fatal(err)
@@ -254,7 +254,7 @@ func TestAuthenticateDoesNotWaitForWrites(t *testing.T) {
 func TestAuthenticateReturnsCopies(t *testing.T) {
 	table := New(Options{DB: storetest.Open(t, t.TempDir())})
 	table.cache.age = time.Hour
-	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
+	plain, row := create(t, table, Token{Profiles: []string{"readonly"}})
 	row.Profiles[0] = "full"
 	for range 3 {
 		got, err := table.Authenticate(t.Context(), plain)
@@ -299,7 +299,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 			table := open(b, storetest.Open(b, dsn))
 			var last string
 			for range 20 {
-				last, _ = create(b, table, Request{})
+				last, _ = create(b, table, Token{})
 			}
 			enter := func() {
 				if _, err := table.Authenticate(b.Context(), last); err != nil {

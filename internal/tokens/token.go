@@ -8,16 +8,17 @@ import (
 // A Token is the row of one token, without the secret itself. Times are in UTC;
 // the zero time means never.
 type Token struct {
-	Hash      string   `json:"-"` // of the secret, in hexadecimal
-	ID        string   `json:"id"`
-	Name      string   `json:"name"`
+	Hash string `json:"-"`    // of the secret, in hexadecimal
+	ID   string `json:"id"`   // not secret
+	Name string `json:"name"` // to be shown; the id if it was created with none
+	// Profiles are those that calls may use, the first by default; policy.AnyProfile stands for all.
 	Profiles  []string `json:"profiles,omitzero"`
-	Approve   bool     `json:"approve,omitzero"` // for approvals of calls; the token cannot make calls
-	Agent     string   `json:"agent,omitzero"`
-	User      string   `json:"user,omitzero"`
-	Workspace string   `json:"workspace,omitzero"`
+	Approve   bool     `json:"approve,omitzero"`   // for approvals of calls; the token cannot make calls
+	Agent     string   `json:"agent,omitzero"`     // key of the agent
+	User      string   `json:"user,omitzero"`      // the user
+	Workspace string   `json:"workspace,omitzero"` // directory of the calls; empty for that of the server
 	Place
-	Structured bool      `json:"structured,omitzero"`
+	Structured bool      `json:"structured,omitzero"` // results have structured content
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`
 	LastUsed   time.Time `json:"last_used,omitzero"` // with a resolution of about a minute
@@ -33,36 +34,8 @@ type Place struct {
 	Topic    string `json:"topic,omitzero"`
 }
 
-// A Grant is the identity and the rights of a token.
-type Grant struct {
-	Subject   string // the holder; unique over all authentication methods
-	ID        string // id of the token, for logs; not secret
-	Agent     string
-	User      string
-	Workspace string // empty for the server's own
-	Place
-	Structured bool      // results have structured content
-	Profiles   []string  // allowed profiles, the first is the default; policy.AnyProfile for all
-	Approve    bool      // for approvals of calls; the token cannot make calls
-	Scopes     []string  // always empty: tokens have profiles
-	ExpiresAt  time.Time // zero for never
-}
-
-// Grant returns the grant of the token.
-func (r Token) Grant() Grant {
-	return Grant{
-		Subject:    "token:" + r.ID,
-		ID:         r.ID,
-		Agent:      r.Agent,
-		User:       r.User,
-		Workspace:  r.Workspace,
-		Place:      r.Place,
-		Structured: r.Structured,
-		Profiles:   slices.Clone(r.Profiles),
-		Approve:    r.Approve,
-		ExpiresAt:  r.Expires,
-	}
-}
+// Subject returns the holder, unique over all authentication methods.
+func (r Token) Subject() string { return "token:" + r.ID }
 
 // State is "active", "revoked" or "expired".
 func (r Token) State(now time.Time) string {

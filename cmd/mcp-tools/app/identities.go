@@ -31,19 +31,18 @@ type Identities struct {
 // Identify authenticates a token with the source that can have issued it.
 func (i *Identities) Identify(ctx context.Context, token string) (server.Identity, error) {
 	if tokens.Check(token) == nil {
-		row, err := i.Table.Authenticate(ctx, token)
-		if err == nil {
-			g := row.Grant()
-			if g.Approve { // it approves calls of this agent and user; empty means all
-				return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Approves: true}, nil
-			}
-			return named(server.Identity{
-				ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles,
-				Place:      server.Place{Provider: g.Provider, Chat: g.Chat, PeerKind: g.PeerKind, Topic: g.Topic},
-				Structured: g.Structured,
-			}), nil
+		t, err := i.Table.Authenticate(ctx, token)
+		if err != nil {
+			return server.Identity{}, i.refusal(err)
 		}
-		return server.Identity{}, i.refusal(err)
+		if t.Approve { // it approves calls of this agent and user; empty means all
+			return server.Identity{ID: t.Subject(), Agent: t.Agent, User: t.User, Approves: true}, nil
+		}
+		return named(server.Identity{
+			ID: t.Subject(), Agent: t.Agent, User: t.User, Workspace: t.Workspace, Profiles: t.Profiles,
+			Place:      server.Place{Provider: t.Provider, Chat: t.Chat, PeerKind: t.PeerKind, Topic: t.Topic},
+			Structured: t.Structured,
+		}), nil
 	}
 	if who, ok := i.fromSettings(token); ok {
 		return who, nil

@@ -188,7 +188,7 @@ func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, e
 	if len(c.Tokens) > 0 || ids.oauth != nil {
 		return ids, nil
 	}
-	first, created, err := table.EnsureFirst(ctx, tokens.Request{
+	first, created, err := table.EnsureFirst(ctx, tokens.Token{
 		Name: "first", Profiles: []string{policy.AnyProfile}, User: SystemUser(),
 	})
 	if err != nil {

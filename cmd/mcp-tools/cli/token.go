@@ -28,7 +28,7 @@ at once. Only hashes are stored: a token is shown once, when it is created.`,
 }
 
 func (a *CLI) tokenCreateCommand() *cobra.Command {
-	var req tokens.Request
+	var req tokens.Token
 	var expires string
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -75,7 +75,7 @@ for them. * stands for all profiles.`,
 }
 
 // fillRequest completes and checks a request with the settings.
-func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) error {
+func (a *CLI) fillRequest(req *tokens.Token, expires string, now time.Time) error {
 	v, err := a.Examine()
 	if err != nil {
 		return err
