@@ -31,7 +31,7 @@ const maxWord = 48
 
 // stem removes the ending of a word in lower case.
 func stem(word, lang string) string {
-	reduce := stemmer(lang)
+	reduce := stemmers[lang]
 	if reduce == nil || len(word) < 3 || len(word) > maxWord {
 		return word
 	}
@@ -51,44 +51,12 @@ func stem(word, lang string) string {
 	return word
 }
 
-func stemmer(lang string) func(*snowball.Env) bool {
-	switch lang {
-	case "en":
-		return english.Stem
-	case "de":
-		return german.Stem
-	case "fr":
-		return french.Stem
-	case "es":
-		return spanish.Stem
-	case "it":
-		return italian.Stem
-	case "pt":
-		return portuguese.Stem
-	case "nl":
-		return dutch.Stem
-	case "sv":
-		return swedish.Stem
-	case "no":
-		return norwegian.Stem
-	case "da":
-		return danish.Stem
-	case "fi":
-		return finnish.Stem
-	case "hu":
-		return hungarian.Stem
-	case "ro":
-		return romanian.Stem
-	case "tr":
-		return turkish.Stem
-	case "ru":
-		return russian.Stem
-	case "ar":
-		return arabic.Stem
-	case "ta":
-		return tamil.Stem
-	}
-	return nil
+// stemmers remove the endings of words, by language.
+var stemmers = map[string]func(*snowball.Env) bool{
+	"ar": arabic.Stem, "da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem,
+	"fi": finnish.Stem, "fr": french.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nl": dutch.Stem,
+	"no": norwegian.Stem, "pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem,
+	"ta": tamil.Stem, "tr": turkish.Stem,
 }
 
 // stemmerFor returns the language of the rules for a word: that of its text, or
@@ -125,7 +93,7 @@ func fold(word string) string {
 	var b strings.Builder
 	base := rune(0)
 	for _, r := range norm.NFD.String(word) {
-		if s := plainLetter(r); s != "" {
+		if s := plainLetters[r]; s != "" {
 			b.WriteString(s)
 			base = 'a'
 			continue
@@ -142,33 +110,10 @@ func fold(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// plainLetter returns how a letter is typed without its key.
-func plainLetter(r rune) string {
-	switch r {
-	case 'ß':
-		return "ss"
-	case 'æ':
-		return "ae"
-	case 'œ':
-		return "oe"
-	case 'ø':
-		return "o"
-	case 'ł':
-		return "l"
-	case 'đ', 'ð':
-		return "d"
-	case 'þ':
-		return "th"
-	case 'ı':
-		return "i"
-	case 'ς':
-		return "σ"
-	case 'أ', 'إ', 'آ', 'ٱ':
-		return "ا"
-	case 'ى':
-		return "ي"
-	}
-	return ""
+// plainLetters are what is typed for letters without a key.
+var plainLetters = map[rune]string{
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i", 'ς': "σ",
+	'أ': "ا", 'إ': "ا", 'آ': "ا", 'ٱ': "ا", 'ى': "ي",
 }
 
 // isOptionalMark reports whether a mark is often omitted on a base letter.

@@ -313,8 +313,8 @@ func parseClass(pattern string, fold bool) (set class, size int, err error) {
 			return set, i + 1, nil
 		}
 		if name, _, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(name, "[:") && strings.HasSuffix(name, ":") {
-			spans := posixClass(name)
-			if spans == "" {
+			spans, known := posixClasses[name]
+			if !known {
 				return class{}, 0, errClass
 			}
 			for j := 0; j < len(spans); j += 2 {
@@ -343,33 +343,9 @@ func parseClass(pattern string, fold bool) (set class, size int, err error) {
 	}
 }
 
-// posixClass returns pairs of the first and the last character, "" for an unknown class.
-func posixClass(name string) string {
-	switch name {
-	case "[:alnum:":
-		return "09AZaz"
-	case "[:alpha:":
-		return "AZaz"
-	case "[:blank:":
-		return "  \t\t"
-	case "[:cntrl:":
-		return "\x00\x1f\x7f\x7f"
-	case "[:digit:":
-		return "09"
-	case "[:graph:":
-		return "!~"
-	case "[:lower:":
-		return "az"
-	case "[:print:":
-		return " ~"
-	case "[:punct:":
-		return "!/:@[`{~"
-	case "[:space:":
-		return "\t\r  "
-	case "[:upper:":
-		return "AZ"
-	case "[:xdigit:":
-		return "09AFaf"
-	}
-	return ""
+// posixClasses has pairs of the first and the last character of each class.
+var posixClasses = map[string]string{
+	"[:alnum:": "09AZaz", "[:alpha:": "AZaz", "[:blank:": "  \t\t", "[:cntrl:": "\x00\x1f\x7f\x7f",
+	"[:digit:": "09", "[:graph:": "!~", "[:lower:": "az", "[:print:": " ~", "[:punct:": "!/:@[`{~",
+	"[:space:": "\t\r  ", "[:upper:": "AZ", "[:xdigit:": "09AFaf",
 }

@@ -126,7 +126,7 @@ func (p *program) emit(re *syntax.Regexp, next int32) int32 {
 		at := p.emitLoop(re.Sub[0], next)
 		return p.insts[at].out
 	default:
-		if when, ok := conditionOf(re.Op); ok {
+		if when, ok := conditions[re.Op]; ok {
 			p.hasWordBoundary = p.hasWordBoundary || when == atBoundary || when == noBoundary
 			return p.add(inst{op: opAssert, cond: when, out: next})
 		}
@@ -227,22 +227,10 @@ func (p *program) emitHighBytes(set byteSet, next int32) int32 {
 	return p.add(inst{op: opSplit, out: p.emitBytes(set, next), other: at})
 }
 
-func conditionOf(o syntax.Op) (condition, bool) {
-	switch o {
-	case syntax.OpBeginLine:
-		return atLineStart, true
-	case syntax.OpEndLine:
-		return atLineEnd, true
-	case syntax.OpBeginText:
-		return atTextStart, true
-	case syntax.OpEndText:
-		return atTextEnd, true
-	case syntax.OpWordBoundary:
-		return atBoundary, true
-	case syntax.OpNoWordBoundary:
-		return noBoundary, true
-	}
-	return 0, false
+// conditions are the conditions of expressions.
+var conditions = map[syntax.Op]condition{
+	syntax.OpBeginLine: atLineStart, syntax.OpEndLine: atLineEnd, syntax.OpBeginText: atTextStart,
+	syntax.OpEndText: atTextEnd, syntax.OpWordBoundary: atBoundary, syntax.OpNoWordBoundary: noBoundary,
 }
 
 // classify groups the bytes that the program does not distinguish into classes.

@@ -143,7 +143,7 @@ func loadIgnoreFile(r *root.Root, name string) *ignore.List {
 type scopes []ignore.Scope
 
 // scopes appends the rules for the names in a directory to to.
-func (a *rules) scopes(dir string, global *ignore.List, to scopes) scopes {
+func (a *rules) scopes(dir string, to scopes) scopes {
 	if a == nil {
 		return to
 	}
@@ -151,9 +151,6 @@ func (a *rules) scopes(dir string, global *ignore.List, to scopes) scopes {
 		for _, s := range sources {
 			to = append(to, s.list.In(s.relative(dir)))
 		}
-	}
-	if !global.Empty() {
-		to = append(to, global.In(dir))
 	}
 	return to
 }

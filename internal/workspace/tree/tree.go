@@ -18,7 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
@@ -39,8 +38,7 @@ type Options struct {
 	// Enter reports whether to walk a directory; nil enters all. It is called
 	// concurrently.
 	Enter   func(dir string) bool
-	Workers int          // 0 for one for each processor
-	Global  *ignore.List // rules with the lowest precedence, relative to the root
+	Workers int // 0 for one for each processor
 }
 
 // A Dir is one directory: its name relative to the root, and its sorted entries.

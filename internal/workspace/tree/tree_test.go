@@ -80,8 +80,7 @@ func TestOptions(t *testing.T) {
 		"skip":       {Options{Skip: skip}, nil, "a/b/c/d.go a/b/e.go z.go"},
 		"enter":      {Options{Enter: func(dir string) bool { return dir != "a/b/c" }}, nil, "a/b/e.go a/f.txt vendor/v.go z.go"},
 		"keep":       {Options{}, func(name string) bool { return strings.HasSuffix(name, ".txt") }, "a/f.txt"},
-		"global":     {Options{Global: ignore.Parse([]byte("/vendor\nb\n"))}, nil, "a/f.txt z.go"},
-		"ignored":    {Options{Ignored: true, Global: ignore.Parse([]byte("*"))}, nil, "a/b/c/d.go a/b/e.go a/f.txt vendor/v.go z.go"},
+		"ignored":    {Options{Ignored: true}, nil, "a/b/c/d.go a/b/e.go a/f.txt vendor/v.go z.go"},
 	} {
 		got, unread, err := Files(t.Context(), r, c.o, c.keep)
 		if err != nil || len(unread) != 0 || strings.Join(got, " ") != c.want {

@@ -173,7 +173,7 @@ func (w *walker) walkDir(s *scanner, j *job) error {
 // filter removes the entries that are hidden, ignored or skipped.
 func (w *walker) filter(s *scanner, j *job, rules *rules) []candidate {
 	text, at, from := string(s.text), s.base, 0
-	view := rules.scopes(j.dir, w.o.Global, s.scopes[:0])
+	view := rules.scopes(j.dir, s.scopes[:0])
 	s.scopes, s.found = view, s.found[:0]
 	deeper := w.o.Depth == 0 || j.depth < w.o.Depth
 	for i, end := range s.ends {
