@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A syntax edits settings files of one format. Each method gets the whole file,
@@ -161,11 +162,9 @@ func (c Client) verify(before, after []byte, name string) (string, error) {
 		return "", fmt.Errorf("the edit would break the file (%w); nothing was changed, "+
 			"paste the output of `mcp-tools print-config %s`", err, c.Name)
 	}
-	for i := range max(len(had), len(has)) {
-		if i >= len(had) || i >= len(has) || had[i] != has[i] {
-			return "", fmt.Errorf("the edit would change more than the entry %q; nothing was changed, "+
-				"paste the output of `mcp-tools print-config %s`", name, c.Name)
-		}
+	if !slices.Equal(had, has) {
+		return "", fmt.Errorf("the edit would change more than the entry %q; nothing was changed, "+
+			"paste the output of `mcp-tools print-config %s`", name, c.Name)
 	}
 	return c.syntax.entry(after, name)
 }

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 const (
@@ -91,7 +92,10 @@ func (s settings) replace(data []byte, shared bool, now time.Time) (backup strin
 		s.dropBackup(backup)
 		return "", fmt.Errorf("replacing the settings: %w", err)
 	}
-	return backup, syncDir(filepath.Dir(s.target))
+	if err := private.SyncDir(filepath.Dir(s.target)); err != nil {
+		return backup, fmt.Errorf("making the settings durable: %w", err)
+	}
+	return backup, nil
 }
 
 // remove deletes the file after making a backup.
@@ -180,19 +184,4 @@ func fill(f *os.File, data []byte, mode fs.FileMode) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // directories cannot be synced there, and need not be
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("making the settings durable: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("making the settings durable: %w", err)
-	}
-	return nil
 }

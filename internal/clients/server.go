@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,9 +134,9 @@ func sortedFields(m map[string]string) fields {
 // A shape is the form of an entry for one client.
 type shape struct {
 	stdioType string // value of "type" for a command; "" leaves the key out
-	command   string // key of the command, if it is not "command"
+	command   string // key of the command
 	list      bool   // the command is a list with the arguments
-	env       string // key of the environment, if it is not "env"
+	env       string // key of the environment
 	extra     fields // settings of a new entry that its user may change
 	url       string // key of the address; "" where the file knows commands only
 	httpType  string // value of "type" for an address
@@ -172,14 +171,14 @@ func (h shape) stdio(s Server) fields {
 	if h.stdioType != "" {
 		out = append(out, field{"type", h.stdioType})
 	}
-	if command := cmp.Or(h.command, "command"); h.list {
-		out = append(out, field{command, append([]string{s.Command}, s.Args...)})
+	if h.list {
+		out = append(out, field{h.command, append([]string{s.Command}, s.Args...)})
 	} else {
 		// The arguments are written even if there are none: not every client has a default for them.
-		out = append(out, field{command, s.Command}, field{"args", slices.Clone(s.Args)})
+		out = append(out, field{h.command, s.Command}, field{"args", slices.Clone(s.Args)})
 	}
 	if len(s.Env) > 0 {
-		out = append(out, field{cmp.Or(h.env, "env"), sortedFields(s.Env)})
+		out = append(out, field{h.env, sortedFields(s.Env)})
 	}
 	return append(out, h.extra...)
 }
