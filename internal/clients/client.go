@@ -16,7 +16,7 @@
 package clients
 
 import (
-	_ "embed" // for the table of clients
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,13 +50,17 @@ type Client struct {
 }
 
 //go:embed clients.txt
-var clientsText string
+var table embed.FS
 
 // All returns all clients, in the order of the documentation.
 func All() []Client { return slices.Clone(clients()) }
 
 var clients = sync.OnceValue(func() (all []Client) {
-	for section := range strings.SplitSeq(clientsText, "\n\n") {
+	text, err := table.ReadFile("clients.txt")
+	if err != nil {
+		panic("clients: " + err.Error()) // it is part of this program
+	}
+	for section := range strings.SplitSeq(string(text), "\n\n") {
 		all = append(all, newClient(section))
 	}
 	return all

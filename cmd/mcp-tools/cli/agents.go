@@ -151,16 +151,9 @@ func (a *CLI) listAgents(ctx context.Context, c agentsCall) error {
 		}
 		last = e.Owner
 	}
-	return a.show(append([]*line{}, lines...), func(w io.Writer) error {
-		if len(lines) == 0 {
-			_, err := fmt.Fprintln(w, "No agent has context files; mcp-tools agents set creates one.")
-			return err
-		}
-		rows := [][]string{{"AGENT", "KIND", "DOCUMENTS", "USERS"}}
-		for _, l := range lines {
-			rows = append(rows, []string{l.Agent, l.Kind, fmt.Sprint(l.Documents), fmt.Sprint(l.Users)})
-		}
-		return a.painter(w).Columns(w, rows)
+	const none = "No agent has context files; mcp-tools agents set creates one."
+	return showList(a, lines, none, []string{"AGENT", "KIND", "DOCUMENTS", "USERS"}, func(l *line) []string {
+		return []string{l.Agent, l.Kind, fmt.Sprint(l.Documents), fmt.Sprint(l.Users)}
 	})
 }
 
@@ -210,12 +203,8 @@ func (a *CLI) showCopies(ctx context.Context, c agentsCall) error {
 			lines = append(lines, copyLine{e.Path, string(level), e.Owner.User, e.Size, e.Updated})
 		}
 	}
-	return a.show(lines, func(w io.Writer) error {
-		rows := [][]string{{"NAME", "LEVEL", "USER", "BYTES", "CHANGED"}}
-		for _, l := range lines {
-			rows = append(rows, []string{l.Name, l.Level, l.User, fmt.Sprint(l.Bytes), l.Changed.Format(time.DateTime)})
-		}
-		return a.painter(w).Columns(w, rows)
+	return showList(a, lines, "", []string{"NAME", "LEVEL", "USER", "BYTES", "CHANGED"}, func(l copyLine) []string {
+		return []string{l.Name, l.Level, l.User, fmt.Sprint(l.Bytes), l.Changed.Format(time.DateTime)}
 	})
 }
 

@@ -19,13 +19,12 @@ import (
 )
 
 // withApprovals passes the store of approvals to use.
-func (a *CLI) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
-	return a.WithStore(func(s *store.Store) error {
-		return use(approvals.New(approvals.Options{DB: s}), approvals.Approver{
-			Name: app.SystemUser(), Channel: "cli",
-		})
-	})
+func (a *CLI) withApprovals(use func(*approvals.Store) error) error {
+	return a.WithStore(func(s *store.Store) error { return use(approvals.New(approvals.Options{DB: s})) })
 }
+
+// approver is the user of the command line, who may decide about all calls.
+func approver() approvals.Approver { return approvals.Approver{Name: app.SystemUser(), Channel: "cli"} }
 
 // mistake returns a usage error for a rule that cannot be made.
 func mistake(err error) error {
@@ -53,39 +52,28 @@ func (a *CLI) approvalsListCommand() *cobra.Command {
 		Short:   "List the calls that wait for an approval",
 		Example: "  mcp-tools approvals list\n  mcp-tools approvals list --output json",
 		Args:    takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				open, err := store.List(cmd.Context(), who)
-				if err := errors.Join(err, store.MarkAttended(cmd.Context())); err != nil {
-					return err
-				}
-				return a.show(append([]approvals.Question{}, open...),
-					func(w io.Writer) error { return a.printQuestions(w, open) })
-			})
-		},
+		RunE:    on(a.withApprovals, a.listApprovals),
 	}
 }
 
-func (a *CLI) printQuestions(w io.Writer, open []approvals.Question) error {
-	if len(open) == 0 {
-		place, err := a.StorePlace()
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "No call waits for an approval on servers with the store %s.\n"+
-			"Calls of clients that cannot ask a person only wait while an operator watches: 30 seconds after this\n"+
-			"command, or while mcp-tools approvals watch runs (unless the setting approvals.wait differs).\n", place)
+func (a *CLI) listApprovals(ctx context.Context, store *approvals.Store, _ []string) error {
+	open, err := store.List(ctx, approver())
+	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
 		return err
 	}
-	rows := [][]string{{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}}
-	for _, q := range open {
-		rows = append(rows, []string{q.ID, q.Tool, q.Risk, q.Principal, q.Profile, left(q), short(q.Shown, 60)})
+	place, err := a.StorePlace()
+	if err != nil {
+		return err
 	}
-	return a.painter(w).Columns(w, rows)
+	none := fmt.Sprintf("No call waits for an approval on servers with the store %s.\n"+
+		"Calls of clients that cannot ask a person only wait while an operator watches: 30 seconds after this\n"+
+		"command, or while mcp-tools approvals watch runs (unless the setting approvals.wait differs).", place)
+	head := []string{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}
+	return showList(a, open, none, head, func(q approvals.Question) []string {
+		left := time.Until(q.Expires).Round(time.Second).String()
+		return []string{q.ID, q.Tool, q.Risk, q.Principal, q.Profile, left, short(q.Shown, 60)}
+	})
 }
-
-// left returns the time left to decide.
-func left(q approvals.Question) string { return time.Until(q.Expires).Round(time.Second).String() }
 
 // short returns the beginning of a text, for a table.
 func short(text string, most int) string {
@@ -101,18 +89,16 @@ func (a *CLI) approvalsShowCommand() *cobra.Command {
 		Short:   "Show the details of a call",
 		Example: "  mcp-tools approvals show abcd2345efgh",
 		Args:    takes("the ID of a call"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				q, err := store.Get(cmd.Context(), args[0], who)
-				if err := errors.Join(err, store.MarkAttended(cmd.Context())); err != nil {
-					return err
-				}
-				return a.show(q, func(w io.Writer) error {
-					_, err := io.WriteString(w, questionSheet(q)+questionDetails(q))
-					return err
-				})
+		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
+			q, err := store.Get(ctx, args[0], approver())
+			if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
+				return err
+			}
+			return a.show(q, func(w io.Writer) error {
+				_, err := io.WriteString(w, questionSheet(q)+questionDetails(q))
+				return err
 			})
-		},
+		}),
 	}
 	cmd.ValidArgsFunction = a.completeQuestions
 	return cmd
@@ -144,20 +130,18 @@ terminal.`,
   mcp-tools approvals allow abcd2345efgh --session --yes
   mcp-tools approvals allow abcd2345efgh --always --expires 30d --match path='src/**' --any content`,
 		Args: takes("the ID of a call"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
 			answer, err := g.answer(time.Now())
 			if err != nil {
 				return err
 			}
-			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				if answer.Scope != approvals.Once {
-					if ok, err := a.confirmRule(cmd.Context(), store, args[0], answer, who, g.yes); err != nil || !ok {
-						return err
-					}
+			if answer.Scope != approvals.Once {
+				if ok, err := a.confirmRule(ctx, store, args[0], answer, g.yes); err != nil || !ok {
+					return err
 				}
-				return a.decide(cmd.Context(), store, args[0], answer, who)
-			})
-		},
+			}
+			return a.decide(ctx, store, args[0], answer)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&g.session, "session", false, "approve equal calls for the rest of the session")
@@ -207,13 +191,13 @@ func (g grantFlags) answer(now time.Time) (a approvals.Answer, err error) {
 
 // confirmRule shows the rule that an answer would make, and asks to confirm it.
 func (a *CLI) confirmRule(
-	ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver, yes bool,
+	ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, yes bool,
 ) (bool, error) {
-	rule, err := store.Preview(ctx, id, answer, who)
+	rule, err := store.Preview(ctx, id, answer, approver())
 	if err != nil {
 		return false, mistake(err)
 	}
-	q, err := store.Get(ctx, id, who)
+	q, err := store.Get(ctx, id, approver())
 	if err != nil {
 		return false, err
 	}
@@ -264,27 +248,22 @@ func (a *CLI) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 }
 
 // decide records the answer and prints the result.
-func (a *CLI) decide(
-	ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver,
-) error {
-	d, err := store.Answer(ctx, id, answer, who)
+func (a *CLI) decide(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer) error {
+	d, err := store.Answer(ctx, id, answer, approver())
 	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
 		return mistake(err)
 	}
-	return a.show(struct {
+	text := "denied"
+	if d.Allow {
+		text = "allowed"
+	}
+	if d.Rule != "" {
+		text += ", and equal calls too; mcp-tools approvals forget " + d.Rule + " removes the rule"
+	}
+	return a.report(struct {
 		ID       string             `json:"id"`
 		Decision approvals.Decision `json:"decision"`
-	}{id, d}, func(w io.Writer) error {
-		text := "denied"
-		if d.Allow {
-			text = "allowed"
-		}
-		if d.Rule != "" {
-			text += ", and equal calls too; mcp-tools approvals forget " + d.Rule + " removes the rule"
-		}
-		_, err := fmt.Fprintf(w, "%s: %s.\n", id, text)
-		return err
-	})
+	}{id, d}, "%s: %s.", id, text)
 }
 
 func (a *CLI) approvalsDenyCommand() *cobra.Command {
@@ -296,11 +275,9 @@ func (a *CLI) approvalsDenyCommand() *cobra.Command {
 not started yet is refused too.`,
 		Example: "  mcp-tools approvals deny abcd2345efgh --reason 'use the staging database'",
 		Args:    takes("the ID of a call"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				return a.decide(cmd.Context(), store, args[0], approvals.Answer{Reason: reason}, who)
-			})
-		},
+		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
+			return a.decide(ctx, store, args[0], approvals.Answer{Reason: reason})
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, or what to do instead, for the agent")
 	cmd.ValidArgsFunction = a.completeQuestions
@@ -312,8 +289,8 @@ func (a *CLI) completeQuestions(cmd *cobra.Command, args []string, _ string) (
 	[]cobra.Completion, cobra.ShellCompDirective,
 ) {
 	var ids []string
-	err := a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-		open, err := store.List(cmd.Context(), who)
+	err := a.withApprovals(func(store *approvals.Store) error {
+		open, err := store.List(cmd.Context(), approver())
 		for _, q := range open {
 			ids = append(ids, cobra.CompletionWithDesc(q.ID, q.Tool+" "+short(terminal.OneLine(q.Shown), 60)))
 		}

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -24,32 +24,23 @@ func (a *CLI) approvalsRulesCommand() *cobra.Command {
 		Short:   "List the rules that approve calls for a session, or always",
 		Example: "  mcp-tools approvals rules\n  mcp-tools approvals rules --output json",
 		Args:    takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
-				rules, err := store.Rules(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.show(append([]approvals.Rule{}, rules...),
-					func(w io.Writer) error { return a.printRules(w, rules) })
-			})
-		},
+		RunE:    on(a.withApprovals, a.listRules),
 	}
 }
 
-func (a *CLI) printRules(w io.Writer, rules []approvals.Rule) error {
-	if len(rules) == 0 {
-		_, err := fmt.Fprintln(w, "There are no rules; mcp-tools approvals allow ID --always makes one.")
+func (a *CLI) listRules(ctx context.Context, store *approvals.Store, _ []string) error {
+	rules, err := store.Rules(ctx)
+	if err != nil {
 		return err
 	}
-	rows := [][]string{{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}}
-	for _, r := range rules {
-		rows = append(rows, []string{
+	const none = "There are no rules; mcp-tools approvals allow ID --always makes one."
+	head := []string{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}
+	return showList(a, rules, none, head, func(r approvals.Rule) []string {
+		return []string{
 			r.ID, string(r.Scope), r.Tool, r.Principal, r.Profile, terminal.Date(r.Expires), dash(r.By),
 			short(likeText(r), 80),
-		})
-	}
-	return a.painter(w).Columns(w, rows)
+		}
+	})
 }
 
 func (a *CLI) approvalsForgetCommand() *cobra.Command {
@@ -58,22 +49,16 @@ func (a *CLI) approvalsForgetCommand() *cobra.Command {
 		Short:   "Remove a rule that approves calls",
 		Example: "  mcp-tools approvals forget abcd2345efgh",
 		Args:    takes("the ID of a RULE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
-				rule, err := store.Forget(cmd.Context(), args[0])
-				if errors.Is(err, approvals.ErrUnknown) {
-					return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
-				}
-				if err != nil {
-					return err
-				}
-				return a.show(rule, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Rule %s was removed; calls of %s need an approval again.\n", rule.ID,
-						rule.Tool)
-					return err
-				})
-			})
-		},
+		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
+			rule, err := store.Forget(ctx, args[0])
+			if errors.Is(err, approvals.ErrUnknown) {
+				return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.report(rule, "Rule %s was removed; calls of %s need an approval again.", rule.ID, rule.Tool)
+		}),
 	}
 }
 

@@ -35,19 +35,17 @@ otherwise they are refused at once, unless the setting approvals.wait differs.
 With --output json each call is an object on one line, and nothing is asked.`,
 		Example: "  mcp-tools approvals watch\n  mcp-tools approvals watch --output json",
 		Args:    takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, _ []string) error {
 			asJSON, err := a.asJSON()
 			if err != nil {
 				return err
 			}
-			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				w := &watch{app: a, store: store, who: who, seen: make(map[string]bool), asJSON: asJSON}
-				if !asJSON && terminal.IsTerminal(a.In) {
-					w.lines = typedLines(cmd.Context(), a.In)
-				}
-				return ended(cmd.Context(), w.run(cmd.Context()))
-			})
-		},
+			w := &watch{app: a, store: store, seen: make(map[string]bool), asJSON: asJSON}
+			if !asJSON && terminal.IsTerminal(a.In) {
+				w.lines = typedLines(ctx, a.In)
+			}
+			return ended(ctx, w.run(ctx))
+		}),
 	}
 }
 
@@ -55,7 +53,6 @@ With --output json each call is an object on one line, and nothing is asked.`,
 type watch struct {
 	app    *CLI
 	store  *approvals.Store
-	who    approvals.Approver
 	asJSON bool
 	seen   map[string]bool
 	lines  <-chan string      // typed lines; nil without a terminal
@@ -109,7 +106,7 @@ func (w *watch) look(ctx context.Context) error {
 	if err := w.store.MarkAttended(ctx); err != nil {
 		return err
 	}
-	open, err := w.store.List(ctx, w.who)
+	open, err := w.store.List(ctx, approver())
 	if err != nil {
 		return err
 	}
@@ -212,7 +209,7 @@ func (w *watch) take(ctx context.Context, line string) {
 		return
 	}
 	w.asking = approvals.Question{}
-	if err := w.app.decide(ctx, w.store, q.ID, answer, w.who); err != nil {
+	if err := w.app.decide(ctx, w.store, q.ID, answer); err != nil {
 		fmt.Fprintln(w.app.Err, err)
 	}
 }

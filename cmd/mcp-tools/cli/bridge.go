@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,12 +150,7 @@ func (a *CLI) testServer(ctx context.Context, b *bridge.Bridge, name string) err
 	})
 }
 
-func orUnknown(text string) string {
-	if text == "" {
-		return "unknown program"
-	}
-	return text
-}
+func orUnknown(text string) string { return cmp.Or(text, "unknown program") }
 
 // printBridged prints the tools of a server, and what waits for an operator.
 func (a *CLI) printBridged(w io.Writer, st bridge.Status) error {
@@ -188,31 +184,23 @@ func (a *CLI) bridgeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(append([]bridge.Status{}, all...), func(w io.Writer) error {
-				if len(all) == 0 {
-					_, err := fmt.Fprintln(w, "There are no servers; mcp-tools bridge add adds one.")
-					return err
-				}
-				rows := [][]string{{"NAME", "STATE", "TOOLS", "HELD", "ACCESS", "WHERE"}}
-				for _, st := range all {
-					state := "ready"
-					switch {
-					case st.Server.Disabled:
-						state = "disabled"
-					case !st.Known:
-						state = "not connected yet"
-					}
-					access := st.Server.Access
-					if access == "" {
-						access = bridge.AccessAll
-					}
-					rows = append(rows, []string{st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)),
-						access,
-						short(tool.Visible(st.Server.Where()), 60)})
-				}
-				return a.painter(w).Columns(w, rows)
-			})
+			return showList(a, all, "There are no servers; mcp-tools bridge add adds one.",
+				[]string{"NAME", "STATE", "TOOLS", "HELD", "ACCESS", "WHERE"}, bridgeRow)
 		}),
+	}
+}
+
+func bridgeRow(st bridge.Status) []string {
+	state := "ready"
+	switch {
+	case st.Server.Disabled:
+		state = "disabled"
+	case !st.Known:
+		state = "not connected yet"
+	}
+	return []string{
+		st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)),
+		cmp.Or(st.Server.Access, bridge.AccessAll), short(tool.Visible(st.Server.Where()), 60),
 	}
 }
 
@@ -381,17 +369,10 @@ func (a *CLI) bridgeRequestsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(append([]bridge.Request{}, all...), func(w io.Writer) error {
-				if len(all) == 0 {
-					_, err := fmt.Fprintln(w, "There are no requests.")
-					return err
-				}
-				rows := [][]string{{"ID", "STATUS", "SERVER", "AGENT", "USER", "TOOLS", "REASON"}}
-				for _, r := range all {
-					rows = append(rows, []string{r.ID, r.Status, r.Server, r.Agent, r.User, strings.Join(r.Tools, ","),
-						short(tool.Visible(r.Reason), 60)})
-				}
-				return a.painter(w).Columns(w, rows)
+			head := []string{"ID", "STATUS", "SERVER", "AGENT", "USER", "TOOLS", "REASON"}
+			return showList(a, all, "There are no requests.", head, func(r bridge.Request) []string {
+				return []string{r.ID, r.Status, r.Server, r.Agent, r.User, strings.Join(r.Tools, ","),
+					short(tool.Visible(r.Reason), 60)}
 			})
 		}),
 	}

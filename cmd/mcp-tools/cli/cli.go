@@ -234,6 +234,40 @@ func (a *CLI) show(v any, text func(w io.Writer) error) error {
 	return e.Encode(v)
 }
 
+// report prints what was done: v as JSON, or a line of text.
+func (a *CLI) report(v any, format string, args ...any) error {
+	return a.show(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format+"\n", args...)
+		return err
+	})
+}
+
+// showList prints a list: as JSON, or as a table with a row for each element, or the text
+// none if there are no elements.
+func showList[T any](a *CLI, list []T, none string, head []string, row func(T) []string) error {
+	return a.show(append([]T{}, list...), func(w io.Writer) error {
+		if len(list) == 0 && none != "" {
+			_, err := fmt.Fprintln(w, none)
+			return err
+		}
+		rows := [][]string{head}
+		for _, one := range list {
+			rows = append(rows, row(one))
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
+
+// on returns what a command runs that works on something, such as the teams of the store:
+// open passes it to a function, and closes it after that.
+func on[T any](
+	open func(use func(T) error) error, do func(ctx context.Context, it T, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return open(func(it T) error { return do(cmd.Context(), it, args) })
+	}
+}
+
 // takes returns a check that a command gets exactly these arguments.
 func takes(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

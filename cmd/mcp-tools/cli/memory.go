@@ -24,17 +24,8 @@ import (
 )
 
 func (a *CLI) memoryCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "memory",
-		Short: "List, import, export and purge memories",
-		Args:  noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s needs one of list, import, export, purge", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand(),
-		a.memoryPurgeCommand())
-	return cmd
+	return group(&cobra.Command{Use: "memory", Short: "List, import, export and purge memories"},
+		a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand(), a.memoryPurgeCommand())
 }
 
 func (a *CLI) memoryListCommand() *cobra.Command {
@@ -53,29 +44,21 @@ memory_search and memory_forget.`,
 				if err != nil {
 					return err
 				}
-				return a.show(list, func(w io.Writer) error { return a.printMemories(w, list) })
+				return showList(a, list, "There are no memories.",
+					[]string{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}, memoryRow)
 			})
 		},
 	}
 }
 
-func (a *CLI) printMemories(w io.Writer, list []memory.Listed) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "There are no memories.")
-		return err
+func memoryRow(d memory.Listed) []string {
+	shared := ""
+	if d.Shared {
+		shared = "shared"
 	}
-	rows := [][]string{{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}}
-	for _, d := range list {
-		shared := ""
-		if d.Shared {
-			shared = "shared"
-		}
-		rows = append(rows, []string{
-			terminal.OneLine(d.Path), terminal.FileSize(d.Size), terminal.Date(d.Updated), d.Category,
-			terminal.OneLine(strings.Join(d.Tags, " ")), shared,
-		})
+	return []string{
+		d.Path, terminal.FileSize(d.Size), terminal.Date(d.Updated), d.Category, strings.Join(d.Tags, " "), shared,
 	}
-	return a.painter(w).Columns(w, rows)
 }
 
 func (a *CLI) memoryImportCommand() *cobra.Command {
@@ -128,10 +111,7 @@ them. Files of an earlier export are replaced; other files only with --force.`,
 				if err != nil {
 					return err
 				}
-				return a.show(map[string]int{"written": n}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%s written to %s\n", text.Plural(n, "file"), args[0])
-					return err
-				})
+				return a.report(map[string]int{"written": n}, "%s written to %s", text.Plural(n, "file"), args[0])
 			})
 		},
 	}
@@ -158,10 +138,7 @@ backup. Memories that all users of the agent share stay, unless --user is -.`,
 				if err != nil {
 					return err
 				}
-				return a.show(map[string]int{"removed": n}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%d removed\n", n)
-					return err
-				})
+				return a.report(map[string]int{"removed": n}, "%d removed", n)
 			})
 		},
 	}

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -29,28 +29,12 @@ credentials, sends messages, and lists those that were sent or wait.`,
 	},
 		&cobra.Command{
 			Use: "list", Short: "List the channels", Args: takes(),
-			RunE: func(*cobra.Command, []string) error {
-				return a.withMessaging(func(m *messagingCall) error { return a.listChannels(m) })
-			},
+			RunE: on(a.withMessaging, a.listChannels),
 		},
 		&cobra.Command{
 			Use: "test CHANNEL", Short: "Check the credentials of a channel",
 			Example: "  mcp-tools messaging test telegram", Args: takes("the name of a CHANNEL"),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withMessaging(func(m *messagingCall) error {
-					ctx, cancel := context.WithTimeout(cmd.Context(), messagingWait)
-					defer cancel()
-					c, err := m.targets.Accounts.Channel(args[0])
-					if err != nil {
-						return err
-					}
-					name, err := c.Check(ctx)
-					if err != nil {
-						return fmt.Errorf("channel %s: %w", args[0], err)
-					}
-					return a.say("channel %s works: the account is %s", args[0], name)
-				})
-			},
+			RunE: on(a.withMessaging, a.testChannel),
 		},
 		&cobra.Command{
 			Use: "send TO TEXT", Short: "Send a message to CHANNEL:ID",
@@ -58,17 +42,11 @@ credentials, sends messages, and lists those that were sent or wait.`,
 If that takes longer than 30 seconds, a server with the same store goes on.`,
 			Example: "  mcp-tools messaging send telegram:123456789 'Hello from mcp-tools'",
 			Args:    takes("TO as CHANNEL:ID", "the TEXT"),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withMessaging(func(m *messagingCall) error {
-					return a.sendMessage(cmd.Context(), m, args[0], args[1])
-				})
-			},
+			RunE:    on(a.withMessaging, a.sendMessage),
 		},
 		&cobra.Command{
 			Use: "outbox", Short: "List the messages of the last week, the newest first", Args: takes(),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.withMessaging(func(m *messagingCall) error { return a.listOutbox(cmd.Context(), m) })
-			},
+			RunE: on(a.withMessaging, a.listOutbox),
 		})
 	cmd.AddCommand(a.chatCommands()...)
 	return cmd
@@ -114,7 +92,7 @@ type channelRow struct {
 	Problem string   `json:"problem,omitempty"`
 }
 
-func (a *CLI) listChannels(m *messagingCall) error {
+func (a *CLI) listChannels(_ context.Context, m *messagingCall, _ []string) error {
 	list := []channelRow{}
 	for _, name := range m.targets.Accounts.Names() {
 		row := channelRow{Name: name, Kind: m.targets.Accounts.Kind(name)}
@@ -125,28 +103,34 @@ func (a *CLI) listChannels(m *messagingCall) error {
 		}
 		list = append(list, row)
 	}
-	return a.show(list, func(w io.Writer) error {
-		rows := [][]string{{"NAME", "SERVICE", "CAN"}}
-		for _, r := range list {
-			can := strings.Join(r.Can, ", ")
-			if r.Problem != "" {
-				can = r.Problem
-			}
-			rows = append(rows, []string{r.Name, r.Kind, can})
-		}
-		return a.painter(w).Columns(w, rows)
+	return showList(a, list, "", []string{"NAME", "SERVICE", "CAN"}, func(r channelRow) []string {
+		return []string{r.Name, r.Kind, cmp.Or(r.Problem, strings.Join(r.Can, ", "))}
 	})
 }
 
-func (a *CLI) sendMessage(ctx context.Context, m *messagingCall, to, words string) error {
-	at, err := m.targets.Parse(to)
+func (a *CLI) testChannel(ctx context.Context, m *messagingCall, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, messagingWait)
+	defer cancel()
+	c, err := m.targets.Accounts.Channel(args[0])
+	if err != nil {
+		return err
+	}
+	name, err := c.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("channel %s: %w", args[0], err)
+	}
+	return a.say("channel %s works: the account is %s", args[0], name)
+}
+
+func (a *CLI) sendMessage(ctx context.Context, m *messagingCall, args []string) error {
+	at, err := m.targets.Parse(args[0])
 	if err != nil {
 		return err
 	}
 	var id string
 	err = m.outbox.Store.Update(ctx, func(t *store.Tx) (err error) {
 		id, _, err = m.outbox.Put(t, messaging.Post{
-			Channel: at.Channel, Message: chat.Message{Chat: at.Chat, Thread: at.Thread, Text: words},
+			Channel: at.Channel, Message: chat.Message{Chat: at.Chat, Thread: at.Thread, Text: args[1]},
 		})
 		return err
 	})
@@ -165,23 +149,16 @@ func (a *CLI) sendMessage(ctx context.Context, m *messagingCall, to, words strin
 	return a.say("sent to %s", at)
 }
 
-func (a *CLI) listOutbox(ctx context.Context, m *messagingCall) error {
+func (a *CLI) listOutbox(ctx context.Context, m *messagingCall, _ []string) error {
 	list, err := m.outbox.List(ctx, 100)
 	if err != nil {
 		return err
 	}
-	return a.show(append([]messaging.Report{}, list...), func(w io.Writer) error {
-		if len(list) == 0 {
-			_, err := fmt.Fprintln(w, "The outbox is empty.")
-			return err
+	head := []string{"CREATED", "TO", "STATE", "TEXT", "PROBLEM"}
+	return showList(a, list, "The outbox is empty.", head, func(r messaging.Report) []string {
+		return []string{
+			r.Created.Format(time.DateTime), r.Channel + ":" + r.Chat, string(r.State), short(r.Text, 50),
+			short(r.Problem, 80),
 		}
-		rows := [][]string{{"CREATED", "TO", "STATE", "TEXT", "PROBLEM"}}
-		for _, r := range list {
-			rows = append(rows, []string{
-				r.Created.Format(time.DateTime), r.Channel + ":" + r.Chat, string(r.State), short(r.Text, 50),
-				short(r.Problem, 80),
-			})
-		}
-		return a.painter(w).Columns(w, rows)
 	})
 }

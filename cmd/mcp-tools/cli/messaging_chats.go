@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -128,23 +129,20 @@ func (a *CLI) unbindCommand() *cobra.Command {
 		Use:   "unbind CHANNEL:CHAT",
 		Short: "Undo pair or bind",
 		Args:  takes("CHANNEL:CHAT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: on(a.WithStore, func(ctx context.Context, s *store.Store, args []string) error {
 			at, ok := inbound.ParsePlace(args[0])
 			if !ok {
 				return app.Usagef("%q is not a chat; write it like telegram:4711", args[0])
 			}
-			return a.WithStore(func(s *store.Store) error {
-				removed, err := inbound.Unbind(cmd.Context(), s, at)
-				if err == nil && !removed {
-					err = fmt.Errorf("%s was not bound by a command; mcp-tools messaging chats lists those that were",
-						at)
-				}
-				if err != nil {
-					return err
-				}
-				return a.say("%s is not connected any more", at)
-			})
-		},
+			removed, err := inbound.Unbind(ctx, s, at)
+			if err == nil && !removed {
+				err = fmt.Errorf("%s was not bound by a command; mcp-tools messaging chats lists those that were", at)
+			}
+			if err != nil {
+				return err
+			}
+			return a.say("%s is not connected any more", at)
+		}),
 	}
 }
 
@@ -182,27 +180,26 @@ func (a *CLI) chatsCommand() *cobra.Command {
 		Use:   "chats",
 		Short: "List chats that are connected, and those that want to be",
 		Args:  takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithStore(func(s *store.Store) error {
-				list := chatList{Bound: []boundChat{}}
-				var err error
-				if list.Receivers, err = inbound.Receivers(cmd.Context(), s); err != nil {
-					return err
-				}
-				bound, err := inbound.Bound(cmd.Context(), s)
-				if err != nil {
-					return err
-				}
-				for _, b := range bound {
-					list.Bound = append(list.Bound, boundChat{b.Chat.String(), b})
-				}
-				if list.Waiting, err = inbound.Pairings(cmd.Context(), s); err != nil {
-					return err
-				}
-				return a.show(list, func(w io.Writer) error { return a.printChats(w, list) })
-			})
-		},
+		RunE:  on(a.WithStore, a.listChats),
 	}
+}
+
+func (a *CLI) listChats(ctx context.Context, s *store.Store, _ []string) (err error) {
+	list := chatList{Bound: []boundChat{}}
+	if list.Receivers, err = inbound.Receivers(ctx, s); err != nil {
+		return err
+	}
+	bound, err := inbound.Bound(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, b := range bound {
+		list.Bound = append(list.Bound, boundChat{b.Chat.String(), b})
+	}
+	if list.Waiting, err = inbound.Pairings(ctx, s); err != nil {
+		return err
+	}
+	return a.show(list, func(w io.Writer) error { return a.printChats(w, list) })
 }
 
 func (a *CLI) printChats(w io.Writer, list chatList) error {

@@ -1,8 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -26,14 +27,12 @@ What a stopped call has changed until then stays changed.`,
   mcp-tools pause --agent builder
   mcp-tools pause --session stdio-4711-a1b2c3`,
 		Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithStore(func(s *store.Store) error {
-				if err := pauses.Add(cmd.Context(), s, p); err != nil {
-					return err
-				}
-				return a.showPauses(cmd, s)
-			})
-		},
+		RunE: on(a.WithStore, func(ctx context.Context, s *store.Store, _ []string) error {
+			if err := pauses.Add(ctx, s, p); err != nil {
+				return err
+			}
+			return a.showPauses(ctx, s)
+		}),
 	}
 	pauseFlags(cmd, &p)
 	cmd.Flags().StringVar(&p.Reason, "reason", "no reason was given", "reason, for the agents and their users")
@@ -55,49 +54,33 @@ func (a *CLI) resumeCommand() *cobra.Command {
 that was made with the same flags.`,
 		Example: "  mcp-tools resume\n  mcp-tools resume --agent builder",
 		Args:    takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithStore(func(s *store.Store) error {
-				all := p.Agent == "" && p.Session == ""
-				n, err := pauses.Remove(cmd.Context(), s, p.Agent, p.Session, all)
-				if err == nil && n == 0 && !all {
-					err = fmt.Errorf("there is no such pause; mcp-tools resume without flags ends all pauses")
-				}
-				if err != nil {
-					return err
-				}
-				return a.showPauses(cmd, s)
-			})
-		},
+		RunE: on(a.WithStore, func(ctx context.Context, s *store.Store, _ []string) error {
+			all := p.Agent == "" && p.Session == ""
+			n, err := pauses.Remove(ctx, s, p.Agent, p.Session, all)
+			if err == nil && n == 0 && !all {
+				err = fmt.Errorf("there is no such pause; mcp-tools resume without flags ends all pauses")
+			}
+			if err != nil {
+				return err
+			}
+			return a.showPauses(ctx, s)
+		}),
 	}
 	pauseFlags(cmd, &p)
 	return cmd
 }
 
 // showPauses prints who is paused now.
-func (a *CLI) showPauses(cmd *cobra.Command, s *store.Store) error {
-	list, err := pauses.List(cmd.Context(), s)
+func (a *CLI) showPauses(ctx context.Context, s *store.Store) error {
+	list, err := pauses.List(ctx, s)
 	if err != nil {
 		return err
 	}
-	return a.show(append([]pauses.Pause{}, list...), func(w io.Writer) error {
-		if len(list) == 0 {
-			_, err := fmt.Fprintln(w, "Nothing is paused.")
-			return err
+	head := []string{"PAUSED AGENT", "SESSION", "SINCE", "BY", "REASON"}
+	return showList(a, list, "Nothing is paused.", head, func(p pauses.Pause) []string {
+		return []string{
+			cmp.Or(p.Agent, "all"), cmp.Or(p.Session, "all"), p.At.Local().Format("15:04:05"), p.By,
+			short(terminal.OneLine(p.Reason), 80),
 		}
-		rows := [][]string{{"PAUSED AGENT", "SESSION", "SINCE", "BY", "REASON"}}
-		for _, p := range list {
-			agent, session := p.Agent, p.Session
-			if agent == "" {
-				agent = "all"
-			}
-			if session == "" {
-				session = "all"
-			}
-			rows = append(rows, []string{
-				terminal.OneLine(agent), terminal.OneLine(session), p.At.Local().Format("15:04:05"), p.By,
-				short(terminal.OneLine(p.Reason), 80),
-			})
-		}
-		return a.painter(w).Columns(w, rows)
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -69,19 +70,17 @@ func sheetOf(p plugins.Plugin) pluginSheet {
 func (a *CLI) pluginsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the plugins", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				list, err := set.List()
-				if err != nil {
-					return err
-				}
-				sheets := []pluginSheet{}
-				for _, p := range list {
-					sheets = append(sheets, sheetOf(p))
-				}
-				return a.show(sheets, func(w io.Writer) error { return printPlugins(w, set, sheets) })
-			})
-		},
+		RunE: on(a.withPlugins, func(_ context.Context, set plugins.Set, _ []string) error {
+			list, err := set.List()
+			if err != nil {
+				return err
+			}
+			sheets := []pluginSheet{}
+			for _, p := range list {
+				sheets = append(sheets, sheetOf(p))
+			}
+			return a.show(sheets, func(w io.Writer) error { return printPlugins(w, set, sheets) })
+		}),
 	}
 }
 
@@ -108,15 +107,13 @@ func (a *CLI) pluginsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show what a plugin has, and what has changed since it was enabled",
 		Args: takes("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				p, err := set.Get(args[0])
-				if err != nil {
-					return err
-				}
-				return a.show(sheetOf(p), func(w io.Writer) error { return printPlugin(w, p) })
-			})
-		},
+		RunE: on(a.withPlugins, func(_ context.Context, set plugins.Set, args []string) error {
+			p, err := set.Get(args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(sheetOf(p), func(w io.Writer) error { return printPlugin(w, p) })
+		}),
 	}
 }
 
@@ -188,29 +185,25 @@ func (a *CLI) enabled(p plugins.Plugin) error {
 func (a *CLI) pluginsEnableCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "enable NAME", Short: "Enable a plugin as it is now", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				p, err := set.Enable(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.enabled(p)
-			})
-		},
+		RunE: on(a.withPlugins, func(ctx context.Context, set plugins.Set, args []string) error {
+			p, err := set.Enable(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.enabled(p)
+		}),
 	}
 }
 
 func (a *CLI) pluginsDisableCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "disable NAME", Short: "Disable a plugin", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				if err := set.Disable(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.say("%s is disabled", args[0])
-			})
-		},
+		RunE: on(a.withPlugins, func(ctx context.Context, set plugins.Set, args []string) error {
+			if err := set.Disable(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.say("%s is disabled", args[0])
+		}),
 	}
 }
 
@@ -223,28 +216,24 @@ directory plugins beside the settings, and enables the plugin. It replaces one o
 same name, and shows which files differ.`,
 		Example: `  mcp-tools plugins add weather-1.2.tar.gz`,
 		Args:    takes("PATH"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				p, err := set.Add(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.enabled(p)
-			})
-		},
+		RunE: on(a.withPlugins, func(ctx context.Context, set plugins.Set, args []string) error {
+			p, err := set.Add(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.enabled(p)
+		}),
 	}
 }
 
 func (a *CLI) pluginsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Disable a plugin and remove its directory", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPlugins(func(set plugins.Set) error {
-				if err := set.Remove(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.say("%s is removed", args[0])
-			})
-		},
+		RunE: on(a.withPlugins, func(ctx context.Context, set plugins.Set, args []string) error {
+			if err := set.Remove(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.say("%s is removed", args[0])
+		}),
 	}
 }

@@ -1,8 +1,7 @@
 package cli
 
 import (
-	"fmt"
-	"io"
+	"context"
 	"log/slog"
 	"strings"
 	"time"
@@ -23,29 +22,18 @@ with the same store, and answers it. The answer goes to the session that asked.`
 	},
 		&cobra.Command{
 			Use: "list", Short: "List the questions that wait for an answer", Args: takes(),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.withQuestions(func(q *questions.Questions) error {
-					list, err := q.List(cmd.Context())
-					if err != nil {
-						return err
-					}
-					return a.show(append([]questions.Open{}, list...),
-						func(w io.Writer) error { return a.printOpenQuestions(w, list) })
-				})
-			},
+			RunE: on(a.withQuestions, a.listQuestions),
 		},
 		&cobra.Command{
 			Use: "answer ID TEXT", Short: "Answer a question",
 			Example: `  mcp-tools questions answer q-019f6b1e-5d0c-7b8e-9a52-3f2d7c1e0b44 'Use port 8080.'`,
 			Args:    takes("ID", "TEXT"),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withQuestions(func(q *questions.Questions) error {
-					if err := q.Answer(cmd.Context(), args[0], args[1], app.SystemUser()); err != nil {
-						return err
-					}
-					return a.say("the answer was sent")
-				})
-			},
+			RunE: on(a.withQuestions, func(ctx context.Context, q *questions.Questions, args []string) error {
+				if err := q.Answer(ctx, args[0], args[1], app.SystemUser()); err != nil {
+					return err
+				}
+				return a.say("the answer was sent")
+			}),
 		})
 }
 
@@ -54,15 +42,14 @@ func (a *CLI) withQuestions(use func(*questions.Questions) error) error {
 	return a.WithStore(func(s *store.Store) error { return use(questions.New(s, slog.New(slog.DiscardHandler))) })
 }
 
-func (a *CLI) printOpenQuestions(w io.Writer, list []questions.Open) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "No question waits for an answer.")
+func (a *CLI) listQuestions(ctx context.Context, q *questions.Questions, _ []string) error {
+	list, err := q.List(ctx)
+	if err != nil {
 		return err
 	}
-	rows := [][]string{{"ID", "AGENT", "USER", "ASKED", "QUESTION", "OPTIONS"}}
-	for _, o := range list {
-		rows = append(rows, []string{o.ID, o.Agent, o.User, store.FromMillis(o.Asked).Format(time.DateTime),
-			short(o.Text, 80), strings.Join(o.Options, ", ")})
-	}
-	return a.painter(w).Columns(w, rows)
+	head := []string{"ID", "AGENT", "USER", "ASKED", "QUESTION", "OPTIONS"}
+	return showList(a, list, "No question waits for an answer.", head, func(o questions.Open) []string {
+		return []string{o.ID, o.Agent, o.User, store.FromMillis(o.Asked).Format(time.DateTime), short(o.Text, 80),
+			strings.Join(o.Options, ", ")}
+	})
 }

@@ -82,14 +82,12 @@ func (a *CLI) setSecret(ctx context.Context, v *vault.Vault, name, file string) 
 	if err := new(scrub.Scrubber).Set(name, string(value)); err != nil {
 		fmt.Fprintf(a.Err, "This secret will not be masked in results: %v\n", err)
 	}
-	return a.show(keptSecret{e, replaced}, func(w io.Writer) error {
-		what := "stored"
-		if replaced {
-			what = "changed"
-		}
-		_, err := fmt.Fprintf(w, "The secret %[1]s was %[2]s. Settings refer to it as secret:%[1]s\n", name, what)
-		return err
-	})
+	what := "stored"
+	if replaced {
+		what = "changed"
+	}
+	return a.report(keptSecret{e, replaced}, "The secret %[1]s was %[2]s. Settings refer to it as secret:%[1]s", name,
+		what)
 }
 
 func (a *CLI) secretsListCommand() *cobra.Command {
@@ -100,28 +98,17 @@ func (a *CLI) secretsListCommand() *cobra.Command {
 		Example: `  mcp-tools secrets list
   mcp-tools secrets list --output json`,
 		Args: takes(),
-		RunE: func(*cobra.Command, []string) error {
-			return a.WithVault(func(v *vault.Vault) error {
-				list, err := v.List()
-				if err != nil {
-					return err
-				}
-				return a.show(list, func(w io.Writer) error { return a.printSecrets(w, list) })
+		RunE: on(a.WithVault, func(_ context.Context, v *vault.Vault, _ []string) error {
+			list, err := v.List()
+			if err != nil {
+				return err
+			}
+			const none = "There are no secrets; mcp-tools secrets set NAME stores one."
+			return showList(a, list, none, []string{"NAME", "FIRST SET", "CHANGED"}, func(e vault.Entry) []string {
+				return []string{e.Name, terminal.Date(e.Created), terminal.Date(e.Changed)}
 			})
-		},
+		}),
 	}
-}
-
-func (a *CLI) printSecrets(w io.Writer, list []vault.Entry) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "There are no secrets; mcp-tools secrets set NAME stores one.")
-		return err
-	}
-	rows := [][]string{{"NAME", "FIRST SET", "CHANGED"}}
-	for _, e := range list {
-		rows = append(rows, []string{e.Name, terminal.Date(e.Created), terminal.Date(e.Changed)})
-	}
-	return a.painter(w).Columns(w, rows)
 }
 
 func (a *CLI) secretsRemoveCommand() *cobra.Command {
@@ -133,17 +120,12 @@ func (a *CLI) secretsRemoveCommand() *cobra.Command {
 		Args:    takes("the NAME of a secret"),
 
 		ValidArgsFunction: a.completeSecrets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.WithVault(func(v *vault.Vault) error {
-				if err := v.Remove(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.show(map[string]string{"removed": args[0]}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "The secret %s was removed.\n", args[0])
-					return err
-				})
-			})
-		},
+		RunE: on(a.WithVault, func(ctx context.Context, v *vault.Vault, args []string) error {
+			if err := v.Remove(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.report(map[string]string{"removed": args[0]}, "The secret %s was removed.", args[0])
+		}),
 	}
 }
 
@@ -161,20 +143,18 @@ setting vault.key_from says. This moves the key.`,
 		Example: `  mcp-tools secrets rotate
   MCP_TOOLS_VAULT_KEY_FROM=keyring mcp-tools secrets rotate --from file`,
 		Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: on(a.WithVault, func(ctx context.Context, v *vault.Vault, _ []string) error {
 			if from != "" {
 				if err := oneOf("from", from, "file", "env", "keyring"); err != nil {
 					return err
 				}
 			}
-			return a.WithVault(func(v *vault.Vault) error {
-				r, err := v.Rotate(cmd.Context(), vault.KeyStore(from))
-				if err != nil {
-					return err
-				}
-				return a.show(r, func(w io.Writer) error { return a.printRotation(w, r, vault.KeyStore(from)) })
-			})
-		},
+			r, err := v.Rotate(ctx, vault.KeyStore(from))
+			if err != nil {
+				return err
+			}
+			return a.show(r, func(w io.Writer) error { return a.printRotation(w, r, vault.KeyStore(from)) })
+		}),
 	}
 	cmd.Flags().StringVar(&from, "from", "",
 		"location of the old key: file, env or keyring (default: that of the settings)")

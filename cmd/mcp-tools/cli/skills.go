@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
@@ -15,41 +15,31 @@ import (
 )
 
 func (a *CLI) skillsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "skills",
 		Short: "Manage published skills",
 		Long: `skills manages the published skills of one agent and one user, given by --agent and
 --user. Skills in directories are files and not affected.`,
-		Args: noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s needs one of list, share, grant, revoke, remove", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(
+	},
 		&cobra.Command{
 			Use:     "list",
 			Short:   "List the published skills that a user sees",
 			Example: `  mcp-tools skills list --agent helper --user ann`,
 			Args:    takes(),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.withSkills(cmd.Context(), a.listSkills)
-			},
+			RunE:    a.onSkills(a.listSkills),
 		},
 		&cobra.Command{
 			Use:     "share NAME",
 			Short:   "Share the current version of a skill with all users of the agent",
 			Example: `  mcp-tools skills share pdf-forms --agent helper --user ann`,
 			Args:    takes("NAME"),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
-					row, err := l.Share(ctx, o, args[0])
-					if err != nil {
-						return err
-					}
-					fmt.Fprintf(a.Out, "%s was shared as version %d\n", row.Slug, row.Number)
-					return nil
-				})
-			},
+			RunE: a.onSkills(func(ctx context.Context, l *skills.Library, o tool.Owner, args []string) error {
+				row, err := l.Share(ctx, o, args[0])
+				if err != nil {
+					return err
+				}
+				return a.say("%s was shared as version %d", row.Slug, row.Number)
+			}),
 		},
 		a.skillsGrantCommand(),
 		a.skillsRevokeCommand(),
@@ -58,17 +48,13 @@ func (a *CLI) skillsCommand() *cobra.Command {
 			Short:   "Remove a published skill of a user, with all its versions",
 			Example: `  mcp-tools skills remove pdf-forms --agent helper --user ann`,
 			Args:    takes("NAME"),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
-					if err := l.Remove(ctx, o, args[0]); err != nil {
-						return err
-					}
-					fmt.Fprintf(a.Out, "%s was removed\n", args[0])
-					return nil
-				})
-			},
+			RunE: a.onSkills(func(ctx context.Context, l *skills.Library, o tool.Owner, args []string) error {
+				if err := l.Remove(ctx, o, args[0]); err != nil {
+					return err
+				}
+				return a.say("%s was removed", args[0])
+			}),
 		})
-	return cmd
 }
 
 func (a *CLI) skillsGrantCommand() *cobra.Command {
@@ -82,22 +68,19 @@ user --to-user, or all. They see each new version, unless --version names one.`,
 		Example: `  mcp-tools skills grant pdf-forms --agent helper --user ann --to-agent clerk
   mcp-tools skills grant pdf-forms --user ann --to-user bob --version 2`,
 		Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if version < 0 {
-				return app.Usagef("--version is %d, it must be 1 or more", version)
-			}
-			return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
-				if !cmd.Flags().Changed("to-agent") {
-					to.Agent = o.Agent
-				}
-				if err := l.Grant(ctx, o, args[0], to, version); err != nil {
-					return err
-				}
-				fmt.Fprintf(a.Out, "%s was granted\n", args[0])
-				return nil
-			})
-		},
 	}
+	cmd.RunE = a.onSkills(func(ctx context.Context, l *skills.Library, o tool.Owner, args []string) error {
+		if version < 0 {
+			return app.Usagef("--version is %d, it must be 1 or more", version)
+		}
+		if !cmd.Flags().Changed("to-agent") {
+			to.Agent = o.Agent
+		}
+		if err := l.Grant(ctx, o, args[0], to, version); err != nil {
+			return err
+		}
+		return a.say("%s was granted", args[0])
+	})
 	cmd.Flags().Int64Var(&version, "version", 0, "the version that they see (default: always the latest)")
 	grantee(cmd, &to)
 	return cmd
@@ -116,58 +99,50 @@ func (a *CLI) skillsRevokeCommand() *cobra.Command {
 		Short:   "Take a grant of a skill back",
 		Example: `  mcp-tools skills revoke pdf-forms --agent helper --user ann --to-agent clerk`,
 		Args:    takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
-				if !cmd.Flags().Changed("to-agent") {
-					from.Agent = o.Agent
-				}
-				if err := l.Ungrant(ctx, o, args[0], from); err != nil {
-					return err
-				}
-				fmt.Fprintf(a.Out, "%s is no longer granted\n", args[0])
-				return nil
-			})
-		},
 	}
+	cmd.RunE = a.onSkills(func(ctx context.Context, l *skills.Library, o tool.Owner, args []string) error {
+		if !cmd.Flags().Changed("to-agent") {
+			from.Agent = o.Agent
+		}
+		if err := l.Ungrant(ctx, o, args[0], from); err != nil {
+			return err
+		}
+		return a.say("%s is no longer granted", args[0])
+	})
 	grantee(cmd, &from)
 	return cmd
 }
 
-func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o tool.Owner) error {
+func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o tool.Owner, _ []string) error {
 	list, err := l.List(ctx, o)
 	if err != nil {
 		return err
 	}
-	return a.show(append([]skills.Version{}, list...), func(w io.Writer) error {
-		if len(list) == 0 {
-			_, err := fmt.Fprintf(w, "User %q of agent %q sees no published skills.\n", o.User, o.Agent)
-			return err
-		}
-		rows := [][]string{{"NAME", "VERSION", "WHOSE", "PUBLISHED", "DESCRIPTION"}}
-		for _, r := range list {
-			whose := r.Owner.User
-			if whose == "" {
-				whose = "shared"
-			}
-			published := time.UnixMilli(r.Created).Format(time.DateOnly)
-			rows = append(rows, []string{r.Slug, fmt.Sprint(r.Number), whose, published, r.Meta.Description})
-		}
-		return a.painter(w).Columns(w, rows)
+	none := fmt.Sprintf("User %q of agent %q sees no published skills.", o.User, o.Agent)
+	head := []string{"NAME", "VERSION", "WHOSE", "PUBLISHED", "DESCRIPTION"}
+	return showList(a, list, none, head, func(r skills.Version) []string {
+		published := time.UnixMilli(r.Created).Format(time.DateOnly)
+		whose := cmp.Or(r.Owner.User, "shared")
+		return []string{r.Slug, fmt.Sprint(r.Number), whose, published, r.Meta.Description}
 	})
 }
 
-// withSkills opens the published skills of the agent and the user of the settings.
-func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.Library, tool.Owner) error) error {
-	loaded, err := a.Load()
-	if err != nil {
-		return err
+// onSkills opens the published skills of the agent and the user of the settings.
+func (a *CLI) onSkills(
+	use func(context.Context, *skills.Library, tool.Owner, []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		loaded, err := a.Load()
+		if err != nil {
+			return err
+		}
+		s, err := a.OpenExistingStore(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		l := skills.New(skills.Options{Store: s, Visible: app.VisibleSkills(loaded.Config.Agents)})
+		caller := app.Owner(loaded.Config.Connections.Stdio)
+		return use(cmd.Context(), l, tool.Owner{Agent: caller.Agent, User: caller.User}, args)
 	}
-	s, err := a.OpenExistingStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	l := skills.New(skills.Options{Store: s, Visible: app.VisibleSkills(loaded.Config.Agents)})
-	caller := app.Owner(loaded.Config.Connections.Stdio)
-	return use(ctx, l, tool.Owner{Agent: caller.Agent, User: caller.User})
 }

@@ -112,7 +112,7 @@ func (a *CLI) teamsCreateCommand() *cobra.Command {
 		Short:   "Create a team",
 		Example: `  mcp-tools teams create site --lead claude --member cursor --member builder`,
 		Args:    takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
 			if lead == "" {
 				return app.Usagef("a team needs a lead; name an agent with --lead")
 			}
@@ -120,18 +120,16 @@ func (a *CLI) teamsCreateCommand() *cobra.Command {
 			if err := f.apply(&team); err != nil {
 				return err
 			}
-			return a.withTeams(func(t *teams.Teams) error {
-				if err := t.Create(cmd.Context(), team, lead); err != nil {
+			if err := t.Create(ctx, team, lead); err != nil {
+				return err
+			}
+			for _, agent := range members {
+				if err := t.Add(ctx, team.Name, agent, teams.Member); err != nil {
 					return err
 				}
-				for _, agent := range members {
-					if err := t.Add(cmd.Context(), team.Name, agent, teams.Member); err != nil {
-						return err
-					}
-				}
-				return a.say("team %s was created; %s leads %s", team.Name, lead, text.Plural(len(members), "member"))
-			})
-		},
+			}
+			return a.say("team %s was created; %s leads %s", team.Name, lead, text.Plural(len(members), "member"))
+		}),
 	}
 	cmd.Flags().StringVar(&lead, "lead", "", "the agent that creates tasks and decides")
 	cmd.Flags().StringSliceVar(&members, "member", nil, "an agent that does tasks; may be repeated")
@@ -141,53 +139,42 @@ func (a *CLI) teamsCreateCommand() *cobra.Command {
 
 func (a *CLI) teamsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the teams", Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTeams(func(t *teams.Teams) error { return a.listTeams(cmd.Context(), t) })
-		},
+		Use: "list", Short: "List the teams", Args: takes(), RunE: on(a.withTeams, a.listTeams),
 	}
 }
 
-func (a *CLI) listTeams(ctx context.Context, t *teams.Teams) error {
+func (a *CLI) listTeams(ctx context.Context, t *teams.Teams, _ []string) error {
 	all, err := t.Overview(ctx, "")
 	if err != nil {
 		return err
 	}
-	return a.show(append([]teams.Summary{}, all...), func(w io.Writer) error {
-		if len(all) == 0 {
-			_, err := fmt.Fprintln(w, "There is no team; mcp-tools teams create creates one.")
-			return err
+	head := []string{"TEAM", "STATUS", "LEAD", "MEMBERS", "OPEN TASKS"}
+	const none = "There is no team; mcp-tools teams create creates one."
+	return showList(a, all, none, head, func(team teams.Summary) []string {
+		lead := ""
+		if len(team.Members) > 0 && team.Members[0].Role == teams.Lead {
+			lead = team.Members[0].Agent
 		}
-		rows := [][]string{{"TEAM", "STATUS", "LEAD", "MEMBERS", "OPEN TASKS"}}
-		for _, team := range all {
-			lead := ""
-			if len(team.Members) > 0 && team.Members[0].Role == teams.Lead {
-				lead = team.Members[0].Agent
+		var open int64
+		for status, n := range team.Tasks {
+			if status != teams.Completed && status != teams.Cancelled && status != teams.Failed {
+				open += n
 			}
-			var open int64
-			for status, n := range team.Tasks {
-				if status != teams.Completed && status != teams.Cancelled && status != teams.Failed {
-					open += n
-				}
-			}
-			rows = append(rows, []string{team.Name, team.Status, lead, fmt.Sprint(len(team.Members)), fmt.Sprint(open)})
 		}
-		return a.painter(w).Columns(w, rows)
+		return []string{team.Name, team.Status, lead, fmt.Sprint(len(team.Members)), fmt.Sprint(open)}
 	})
 }
 
 func (a *CLI) teamsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the members, the settings and the tasks of a team", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeams(func(t *teams.Teams) error {
-				all, err := t.Overview(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.show(all[0], func(w io.Writer) error { return a.printTeam(w, all[0]) })
-			})
-		},
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
+			all, err := t.Overview(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(all[0], func(w io.Writer) error { return a.printTeam(w, all[0]) })
+		}),
 	}
 }
 
@@ -256,17 +243,15 @@ func (a *CLI) teamsAddCommand() *cobra.Command {
 		Use: "add NAME AGENT", Short: "Add an agent to a team, or change its role",
 		Example: `  mcp-tools teams add site reader --role reviewer`,
 		Args:    takes("NAME", "AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
 			if err := oneOf("role", role, "lead", "member", "reviewer"); err != nil {
 				return err
 			}
-			return a.withTeams(func(t *teams.Teams) error {
-				if err := t.Add(cmd.Context(), args[0], args[1], teams.Role(role)); err != nil {
-					return err
-				}
-				return a.say("%s is %s of %s", args[1], role, args[0])
-			})
-		},
+			if err := t.Add(ctx, args[0], args[1], teams.Role(role)); err != nil {
+				return err
+			}
+			return a.say("%s is %s of %s", args[1], role, args[0])
+		}),
 	}
 	cmd.Flags().StringVar(&role, "role", "member", "lead, member or reviewer")
 	return cmd
@@ -276,14 +261,12 @@ func (a *CLI) teamsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME AGENT", Short: "Remove an agent from a team; its tasks are for other members",
 		Args: takes("NAME", "AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeams(func(t *teams.Teams) error {
-				if err := t.Remove(cmd.Context(), args[0], args[1]); err != nil {
-					return err
-				}
-				return a.say("%s was removed from %s", args[1], args[0])
-			})
-		},
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
+			if err := t.Remove(ctx, args[0], args[1]); err != nil {
+				return err
+			}
+			return a.say("%s was removed from %s", args[1], args[0])
+		}),
 	}
 }
 
@@ -293,14 +276,12 @@ func (a *CLI) teamsSetCommand() *cobra.Command {
 		Use: "set NAME", Short: "Change the settings of a team that flags are given for",
 		Example: `  mcp-tools teams set site --lock-minutes 60 --quiet progress`,
 		Args:    takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeams(func(t *teams.Teams) error {
-				if err := t.Set(cmd.Context(), args[0], f.apply); err != nil {
-					return err
-				}
-				return a.say("%s was changed", args[0])
-			})
-		},
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
+			if err := t.Set(ctx, args[0], f.apply); err != nil {
+				return err
+			}
+			return a.say("%s was changed", args[0])
+		}),
 	}
 	f.add(cmd)
 	return cmd
@@ -310,13 +291,11 @@ func (a *CLI) teamsArchiveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "archive NAME", Short: "End a team: open tasks are cancelled, and its agents can join others",
 		Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeams(func(t *teams.Teams) error {
-				if err := t.Archive(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.say("%s was archived", args[0])
-			})
-		},
+		RunE: on(a.withTeams, func(ctx context.Context, t *teams.Teams, args []string) error {
+			if err := t.Archive(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.say("%s was archived", args[0])
+		}),
 	}
 }

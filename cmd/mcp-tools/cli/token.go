@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -41,18 +42,16 @@ for them. * stands for all profiles.`,
   mcp-tools token create --name console --approve
   mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
 		Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: on(a.WithTokens, func(ctx context.Context, table *tokens.Table, _ []string) error {
 			if err := a.fillRequest(&req, expires, time.Now()); err != nil {
 				return err
 			}
-			return a.WithTokens(func(table *tokens.Table) error {
-				secret, row, err := table.Create(cmd.Context(), req)
-				if err != nil {
-					return err
-				}
-				return a.printNewToken(secret.Reveal(), row)
-			})
-		},
+			secret, row, err := table.Create(ctx, req)
+			if err != nil {
+				return err
+			}
+			return a.printNewToken(secret.Reveal(), row)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&req.Name, "name", "", "name in lists and logs")
@@ -160,35 +159,27 @@ those in the settings file (connections.tokens).`,
 		Example: `  mcp-tools token list
   mcp-tools token list --output json`,
 		Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithTokens(func(table *tokens.Table) error {
-				rows, err := table.List(cmd.Context())
-				if err != nil {
-					return err
-				}
-				list := make([]tokenRow, 0, len(rows))
-				for _, row := range rows {
-					list = append(list, tokenRow{row, row.State(time.Now())})
-				}
-				return a.show(list, func(w io.Writer) error { return a.printTokens(w, list) })
-			})
-		},
+		RunE: on(a.WithTokens, a.listTokens),
 	}
 }
 
-func (a *CLI) printTokens(w io.Writer, list []tokenRow) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "There are no tokens; mcp-tools token create makes one.")
+func (a *CLI) listTokens(ctx context.Context, table *tokens.Table, _ []string) error {
+	rows, err := table.List(ctx)
+	if err != nil {
 		return err
 	}
-	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "FROM", "EXPIRES", "LAST USED"}}
-	for _, t := range list {
-		rows = append(rows, []string{
+	list := make([]tokenRow, 0, len(rows))
+	for _, row := range rows {
+		list = append(list, tokenRow{row, row.State(time.Now())})
+	}
+	const none = "There are no tokens; mcp-tools token create makes one."
+	head := []string{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "FROM", "EXPIRES", "LAST USED"}
+	return showList(a, list, none, head, func(t tokenRow) []string {
+		return []string{
 			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), dash(from(t.Place)),
 			terminal.Date(t.Expires), terminal.Date(t.LastUsed),
-		})
-	}
-	return a.painter(w).Columns(w, rows)
+		}
+	})
 }
 
 // mayDo returns what a token may be used for.
@@ -209,12 +200,7 @@ func from(p tokens.Place) string {
 		func(s string) bool { return s == "" }), " ")
 }
 
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func dash(text string) string { return cmp.Or(text, "-") }
 
 func (a *CLI) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
@@ -226,14 +212,12 @@ in the list. A name can be used if only one token has it.`,
   mcp-tools token revoke laptop`,
 		Args:              takes("the ID or NAME of a token"),
 		ValidArgsFunction: a.completeTokens,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.WithTokens(func(table *tokens.Table) error {
-				if err := table.Revoke(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.printRevoked(cmd.Context(), table, args[0])
-			})
-		},
+		RunE: on(a.WithTokens, func(ctx context.Context, table *tokens.Table, args []string) error {
+			if err := table.Revoke(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.printRevoked(ctx, table, args[0])
+		}),
 	}
 }
 
@@ -251,8 +235,5 @@ func (a *CLI) printRevoked(ctx context.Context, table *tokens.Table, idOrName st
 		return fmt.Errorf("%q was revoked, and has been deleted since", idOrName)
 	}
 	row := slices.MaxFunc(rows, func(x, y tokens.Token) int { return x.Revoked.Compare(y.Revoked) })
-	return a.show(tokenRow{row, row.State(time.Now())}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Token %s (%s) was revoked.\n", row.ID, row.Name)
-		return err
-	})
+	return a.report(tokenRow{row, row.State(time.Now())}, "Token %s (%s) was revoked.", row.ID, row.Name)
 }

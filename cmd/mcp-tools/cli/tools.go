@@ -60,22 +60,13 @@ leaves to tool_search; mcp-tools policy table lists all tools.`,
 					firstSentence(t.Spec.Doc),
 				})
 			}
-			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.Policy.ProfileOf(caller)) })
+			none := fmt.Sprintf("profile %q has no tools; mcp-tools policy table shows those of all profiles",
+				v.Policy.ProfileOf(caller))
+			return showList(a, list, none, []string{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}, func(t toolRow) []string {
+				return []string{t.Name, t.Risk.String(), t.Verdict.String(), t.Description}
+			})
 		},
 	}
-}
-
-func (a *CLI) printTools(w io.Writer, list []toolRow, profile string) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintf(w, "profile %q has no tools; mcp-tools policy table shows those of all profiles\n",
-			profile)
-		return err
-	}
-	rows := [][]string{{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}}
-	for _, t := range list {
-		rows = append(rows, []string{t.Name, t.Risk.String(), t.Verdict.String(), t.Description})
-	}
-	return a.painter(w).Columns(w, rows)
 }
 
 // firstSentence returns the first sentence of a description.
