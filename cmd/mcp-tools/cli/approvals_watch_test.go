@@ -53,12 +53,12 @@ func TestWatching(t *testing.T) {
 		}
 		w.since = time.Now().Add(time.Hour)
 		w.take(t.Context(), typed) // before anybody can have read it
-		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
+		if q, err := place.Get(t.Context(), id, approver()); err != nil || q.State != approvals.Open {
 			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
 		}
 		w.since, w.taken = time.Time{}, time.Time{}
 		w.take(t.Context(), typed)
-		q, err := place.Get(t.Context(), id, w.who)
+		q, err := place.Get(t.Context(), id, approver())
 		if err != nil || q.State != want {
 			t.Errorf("%q: %+v, %v", typed, q, err)
 		}
@@ -94,7 +94,7 @@ func TestWatching(t *testing.T) {
 	show()
 	w.since, w.taken = time.Time{}, time.Now().Add(time.Hour)
 	w.take(t.Context(), "y\n")
-	if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
+	if q, err := place.Get(t.Context(), id, approver()); err != nil || q.State != approvals.Open {
 		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
 	}
 }

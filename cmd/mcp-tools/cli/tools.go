@@ -62,7 +62,8 @@ leaves to tool_search; mcp-tools policy table lists all tools.`,
 			}
 			none := fmt.Sprintf("profile %q has no tools; mcp-tools policy table shows those of all profiles",
 				v.Policy.ProfileOf(caller))
-			return showList(a, list, none, []string{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}, func(t toolRow) []string {
+			head := []string{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}
+			return showList(a, list, none, head, func(t toolRow) []string {
 				return []string{t.Name, t.Risk.String(), t.Verdict.String(), t.Description}
 			})
 		},
