@@ -94,6 +94,16 @@ func approvalWait(setting string) server.Wait {
 	return ""
 }
 
+// mask masks a secret that a setting leads to, unless it is empty.
+func (a *App) mask(setting, secret string) {
+	if secret == "" {
+		return
+	}
+	if err := a.scrub.Set(setting, secret); err != nil {
+		a.log.Warn("a secret of the settings is not masked; choose a longer one", "setting", setting, "err", err)
+	}
+}
+
 // setSecrets sets the values that the scrubber masks: the secrets that the settings
 // refer to, and the vault's key if it is in the environment.
 func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {

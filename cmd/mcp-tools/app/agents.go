@@ -66,17 +66,8 @@ func (a *App) openScheduler(context.Context) error {
 // startJobs runs the jobs that are due, and goes on with subagents and orders that other
 // processes have left, from when there is a store.
 func (a *App) startJobs(ctx context.Context) {
-	select {
-	case <-time.After(startFirst):
-	case <-ctx.Done():
+	if !a.due(ctx) {
 		return
-	}
-	if a.unused() {
-		select {
-		case <-a.store.Opened():
-		case <-ctx.Done():
-			return
-		}
 	}
 	a.scheduler.Start()
 	if a.agents.CanSpawn() {

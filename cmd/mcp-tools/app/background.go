@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/headstart"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -22,14 +23,32 @@ import (
 // notifyClients notifies clients of changed memories, skills and context files, whichever process has changed
 // them, until ctx ends. It begins when the store is used.
 func (a *App) notifyClients(ctx context.Context) {
+	a.follow(ctx, "notifications of clients", &notifier{app: a})
+}
+
+// follow passes changes of the store to a subscriber until ctx ends. It begins when the store is used.
+func (a *App) follow(ctx context.Context, name string, s indexer.Subscriber) {
+	if a.opened(ctx) {
+		sub := a.follower.Subscribe(name, s)
+		defer sub.Close()
+		<-ctx.Done()
+	}
+}
+
+// opened waits until this process has opened the store, and reports whether it has before ctx ends.
+func (a *App) opened(ctx context.Context) bool {
 	select {
 	case <-a.store.Opened():
+		return true
 	case <-ctx.Done():
-		return
+		return false
 	}
-	sub := a.follower.Subscribe("notifications of clients", &notifier{app: a})
-	defer sub.Close()
-	<-ctx.Done()
+}
+
+// due waits until work in the background may begin: a while after the start, and once a store exists. It reports
+// whether it may before ctx ends.
+func (a *App) due(ctx context.Context) bool {
+	return clock.Sleep(ctx, startFirst) == nil && (!a.unused() || a.opened(ctx))
 }
 
 // A notifier is the subscriber that notifies clients.
@@ -147,16 +166,12 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	working.Go(func() { a.receiveMessages(ctx) })
 	working.Go(func() { a.readMemories(ctx) })
 	working.Go(func() {
-		select {
-		case <-time.After(startFirst):
+		if clock.Sleep(ctx, startFirst) == nil {
 			a.watchSkills(ctx)
-		case <-ctx.Done():
 		}
 	})
 	working.Go(func() {
-		select {
-		case <-time.After(startFirst):
-		case <-ctx.Done():
+		if clock.Sleep(ctx, startFirst) != nil {
 			return
 		}
 		headstart.End()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,17 +156,8 @@ func bridgeServers(all config.MCPServers) map[string]bridge.Server {
 // serverTransport connects to one server over HTTP. The operator has chosen its address, so that it may be
 // private; others may not.
 func (a *App) serverTransport(s bridge.Server) (http.RoundTripper, error) {
-	at, err := url.Parse(s.URL)
-	if err != nil {
-		return nil, err
-	}
-	port := at.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
-	}
-	own := net.JoinHostPort(at.Hostname(), port)
 	dialer, err := egress.NewDialer(egress.Rules{
-		AllowPrivate: append(slices.Clone(s.Hosts), own), Own: a.ownPorts(),
+		AllowPrivate: append(slices.Clone(s.Hosts), hostPort(s.URL)), Own: a.ownPorts(),
 	}, net.DefaultResolver)
 	if err != nil {
 		return nil, err

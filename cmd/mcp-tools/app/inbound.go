@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -91,22 +92,12 @@ func sinceMidnight(clock string) time.Duration {
 // receiveMessages receives messages and asks people until ctx ends. It begins when the store
 // is used, and opens a store only for channels from which something can arrive.
 func (a *App) receiveMessages(ctx context.Context) {
-	if a.inbound == nil {
+	if a.inbound == nil || clock.Sleep(ctx, startFirst) != nil {
 		return
 	}
-	select {
-	case <-time.After(startFirst):
-	case <-ctx.Done():
-		return
+	if !a.unused() || a.mayReceive(ctx) || a.opened(ctx) {
+		a.inbound.Run(ctx)
 	}
-	if a.unused() && !a.mayReceive(ctx) {
-		select {
-		case <-a.store.Opened():
-		case <-ctx.Done():
-			return
-		}
-	}
-	a.inbound.Run(ctx)
 }
 
 // mayReceive reports whether messages arrive from a channel.

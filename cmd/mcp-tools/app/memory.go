@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
-	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
@@ -34,9 +32,7 @@ func (a *App) openMemory(context.Context) error {
 	}
 	if u, err := url.Parse(o.DSN); err == nil {
 		if password, has := u.User.Password(); has {
-			if err := a.scrub.Set("store.dsn", password); err != nil {
-				a.log.Warn("the password of the store is not masked; choose a longer one", "err", err)
-			}
+			a.mask("store.dsn", password)
 		}
 	}
 	if a.store, err = store.OpenLazy(o); err != nil {
@@ -94,33 +90,19 @@ func (a *App) openExtractor() error {
 
 // recordExtraction records in the audit log that a memory was read.
 func (a *App) recordExtraction(ctx context.Context, d extract.Done) {
-	r := audit.Record{
-		Phase: audit.Done, Call: d.Job, Kind: "job", Tool: extract.Purpose, Agent: d.Owner.Agent, User: d.Owner.User,
-		Outcome: "ok", Duration: float64(time.Since(d.Began)) / float64(time.Millisecond),
-	}
 	if d.Err != nil {
-		shown := tool.AsError(d.Err)
-		r.Outcome, r.Error = string(shown.Kind), a.scrub.Text(shown.What)
 		a.log.Warn("a memory was not read for the knowledge graph", "memory", d.Memory, "err", d.Err)
 	}
-	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
-		a.log.Error("that a memory was read is not in the audit log", "err", err)
-	}
+	a.record(ctx, audit.Record{
+		Call: d.Job, Kind: "job", Tool: extract.Purpose, Agent: d.Owner.Agent, User: d.Owner.User,
+	}, d.Began, d.Err)
 }
 
 // readMemories reads changed memories into the knowledge graph, from when there is a store.
 func (a *App) readMemories(ctx context.Context) {
-	if a.loaded.Config.Memory.Knowledge.Model == "" || clock.Sleep(ctx, startFirst) != nil {
-		return
+	if a.loaded.Config.Memory.Knowledge.Model != "" && a.due(ctx) {
+		a.extractor.Run(ctx)
 	}
-	if a.unused() {
-		select {
-		case <-a.store.Opened():
-		case <-ctx.Done():
-			return
-		}
-	}
-	a.extractor.Run(ctx)
 }
 
 // openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for
@@ -135,11 +117,7 @@ func (a *App) openEmbeddings() error {
 			err)
 		return nil
 	}
-	if key != "" {
-		if err := a.scrub.Set("memory.embeddings.key", key); err != nil {
-			a.log.Warn("the key of the embeddings endpoint is not masked; choose a longer one", "err", err)
-		}
-	}
+	a.mask("memory.embeddings.key", key)
 	a.onClose(encoder.Close)
 	a.encoder = encoder
 	a.embeddings = embeddings.New(embeddings.Options{
@@ -153,10 +131,8 @@ func (a *App) openEmbeddings() error {
 // Encoder returns the client of the embeddings endpoint, and the endpoint's key.
 func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error) {
 	c := all.Memory.Embeddings
-	if c.Key != "" {
-		if key, err = c.Key.Fetch(e.Sources(all.Vault)); err != nil {
-			return nil, "", fmt.Errorf("memory.embeddings.key: %w", err)
-		}
+	if key, err = e.key(all, "memory.embeddings", c.Key); err != nil {
+		return nil, "", err
 	}
 	encoder, err := embed.New(embed.Options{
 		URL: c.URL, Model: c.Model, Key: key, Batch: maxEmbeddings,
@@ -169,17 +145,9 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 
 // makeEmbeddings makes the embeddings of memories in the background. It does not create a store.
 func (a *App) makeEmbeddings(ctx context.Context) {
-	if clock.Sleep(ctx, startFirst) != nil {
-		return
+	if a.due(ctx) {
+		a.embeddings.Work(ctx)
 	}
-	if a.store.Unused() {
-		select {
-		case <-a.store.Opened():
-		case <-ctx.Done():
-			return
-		}
-	}
-	a.embeddings.Work(ctx)
 }
 
 // memoryRoute shows memories in the workspace to callers with an agent, except where

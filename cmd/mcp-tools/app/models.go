@@ -50,12 +50,8 @@ func (a *App) withKeys(all []llm.Provider) (usable []llm.Provider) {
 				"provider", p.Name, "err", err)
 			continue
 		}
-		if p.Key = key; key != "" {
-			if err := a.scrub.Set("models.providers."+p.Name, key); err != nil {
-				a.log.Warn("the key of a model provider is not masked; choose a longer one", "provider", p.Name,
-					"err", err)
-			}
-		}
+		a.mask("models.providers."+p.Name, key)
+		p.Key = key
 		usable = append(usable, p)
 	}
 	return usable
@@ -63,13 +59,17 @@ func (a *App) withKeys(all []llm.Provider) (usable []llm.Provider) {
 
 // ModelKey returns the key of a provider, or "" if it has none.
 func (e *Env) ModelKey(all config.Config, provider string) (string, error) {
-	key := all.Models.Providers[provider].Key
+	return e.key(all, "models.providers."+provider, all.Models.Providers[provider].Key)
+}
+
+// key returns the key of a section of the settings, or "" if it has none.
+func (e *Env) key(all config.Config, section string, key config.Secret) (string, error) {
 	if key == "" {
 		return "", nil
 	}
 	value, err := key.Fetch(e.Sources(all.Vault))
 	if err != nil {
-		return "", fmt.Errorf("models.providers.%s.key: %w", provider, err)
+		return "", fmt.Errorf("%s.key: %w", section, err)
 	}
 	return value, nil
 }
@@ -114,18 +114,22 @@ func (a *App) recordModel(ctx context.Context, u llm.Use) {
 		CacheRead: u.Usage.CacheRead, CacheWrite: u.Usage.CacheWrite, Cost: int64(u.Cost),
 	})
 	running := tool.RunningFrom(ctx)
-	r := audit.Record{
-		Phase: audit.Done, Call: store.NewID(), Parent: running.Call, Kind: "model", Tool: u.Model,
-		Agent: running.Caller.Agent, User: running.Caller.User, Session: running.Caller.Session, Outcome: "ok",
+	a.record(ctx, audit.Record{
+		Call: store.NewID(), Parent: running.Call, Kind: "model", Tool: u.Model,
+		Agent: running.Caller.Agent, User: running.Caller.User, Session: running.Caller.Session,
 		Tokens: u.Usage.Total(), Cost: float64(u.Cost) / 1e6,
-		Duration: float64(time.Since(u.Begun)) / float64(time.Millisecond),
-	}
-	if u.Err != nil {
-		shown := tool.AsError(u.Err)
+	}, u.Begun, u.Err)
+}
+
+// record records in the audit log what the program has done without a call, and how it ended.
+func (a *App) record(ctx context.Context, r audit.Record, began time.Time, failed error) {
+	r.Phase, r.Outcome, r.Duration = audit.Done, "ok", float64(time.Since(began))/float64(time.Millisecond)
+	if failed != nil {
+		shown := tool.AsError(failed)
 		r.Outcome, r.Error = string(shown.Kind), a.scrub.Text(shown.What)
 	}
 	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
-		a.log.Error("a request to a model is not in the audit log", "model", u.Model, "err", err)
+		a.log.Error("an event is not in the audit log", "kind", r.Kind, "name", r.Tool, "err", err)
 	}
 }
 

@@ -78,15 +78,11 @@ func MediaOptions(c config.Media) (o provider.Options, err error) {
 // MediaKey returns the key of a provider of media, or "" if it has none. A provider of
 // models with the same name has the same key, unless the settings have another one.
 func (e *Env) MediaKey(all config.Config, name string) (string, error) {
-	key := all.Media.Providers[name].Key
-	if key == "" {
+	key, err := e.key(all, "media.providers."+name, all.Media.Providers[name].Key)
+	if key == "" && err == nil {
 		return e.ModelKey(all, name)
 	}
-	value, err := key.Fetch(e.Sources(all.Vault))
-	if err != nil {
-		return "", fmt.Errorf("media.providers.%s.key: %w", name, err)
-	}
-	return value, nil
+	return key, err
 }
 
 // withMediaKeys returns the providers with their keys. Those whose key cannot be read, or
@@ -103,12 +99,8 @@ func (a *App) withMediaKeys(all []provider.Endpoint) (usable []provider.Endpoint
 				"err", err)
 			continue
 		}
-		if e.Key = key; key != "" {
-			if err := a.scrub.Set("media.providers."+e.Name, key); err != nil {
-				a.log.Warn("the key of a provider of media is not masked; choose a longer one", "provider", e.Name,
-					"err", err)
-			}
-		}
+		a.mask("media.providers."+e.Name, key)
+		e.Key = key
 		usable = append(usable, e)
 	}
 	return usable

@@ -27,16 +27,9 @@ func (a *App) openSessions(context.Context) error {
 // notifyInboxes notifies clients that subscribed to their inbox of new events, until ctx
 // ends. It begins when the store is used.
 func (a *App) notifyInboxes(ctx context.Context) {
-	select {
-	case <-a.store.Opened():
-	case <-ctx.Done():
-		return
-	}
 	n := &inboxNotifier{changed: a.Server.Changed, waiting: map[inbox.To]*debounce{}}
 	defer n.stop()
-	sub := a.follower.Subscribe("notifications of inboxes", n)
-	defer sub.Close()
-	<-ctx.Done()
+	a.follow(ctx, "notifications of inboxes", n)
 }
 
 const (
