@@ -107,7 +107,7 @@ func (p *program) parse(args []arg) arguments {
 		return parseLoose(args, strings.Join(p.words["letters"], ""))
 	}
 	in := arguments{all: args, strict: true}
-	ends := p.lines("first", "command", "shelltext") // the options, at the first operand
+	ends := p.lines("first", "last", "command", "shelltext") // the options, at the first operand
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
@@ -124,6 +124,10 @@ func (p *program) parse(args []arg) arguments {
 				in.operands = append(in.operands, args[i+1:]...)
 				return in
 			}
+		}
+		if n := len(in.opts); n > 0 && p.has("last", in.opts[n-1].name) {
+			in.operands = append(in.operands, args[min(i+1, len(args)):]...)
+			return in
 		}
 	}
 	return in

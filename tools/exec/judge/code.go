@@ -20,7 +20,7 @@ var handlers = sync.OnceValue(func() map[string]handler {
 		"shell": shell, "interpreter": interpreter, "develop": develop,
 		"chmod": chmod, "dd": dd, "find": find, "fd": fd, "sed": sed, "awk": awk,
 		"env": env, "flock": flock, "script": script, "xargs": xargs, "parallel": parallel, "npx": npx,
-		"container": container, "gitconfig": gitConfig, "kill": kill,
+		"gitconfig": gitConfig, "kill": kill,
 	}
 })
 
@@ -221,109 +221,38 @@ func alias(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return silent()
 }
 
-// interpreter judges interpreters of other languages.
-func interpreter(j *judge, s *scope, p *program, c call, _ arguments) stream {
+// interpreter judges interpreters of other languages. Code that an option holds was
+// judged by the table.
+func interpreter(j *judge, s *scope, p *program, c call, in arguments) stream {
 	j.always = false
-	args := c.rest()
-	for len(args) > 0 {
-		a := args[0]
-		switch {
-		case a.hidden():
-			j.opaque("arguments of " + c.name())
-			return stream{}
-		case a.any("-", "/dev/stdin"):
-			args = nil
-			continue
-		case len(a.text) < 2 || !a.starts("-"):
-			for _, at := range s.resolve(a.text) {
-				for _, content := range j.files[at] {
-					j.inlineCode(p.language(), literal(content.text))
-				}
-			}
-			j.runsCode(s, a)
-			return stream{}
-		case a.any("--test", "--watch"):
-			j.runsWorkspace("runs " + c.name() + " " + a.text)
-		}
-		n, ended := p.interpreterOption(j, s, args)
-		if ended {
-			return stream{}
-		}
-		args = args[min(n, len(args)):]
-	}
 	switch {
-	case s.in.file != "":
-		j.runsCode(s, literal(s.in.file))
-	case s.in.given:
-		j.inlineCode(p.language(), literal(s.in.text))
+	case in.unknown != "" || in.matches(p.words["last"]...):
+	case len(in.operands) == 0 || in.operands[0].any("-", "/dev/stdin"):
+		if s.in.file != "" {
+			j.runsCode(s, literal(s.in.file))
+		} else if s.in.given {
+			j.inlineCode(c.name(), literal(s.in.text))
+		}
+	case in.operands[0].hidden(), in.operands[0].starts("-"): // behind --, which not all of them know
+		j.opaque("arguments of " + c.name())
+	default:
+		for _, at := range s.resolve(in.operands[0].text) {
+			for _, content := range j.files[at] {
+				j.inlineCode(c.name(), literal(content.text))
+			}
+		}
+		j.runsCode(s, in.operands[0])
 	}
 	return stream{}
 }
 
-func (p *program) language() string { return p.words["language"][0] }
-
-func (p *program) letter(keyword string, letter byte) bool {
-	return strings.IndexByte(strings.Join(p.words[keyword], ""), letter) >= 0
-}
-
-// interpreterOption judges the first of args, and returns how many arguments it
-// took, and whether nothing else matters.
-func (p *program) interpreterOption(j *judge, s *scope, args []arg) (int, bool) {
-	a, language := args[0], p.language()
-	switch {
-	case a.any("--version", "--help", "-V", "-h"), a.is("-v") && language != "python" && language != "perl":
-		return 1, true
-	case a.is("--"):
-		return 1, false
-	case a.starts("--"):
-		name, code, given := strings.Cut(a.text, "=")
-		switch {
-		case p.has("plain", name):
-			return 1, false
-		case p.has("long", name) && given:
-			j.inlineCode(language, a.with(code))
-		case p.has("long", name):
-			j.inlineCode(language, args[min(1, len(args)-1)])
-		default:
-			j.opaque("option " + a.shown() + " of " + language)
-		}
-		return 1, true
-	}
-	for i := 1; i < len(a.text); i++ {
-		letter, rest := a.text[i], a.with(a.text[i+1:])
-		if rest.text == "" && len(args) > 1 {
-			rest = args[1]
-		}
-		switch {
-		case p.lines("module") && letter == 'm':
-			j.runModule(s, rest, args)
-			return len(args), true
-		case p.letter("inline", letter):
-			j.inlineCode(language, rest)
-			return len(args), true
-		case p.letter("letters", letter) && i+1 == len(a.text):
-			return 2, false
-		case p.letter("letters", letter):
-			return 1, false
-		case !p.letter("harmless", letter):
-			j.opaque("option " + a.shown() + " of " + language)
-			return 1, true
-		}
-	}
-	return 1, false
-}
-
 // runModule judges python -m.
 func (j *judge) runModule(s *scope, module arg, args []arg) {
-	rest := args[min(2, len(args)):]
-	if args[0].text != "-m" {
-		rest = args[1:]
-	}
 	switch name, _, _ := strings.Cut(module.text, "."); {
 	case !module.static():
 		j.opaque("which module it runs")
 	case j.inList("modules of python that are programs", name):
-		j.call(s, call{args: append([]arg{literal(name)}, rest...), plain: true})
+		j.call(s, call{args: append([]arg{literal(name)}, args...), plain: true})
 	case j.inList("modules of python that run code", name):
 		j.raise(tool.Runs, "runs the module "+module.shown())
 	case !j.inList("modules of python that only show", name):

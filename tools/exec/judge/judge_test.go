@@ -69,10 +69,9 @@ func TestNothingOrdinaryIsDenied(t *testing.T) {
 func TestTable(t *testing.T) {
 	verbs := strings.Fields(`reads writes destroys runs code remote opaque rule helper glimpse dumps decodes read local localdir
 		store remove unlink vacate fill clears links mode archive
-		write create empty into pack shell download url address method send compressor setting`)
+		write create empty into pack shell download url address method send compressor setting inline module mount`)
 	keywords := strings.Fields(`as alone begins options letters stop operands first command assignments shelltext values
-		flags reads writes code destroys installs remote runs lists shows unlisted bare output target language inline harmless
-		long plain module bundled`)
+		flags reads writes code destroys installs remote runs lists shows unlisted bare output target last bundled`)
 	for name, p := range tables().programs {
 		if p.handler != "" && handlers()[p.handler] == nil {
 			t.Errorf("%s: no handler %q", name, p.handler)

@@ -31,6 +31,8 @@ func (j *judge) actOnNetwork(s *scope, c call, in arguments, verb string, a arg)
 				j.raise(tool.Runs, "reads a file by its address: "+a.shown())
 			}
 		}
+	case "mount":
+		j.mounts(s, a.text)
 	case "method":
 		if m := strings.ToUpper(a.text); m != "GET" && m != "HEAD" && m != "OPTIONS" {
 			j.sends(a.shown(), c)
@@ -73,38 +75,6 @@ func onlyLocal(args []arg) bool {
 		}
 	}
 	return local
-}
-
-// container judges docker run and docker exec: the rights of the container,
-// and the command in it. The container engine runs outside the sandbox.
-func container(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	j.always = false
-	j.raise(tool.Runs, "runs a container")
-	for _, o := range in.opts {
-		text := o.value.text
-		switch o.name {
-		case "--privileged", "--device", "--cap-add":
-			if !o.given || text != "false" {
-				j.hit("host_rights", o.name)
-			}
-		case "--pid", "--ipc", "--uts", "--userns", "--cgroupns":
-			if text == "host" {
-				j.hit("host_rights", o.name+" "+text)
-			}
-		case "--security-opt":
-			if containsAny(text, "unconfined", "disable", "no-new-privileges:false") {
-				j.hit("host_rights", text)
-			}
-		case "-v", "--volume", "--mount":
-			j.mounts(s, text)
-		default:
-			if strings.HasPrefix(o.name, "-v/") {
-				j.mounts(s, o.name[2:])
-			}
-		}
-	}
-	j.glimpseAll(c.rest())
-	return stream{}
 }
 
 // mounts judges which files of this machine a container gets.

@@ -322,7 +322,10 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 	case "opaque":
 		j.opaque(shorten(c.shown()))
 	case "rule":
-		j.hit(action[1], c.shown())
+		if fits := func(p string) bool { return wildcard(p, a.text) }; len(action) == 2 ||
+			slices.ContainsFunc(action[2:], fits) {
+			j.hit(action[1], c.shown())
+		}
 	case "helper":
 		j.always = false
 		j.hit("helper_program", c.shown())
@@ -334,6 +337,10 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 		j.dumps(c.name())
 	case "shell":
 		j.runText(s, a)
+	case "inline":
+		j.inlineCode(c.name(), a)
+	case "module":
+		j.runModule(s, a, in.operands)
 	case "setting":
 		j.gitSetting(a.text, true)
 	case "compressor":
