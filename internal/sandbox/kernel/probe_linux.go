@@ -8,8 +8,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/seccomp"
 )
 
 // A finding is the result of a probe.
@@ -39,7 +41,7 @@ func (l *Launcher) probe(ctx context.Context) *finding {
 	}
 	sweep()
 	f := &finding{}
-	if auditArch == 0 {
+	if !seccomp.Supported {
 		f.err = fmt.Errorf("there is no list of system calls for %s", runtime.GOARCH)
 		l.found = f
 		return f

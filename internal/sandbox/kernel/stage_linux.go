@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/seccomp"
 )
 
 // holdArg makes a stage that only waits for the end of its stdin: its user namespace is
@@ -113,7 +115,7 @@ func restrict(p plan) *fault {
 	if err := dropRights(p.Jail); err != nil {
 		return faulty("dropping capabilities", err)
 	}
-	if err := filter(refusals(p.Cut)); err != nil {
+	if err := seccomp.Install(p.Cut); err != nil {
 		return faulty("seccomp", err)
 	}
 	return nil

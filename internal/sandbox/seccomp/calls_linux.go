@@ -1,8 +1,12 @@
 //go:build amd64 || arm64
 
-package kernel
+package seccomp
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // setID are the mode bits that make a program run as its owner. The owner of a file
 // that a command creates may be a user outside the sandbox.
@@ -11,33 +15,50 @@ const setID = unix.S_ISUID | unix.S_ISGID
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// refusals returns the rules for system calls. cut is for commands without a network
-// namespace that must not reach the network.
-func refusals(cut bool) []rule {
-	rules := []rule{
-		{unix.SYS_OPENAT, []test{anyOf(2, unix.O_CREAT|tmpfile), anyOf(3, setID)}, unix.EPERM},
-		{unix.SYS_CLONE, []test{anyOf(0, namespaces)}, unix.EPERM},
-		// A filter cannot read arguments behind a pointer. With ENOSYS programs use
-		// the older calls instead.
-		{unix.SYS_CLONE3, nil, unix.ENOSYS},
-		{unix.SYS_OPENAT2, nil, unix.ENOSYS},
-		{unix.SYS_FCHMOD, []test{anyOf(1, setID)}, unix.EPERM},
-		{unix.SYS_FCHMODAT, []test{anyOf(2, setID)}, unix.EPERM},
-		{sysFchmodat2, []test{anyOf(2, setID)}, unix.EPERM},
-		{unix.SYS_MKNODAT, []test{anyOf(2, setID)}, unix.EPERM},
-		{unix.SYS_IOCTL, []test{equals(1, unix.TIOCSTI)}, unix.EPERM},
-		{unix.SYS_IOCTL, []test{equals(1, unix.TIOCLINUX)}, unix.EPERM},
-		{unix.SYS_IOCTL, []test{equals(1, unix.TIOCSETD)}, unix.EPERM},
-	}
+// Supported reports whether there are rules for this processor.
+const Supported = true
+
+// Install refuses calls for the calling thread and the programs it executes, in a sandbox
+// that only the kernel isolates. cut is for commands without a network namespace that
+// must not reach the network.
+func Install(cut bool) error {
+	rules := append(setIDs(),
+		rule{unix.SYS_CLONE, []test{anyOf(0, namespaces)}, unix.EPERM},
+		rule{unix.SYS_CLONE3, nil, unix.ENOSYS},
+		rule{unix.SYS_IOCTL, []test{equals(1, unix.TIOCSTI)}, unix.EPERM},
+		rule{unix.SYS_IOCTL, []test{equals(1, unix.TIOCLINUX)}, unix.EPERM},
+		rule{unix.SYS_IOCTL, []test{equals(1, unix.TIOCSETD)}, unix.EPERM},
+	)
 	rules = append(rules, sockets(cut)...)
 	for _, p := range plainPersonalities {
 		rules = append(rules, rule{unix.SYS_PERSONALITY, []test{equals(0, p)}, 0})
 	}
-	rules = append(rules, oldCalls()...)
-	for _, call := range never {
+	for _, call := range slices.Concat(never[:], oldCalls()) {
 		rules = append(rules, rule{call: call, errno: unix.EPERM})
 	}
-	return rules
+	return install(rules)
+}
+
+// InstallInContainer refuses what the filter of a container engine allows.
+func InstallInContainer() error {
+	rules := append(setIDs(), sockets(false)...)
+	for _, call := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+		rules = append(rules, rule{call: call, errno: unix.ENOSYS})
+	}
+	return install(rules)
+}
+
+// setIDs returns rules about modes with setID. A filter cannot read arguments behind a
+// pointer: with ENOSYS programs use the older calls instead.
+func setIDs() []rule {
+	return append(oldSetIDs(),
+		rule{unix.SYS_OPENAT, []test{anyOf(2, unix.O_CREAT|tmpfile), anyOf(3, setID)}, unix.EPERM},
+		rule{unix.SYS_OPENAT2, nil, unix.ENOSYS},
+		rule{unix.SYS_FCHMOD, []test{anyOf(1, setID)}, unix.EPERM},
+		rule{unix.SYS_FCHMODAT, []test{anyOf(2, setID)}, unix.EPERM},
+		rule{sysFchmodat2, []test{anyOf(2, setID)}, unix.EPERM},
+		rule{unix.SYS_MKNODAT, []test{anyOf(2, setID)}, unix.EPERM},
+	)
 }
 
 // tmpfile is O_TMPFILE without O_DIRECTORY, which other opens use too.

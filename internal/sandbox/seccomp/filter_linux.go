@@ -1,7 +1,8 @@
-package kernel
+//go:build amd64 || arm64
+
+package seccomp
 
 import (
-	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -113,11 +114,8 @@ func (t test) size() uint8 {
 	return 3
 }
 
-// filter installs the rules for the calling thread and the programs it executes.
-func filter(rules []rule) error {
-	if auditArch == 0 {
-		return fmt.Errorf("no filter for %s", runtime.GOARCH)
-	}
+// install installs rules for the calling thread and the programs it executes.
+func install(rules []rule) error {
 	prog := assemble(auditArch, rules)
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
