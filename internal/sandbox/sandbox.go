@@ -7,7 +7,7 @@
 // container) or host (no isolation). Package wire is the protocol, box is the server's
 // side, agent the other side, and commands decides which caller gets which sandbox.
 //
-// This package holds the types that they share. It starts nothing itself.
+// This package holds what they share. It does not know what commands do.
 package sandbox
 
 import (

@@ -8,21 +8,12 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-)
-
-const (
-	// patience is how long an agent may take to end by itself.
-	patience = time.Second
 )
 
 // A Launcher starts agents on this machine.
@@ -85,86 +76,30 @@ func (l Launcher) Launch(ctx context.Context, w sandbox.Spec) (sandbox.Link, err
 
 // A link is the connection to an agent on this machine.
 type link struct {
-	cmd   *exec.Cmd
-	mark  string
-	to    *os.File
-	from  *os.File
-	words *sandbox.Tail
-	ended chan struct{}
-	once  sync.Once
+	*sandbox.AgentProcess
+	mark string
 }
 
 func start(program string, args []string, mark string) (*link, error) {
-	theirIn, to, err := os.Pipe()
+	cmd := exec.Command(program, args...)
+	cmd.Env = bare()
+	cmd.Dir = root()
+	cmd.SysProcAttr = ownGroup()
+	p, err := sandbox.StartProcess(cmd)
 	if err != nil {
-		return nil, err
-	}
-	from, theirOut, err := os.Pipe()
-	if err != nil {
-		theirIn.Close()
-		to.Close()
-		return nil, err
-	}
-	l := &link{mark: mark, to: to, from: from, words: &sandbox.Tail{}, ended: make(chan struct{})}
-	l.cmd = exec.Command(program, args...)
-	l.cmd.Env = bare()
-	l.cmd.Dir = root()
-	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = theirIn, theirOut, l.words
-	l.cmd.WaitDelay = patience // a command may hold its stderr open
-	l.cmd.SysProcAttr = ownGroup()
-	err = l.cmd.Start()
-	theirIn.Close()
-	theirOut.Close()
-	if err != nil {
-		to.Close()
-		from.Close()
 		return nil, fmt.Errorf("starting the agent: %w", err)
 	}
-	go func() {
-		_ = l.cmd.Wait()
-		close(l.ended)
-	}()
-	return l, nil
+	return &link{p, mark}, nil
 }
-
-// Read reads stdout of the agent. The error at the end contains its stderr.
-func (l *link) Read(p []byte) (int, error) {
-	n, err := l.from.Read(p)
-	if errors.Is(err, io.EOF) {
-		select {
-		case <-l.ended:
-		case <-time.After(patience):
-		}
-		if words := l.words.String(); words != "" {
-			err = fmt.Errorf("%w: %s", err, words)
-		}
-	}
-	return n, err
-}
-
-func (l *link) Write(p []byte) (int, error) { return l.to.Write(p) }
 
 // Close ends the agent, which ends its commands.
 func (l *link) Close() error {
-	l.once.Do(func() {
-		l.to.Close()
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-l.ended:
-		case <-timer.C:
-			_ = l.cmd.Process.Kill()
-			<-l.ended
-		}
-		sweep(l.mark)
-		l.from.Close()
-	})
-	<-l.ended
+	l.AgentProcess.Close(func() { sweep(l.mark) })
 	return nil
 }
 
 func (l *link) Guarantees() []sandbox.Guarantee { return nil }
 
 func (l *link) Describe() string {
-	return "on the host, without isolation, as process " + strconv.Itoa(l.cmd.Process.Pid)
+	return "on the host, without isolation, as process " + strconv.Itoa(l.Cmd.Process.Pid)
 }

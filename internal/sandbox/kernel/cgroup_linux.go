@@ -30,7 +30,7 @@ func newCgroup(id string, lim sandbox.Limits) *cgroup {
 	if lim.Memory <= 0 {
 		return nil
 	}
-	name := fmt.Sprintf("%s%d-%s-%s", groupPrefix, os.Getpid(), startTime(os.Getpid()), safeName(id))
+	name := fmt.Sprintf("%s%d-%s-%s", groupPrefix, os.Getpid(), sandbox.StartTime(os.Getpid()), safeName(id))
 	own := ownCgroups()
 	if path, ok := own[""]; ok && has(filepath.Join(cgroups, "cgroup.controllers"), "memory") {
 		for _, parent := range []string{filepath.Join(cgroups, path), filepath.Dir(filepath.Join(cgroups, path))} {
@@ -152,7 +152,7 @@ func sweep() {
 			for _, dir := range found {
 				parts := strings.SplitN(strings.TrimPrefix(filepath.Base(dir), groupPrefix), "-", 3)
 				pid, err := strconv.Atoi(parts[0])
-				if err == nil && len(parts) == 3 && startTime(pid) != parts[1] {
+				if err == nil && len(parts) == 3 && sandbox.StartTime(pid) != parts[1] {
 					removeCgroup(dir)
 				}
 			}
@@ -177,22 +177,6 @@ func ownCgroups() map[string]string {
 		}
 	}
 	return own
-}
-
-// startTime returns the start time of a process, which distinguishes it from a later one with
-// the same ID; "" if it does not exist.
-func startTime(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	const start = 22 - 2 // index among the fields after the name
-	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
-	fields := strings.Fields(rest)
-	if len(fields) < start {
-		return ""
-	}
-	return fields[start-1]
 }
 
 func has(file, word string) bool {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -227,39 +228,40 @@ func (s *start) planOpen() error {
 
 // run starts the stage, sends it the plan, and waits until it has become an agent.
 func (s *start) run(ctx context.Context, text []byte) (*link, error) {
-	pipes, err := newPipes()
+	theirPlan, plan, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer pipes.closeTheirs()
-	argv := append(append([]string{}, s.launcher.self()...), StageArg)
-	k := &link{
-		in: pipes.in[1], out: pipes.out[0], gone: make(chan struct{}), words: &sandbox.Tail{},
-		holds: s.holds(), group: s.group, home: s.home, jail: s.plan.Jail, about: s.found.public().Text,
-	}
-	k.cmd = exec.Command(argv[0], argv[1:]...)
-	k.cmd.Env = []string{"PATH=" + agentPath}
-	k.cmd.Dir = "/"
-	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = pipes.in[0], pipes.out[1], k.words
-	k.cmd.WaitDelay = patience
-	k.cmd.ExtraFiles = append([]*os.File{pipes.plan[0], pipes.answer[1]}, s.files...)
-	if s.plan.Jail {
-		k.cmd.SysProcAttr = s.id.namespaced(allNamespaces)
-		k.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	} else {
-		k.cmd.SysProcAttr = s.id.plain()
-	}
-	k.cmd.SysProcAttr.Setsid = true
-	if err := k.begin(); err != nil {
-		closeAll(pipes.plan[1], pipes.answer[0], k.in, k.out)
-		return nil, stageError(err)
-	}
-	pipes.closeTheirs()
-	if err := s.instruct(ctx, k, pipes, text); err != nil {
-		k.kill()
-		closeAll(k.in, k.out)
+	defer closeAll(theirPlan, plan)
+	answer, theirAnswer, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
+	defer closeAll(answer, theirAnswer)
+	argv := append(append([]string{}, s.launcher.self()...), StageArg)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=" + agentPath}
+	cmd.Dir = "/"
+	cmd.ExtraFiles = append([]*os.File{theirPlan, theirAnswer}, s.files...)
+	if s.plan.Jail {
+		cmd.SysProcAttr = s.id.namespaced(allNamespaces)
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	} else {
+		cmd.SysProcAttr = s.id.plain()
+	}
+	cmd.SysProcAttr.Setsid = true
+	p, err := sandbox.StartProcess(cmd)
+	if err != nil {
+		return nil, stageError(err)
+	}
+	closeAll(theirPlan, theirAnswer)
+	k := &link{AgentProcess: p, holds: s.holds(), about: s.found.public().Text}
+	if err := s.instruct(ctx, k, plan, answer, text); err != nil {
+		_ = k.Cmd.Process.Kill()
+		k.Close()
+		return nil, err
+	}
+	k.group, k.home = s.group, s.home
 	return k, nil
 }
 
@@ -268,19 +270,17 @@ const allNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 
 // instruct writes the plan, and reads the result: nothing if the stage has become an
 // agent.
-func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte) error {
-	defer closeAll(pipes.answer[0])
+func (s *start) instruct(ctx context.Context, k *link, plan, answer *os.File, text []byte) error {
 	if s.group != nil {
-		if err := s.group.take(k.cmd.Process.Pid); err != nil {
-			closeAll(pipes.plan[1])
+		if err := s.group.take(k.Cmd.Process.Pid); err != nil {
 			return fmt.Errorf("putting the sandbox into its cgroup: %w", err)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { k.cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, func() { k.Cmd.Process.Kill() })
 	defer stop()
-	_, err := pipes.plan[1].Write(text)
-	closeAll(pipes.plan[1])
-	said, _ := io.ReadAll(io.LimitReader(pipes.answer[0], maxAnswer))
+	_, err := plan.Write(text)
+	closeAll(plan)
+	said, _ := io.ReadAll(io.LimitReader(answer, maxAnswer))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -292,8 +292,8 @@ func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte
 		return &SetupError{Step: f.Step, Text: f.Error, errno: f.Errno}
 	}
 	if err != nil {
-		<-k.gone
-		return fmt.Errorf("the sandbox could not be set up: %w: %s", err, k.words.String())
+		<-k.Gone
+		return fmt.Errorf("the sandbox could not be set up: %w: %s", err, k.Words.String())
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
 	}
 	if f := l.probe(context.Background()); f != nil && !f.jail {
-		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+randomName())
+		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+rand.Text()[:12])
 	}
 	return layout
 }

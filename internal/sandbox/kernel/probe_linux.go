@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -63,7 +64,7 @@ func (l *Launcher) probe(ctx context.Context) *finding {
 		return nil
 	}
 	const little = 1 << 20
-	if g := newCgroup("probe"+randomName(), sandbox.Limits{Memory: little}); g != nil {
+	if g := newCgroup("probe"+rand.Text()[:12], sandbox.Limits{Memory: little}); g != nil {
 		f.group = true
 		g.remove()
 	}
@@ -80,9 +81,9 @@ func (l *Launcher) try(ctx context.Context, f finding) error {
 		return err
 	}
 	defer k.Close()
-	<-k.gone
-	if !k.cmd.ProcessState.Success() {
-		return fmt.Errorf("the sandbox could not be set up: %s %s", k.cmd.ProcessState, k.words.String())
+	<-k.Gone
+	if !k.Cmd.ProcessState.Success() {
+		return fmt.Errorf("the sandbox could not be set up: %s %s", k.Cmd.ProcessState, k.Words.String())
 	}
 	return nil
 }
