@@ -99,7 +99,7 @@ func FuzzFrontMatter(f *testing.F) {
 // TestTimeIsLinear has texts that make naive readers search again and
 // again. What takes milliseconds would take minutes.
 func TestTimeIsLinear(t *testing.T) {
-	const size = 256 << 10
+	const size = 64 << 10
 	soon := func(text string, do func()) {
 		start := time.Now()
 		if do(); time.Since(start) > time.Minute {
@@ -123,12 +123,15 @@ func TestTimeIsLinear(t *testing.T) {
 			Plain(text)
 		})
 	}
-	for _, part := range []string{
+	for i, part := range []string{
 		"a: b\n", "- ", "a:\n", "[", "{", "\"", "'", "\" ", "\\", "a ", " ", "\n", "#", "# \n", "a:\n - b\n", "  \n",
 		"\"\n", "{a: ", "[a, ", "|\n", "\t", " #", ": ", "k: [\n", "''",
 	} {
-		for _, before := range []string{"", "a: ", "a: \"", "a: '", "a: [", "a: |\n", "a: >\n", "a:\n", "{", "\"",
+		for j, before := range []string{"", "a: ", "a: \"", "a: '", "a: [", "a: |\n", "a: >\n", "a:\n", "{", "\"",
 			"a:\n  ", "a: x\n  ", "a: [\""} {
+			if (i+j)%4 != 0 {
+				continue // all pairs take minutes with the race detector
+			}
 			text := "---\n" + before + strings.Repeat(part, (maxMatter-100)/len(part)) + "\n---\n"
 			soon(text, func() { _, _, _, _ = FrontMatter(text) })
 		}
