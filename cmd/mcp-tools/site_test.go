@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +35,7 @@ func startSite(env *testscript.Env) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s with %s", r.Method, r.Header.Get("Authorization"))
 	})
+	mux.HandleFunc("/{bot}/{method}", siteBot)
 	site := httptest.NewServer(mux)
 	env.Defer(site.Close)
 	env.Setenv("SITE", strings.TrimPrefix(site.URL, "http://"))
@@ -62,5 +64,24 @@ func fill(ts *testscript.TestScript, _ bool, files []string) {
 	for _, name := range files {
 		text := os.Expand(ts.ReadFile(name), ts.Getenv)
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
+}
+
+// siteBot answers as the API of Telegram does, for one bot and all chats but 404.
+func siteBot(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	var body map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&body) // without a body it stays empty
+	switch {
+	case !strings.HasPrefix(r.PathValue("bot"), "bot4711:"):
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"ok": false, "error_code": 401, "description": "Unauthorized"}`)
+	case r.PathValue("method") == "getMe":
+		fmt.Fprint(w, `{"ok": true, "result": {"id": 1, "is_bot": true, "username": "site_bot"}}`)
+	case fmt.Sprint(body["chat_id"]) == "404":
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"ok": false, "error_code": 400, "description": "Bad Request: chat not found"}`)
+	default:
+		fmt.Fprint(w, `{"ok": true, "result": {"message_id": 7, "date": 0, "chat": {"id": 5, "type": "private"}}}`)
 	}
 }

@@ -72,8 +72,8 @@ func (p *parent) kill() {
 	_ = p.cmd.Wait() // an error does not matter
 }
 
-// call makes a call and returns the text of the result.
-func (p *parent) call(tool string, args any) string {
+// send sends a call.
+func (p *parent) send(tool string, args any) {
 	p.t.Helper()
 	line, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args},
@@ -84,6 +84,12 @@ func (p *parent) call(tool string, args any) string {
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// call makes a call and returns the text of the result.
+func (p *parent) call(tool string, args any) string {
+	p.t.Helper()
+	p.send(tool, args)
 	for {
 		answer, err := p.out.ReadBytes('\n')
 		if err != nil {

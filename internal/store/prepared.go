@@ -5,17 +5,15 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strings"
-
-	"modernc.org/sqlite"
 )
 
 // A connector opens connections of SQLite that cache prepared statements.
 // Parsing a long statement takes SQLite longer than running it.
-type connector struct{ dsn string }
+type connector struct{ driver.Connector }
 
 // Connect opens a connection.
-func (c connector) Connect(context.Context) (driver.Conn, error) {
-	opened, err := c.Driver().Open(c.dsn)
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +23,6 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	}
 	return &cachingConn{sqliteConn: able, statements: map[string]*statement{}}, nil
 }
-
-// Driver returns the driver of SQLite.
-func (connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 // A sqliteConn is a connection of the driver.
 type sqliteConn interface {

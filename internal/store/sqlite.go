@@ -56,9 +56,15 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "synchronous(" + sync + ")",
 		fmt.Sprintf("journal_size_limit(%d)", logBytes),
 	}
-	s.write = sqliteOpen(s.location, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
+	s.write, err = sqliteOpen(s.location, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
+	if err != nil {
+		return err
+	}
 	s.write.SetMaxOpenConns(1)
-	s.read = sqliteOpen(s.location, false, append(common, "query_only(1)"))
+	s.read, err = sqliteOpen(s.location, false, append(common, "query_only(1)"))
+	if err != nil {
+		return err
+	}
 	s.read.SetMaxOpenConns(4)
 	// Two processes cannot switch to WAL at the same time.
 	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)
@@ -72,13 +78,17 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	return nil
 }
 
-func sqliteOpen(path string, immediate bool, pragmas []string) *sql.DB {
+func sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) {
 	q := url.Values{"_pragma": pragmas}
 	if immediate {
 		q.Set("_txlock", "immediate")
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: q.Encode()}
-	return sql.OpenDB(connector{u.String()})
+	c, err := sqlite.NewConnector(u.String())
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector{c}), nil
 }
 
 // touch creates the file with private permissions before SQLite does. It fails if

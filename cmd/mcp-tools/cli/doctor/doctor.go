@@ -85,7 +85,6 @@ func (c *checkup) examine() {
 	c.checkMediaPrograms()
 	c.checkProviders()
 	c.checkMessaging()
-	c.checkInbound()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()
