@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
@@ -108,7 +107,6 @@ type Outbox struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	working sync.WaitGroup
-	looks   atomic.Int64 // for what is due
 
 	mu   sync.Mutex
 	last int64 // of the ids

@@ -113,7 +113,6 @@ func (o *Outbox) ready(args *[]any) string {
 func (o *Outbox) due(ctx context.Context) (time.Duration, error) {
 	var args []any
 	var ms int64
-	o.looks.Add(1)
 	err := o.Store.Row(ctx, "SELECT due - {{now}} FROM outbox WHERE "+o.ready(&args)+" ORDER BY due LIMIT 1", args, &ms)
 	if errors.Is(err, store.ErrNotFound) {
 		return time.Hour, nil
