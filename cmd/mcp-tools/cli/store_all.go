@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/zip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (a *CLI) backupAll(ctx context.Context, s *store.Store, to string) (m store
 		return m, err
 	}
 	z := zip.NewWriter(file)
-	if err := addFile(z, storeMember, inner); err != nil {
+	if err := addFile(z, storeMember, func() (*os.File, error) { return os.Open(inner) }); err != nil {
 		return m, err
 	}
 	for _, p := range parts {
@@ -99,13 +100,23 @@ func (a *CLI) backupAll(ctx context.Context, s *store.Store, to string) (m store
 	return m, private.SyncDir(filepath.Dir(to))
 }
 
+// addPart adds a file, or what is in a directory. Commands of callers write to some parts: what they replace by a
+// link in the meantime leads to nothing outside the part.
 func addPart(ctx context.Context, z *zip.Writer, p part) error {
-	return filepath.WalkDir(p.path, func(found string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // it was removed in between, or never existed
-			return nil
+	if info, err := os.Lstat(p.path); err != nil || !info.IsDir() {
+		if err == nil && info.Mode().IsRegular() {
+			err = addFile(z, p.name, func() (*os.File, error) { return os.Open(p.path) })
 		}
+		return ignoreMissing(err)
+	}
+	root, err := os.OpenRoot(p.path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer root.Close()
+	return filepath.WalkDir(p.path, func(found string, d fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+			return errors.Join(ignoreMissing(err), ctx.Err())
 		}
 		below, err := filepath.Rel(p.path, found)
 		if err != nil {
@@ -118,15 +129,20 @@ func addPart(ctx context.Context, z *zip.Writer, p part) error {
 		case !d.Type().IsRegular(): // links could lead anywhere when they are restored
 			return nil
 		}
-		if err := addFile(z, name, found); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return ignoreMissing(addFile(z, name, func() (*os.File, error) { return root.Open(below) }))
 	})
 }
 
-func addFile(z *zip.Writer, name, from string) error {
-	file, err := os.Open(from)
+// ignoreMissing returns nil for a file that was removed in between, or never existed.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func addFile(z *zip.Writer, name string, open func() (*os.File, error)) error {
+	file, err := open()
 	if err != nil {
 		return err
 	}
@@ -167,7 +183,7 @@ func (a *CLI) restoreAll(ctx context.Context, s *store.Store, z *zip.Reader, for
 	if err != nil {
 		return m, err
 	}
-	places := map[*zip.File]string{}
+	places := map[*zip.File]spot{}
 	var inner *zip.File
 	for _, f := range z.File {
 		if f.Name == storeMember {
@@ -178,8 +194,8 @@ func (a *CLI) restoreAll(ctx context.Context, s *store.Store, z *zip.Reader, for
 		if err := copyMember(io.Discard, f); err != nil {
 			return m, fmt.Errorf("the backup is damaged: %s: %w", f.Name, err)
 		}
-		if _, err := os.Lstat(places[f]); f != inner && err == nil && !force {
-			return m, fmt.Errorf("%s exists; --force replaces it", places[f])
+		if _, err := os.Lstat(places[f].path()); f != inner && err == nil && !force {
+			return m, fmt.Errorf("%s exists; --force replaces it", places[f].path())
 		}
 	}
 	dir, err := os.MkdirTemp("", "mcp-tools-restore-")
@@ -188,29 +204,37 @@ func (a *CLI) restoreAll(ctx context.Context, s *store.Store, z *zip.Reader, for
 	}
 	defer os.RemoveAll(dir)
 	backup := filepath.Join(dir, storeMember)
-	if err := place(backup, inner); err != nil {
+	if err := (spot{dir: dir, below: storeMember}).put(inner); err != nil {
 		return m, err
 	}
 	if m, err = s.Restore(ctx, backup, force); err != nil {
 		return m, err
 	}
 	for f, to := range places {
-		if err := place(to, f); err != nil {
-			return m, fmt.Errorf("restoring %s: %w", to, err)
+		if err := to.put(f); err != nil {
+			return m, fmt.Errorf("restoring %s: %w", to.path(), err)
 		}
 	}
 	return m, nil
 }
 
-// placeOf returns where a member of a backup belongs on this machine.
-func placeOf(parts []part, name string) (string, error) {
+// A spot is where a member of a backup belongs on this machine: below a directory that callers cannot replace.
+type spot struct{ dir, below string }
+
+func (s spot) path() string { return filepath.Join(s.dir, s.below) }
+
+func placeOf(parts []part, name string) (spot, error) {
 	first, below, _ := strings.Cut(name, "/")
 	for _, p := range parts {
-		if p.name == first && (below == "" || filepath.IsLocal(filepath.FromSlash(below))) {
-			return filepath.Join(p.path, filepath.FromSlash(below)), nil
+		switch below = filepath.FromSlash(below); {
+		case p.name != first:
+		case below == "":
+			return spot{filepath.Dir(p.path), filepath.Base(p.path)}, nil
+		case filepath.IsLocal(below):
+			return spot{p.path, below}, nil
 		}
 	}
-	return "", fmt.Errorf("the backup has %q, which this version does not know", name)
+	return spot{}, fmt.Errorf("the backup has %q, which this version does not know", name)
 }
 
 func copyMember(w io.Writer, f *zip.File) error {
@@ -223,21 +247,48 @@ func copyMember(w io.Writer, f *zip.File) error {
 	return err
 }
 
-// place writes a member to its place, as a whole.
-func place(to string, f *zip.File) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+// put writes a member to its place, as a whole. Callers may have put links into the way: they are replaced.
+func (s spot) put(f *zip.File) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(to), ".restore-*.part")
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := makeDirs(root, filepath.Dir(s.below)); err != nil {
+		return err
+	}
+	part := filepath.Join(filepath.Dir(s.below), ".restore-"+rand.Text()+".part")
+	file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(copyMember(file, f), file.Chmod(f.Mode().Perm()&0o700), file.Sync(), file.Close())
 	if err == nil {
-		err = os.Rename(file.Name(), to)
+		err = root.Rename(part, s.below)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // the first error counts
+		_ = root.Remove(part) // the first error counts
 	}
 	return err
+}
+
+// makeDirs makes a directory and those above it, in place of anything else that has their names.
+func makeDirs(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if err := makeDirs(root, filepath.Dir(dir)); err != nil {
+		return err
+	}
+	info, err := root.Lstat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		err = root.Remove(dir)
+	}
+	return errors.Join(ignoreMissing(err), root.Mkdir(dir, 0o700))
 }
