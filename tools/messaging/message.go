@@ -126,6 +126,9 @@ func (x message) Prepare(ctx context.Context, a messageArgs) (tool.Plan, error) 
 	if err != nil {
 		return plan, err
 	}
+	if err := x.checkOwn(ctx, a, to); err != nil {
+		return plan, err
+	}
 	whom := to.String()
 	if to.Contact != nil {
 		whom += " (" + cmp.Or(to.Contact.Nickname, to.Contact.ID) + ")"
@@ -144,6 +147,24 @@ func (x message) Prepare(ctx context.Context, a messageArgs) (tool.Plan, error) 
 	plan.Facts = func(ctx context.Context) (tool.Facts, error) { return x.facts(ctx, a, to) }
 	plan.Run = func(ctx context.Context) (tool.Result, error) { return x.run(ctx, a, to) }
 	return plan, nil
+}
+
+// checkOwn refuses to change messages that the caller has not sent. The account has sent others too, such as the
+// questions to approvers: with another text, a person would approve what is not shown.
+func (x message) checkOwn(ctx context.Context, a messageArgs, to Target) error {
+	if action := Action(a.Action); action != Edit && action != Delete {
+		return nil
+	}
+	owner, err := tool.OwnerFrom(ctx)
+	if err != nil {
+		return err
+	}
+	own, err := x.Outbox.SentBy(ctx, owner, to.Channel, chat.Ref{Chat: to.Chat, ID: a.Message})
+	if err != nil || own {
+		return err
+	}
+	return tool.Errorf(tool.NotFound, "you have sent no message %q to %s in the last week",
+		text.Clip(a.Message, 100), to).Try("edit and delete only messages of your own, or send a new one")
 }
 
 // facts returns what an approval covers beside the arguments.

@@ -106,7 +106,8 @@ func (d *desk) want(got, part string) {
 // TestMessage runs all tests on one database of each engine, because making one takes long.
 func TestMessage(t *testing.T) {
 	tests := map[string]func(*testing.T, *store.Store){
-		"actions": testActions, "the first message asks": testTheFirstMessageAsks, "allowed": testAllowed,
+		"actions": testActions, "messages of others": testOthersMessages,
+		"the first message asks": testTheFirstMessageAsks, "allowed": testAllowed,
 		"files": testFiles, "targets": testTargets, "contacts": testContacts, "contact files": testContactFiles,
 		"contacts send": testContactsSend, "cooldown": testCooldown, "waiting": testWaiting,
 	}
@@ -152,6 +153,27 @@ func testActions(t *testing.T, s *store.Store) {
 	}
 	if len(d.fake.got) != 3 {
 		t.Errorf("%+v", d.fake.got[3:])
+	}
+}
+
+// testOthersMessages has changes of messages that the account has sent, and not the caller.
+func testOthersMessages(t *testing.T, s *store.Store) {
+	d := newDesk(t, s, nil)
+	d.want(d.call("message", `{"to":"telegram:1","text":"mine"}`), "message 1.")
+	settle(t, d.o.Outbox, put(t, d.o.Outbox, text("1", "An approval is needed")))
+	for _, call := range []string{
+		`{"action":"edit","to":"telegram:1","message_id":"2","text":"Tea?"}`,
+		`{"action":"delete","to":"telegram:1","message_id":"2"}`,
+		`{"action":"delete","to":"telegram:1","message_id":"99"}`,
+		`{"action":"edit","to":"telegram:2","message_id":"1","text":"x"}`,
+		`{"action":"edit","to":"telegram:1","message_id":"01","text":"x"}`,
+	} {
+		d.want(d.call("message", call), "not_found: you have sent no message")
+	}
+	d.who.User = "another"
+	d.want(d.call("message", `{"action":"edit","to":"telegram:1","message_id":"1","text":"x"}`), "not_found")
+	if len(d.fake.done) > 0 {
+		t.Errorf("%q", d.fake.done)
 	}
 }
 

@@ -357,24 +357,25 @@ func (o *Outbox) Report(ctx context.Context, id string) (r Report, err error) {
 	return r, err
 }
 
-// PostOf returns the id of the post that a message of a chat belongs to, or "".
-func (o *Outbox) PostOf(ctx context.Context, channel string, at chat.Ref) (id string, err error) {
+// SentBy reports whether an owner has sent a message of a chat, which the service or the owner may have named.
+func (o *Outbox) SentBy(ctx context.Context, owner tool.Owner, channel string, at chat.Ref) (is bool, err error) {
+	if o.Store.Unused() {
+		return false, nil
+	}
 	err = o.Store.View(ctx, func(t *store.Tx) error {
-		id = ""
-		return t.Each("SELECT post, ref FROM outbox WHERE channel = $1 AND message = $2", []any{channel, at.ID},
-			func(scan store.Scan) error {
-				var post, encoded string
+		is = false
+		return t.Each("SELECT chat, ref FROM outbox WHERE channel = $1 AND message = $2 AND agent = $3 AND usr = $4",
+			[]any{channel, at.ID, owner.Agent, owner.User}, func(scan store.Scan) error {
+				var named, encoded string
 				var sent chat.Sent
-				if err := scan(&post, &encoded); err != nil {
+				if err := scan(&named, &encoded); err != nil {
 					return err
 				}
-				if err := store.FromJSON(encoded, &sent); err == nil && sent.Chat == at.Chat {
-					id = post
-				}
+				is = is || named == at.Chat || store.FromJSON(encoded, &sent) == nil && sent.Chat == at.Chat
 				return nil
 			})
 	})
-	return id, err
+	return is, err
 }
 
 // ReportOnce reads how far the post with a Once is, in a transaction. Without one the error is

@@ -57,6 +57,7 @@ func testAPostIsSentInParts(t *testing.T, s *store.Store) {
 	}
 	p := text("1", strings.Join(long, "\n\n"))
 	p.Message.Buttons = []chat.Button{{Label: "ok", Data: "1"}}
+	p.Sender = inbox.To{Owner: tool.Owner{Agent: "a", User: "u"}}
 	r := settle(t, o, put(t, o, p))
 	if r.State != messaging.Sent || len(r.Refs) < 3 || r.Refs[0].ID != "1" {
 		t.Errorf("%+v", r)
@@ -70,8 +71,10 @@ func testAPostIsSentInParts(t *testing.T, s *store.Store) {
 	if got := strings.Join(fake.texts("1"), "\n\n"); got != strings.Join(long, "\n\n") {
 		t.Errorf("%q", got)
 	}
-	if id, err := o.PostOf(t.Context(), "telegram", r.Refs[1]); id != r.ID || err != nil {
-		t.Errorf("%q, %v", id, err)
+	for owner, own := range map[tool.Owner]bool{{Agent: "a", User: "u"}: true, {Agent: "a"}: false, {}: false} {
+		if is, err := o.SentBy(t.Context(), owner, "telegram", r.Refs[1]); is != own || err != nil {
+			t.Errorf("%+v: %v, %v", owner, is, err)
+		}
 	}
 }
 
