@@ -42,6 +42,20 @@ type Abilities struct {
 	Dedupes time.Duration
 }
 
+// An Escaper is a Channel whose service reads markup in every text.
+type Escaper interface {
+	// Escape returns the text that the service gets, and shows as the plain text.
+	Escape(plain string) string
+}
+
+// Escape returns what the service of c gets for a plain text.
+func Escape(c Channel, plain string) string {
+	if e, ok := c.(Escaper); ok {
+		return e.Escape(plain)
+	}
+	return plain
+}
+
 // An Editor can change a message that was sent.
 type Editor interface {
 	Edit(ctx context.Context, at Ref, m Message) error

@@ -186,6 +186,9 @@ func (o *Outbox) newIDs(n int) []string {
 	return ids
 }
 
+// NewID returns an id that sorts after those that this process has made before.
+func (o *Outbox) NewID() string { return o.newIDs(1)[0] }
+
 // Put adds a post in a transaction, and returns its id. It is sent after the commit. If there
 // is one with the same Once, added is false.
 func (o *Outbox) Put(t *store.Tx, p Post) (id string, added bool, err error) {
@@ -336,10 +339,10 @@ func splitter(plain bool) func(string, func(string) bool) []string {
 
 // length returns how long the service finds a text.
 func (o *Outbox) length(c chat.Channel, m chat.Message, part string) int {
-	if !m.Plain {
-		part = c.Render(part)
+	if m.Plain {
+		return markup.Length(chat.Escape(c, part))
 	}
-	return markup.Length(part)
+	return markup.Length(c.Render(part))
 }
 
 // Report reads how far a post is. Without one the error is [store.ErrNotFound].

@@ -110,9 +110,15 @@ func (c *Channel) Abilities() chat.Abilities {
 // Render returns the text in Discord's Markdown.
 func (c *Channel) Render(markdown string) string { return style().Render(markdown) }
 
+// Escape implements [chat.Escaper]. In the question whether a call is allowed, markup would hide a part of the call.
+func (c *Channel) Escape(plain string) string { return escape(plain) }
+
+func escape(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "`", "\\`", "|", `\|`, "<", `\<`,
+		"[", `\[`, "#", `\#`, ">", `\>`).Replace(text)
+}
+
 func style() markup.Style {
-	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "`", "\\`", "|", `\|`, "<", `\<`,
-		"[", `\[`, "#", `\#`, ">", `\>`).Replace
 	return markup.Style{
 		Text:   escape,
 		Bullet: "-",
@@ -203,7 +209,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 
 // content returns the text and the buttons of a message. A mention in it notifies no member.
 func content(m chat.Message) map[string]any {
-	body := map[string]any{"content": m.Text, "components": []any{},
+	body := map[string]any{"content": escape(m.Text), "components": []any{},
 		"allowed_mentions": map[string]any{"parse": []string{}, "replied_user": false}}
 	if !m.Plain {
 		body["content"] = style().Render(m.Text)

@@ -86,11 +86,12 @@ func TestSend(t *testing.T) {
 				JSON: `{"content":"**a**","components":[],"flags":4,` + nobody + `}`}},
 			ref: chat.Ref{Chat: "11", ID: "99"}},
 		"plain, silent, in a thread, a reply, with a key and buttons": {
-			m: chat.Message{Chat: "11", Thread: "22", ReplyTo: "33", Key: "row-1", Text: "a_b", Plain: true,
-				Silent:  true,
+			m: chat.Message{Chat: "11", Thread: "22", ReplyTo: "33", Key: "row-1", Plain: true,
+				Text: "echo [a](https://b) ||rm||", Silent: true,
 				Buttons: []chat.Button{{Label: "Yes", Data: "y"}, {Label: strings.Repeat("n", 90), Data: "n"}}},
 			want: []wiretest.Exchange{{Request: "POST" + base + "channels/22/messages", Header: header(), Reply: sent,
-				JSON: `{"content":"a_b","flags":4100,` + nobody + `,"nonce":"D3GbHzpCik3VPGGzvcXC7CecL","enforce_nonce":true,
+				JSON: `{"content":"echo \\[a](https://b) \\|\\|rm\\|\\|","flags":4100,` + nobody + `,
+				"nonce":"D3GbHzpCik3VPGGzvcXC7CecL","enforce_nonce":true,
 				"message_reference":{"message_id":"33","fail_if_not_exists":false},"components":[{"type":1,"components":[
 				{"type":2,"style":1,"label":"Yes","custom_id":"y"},
 				{"type":2,"style":1,"label":"` + strings.Repeat("n", 80) + `","custom_id":"n"}]}]}`}},

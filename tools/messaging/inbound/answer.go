@@ -70,7 +70,7 @@ func (b *Inbound) addLine(t *store.Tx, at Place, run string, l line) error {
 		return err
 	}
 	_, err = t.Exec(`INSERT INTO chat_message (id, chat, run, body, due, at) VALUES ($1, $2, $3, $4, {{now}}, {{now}})`,
-		store.NewID(), at.String(), run, string(body))
+		b.Outbox.NewID(), at.String(), run, string(body)) // in the order in which they arrive
 	return errors.Join(err, t.Changed(Topic, at.String()))
 }
 

@@ -199,7 +199,7 @@ func (b *Inbound) choosePlaces(q *asked, who Approver) {
 			continue
 		}
 		all = append(all, p)
-		if can := c.Abilities(); !tooLong(q.message(can, p).Text, can) {
+		if !tooLong(c, q.message(c.Abilities(), p).Text) {
 			q.At = append(q.At, p)
 		}
 	}
@@ -267,8 +267,9 @@ func (q asked) message(can chat.Abilities, at Place) chat.Message {
 // markLen is what the outbox may add to a message that it sends again.
 const markLen = 100
 
-func tooLong(words string, can chat.Abilities) bool {
-	return can.MaxText > 0 && len(utf16.Encode([]rune(words))) > can.MaxText-markLen
+func tooLong(c chat.Channel, words string) bool {
+	most := c.Abilities().MaxText
+	return most > 0 && len(utf16.Encode([]rune(chat.Escape(c, words)))) > most-markLen
 }
 
 // token returns the data of the button of a choice: it names the question and the choice,
@@ -524,7 +525,7 @@ func (b *Inbound) closeAbout(t *store.Tx, about string) error {
 				Chat: p.Chat, Thread: p.Thread, Plain: true, Subject: q.Head, Text: q.Head + "\n\n" + q.Text + "\n\n" +
 					outcome,
 			}
-			if tooLong(m.Text, c.Abilities()) {
+			if tooLong(c, m.Text) {
 				m.Text = q.Head + "\n\n" + outcome
 			}
 			alone := m
