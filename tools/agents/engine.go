@@ -33,7 +33,7 @@ type Options struct {
 	// Tools returns the tools that a caller with a grant sees.
 	Tools func(g tool.Grant) []tool.Tool
 	// Revoked returns why the token of a grant is no longer valid, or "".
-	Revoked func(ctx context.Context, token string) (reason string, err error)
+	Revoked func(ctx context.Context, g tool.Grant) (reason string, err error)
 	// Context returns the context files of the caller in ctx, "" for none.
 	Context func(ctx context.Context) (string, error)
 	// Answer answers a message of another session to a subagent; nil does not.
@@ -353,7 +353,7 @@ func (e *Engine) revoked(ctx context.Context, g tool.Grant) error {
 	if g.Token == "" || e.Revoked == nil {
 		return nil
 	}
-	why, err := e.Revoked(ctx, g.Token)
+	why, err := e.Revoked(ctx, g)
 	if err != nil {
 		return fmt.Errorf("checking the token: %w", err)
 	}

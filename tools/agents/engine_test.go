@@ -67,7 +67,7 @@ func (w *world) open(change func(*Options)) *Engine {
 	models := w.model.Models(w.t)
 	o := Options{
 		Store: w.store, Inbox: w.inbox, Models: models.Names(), Complete: models.Complete, Call: w.call, Tools: w.tools,
-		Revoked: func(context.Context, string) (string, error) {
+		Revoked: func(context.Context, tool.Grant) (string, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.revoked, nil

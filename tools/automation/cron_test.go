@@ -334,7 +334,7 @@ func TestRevokedToken(t *testing.T) {
 			t.Error("the call was made")
 			return tool.Text("")
 		}
-		r.Revoked = func(_ context.Context, token string) (string, error) { return "was revoked", nil }
+		r.Revoked = func(context.Context, tool.Grant) (string, error) { return "was revoked", nil }
 		r.put(t, "old", 0, func(j *savedJob) { j.Grant.Token = "token:1" })
 		r.Start()
 		if one := r.history(t, "old", 1)[0]; one.State != runFailed || !strings.Contains(one.Output, "was revoked") {

@@ -34,7 +34,7 @@ type SchedulerOptions struct {
 	// Call makes a call through the pipeline of the server.
 	Call func(ctx context.Context, c ScheduledCall) tool.Result
 	// Revoked returns why the token of a grant is no longer valid, or "".
-	Revoked func(ctx context.Context, token string) (reason string, err error)
+	Revoked func(ctx context.Context, g tool.Grant) (reason string, err error)
 	// Failed is called in the transaction that ends a run which has failed. It may be nil.
 	Failed func(t *store.Tx, owner tool.Owner, job, why string) error
 	// Over ends what the calls of a caller have left behind.
@@ -421,7 +421,7 @@ func (o *outcome) as(state, why string) *outcome {
 // try makes the call of a job once.
 func (s *Scheduler) try(ctx context.Context, j savedJob) *outcome {
 	if j.Grant.Token != "" && s.Revoked != nil {
-		why, err := s.Revoked(ctx, j.Grant.Token)
+		why, err := s.Revoked(ctx, j.Grant)
 		if err == nil && why != "" {
 			err = tool.Errorf(tool.Refused, "the token of the caller that made the job %s", why).
 				Try("make the job again with a valid token")

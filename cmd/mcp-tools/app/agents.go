@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
@@ -92,19 +94,33 @@ func subagentLimits(c config.Subagents) (agents.Limits, error) {
 	}, nil
 }
 
-// revoked returns why a token, by its id, is no longer valid, or "". Tokens of an OAuth
+// revoked returns why the token of a grant is no longer valid for it, or "". Tokens of an OAuth
 // issuer are valid until they expire: the issuer does not say more.
-func (a *App) revoked(ctx context.Context, id string) (reason string, err error) {
-	if name, found := strings.CutPrefix(id, "settings:"); found {
-		if _, listed := (*a.listed.Load())[name]; !listed {
-			return "is no longer in the settings", nil
-		}
-		return "", nil
+func (a *App) revoked(ctx context.Context, g tool.Grant) (reason string, err error) {
+	if name, found := strings.CutPrefix(g.Token, "settings:"); found {
+		return narrowed(*a.listed.Load(), name, g), nil
 	}
-	if id, found := strings.CutPrefix(id, "token:"); found {
+	if id, found := strings.CutPrefix(g.Token, "token:"); found {
 		return tokens.Revoked(ctx, a.store, id)
 	}
 	return "", nil
+}
+
+// narrowed returns why a token of the settings does not cover a grant any more, or "". The settings may have
+// changed since the work under the grant began.
+func narrowed(listed map[string]config.Token, name string, g tool.Grant) string {
+	t, ok := listed[name]
+	profile := g.Caller.Profile
+	if len(g.Within) > 0 { // the first one has the token
+		profile = g.Within[0].Profile
+	}
+	switch {
+	case !ok:
+		return "is no longer in the settings"
+	case !slices.Contains(t.Profiles, profile) && !slices.Contains(t.Profiles, policy.AnyProfile):
+		return fmt.Sprintf("may no longer use the profile %q", profile)
+	}
+	return ""
 }
 
 // subagentSessions shows subagents as sessions.
