@@ -154,7 +154,8 @@ func (b *Bridge) failure(server string, err error) error {
 		if said.Code == mcp.INVALID_PARAMS {
 			kind = tool.Invalid
 		}
-		return tool.Errorf(kind, "the MCP server %q refused the call: %q", server, cleaned(said.Error(), maxReason)).
+		return tool.Errorf(kind, "the MCP server %q refused the call: %s", server,
+			b.o.Marks.Quote(source(server), cleaned(said.Error(), maxReason))).
 			Try("correct the arguments, or do it another way")
 	}
 	return tool.Errorf(tool.Unavailable, "the MCP server %q failed: %s", server,
@@ -227,7 +228,7 @@ func (b *Bridge) result(server string, raw json.RawMessage, script bool) (tool.R
 		}
 	}
 	structured := len(got.Structured) > 0 && string(got.Structured) != "null"
-	if len(texts) == 0 && structured && len(others) == 0 { // for models whose client shows no structured content
+	if len(texts) == 0 && structured { // for models whose client shows no structured content
 		texts = append(texts, string(got.Structured))
 	}
 	if len(texts) > 0 {

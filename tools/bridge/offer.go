@@ -72,6 +72,8 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 			problems = append(problems, fmt.Sprintf("a tool has the unusable name %q", shown))
 		case seen[one.Name]:
 			problems = append(problems, fmt.Sprintf("two tools have the name %q", shown))
+		case hidesNames(one.Input) || hidesNames(one.Output):
+			problems = append(problems, fmt.Sprintf("the schema of %q has a name with hidden characters", shown))
 		case more.Execution.Tasks == "required":
 			problems = append(problems, fmt.Sprintf("%q runs as a task only, which is not supported", shown))
 		case len(one.Input)+len(one.Output) > maxSchema:
@@ -87,6 +89,30 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 	}
 	slices.SortFunc(tools, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
 	return tools, problems
+}
+
+// hidesNames reports whether a name in a schema has characters that people do not see. Unlike other texts it cannot be
+// cleaned, because the server would not know it.
+func hidesNames(schema json.RawMessage) bool {
+	if clean, _ := tool.Clean(string(schema)); clean == string(schema) && !bytes.ContainsRune(schema, '\\') {
+		return false
+	}
+	var value any
+	return json.Unmarshal(schema, &value) == nil && hidesName(value)
+}
+
+func hidesName(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, hidesName)
+	case map[string]any:
+		for name, one := range v {
+			if tool.Visible(name) != name || strings.ContainsAny(name, "\n\t") || hidesName(one) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A Change is how a tool differs from what was accepted.
