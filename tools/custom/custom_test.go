@@ -118,6 +118,21 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestEndOfOptionsIsLeftOut: a -- that is left out with a value ends no options.
+func TestEndOfOptionsIsLeftOut(t *testing.T) {
+	command := []Words{{"p"}, {"--", "{{a}}"}, {"{{b}}"}}
+	for raw, want := range map[string]string{`{"a":"-x","b":"-y"}`: "p|--|-x|-y", `{"b":"y"}`: "p|y", `{"b":"-y"}`: ""} {
+		v, err := arguments([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, err := argv(command, v)
+		if got := strings.Join(words, "|"); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
+		}
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for a, want := range map[string]string{
 		"b c": "https://h/b%20c/x?q=b+c&k=1", "../..": "https://h/..%2F../x?q=..%2F..&k=1", "..": "", ".": "",

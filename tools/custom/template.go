@@ -115,18 +115,18 @@ func argv(command []Words, v values) ([]string, error) {
 	options := true // until a word is --
 	for _, words := range command {
 		var filled []string
-		complete := true
+		complete, within := true, options
 		for _, word := range words {
-			more, ok, err := fillWord(word, v, options)
+			more, ok, err := fillWord(word, v, within)
 			if err != nil {
 				return nil, err
 			}
 			complete = complete && ok
 			filled = append(filled, more...)
-			options = options && word != "--"
+			within = within && word != "--"
 		}
-		if complete {
-			all = append(all, filled...)
+		if complete { // else a -- among them is left out, too
+			all, options = append(all, filled...), within
 		}
 	}
 	return all, nil

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -73,16 +72,8 @@ func (x message) masked(from *workspace.File) (f chat.File, masked bool, err err
 	return f, !bytes.Equal(clean, content), nil
 }
 
-// isText reports whether the beginning of a file is text.
-func isText(head []byte) bool {
-	for cut := 0; cut < utf8.UTFMax && len(head) > 0; cut++ { // the end may be within a character
-		if utf8.Valid(head) {
-			return bytes.IndexByte(head, 0) < 0
-		}
-		head = head[:len(head)-1]
-	}
-	return false
-}
+// isText reports whether the beginning of a file is text, which need not be UTF-8.
+func isText(head []byte) bool { return bytes.IndexByte(head, 0) < 0 }
 
 // mimeOf returns the type of a file, by its name if that says enough, else by its content.
 func mimeOf(name string, head []byte) string {

@@ -211,13 +211,16 @@ func testFiles(t *testing.T, s *store.Store) {
 	d.file("a.txt", "the key is hunter2")
 	d.file("b.png", "\x89PNG\r\n\x1a\n\x00hunter2")
 	d.file("v.ogg", "OggS\x00\x02")
+	d.file("latin.txt", "caf\xe9 hunter2")
 	d.want(d.call("telegram_send_file", `{"path":"a.txt","filename":"../we\"ird.txt","caption":"look"}`),
 		"Secrets in the file are masked.")
 	d.want(d.call("message", `{"text":"MEDIA:b.png\nwith a caption"}`), "Sent")
 	d.want(d.call("telegram_send_voice", `{"path":"v.ogg","chat_id":"1"}`), "Sent")
-	if got := d.fake.got; len(got) != 3 || got[0].File.Name != "we_ird.txt" || got[0].Text != "look" ||
+	d.want(d.call("send_file", `{"path":"latin.txt"}`), "Secrets in the file are masked.")
+	if got := d.fake.got; len(got) != 4 || got[0].File.Name != "we_ird.txt" || got[0].Text != "look" ||
 		got[1].File.MIME != "image/png" || got[1].Text != "with a caption" || !got[2].File.Voice ||
-		d.fake.files[0] != "the key is [REDACTED]" || d.fake.files[1] != "\x89PNG\r\n\x1a\n\x00hunter2" {
+		d.fake.files[0] != "the key is [REDACTED]" || d.fake.files[1] != "\x89PNG\r\n\x1a\n\x00hunter2" ||
+		d.fake.files[3] != "caf\xe9 [REDACTED]" {
 		t.Errorf("%+v, %q", got, d.fake.files)
 	}
 	d.file("empty", "")
