@@ -29,7 +29,8 @@ func TestNarrowedToken(t *testing.T) {
 		if test.profiles != nil {
 			listed["ci"] = config.Token{Profiles: test.profiles}
 		}
-		if why := narrowed(listed, "ci", test.grant); !strings.Contains(why, test.why) || (why == "") != (test.why == "") {
+		why := narrowed(listed, "ci", test.grant)
+		if !strings.Contains(why, test.why) || (why == "") != (test.why == "") {
 			t.Errorf("%v: got %q, want %q", test.profiles, why, test.why)
 		}
 	}
