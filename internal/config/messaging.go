@@ -110,14 +110,17 @@ func (m Messaging) check(add func(path, format string, args ...any)) {
 	for _, name := range sorted(m.Approvers) {
 		for i, target := range m.Approvers[name] {
 			at := indexed(under("messaging.approvers", name), i)
-			if known(at, target); target == anyTarget || strings.HasSuffix(target, ":"+anyTarget) {
+			if known(at, target); isPattern(target) {
 				add(at, "name the chat or the ID of a person: an approver is one person")
 			}
 		}
 	}
 	for i, rule := range m.Notify {
 		for j, target := range rule.To {
-			known(indexed(indexed("messaging.notify", i)+".to", j), target)
+			at := indexed(indexed("messaging.notify", i)+".to", j)
+			if known(at, target); isPattern(target) {
+				add(at, "name one chat: a notice goes to the first that can be reached")
+			}
 		}
 	}
 	if q := m.QuietHours; (q.From == "") != (q.To == "") {
@@ -130,6 +133,11 @@ func (m Messaging) check(add func(path, format string, args ...any)) {
 
 // anyTarget stands for all chats, or those of a channel.
 const anyTarget = "*"
+
+// isPattern reports whether a target stands for more than one chat.
+func isPattern(target string) bool {
+	return target == anyTarget || strings.HasSuffix(target, ":"+anyTarget)
+}
 
 // withChats returns the rules of the policy with what bindings say about their chats, unless the
 // policy has the chat itself. Tools of a topic narrow the calls for it; see package inbound.

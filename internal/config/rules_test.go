@@ -138,6 +138,9 @@ func TestMessagingMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"approvers: {ann: [\"telegram:*\"]}":                       "an approver is one person",
 		"approvers: {ann: [\"slack:U1\"]}":                         `no channel "slack"`,
+		"notify: [{to: [\"telegram:*\"]}]":                         "name one chat",
+		"notify: [{to: [\"slack:C1\"]}]":                           `no channel "slack"`,
+		"notify: [{to: [\"telegram:1\"], events: [task_over]}]":    "task_done",
 		"quiet_hours: {from: \"22:00\", to: \"07:00\", zone: X/Y}": "no time zone",
 		"quiet_hours: {from: \"22:00\"}":                           "set both",
 	} {
