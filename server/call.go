@@ -300,17 +300,21 @@ func (c *call) find() (t tool.Tool, verdict policy.Verdict, found bool) {
 }
 
 func (c *call) noSuchTool() error {
-	var names []string
+	var names, known []string
+	named := make(map[string]string) // by each name that is accepted
 	for _, t := range c.server.Tools(c.Access) {
 		names = append(names, t.Spec.Name)
+		for _, accepted := range append([]string{t.Spec.Name}, t.Spec.Also...) {
+			known, named[accepted] = append(known, accepted), t.Spec.Name
+		}
 	}
 	name := c.toolName()
 	err := tool.Errorf(tool.NotFound, "there is no tool %q here", name)
 	if instead := c.instead(names); instead != "" {
 		return &protocolError{shown: err.Try("%s", instead), code: mcp.INVALID_PARAMS}
 	}
-	if nearest := tool.Nearest(name, names); nearest != "" {
-		err = err.Try("did you mean %q?", nearest)
+	if nearest := tool.Nearest(name, known); nearest != "" {
+		err = err.Try("did you mean %q?", named[nearest])
 	} else {
 		err = err.Try("call tools/list to see the tools")
 	}

@@ -31,6 +31,12 @@ func substitutes(name string) []substitute {
 		return command("git " + gitCommand(verb))
 	}
 	switch name {
+	case "delete_file", "remove_file":
+		return []substitute{{"apply_patch", `use apply_patch with "*** Delete File: PATH"`}}
+	case "move_file", "rename_file":
+		return []substitute{{"apply_patch", `use apply_patch with "*** Update File: PATH" and "*** Move to: PATH"`}}
+	case "create_directory", "make_directory", "mkdir":
+		return []substitute{{"write_file", "write the file with write_file: it makes the directories"}}
 	case "process_list", "list_processes":
 		return command("ps aux")
 	case "disk_usage":

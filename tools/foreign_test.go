@@ -16,6 +16,7 @@ func TestSubstitutesExist(t *testing.T) {
 		"disk_usage", "network_check", "code_analyze", "code_format", "code_lint", "code_test", "code_explain",
 		"vector_store", "vector_search", "vector_delete", "sql_build", "snapshot_create", "snapshot_list",
 		"snapshot_restore", "compose", "todo_create", "todo_list", "todo_delete", "kg_visualize", "TodoWrite", "sleep",
+		"delete_file", "move_file", "rename_file", "create_directory",
 	} {
 		if _, ours := all.Lookup(name); ours {
 			t.Errorf("%s is a tool of ours", name)

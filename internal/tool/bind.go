@@ -34,6 +34,7 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 	}
 	b := binder{tool: t.Spec.Name, limits: limits}
 	object, ok := asObject(value)
+	sent := ok
 	if text, bare := value.(string); bare && !ok && t.Spec.Bare != "" {
 		object, ok = map[string]any{t.Spec.Bare: text}, true
 	}
@@ -48,7 +49,11 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 	if len(b.problems) == 0 {
 		return nil
 	}
-	return Errorf(Invalid, "%s", b.text()).Try("%s", t.example(value))
+	wrong := Errorf(Invalid, "%s", b.text())
+	if b.missing || !sent {
+		return wrong.Try("%s", t.example(value))
+	}
+	return wrong
 }
 
 // decode reads one JSON value and keeps numbers as they were written. An empty
@@ -78,6 +83,7 @@ type binder struct {
 	tool     string
 	limits   Limits
 	problems []string
+	missing  bool // one of the problems is a missing argument
 }
 
 func (b *binder) problem(format string, args ...any) {
@@ -258,6 +264,7 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 			b.value(dst.FieldByIndex(f.index), f.schema, f.schema.fallback, join(path, f.name), depth)
 		case f.required:
 			b.problem("%q is missing", join(path, f.name))
+			b.missing = true
 		}
 	}
 }

@@ -102,7 +102,8 @@ func (a answer) missing(end string) string {
 		return fmt.Sprintf("the sandbox's image has no %s; the operator chooses the image", name)
 	}
 	if a.site.Isolated && a.status.Code == 127 && !strings.Contains(name, ".") {
-		return fmt.Sprintf("no %s is where commands see it; the operator can let its directory in (sandbox.read)", name)
+		return fmt.Sprintf("commands find no program %s: check its name; "+
+			"the operator can add its directory to sandbox.read", name)
 	}
 	return ""
 }

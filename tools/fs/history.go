@@ -111,12 +111,16 @@ func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
 	default:
 		line += fmt.Sprintf("changed %s -> %s", text.Bytes(p.Before), text.Bytes(p.After))
 	}
+	link := " of " // changed a.txt by edit of ann
+	if p.Command != "" {
+		link = ", by " // exec `make`: 1 changed, by ann
+	}
 	if by != "" {
 		line += " by " + by
 	}
 	// "/ann" is user ann without an agent, and would look like a path.
 	if by := strings.Trim(p.By, "/"); by != "" {
-		line += " of " + by
+		line += link + by
 	}
 	if p.Script != "" {
 		line += ", in script " + p.Script

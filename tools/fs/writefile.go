@@ -297,7 +297,7 @@ func (w *writer) format(r workspace.Receipt, done workspace.Changed, version str
 	case w.args.Append:
 		fmt.Fprintf(&b, "appended %s to %s: %d bytes", text.Plural(len(w.content), "byte"), w.name, done.Size)
 	case w.same:
-		fmt.Fprintf(&b, "%s has this content already", w.name)
+		fmt.Fprintf(&b, "unchanged: %s has this content already", w.name)
 	default:
 		fmt.Fprintf(&b, "replaced %s: %s, was %s", w.name, text.Plural(int(done.Size), "byte"), text.Bytes(w.size))
 	}
@@ -305,7 +305,11 @@ func (w *writer) format(r workspace.Receipt, done workspace.Changed, version str
 		fmt.Fprintf(&b, ", version %s", version)
 	}
 	b.WriteString(undoHint(r))
-	for _, note := range append(w.notes, done.Notes...) {
+	notes := w.notes
+	if !w.same { // else they say once more that nothing has changed
+		notes = append(notes, done.Notes...)
+	}
+	for _, note := range notes {
 		b.WriteString("\n" + note)
 	}
 	return b.String()

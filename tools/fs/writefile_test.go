@@ -102,10 +102,11 @@ func TestWriteFile(t *testing.T) {
 		want   string // part of the answer
 		kind   tool.Kind
 	}{
-		"create":               {"", map[string]any{"content": "a\n"}, "a\n", "created f: 2 bytes, version " + VersionOf([]byte("a\n")) + "; to undo it use undo call1", ""},
-		"one byte":             {"", map[string]any{"content": "a"}, "a", "1 byte,", ""},
-		"replace":              {"old", map[string]any{"content": "new\n"}, "new\n", "replaced f: 4 bytes, was 3 B, version", ""},
-		"same":                 {"old", map[string]any{"content": "old"}, "old", "f has this content already, version", ""},
+		"create":   {"", map[string]any{"content": "a\n"}, "a\n", "created f: 2 bytes, version " + VersionOf([]byte("a\n")) + "; to undo it use undo call1", ""},
+		"one byte": {"", map[string]any{"content": "a"}, "a", "1 byte,", ""},
+		"replace":  {"old", map[string]any{"content": "new\n"}, "new\n", "replaced f: 4 bytes, was 3 B, version", ""},
+		"same": {"old", map[string]any{"content": "old"}, "old",
+			"unchanged: f has this content already, version " + VersionOf([]byte("old")), ""},
 		"empty":                {"old", map[string]any{"content": ""}, "", "replaced f: 0 bytes", ""},
 		"CRLF lost":            {"a\r\nb\r\n", map[string]any{"content": "a\nb\n"}, "a\nb\n", "changed from CRLF to LF", ""},
 		"append":               {"a\n", map[string]any{"content": "b", "append": true}, "a\nb", "appended 1 byte to f: 3 bytes", ""},

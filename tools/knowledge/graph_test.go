@@ -130,7 +130,8 @@ func TestMergeAndUndo(t *testing.T) {
 				{"source": "A. Lovelace", "type": "knows", "target": "Charles Babbage"}, {"source": "A. Lovelace", "type": "is", "target": "Ada Lovelace"}]}`)
 		before := w.contents("u")
 		expect(t, w.must("u", "remove", `{"entity": "A. Lovelace", "merge_into": "Ada Lovelace"}`),
-			"merged a-lovelace into ada-lovelace: 1 relation moved, 1 merged with others\nchange 3; to undo it use undo 3")
+			"merged a-lovelace into ada-lovelace: 1 relation moved, 1 merged with others\n"+
+				"change 3; to undo it use knowledge_graph_remove with undo 3")
 		merged := w.contents("u")
 		expect(t, w.must("u", "search", `{"query": "A. Lovelace", "limit": 1}`), "Ada Lovelace [person]", "also called Countess of Lovelace, A. Lovelace",
 			"born: 1815", "died: 1852", "-works_on-> Analytical Engine (0.95)", "-knows-> Charles Babbage", "!-is->")

@@ -48,7 +48,7 @@ func (t remove) Do(ctx context.Context, a removeArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	lines := append([]string{done.Summary}, done.Notes...)
-	lines = append(lines, fmt.Sprintf("change %d; to undo it use undo %d", done.Change, done.Change))
+	lines = append(lines, fmt.Sprintf("change %d; to undo it use knowledge_graph_remove with undo %[1]d", done.Change))
 	return tool.Text(strings.Join(lines, "\n")), nil
 }
 

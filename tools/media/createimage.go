@@ -75,10 +75,12 @@ func (a createImageArgs) kind() (string, error) {
 		kind = kindPhoto
 	}
 	missing := func(name, example string) (string, error) {
-		return "", tool.Errorf(tool.Invalid, "create_image: %q is missing", name).Try(`send {"kind":%q,%s}`, kind,
-			example)
+		return "", tool.Errorf(tool.Invalid, "create_image: %q is missing", name).Try("send {%s}", example)
 	}
 	switch {
+	case a.Kind == "" && kind == kindPhoto && a.Prompt == "":
+		return "", tool.Errorf(tool.Invalid, "create_image: there is nothing to draw").
+			Try("send data for a chart, source for a diagram, or prompt for a photo")
 	case kind == kindPhoto && a.Prompt == "":
 		return missing("prompt", `"prompt":"a red fox at night"`)
 	case kind == kindDiagram && a.Source == "":

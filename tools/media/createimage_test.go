@@ -38,7 +38,8 @@ func TestCharts(t *testing.T) {
 		kind tool.Kind
 		want string
 	}{
-		{map[string]any{}, tool.Invalid, `"prompt" is missing`},
+		{map[string]any{}, tool.Invalid, "send data for a chart, source for a diagram, or prompt for a photo"},
+		{map[string]any{"kind": "photo"}, tool.Invalid, `"prompt" is missing`},
 		{map[string]any{"kind": "chart"}, tool.Invalid, `"data" is missing`},
 		{map[string]any{"kind": "diagram"}, tool.Invalid, `"source" is missing`},
 		{map[string]any{"chart": "bar", "data": "none.csv"}, tool.NotFound, "none.csv"},

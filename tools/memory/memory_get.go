@@ -13,7 +13,7 @@ import (
 type memoryGet struct{ memories Memories }
 
 type memoryGetArgs struct {
-	Path  string `json:"path" jsonschema:"path or key of the document" alias:"key,file,file_path"`
+	Path  string `json:"path" jsonschema:"path or key of the document" alias:"key,name,id,file,file_path"`
 	From  int    `json:"from,omitempty" jsonschema:"first line to return" alias:"offset,start_line"`
 	Lines int    `json:"lines,omitempty" jsonschema:"lines to return" alias:"limit"`
 }
@@ -57,7 +57,7 @@ func splitLines(arg string) (path string, from, to int) {
 	return path, from, max(to, from)
 }
 
-// showDocument shows lines of a document; 0 is no bound.
+// showDocument shows lines of a document; 0 means no bound.
 func showDocument(d Document, from, to int) string {
 	lines := strings.SplitAfter(d.Text, "\n")
 	if last := len(lines) - 1; lines[last] == "" {

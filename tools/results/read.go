@@ -114,7 +114,7 @@ func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
-			a.ID).Try("read again what only reads; do not repeat a call that changes something")
+			a.ID).Try("repeat the call that gave it only if that call changes nothing")
 	case errors.Is(err, ErrPattern):
 		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).
 			Try(`write literal characters like \( or \.`)

@@ -264,7 +264,8 @@ func (o Outcome) String() string {
 		}
 	}
 	if value == "" {
-		value = "the script returned nothing"
+		value = "the script returned nothing: end it with return VALUE; " +
+			"the result of a tool is text, or a value if it is JSON"
 	}
 	return o.quoted(value + o.account())
 }

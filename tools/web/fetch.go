@@ -28,6 +28,7 @@ type fetchArgs struct {
 	Selector string `json:"selector,omitempty" jsonschema:"CSS selector of the parts to return" alias:"css,css_selector" maxlen:"1024"`
 	Links    bool   `json:"links,omitempty" jsonschema:"also list the links" alias:"include_links"`
 	Fresh    bool   `json:"fresh,omitempty" jsonschema:"do not use the cache" hidden:"true" alias:"no_cache"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"ignored: the caller reads the page" hidden:"true"`
 }
 
 const (

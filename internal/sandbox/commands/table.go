@@ -42,8 +42,8 @@ func (c *Commands) Process(ctx context.Context, id string) (sandbox.Process, err
 	p := c.kept[id]
 	if p == nil || !p.sees(tool.CallerFrom(ctx)) {
 		return nil, tool.Errorf(tool.NotFound, "this server has no process %q of yours", id[:min(len(id), 40)]).
-			Try("call process with action list to see those that it has; it may be gone, or run on another server " +
-				"or in another session, so do not start it again without a look at what it did")
+			Try("call process with action list to see yours; it may have been removed, or run on another server " +
+				"or in another session: check what it did before you start it again")
 	}
 	return p, nil
 }

@@ -3,6 +3,7 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,15 +36,19 @@ func numbered(err error, i, n int) error {
 // several returns the error about a text that occurs more than once, with the lines.
 func several(text string, found []match) error {
 	const most = 20
-	lines := ""
+	var lines []string
 	line, at := 1, 0
-	for i, m := range found[:min(most, len(found))] {
+	for _, m := range found[:min(most, len(found))] {
 		line += countLines(text[at:m.start])
 		at = m.start
-		lines += []string{"", ", "}[min(i, 1)] + strconv.Itoa(line)
+		lines = append(lines, strconv.Itoa(line))
 	}
-	if len(found) > most {
-		lines += ", …"
+	if lines = slices.Compact(lines); len(found) > most {
+		lines = append(lines, "…")
+	}
+	where := "line"
+	if len(lines) > 1 {
+		where = "lines"
 	}
 	how := ""
 	for i, r := range found[0].rungs {
@@ -52,8 +57,8 @@ func several(text string, found []match) error {
 	if how != "" {
 		how += ")"
 	}
-	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in lines %s", len(found), how, lines).
-		Try("add lines around the occurrence you mean, or set replace_all")
+	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in %s %s", len(found), how, where,
+		strings.Join(lines, ", ")).Try("add lines around the occurrence you mean, or set replace_all")
 }
 
 // missing returns the error that e.Old is not between two positions, with the likely reason or similar text.

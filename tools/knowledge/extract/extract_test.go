@@ -417,7 +417,7 @@ func TestMemoriesThatEndOtherwise(t *testing.T) {
 		if err := w.store.Row(t.Context(), "SELECT count(*) FROM knowledge_past", nil, &left); err != nil || left != 0 {
 			t.Errorf("%d former versions are left, %v", left, err)
 		}
-		// A context file is no memory.
+		// A context file is not a memory.
 		if _, _, err := w.rows.Put(t.Context(), memory.Change{Owner: alice, Path: "USER.md", Text: "Ada",
 			Category: memory.Context}); err != nil {
 			t.Fatal(err)
