@@ -253,8 +253,8 @@ func TestNarrowedRequestsReadLess(t *testing.T) {
 	}
 }
 
-// TestFailuresAreWorded holds codes and words against the protocol, and sees
-// that they help.
+// TestFailuresAreWorded compares the codes of failures with the protocol, and checks that
+// their texts say what to do instead.
 func TestFailuresAreWorded(t *testing.T) {
 	for era, ask := range readers(t, withLibrary(t, testShelf())) {
 		notThere := mcp.RESOURCE_NOT_FOUND

@@ -47,7 +47,7 @@ func BenchmarkList60Tools(b *testing.B) {
 	b.ReportMetric(middle(ratios), "x_vs_bare")
 }
 
-// listers are both ways to an answer, over the same n tools.
+// listers returns the two functions that write a list of the same n tools.
 func listers(b *testing.B, n int) (ours, bare func() []byte) {
 	var all []tool.Tool
 	for i := range n {

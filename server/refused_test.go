@@ -90,7 +90,7 @@ func TestAcceptedCallsAreStillAskedAbout(t *testing.T) {
 	}
 }
 
-// TestCallRefusedAfterItsApproval changes the world between the
+// TestCallRefusedAfterItsApproval changes the facts between the
 // question and the answer, which is a yes.
 func TestCallRefusedAfterItsApproval(t *testing.T) {
 	f, d := newFussy(), newMemoryApprovals()

@@ -261,7 +261,7 @@ func appendData(b []byte, name string, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(b, data), '"')
 }
 
-// appendText writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendText writes a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendText(b []byte, text string) []byte {
 	quoted, err := jsontext.AppendQuote(b, text)
 	if err != nil {

@@ -159,7 +159,7 @@ func (p *pipe) listen(t *testing.T, out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // half a line is no answer
+		if err != nil { // half a line is not an answer
 			return
 		}
 		var a answered

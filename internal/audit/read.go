@@ -25,8 +25,8 @@ func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 	return db.TailSince(ctx, n, time.Time{}, filter)
 }
 
-// TailSince is Tail for the rows after a time, so that it need not read the whole log
-// to find few. The zero time is no limit.
+// TailSince is Tail for the rows after a time. It stops reading at that time, so a filter
+// that matches few rows does not read the whole log. The zero time means no limit.
 func (db *DB) TailSince(ctx context.Context, n int, since time.Time, filter Filter) ([]Row, error) {
 	var found []Row
 	at := position{At: math.MaxInt64}
@@ -178,7 +178,7 @@ type Exported struct {
 }
 
 // Export writes the rows of all chains in [since, until) to w, sorted by time. A
-// zero time is no limit. It needs memory for some hundred rows, and verifies
+// zero time means no limit. It needs memory for some hundred rows, and verifies
 // nothing.
 func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until time.Time) (done Exported, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)

@@ -144,7 +144,7 @@ func TestFollow(t *testing.T) {
 		}
 		add(t, two, many...)
 		want(many...)
-		// The clock of a machine that is late: its records come all the same.
+		// The clock of this machine is slow: its records are still found.
 		two.now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
 		add(t, two, "f")
 		want("f")

@@ -139,7 +139,7 @@ func appendName(b []byte, name string) []byte {
 	return append(append(append(b, `,"`...), name...), `":`...)
 }
 
-// appendString appends a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = string([]rune(s))

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A Report is the result of Verify.
@@ -298,7 +300,7 @@ func (c *verification) addNotes() {
 			"or the log and "+headName+" were removed")
 	}
 	if n := len(c.open); n > 0 {
-		c.note(c.open[n-1], Unended, fmt.Sprintf("%d chains, the latest named here, have no end: "+
-			"their process runs or was killed, and records after their last head could be removed without a trace", n))
+		c.note(c.open[n-1], Unended, fmt.Sprintf("this is the latest of %s whose process still runs or was killed: "+
+			"records after the last head of a chain could be removed without a trace", text.Plural(n, "chain")))
 	}
 }

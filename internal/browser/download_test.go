@@ -48,7 +48,7 @@ func TestDownloads(t *testing.T) {
 	wantContains(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}),
 		`downloaded "downloads/sent.txt", 4 bytes`)
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
-	// a link to another site is no download
+	// a link to another site is not a download
 	wantContains(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`)
 	wantContains(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}),
 		`downloaded "downloads/opened.pdf", 9 bytes; the browser does not show PDF`)

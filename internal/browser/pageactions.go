@@ -192,7 +192,8 @@ func appendFrames(tree *page.FrameTree, is bool, all *lines) {
 // savePDF saves a page as a PDF file of the caller.
 func (s *session) savePDF(ctx context.Context, t *tab) error {
 	if s.o.Files == nil {
-		return tool.Errorf(tool.Unavailable, "there is no place for files").Try("take a snapshot or a screenshot")
+		return tool.Errorf(tool.Unavailable, "this caller has no directory for files").
+			Try("take a snapshot or a screenshot")
 	}
 	printed, err := call(ctx, t.main.endpoint, page.PrintToPDF, page.PrintToPDFParams{PrintBackground: new(true)})
 	if err != nil {

@@ -178,8 +178,8 @@ func TestBrokenFile(t *testing.T) {
 		{"cursor", "[]", 1, 1, "object in braces"},
 		{"cursor", "{}{}", 1, 3, "after top-level value"},
 		{"cursor", "{\"mcpServers\": []}", 1, 16, "object in braces"},
-		{"cursor", "{\"mcpServers\": {},\n\"mcpServers\": {}}", 2, 1, "second time"},
-		{"cursor", "{\"mcpServers\": {\"mcp-tools\": 1, \"mcp-t\\u006fols\": 2}}", 1, 33, "second time"},
+		{"cursor", "{\"mcpServers\": {},\n\"mcpServers\": {}}", 2, 1, "occurs twice"},
+		{"cursor", "{\"mcpServers\": {\"mcp-tools\": 1, \"mcp-t\\u006fols\": 2}}", 1, 33, "occurs twice"},
 		{"codex", "a = 1\nb = \n", 2, 5, "at start of value"},
 		{"codex", "a = yes", 1, 5, "text needs quotes"},
 		{"codex", "a 1", 1, 3, "expected '=' after key"},
@@ -197,7 +197,7 @@ func TestBrokenFile(t *testing.T) {
 		{"codex", "mcp_servers = {}", 1, 1, "tables instead"},
 		{"codex", "[mcp_servers]\nmcp-tools = {command = \"x\"}", 2, 1, "separate table"},
 		{"codex", "[[mcp_servers]]", 1, 1, "single brackets"},
-		{"codex", "[mcp_servers.mcp-tools]\n[mcp_servers.'mcp-tools']", 2, 1, "second time"},
+		{"codex", "[mcp_servers.mcp-tools]\n[mcp_servers.'mcp-tools']", 2, 1, "occurs twice"},
 	} {
 		t.Run(tc.client+" "+tc.text[:min(len(tc.text), 20)], func(t *testing.T) {
 			c, env := mustFind(t, tc.client), testEnv(t)

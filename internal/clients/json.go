@@ -140,7 +140,7 @@ func (d *jsonDoc) only(object *hujson.Object, name string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return -1, syntaxError(d.src, m.Name.StartOffset, "%q is here a second time; keep one", name)
+			return -1, syntaxError(d.src, m.Name.StartOffset, "%q occurs twice; keep one", name)
 		}
 		found = i
 	}

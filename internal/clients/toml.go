@@ -178,7 +178,7 @@ func (f tomlFile) find(src []byte, name string) (*tomlDoc, tomlEntry, error) {
 			table := tomlTable{span: d.wholeLines(st.span), path: st.path[2:]}
 			if len(table.path) == 0 {
 				if e.main >= 0 {
-					return nil, e, syntaxError(d.src, st.start, "the table %q is here a second time; keep one",
+					return nil, e, syntaxError(d.src, st.start, "the table %q occurs twice; keep one",
 						strings.Join(st.path, "."))
 				}
 				e.main = len(e.tables)

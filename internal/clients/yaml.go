@@ -71,7 +71,7 @@ func find(mapping *yaml.Node, key string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return -1, fmt.Errorf("line %d: %q is here a second time; keep one", mapping.Content[i].Line, key)
+			return -1, fmt.Errorf("line %d: %q occurs twice; keep one", mapping.Content[i].Line, key)
 		}
 		found = i
 	}

@@ -5,7 +5,7 @@ package config
 func Example() []byte { return []byte(example) }
 
 const example = `# Every line is optional; what is left out has its default.
-# Take the mark away before a setting to use it.
+# To use a setting, remove the # before it.
 server:
   # http: 127.0.0.1:8080 # instead of stdio
   # tls_cert: cert.pem # relative to this file

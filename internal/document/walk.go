@@ -146,7 +146,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readOne reads a file that is no member.
+// readOne reads a file that is not a member.
 func (w *walk) readOne(ctx context.Context, src Source) (*Document, error) {
 	h := w.handlers[w.format]
 	switch {

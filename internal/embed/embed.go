@@ -125,7 +125,7 @@ func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	}
 	list, err := c.ask(ctx, []string{shorten(text, maxText)})
 	if err != nil {
-		if !errors.Is(ctx.Err(), context.Canceled) { // a caller that gave up is no failure
+		if !errors.Is(ctx.Err(), context.Canceled) { // a caller that gave up is not a failure
 			c.down.failed(time.Now(), err)
 		}
 		return nil, err

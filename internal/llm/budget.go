@@ -13,13 +13,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// An Amount is a number of tokens and their price. In a limit, 0 is no limit.
+// An Amount is a number of tokens and their price. In a limit, 0 means no limit.
 type Amount struct {
 	Tokens int64
 	Money  Money
 }
 
-// ParseAmount reads a limit: "500000 tokens", "$5", or both. "" is no limit.
+// ParseAmount reads a limit: "500000 tokens", "$5", or both. "" means no limit.
 func ParseAmount(text string) (a Amount, err error) {
 	words := strings.Fields(strings.ReplaceAll(text, ",", " "))
 	for i := 0; i < len(words); i++ {

@@ -77,7 +77,7 @@ type wire interface {
 
 // A decoder puts a reply together.
 type decoder interface {
-	// event takes the data of one event, or a whole response that is no stream.
+	// event takes the data of one event, or a whole response that is not a stream.
 	event(data []byte) error
 	// reply returns what was received. It is an error if that is not all.
 	reply() (Reply, error)

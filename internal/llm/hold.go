@@ -21,7 +21,7 @@ func (m *Models) Hold(ctx context.Context, model string, price Money, known bool
 	}
 	amount := Amount{Money: price}
 	if over := amount.exceeds(m.o.Budgets.Call); over != "" {
-		return nil, tool.Errorf(tool.TooLarge, "the request may use %s that one may use", over).
+		return nil, tool.Errorf(tool.TooLarge, "the request may use %s, more than one request may use", over).
 			Try("ask for less, or ask the operator to raise models.budget.call")
 	}
 	c := tool.CallerFrom(ctx)

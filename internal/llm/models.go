@@ -186,7 +186,7 @@ func (m *Models) reserve(ctx context.Context, full string, r *Request) (reservat
 	}
 	amount := most(r.MaxTokens)
 	if over := amount.exceeds(limit); over != "" {
-		return reservation{}, tool.Errorf(tool.TooLarge, "the request may use %s that one may use", over).
+		return reservation{}, tool.Errorf(tool.TooLarge, "the request may use %s, more than one request may use", over).
 			Try("send a shorter conversation, or ask the operator to raise models.budget.call")
 	}
 	c := tool.CallerFrom(ctx)

@@ -386,7 +386,7 @@ func isRule(line string) bool {
 }
 
 // marker returns how a list item begins: how many bytes its marker has, and how
-// many columns its content is in. A line that is no item has none.
+// many columns its content is in. A line that is not an item has none.
 func marker(line string) (bytes, columns int) {
 	switch {
 	case line == "":

@@ -77,7 +77,7 @@ func (c *clutterFinder) articleIn(main int) int {
 	return around
 }
 
-// paragraphPoints rates a paragraph by its length and its commas; 0 is no paragraph.
+// paragraphPoints rates a paragraph by its length and its commas; 0 means that it is not one.
 func (c *clutterFinder) paragraphPoints(i int) float64 {
 	e := &c.measures[i]
 	switch e.node.Data {

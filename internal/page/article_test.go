@@ -53,7 +53,7 @@ func TestArticles(t *testing.T) {
 	}
 }
 
-// TestPagesThatAreNoArticles has pages that are no articles: nothing of them is judged by paragraphs.
+// TestPagesThatAreNoArticles has pages that are not articles: nothing of them is judged by paragraphs.
 func TestPagesThatAreNoArticles(t *testing.T) {
 	page := `<main><h1>Reference</h1>` +
 		many(20, "<section><h2>Function %d</h2><pre>call()</pre><p>Short.</p></section>") +

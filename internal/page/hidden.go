@@ -126,7 +126,7 @@ func (r *hiddenRemover) element(parent, n *html.Node, s inherited) {
 }
 
 // isAssistiveMath reports whether an element is the formula for screen readers that
-// MathJax puts behind its drawing, where the formula is nowhere else. Prose is no formula.
+// MathJax puts behind its drawing, where the formula is nowhere else. Prose is not a formula.
 func isAssistiveMath(n *html.Node) bool {
 	return n.Data == "mjx-assistive-mml" && n.FirstChild != nil && n.FirstChild == n.LastChild &&
 		n.FirstChild.Data == "math" && !longWord().MatchString(strings.ReplaceAll(rawTextOf(n), " ", ""))

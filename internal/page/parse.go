@@ -376,7 +376,7 @@ type traits uint8
 const (
 	isRaw        traits = 1 << iota // its content is raw text
 	endsForeign                     // it ends math and svg elements
-	isInline                        // it is no block
+	isInline                        // it is not a block
 	isFormatting                    // the parser reopens it in the blocks that follow
 )
 

@@ -208,8 +208,8 @@ func TestCopyToAndRestore(t *testing.T) {
 	}
 }
 
-// TestSequencesAfterCopy writes to a store that was filled, where PostgreSQL gives
-// sequences.
+// TestSequencesAfterCopy writes to a store into which rows were copied, on an engine where
+// PostgreSQL numbers new rows.
 func TestSequencesAfterCopy(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	for i := range 20 {

@@ -61,7 +61,7 @@ func TestFailureAsToolError(t *testing.T) {
 	}
 }
 
-// TestDamagedFileAdvice has a file that is no database, one
+// TestDamagedFileAdvice has a file that is not a database, one
 // with a hole, and one that is whole again because it was moved away.
 func TestDamagedFileAdvice(t *testing.T) {
 	dir := t.TempDir()

@@ -67,7 +67,7 @@ func (v *Vault) load() (*document, error) {
 	}
 	d, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("the vault %s: %w; restore it from a backup, or move it away and set the secrets anew",
+		return nil, fmt.Errorf("the vault %s: %w; restore it from a backup, or move it away and set the secrets again",
 			v.path(), err)
 	}
 	return d, nil

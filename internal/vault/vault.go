@@ -124,7 +124,7 @@ func (v *Vault) damaged(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s was changed or damaged; restore it from a backup, or set the secret anew with "+
+	return fmt.Errorf("%w: %s was changed or damaged; restore it from a backup, or set the secret again with "+
 		"mcp-tools secrets set", err, v.path())
 }
 

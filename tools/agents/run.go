@@ -62,7 +62,7 @@ func (r *Run) Call(ctx context.Context, name string, args json.RawMessage) (tool
 }
 
 // Save keeps the state of the work for another attempt, and adds what a turn has used.
-// Zero usage is no turn. An error means that the work must end: another process has
+// Zero usage is not a turn. An error means that the work must end: another process has
 // it, or the limits are used up.
 func (r *Run) Save(ctx context.Context, state string, used llm.Usage, cost llm.Money) error {
 	_, err := r.save(ctx, state, used, cost, nil)

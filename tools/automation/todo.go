@@ -100,7 +100,7 @@ func (e todo) String() string {
 	return b.String() + " | " + e.Text
 }
 
-// A todoList is a file of entries, the newest first. Lines that are no entries are not kept: the file belongs to the
+// A todoList is a file of entries, the newest first. Lines that are not entries are not kept: the file belongs to the
 // tool.
 type todoList struct {
 	created string

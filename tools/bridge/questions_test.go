@@ -48,7 +48,7 @@ func asks(request string) func(context.Context, Program, func([]byte), func(erro
 					answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, plain)
 				case m.Method == "tools/call":
 					waiting = m.ID
-					asked++ // what comes late for an earlier question is no answer to this one
+					asked++ // what comes late for an earlier question is not an answer to this one
 					answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d",%s}`, asked, request)
 				case string(m.ID) == fmt.Sprintf(`"q%d"`, asked):
 					said, _ := json.Marshal(string(line))

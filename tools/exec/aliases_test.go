@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// named is Commands where the directories of a caller have paths of their own.
+// named is Commands that show the directories of a caller under other paths.
 type named struct{ stage }
 
 func (n *named) Site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error) {

@@ -92,7 +92,7 @@ func (a answer) result() tool.Result {
 	return res
 }
 
-// ending describes how the command ended. An exit code other than 0 is no failure
+// ending describes how the command ended. An exit code other than 0 is not a failure
 // of the tool: grep uses one for "nothing found".
 func (a answer) ending() ([]string, tool.Kind) {
 	st := a.status

@@ -193,7 +193,7 @@ func joined(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// argv returns what is started. A shell is no login shell and reads no start-up
+// argv returns the program to start with its arguments. A shell is not a login shell and reads no start-up
 // file: it does only what is in the command.
 func (a execArgs) argv(s sandbox.Site) []string {
 	switch {

@@ -190,8 +190,8 @@ const (
 	plainest = 8 << 20  // bytes of a recording that is sent as it is
 )
 
-// forProvider returns a recording as a provider gets it: made small if it is large, or the
-// sound track of a video.
+// forProvider returns a recording as a provider gets it: a large one is compressed, and of a
+// video only the sound track is taken.
 func (s studio) forProvider(ctx context.Context, src *source) (wire.File, error) {
 	head, err := src.head()
 	if err != nil {

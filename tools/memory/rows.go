@@ -24,7 +24,7 @@ const (
 	isMemory = "category <> '" + Context + "'"
 )
 
-// Limits bound what one owner stores; 0 is no limit.
+// Limits bound what one owner stores; 0 means no limit.
 type Limits struct {
 	Documents int64
 	Bytes     int64 // of present versions

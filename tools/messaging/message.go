@@ -441,7 +441,7 @@ func (x message) able(p Post) error {
 	return nil
 }
 
-// openTopic opens a topic in a chat. It is no message, so it does not go through the outbox.
+// openTopic opens a topic in a chat. It is not a message, so it does not go through the outbox.
 func (x message) openTopic(ctx context.Context, a messageArgs, to Target, owner tool.Owner) (tool.Result, error) {
 	c, err := x.Outbox.Accounts.Channel(to.Channel)
 	if err != nil {

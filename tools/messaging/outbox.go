@@ -449,7 +449,7 @@ func (r *Report) add(part Report) {
 	}
 }
 
-// Settled waits until a post has ended or the limit is over, and returns how far it is. It starts
+// Settled waits until a post has ended or the limit has passed, and returns its state. It starts
 // the outbox, because there may be no other process that sends.
 func (o *Outbox) Settled(ctx context.Context, id string, limit time.Duration) (Report, error) {
 	o.Start()

@@ -104,9 +104,9 @@ func (x Targets) current(ctx context.Context, c tool.Caller, channel string) (Ta
 	}
 	e := tool.Errorf(tool.Invalid, "the message has no target, and this call belongs to no chat")
 	if len(exact) > 0 {
-		return Target{}, e.Try("set to to one of %s", strings.Join(exact[:min(len(exact), 10)], ", "))
+		return Target{}, e.Try("send the argument to as one of %s", strings.Join(exact[:min(len(exact), 10)], ", "))
 	}
-	return Target{}, e.Try("set to to a contact or to CHANNEL:ID; the channels are %s",
+	return Target{}, e.Try("send the argument to: a contact or CHANNEL:ID; the channels are %s",
 		strings.Join(x.Accounts.Names(), ", "))
 }
 

@@ -40,7 +40,7 @@ type Question struct {
 	Options []string // the answers to choose from; none: free text
 	Task    string   // the task of a team that it is about; "" for none
 	// Remind is the agent that is reminded of the question while it is open, every so often and at most Max times;
-	// 0 is no limit. "": no reminders.
+	// 0 means no limit. "": no reminders.
 	Remind string
 	Every  time.Duration
 	Max    int

@@ -151,14 +151,14 @@ func (t sessionStatus) own(ctx context.Context, running tool.Running) (tool.Resu
 	}
 	row, ok, err := t.sessions.Row(ctx, inbox.ToCaller(c))
 	if err != nil {
-		t.sessions.Log.Warn("a status lacks what the store has", "err", err)
+		t.sessions.Log.Warn("session_status is incomplete: the store could not be read", "err", err)
 	}
 	if !ok {
 		row.To, row.Channel, row.Parent = inbox.ToCaller(c), c.Channel, c.Parent
 	}
 	st, err := t.of(ctx, row)
 	if err != nil {
-		t.sessions.Log.Warn("a status lacks what the store has", "err", err)
+		t.sessions.Log.Warn("session_status is incomplete: the store could not be read", "err", err)
 	}
 	st.SessionStatus, st.Provider, st.Depth = running.Status(), c.Provider, c.Depth
 	st.Chat, st.PeerKind, st.Topic, st.Sender = c.ChatID, c.PeerKind, c.Topic, c.Sender

@@ -20,8 +20,8 @@ const (
 	All   Visibility = "all"   // all of all agents and users
 )
 
-// levelFor returns what a caller may see. A subagent sees its tree at most, and so does
-// a caller without agent and user; one without an agent never sees those of others.
+// levelFor returns which sessions a caller may see. A subagent sees at most its tree, and so does
+// a caller without agent and user. A caller without an agent never sees the sessions of other agents.
 func levelFor(set Visibility, c tool.Caller) Visibility {
 	switch {
 	case set != Tree && set != Agent && set != All:

@@ -49,7 +49,7 @@ type Settings struct {
 	EscalationMode    string   `json:"escalation_mode,omitempty"` // "" is ReviewMode
 	// LockMinutes is how long a member holds a task without progress.
 	LockMinutes int `json:"lock_minutes,omitempty"`
-	// FollowupMinutes are between reminders of a question, and FollowupMax bounds their number; 0 is no limit.
+	// FollowupMinutes are between reminders of a question, and FollowupMax bounds their number; 0 means no limit.
 	FollowupMinutes int `json:"followup_minutes,omitempty"`
 	FollowupMax     int `json:"followup_max,omitempty"`
 }

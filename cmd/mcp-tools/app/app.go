@@ -426,7 +426,7 @@ func SystemUser() string {
 
 // WorkspaceDir returns the absolute path of the directory that was chosen, or of
 // the current one. It returns "" if none was chosen and the current one is the
-// root: desktop programs start us there, and it is no workspace.
+// root: desktop programs start us there, and it is not a workspace.
 func WorkspaceDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

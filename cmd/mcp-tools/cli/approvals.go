@@ -71,7 +71,7 @@ func (a *CLI) listApprovals(ctx context.Context, store *approvals.Store, _ []str
 	head := []string{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}
 	return showList(a, open, none, head, func(q approvals.Question) []string {
 		left := time.Until(q.Expires).Round(time.Second).String()
-		return []string{q.ID, q.Tool, q.Risk, q.Principal, q.Profile, left, short(q.Shown, 60)}
+		return []string{q.ID, q.Tool, q.Risk, callerOf(q.Principal), q.Profile, left, short(q.Shown, 60)}
 	})
 }
 

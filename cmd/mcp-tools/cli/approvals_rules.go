@@ -37,7 +37,7 @@ func (a *CLI) listRules(ctx context.Context, store *approvals.Store, _ []string)
 	head := []string{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}
 	return showList(a, rules, none, head, func(r approvals.Rule) []string {
 		return []string{
-			r.ID, string(r.Scope), r.Tool, r.Principal, r.Profile, terminal.Date(r.Expires), dash(r.By),
+			r.ID, string(r.Scope), r.Tool, callerOf(r.Principal), r.Profile, terminal.Date(r.Expires), dash(r.By),
 			short(likeText(r), 80),
 		}
 	})
@@ -79,7 +79,7 @@ func questionSheet(q approvals.Question) string {
 	fmt.Fprintf(&b, "Workspace: %s\n", dash(terminal.OneLine(q.Workspace)))
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
 		if name != approvals.IdentityFact {
-			fmt.Fprintf(&b, "%s: %s\n", capital(terminal.OneLine(name)), terminal.OneLine(q.Facts[name]))
+			fmt.Fprintf(&b, "%-10s %s\n", capital(terminal.OneLine(name))+":", terminal.OneLine(q.Facts[name]))
 		}
 	}
 	fmt.Fprintf(&b, "Arguments: %s\n", folded(tool.Visible(q.Shown)))
@@ -99,7 +99,7 @@ func questionSheet(q approvals.Question) string {
 // questionDetails returns what identifies a call for the audit log and for rules.
 func questionDetails(q approvals.Question) string {
 	text := fmt.Sprintf("Caller:    %s\nSession:   %s\nProfile:   %s\nDigest:    %s\n",
-		terminal.OneLine(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)
+		callerOf(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)
 	if identity := q.Facts[approvals.IdentityFact]; identity != "" {
 		text += fmt.Sprintf("Identity:  %s\n", terminal.OneLine(identity))
 	}
@@ -107,6 +107,9 @@ func questionDetails(q approvals.Question) string {
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// callerOf returns a caller for people: "/ann" is the user ann without an agent, and would look like a path.
+func callerOf(principal string) string { return terminal.OneLine(strings.TrimPrefix(principal, "/")) }
 
 // sheetWidth is the width of long texts in cells. It is less than the width of
 // terminals, so that the terminal does not break lines where the author of a text
@@ -154,7 +157,7 @@ func ruleSheet(r approvals.Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", terminal.OneLine(r.Tool), r.Risk,
 		folded(tool.Visible(likeText(r))))
-	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", terminal.OneLine(r.Principal),
+	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", callerOf(r.Principal),
 		terminal.OneLine(r.Profile), terminal.OneLine(r.Workspace))
 	if r.Scope == approvals.Session {
 		fmt.Fprintf(&b, "Session:    %s, until its server ends\n", terminal.OneLine(r.Session))

@@ -81,7 +81,11 @@ tools that it has at the first connection are accepted.`,
 				if offline {
 					return a.say("the server %q was added", args[0])
 				}
-				return a.testServer(cmd.Context(), b, args[0])
+				if err := a.testServer(cmd.Context(), b, args[0]); err != nil {
+					return fmt.Errorf("the server %q was added, but it does not work yet: %w\n"+
+						"--replace adds it again, mcp-tools bridge remove %s removes it", args[0], err, args[0])
+				}
+				return nil
 			})
 		},
 	}

@@ -356,7 +356,7 @@ func (a *CLI) tryEntry(ctx context.Context, s clients.Server) (string, error) {
 		text.Plural(count, "tool"), took.Round(time.Millisecond)), nil
 }
 
-// showChange prints what was done, idle if nothing was, and what else there is to say.
+// showChange prints the change that was made, or idle if there was none, and then more.
 func (a *CLI) showChange(c clients.Client, ch clients.Change, idle, more string) error {
 	out := changeOf(ch)
 	message := map[string]string{

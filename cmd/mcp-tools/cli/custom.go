@@ -67,7 +67,7 @@ func (a *CLI) customListCommand() *cobra.Command {
 				return err
 			})
 			if len(all)+len(rows) == 0 && errors.Join(wrong, err) == nil {
-				return a.say("There are none; write a file in %s, or use mcp-tools custom add.", dir)
+				return a.say("There are no custom tools; write a file in %s, or use mcp-tools custom add.", dir)
 			}
 			for i, d := range slices.Concat(all, rows) {
 				place, state, agent := "store", "enabled", "all agents"

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// TestManual formats every page with groff, which warns about what is no valid page.
+// TestManual formats every page with groff, which warns about what is not a valid page.
 func TestManual(t *testing.T) {
 	groff := needtest.Program(t, "groff")
 	dir := t.TempDir()

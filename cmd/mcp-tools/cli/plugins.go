@@ -86,7 +86,7 @@ func (a *CLI) pluginsListCommand() *cobra.Command {
 
 func printPlugins(w io.Writer, set plugins.Set, list []pluginSheet) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(w, "There are none in %s; add one with mcp-tools plugins add PATH.\n",
+		_, err := fmt.Fprintf(w, "There are no plugins in %s; add one with mcp-tools plugins add PATH.\n",
 			strings.Join(set.Dirs, ", "))
 		return err
 	}

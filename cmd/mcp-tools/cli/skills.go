@@ -118,7 +118,11 @@ func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o tool.Owner, _
 	if err != nil {
 		return err
 	}
-	none := fmt.Sprintf("User %q of agent %q sees no published skills.", o.User, o.Agent)
+	of := ""
+	if o.Agent != "" {
+		of = fmt.Sprintf(" of agent %q", o.Agent)
+	}
+	none := fmt.Sprintf("User %q%s sees no published skills.", o.User, of)
 	head := []string{"NAME", "VERSION", "WHOSE", "PUBLISHED", "DESCRIPTION"}
 	return showList(a, list, none, head, func(r skills.Version) []string {
 		published := time.UnixMilli(r.Created).Format(time.DateOnly)

@@ -111,7 +111,7 @@ func refused(httpStatus int, header http.Header, body []byte) chat.Error {
 	case 99991401, 99991672, 10003, 10014, 10015, 230006, 230027:
 		e.Kind = chat.Denied
 	case 0:
-		if httpStatus < 300 { // it is no answer of Lark's API
+		if httpStatus < 300 { // it is not an answer of Lark's API
 			e.Kind = chat.Unknown
 		}
 	default:

@@ -66,7 +66,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A request that LINE has accepted before is not sent again, and is no error.
+// A request that LINE has accepted before is not sent again, and is not an error.
 func TestSendAgain(t *testing.T) {
 	s, c := newChannel(t)
 	body := `{"to":"` + user + `","messages":[{"type":"text","text":"x"}]}`

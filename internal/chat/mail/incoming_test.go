@@ -91,7 +91,7 @@ func TestForgedSenders(t *testing.T) {
 	}
 }
 
-// Mails that this account has sent to itself come back, and are no answers.
+// Mails that this account has sent to itself come back, and are not answers.
 func TestOwnMails(t *testing.T) {
 	c := (&imapServer{t: t}).channel(nil)
 	raw := "From: Bot <BOT@example.com>\r\nMessage-ID: <" + c.id("1") + ">\r\n\r\nx"

@@ -82,7 +82,7 @@ func New(o Options) (*Channel, error) {
 		}
 	}
 	if o.User != "" && o.Password == nil {
-		return nil, errors.New("a user needs a password")
+		return nil, errors.New("the setting user needs a password in token")
 	}
 	if o.Password != nil {
 		c.o.User = cmp.Or(o.User, from.Address)

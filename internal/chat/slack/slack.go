@@ -113,7 +113,7 @@ func (c *Channel) call(ctx context.Context, method string, safe bool, fields map
 func (c *Channel) request(ctx context.Context, client *wire.Client, call wire.Call, into any) error {
 	call.Check = func(body []byte) bool {
 		var a answer
-		return json.Unmarshal(body, &a) != nil || a.OK // what is not JSON is no refusal
+		return json.Unmarshal(body, &a) != nil || a.OK // what is not JSON is not a refusal
 	}
 	return client.JSON(ctx, call, into)
 }

@@ -28,7 +28,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var line string
-	if err := json.Unmarshal(data, &line); err == nil { // what is no text has none
+	if err := json.Unmarshal(data, &line); err == nil { // what is not a text has none
 		*t = text(line)
 	}
 	return nil

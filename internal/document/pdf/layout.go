@@ -142,7 +142,7 @@ func masked(text string) string {
 func styleOf(all [][]line) *style {
 	st := &style{words: map[string]bool{}, sizes: map[float64]bool{}}
 	sizes, proportional := map[float64]int{}, map[float64]int{}
-	long := map[float64]int{} // characters in blocks of so many lines that they are no headings
+	long := map[float64]int{} // characters in blocks of so many lines that they are not headings
 	total, mono := 0, 0
 	for _, lines := range all {
 		block, chars := 0, 0

@@ -171,7 +171,7 @@ func TestIsolatedSites(t *testing.T) {
 	}
 }
 
-// isCredential is a variable with the path of a file that was lent.
+// isCredential reports whether a variable has the path of a credential file.
 func isCredential(v string) bool {
 	return strings.HasPrefix(v, "K=/roots/") && strings.HasSuffix(v, "/K")
 }

@@ -200,7 +200,7 @@ func (s *start) also(path string, write bool) error {
 // planOpen is for sandboxes without namespaces: all paths stay the same.
 func (s *start) planOpen() error {
 	if s.spec.Proxy != "" {
-		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
+		return errors.New("commands cannot be limited to the proxy here: " + s.found.public().Text)
 	}
 	if s.id.realRoot {
 		return errors.New("the server is root, and has neither namespaces nor another user to run commands as")

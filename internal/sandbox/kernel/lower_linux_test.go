@@ -225,7 +225,7 @@ func server(args []string) int {
 	select {}
 }
 
-// A panicker is the test of what is no test.
+// A panicker stands for a test where there is none: it ends the process.
 type panicker struct{ testing.TB }
 
 func (panicker) Helper()                  {}

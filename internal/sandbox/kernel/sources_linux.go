@@ -45,7 +45,7 @@ func openOne(b sandbox.Bind) (opened, error) {
 	}
 	for _, no := range [...]string{"/", "/proc", "/sys", "/dev", "/run", "/etc"} {
 		if b.Host == no || no != "/" && no != "/run" && no != "/etc" && strings.HasPrefix(b.Host, no+"/") {
-			return opened{}, fmt.Errorf("%s cannot be let in", b.Host)
+			return opened{}, fmt.Errorf("%s cannot be shown to commands", b.Host)
 		}
 	}
 	fd, s, err := look(b.Host, b.Write)

@@ -1,6 +1,6 @@
 // Package service runs programs that serve on stdin and stdout until they are closed, such as MCP
 // servers. Each gets a sandbox of its own, which ends with it and with everything that it has
-// started, an environment that is made anew, and a directory to keep its files in.
+// started, a new environment, and a directory to keep its files in.
 //
 // The package does not know what programs say, nor callers. Begin with [Runner.Start].
 package service

@@ -33,7 +33,7 @@ import (
 type Profile struct {
 	Name    string
 	Command []string          // the program and its arguments
-	Env     map[string]string // variables that are no secrets
+	Env     map[string]string // variables that are not secrets
 	Secrets map[string]string // variables with the name of a secret
 	Hosts   []string          // host:port that it reaches without approval
 }

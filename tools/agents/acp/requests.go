@@ -56,7 +56,7 @@ func (s *session) answer() string {
 	return s.before
 }
 
-// receive takes a message of the program. Lines that are no messages are ignored: some
+// receive takes a message of the program. Lines that are not messages are ignored: some
 // programs print more than they should.
 func (s *session) receive(ctx context.Context, line []byte) {
 	var m message

@@ -82,7 +82,7 @@ func newHTTPClient(h HTTP, at *url.URL) *http.Client {
 	}}
 }
 
-// A statusError is an answer with a status that is no success.
+// A statusError is an answer with a status that is not a success.
 type statusError struct {
 	code int
 	body string

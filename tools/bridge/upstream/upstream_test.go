@@ -80,7 +80,7 @@ func scripted(reply func(method string, id, params json.RawMessage) []string) St
 // hello answers the handshake of the older era.
 func hello(method string, id json.RawMessage) (answers []string, ok bool) {
 	switch mcp.MCPMethod(method) {
-	case mcp.MethodServerDiscover: // junk that is no proof of the era
+	case mcp.MethodServerDiscover: // junk that is not a proof of the era
 		return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id)}, true
 	case mcp.MethodInitialize:
 		return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18",`+

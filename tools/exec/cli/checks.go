@@ -107,7 +107,7 @@ func ghRefuses(why, instead string) *tool.Error {
 }
 
 // jqEnviron finds what reads the environment in a filter of jq: $ENV, and env
-// where it is no field (.env) and no longer word.
+// where it is not a field (.env) and no longer word.
 func jqEnviron() *regexp.Regexp {
 	return regexp.MustCompile(`\$\s*(ENV|__prog_args)|(^|\.\.|[^.\w"$])env\b|input_filename|` +
 		`(^|[^.\w"])(import|include|modulemeta)\b`)

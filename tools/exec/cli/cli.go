@@ -27,7 +27,7 @@ type Program struct {
 	// Files are written to private files; the variable holds the path.
 	Env   map[string]string
 	Files map[string]string
-	Set   map[string]string // variables that are no secrets, such as AWS_REGION
+	Set   map[string]string // variables that are not secrets, such as AWS_REGION
 	// Allow are the commands that may run, such as "pr list" or "ec2 describe-*",
 	// instead of those of the preset. What the preset refuses is refused anyway.
 	Allow []string

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a file that is no link, and does not wait for one that is a pipe.
+// open opens a file that is not a link, and does not wait for one that is a pipe.
 func open(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }

@@ -92,7 +92,7 @@ func (p program) judge(args []string) verdict {
 	return v
 }
 
-// effect returns the worst that is known of a command, if it is allowed at all.
+// effect returns the most dangerous known effect of a command, if it is allowed at all.
 func (p program) effect(l line) effect {
 	fits := func(r rule) bool { return r.allows(l) }
 	if len(l.words) == 0 && len(l.flags) == 1 && l.has("--version --help") {

@@ -25,7 +25,7 @@ func (g grammar) knows(name string) bool {
 		func(pattern string) bool { return glob(pattern, name) })
 }
 
-// A word is an argument that is no flag.
+// A word is an argument that is not a flag.
 type word struct {
 	text string
 	sure bool // it is the next word of the command, not the value of some flag

@@ -162,7 +162,7 @@ func (f File) Parts(ctx context.Context) []tool.Part {
 	case strings.HasPrefix(f.MIME, "audio/"):
 		parts = append(parts, tool.Part{Data: f.shown, MIME: f.MIME})
 	default:
-		// A picture that cannot be decoded is not shown. The file is there all the same.
+		// A picture that cannot be decoded is not shown. The file exists nevertheless.
 		if p, err := picture.Load(ctx, bytes.NewReader(f.shown), int64(len(f.shown))); err == nil {
 			parts = append(parts, tool.Part{Data: p.Data, MIME: p.MIME})
 		}

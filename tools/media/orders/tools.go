@@ -275,8 +275,8 @@ func kindOf(reason string) tool.Kind {
 	return tool.Unavailable
 }
 
-// followed returns an order as a task, without its result. One that has failed is
-// completed: its result says why.
+// followed returns an order as a task, without its result. A failed order is a
+// completed task: its result has the reason.
 func (k kept) followed() tool.Task {
 	t := tool.Task{
 		ID: k.ID, Status: tool.TaskWorking, Message: cmp.Or(k.Message, string(k.State)), Created: k.Created,

@@ -443,7 +443,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestModelsEnd: what has ended is no default, but an operator can still name it.
+// TestModelsEnd: what has ended is not a default, but an operator can still name it.
 func TestModelsEnd(t *testing.T) {
 	s := providertest.New(t)
 	at := func(day string, named bool) []string {

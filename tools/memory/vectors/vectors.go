@@ -199,7 +199,7 @@ func (v Vectors) OfScope(ctx context.Context, scope string, each func(embeddings
 
 var errStop = errors.New("stop reading")
 
-// OfDocuments returns the parts of those of some memories that are one owner's.
+// OfDocuments returns the parts of the memories with these ids that belong to one owner.
 func (v Vectors) OfDocuments(ctx context.Context, ids []string, scope string) (parts []embeddings.Part, err error) {
 	o := memory.OwnerOf(scope)
 	args := []any{v.space, o.Agent, o.User}

@@ -19,7 +19,7 @@ import (
 // A Run is an agent to be started, which answers in a chat.
 type Run struct {
 	Caller tool.Caller // the agent in the chat
-	Tools  []string    // that it may use; nil is no limit
+	Tools  []string    // that it may use; nil means no limit
 	Task   string
 	Label  string
 	Ref    string // for [Inbound.RunEnded]

@@ -23,7 +23,7 @@ type Binding struct {
 	Session string   `json:"session,omitempty"`
 	Profile string   `json:"profile,omitempty"` // of an agent that answers
 	Answer  bool     `json:"answer,omitempty"`
-	Tools   []string `json:"tools,omitempty"` // of an agent that answers; nil is no limit
+	Tools   []string `json:"tools,omitempty"` // of an agent that answers; nil means no limit
 }
 
 // userOf returns for whom an agent works that answers.

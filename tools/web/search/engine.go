@@ -29,7 +29,7 @@ const (
 // maxBody is the maximum size of the response of an engine.
 const maxBody = 2 << 20
 
-// An engine is one that can be queried.
+// An engine is a search engine that can be queried.
 type engine struct {
 	name      string
 	client    outbound.Client

@@ -31,7 +31,7 @@ func withKeys() []string {
 type Engine struct {
 	Kind string
 	URL  string // of a SearXNG instance, without /search
-	// Key returns the key. It is called for each request; nil is no key. The key is
+	// Key returns the key. It is called for each request; nil means that there is none. The key is
 	// sent in a header, and only to the engine's own host.
 	Key func() (string, error)
 }

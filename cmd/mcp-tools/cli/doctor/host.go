@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
@@ -206,11 +205,7 @@ func (c *checkup) checkPolicy() {
 		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q has no tools", profile)
 		return
 	}
-	var names []string
-	for _, t := range seen {
-		names = append(names, t.Spec.Name)
-	}
-	c.ok(check, "profile %q has %s: %s", profile, text.Plural(len(seen), "tool"), strings.Join(names, ", "))
+	c.ok(check, "profile %q has %s; mcp-tools tools list shows them", profile, text.Plural(len(seen), "tool"))
 }
 
 func (c *checkup) checkWorkspace() {

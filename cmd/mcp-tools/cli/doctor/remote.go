@@ -47,7 +47,10 @@ func (c *checkup) checkReachable(at *url.URL) bool {
 		if _, wrong := errors.AsType[*tls.CertificateVerificationError](err); wrong {
 			advice = "use a certificate that this machine trusts, for this name"
 		}
-		c.fail("address", advice, "%v", err)
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // the address is in the message already
+		}
+		c.fail("address", advice, "%s does not answer: %v", at.Host, err)
 		return false
 	}
 	took := time.Since(begin).Round(time.Millisecond)

@@ -112,7 +112,7 @@ type Request interface {
 	Amount(u Unit) float64
 }
 
-// A Unit is what prices are for.
+// A Unit is what a price is charged for.
 type Unit string
 
 // The units.
