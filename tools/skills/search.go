@@ -37,7 +37,7 @@ To get the instructions use use_skill.`,
 		},
 		Keywords: "instructions howto guide recipe style how should playbook workflow capability which list do we " +
 			"have expertise template",
-		Output: foundSkills{},
+		Output: Found{},
 	}
 }
 
@@ -46,28 +46,7 @@ func (t skillSearch) Do(ctx context.Context, a skillSearchArgs) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	data := foundSkills{Skills: []foundSkill{}, Total: found.Total, More: found.More, Others: found.Names}
-	for _, h := range found.Hits {
-		data.Skills = append(data.Skills, foundSkill(h))
-	}
-	return tool.Text(formatFound(found, a.Query)).With(data), nil
-}
-
-// foundSkills is the result of the tool for programs, the best first.
-type foundSkills struct {
-	Skills []foundSkill `json:"skills"`
-	Total  int          `json:"total"` // that the caller sees
-	More   bool         `json:"more"`
-	Others []string     `json:"others,omitempty"` // names of others, if nothing matches well
-}
-
-type foundSkill struct {
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Tags        []string `json:"tags,omitempty"`
-	Source      string   `json:"source"`
-	Version     int64    `json:"version,omitempty"`
-	Problem     string   `json:"problem,omitempty"` // why it cannot be used
+	return tool.Text(formatFound(found, a.Query)).With(found), nil
 }
 
 func (a skillSearchArgs) limit() int {
@@ -77,22 +56,22 @@ func (a skillSearchArgs) limit() int {
 	return min(a.Limit, maxHits)
 }
 
-// Found is the result of [Library.Search].
+// Found is the result of [Library.Search], the best first, also for programs.
 type Found struct {
-	Hits  []Hit
-	More  bool
-	Total int      // number of skills that the caller sees
-	Names []string // those that are not hits, if nothing matches well
+	Hits  []Hit    `json:"skills"`
+	Total int      `json:"total"` // number of skills that the caller sees
+	More  bool     `json:"more"`
+	Names []string `json:"others,omitempty"` // those that are not hits, if nothing matches well
 }
 
 // A Hit is a skill in short.
 type Hit struct {
-	Name        string
-	Description string
-	Tags        []string
-	Source      string
-	Version     int64  // 0 for a skill in a directory
-	Problem     string // why it cannot be used; "" if it can
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags,omitempty"`
+	Source      string   `json:"source"`
+	Version     int64    `json:"version,omitempty"` // 0 for a skill in a directory
+	Problem     string   `json:"problem,omitempty"` // why it cannot be used; "" if it can
 }
 
 func formatFound(found Found, query string) string {
@@ -130,7 +109,7 @@ func formatFound(found Found, query string) string {
 // Search finds skills by their words, and by their meaning if there is an encoder. The queries "" and "*" list all.
 func (l *Library) Search(ctx context.Context, query string, limit int) (found Found, err error) {
 	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
-		found.Total = len(v.items)
+		found.Hits, found.Total = []Hit{}, len(v.items)
 		if q := strings.TrimSpace(query); q == "" || q == "*" {
 			list := v.sorted()
 			found.More = len(list) > limit

@@ -84,11 +84,13 @@ func short(text string, most int) string {
 }
 
 func (a *CLI) approvalsShowCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show the details of a call",
 		Example: "  mcp-tools approvals show abcd2345efgh",
 		Args:    takes("the ID of a call"),
+
+		ValidArgsFunction: completeFirst(a.waitingCalls),
 		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
 			q, err := store.Get(ctx, args[0], approver())
 			if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
@@ -100,8 +102,6 @@ func (a *CLI) approvalsShowCommand() *cobra.Command {
 			})
 		}),
 	}
-	cmd.ValidArgsFunction = a.completeQuestions
-	return cmd
 }
 
 // grantFlags are the flags for the scope of an approval.
@@ -152,7 +152,7 @@ terminal.`,
 		"NAME=PATTERN: an argument that must match a pattern instead of being equal")
 	flags.StringArrayVar(&g.any, "any", nil, "NAME of an argument that may have any value")
 	flags.BoolVar(&g.yes, "yes", false, "make the rule without asking for confirmation")
-	cmd.ValidArgsFunction = a.completeQuestions
+	cmd.ValidArgsFunction = completeFirst(a.waitingCalls)
 	return cmd
 }
 
@@ -280,24 +280,18 @@ not started yet is refused too.`,
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, or what to do instead, for the agent")
-	cmd.ValidArgsFunction = a.completeQuestions
+	cmd.ValidArgsFunction = completeFirst(a.waitingCalls)
 	return cmd
 }
 
-// completeQuestions completes the IDs of waiting calls.
-func (a *CLI) completeQuestions(cmd *cobra.Command, args []string, _ string) (
-	[]cobra.Completion, cobra.ShellCompDirective,
-) {
-	var ids []string
-	err := a.withApprovals(func(store *approvals.Store) error {
-		open, err := store.List(cmd.Context(), approver())
+// waitingCalls lists the IDs of calls that wait for an approval.
+func (a *CLI) waitingCalls(ctx context.Context) (ids []string, err error) {
+	err = a.withApprovals(func(store *approvals.Store) error {
+		open, err := store.List(ctx, approver())
 		for _, q := range open {
 			ids = append(ids, cobra.CompletionWithDesc(q.ID, q.Tool+" "+short(terminal.OneLine(q.Shown), 60)))
 		}
 		return err
 	})
-	if err != nil || len(args) > 0 {
-		return choices(nil)
-	}
-	return choices(ids)
+	return ids, err
 }

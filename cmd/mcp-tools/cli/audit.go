@@ -87,7 +87,7 @@ outcome. With --output json each record is an object on one line.`,
 	flags.StringVar(&only.agent, "agent", "", "only calls of this agent")
 	flags.StringVar(&only.outcome, "outcome", "", "only calls with this outcome: ok, asked, refused, invalid, ...")
 	flags.StringVar(&only.call, "call", "", "only the records of the call with this id, and of calls that it made")
-	offer(cmd, "tool", a.completeTools)
+	offer(cmd, "tool", completeFirst(toolNames))
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -23,17 +24,30 @@ func choices(words []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTools completes the name of a tool.
-func (a *CLI) completeTools(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	set, err := tools.All(tools.World{})
-	if err != nil || len(args) > 0 {
-		return choices(nil)
+// completeFirst completes the first argument of a command with the words of a list.
+func completeFirst(list func(ctx context.Context) (words []string, err error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return choices(nil)
+		}
+		words, err := list(cmd.Context())
+		if err != nil {
+			return choices(nil)
+		}
+		return choices(words)
 	}
-	var names []string
+}
+
+// toolNames lists the names of tools.
+func toolNames(context.Context) (names []string, err error) {
+	set, err := tools.All(tools.World{})
+	if err != nil {
+		return nil, err
+	}
 	for t := range set.All() {
 		names = append(names, cobra.CompletionWithDesc(t.Spec.Name, t.Spec.Title))
 	}
-	return choices(names)
+	return names, nil
 }
 
 // completeCall completes the name of a tool, then the names of its arguments.
@@ -41,7 +55,7 @@ func (a *CLI) completeCall(
 	cmd *cobra.Command, args []string, typed string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return a.completeTools(cmd, args, typed)
+		return completeFirst(toolNames)(cmd, args, typed)
 	}
 	set, err := tools.All(tools.World{})
 	if err != nil {
@@ -79,27 +93,18 @@ func (a *CLI) completeProfiles(*cobra.Command, []string, string) ([]cobra.Comple
 	return choices(names)
 }
 
-// completeClients completes the name of a client.
-func (a *CLI) completeClients(_ *cobra.Command, args []string, _ string) (
-	[]cobra.Completion, cobra.ShellCompDirective,
-) {
-	if len(args) > 0 {
-		return choices(nil)
-	}
-	var names []string
+// clientsToConnect lists the names of clients.
+func clientsToConnect(context.Context) (names []string, err error) {
 	for _, c := range clients.All() {
 		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))
 	}
-	return choices(names)
+	return names, nil
 }
 
-// completeTokens completes the ID of a token that can be revoked.
-func (a *CLI) completeTokens(cmd *cobra.Command, args []string, _ string) (
-	[]cobra.Completion, cobra.ShellCompDirective,
-) {
-	var ids []string
-	err := a.WithTokens(func(table *tokens.Table) error {
-		rows, err := table.List(cmd.Context())
+// activeTokens lists the IDs of tokens that can be revoked.
+func (a *CLI) activeTokens(ctx context.Context) (ids []string, err error) {
+	err = a.WithTokens(func(table *tokens.Table) error {
+		rows, err := table.List(ctx)
 		for _, row := range rows {
 			if row.Revoked.IsZero() {
 				ids = append(ids, cobra.CompletionWithDesc(row.ID, row.Name))
@@ -107,10 +112,7 @@ func (a *CLI) completeTokens(cmd *cobra.Command, args []string, _ string) (
 		}
 		return err
 	})
-	if err != nil || len(args) > 0 {
-		return choices(nil)
-	}
-	return choices(ids)
+	return ids, err
 }
 
 // completeWords completes one of some words.

@@ -79,7 +79,7 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
   mcp-tools connect vscode --project --profile coding
   mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
-		ValidArgsFunction: a.completeClients,
+		ValidArgsFunction: completeFirst(clientsToConnect),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, env, err := e.client(args[0])
 			if err != nil {
@@ -117,7 +117,7 @@ else. A file that had only the entry is removed. There is a backup in any case.`
 		Example: `  mcp-tools disconnect claude-desktop
   mcp-tools disconnect vscode --project`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
-		ValidArgsFunction: a.completeClients,
+		ValidArgsFunction: completeFirst(clientsToConnect),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, env, err := e.client(args[0])
 			if err != nil {
@@ -144,7 +144,7 @@ on stderr the file that it belongs to. It takes the same flags as connect.`,
 		Example: `  mcp-tools print-config zed
   mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
-		ValidArgsFunction: a.completeClients,
+		ValidArgsFunction: completeFirst(clientsToConnect),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, env, err := e.client(args[0])
 			if err != nil {

@@ -222,32 +222,27 @@ func (a *CLI) importSeeds(ctx context.Context, seeds []custom.Seed, check bool) 
 func (a *CLI) customSwitchCommand(name string, disabled bool) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " NAME", Short: strings.ToUpper(name[:1]) + name[1:] + " a tool of the store", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := a.withCustom(func(r custom.Rows) error {
-				d, err := r.Get(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				d.Disabled = disabled
-				return r.Put(cmd.Context(), d)
-			})
+		RunE: on(a.withCustom, func(ctx context.Context, r custom.Rows, args []string) error {
+			d, err := r.Get(ctx, args[0])
+			if d.Disabled = disabled; err == nil {
+				err = r.Put(ctx, d)
+			}
 			if err != nil {
 				return fmt.Errorf("%q: %w", args[0], err)
 			}
 			return a.say("tool %s is %sd", args[0], name)
-		},
+		}),
 	}
 }
 
 func (a *CLI) customRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a tool of the store", Args: takes("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := a.withCustom(func(r custom.Rows) error { return r.Remove(cmd.Context(), args[0]) })
-			if err != nil {
+		RunE: on(a.withCustom, func(ctx context.Context, r custom.Rows, args []string) error {
+			if err := r.Remove(ctx, args[0]); err != nil {
 				return fmt.Errorf("%q: %w", args[0], err)
 			}
 			return a.say("tool %s is removed", args[0])
-		},
+		}),
 	}
 }

@@ -38,16 +38,14 @@ memory_search and memory_forget.`,
 		Example: `  mcp-tools memory list
   mcp-tools memory list --agent helper --user ann`,
 		Args: takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
-				list, err := m.List(ctx)
-				if err != nil {
-					return err
-				}
-				return showList(a, list, "There are no memories.",
-					[]string{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}, memoryRow)
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memory.Memory, _ []string) error {
+			list, err := m.List(ctx)
+			if err != nil {
+				return err
+			}
+			return showList(a, list, "There are no memories.",
+				[]string{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}, memoryRow)
+		}),
 	}
 }
 
@@ -74,24 +72,25 @@ can be restored.`,
   mcp-tools memory import backup --agent helper --user ann
   mcp-tools memory import handbook --agent helper --user -    for all its users`,
 		Args: takes("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 				return app.Usagef("%s is not a directory", args[0])
 			}
-			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
-				r, err := m.Import(ctx, os.DirFS(args[0]))
-				if err != nil {
-					return err
-				}
-				return a.show(r, func(w io.Writer) error {
-					for _, s := range r.Skipped {
-						fmt.Fprintln(w, "left out:", s)
-					}
-					_, err := fmt.Fprintf(w, "%d stored, %d unchanged\n", r.Written, r.Unchanged)
-					return err
-				})
-			})
+			return nil
 		},
+		RunE: a.onMemory(func(ctx context.Context, m *memory.Memory, args []string) error {
+			r, err := m.Import(ctx, os.DirFS(args[0]))
+			if err != nil {
+				return err
+			}
+			return a.show(r, func(w io.Writer) error {
+				for _, s := range r.Skipped {
+					fmt.Fprintln(w, "left out:", s)
+				}
+				_, err := fmt.Fprintf(w, "%d stored, %d unchanged\n", r.Written, r.Unchanged)
+				return err
+			})
+		}),
 	}
 }
 
@@ -105,15 +104,13 @@ each. Category, tags and expiry are in the front matter, so that import restores
 them. Files of an earlier export are replaced; other files only with --force.`,
 		Example: `  mcp-tools memory export backup`,
 		Args:    takes("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
-				n, err := m.Export(ctx, exportDir{args[0], force, memory.Exported})
-				if err != nil {
-					return err
-				}
-				return a.report(map[string]int{"written": n}, "%s written to %s", text.Plural(n, "file"), args[0])
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memory.Memory, args []string) error {
+			n, err := m.Export(ctx, exportDir{args[0], force, memory.Exported})
+			if err != nil {
+				return err
+			}
+			return a.report(map[string]int{"written": n}, "%s written to %s", text.Plural(n, "file"), args[0])
+		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that are not from an earlier export")
 	return cmd
@@ -129,18 +126,19 @@ session, or all of them, with their former versions. Nothing can restore them bu
 backup. Memories that all users of the agent share stay, unless --user is -.`,
 		Example: `  mcp-tools memory purge --agent helper --user ann --all`,
 		Args:    takes(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if (session != "") == all {
 				return app.Usagef("%s needs --session or --all", cmd.CommandPath())
 			}
-			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
-				n, err := m.Purge(ctx, session)
-				if err != nil {
-					return err
-				}
-				return a.report(map[string]int{"removed": n}, "%d removed", n)
-			})
+			return nil
 		},
+		RunE: a.onMemory(func(ctx context.Context, m *memory.Memory, _ []string) error {
+			n, err := m.Purge(ctx, session)
+			if err != nil {
+				return err
+			}
+			return a.report(map[string]int{"removed": n}, "%d removed", n)
+		}),
 	}
 	cmd.Flags().StringVar(&session, "session", "", "only memories that were last written in this session")
 	cmd.Flags().BoolVar(&all, "all", false, "all memories")
@@ -182,24 +180,28 @@ func (d exportDir) free(path string, content []byte) bool {
 	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(there))
 }
 
-// withMemory opens the memory of the agent and the user of the settings.
-func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.Memory) error) error {
-	loaded, err := a.Load()
-	if err != nil {
-		return err
+// onMemory opens the memory of the agent and the user of the settings.
+func (a *CLI) onMemory(
+	use func(context.Context, *memory.Memory, []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		loaded, err := a.Load()
+		if err != nil {
+			return err
+		}
+		s, err := a.OpenStore(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		data, err := a.DataDir()
+		if err != nil {
+			return err
+		}
+		m := memory.New(memory.Options{ // without an index: no command searches
+			Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, loaded.Config.Media, nil, nil),
+		})
+		caller := app.Owner(loaded.Config.Connections.Stdio)
+		return use(tool.With(cmd.Context(), &tool.Running{Caller: caller, Tool: "memory"}), m, args)
 	}
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	caller := app.Owner(loaded.Config.Connections.Stdio)
-	data, err := a.DataDir()
-	if err != nil {
-		return err
-	}
-	m := memory.New(memory.Options{ // without an index: no command searches
-		Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, loaded.Config.Media, nil, nil),
-	})
-	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), m)
 }

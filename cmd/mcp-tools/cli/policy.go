@@ -39,7 +39,7 @@ different risks, the verdict for the others is printed too. The caller is given 
   mcp-tools policy explain write_file --chat telegram:-100123 --sender ann
   mcp-tools policy explain session_status --depth 1 --agent ann`,
 		Args:              takes("TOOL"),
-		ValidArgsFunction: a.completeTools,
+		ValidArgsFunction: completeFirst(toolNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if subject.Depth < 0 {
 				return app.Usagef("--depth is %d, it must be 0 for an agent, or 1 and more for its subagents",

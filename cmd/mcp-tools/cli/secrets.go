@@ -41,7 +41,7 @@ and its key.`,
   gh auth token | mcp-tools secrets set github
   mcp-tools secrets set tls-key --from-file key.pem`,
 		Args:              nameOfSecret,
-		ValidArgsFunction: a.completeSecrets,
+		ValidArgsFunction: completeFirst(a.secretNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := vault.CheckName(args[0]); err != nil {
 				return app.UsageError{Err: err}
@@ -119,7 +119,7 @@ func (a *CLI) secretsRemoveCommand() *cobra.Command {
 		Example: `  mcp-tools secrets remove deploy-key`,
 		Args:    takes("the NAME of a secret"),
 
-		ValidArgsFunction: a.completeSecrets,
+		ValidArgsFunction: completeFirst(a.secretNames),
 		RunE: on(a.WithVault, func(ctx context.Context, v *vault.Vault, args []string) error {
 			if err := v.Remove(ctx, args[0]); err != nil {
 				return err
@@ -179,25 +179,16 @@ func (a *CLI) printRotation(w io.Writer, r vault.Rotation, from vault.KeyStore) 
 	return err
 }
 
-// completeSecrets completes the name of a secret.
-func (a *CLI) completeSecrets(_ *cobra.Command, args []string, _ string) (
-	[]cobra.Completion, cobra.ShellCompDirective,
-) {
-	var names []string
-	if len(args) > 0 {
-		return choices(nil)
-	}
-	err := a.WithVault(func(v *vault.Vault) error {
+// secretNames lists the names of secrets.
+func (a *CLI) secretNames(context.Context) (names []string, err error) {
+	err = a.WithVault(func(v *vault.Vault) error {
 		list, err := v.List()
 		for _, e := range list {
 			names = append(names, cobra.CompletionWithDesc(e.Name, "changed "+terminal.Date(e.Changed)))
 		}
 		return err
 	})
-	if err != nil {
-		return choices(nil)
-	}
-	return choices(names)
+	return names, err
 }
 
 // secretValue reads a secret: from a file if one is given, from the terminal if

@@ -211,7 +211,7 @@ in the list. A name can be used if only one token has it.`,
 		Example: `  mcp-tools token revoke 3FxPq0aZ
   mcp-tools token revoke laptop`,
 		Args:              takes("the ID or NAME of a token"),
-		ValidArgsFunction: a.completeTokens,
+		ValidArgsFunction: completeFirst(a.activeTokens),
 		RunE: on(a.WithTokens, func(ctx context.Context, table *tokens.Table, args []string) error {
 			if err := table.Revoke(ctx, args[0]); err != nil {
 				return err

@@ -100,7 +100,7 @@ aliases, which the model does not see.`,
 		Example: `  mcp-tools tools describe datetime
   mcp-tools tools describe datetime --output json --profile minimal`,
 		Args:              takes("NAME"),
-		ValidArgsFunction: a.completeTools,
+		ValidArgsFunction: completeFirst(toolNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v, err := a.Examine()
 			if err != nil {
