@@ -86,7 +86,7 @@ func TestReplace(t *testing.T) {
 func TestEqualEntryIsNotRewritten(t *testing.T) {
 	for client, text := range map[string]string{
 		"cursor": `{"mcpServers": {"mcp-tools": {"args": ["--profile", /* ! */ "\u0063oding"], "command": "/usr/local/bin/mcp-tools", "disabled": true}}}`,
-		"codex":  "[mcp_servers]\n[mcp_servers.'mcp-tools']\nargs = [ '--profile',\n \"coding\", ]\nstartup_timeout_sec = 5\ncommand = '/usr/local/bin/mcp-tools'\n",
+		"codex":  "model = 'o'\n[mcp_servers]\n[mcp_servers.'mcp-tools']\nargs = [ '--profile',\n \"coding\", ]\nstartup_timeout_sec = 5\ncommand = '/usr/local/bin/mcp-tools'\n",
 	} {
 		c, env := mustFind(t, client), testEnv(t)
 		write(t, c.Path(env), text)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // TestAddedEntry checks that an added entry follows the style of the file.
@@ -78,19 +79,9 @@ func TestCutEntry(t *testing.T) {
 
 func TestTOMLText(t *testing.T) {
 	for _, text := range []string{"", `C:\new "x"`, "a\x00\t\n\r\x1b\x7f", "ä€😀", "\u0085\u2028"} {
-		d, err := parseTOML([]byte("a = " + tomlQuote(text)))
-		if err != nil || d.statements[0].value != text {
+		var got map[string]string
+		if err := toml.Unmarshal([]byte("a = "+tomlQuote(text)), &got); err != nil || got["a"] != text {
 			t.Errorf("%q became %s, %v", text, tomlQuote(text), err)
-		}
-	}
-	for source, want := range map[string]string{
-		`"\u00e4\U0001F600\x41\e"`: "ä😀A\x1b",
-		"\"\"\"a\\\n   b\"\"\"":    "ab",
-		`'C:\new'`:                 `C:\new`,
-		`"""a""b"""""`:             `a""b""`,
-	} {
-		if d, err := parseTOML([]byte("a = " + source)); err != nil || d.statements[0].value != want {
-			t.Errorf("%s: %q, %v", source, d.statements[0].value, err)
 		}
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
@@ -35,11 +37,7 @@ type tomlStatement struct {
 	list   bool     // a header in double brackets
 	path   []string // of the table, or of the key within the whole file
 	table  []string // the table that a key belongs to
-	value  any      // of a key: string, []any, fields or rawTOML
 }
-
-// rawTOML is a number, a boolean or a time as it is in the file.
-type rawTOML string
 
 // parseTOML splits src into statements. A byte order mark is allowed.
 func parseTOML(src []byte) (*tomlDoc, error) {
@@ -97,46 +95,13 @@ func (d *tomlDoc) statement(n *unstable.Node, table []string) tomlStatement {
 		path = append(path, string(it.Node().Data))
 	}
 	if n.Kind == unstable.KeyValue {
-		return tomlStatement{
-			span: rawSpan(n), path: slices.Concat(table, path), table: table, value: tomlValue(n.Value()),
-		}
+		return tomlStatement{span: rawSpan(n), path: slices.Concat(table, path), table: table}
 	}
 	key.start = bytes.LastIndexByte(d.src[:key.start], '[')
 	if n.Kind == unstable.ArrayTable {
 		key.start--
 	}
 	return tomlStatement{span: key, header: true, list: n.Kind == unstable.ArrayTable, path: path}
-}
-
-// tomlValue converts a value.
-func tomlValue(n *unstable.Node) any {
-	switch n.Kind {
-	case unstable.String:
-		return string(n.Data)
-	case unstable.Array:
-		out := []any{}
-		for it := n.Children(); it.Next(); {
-			if item := it.Node(); item.Kind != unstable.Comment {
-				out = append(out, tomlValue(item))
-			}
-		}
-		return out
-	case unstable.InlineTable:
-		out := fields{}
-		for it := n.Children(); it.Next(); {
-			item := it.Node()
-			if item.Kind == unstable.Comment {
-				continue
-			}
-			var path []string
-			for key := item.Key(); key.Next(); {
-				path = append(path, string(key.Node().Data))
-			}
-			out = append(out, field{strings.Join(path, "."), tomlValue(item.Value())})
-		}
-		return out
-	}
-	return rawTOML(n.Data)
 }
 
 // A tomlEntry is one server: the tables [servers.name] and [servers.name.more],
@@ -241,7 +206,10 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 	if err != nil {
 		return nil, err
 	}
-	var have, kept []field
+	if e.main >= 0 && f.holds(src, name, want, owned) {
+		return src, nil
+	}
+	var kept []string // keys that the person or the client added
 	var edits []edit
 	for i, t := range e.tables {
 		if len(t.path) > 0 && !owned(t.path[0]) {
@@ -249,16 +217,10 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 		}
 		edits = append(edits, edit{span: t.span})
 		for _, key := range t.keys {
-			path := key.path[2:]
-			if i == e.main && !owned(path[0]) {
-				kept = append(kept, field{key.of(src), nil})
-				continue
+			if i == e.main && !owned(key.path[2]) {
+				kept = append(kept, key.of(src))
 			}
-			have = append(have, flatten(path, key.value)...)
 		}
-	}
-	if e.main >= 0 && reflect.DeepEqual(byPath(have), byPath(flatten(nil, want))) {
-		return src, nil
 	}
 	block := f.block(name, want, kept, newlineOf(src))
 	if e.main < 0 {
@@ -271,6 +233,24 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 		}
 	}
 	return splice(src, edits...), nil
+}
+
+// holds reports whether the owned keys of an entry have the wanted values, in any layout.
+func (f tomlFile) holds(src []byte, name string, want fields, owned func(string) bool) bool {
+	have := f.decoded(src, name)
+	maps.DeleteFunc(have, func(key string, _ any) bool { return !owned(key) })
+	return have != nil && reflect.DeepEqual(have, f.decoded([]byte(f.block(name, want, nil, "\n")), name))
+}
+
+// decoded returns the values of an entry, or nil if there is none that can be decoded.
+func (f tomlFile) decoded(src []byte, name string) map[string]any {
+	var file map[string]any
+	if toml.Unmarshal(bytes.TrimPrefix(src, bom), &file) != nil {
+		return nil
+	}
+	servers, _ := file[f.container].(map[string]any)
+	entry, _ := servers[name].(map[string]any)
+	return entry
 }
 
 // An edit replaces a span by text.
@@ -293,45 +273,13 @@ func splice(src []byte, edits ...edit) []byte {
 	return out.Bytes()
 }
 
-// byPath returns fields by their keys, to compare them without their order.
-func byPath(f fields) map[string]any {
-	out := make(map[string]any, len(f))
-	for _, one := range f {
-		out[one.key] = one.value
-	}
-	return out
-}
-
-// flatten returns a value as one field for each path, so that [a.b] c=1, [a] b.c=1
-// and [a] b={c=1} are equal.
-func flatten(path []string, v any) fields {
-	switch v := v.(type) {
-	case fields:
-		out := fields{}
-		for _, f := range v {
-			out = append(out, flatten(append(slices.Clone(path), f.key), f.value)...)
-		}
-		return out
-	case []string:
-		list := make([]any, len(v))
-		for i, text := range v {
-			list[i] = text
-		}
-		return fields{{strings.Join(path, "."), list}}
-	}
-	return fields{{strings.Join(path, "."), v}}
-}
-
 // block returns the text of the server's table.
-func (f tomlFile) block(name string, want, kept fields, newline string) string {
+func (f tomlFile) block(name string, want fields, kept []string, newline string) string {
 	lines := []string{fmt.Sprintf("[%s.%s]", f.container, name)}
 	for _, w := range want {
 		lines = append(lines, tomlKey(w.key)+" = "+tomlText(w.value))
 	}
-	for _, k := range kept {
-		lines = append(lines, k.key)
-	}
-	return strings.Join(lines, newline) + newline
+	return strings.Join(append(lines, kept...), newline) + newline
 }
 
 // appendTOML appends a table after a blank line. There its header always begins a
