@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
-
-	"golang.org/x/image/draw"
 )
 
 // reencode decodes the image, scales and rotates it, and encodes it again.

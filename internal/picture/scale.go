@@ -2,8 +2,7 @@ package picture
 
 import (
 	"image"
-
-	"golang.org/x/image/draw"
+	"image/draw"
 )
 
 // scaled scales an image down to at most side pixels on its longer side.
@@ -17,39 +16,44 @@ func scaled(m image.Image, side int) image.Image {
 	switch m := m.(type) {
 	case *image.YCbCr:
 		return scaledYCbCr(m, target)
-	case *image.RGBA:
-		to := image.NewRGBA(target)
-		average(to.Pix, to.Stride, target.Dx(), target.Dy(), m.Pix, m.Stride, w, h, 4)
-		return to
 	case *image.Gray:
 		to := image.NewGray(target)
-		average(to.Pix, to.Stride, target.Dx(), target.Dy(), m.Pix, m.Stride, w, h, 1)
+		average(to.Pix, to.Stride, target.Dx(), target.Dy(), plane(m.Pix, m.Stride), w, h, 1)
 		return to
 	}
-	var to draw.Image = image.NewRGBA(target)
-	if !opaque(m) {
-		to = image.NewNRGBA(target)
-	}
-	// Bilinear scaling looks best, but is slow for large images. These lose nothing if
-	// they are first scaled approximately.
-	if long > 3*side {
-		half := image.NewRGBA(image.Rect(0, 0, 2*target.Dx(), 2*target.Dy()))
-		draw.ApproxBiLinear.Scale(half, half.Bounds(), m, m.Bounds(), draw.Src, nil)
-		m = half
-	}
-	draw.BiLinear.Scale(to, target, m, m.Bounds(), draw.Src, nil)
+	to := image.NewRGBA(target)
+	average(to.Pix, to.Stride, target.Dx(), target.Dy(), colours(m), w, h, 4)
 	return to
+}
+
+// plane returns the rows of pix.
+func plane(pix []byte, stride int) func(y int) []byte {
+	return func(y int) []byte { return pix[y*stride:] }
+}
+
+// colours returns the rows of an image in 8-bit colours that are multiplied by their alpha. A row
+// is valid until the next one is read.
+func colours(m image.Image) func(y int) []byte {
+	if m, ok := m.(*image.RGBA); ok {
+		return plane(m.Pix, m.Stride)
+	}
+	b := m.Bounds()
+	line := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
+	return func(y int) []byte {
+		draw.Draw(line, line.Rect, m, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
+		return line.Pix
+	}
 }
 
 // scaledYCbCr scales the planes of a photo. It is several times faster than scaling colours.
 func scaledYCbCr(m *image.YCbCr, target image.Rectangle) image.Image {
 	to := image.NewYCbCr(target, m.SubsampleRatio)
 	w, h := m.Rect.Dx(), m.Rect.Dy()
-	average(to.Y, to.YStride, target.Dx(), target.Dy(), m.Y, m.YStride, w, h, 1)
+	average(to.Y, to.YStride, target.Dx(), target.Dy(), plane(m.Y, m.YStride), w, h, 1)
 	cw, ch := chroma(m.SubsampleRatio, w, h)
 	toW, toH := chroma(m.SubsampleRatio, target.Dx(), target.Dy())
-	average(to.Cb, to.CStride, toW, toH, m.Cb, m.CStride, cw, ch, 1)
-	average(to.Cr, to.CStride, toW, toH, m.Cr, m.CStride, cw, ch, 1)
+	average(to.Cb, to.CStride, toW, toH, plane(m.Cb, m.CStride), cw, ch, 1)
+	average(to.Cr, to.CStride, toW, toH, plane(m.Cr, m.CStride), cw, ch, 1)
 	return to
 }
 
@@ -101,9 +105,9 @@ func shares(from, to int) [][2]share {
 	return all
 }
 
-// average scales an image with n bytes for each pixel down: each pixel of the target is
-// the average of the area that it covers.
-func average(to []byte, toStride, toW, toH int, from []byte, stride, w, h, n int) {
+// average scales an image of h rows, with n bytes for each pixel, down: each pixel of the target
+// is the average of the area that it covers.
+func average(to []byte, toStride, toW, toH int, row func(y int) []byte, w, h, n int) {
 	columns, rows := shares(w, toW), shares(h, toH)
 	sums := make([]uint32, 2*toW*n) // of the row that is being filled, and of the next one
 	line := make([]uint32, toW*n)
@@ -119,9 +123,9 @@ func average(to []byte, toStride, toW, toH int, from []byte, stride, w, h, n int
 	}
 	for y := range h {
 		clear(line)
-		row := from[y*stride:][:w*n]
+		pixels := row(y)[:w*n]
 		if n == 1 {
-			for x, v := range row {
+			for x, v := range pixels {
 				s := &columns[x]
 				line[s[0].at] += uint32(v) * s[0].weight
 				line[s[1].at] += uint32(v) * s[1].weight
@@ -129,7 +133,7 @@ func average(to []byte, toStride, toW, toH int, from []byte, stride, w, h, n int
 		} else {
 			for x := range w {
 				s := &columns[x]
-				for k, v := range row[x*n:][:n] {
+				for k, v := range pixels[x*n:][:n] {
 					line[s[0].at*n+k] += uint32(v) * s[0].weight
 					line[s[1].at*n+k] += uint32(v) * s[1].weight
 				}

@@ -3,6 +3,7 @@ package picture
 import (
 	"image"
 	"image/color"
+	"image/draw"
 	"math"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestAveragesKeepColours(t *testing.T) {
 				from[i] = v
 			}
 			to := make([]byte, toW*toH*4)
-			average(to, toW*4, toW, toH, from, w*4, w, h, 4)
+			average(to, toW*4, toW, toH, plane(from, w*4), w, h, 4)
 			for i, got := range to {
 				if got != v {
 					t.Fatalf("%v: byte %d is %d, not %d", size, i, got, v)
@@ -33,7 +34,7 @@ func TestAveragesAreThoseOfTheArea(t *testing.T) {
 	for x := range from {
 		from[x] = byte(x * 255 / (w - 1))
 	}
-	average(to, toW, toW, 1, from, w, w, 1, 1)
+	average(to, toW, toW, 1, plane(from, w), w, 1, 1)
 	for x, got := range to {
 		want := (float64(x) + 0.5) * 255 / toW
 		if math.Abs(float64(got)-want) > 1.5 {
@@ -64,6 +65,29 @@ func TestPhotosOfAllSamplings(t *testing.T) {
 		for _, at := range []image.Point{{0, 0}, {1000, 0}, {0, 37}, {1000, 37}, {500, 20}} {
 			if got.At(at.X, at.Y) != (color.YCbCr{Y: y, Cb: cb, Cr: cr}) {
 				t.Errorf("%v: %v is %v", ratio, at, got.At(at.X, at.Y))
+			}
+		}
+	}
+}
+
+func TestImagesOfAllKindsKeepTheirColours(t *testing.T) {
+	red, clear := color.NRGBA{200, 60, 20, 255}, color.NRGBA{200, 60, 20, 100}
+	bounds := image.Rect(3, 5, 3+1999, 5+77) // images need not begin at 0, 0
+	for _, c := range []color.NRGBA{red, clear} {
+		for _, m := range []draw.Image{
+			image.NewRGBA(bounds), image.NewNRGBA(bounds), image.NewRGBA64(bounds), image.NewNRGBA64(bounds),
+			image.NewPaletted(bounds, color.Palette{color.Transparent, c}),
+		} {
+			draw.Draw(m, bounds, image.NewUniform(c), image.Point{}, draw.Src)
+			got := scaled(m, 1001)
+			if b := got.Bounds(); b != image.Rect(0, 0, 1001, 38) {
+				t.Errorf("%T: %v", m, b)
+			}
+			want := color.RGBAModel.Convert(c).(color.RGBA)
+			for _, at := range []image.Point{{0, 0}, {1000, 0}, {0, 37}, {1000, 37}, {500, 20}} {
+				if got.At(at.X, at.Y) != want {
+					t.Errorf("%T: %v is %v, not %v", m, at, got.At(at.X, at.Y), want)
+				}
 			}
 		}
 	}
