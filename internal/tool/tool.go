@@ -104,31 +104,34 @@ func newForm(args reflect.Type, tool string) *argsForm {
 
 // New makes a Tool of d. [NewSet] reports what is wrong with d.
 func New[A any](d Doer[A]) Tool {
-	t := newTool(d.Spec(), func(_ context.Context, args A) (Plan, error) {
-		return Plan{Run: func(ctx context.Context) (Result, error) { return d.Do(ctx, args) }}, nil
+	return newTool(d, d.Spec(), reflect.TypeFor[A](), func(_ context.Context, args any) (Plan, error) {
+		return Plan{Run: func(ctx context.Context) (Result, error) { return d.Do(ctx, *args.(*A)) }}, nil
 	})
-	t.Tasks, _ = d.(TaskKeeper)
-	return t
 }
 
 // Prepared makes a Tool of p. [NewSet] reports what is wrong with p.
 func Prepared[A any](p Preparer[A]) Tool {
-	t := newTool(p.Spec(), p.Prepare)
+	t := newTool(p, p.Spec(), reflect.TypeFor[A](), func(ctx context.Context, args any) (Plan, error) {
+		return p.Prepare(ctx, *args.(*A))
+	})
 	t.Rates = true
-	t.Tasks, _ = p.(TaskKeeper)
 	return t
 }
 
-func newTool[A any](spec Spec, prepare func(context.Context, A) (Plan, error)) Tool {
-	t := Tool{Spec: spec, form: sync.OnceValue(func() *argsForm { return newForm(reflect.TypeFor[A](), spec.Name) })}
+// newTool makes a Tool of impl, whose arguments have the type args. prepare gets a pointer to them.
+// It is not generic, so that the program has its code once and not for each tool.
+func newTool(impl any, spec Spec, args reflect.Type, prepare func(context.Context, any) (Plan, error)) Tool {
+	t := Tool{Spec: spec, form: sync.OnceValue(func() *argsForm { return newForm(args, spec.Name) })}
+	t.Tasks, _ = impl.(TaskKeeper)
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
-		args := new(A)
-		if err := t.fill(reflect.ValueOf(args).Elem(), raw, limits); err != nil {
+		value := reflect.New(args)
+		if err := t.fill(value.Elem(), raw, limits); err != nil {
 			return Call{}, err
 		}
+		bound := value.Interface()
 		return Call{
-			args: args, risk: spec.Risk,
-			prepare: func(ctx context.Context) (Plan, error) { return prepare(ctx, *args) },
+			args: bound, risk: spec.Risk,
+			prepare: func(ctx context.Context) (Plan, error) { return prepare(ctx, bound) },
 		}, nil
 	}
 	return t
