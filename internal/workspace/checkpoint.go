@@ -505,7 +505,7 @@ func (t *tracker) equal(a, b *trackedFile) bool {
 
 // record adds the changes to the history. Those that cannot be restored are only named.
 func (t *tracker) record(ctx context.Context, r history.Record, changes []trackedChange) error {
-	slices.SortFunc(changes, func(a, b trackedChange) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(changes, func(a, b trackedChange) int { return strings.Compare(a.name, b.name) })
 	r.Time = time.Now().UTC()
 	var olds []io.Reader
 	for _, c := range changes {

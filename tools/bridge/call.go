@@ -297,5 +297,5 @@ func LinkOf(server, uri string) string {
 }
 
 func sortOffered(all []Offered) {
-	slices.SortFunc(all, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
 }

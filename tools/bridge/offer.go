@@ -87,7 +87,7 @@ func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
 		}
 		seen[one.Name] = true
 	}
-	slices.SortFunc(tools, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(tools, func(a, b Offered) int { return strings.Compare(a.Name, b.Name) })
 	return tools, problems
 }
 
@@ -138,7 +138,7 @@ func changes(accepted, offered []Offered) (all []Change) {
 	for name, was := range before {
 		all = append(all, Change{name, was, nil})
 	}
-	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Tool, b.Tool) })
+	slices.SortStableFunc(all, func(a, b Change) int { return strings.Compare(a.Tool, b.Tool) })
 	return all
 }
 

@@ -166,7 +166,7 @@ func (r *reporting) store(entities []graph.Entity, relations []graph.Relation) e
 // apply makes the rows of all subjects what the reports say: entities before the relations between them, and those
 // that are removed after the relations.
 func (r *reporting) apply() error {
-	all := slices.SortedFunc(maps.Keys(r.reported), func(a, b subject) int { return cmp.Compare(a.name, b.name) })
+	all := slices.SortedStableFunc(maps.Keys(r.reported), func(a, b subject) int { return cmp.Compare(a.name, b.name) })
 	for _, step := range []struct {
 		kind string
 		now  bool

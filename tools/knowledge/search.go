@@ -306,7 +306,7 @@ func (v visible) rank(ctx context.Context, q Query, result index.Result) (list, 
 			list = append(list, e)
 		}
 	}
-	slices.SortFunc(list, func(a, b graph.Entity) int {
+	slices.SortStableFunc(list, func(a, b graph.Entity) int {
 		return cmp.Or(compareBool(exact[b.Slug], exact[a.Slug]), cmp.Compare(best[b.Slug], best[a.Slug]),
 			compareBool(a.Shared(), b.Shared()), cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Slug, b.Slug))
 	})

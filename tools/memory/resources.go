@@ -23,7 +23,7 @@ func (m *Memory) Resources(ctx context.Context) (list []tool.Resource, err error
 			URI: URI(e.Path), Name: e.Path, MIME: "text/markdown", Size: e.Size, Notes: tool.ModifiedAt(e.Updated),
 		})
 	}
-	slices.SortFunc(list, func(a, b tool.Resource) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list, func(a, b tool.Resource) int { return strings.Compare(a.Name, b.Name) })
 	return list, err
 }
 

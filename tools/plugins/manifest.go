@@ -130,7 +130,7 @@ func (t tree) parse(dir string) (c contents, err error) {
 			c.Context = append(c.Context, path.Base(name))
 		}
 	}
-	slices.SortFunc(c.Tools, func(a, b custom.Definition) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.Tools, func(a, b custom.Definition) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(c.Skills)
 	slices.Sort(c.Context)
 	c.Servers = make(map[string]bridge.Server, len(c.Manifest.Servers))

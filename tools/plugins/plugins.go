@@ -147,7 +147,7 @@ func (s Set) List() (list []Plugin, err error) {
 			list = append(list, missing(name))
 		}
 	}
-	slices.SortFunc(list, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

@@ -61,7 +61,7 @@ func (l *Library) byMeaning(ctx context.Context, v *view, query string) []string
 			all = append(all, match{slug, cosine(asked, vector)})
 		}
 	}
-	slices.SortFunc(all, func(a, b match) int {
+	slices.SortStableFunc(all, func(a, b match) int {
 		return cmp.Or(cmp.Compare(b.cosine, a.cosine), cmp.Compare(a.slug, b.slug))
 	})
 	unrelated := 0.0

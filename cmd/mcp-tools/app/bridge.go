@@ -133,7 +133,7 @@ func checkServers(l *config.Loaded) error {
 		}
 	}
 	if len(wrong) > 0 {
-		slices.SortFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
+		slices.SortStableFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
 		return wrong
 	}
 	return nil

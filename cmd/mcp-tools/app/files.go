@@ -34,7 +34,7 @@ func (a *App) openFiles(context.Context) error {
 	for name, r := range c.Roots {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: name, Path: r.Path, Write: r.Write})
 	}
-	slices.SortFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.Roots, func(a, b workspace.ExtraRoot) int { return strings.Compare(a.Name, b.Name) })
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
 	a.findPlugins()

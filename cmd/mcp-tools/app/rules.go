@@ -149,7 +149,7 @@ func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agent
 		agents[name] = r
 	}
 	if len(wrong) > 0 {
-		slices.SortFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
+		slices.SortStableFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
 		return usual, nil, wrong
 	}
 	return usual, agents, nil

@@ -137,7 +137,7 @@ func cut(lines []string, b block, depth int, fits func(string) bool) []string {
 	}
 	text := paragraph(lines)
 	_, spans := inline(text)
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	return cutText(cutter{text: text, spans: spans, fits: fits, markdown: true})
 }
 

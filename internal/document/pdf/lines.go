@@ -371,7 +371,7 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 	divided := make([]int, width+1) // lines with text on both sides, but not here
 	for _, row := range rows {
 		row = slices.Clone(row)
-		slices.SortFunc(row, func(a, b segment) int { return cmp.Compare(a.x0, b.x0) })
+		slices.SortStableFunc(row, func(a, b segment) int { return cmp.Compare(a.x0, b.x0) })
 		for i, s := range row {
 			for x := int(s.x0 - left); x <= min(int(s.x1-left), width); x++ {
 				covered[x]++

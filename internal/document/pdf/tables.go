@@ -272,7 +272,7 @@ func merge(strips []interval, add interval) []interval {
 		}
 	}
 	out = append(out, add)
-	slices.SortFunc(out, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(out, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
 	return out
 }
 

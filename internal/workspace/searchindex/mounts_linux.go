@@ -116,7 +116,7 @@ func parseMounts(text []byte, top string) []mountPoint {
 	if longest < 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b mountPoint) int {
+	slices.SortStableFunc(all, func(a, b mountPoint) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.id, b.id))
 	})
 	return append([]mountPoint{on}, all...)

@@ -54,7 +54,7 @@ func Walk(ctx context.Context, r Reader, from string, depth int) (found []Node, 
 			return nil, false, err
 		}
 	}
-	return slices.SortedFunc(maps.Values(w.reached), compareNodes), w.truncated, nil
+	return slices.SortedStableFunc(maps.Values(w.reached), compareNodes), w.truncated, nil
 }
 
 // compareNodes puts the strongest first.
@@ -97,7 +97,7 @@ func (w *walk) step(ctx context.Context, frontier []Node) ([]Node, error) {
 			better[other] = next
 		}
 	}
-	return w.admit(ctx, slices.SortedFunc(maps.Values(better), compareNodes))
+	return w.admit(ctx, slices.SortedStableFunc(maps.Values(better), compareNodes))
 }
 
 // admit adds the strongest of some nodes to those reached, as long as they exist and the limit allows.

@@ -115,6 +115,6 @@ func (f *Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, 
 		files = append(files, workspace.SourceEntry{Name: file.Name, Size: int64(len(file.Text)),
 			Modified: file.Modified})
 	}
-	slices.SortFunc(files, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(files, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
 }

@@ -27,7 +27,7 @@ const (
 // to correct. Findings of the guard are not errors.
 func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 	d.Files = files
-	slices.SortFunc(d.Files, func(a, b Content) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(d.Files, func(a, b Content) int { return cmp.Compare(a.Path, b.Path) })
 	if err := checkFiles(d.Files); err != nil {
 		return Draft{}, err
 	}
