@@ -80,9 +80,10 @@ func (r *release) build(wanted []string) error {
 	return r.describe(own)
 }
 
+// compile builds a program as make build does.
 func compile(src string, p program) error {
-	_, err := command(src, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS=" + p.os, "GOARCH=" + p.arch},
-		"go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", p.path, "./cmd/mcp-tools")
+	env := []string{"MAKEFLAGS=", "GOFLAGS=-buildvcs=true", "GOWORK=off", "GOOS=" + p.os, "GOARCH=" + p.arch}
+	_, err := command(src, env, "make", "--silent", "build", "BIN="+p.path)
 	return err
 }
 

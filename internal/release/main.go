@@ -1,6 +1,6 @@
 // Command release builds everything that users install, from the last commit of a checkout:
 // archives, packages for Linux, container images, bundles and extensions of clients, lists
-// for package managers, bills of materials and checksums. It needs Go and git, and no Docker
+// for package managers, bills of materials and checksums. It needs Go, make and git, and no Docker
 // daemon. The same commit gives the same bytes.
 //
 // It is a module of its own, so that what it needs does not become a dependency of the
