@@ -7,6 +7,7 @@ package mail
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"net/mail"
 	"net/textproto"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -164,43 +166,23 @@ func (m *message) attach(name, kind string, data []byte) {
 		return r
 	}, strings.ToValidUTF8(strings.TrimSpace(name), "_"))
 	if name == "" || name == "." || name == ".." {
-		name = "attachment" + extension(kind)
+		name = "attachment" + cmp.Or(extensions[kind], ".bin")
 	}
 	if len(name) > 200 {
 		name = strings.ToValidUTF8(name[:150], "") + path.Ext(name[150:])
 	}
 	unique := name
-	for n := 2; m.has(unique); n++ {
+	isTaken := func(a attachment) bool { return a.name == unique }
+	for n := 2; slices.ContainsFunc(m.attachments, isTaken); n++ {
 		unique = strings.TrimSuffix(name, path.Ext(name)) + "-" + strconv.Itoa(n) + path.Ext(name)
 	}
 	m.attachments = append(m.attachments, attachment{unique, kind, data})
 }
 
-func (m *message) has(name string) bool {
-	for _, a := range m.attachments {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-func extension(kind string) string {
-	switch kind {
-	case "message/rfc822":
-		return ".eml"
-	case "text/plain":
-		return ".txt"
-	case "text/html":
-		return ".html"
-	case "text/calendar":
-		return ".ics"
-	case "image/png", "image/gif", "image/jpeg", "image/webp":
-		return "." + strings.TrimPrefix(kind, "image/")
-	case "application/pdf":
-		return ".pdf"
-	}
-	return ".bin"
+// extensions are those of files without a name, by their types.
+var extensions = map[string]string{
+	"message/rfc822": ".eml", "text/plain": ".txt", "text/html": ".html", "text/calendar": ".ics", "image/png": ".png",
+	"image/gif": ".gif", "image/jpeg": ".jpeg", "image/webp": ".webp", "application/pdf": ".pdf",
 }
 
 // parser reads one mail.
@@ -285,7 +267,7 @@ func (p *parser) part(header textproto.MIMEHeader, body io.Reader, depth int) (s
 		kind = "text/plain"
 	}
 	disposition, fileParams, _ := mime.ParseMediaType(header.Get("Content-Disposition"))
-	name := decodeHeader(orElse(fileParams["filename"], params["name"]))
+	name := decodeHeader(cmp.Or(fileParams["filename"], params["name"]))
 	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
 		return p.multipart(kind, params["boundary"], body, depth)
 	}
@@ -299,13 +281,6 @@ func (p *parser) part(header textproto.MIMEHeader, body io.Reader, depth int) (s
 		return "", nil
 	}
 	return p.text(kind, header.Get("Content-Type"), data)
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // embeddedName returns the name of a mail within a mail: its subject.

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"io"
@@ -144,18 +145,18 @@ func (s *storage) message(ctx context.Context, limits document.Limits) (*message
 	m.text = body
 	for _, name := range s.names("__attach_version1.0_#") {
 		child := s.children[name]
-		file := orElse(orElse(child.text("3707", page), child.text("3704", page)), child.text("3001", page))
+		file := cmp.Or(cmp.Or(child.text("3707", page), child.text("3704", page)), child.text("3001", page))
 		if embedded := child.children["__substg1.0_3701000D"]; embedded != nil {
 			inner, err := embedded.message(ctx, limits)
 			if err != nil {
 				return nil, err
 			}
 			text := inner.markdown(limits.Text)
-			m.attach(orElse(strings.TrimSuffix(file, ".msg"), "mail")+".md", "text/markdown", []byte(text))
+			m.attach(cmp.Or(strings.TrimSuffix(file, ".msg"), "mail")+".md", "text/markdown", []byte(text))
 			continue
 		}
 		if data := child.streams["__substg1.0_37010102"]; data != nil {
-			m.attach(file, orElse(child.text("370E", page), "application/octet-stream"), data)
+			m.attach(file, cmp.Or(child.text("370E", page), "application/octet-stream"), data)
 		}
 	}
 	return m, nil
@@ -186,25 +187,25 @@ func (s *storage) readFields(m *message, page string) {
 			sent = parsed.Header
 		}
 	}
-	address := orElse(s.text("5D01", page), s.text("0C1F", page))
+	address := cmp.Or(s.text("5D01", page), s.text("0C1F", page))
 	from := s.text("0C1A", page)
 	if strings.Contains(address, "@") && address != from {
 		from = strings.TrimSpace(from + " <" + address + ">")
 	}
-	add("From", orElse(decodeHeader(sent.Get("From")), from))
+	add("From", cmp.Or(decodeHeader(sent.Get("From")), from))
 	recipients := map[uint64][]string{}
 	for _, name := range s.names("__recip_version1.0_#") {
 		child := s.children[name]
 		kind, _ := child.value(0x0c15)
-		one, address := child.text("3001", page), orElse(child.text("39FE", page), child.text("3003", page))
+		one, address := child.text("3001", page), cmp.Or(child.text("39FE", page), child.text("3003", page))
 		if strings.Contains(address, "@") && address != one {
 			one = strings.TrimSpace(one + " <" + address + ">")
 		}
 		recipients[kind&0xffffffff] = append(recipients[kind&0xffffffff], one)
 	}
 	to, cc := strings.Join(recipients[1], ", "), strings.Join(recipients[2], ", ")
-	add("To", orElse(decodeHeader(sent.Get("To")), orElse(to, s.text("0E04", page))))
-	add("Cc", orElse(decodeHeader(sent.Get("Cc")), orElse(cc, s.text("0E03", page))))
+	add("To", cmp.Or(decodeHeader(sent.Get("To")), cmp.Or(to, s.text("0E04", page))))
+	add("Cc", cmp.Or(decodeHeader(sent.Get("Cc")), cmp.Or(cc, s.text("0E03", page))))
 	date := sent.Get("Date")
 	for _, id := range []uint16{0x0039, 0x0e06} {
 		if ticks, ok := s.value(id); ok && date == "" {

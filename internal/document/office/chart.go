@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -66,19 +67,12 @@ func (t *chartTable) add(series *pack.Node) {
 		return
 	}
 	name := chartText(series.Child("c:tx"))
-	t.names = append(t.names, orElse(name, "Series "+strconv.Itoa(len(t.names)+1)))
-	labels := t.read(orNode(series.Child("c:cat"), series.Child("c:xVal")))
+	t.names = append(t.names, cmp.Or(name, "Series "+strconv.Itoa(len(t.names)+1)))
+	labels := t.read(cmp.Or(series.Child("c:cat"), series.Child("c:xVal")))
 	if t.labels == nil {
 		t.labels = labels
 	}
-	t.series = append(t.series, t.read(orNode(series.Child("c:val"), series.Child("c:yVal"))))
-}
-
-func orNode(n, otherwise *pack.Node) *pack.Node {
-	if n == nil {
-		return otherwise
-	}
-	return n
+	t.series = append(t.series, t.read(cmp.Or(series.Child("c:val"), series.Child("c:yVal"))))
 }
 
 // read returns the points of a reference. Labels with several levels are joined.

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -54,7 +55,7 @@ func DOCX(ctx context.Context, src document.Source) (*document.Document, error) 
 	}
 	d.endParagraph()
 	d.writeNotes()
-	doc := single(orElse(titleOf(p), d.title), d.out.String())
+	doc := single(cmp.Or(titleOf(p), d.title), d.out.String())
 	doc.Pictures, doc.Notes = d.pictures.list, d.remarks()
 	return doc, nil
 }
@@ -205,8 +206,8 @@ func (d *docx) write(line *md.Inline, style wordStyle, pPr *pack.Node) {
 func (d *docx) label(style wordStyle, pPr *pack.Node) (label string, level int) {
 	id, at := style.numID, style.level
 	if num := pPr.Child("w:numPr"); num != nil {
-		id = orElse(num.Child("w:numId").Attr("w:val"), id)
-		at = orElse(num.Child("w:ilvl").Attr("w:val"), at)
+		id = cmp.Or(num.Child("w:numId").Attr("w:val"), id)
+		at = cmp.Or(num.Child("w:ilvl").Attr("w:val"), at)
 	}
 	if id == "" || id == "0" {
 		return "", 0
@@ -521,7 +522,7 @@ func (d *docx) writeNotes() {
 		d.cells--
 		d.rels = rels
 		if kind == "comments" {
-			text = "Comment by " + orElse(md.Sentence(n.Attr("w:author")), "unknown") + ": " + text
+			text = "Comment by " + cmp.Or(md.Sentence(n.Attr("w:author")), "unknown") + ": " + text
 		}
 		d.out.Paragraph(fmt.Sprintf("[^%d]: %s", i+1, strings.ReplaceAll(text, "\n\n", "\n\n    ")))
 		delete(d.notes, kind+id) // a note that mentions itself ends here
@@ -553,18 +554,18 @@ func (d *docx) drawing(n *pack.Node, line *md.Inline) {
 		d.boxes = append(d.boxes, diagram(d.p, d.rels[kid.Attr("r:dm")].Target))
 	}
 	properties := n.Find("wp:docPr")
-	alt := orElse(properties.Attr("descr"), properties.Attr("title"))
+	alt := cmp.Or(properties.Attr("descr"), properties.Attr("title"))
 	href := ""
 	if click := properties.Child("a:hlinkClick"); click != nil && d.rels[click.Attr("r:id")].External {
 		href = d.rels[click.Attr("r:id")].Target
 	}
 	blips := outermost(n, "a:blip")
 	for _, blip := range blips {
-		d.picture(line, alt, href, orElse(blip.Attr("r:embed"), blip.Attr("r:link")))
+		d.picture(line, alt, href, cmp.Or(blip.Attr("r:embed"), blip.Attr("r:link")))
 	}
 	for _, image := range outermost(n, "v:imagedata") {
 		shape := n.Find("v:shape")
-		d.picture(line, orElse(shape.Attr("alt"), image.Attr("title")), href, image.Attr("r:id"))
+		d.picture(line, cmp.Or(shape.Attr("alt"), image.Attr("title")), href, image.Attr("r:id"))
 	}
 	if path := n.Find("v:textpath"); path != nil {
 		line.Text(path.Attr("string"), 0)
@@ -582,7 +583,7 @@ func (d *docx) picture(line *md.Inline, alt, href, id string) {
 		name = d.pictures.add(r.Target, 1)
 	}
 	if name != "" {
-		line.RawLink(md.Image(alt, name), orElse(href, d.href()))
+		line.RawLink(md.Image(alt, name), cmp.Or(href, d.href()))
 	}
 }
 

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func readWordStyles(root *pack.Node) map[string]wordStyle {
 		s.name = strings.ToLower(n.Child("w:name").Attr("w:val"))
 		s.outline = number(n.At("w:pPr", "w:outlineLvl").Attr("w:val"), s.outline)
 		if num := n.At("w:pPr", "w:numPr"); num != nil {
-			s.numID, s.level = orElse(num.Child("w:numId").Attr("w:val"), s.numID), num.Child("w:ilvl").Attr("w:val")
+			s.numID, s.level = cmp.Or(num.Child("w:numId").Attr("w:val"), s.numID), num.Child("w:ilvl").Attr("w:val")
 		}
 		on, set := runFormat(n.Child("w:rPr"))
 		s.format, s.isSet = s.format&^set|on, s.isSet|set
@@ -59,13 +60,6 @@ func readWordStyles(root *pack.Node) map[string]wordStyle {
 		resolve(id, 0)
 	}
 	return styles
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // runFormat returns the formats that properties of text switch on, and all that they set.
@@ -250,7 +244,7 @@ func (all *numbering) next(id string, level int) (label string, ok bool) {
 		}
 		label = strings.ReplaceAll(label, "%"+strconv.Itoa(i+1), ordinal(n, format))
 	}
-	return orElse(strings.TrimSpace(label), "-"), true
+	return cmp.Or(strings.TrimSpace(label), "-"), true
 }
 
 // ordinal returns a number in a format of Word.

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -35,56 +36,18 @@ type token struct {
 	text string
 }
 
-// builtin returns the code of a format that workbooks name by number only. Short dates,
-// which Excel shows in the order of the country, are ISO dates.
-func builtin(id int) string {
-	switch id {
-	case 1:
-		return "0"
-	case 2:
-		return "0.00"
-	case 3, 37, 38:
-		return "#,##0"
-	case 4, 39, 40:
-		return "#,##0.00"
-	case 9:
-		return "0%"
-	case 10:
-		return "0.00%"
-	case 11:
-		return "0.00E+00"
-	case 48:
-		return "##0.0E+0"
-	case 15:
-		return "d-mmm-yy"
-	case 16:
-		return "d-mmm"
-	case 17:
-		return "mmm-yy"
-	case 18:
-		return "h:mm AM/PM"
-	case 19:
-		return "h:mm:ss AM/PM"
-	case 20, 32, 33, 55, 56:
-		return "h:mm"
-	case 21:
-		return "h:mm:ss"
-	case 22:
-		return "yyyy-mm-dd h:mm"
-	case 41, 42:
-		return "#,##0"
-	case 43, 44:
-		return "#,##0.00"
-	case 45:
-		return "mm:ss"
-	case 46:
-		return "[h]:mm:ss"
-	case 47:
-		return "mm:ss.0"
-	case 14, 27, 28, 29, 30, 31, 34, 35, 36, 50, 51, 52, 53, 54, 57, 58:
-		return "yyyy-mm-dd"
-	}
-	return ""
+// builtins are the codes of formats that workbooks name by number only. Short dates, which
+// Excel shows in the order of the country, are ISO dates.
+var builtins = map[int]string{
+	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 48: "##0.0E+0",
+	37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00",
+	41: "#,##0", 42: "#,##0", 43: "#,##0.00", 44: "#,##0.00",
+	15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 22: "yyyy-mm-dd h:mm",
+	18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
+	32: "h:mm", 33: "h:mm", 55: "h:mm", 56: "h:mm",
+	14: "yyyy-mm-dd", 27: "yyyy-mm-dd", 28: "yyyy-mm-dd", 29: "yyyy-mm-dd", 30: "yyyy-mm-dd", 31: "yyyy-mm-dd",
+	34: "yyyy-mm-dd", 35: "yyyy-mm-dd", 36: "yyyy-mm-dd", 50: "yyyy-mm-dd", 51: "yyyy-mm-dd", 52: "yyyy-mm-dd",
+	53: "yyyy-mm-dd", 54: "yyyy-mm-dd", 57: "yyyy-mm-dd", 58: "yyyy-mm-dd",
 }
 
 // parseFormat returns the format of a code, nil for one that changes nothing.
@@ -225,7 +188,7 @@ func parseSection(code string) (s *section, rest string, more bool) {
 		case l == 'g' && len(code) >= i+7 && strings.EqualFold(code[i:i+7], "general"):
 			add('g', "")
 			i += 7
-		case c == '/' && !s.isDate && s.hasDigits():
+		case c == '/' && !s.isDate && strings.Contains(s.kinds(), "0"):
 			return nil, "", false // a fraction
 		default:
 			_, size := utf8.DecodeRuneInString(code[i:])
@@ -241,15 +204,6 @@ func lower(c byte) byte {
 		return c + 'a' - 'A'
 	}
 	return c
-}
-
-func (s *section) hasDigits() bool {
-	for _, t := range s.tokens {
-		if t.kind == '0' {
-			return true
-		}
-	}
-	return false
 }
 
 // bracket reads what is in square brackets: a currency, elapsed time, a condition or a colour.
@@ -513,10 +467,4 @@ func (s *section) kinds() string {
 	return b.String()
 }
 
-func padded(n, digits int) string {
-	text := strconv.Itoa(n)
-	for len(text) < min(digits, 3) {
-		text = "0" + text
-	}
-	return text
-}
+func padded(n, digits int) string { return fmt.Sprintf("%0*d", min(digits, 3), n) }

@@ -1,8 +1,10 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -117,7 +119,7 @@ func ODT(ctx context.Context, src document.Source) (*document.Document, error) {
 	}
 	d.writeNotes()
 	doc := d.document("")
-	doc.Title = orElse(title, d.title)
+	doc.Title = cmp.Or(title, d.title)
 	doc.Total, doc.Parts = 1, []document.Part{{Number: 1, Markdown: d.out.String()}}
 	return doc, nil
 }
@@ -146,9 +148,9 @@ func (d *odf) readStyles(root *pack.Node) {
 		if !strings.Contains(key, "/P") && !strings.Contains(key, "/T") || n.Attr("style:display-name") != "" ||
 			s.name == "" {
 			s.name = strings.ToLower(strings.ReplaceAll(
-				orElse(n.Attr("style:display-name"), n.Attr("style:name")), "_20_", " "))
+				cmp.Or(n.Attr("style:display-name"), n.Attr("style:name")), "_20_", " "))
 		}
-		s.list = orElse(n.Attr("style:list-style-name"), s.list)
+		s.list = cmp.Or(n.Attr("style:list-style-name"), s.list)
 		on, set, hidden := odfFormat(n)
 		s.format, s.isSet, s.hidden = s.format&^set|on, s.isSet|set, s.hidden || hidden
 		if family == "text" {
@@ -478,7 +480,7 @@ func (d *odf) inline(n *pack.Node, line *md.Inline, format md.Style, href string
 			}
 			d.inline(kid, line, format&^style.isSet|style.format, href)
 		case "text:a":
-			d.inline(kid, line, format, orElse(kid.Attr("xlink:href"), href))
+			d.inline(kid, line, format, cmp.Or(kid.Attr("xlink:href"), href))
 		case "text:s":
 			line.Link(strings.Repeat(" ", min(max(number(kid.Attr("text:c"), 1), 1), 1000)), format, href)
 		case "text:tab":
@@ -487,7 +489,7 @@ func (d *odf) inline(n *pack.Node, line *md.Inline, format md.Style, href string
 			line.Link("\n", format, href)
 		case "text:note", "office:annotation":
 			d.notes = append(d.notes, kid)
-			line.Raw("[^" + itoa(len(d.notes)) + "]")
+			line.Raw("[^" + strconv.Itoa(len(d.notes)) + "]")
 		case "text:hidden-text", "text:hidden-paragraph", "office:annotation-end", "text:tracked-changes":
 		case "text:ruby":
 			d.inline(orEmpty(kid.Child("text:ruby-base")), line, format, href)
@@ -529,10 +531,10 @@ func (d *odf) writeNotes() {
 		if n.Name == "text:note" {
 			body = orEmpty(n.Child("text:note-body"))
 		} else {
-			before = "Comment by " + orElse(md.Sentence(n.Child("dc:creator").Content()), "unknown") + ": "
+			before = "Comment by " + cmp.Or(md.Sentence(n.Child("dc:creator").Content()), "unknown") + ": "
 		}
 		text := d.render(func() { d.blocks(body) })
-		d.out.Paragraph("[^" + itoa(i+1) + "]: " + before + strings.ReplaceAll(text, "\n\n", "\n\n    "))
+		d.out.Paragraph("[^" + strconv.Itoa(i+1) + "]: " + before + strings.ReplaceAll(text, "\n\n", "\n\n    "))
 	}
 	d.cells--
 	d.notes = nil
@@ -543,7 +545,7 @@ func (d *odf) writeNotes() {
 func (d *odf) shape(n *pack.Node, line *md.Inline, href string) {
 	switch n.Name {
 	case "drawing:a":
-		href = orElse(n.Attr("xlink:href"), href)
+		href = cmp.Or(n.Attr("xlink:href"), href)
 		fallthrough
 	case "drawing:g", "drawing:page":
 		for _, kid := range n.Kids {
@@ -551,7 +553,7 @@ func (d *odf) shape(n *pack.Node, line *md.Inline, href string) {
 		}
 		return
 	}
-	alt := orElse(n.Child("svg:desc").Content(), n.Child("svg:title").Content())
+	alt := cmp.Or(n.Child("svg:desc").Content(), n.Child("svg:title").Content())
 	if object := n.Child("drawing:object"); object != nil {
 		if text := d.object(object.Attr("xlink:href"), line); text != "" {
 			d.frames = append(d.frames, text)
@@ -569,7 +571,7 @@ func (d *odf) shape(n *pack.Node, line *md.Inline, href string) {
 		}
 		return
 	}
-	body := orNode(n.Child("drawing:text-box"), n)
+	body := cmp.Or(n.Child("drawing:text-box"), n)
 	if text := d.render(func() { d.blocks(body) }); text != "" {
 		d.frames = append(d.frames, text)
 	}
@@ -591,7 +593,7 @@ func (d *odf) object(href string, line *md.Inline) string {
 		for _, n := range root.All("table:table") {
 			title := ""
 			for _, kid := range root.All("chart:title") {
-				title = orElse(title, md.Sentence(kid.Content()))
+				title = cmp.Or(title, md.Sentence(kid.Content()))
 			}
 			d.out.Paragraph("**" + strings.TrimSuffix("Chart: "+title, ": ") + "**")
 			d.table(n)

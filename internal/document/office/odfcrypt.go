@@ -19,7 +19,7 @@ import (
 // decryptODF returns the package without its password. Each of its parts is encrypted.
 func decryptODF(ctx context.Context, p *pack.Package, src document.Source) (*pack.Package, document.Source, error) {
 	var secret []*pack.Node
-	for _, entry := range orEmpty(tree(p, "META-INF/manifest.xml")).Children("manifest:file-entry") {
+	for _, entry := range tree(p, "META-INF/manifest.xml").Children("manifest:file-entry") {
 		if entry.Child("manifest:encryption-data") != nil {
 			secret = append(secret, entry)
 		}

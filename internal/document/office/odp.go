@@ -2,15 +2,12 @@ package office
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
 	"github.com/mcp-tools/mcp-tools/internal/document/pack"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // ODP reads the slides of a presentation.
 func ODP(ctx context.Context, src document.Source) (*document.Document, error) {

@@ -6,6 +6,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strconv"
@@ -105,7 +106,10 @@ func (p *pictures) add(part string, page int) string {
 	for n := 2; p.used[name]; n++ {
 		name = strings.TrimSuffix(path.Base(part), path.Ext(part)) + "-" + strconv.Itoa(n) + path.Ext(part)
 	}
-	one := document.Picture{Name: name, Type: pictureType(name), Size: p.pack.Size(part), Page: page}
+	one := document.Picture{
+		Name: name, Type: cmp.Or(pictureTypes[strings.ToLower(path.Ext(name))], "application/octet-stream"),
+		Size: p.pack.Size(part), Page: page,
+	}
 	if p.src.Pictures {
 		if p.bytes += one.Size; p.bytes > p.src.Limits.Pictures {
 			p.full = true
@@ -127,28 +131,11 @@ func (p *pictures) notes() []string {
 		strconv.FormatInt(p.src.Limits.Pictures>>20, 10) + " MB."}
 }
 
-func pictureType(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg", ".jpe", ".jfif":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".svg":
-		return "image/svg+xml"
-	case ".tif", ".tiff":
-		return "image/tiff"
-	case ".bmp", ".dib":
-		return "image/bmp"
-	case ".webp":
-		return "image/webp"
-	case ".emf":
-		return "image/emf"
-	case ".wmf":
-		return "image/wmf"
-	}
-	return "application/octet-stream"
+// pictureTypes are the types of pictures by their extensions.
+var pictureTypes = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".jpe": "image/jpeg", ".jfif": "image/jpeg",
+	".gif": "image/gif", ".svg": "image/svg+xml", ".tif": "image/tiff", ".tiff": "image/tiff", ".bmp": "image/bmp",
+	".dib": "image/bmp", ".webp": "image/webp", ".emf": "image/emf", ".wmf": "image/wmf",
 }
 
 // choice returns the content of an mc:AlternateContent that a current program would show.

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -77,7 +78,7 @@ func tex(b *strings.Builder, n *pack.Node) {
 		}
 		b.WriteString(name + " " + arg(n.Child("m:e")))
 	case "m:acc":
-		b.WriteString(accent(n.At("m:accPr", "m:chr").Attr("m:val")) + arg(n.Child("m:e")))
+		b.WriteString(cmp.Or(accents[n.At("m:accPr", "m:chr").Attr("m:val")], `\hat`) + arg(n.Child("m:e")))
 	case "m:bar":
 		if n.At("m:barPr", "m:pos").Attr("m:val") == "top" {
 			b.WriteString(`\overline` + arg(n.Child("m:e")))
@@ -196,22 +197,10 @@ func texRows(b *strings.Builder, environment string, rows []*pack.Node, cell str
 	b.WriteString(`\begin{` + environment + "} " + strings.Join(lines, ` \\ `) + ` \end{` + environment + "}")
 }
 
-func accent(char string) string {
-	switch char {
-	case "\u0303", "~":
-		return `\tilde`
-	case "\u0304", "\u0305", "¯":
-		return `\bar`
-	case "\u0307":
-		return `\dot`
-	case "\u0308":
-		return `\ddot`
-	case "\u20d7", "→":
-		return `\vec`
-	case "\u030c":
-		return `\check`
-	}
-	return `\hat`
+// accents are the commands for characters above others; \hat is the default.
+var accents = map[string]string{
+	"\u0303": `\tilde`, "~": `\tilde`, "\u0304": `\bar`, "\u0305": `\bar`, "¯": `\bar`, "\u0307": `\dot`,
+	"\u0308": `\ddot`, "\u20d7": `\vec`, "→": `\vec`, "\u030c": `\check`,
 }
 
 // texRun writes the characters of a formula. Words that are set upright stay words.

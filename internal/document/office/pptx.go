@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -18,7 +19,7 @@ func PPTX(ctx context.Context, src document.Source) (*document.Document, error) 
 		return nil, err
 	}
 	main := mainPart(p)
-	root, err := p.Tree(orElse(main, "ppt/presentation.xml"))
+	root, err := p.Tree(cmp.Or(main, "ppt/presentation.xml"))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (d *pptx) shape(n *pack.Node) {
 	}
 	var properties *pack.Node
 	for _, kid := range n.Kids {
-		properties = orNode(properties, kid.Child("p:cNvPr"))
+		properties = cmp.Or(properties, kid.Child("p:cNvPr"))
 	}
 	if hidden := properties.Attr("hidden"); hidden == "1" || hidden == "true" {
 		return
@@ -179,7 +180,7 @@ func (d *pptx) picture(n, properties *pack.Node) {
 		return
 	}
 	var line md.Inline
-	line.RawLink(md.Image(orElse(properties.Attr("descr"), properties.Attr("title")), name), d.click(properties))
+	line.RawLink(md.Image(cmp.Or(properties.Attr("descr"), properties.Attr("title")), name), d.click(properties))
 	d.out.Paragraph(line.Markdown())
 }
 
@@ -327,7 +328,7 @@ func samePlaceholder(source, ph *pack.Node) *pack.Node {
 	if source == nil {
 		return nil
 	}
-	kind := func(ph *pack.Node) string { return orElse(ph.Attr("type"), "obj") }
+	kind := func(ph *pack.Node) string { return cmp.Or(ph.Attr("type"), "obj") }
 	var byType *pack.Node
 	for _, shape := range source.All("p:sp") {
 		other := placeholder(shape)

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
@@ -69,5 +70,5 @@ func cellName(column, row int) string {
 	for ; column > 0; column = (column - 1) / 26 {
 		name = string(rune('A'+(column-1)%26)) + name
 	}
-	return name + itoa(row)
+	return name + strconv.Itoa(row)
 }

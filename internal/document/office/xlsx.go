@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"path"
@@ -21,7 +22,7 @@ func XLSX(ctx context.Context, src document.Source) (*document.Document, error) 
 	if err != nil {
 		return nil, err
 	}
-	main := orElse(mainPart(p), "xl/workbook.xml")
+	main := cmp.Or(mainPart(p), "xl/workbook.xml")
 	root, err := p.Tree(main)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (b *workbook) readFormats(styles *pack.Node) {
 		id := number(n.Attr("numFmtId"), 0)
 		format, ok := known[id]
 		if !ok {
-			format = parseFormat(orElse(codes[id], builtin(id)))
+			format = parseFormat(cmp.Or(codes[id], builtins[id]))
 			known[id] = format
 		}
 		b.formats = append(b.formats, format)
@@ -237,7 +238,7 @@ func (b *workbook) drawings(sheet map[string]pack.Relation, number int) string {
 			out.Paragraph(chart(b.p, r.Target))
 		}
 		root := tree(b.p, drawing.Target)
-		for _, blip := range orEmpty(root).All("a:blip") {
+		for _, blip := range root.All("a:blip") {
 			r := rels[blip.Attr("r:embed")]
 			if r.External {
 				out.Paragraph(md.Image("", path.Base(r.Target)))

@@ -21,56 +21,34 @@ type Node struct {
 	Kids  []*Node
 }
 
-// prefixes are the namespaces that documents use. Those of Office have two addresses.
+// prefixes are those of the namespaces that documents use. Of a namespace of Office, which has
+// two addresses, it is the part that both have.
+var prefixes = map[string]string{
+	"xml": "", "http://www.w3.org/XML/1998/namespace": "",
+	"wordprocessingml/main": "w:", "drawingml/wordprocessingDrawing": "wp:", "presentationml/main": "p:",
+	"spreadsheetml/main": "x:", "drawingml/main": "a:", "drawingml/chart": "c:", "drawingml/diagram": "dgm:",
+	"officeDocument/relationships": "r:", "package/relationships": "rel:", "officeDocument/math": "m:",
+	"markup-compatibility": "mc:", "urn:schemas-microsoft-com:vml": "v:",
+	"http://purl.org/dc/elements/1.1/": "dc:", "http://www.w3.org/1999/xlink": "xlink:",
+	"http://www.w3.org/1998/Math/MathML": "math:", "http://www.w3.org/1999/xhtml": "html:",
+	"http://www.idpf.org/2007/opf": "opf:", "http://www.idpf.org/2007/ops": "epub:",
+	"http://www.daisy.org/z3986/2005/ncx/":            "ncx:",
+	"urn:oasis:names:tc:opendocument:xmlns:container": "container:",
+}
+
+// prefix returns the prefix of a namespace.
 func prefix(space string) string {
-	switch space {
-	case "", "xml", "http://www.w3.org/XML/1998/namespace":
+	if space == "" {
 		return ""
-	case "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
-		"http://purl.oclc.org/ooxml/wordprocessingml/main":
-		return "w:"
-	case "http://schemas.openxmlformats.org/presentationml/2006/main",
-		"http://purl.oclc.org/ooxml/presentationml/main":
-		return "p:"
-	case "http://schemas.openxmlformats.org/drawingml/2006/main", "http://purl.oclc.org/ooxml/drawingml/main":
-		return "a:"
-	case "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-		"http://purl.oclc.org/ooxml/officeDocument/relationships":
-		return "r:"
-	case "http://schemas.openxmlformats.org/package/2006/relationships":
-		return "rel:"
-	case "http://schemas.openxmlformats.org/officeDocument/2006/math",
-		"http://purl.oclc.org/ooxml/officeDocument/math":
-		return "m:"
-	case "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
-		"http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing":
-		return "wp:"
-	case "http://schemas.openxmlformats.org/drawingml/2006/chart", "http://purl.oclc.org/ooxml/drawingml/chart":
-		return "c:"
-	case "http://schemas.openxmlformats.org/drawingml/2006/diagram", "http://purl.oclc.org/ooxml/drawingml/diagram":
-		return "dgm:"
-	case "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://purl.oclc.org/ooxml/spreadsheetml/main":
-		return "x:"
-	case "http://schemas.openxmlformats.org/markup-compatibility/2006":
-		return "mc:"
-	case "urn:schemas-microsoft-com:vml":
-		return "v:"
-	case "http://purl.org/dc/elements/1.1/":
-		return "dc:"
-	case "http://www.w3.org/1999/xlink":
-		return "xlink:"
-	case "http://www.w3.org/1998/Math/MathML":
-		return "math:"
-	case "http://www.w3.org/1999/xhtml":
-		return "html:"
-	case "http://www.idpf.org/2007/opf":
-		return "opf:"
-	case "urn:oasis:names:tc:opendocument:xmlns:container":
-		return "container:"
-	case "http://www.daisy.org/z3986/2005/ncx/":
-		return "ncx:"
-	case "http://www.idpf.org/2007/ops":
-		return "epub:"
+	}
+	office := space
+	if rest, ok := strings.CutPrefix(space, "http://schemas.openxmlformats.org/"); ok {
+		office = strings.Replace(rest, "/2006", "", 1)
+	} else if rest, ok := strings.CutPrefix(space, "http://purl.oclc.org/ooxml/"); ok {
+		office = rest
+	}
+	if known, ok := prefixes[office]; ok {
+		return known
 	}
 	if rest, ok := strings.CutPrefix(space, "urn:oasis:names:tc:opendocument:xmlns:"); ok {
 		name, _, _ := strings.Cut(rest, ":")

@@ -370,7 +370,7 @@ func (r *reader) word(word string, value int, has bool) {
 		r.state.to = styleSheet
 	case "fcharset":
 		if r.state.to == fontTable {
-			r.fonts[r.number] = charset(value)
+			r.fonts[r.number] = charsets[value]
 		}
 	case "f":
 		if r.state.font = value; r.state.to == fontTable {
@@ -470,31 +470,14 @@ func (r *reader) format(word string, value int, has bool) {
 	case "deleted":
 		r.state.hidden, r.deleted = isOn, true
 	default:
-		r.text(character(word))
+		r.text(characters[word])
 	}
 }
 
-// character returns the character that a word stands for.
-func character(word string) string {
-	switch word {
-	case "bullet":
-		return "•"
-	case "emdash":
-		return "—"
-	case "endash":
-		return "–"
-	case "lquote":
-		return "‘"
-	case "rquote":
-		return "’"
-	case "ldblquote":
-		return "“"
-	case "rdblquote":
-		return "”"
-	case "emspace", "enspace", "qmspace":
-		return " "
-	}
-	return ""
+// characters are what words stand for.
+var characters = map[string]string{
+	"bullet": "•", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”",
+	"emspace": " ", "enspace": " ", "qmspace": " ",
 }
 
 // unicode adds a character by its number, and skips what stands there for old readers.
@@ -645,63 +628,18 @@ func (r *reader) notes() []string {
 
 // CodePage returns the name of a code page of Windows, "" for unknown ones.
 func CodePage(n int) string {
-	switch n {
-	case 932:
-		return "shift_jis"
-	case 936:
-		return "gbk"
-	case 949:
-		return "euc-kr"
-	case 950:
-		return "big5"
-	case 866:
-		return "ibm866"
-	case 874:
-		return "windows-874"
-	case 10000:
-		return "macintosh"
-	case 65001:
-		return "utf-8"
-	}
 	if n >= 1250 && n <= 1258 {
 		return "windows-" + strconv.Itoa(n)
 	}
-	return ""
+	return map[int]string{
+		932: "shift_jis", 936: "gbk", 949: "euc-kr", 950: "big5", 866: "ibm866", 874: "windows-874", 10000: "macintosh",
+		65001: "utf-8",
+	}[n]
 }
 
-// charset returns the code page of a charset of fonts; "" is that of the document.
-func charset(n int) string {
-	switch n {
-	case 0:
-		return "windows-1252"
-	case 77:
-		return "macintosh"
-	case 128:
-		return "shift_jis"
-	case 129:
-		return "euc-kr"
-	case 134:
-		return "gbk"
-	case 136:
-		return "big5"
-	case 161:
-		return "windows-1253"
-	case 162:
-		return "windows-1254"
-	case 163:
-		return "windows-1258"
-	case 177:
-		return "windows-1255"
-	case 178:
-		return "windows-1256"
-	case 186:
-		return "windows-1257"
-	case 204:
-		return "windows-1251"
-	case 222:
-		return "windows-874"
-	case 238:
-		return "windows-1250"
-	}
-	return ""
+// charsets are the code pages of charsets of fonts. That of others is the document's.
+var charsets = map[int]string{
+	0: "windows-1252", 77: "macintosh", 128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253",
+	162: "windows-1254", 163: "windows-1258", 177: "windows-1255", 178: "windows-1256", 186: "windows-1257",
+	204: "windows-1251", 222: "windows-874", 238: "windows-1250",
 }
