@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,14 +234,7 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 		target.CloseTargetParams{TargetID: t.target}); err != nil {
 		return View{}, err
 	}
-	err := s.waitUntil(ctx, func() bool {
-		for _, open := range s.tabs {
-			if open == t {
-				return false
-			}
-		}
-		return true
-	})
+	err := s.waitUntil(ctx, func() bool { return !slices.Contains(s.tabs, t) })
 	if err != nil {
 		return View{}, err
 	}
@@ -433,9 +427,7 @@ func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
 		}
 		return s.changedView(ctx, t, req)
 	}
-	if most == 0 {
-		most = defaultWait
-	}
+	most = cmp.Or(most, defaultWait)
 	for end := time.Now().Add(most); ; {
 		so, err := s.conditionMet(ctx, t, req)
 		if err != nil {

@@ -18,6 +18,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -83,24 +84,12 @@ func New(o Options) (*Browsers, error) {
 	if o.Proxy == nil {
 		return nil, errors.New("a browser needs a proxy")
 	}
-	if o.Sessions == 0 {
-		o.Sessions = defaultSessions
-	}
-	if o.PerCaller == 0 {
-		o.PerCaller = defaultPerCaller
-	}
-	if o.Idle == 0 {
-		o.Idle = defaultIdle
-	}
-	if o.MaxDownload == 0 {
-		o.MaxDownload = defaultMaxDownload
-	}
-	if o.Memory == 0 {
-		o.Memory = defaultMemory
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Sessions = cmp.Or(o.Sessions, defaultSessions)
+	o.PerCaller = cmp.Or(o.PerCaller, defaultPerCaller)
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
+	o.MaxDownload = cmp.Or(o.MaxDownload, defaultMaxDownload)
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	home := o.Dir
 	if home == "" {
 		home = os.TempDir()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -94,7 +95,9 @@ func (s *session) findElements(ctx context.Context, t *tab, what string) (string
 // search appends the lines of the elements in n that contain all words.
 func (n *node) search(words []string, found *lines, depth int) {
 	if line := (&outline{}).label(n); n.ref != "" {
-		if _, label, _ := strings.Cut(line, "] "); containsAll(strings.ToLower(label), words) {
+		_, label, _ := strings.Cut(strings.ToLower(line), "] ")
+		isMissing := func(word string) bool { return !strings.Contains(label, word) }
+		if !slices.ContainsFunc(words, isMissing) {
 			*found = append(*found, line)
 		}
 	}
@@ -103,15 +106,6 @@ func (n *node) search(words []string, found *lines, depth int) {
 			k.search(words, found, depth-1)
 		}
 	}
-}
-
-func containsAll(text string, words []string) bool {
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
 }
 
 // onConsoleEvent handles a message of a page's scripts, and reports whether it was one.

@@ -81,9 +81,7 @@ func newLink(u *url.URL) (link, error) {
 	if usual := defaultPort(u.Scheme); strconv.Itoa(int(t.Port)) == usual {
 		out.Host = strings.TrimSuffix(out.Host, ":"+usual)
 	}
-	if out.Path == "" {
-		out.Path = "/"
-	}
+	out.Path = cmp.Or(out.Path, "/")
 	return link{out, t}, nil
 }
 

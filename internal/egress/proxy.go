@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,8 @@ type Proxy struct {
 
 // NewProxy returns a proxy. Serve starts it.
 func NewProxy(o ProxyOptions) *Proxy {
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = defaultIdleTimeout
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Proxy{o: o, transport: &http.Transport{
 		DialContext:            o.Dialer.DialContext,
 		DisableCompression:     true, // the client decides about compression

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -218,12 +219,8 @@ func hiddenByClass(classes string) bool {
 }
 
 func isShownDisplay(display string) bool {
-	for _, shown := range []string{"block", "flex", "inline", "grid", "table", "contents"} {
-		if strings.HasPrefix(display, shown) {
-			return true
-		}
-	}
-	return false
+	shown := []string{"block", "flex", "inline", "grid", "table", "contents"}
+	return slices.ContainsFunc(shown, func(one string) bool { return strings.HasPrefix(display, one) })
 }
 
 // textLength returns the number of characters that an element would show.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -234,11 +235,8 @@ func (o *output) finish(in *openInline) {
 }
 
 func (o *output) beginBlock() {
-	name := o.nextBlock
+	name := cmp.Or(o.nextBlock, "p")
 	o.nextBlock = ""
-	if name == "" {
-		name = "p"
-	}
 	parent := o.parentFor(name)
 	last := o.lastBlock
 	if o.gap == 1 && name == "p" && last != nil && last == parent.LastChild && last.Data == "p" {

@@ -2,7 +2,9 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -277,9 +279,7 @@ func (f *filter) rawText(name string, attrs []html.Attribute) {
 	}
 	switch name {
 	case "title":
-		if f.title == "" {
-			f.title = cutText(text, 1000)
-		}
+		f.title = cmp.Or(f.title, cutText(text, 1000))
 	case "style":
 		f.style(text, valueOf(attrs, "media"))
 	case "script":
@@ -455,12 +455,7 @@ func valueOf(attrs []html.Attribute, key string) string {
 }
 
 func hasAttr(n *html.Node, key string) bool {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }

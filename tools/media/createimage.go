@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -145,10 +146,7 @@ func (t createImage) makePhoto(ctx context.Context, a createImageArgs) (tool.Res
 	}
 	var all tool.Result
 	for _, file := range made {
-		title := a.Title
-		if title == "" {
-			title = a.Prompt
-		}
+		title := cmp.Or(a.Title, a.Prompt)
 		saved, err := t.Made.Save(ctx, title, bytes.NewReader(file.Data))
 		if err != nil {
 			return tool.Result{}, err
@@ -185,10 +183,7 @@ func (t createImage) makeDiagram(ctx context.Context, a createImageArgs) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	title := a.Title
-	if title == "" {
-		title = kindDiagram
-	}
+	title := cmp.Or(a.Title, kindDiagram)
 	saved, err := t.Made.Save(ctx, title, bytes.NewReader(drawn))
 	if err != nil {
 		return tool.Result{}, err
@@ -201,9 +196,7 @@ func (t createImage) makeChart(ctx context.Context, a createImageArgs) (tool.Res
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if a.Chart == "" {
-		a.Chart = string(chart.Bar)
-	}
+	a.Chart = cmp.Or(a.Chart, string(chart.Bar))
 	c, err := chart.Parse(chart.Kind(a.Chart), data)
 	if err != nil {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "the chart cannot be drawn: %w", err).
@@ -213,10 +206,7 @@ func (t createImage) makeChart(ctx context.Context, a createImageArgs) (tool.Res
 	if a.XTitle != "" {
 		c.XTitle = a.XTitle
 	}
-	title := a.Title
-	if title == "" {
-		title = a.Chart + " chart"
-	}
+	title := cmp.Or(a.Title, a.Chart+" chart")
 	image, missing, err := c.PNG()
 	if err != nil {
 		return tool.Result{}, err

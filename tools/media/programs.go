@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,12 +38,8 @@ var errOutput = errors.New("the program writes too much")
 
 // run runs a program in a sandbox of its own.
 func (s studio) run(ctx context.Context, out io.Writer, p program) error {
-	if p.time == 0 {
-		p.time = programTimeout
-	}
-	if p.max == 0 {
-		p.max = maxOutput
-	}
+	p.time = cmp.Or(p.time, programTimeout)
+	p.max = cmp.Or(p.max, maxOutput)
 	return s.Programs.Run(ctx, single.Program{
 		Argv: p.argv, Files: p.files, Stdin: p.stdin, Stdout: &bounded{out, p.max}, Env: p.env, Timeout: p.time,
 		Memory: maxMemory,

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ func (a readImageArgs) normalized() (readImageArgs, error) {
 		return a, tool.Errorf(tool.Invalid, "there are %d pictures, the maximum is %d", len(a.Paths), maxShown).
 			Try("read some of them first")
 	}
-	if a.MaxSize == 0 {
-		a.MaxSize = picture.MaxSide
-	}
+	a.MaxSize = cmp.Or(a.MaxSize, picture.MaxSide)
 	if a.MaxSize < minSide || a.MaxSize > maxSide {
 		return a, tool.Errorf(tool.Invalid, "max_size is %d, it must be from %d to %d", a.MaxSize, minSide, maxSide).
 			Try("leave it out")

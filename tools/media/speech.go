@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -59,9 +60,7 @@ func (t speak) Prepare(_ context.Context, a speakArgs) (tool.Plan, error) {
 		return tool.Plan{}, tool.Errorf(tool.Invalid, "speed is %g, it must be from 0.25 to 4", a.Speed).
 			Try("leave it out for the normal speed")
 	}
-	if a.Format == "" {
-		a.Format = "mp3"
-	}
+	a.Format = cmp.Or(a.Format, "mp3")
 	plan := tool.Plan{Run: func(ctx context.Context) (tool.Result, error) { return t.speak(ctx, a) }}
 	if t.Providers.Can(wire.Speech) {
 		plan.Ask = t.Providers.Ask(a.request())
@@ -95,10 +94,7 @@ func (t speak) speak(ctx context.Context, a speakArgs) (tool.Result, error) {
 			return tool.Result{}, err
 		}
 	}
-	title := a.Title
-	if title == "" {
-		title = strings.Join(strings.Fields(a.Text)[:min(8, len(strings.Fields(a.Text)))], " ")
-	}
+	title := cmp.Or(a.Title, strings.Join(strings.Fields(a.Text)[:min(8, len(strings.Fields(a.Text)))], " "))
 	saved, err := t.Made.Save(ctx, title, bytes.NewReader(sound))
 	if err != nil {
 		return tool.Result{}, err
@@ -152,13 +148,7 @@ const wordsPerMinute = 165
 
 // espeak returns the command line of espeak-ng.
 func espeak(a speakArgs) ([]string, error) {
-	voice := a.Voice
-	if voice == "" {
-		voice = a.Language
-	}
-	if voice == "" {
-		voice = "en"
-	}
+	voice := cmp.Or(a.Voice, a.Language, "en")
 	letter := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '+'
 	}

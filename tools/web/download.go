@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,9 +44,7 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 		return tool.Result{}, err
 	}
 	defer part.Close()
-	if r.Timeout == 0 {
-		r.Timeout = downloadTimeout
-	}
+	r.Timeout = cmp.Or(r.Timeout, downloadTimeout)
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	d := download{client: t.client, request: r, part: part, operatorLimit: t.limits().Download, total: -1}

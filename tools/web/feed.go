@@ -70,10 +70,7 @@ func readFeed(ctx context.Context, got cache.Entry, format string) (content, boo
 	}
 	for _, e := range f.Entries {
 		link := absolute(base, e.Link)
-		title := line(plain(ctx, e.Title), 300)
-		if title == "" {
-			title = "(untitled)"
-		}
+		title := cmp.Or(line(plain(ctx, e.Title), 300), "(untitled)")
 		b.WriteString("- ")
 		if link != "" && format != "text" {
 			fmt.Fprintf(&b, "[%s](%s)", title, link)

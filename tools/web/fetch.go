@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,7 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tool.Result, error) {
 
 // check sets defaults and checks limits.
 func (a *fetchArgs) check() error {
-	if a.MaxChars == 0 {
-		a.MaxChars = defaultChars
-	}
+	a.MaxChars = cmp.Or(a.MaxChars, defaultChars)
 	if a.MaxChars < minChars || a.MaxChars > maxFetch {
 		return tool.Errorf(tool.Invalid, "max_chars is %d, it must be from %d to %d", a.MaxChars, minChars, maxFetch).
 			Try("omit max_chars, and continue reading with offset")

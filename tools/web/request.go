@@ -410,10 +410,5 @@ var withoutHarmless = strings.NewReplacer("csrftoken", "", "xsrftoken", "", "atl
 // isCredential reports whether the name of a header is that of a credential.
 func isCredential(name string) bool {
 	name = withoutHarmless.Replace(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)))
-	for _, word := range credentialWords {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -90,9 +91,7 @@ func (a webSearchArgs) query(now time.Time) (search.Query, error) {
 	if q.Country, err = searchCountry(a.Country); err != nil {
 		return q, err
 	}
-	if a.Language == "" {
-		a.Language = a.UILang
-	}
+	a.Language = cmp.Or(a.Language, a.UILang)
 	q.Language, err = searchLanguage(a.Language)
 	return q, err
 }
@@ -134,9 +133,7 @@ func searchRange(from, to string, now time.Time) (string, error) {
 	if from == "" {
 		from = "1990-01-01" // before the first web page
 	}
-	if to == "" {
-		to = now.UTC().Format(time.DateOnly)
-	}
+	to = cmp.Or(to, now.UTC().Format(time.DateOnly))
 	for _, date := range []string{from, to} {
 		if _, err := time.Parse(time.DateOnly, date); err != nil {
 			return "", tool.Errorf(tool.Invalid, "%q is not a date", date).Try("write dates such as 2026-01-31")
@@ -232,10 +229,7 @@ func (t webSearch) show(r search.Response, q search.Query) string {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		title := line(result.Title, 300)
-		if title == "" {
-			title = "(no title)"
-		}
+		title := cmp.Or(line(result.Title, 300), "(no title)")
 		fmt.Fprintf(&b, "%d. %s", i+1, title)
 		if date := line(result.Date, 60); date != "" {
 			b.WriteString(" (" + date + ")")

@@ -1,6 +1,7 @@
 package md
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -49,12 +50,7 @@ func (l *Inline) RawLink(markdown, href string) {
 
 // Empty reports whether there is nothing to see.
 func (l *Inline) Empty() bool {
-	for _, r := range l.runs {
-		if strings.TrimSpace(r.text) != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.runs, func(r run) bool { return strings.TrimSpace(r.text) != "" })
 }
 
 func (l *Inline) add(r run) {

@@ -228,6 +228,24 @@ func Cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "|", `\|`), "\n", "<br>")
 }
 
+// Cut is the remark that a document was cut.
+const Cut = "The document is longer than what can be returned; its end is missing."
+
+// Remarks returns what has to be said about a document with deleted or hidden text, or of
+// which the end was cut.
+func Remarks(deleted, hidden, full bool) (all []string) {
+	if deleted {
+		all = append(all, "The document has tracked changes: insertions are in the text, deletions are not.")
+	}
+	if hidden {
+		all = append(all, "Hidden text was left out.")
+	}
+	if full {
+		all = append(all, Cut)
+	}
+	return all
+}
+
 // OneLine returns text with all white space as single blanks.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 

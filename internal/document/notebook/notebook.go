@@ -4,6 +4,7 @@ package notebook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -99,9 +100,7 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 		f.Cells = append(f.Cells, sheet.Cells...)
 	}
 	r := &reader{ctx: ctx, src: src, out: md.Writer{Limit: src.Limits.Text}, language: f.Metadata.Language.Name}
-	if r.language == "" {
-		r.language = f.Metadata.Kernel.Language
-	}
+	r.language = cmp.Or(r.language, f.Metadata.Kernel.Language)
 	if strings.Trim(r.language, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-") != "" {
 		r.language = ""
 	}

@@ -256,12 +256,17 @@ func (d *docx) table(n *pack.Node) {
 		rows = append(rows, line[:min(len(line), maxColumns)])
 	}
 	d.cells--
-	if d.cells == 0 {
-		d.out.Table(rows)
+	writeTable(d.out, rows, d.cells > 0)
+}
+
+// writeTable writes a table. One in a cell of another is written as lines.
+func writeTable(out *md.Writer, rows [][]string, isInner bool) {
+	if !isInner {
+		out.Table(rows)
 		return
 	}
-	for _, row := range rows { // a table in a table
-		d.out.Paragraph(strings.Trim(strings.Join(row, " | "), " |"))
+	for _, row := range rows {
+		out.Paragraph(strings.Trim(strings.Join(row, " | "), " |"))
 	}
 }
 
@@ -423,10 +428,7 @@ func (d *docx) content(n *pack.Node, line *md.Inline, format md.Style) {
 			}
 		case "w:fldChar":
 			if box := kid.At("w:ffData", "w:checkBox"); box != nil {
-				state := box.Child("w:checked")
-				if state == nil {
-					state = box.Child("w:default")
-				}
+				state := cmp.Or(box.Child("w:checked"), box.Child("w:default"))
 				line.Text(map[bool]string{true: "[x] ", false: "[ ] "}[isOn(state, "w:val")], 0)
 			}
 			d.fieldMark(kid)
@@ -589,18 +591,9 @@ func (d *docx) picture(line *md.Inline, alt, href, id string) {
 
 // remarks returns what was left out.
 func (d *docx) remarks() []string {
-	notes := d.pictures.notes()
-	if d.deleted {
-		notes = append(notes, "The document has tracked changes: insertions are in the text, deletions are not.")
-	}
-	if d.hidden {
-		notes = append(notes, "Hidden text was left out.")
-	}
+	notes := append(d.pictures.notes(), md.Remarks(d.deleted, d.hidden, d.out.Full)...)
 	if d.embedded {
 		notes = append(notes, "A document that is embedded in another format was left out.")
-	}
-	if d.out.Full {
-		notes = append(notes, cut)
 	}
 	return notes
 }

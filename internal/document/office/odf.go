@@ -88,18 +88,10 @@ func (d *odf) stream(within func(*pack.Node) bool, each func(*pack.Node)) error 
 }
 
 func (d *odf) document(unit string) *document.Document {
-	doc := &document.Document{Title: d.title, Unit: unit, Pictures: d.pictures.list, Notes: d.pictures.notes()}
-	if d.deleted {
-		doc.Notes = append(doc.Notes,
-			"The document has tracked changes: insertions are in the text, deletions are not.")
+	return &document.Document{
+		Title: d.title, Unit: unit, Pictures: d.pictures.list,
+		Notes: append(d.pictures.notes(), md.Remarks(d.deleted, d.hidden, d.out.Full)...),
 	}
-	if d.hidden {
-		doc.Notes = append(doc.Notes, "Hidden text was left out.")
-	}
-	if d.out.Full {
-		doc.Notes = append(doc.Notes, cut)
-	}
-	return doc
 }
 
 // ODT reads a text document.
@@ -410,7 +402,7 @@ func (d *odf) table(n *pack.Node) {
 	var rows [][]string
 	d.cells++
 	for _, row := range odfRows(n, nil) {
-		line := d.row(row)
+		line := rowOf(row, func(cell *pack.Node, _ int) string { return d.render(func() { d.blocks(cell) }) })
 		for range min(max(number(row.Attr("table:number-rows-repeated"), 1), 1), maxRepeat) {
 			rows = append(rows, line)
 			if width := len(line); width == 0 {
@@ -419,13 +411,7 @@ func (d *odf) table(n *pack.Node) {
 		}
 	}
 	d.cells--
-	if d.cells == 0 {
-		d.out.Table(rows)
-		return
-	}
-	for _, row := range rows { // a table in a table
-		d.out.Paragraph(strings.Trim(strings.Join(row, " | "), " |"))
-	}
+	writeTable(d.out, rows, d.cells > 0)
 }
 
 // odfRows returns the rows of a table, also those in groups.
@@ -441,15 +427,16 @@ func odfRows(n *pack.Node, rows []*pack.Node) []*pack.Node {
 	return rows
 }
 
-// row returns the cells of a row, without empty ones at its end.
-func (d *odf) row(n *pack.Node) []string {
+// rowOf returns the texts of the cells of a row, without empty ones at its end. textOf gets the
+// column, counted from 1.
+func rowOf(n *pack.Node, textOf func(cell *pack.Node, column int) string) []string {
 	var line []string
 	last := 0
 	for _, cell := range n.Kids {
 		text := ""
 		switch cell.Name {
 		case "table:table-cell":
-			text = d.render(func() { d.blocks(cell) })
+			text = textOf(cell, len(line)+1)
 		case "table:covered-table-cell":
 		default:
 			continue

@@ -154,7 +154,7 @@ func (r *odsReader) each(n *pack.Node) {
 		}
 	case n.Name == "table:table-row":
 		repeat := max(number(n.Attr("table:number-rows-repeated"), 1), 1)
-		cells := r.values(n)
+		cells := rowOf(n, r.value)
 		for range min(repeat, maxRepeat) {
 			r.sheet.row(cells)
 			if len(cells) == 0 {
@@ -165,31 +165,7 @@ func (r *odsReader) each(n *pack.Node) {
 	}
 }
 
-// values returns the values of a row as they are shown.
-func (r *odsReader) values(n *pack.Node) []string {
-	var line []string
-	last := 0
-	for _, cell := range n.Kids {
-		text := ""
-		switch cell.Name {
-		case "table:table-cell":
-			text = r.value(cell, len(line)+1)
-		case "table:covered-table-cell":
-		default:
-			continue
-		}
-		for range min(max(number(cell.Attr("table:number-columns-repeated"), 1), 1), maxColumns) {
-			if line = append(line, text); text != "" {
-				last = len(line)
-			}
-			if len(line) >= maxColumns {
-				return line[:last]
-			}
-		}
-	}
-	return line[:last]
-}
-
+// value returns the value of a cell as it is shown.
 func (r *odsReader) value(cell *pack.Node, column int) string {
 	var lines []string
 	for _, kid := range cell.Kids {
@@ -210,9 +186,9 @@ func (r *odsReader) value(cell *pack.Node, column int) string {
 		}
 	}
 	if len(lines) == 0 {
-		for _, name := range []string{"office:string-value", "office:date-value", "office:time-value",
-			"office:boolean-value",
-			"office:value"} {
+		for _, name := range []string{
+			"office:string-value", "office:date-value", "office:time-value", "office:boolean-value", "office:value",
+		} {
 			if value := cell.Attr(name); value != "" {
 				return value
 			}

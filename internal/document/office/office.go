@@ -171,9 +171,6 @@ func single(title, text string) *document.Document {
 	return &document.Document{Title: title, Total: 1, Parts: []document.Part{{Number: 1, Markdown: text}}}
 }
 
-// cut is the note for text that was dropped.
-const cut = "The document is longer than what can be returned; its end is missing."
-
 // isOn reports whether a switch such as w:b is on: it is there and not set to off.
 func isOn(n *pack.Node, attr string) bool {
 	switch n.Attr(attr) {

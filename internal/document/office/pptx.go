@@ -48,7 +48,7 @@ func PPTX(ctx context.Context, src document.Source) (*document.Document, error) 
 	}
 	doc.Pictures, doc.Notes = d.pictures.list, d.pictures.notes()
 	if left <= 0 {
-		doc.Notes = append(doc.Notes, cut)
+		doc.Notes = append(doc.Notes, md.Cut)
 	}
 	return doc, nil
 }
@@ -415,17 +415,8 @@ func (d *pptx) speakerNotes() {
 
 // comments writes the comments on the slide.
 func (d *pptx) comments() {
-	ids := make([]string, 0, len(d.rels))
-	for id := range d.rels {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		if d.rels[id].Type != "comments" {
-			continue
-		}
-		root := tree(d.p, d.rels[id].Target)
-		for _, comment := range orEmpty(root).Kids {
+	for _, r := range sorted(d.rels, "comments") {
+		for _, comment := range orEmpty(tree(d.p, r.Target)).Kids {
 			text := comment.Child("p:text").Content()
 			if text == "" {
 				text = chartText(comment)

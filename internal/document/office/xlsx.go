@@ -52,7 +52,7 @@ func XLSX(ctx context.Context, src document.Source) (*document.Document, error) 
 	}
 	doc.Pictures, doc.Notes = b.pictures.list, b.pictures.notes()
 	if b.left <= 0 {
-		doc.Notes = append(doc.Notes, cut)
+		doc.Notes = append(doc.Notes, md.Cut)
 	}
 	return doc, nil
 }

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -418,9 +419,7 @@ type collector struct {
 }
 
 func (c *collector) add(r rune, x, y, w, h float64, f font) {
-	if f.size == 0 {
-		f.size = h * 0.83
-	}
+	f.size = cmp.Or(f.size, h*0.83)
 	href := ""
 	for _, l := range c.links {
 		if mx, my := x+w/2, y+h/2; mx > l.x && mx < l.x+l.w && my > l.y && my < l.y+l.h {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -275,12 +276,7 @@ func fontStyle(name string) (bold, mono bool) {
 	}
 	name = strings.ToLower(name)
 	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(name, p) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) })
 	}
 	bold = has("bold", "black", "heavy", "semibold", "demi", "cmbx", "sfbx", "cmssbx") ||
 		strings.HasSuffix(name, "-medi") || strings.HasSuffix(name, "-bd")

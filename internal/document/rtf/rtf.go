@@ -614,16 +614,7 @@ func (r *reader) notes() []string {
 	if r.pictures > 0 {
 		notes = append(notes, fmt.Sprintf("Pictures that were left out: %d.", r.pictures))
 	}
-	if r.deleted {
-		notes = append(notes, "The document has tracked changes: insertions are in the text, deletions are not.")
-	}
-	if r.hidden && !r.deleted {
-		notes = append(notes, "Hidden text was left out.")
-	}
-	if r.out.Full {
-		notes = append(notes, "The document is longer than what can be returned; its end is missing.")
-	}
-	return notes
+	return append(notes, md.Remarks(r.deleted, r.hidden && !r.deleted, r.out.Full)...)
 }
 
 // CodePage returns the name of a code page of Windows, "" for unknown ones.

@@ -92,9 +92,7 @@ func fit(text string, size float64, bold bool, width float64) string {
 // no legend if there is something else that names it.
 func (c *Chart) legend(s *scene, top float64) float64 {
 	if len(c.Series) == 1 && (c.Series[0].Name == "" || c.Title != "" || c.YTitle != "") {
-		if c.YTitle == "" {
-			c.YTitle = c.Series[0].Name
-		}
+		c.YTitle = cmp.Or(c.YTitle, c.Series[0].Name)
 		return top
 	}
 	const box, gap = 11.0, 18.0

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"image"
 	"image/color"
 	"image/draw"
@@ -262,8 +263,6 @@ func (p *painter) write(s shape) {
 		}
 		m.r.ClosePath()
 	})
-	if p.missing == 0 {
-		p.missing = missing
-	}
+	p.missing = cmp.Or(p.missing, missing)
 	p.ink(m, s.fill, 0)
 }

@@ -9,6 +9,7 @@ package generated
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,10 +72,7 @@ func (f Files) Save(ctx context.Context, title string, content io.Reader) (File,
 	if f.Scrub != nil {
 		title = f.Scrub(title)
 	}
-	stem := stemOf(title)
-	if stem == "" {
-		stem = saved.word()
-	}
+	stem := cmp.Or(stemOf(title), saved.word())
 	if err := f.add(ctx, &saved, stem, in); err != nil {
 		return File{}, err
 	}

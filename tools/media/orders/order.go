@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,10 +88,7 @@ func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, 
 			return o.Providers.Fetch(ctx, task, &k.Order, made)
 		}
 	}
-	every := o.Poll
-	if every == 0 {
-		every = provider.Poll(task)
-	}
+	every := cmp.Or(o.Poll, provider.Poll(task))
 	late := h.Created.Add(limit)
 	for failures := 0; ; {
 		made, err := o.Providers.Check(ctx, task, &k.Order)

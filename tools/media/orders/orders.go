@@ -14,6 +14,7 @@ package orders
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,9 +79,7 @@ type Orders struct {
 // New returns Orders. It does nothing until Start, or until something is ordered.
 func New(o Options) *Orders {
 	all := &Orders{Options: o}
-	if all.Log == nil {
-		all.Log = slog.New(slog.DiscardHandler)
-	}
+	all.Log = cmp.Or(all.Log, slog.New(slog.DiscardHandler))
 	all.ctx, all.stop = context.WithCancel(context.Background())
 	all.queue = &jobs.Queue{
 		Store: o.Store, Kind: jobKind, Do: all.do, Ended: ended, Slots: slots, Keep: keep, Lease: o.Lease, Log: all.Log,

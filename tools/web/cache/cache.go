@@ -8,6 +8,7 @@
 package cache
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,9 +37,9 @@ type Entry struct {
 // Update takes over the headers of a newer response about type, age and version.
 // Values that are too long are ignored.
 func (e *Entry) Update(h http.Header) {
-	header := make(map[string]string, len(e.Header))
-	for name, value := range e.Header {
-		header[name] = value
+	header := maps.Clone(e.Header)
+	if header == nil {
+		header = map[string]string{}
 	}
 	for _, name := range []string{
 		"Content-Type", "Etag", "Last-Modified", "Cache-Control", "Expires", "Date", "Age", "Retry-After",

@@ -13,6 +13,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,7 @@ func New(o Options) (*Searcher, error) {
 	if len(o.Engines) == 0 {
 		return nil, errors.New("there is no search engine")
 	}
-	if o.Trusted == nil {
-		o.Trusted = o.Client
-	}
+	o.Trusted = cmp.Or(o.Trusted, o.Client)
 	s := &Searcher{pauses: pauses{until: make(map[string]pause)}, cache: newResponseCache(o.Age)}
 	var problems []error
 	for _, one := range o.Engines {

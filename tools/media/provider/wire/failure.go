@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,12 +165,7 @@ func (c *Client) refused(status int, body []byte) *Failure {
 func (c *Client) Fail(status int, code, message string) *Failure {
 	words := strings.ToLower(code + " " + message)
 	has := func(list ...string) bool {
-		for _, one := range list {
-			if strings.Contains(words, one) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(one string) bool { return strings.Contains(words, one) })
 	}
 	f := &Failure{Provider: c.o.Name, Status: status, Message: c.clean(message), Reason: Invalid}
 	if f.Message == "" {
@@ -260,8 +257,6 @@ func inner(raw json.RawMessage) (code, message string) {
 			code = strings.TrimSpace(code + " " + word)
 		}
 	}
-	if object.Message == "" {
-		object.Message = object.Msg
-	}
+	object.Message = cmp.Or(object.Message, object.Msg)
 	return code, object.Message
 }
