@@ -53,6 +53,33 @@ func MakeSub(dir, name string) (string, error) {
 	return path, nil
 }
 
+// maxTempAge is the age from which on a temporary file was left by a process that was killed.
+const maxTempAge = 24 * time.Hour
+
+// TempFile creates a temporary file in dir, and dir as MakeSub does. It removes files that
+// killed processes have left there. The caller removes the file with Discard.
+func TempFile(dir string) (*os.File, error) {
+	if _, err := MakeSub(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxTempAge {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // or the next call does
+		}
+	}
+	return os.CreateTemp(dir, "*")
+}
+
+// Discard closes and removes a temporary file.
+func Discard(file *os.File) {
+	_ = file.Close()
+	_ = os.Remove(file.Name()) // or TempFile does
+}
+
 // CheckDir returns an error if other users may write to dir, or if dir does not
 // exist.
 func CheckDir(dir string) error {

@@ -167,3 +167,34 @@ func TestMakeSub(t *testing.T) {
 		t.Errorf("the directory around it is a link: %v", err)
 	}
 }
+
+func TestTempFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	file, err := TempFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, "left")
+	put(t, left, "by a killed process", 0o600)
+	old := time.Now().Add(-2 * maxTempAge)
+	if err := os.Chtimes(left, old, old); err != nil {
+		t.Fatal(err)
+	}
+	second, err := TempFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path string
+		want bool
+	}{{file.Name(), true}, {second.Name(), true}, {left, false}} {
+		if _, err := os.Stat(test.path); (err == nil) != test.want {
+			t.Errorf("%s: %v", test.path, err)
+		}
+	}
+	Discard(file)
+	if _, err := os.Stat(file.Name()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a discarded file: %v", err)
+	}
+	Discard(second)
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -213,18 +214,18 @@ func (s studio) speechTrack(ctx context.Context, src *source) (*os.File, error) 
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.scratch()
+	out, err := private.TempFile(s.Scratch)
 	if err != nil {
 		return nil, err
 	}
 	argv := append(ffmpeg(file), "-map", "0:a:0", "-vn", "-ac", "1", "-ar", "16000", "-f", "wav", "pipe:1")
 	if err := s.run(ctx, out, program{argv: argv, files: []string{file}, max: maxSound,
 		time: readTimeout}); err != nil {
-		discard(out)
+		private.Discard(out)
 		return nil, explain(src.name, err)
 	}
 	if err := setLength(out); err != nil {
-		discard(out)
+		private.Discard(out)
 		return nil, err
 	}
 	return out, nil

@@ -12,7 +12,6 @@ package media
 
 import (
 	"context"
-	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
@@ -75,7 +74,6 @@ type studio struct {
 }
 
 type shared struct {
-	swept   sync.Once     // of Scratch
 	images  chan struct{} // holds an element for each picture that is decoded
 	drawing chan struct{} // likewise, for each diagram in the browser
 }

@@ -213,34 +213,6 @@ func TestFilesToRead(t *testing.T) {
 	}
 }
 
-// What was left by processes that were killed is removed, and nothing else.
-func TestOldScratchFilesAreRemoved(t *testing.T) {
-	r := newRoom(t)
-	if err := os.MkdirAll(r.Scratch, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	old, young := filepath.Join(r.Scratch, "old"), filepath.Join(r.Scratch, "young")
-	for _, path := range []string{old, young} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*scratchAge)); err != nil {
-		t.Fatal(err)
-	}
-	file, err := r.scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	discard(file)
-	if _, err := os.Stat(old); err == nil {
-		t.Error("the old file is there")
-	}
-	if err := os.Remove(young); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestUnusable(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if got := strings.Join(Options{}.Unusable(), " "); got != "read_video read_audio tts" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -24,7 +23,6 @@ const (
 	maxVideo   = 4 << 30
 
 	fetchTimeout = 5 * time.Minute
-	scratchAge   = 24 * time.Hour
 )
 
 // A source is a file that a tool reads: of the workspace, or from the web.
@@ -98,12 +96,12 @@ func (s studio) fetch(ctx context.Context, url string, max int64) (*source, erro
 		return nil, tool.Errorf(tool.Unavailable, "%q responded with %d %s", text.Clip(url, 500), answer.Status,
 			http.StatusText(answer.Status)).Try("check the URL, or find another one with web_search")
 	}
-	file, err := s.scratch()
+	file, err := private.TempFile(s.Scratch)
 	if err != nil {
 		return nil, err
 	}
 	src := &source{
-		studio: s, name: answer.URL, web: true, at: file, local: file.Name(), close: func() { discard(file) },
+		studio: s, name: answer.URL, web: true, at: file, local: file.Name(), close: func() { private.Discard(file) },
 	}
 	if src.size, err = io.Copy(file, answer.Body); err != nil {
 		src.close()
@@ -113,31 +111,6 @@ func (s studio) fetch(ctx context.Context, url string, max int64) (*source, erro
 		return nil, err
 	}
 	return src, nil
-}
-
-// scratch creates a file for the programs of one call.
-func (s studio) scratch() (*os.File, error) {
-	dir, err := private.MakeSub(filepath.Dir(s.Scratch), filepath.Base(s.Scratch))
-	if err != nil {
-		return nil, err
-	}
-	s.swept.Do(func() { sweep(dir) })
-	return os.CreateTemp(dir, "*")
-}
-
-// sweep removes what processes that were killed have left.
-func sweep(dir string) {
-	entries, _ := os.ReadDir(dir) // what cannot be removed now is removed later
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > scratchAge {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-func discard(file *os.File) {
-	file.Close()
-	_ = os.Remove(file.Name()) // or sweep does
 }
 
 // head returns the first bytes of the file.
@@ -158,16 +131,16 @@ func (s *source) file() (string, error) {
 	if s.local != "" {
 		return s.local, nil
 	}
-	copied, err := s.scratch()
+	copied, err := private.TempFile(s.Scratch)
 	if err != nil {
 		return "", err
 	}
 	if _, err := io.Copy(copied, s.reader()); err != nil {
-		discard(copied)
+		private.Discard(copied)
 		return "", err
 	}
 	former := s.close
-	s.local, s.close = copied.Name(), func() { discard(copied); former() }
+	s.local, s.close = copied.Name(), func() { private.Discard(copied); former() }
 	return s.local, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/media/generated"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
@@ -127,7 +128,7 @@ func (t readAudio) transcribeHere(ctx context.Context, src *source, language str
 		if err != nil {
 			return "", err
 		}
-		defer discard(track)
+		defer private.Discard(track)
 		file = track.Name()
 	}
 	argv, files := filled(t.Transcribe, map[string]string{"file": file, "language": language})

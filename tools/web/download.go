@@ -9,51 +9,52 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// maxResumes is the max number of times that an interrupted download is
-// continued within one call.
-const maxResumes = 4
+// maxResumes is the max number of times that an interrupted download is continued.
+const maxResumes = 20
 
 // A download fetches a file.
 type download struct {
 	client        outbound.Client
 	request       outbound.Request
-	part          *cache.Part
-	limit         int64 // of the call
+	file          *os.File // what was received so far
+	size          int64    // of file
+	version       string   // of what is received; "" if it cannot be continued
+	limit         int64    // of the call
 	operatorLimit int64
 	total         int64        // size of the file; -1 if unknown
 	failed        *cache.Entry // the beginning of an error page
 }
 
-// download saves the body of the response. An interrupted download is kept, and
-// continued by the next call.
+// download saves the body of the response. An interrupted download is continued.
 func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tool.Result, error) {
 	if err := t.files.Check(ctx, a.Path); err != nil {
 		return tool.Result{}, err
 	}
-	key := fmt.Sprintf("%q %q %q %q %q %q %q", t.scope(ctx), r.Method, r.URL, r.Header, r.Body, a.Auth, a.Path)
-	part, err := t.spool.Open(ctx, key)
+	file, err := private.TempFile(t.scratch)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	defer part.Close()
+	defer private.Discard(file)
 	r.Timeout = cmp.Or(r.Timeout, downloadTimeout)
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	d := download{client: t.client, request: r, part: part, operatorLimit: t.limits().Download, total: -1}
+	d := download{client: t.client, request: r, file: file, operatorLimit: t.limits().Download, total: -1}
 	d.limit = d.operatorLimit
 	if a.MaxBytes > 0 {
 		d.limit = min(d.operatorLimit, a.MaxBytes)
 	}
 	if err := d.run(ctx); err != nil {
-		return tool.Result{}, d.interrupted(err)
+		return tool.Result{}, d.tooLarge(err)
 	}
 	if d.failed != nil {
 		c, err := t.bodyText(ctx, t.patient(), *d.failed, r.Method, a)
@@ -75,40 +76,34 @@ func (d *download) checkSecret(name string) error {
 	if !ok {
 		return nil
 	}
-	content, err := d.part.Content()
-	if err != nil {
-		return err
-	}
-	contains, err := secret.Within(content)
+	contains, err := secret.Within(d.content())
 	if err != nil || !contains {
 		return err
 	}
-	return errors.Join(tool.Errorf(tool.Refused, "the response contains the credential %q, so it was not saved", name).
-		Try("send the request without download_path; the credential is masked in the result"), d.part.Begin(""))
+	return tool.Errorf(tool.Refused, "the response contains the credential %q, so it was not saved", name).
+		Try("send the request without download_path; the credential is masked in the result")
 }
 
-// interrupted adds to an error how the download can be continued.
-func (d *download) interrupted(err error) error {
-	if d.part.Version() == "" || d.part.Size() == 0 || errors.Is(err, outbound.ErrTooLong) {
-		next := "increase or omit max_bytes"
-		if d.limit == d.operatorLimit {
-			next = "do not download it: the operator does not allow larger files"
-		}
-		return tooLarge(err, d.request.URL, d.limit, next)
+// content returns what was received.
+func (d *download) content() io.Reader { return io.NewSectionReader(d.file, 0, d.size) }
+
+// tooLarge adds to the error for a file beyond a limit what to do instead.
+func (d *download) tooLarge(err error) error {
+	next := "increase or omit max_bytes"
+	if d.limit == d.operatorLimit {
+		next = "do not download it: the operator does not allow larger files"
 	}
-	known := *tool.AsError(err)
-	return (&known).Try("send the same request again: it continues after the %s received so far",
-		formatBytes(d.part.Size()))
+	return tooLarge(err, d.request.URL, d.limit, next)
 }
 
 // run fetches until the file is complete. After an error it continues, if the attempt
 // received something and the server identifies the version of the file.
 func (d *download) run(ctx context.Context) error {
 	for try := 0; ; try++ {
-		size, version := d.part.Size(), d.part.Version()
+		size, version := d.size, d.version
 		err := d.attempt(ctx)
-		progressed := d.part.Size() > size || d.part.Version() != version
-		canResume := d.part.Version() != "" && progressed && !errors.Is(err, outbound.ErrTooLong)
+		progressed := d.size > size || d.version != version
+		canResume := d.version != "" && progressed && !errors.Is(err, outbound.ErrTooLong)
 		if err == nil || ctx.Err() != nil || !canResume || try == maxResumes {
 			return err
 		}
@@ -120,10 +115,10 @@ func (d *download) attempt(ctx context.Context) error {
 	r.Header = r.Header.Clone()
 	r.Raw = true
 	r.MaxBytes = d.limit
-	have := d.part.Size()
-	if version := d.part.Version(); version != "" && have > 0 {
+	have := d.size
+	if d.version != "" && have > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		r.Header.Set("If-Range", version)
+		r.Header.Set("If-Range", d.version)
 		r.MaxBytes -= have
 	}
 	answer, err := d.client.Do(ctx, r)
@@ -134,9 +129,9 @@ func (d *download) attempt(ctx context.Context) error {
 	switch {
 	case answer.Status == http.StatusPartialContent:
 		total, ok := parseContentRange(answer.Header.Get("Content-Range"), have)
-		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.part.Version()) {
-			return errors.Join(tool.Errorf(tool.Unavailable, "the server sent another part than requested").
-				Try("send the request again"), d.part.Begin(""))
+		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.version) {
+			return tool.Errorf(tool.Unavailable, "the server sent another part than requested").
+				Try("send the request again")
 		}
 		d.total = total
 	case answer.Status == http.StatusRequestedRangeNotSatisfiable && have > 0:
@@ -145,15 +140,13 @@ func (d *download) attempt(ctx context.Context) error {
 			d.total = have
 			return nil // it was complete before
 		}
-		return errors.Join(tool.Errorf(tool.Unavailable, "the file is shorter than the part received so far").
-			Try("send the request again"), d.part.Begin(""))
+		return tool.Errorf(tool.Unavailable, "the file is shorter than the part received so far").
+			Try("send the request again")
 	case answer.Status != http.StatusOK:
 		return d.readError(answer)
 	default:
 		d.total = answer.Length
-		if err := d.part.Begin(versionOf(answer.Header)); err != nil {
-			return err
-		}
+		d.size, d.version = 0, versionOf(answer.Header)
 	}
 	if d.total > d.limit {
 		return outbound.ErrTooLong
@@ -208,16 +201,17 @@ func parseContentRange(text string, from int64) (total int64, ok bool) {
 	return total, err == nil && total > from
 }
 
-// copy appends a body to the part and reports the progress.
+// copy appends a body to the file and reports the progress.
 func (d *download) copy(ctx context.Context, body io.Reader) error {
 	buf := make([]byte, 128<<10)
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			if _, err := d.part.Write(buf[:n]); err != nil {
+			if _, err := d.file.WriteAt(buf[:n], d.size); err != nil {
 				return err
 			}
-			tool.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), formatBytes(d.part.Size()))
+			d.size += int64(n)
+			tool.Progress(ctx, float64(d.size), float64(max(d.total, 0)), formatBytes(d.size))
 		}
 		if errors.Is(err, io.EOF) {
 			return d.checkSize()
@@ -229,8 +223,8 @@ func (d *download) copy(ctx context.Context, body io.Reader) error {
 }
 
 func (d *download) checkSize() error {
-	if d.total >= 0 && d.part.Size() != d.total {
-		return tool.Errorf(tool.Unavailable, "the response ended after %d of %d bytes", d.part.Size(), d.total).
+	if d.total >= 0 && d.size != d.total {
+		return tool.Errorf(tool.Unavailable, "the response ended after %d of %d bytes", d.size, d.total).
 			Try("send the request again")
 	}
 	return nil
@@ -238,20 +232,12 @@ func (d *download) checkSize() error {
 
 // save writes the download to its path.
 func (t httpRequest) save(ctx context.Context, d *download, path string) (tool.Result, error) {
-	content, err := d.part.Content()
-	if err != nil {
-		return tool.Result{}, err
-	}
 	sum := sha256.New()
-	name, err := t.files.Save(ctx, path, io.TeeReader(content, sum))
+	name, err := t.files.Save(ctx, path, io.TeeReader(d.content(), sum))
 	if err != nil {
-		return tool.Result{}, err
-	}
-	size := d.part.Size()
-	if err := d.part.Done(); err != nil {
 		return tool.Result{}, err
 	}
 	digest := hex.EncodeToString(sum.Sum(nil))
-	return tool.Textf("[saved %s: %d bytes, sha256 %s]", name, size, digest).
-		With(response{Path: name, Bytes: size, SHA256: digest}), nil
+	return tool.Textf("[saved %s: %d bytes, sha256 %s]", name, d.size, digest).
+		With(response{Path: name, Bytes: d.size, SHA256: digest}), nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,26 +17,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// newSpool returns an empty spool.
-func newSpool(t testing.TB) cache.Spool {
-	return cache.NewSpool(filepath.Join(t.TempDir(), "downloads"))
-}
-
-// spooled returns the sizes of the parts in a spool made with dir.
-func spooled(t testing.TB, dir string) (sizes []int64) {
+// filesIn returns the names of the files in a directory, which need not exist.
+func filesIn(t testing.TB, dir string) (names []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.part"))
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sizes = append(sizes, info.Size())
-	}
-	return sizes
+	return names
 }
 
 // A testNet has the options for tools, with a client that reaches one test server. It

@@ -127,7 +127,7 @@ func TestSecretsAreMaskedBeforeTheCut(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(strings.Repeat("y", errorChars-10) + testSecret + strings.Repeat(" z", 1000)))
 		}))
-		n.Spool = newSpool(t)
+		n.Scratch = t.TempDir()
 		for name, a := range map[string]requestArgs{"shown": {}, "saved": {Path: "a"}, "cut": {MaxBytes: errorChars - 3}} {
 			r, err := request(t, n, a)
 			left := strings.ReplaceAll(r.Text(), testSecret, "") // a whole one is masked on its way out
@@ -209,13 +209,13 @@ func TestDownloadsThatRepeatTheCredentialAreNotSaved(t *testing.T) {
 	answer := "you sent " + testSecret
 	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) })
 	files, dir := saved{}, filepath.Join(t.TempDir(), "downloads")
-	n.Files, n.Spool, n.Secrets = files, cache.NewSpool(dir), loudSecrets{}
+	n.Files, n.Scratch, n.Secrets = files, dir, loudSecrets{}
 	_, err := request(t, n, requestArgs{Auth: "site", Path: "a"})
 	if tool.AsError(err).Kind != tool.Refused || len(files) > 0 {
 		t.Errorf("%v; saved %v", err, files)
 	}
-	if left := spooled(t, dir); len(left) > 0 {
-		t.Errorf("parts of %d bytes are left", left)
+	if left := filesIn(t, dir); len(left) > 0 {
+		t.Errorf("files are left: %q", left)
 	}
 	answer = "you sent something"
 	if _, err := request(t, n, requestArgs{Auth: "site", Path: "a"}); err != nil || files["a"] != answer {
@@ -249,7 +249,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 				_, _ = w.Write([]byte(body))
 			})
 			files := saved{}
-			n.Files, n.Spool = files, newSpool(t)
+			n.Files, n.Scratch = files, t.TempDir()
 			_, err := request(t, n, requestArgs{Path: "a"})
 			if fits := !strings.HasPrefix(name, "another"); fits != (err == nil) || fits != (files["a"] == "AAAABBBB") {
 				t.Errorf("%v; saved %q", err, files["a"])
@@ -258,34 +258,9 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 	}
 }
 
-func TestDownloadsOfDifferentRequestsAreSeparate(t *testing.T) {
-	n := newNet(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Range") != "" {
-			http.Error(w, "busy", http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Etag", `"v1"`)
-		w.Header().Set("Content-Length", "8")
-		_, _ = w.Write([]byte("1234")) // interrupted
-	})
-	dir := filepath.Join(t.TempDir(), "downloads")
-	n.Files, n.Spool, n.Secrets = saved{}, cache.NewSpool(dir), loudSecrets{}
-	for _, a := range []requestArgs{
-		{}, {Auth: "site"}, {Headers: map[string]string{"Accept": "text/csv"}}, {Method: "POST", Body: "x"},
-	} {
-		a.Path = "a"
-		if r, err := request(t, n, a); kindOfError(r, err) != tool.Busy {
-			t.Fatal(r.Text(), err)
-		}
-	}
-	if left := spooled(t, dir); len(left) != 4 {
-		t.Errorf("%d parts", len(left))
-	}
-}
-
 func TestDownloadsAreLimitedByMaxBytes(t *testing.T) {
 	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345678")) })
-	n.Files, n.Spool = saved{}, newSpool(t)
+	n.Files, n.Scratch = saved{}, t.TempDir()
 	if _, err := request(t, n, requestArgs{Path: "a", MaxBytes: 4}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a file longer than max_bytes: %v", err)
 	}

@@ -23,7 +23,7 @@ type httpRequest struct {
 	fetcher
 	secrets Secrets
 	files   Files
-	spool   cache.Spool
+	scratch string // a private directory for what is being downloaded
 }
 
 type requestArgs struct {

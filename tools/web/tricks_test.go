@@ -36,7 +36,7 @@ func TestInternalAddressesAreRefused(t *testing.T) {
 		net.Resolve(name, addresses...)
 	}
 	n := newNet(t, echo)
-	n.Client, n.Cache, n.Files, n.Spool = net.Client(t), nil, saved{}, newSpool(t)
+	n.Client, n.Cache, n.Files, n.Scratch = net.Client(t), nil, saved{}, t.TempDir()
 
 	doors := map[string]func(url string) (tool.Result, error){
 		"web_fetch":    func(url string) (tool.Result, error) { return fetch(t, n, fetchArgs{URL: url}) },

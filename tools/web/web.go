@@ -33,7 +33,7 @@ type Options struct {
 	Secrets   Secrets
 	Files     Files
 	Browser   Browser
-	Spool     cache.Spool
+	Scratch   string // a private directory for what is being downloaded
 	// Mask removes secrets from a text. Results are masked later as well, but text that
 	// is cut has to be masked before, when secrets are complete. nil removes nothing.
 	Mask func(string) string
@@ -68,7 +68,7 @@ func Tools(o Options) []tool.Tool {
 	return []tool.Tool{
 		tool.New(webFetch{f}),
 		tool.New(webSearch{o.Searcher, o.Marks}),
-		tool.Prepared(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
+		tool.Prepared(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, scratch: o.Scratch}),
 		tool.Prepared(browserTool{o.Browser, o.Marks}),
 	}
 }

@@ -88,10 +88,10 @@ func (a *App) openWeb(context.Context) error {
 	}
 	o.options = toolweb.Options{
 		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
-		Files: toolweb.WorkspaceFiles{Workspace: a.files},
-		Cache: cache.New(),
-		Spool: cache.NewSpool(filepath.Join(a.data, "downloads")),
-		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text, Documents: a.documents,
+		Files:   toolweb.WorkspaceFiles{Workspace: a.files},
+		Cache:   cache.New(),
+		Scratch: filepath.Join(a.data, "downloads"),
+		Scope:   o.scope, Limits: o.limits, Mask: a.scrub.Text, Documents: a.documents,
 	}
 	browsers, err := a.openBrowsers(o, proxy)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package cache keeps responses from the web in memory while they are fresh, and the
-// beginnings of interrupted downloads in files (see [Spool]).
+// Package cache keeps responses from the web in memory while they are fresh.
 //
 // It knows how long a response is fresh, how much may be kept, and for how long at
 // most. The cache does not know callers: a key has to contain the caller.
