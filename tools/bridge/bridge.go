@@ -97,7 +97,6 @@ type Bridge struct {
 	closed  bool
 	waiting map[string]bool    // servers whose lists are about to be read again
 	parked  map[string]*parked // calls that wait for answers
-	used    map[string]usage   // of our model, by server
 }
 
 // served is a server with what callers get of it.
@@ -129,7 +128,7 @@ func New(o Options) *Bridge {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{o: o, waiting: make(map[string]bool), parked: make(map[string]*parked), used: make(map[string]usage)}
+	b := &Bridge{o: o, waiting: make(map[string]bool), parked: make(map[string]*parked)}
 	b.provided = o.Provided
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.pool = newPool(b.dial)

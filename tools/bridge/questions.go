@@ -202,7 +202,8 @@ func (p *parked) ask(ctx context.Context, server string, raw json.RawMessage) (j
 	}
 }
 
-// sample has our language model answer a request of the server, within its budget.
+// sample has our language model answer a request of the server, within the budget that the caller has for that
+// server in a day. The ledger of models counts it, for all processes together.
 func (b *Bridge) sample(ctx context.Context, server string, s Server, raw json.RawMessage) (json.RawMessage, error) {
 	refused := func(why string) (json.RawMessage, error) {
 		return nil, &upstream.ServerError{Code: mcp.INVALID_REQUEST, Message: why}
@@ -226,10 +227,9 @@ func (b *Bridge) sample(ctx context.Context, server string, s Server, raw json.R
 	if err != nil {
 		return nil, err
 	}
-	if b.spent(server, budget) {
-		return refused("the budget of this server for the model is used up for today")
+	request := llm.Request{
+		System: asked.System, MaxTokens: maxTokens, Purpose: "the MCP server " + server, Limit: budget,
 	}
-	request := llm.Request{System: asked.System, MaxTokens: maxTokens}
 	if asked.MaxTokens > 0 {
 		request.MaxTokens = min(asked.MaxTokens, maxTokens)
 	}
@@ -244,7 +244,9 @@ func (b *Bridge) sample(ctx context.Context, server string, s Server, raw json.R
 		request.Messages = append(request.Messages, llm.Message{Role: role, Text: m.Content.Text})
 	}
 	reply, err := b.o.Complete(ctx, request)
-	b.spend(server, reply)
+	if errors.Is(err, llm.ErrBudget) {
+		return refused("the budget for the model is used up for today")
+	}
 	if err != nil {
 		return refused("the model did not answer")
 	}
@@ -253,32 +255,3 @@ func (b *Bridge) sample(ctx context.Context, server string, s Server, raw json.R
 		"content": map[string]any{"type": "text", "text": reply.Message.Text},
 	})
 }
-
-// usage is what a server has used of the model in a day.
-type usage struct {
-	day    string
-	amount llm.Amount
-}
-
-// spent reports whether a server has used what it may use in a day. Each process counts on its own.
-func (b *Bridge) spent(server string, budget llm.Amount) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	used := b.used[server]
-	return used.day == today() && (budget.Tokens > 0 && used.amount.Tokens >= budget.Tokens ||
-		budget.Money > 0 && used.amount.Money >= budget.Money)
-}
-
-func (b *Bridge) spend(server string, reply llm.Reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	used := b.used[server]
-	if used.day != today() {
-		used = usage{day: today()}
-	}
-	used.amount.Tokens += int64(reply.Usage.Total())
-	used.amount.Money += reply.Cost
-	b.used[server] = used
-}
-
-func today() string { return time.Now().UTC().Format(time.DateOnly) }

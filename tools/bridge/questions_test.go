@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/llm/llmtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
@@ -152,21 +153,35 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestSampling: the model answers a server within its budget, if the operator allows it.
+// TestSampling: the model answers a server within its budget, if the operator allows it. Two processes with one store
+// have one budget.
 func TestSampling(t *testing.T) {
 	request := `"method":"sampling/createMessage","params":{"maxTokens":5,"messages":[{"role":"user",` +
 		`"content":{"type":"text","text":"hello"}}]}`
-	complete := func(o *Options) {
-		o.Complete = func(_ context.Context, r llm.Request) (llm.Reply, error) {
-			if r.MaxTokens != 5 || r.Messages[0].Text != "hello" {
-				t.Errorf("the model is asked %+v", r)
-			}
-			return llm.Reply{Model: "m", Message: llm.Message{Text: "hi there"}, Usage: llm.Usage{Output: 60}}, nil
+	model, s := llmtest.New(t), storetest.Open(t, t.TempDir())
+	model.Answer(func(r llmtest.Request) llmtest.Turn {
+		if r.MaxTokens != 5 || r.Last().Text != "hello" {
+			t.Errorf("the model is asked %+v", r)
 		}
+		return llmtest.Turn{Text: "hi there", Usage: llm.Usage{Output: 60}}
+	})
+	complete := func(o *Options) {
+		models, err := llm.NewModels(llm.Options{
+			Providers: []llm.Provider{model.Provider(llm.Anthropic)}, Store: s,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = models.Close() })
+		o.Complete = models.Complete
 	}
-	b := askingBridge(t, request, Server{Sampling: "100 tokens"}, complete)
-	for i, want := range []string{"hi there", "hi there", "used up"} {
-		if res, err := b.callAs(t, ann(), false, tool.Answers{}); err != nil || !strings.Contains(res.Text(), want) {
+	process := []*aBridge{
+		askingBridge(t, request, Server{Sampling: "100 tokens"}, complete),
+		askingBridge(t, request, Server{Sampling: "100 tokens"}, complete),
+	}
+	for i, want := range []string{"hi there", "hi there", "used up", "used up"} {
+		res, err := process[i%2].callAs(t, ann(), false, tool.Answers{})
+		if err != nil || !strings.Contains(res.Text(), want) {
 			t.Errorf("call %d: %q, %v; want %q", i, res.Text(), err, want)
 		}
 	}
