@@ -278,7 +278,8 @@ func testTenMinutes(t *testing.T, dsn, dir string) {
 		rig.put(t, fmt.Sprint("job", i), 2*time.Hour, func(j *savedJob) {
 			j.Notify = "never"
 			j.Schedule = schedule.Schedule{
-				Every: simulatedJobs * simulatedEvery, Anchor: m.begin.Add(time.Duration(i+1) * simulatedEvery), Zone: "UTC",
+				Every: simulatedJobs * simulatedEvery, Zone: "UTC",
+				Anchor: m.begin.Add(time.Duration(i+1) * simulatedEvery),
 			}
 		})
 	}

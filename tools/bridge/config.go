@@ -54,7 +54,7 @@ type Server struct {
 	Risks    map[string]string `json:"risks,omitempty"`    // by tool
 
 	Elicitation bool   `json:"elicitation,omitempty"` // it may ask the user, through the client
-	Sampling    string `json:"sampling,omitempty"`    // what it may use of our model for a caller in a day; "" for nothing
+	Sampling    string `json:"sampling,omitempty"`    // what it may use of our model for a caller a day; "": nothing
 	Resources   bool   `json:"resources,omitempty"`   // its resources and prompts are passed on
 }
 
