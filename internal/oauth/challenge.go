@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"errors"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -50,7 +49,7 @@ func unavailable(cause error) *Error {
 func (v *Verifier) NeedProfile(profile string) *Error {
 	e := &Error{Code: InsufficientScope, Why: "the token does not grant this profile"}
 	least := 0
-	for _, scope := range slices.Sorted(maps.Keys(v.profiles)) {
+	for _, scope := range v.scopes {
 		n := profileCount(v.profiles[scope], profile)
 		if n > 0 && (least == 0 || n < least) {
 			least = n
@@ -84,9 +83,9 @@ func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, he
 	var e *Error
 	switch {
 	case err == nil:
-		return http.StatusUnauthorized, challenge(&Error{Scopes: v.basic}, resourceMetadata)
+		return http.StatusUnauthorized, challenge(&Error{Scopes: v.scopes}, resourceMetadata)
 	case !errors.As(err, &e):
-		e = &Error{Code: InvalidToken, Scopes: v.basic}
+		e = &Error{Code: InvalidToken, Scopes: v.scopes}
 	}
 	switch e.Code {
 	case Unavailable:
@@ -94,7 +93,7 @@ func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, he
 	case InsufficientScope:
 		return http.StatusForbidden, challenge(e, resourceMetadata)
 	}
-	return http.StatusUnauthorized, challenge(&Error{Code: InvalidToken, Why: e.Why, Scopes: v.basic}, resourceMetadata)
+	return http.StatusUnauthorized, challenge(&Error{Code: InvalidToken, Why: e.Why, Scopes: v.scopes}, resourceMetadata)
 }
 
 // challenge returns the header of RFC 6750 and RFC 9728.
@@ -130,13 +129,13 @@ type ResourceMetadata struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 }
 
-// Metadata returns the metadata of the resource with the given URL. It names the
-// basic scopes; challenges name others when they are needed.
+// Metadata returns the metadata of the resource with the given URL. It names all
+// scopes that grant a profile.
 func (v *Verifier) Metadata(resource string) ResourceMetadata {
 	return ResourceMetadata{
 		Resource:             resource,
 		AuthorizationServers: []string{v.issuer},
-		ScopesSupported:      slices.Clone(v.basic),
+		ScopesSupported:      slices.Clone(v.scopes),
 		BearerMethods:        []string{"header"},
 	}
 }

@@ -15,7 +15,6 @@ func TestChallenge(t *testing.T) {
 	is := newIssuer(t)
 	config := is.config(newClock())
 	config.ScopeProfiles["mcp:all"] = []string{policy.AnyProfile}
-	config.BasicScopes = []string{"mcp:read"}
 	v := verifier(t, config)
 	cases := []struct {
 		name   string
@@ -25,12 +24,12 @@ func TestChallenge(t *testing.T) {
 		header string
 	}{
 		{"no token", nil, where, http.StatusUnauthorized,
-			`Bearer scope="mcp:read", resource_metadata="` + where + `"`},
+			`Bearer scope="mcp:all mcp:read mcp:work", resource_metadata="` + where + `"`},
 		{"bad token", fmt.Errorf("at the door: %w", invalid("the token has expired")), where, http.StatusUnauthorized,
 			`Bearer error="invalid_token", error_description="the token has expired", ` +
-				`scope="mcp:read", resource_metadata="` + where + `"`},
+				`scope="mcp:all mcp:read mcp:work", resource_metadata="` + where + `"`},
 		{"token of another kind", errors.New(`no "such" token`), where, http.StatusUnauthorized,
-			`Bearer error="invalid_token", scope="mcp:read", resource_metadata="` + where + `"`},
+			`Bearer error="invalid_token", scope="mcp:all mcp:read mcp:work", resource_metadata="` + where + `"`},
 		{"other profile", v.NeedProfile("coding"), where, http.StatusForbidden,
 			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", ` +
 				`scope="mcp:work", resource_metadata="` + where + `"`},
@@ -41,8 +40,10 @@ func TestChallenge(t *testing.T) {
 			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", ` +
 				`scope="mcp:all"`},
 		{"issuer down", unavailable(errors.New("no route")), where, http.StatusServiceUnavailable, ""},
-		{"address that breaks out", nil, "https://a/\", x=\"y", http.StatusUnauthorized, `Bearer scope="mcp:read"`},
-		{"address with a line break", nil, "https://a/\r\nX: y", http.StatusUnauthorized, `Bearer scope="mcp:read"`},
+		{"address that breaks out", nil, "https://a/\", x=\"y", http.StatusUnauthorized,
+			`Bearer scope="mcp:all mcp:read mcp:work"`},
+		{"address with a line break", nil, "https://a/\r\nX: y", http.StatusUnauthorized,
+			`Bearer scope="mcp:all mcp:read mcp:work"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

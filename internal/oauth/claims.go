@@ -82,11 +82,11 @@ func (v *Verifier) checkTimes(c claims) error {
 		}
 	}
 	now := v.now()
-	soon := now.Add(v.leeway)
+	soon := now.Add(leeway)
 	switch {
 	case c.Expires == nil:
 		return invalid("the token does not say when it expires")
-	case !now.Before(c.Expires.time().Add(v.leeway)):
+	case !now.Before(c.Expires.time().Add(leeway)):
 		return invalid("the token has expired")
 	case c.NotBefore != nil && soon.Before(c.NotBefore.time()):
 		return invalid("the token is not valid yet")

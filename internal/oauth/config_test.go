@@ -3,7 +3,6 @@ package oauth
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestConfig(t *testing.T) {
@@ -20,10 +19,6 @@ func TestConfig(t *testing.T) {
 		want   string // in the error; empty for none
 	}{
 		{"good", func(*Config) {}, ""},
-		{"algorithms", func(c *Config) { c.Algorithms = []string{"ES384", "RS512"} }, ""},
-		{"none", func(c *Config) { c.Algorithms = []string{"ES256", "none"} }, `"none"`},
-		{"HMAC", func(c *Config) { c.Algorithms = []string{"HS256"} }, `"HS256"`},
-		{"algorithm in small letters", func(c *Config) { c.Algorithms = []string{"rs256"} }, `"rs256"`},
 
 		{"no issuer", func(c *Config) { c.Issuer = "" }, "issuer"},
 		{"issuer without scheme", func(c *Config) { c.Issuer = "login.example.com" }, "issuer"},
@@ -38,14 +33,6 @@ func TestConfig(t *testing.T) {
 		{"issuer on this machine, IPv6", func(c *Config) { c.Issuer = "http://[::1]:8080" }, ""},
 		{"issuer on this machine by name", func(c *Config) { c.Issuer = "http://localhost:8080" }, ""},
 
-		{"keys elsewhere", func(c *Config) { c.JWKSURL = "https://keys.example.com/?p=a" }, ""},
-		{"keys over http", func(c *Config) { c.JWKSURL = "http://login.example.com/keys" }, "want https"},
-		{"keys on this machine for an issuer elsewhere", func(c *Config) { c.JWKSURL = "http://127.0.0.1/keys" },
-			"want https"},
-		{"keys elsewhere for an issuer on this machine", func(c *Config) {
-			c.Issuer, c.JWKSURL = "http://127.0.0.1", "http://keys.example.com"
-		}, "want https"},
-
 		{"no audience", func(c *Config) { c.Audiences = nil }, "audience"},
 		{"empty audience", func(c *Config) { c.Audiences = append(c.Audiences, "") }, "audience"},
 		{"audience with space", func(c *Config) { c.Audiences = []string{"a "} }, "audience"},
@@ -56,12 +43,6 @@ func TestConfig(t *testing.T) {
 		{"scope without profiles", func(c *Config) { c.ScopeProfiles["a"] = nil }, "no profile"},
 		{"scope with an empty profile", func(c *Config) { c.ScopeProfiles["a"] = []string{""} }, "without a name"},
 		{"offline_access", func(c *Config) { c.ScopeProfiles["offline_access"] = []string{"x"} }, "offline_access"},
-		{"basic scope", func(c *Config) { c.BasicScopes = []string{"mcp:read"} }, ""},
-		{"unknown basic scope", func(c *Config) { c.BasicScopes = []string{"mcp:write"} }, `"mcp:write"`},
-
-		{"leeway", func(c *Config) { c.Leeway = maxLeeway }, ""},
-		{"long leeway", func(c *Config) { c.Leeway = time.Hour }, "leeway"},
-		{"negative leeway", func(c *Config) { c.Leeway = -time.Second }, "leeway"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,8 +64,8 @@ func TestConfig(t *testing.T) {
 }
 
 func TestAllErrorsAreReported(t *testing.T) {
-	_, err := New(Config{Issuer: "ftp://x", Algorithms: []string{"none"}, Leeway: -1})
-	for _, want := range []string{"ftp://x", `"none"`, "audience", "scope", "leeway"} {
+	_, err := New(Config{Issuer: "ftp://x"})
+	for _, want := range []string{"ftp://x", "audience", "scope"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not mention %s", err, want)
 		}

@@ -60,12 +60,9 @@ func (s *source) close() {
 
 // keys fetches the issuer's keys for signatures. An issuer may have none.
 func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
-	address := s.config.JWKSURL
-	if address == "" {
-		var err error
-		if address, err = s.locate(ctx); err != nil {
-			return nil, err
-		}
+	address, err := s.locate(ctx)
+	if err != nil {
+		return nil, err
 	}
 	body, err := s.get(ctx, address)
 	if err != nil {
@@ -79,7 +76,7 @@ func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// locate returns the URL of the issuer's keys, by discovery if necessary.
+// locate returns the URL of the issuer's keys, which it discovers once.
 func (s *source) locate(ctx context.Context) (string, error) {
 	if s.discovered != "" {
 		return s.discovered, nil

@@ -199,26 +199,14 @@ func TestDiscoveryIsDoneOnce(t *testing.T) {
 	fetch(false, wellKnown, "/moved")
 }
 
-func TestConfiguredJWKSURL(t *testing.T) {
-	s := newSite(t)
-	s.answers["/keys"] = text(`{"keys":[]}`)
-	src := newSource(Config{Issuer: s.URL, JWKSURL: s.URL + "/keys"})
-	defer src.close()
-	if _, err := src.keys(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"/keys"}, s.asked); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
-}
-
 // TestClientRedirectPolicy keeps the redirect policy of a client that is stricter.
 func TestClientRedirectPolicy(t *testing.T) {
 	s := newSite(t)
 	s.answers["/old"] = redirect("/keys")
 	s.answers["/keys"] = text(`{"keys":[]}`)
 	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	src := newSource(Config{Issuer: s.URL, JWKSURL: s.URL + "/old", HTTP: strict})
+	s.answers["/.well-known/oauth-authorization-server"] = metadata(s.URL, s.URL+"/old")
+	src := newSource(Config{Issuer: s.URL, HTTP: strict})
 	if _, err := src.keys(t.Context()); err == nil || !strings.Contains(err.Error(), "302") {
 		t.Errorf("error %v, want one with the redirect", err)
 	}

@@ -28,8 +28,8 @@ const (
 	// issuers have 1 to 4 KB.
 	maxToken = 16 << 10
 
-	defaultLeeway = 30 * time.Second
-	maxLeeway     = 5 * time.Minute
+	// leeway is the allowed difference between the issuer's clock and ours.
+	leeway = 30 * time.Second
 )
 
 // Config describes which tokens are valid and what they grant.
@@ -39,20 +39,9 @@ type Config struct {
 	// Audiences are the audiences that this server accepts: the canonical URL
 	// of the endpoint, or the name that the issuer uses for it.
 	Audiences []string
-	// JWKSURL is the URL of the issuer's keys. Empty means to discover it.
-	JWKSURL string
-	// Algorithms are the accepted signature algorithms. Empty means RS256,
-	// PS256, ES256 and EdDSA.
-	Algorithms []string
 	// ScopeProfiles maps scopes to the profiles that they grant, or to
 	// policy.AnyProfile. A token without such a scope is refused.
 	ScopeProfiles map[string][]string
-	// BasicScopes are the scopes that clients should request first. Empty
-	// means every scope that grants a profile.
-	BasicScopes []string
-	// Leeway is the allowed difference between the issuer's clock and ours.
-	// Zero means 30 seconds.
-	Leeway time.Duration
 	// HTTP fetches the keys; nil means a new client. Redirects to other
 	// origins are always refused.
 	HTTP *http.Client
@@ -74,37 +63,26 @@ type Grant struct {
 
 // A Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
-	issuer     string
-	audiences  []string
-	algorithms []jose.SignatureAlgorithm
-	profiles   map[string][]string
-	basic      []string
-	leeway     time.Duration
-	now        func() time.Time
-	keys       *keyring
+	issuer    string
+	audiences []string
+	profiles  map[string][]string
+	scopes    []string // that grant profiles, sorted
+	now       func() time.Time
+	keys      *keyring
 }
 
 // New checks the configuration and reports all mistakes at once. It sends no
 // request yet. Close the Verifier when done.
 func New(c Config) (*Verifier, error) {
-	algorithms, err := c.algorithms()
-	if err := errors.Join(err, c.checkURLs(), c.checkAudiences(), c.checkScopes(), c.checkLeeway()); err != nil {
+	if err := errors.Join(c.checkIssuer(), c.checkAudiences(), c.checkScopes()); err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	v := &Verifier{
-		issuer:     c.Issuer,
-		audiences:  slices.Clone(c.Audiences),
-		algorithms: algorithms,
-		profiles:   maps.Clone(c.ScopeProfiles),
-		basic:      slices.Clone(c.BasicScopes),
-		leeway:     c.Leeway,
-		now:        c.Now,
-	}
-	if len(v.basic) == 0 {
-		v.basic = slices.Sorted(maps.Keys(v.profiles))
-	}
-	if v.leeway == 0 {
-		v.leeway = defaultLeeway
+		issuer:    c.Issuer,
+		audiences: slices.Clone(c.Audiences),
+		profiles:  maps.Clone(c.ScopeProfiles),
+		scopes:    slices.Sorted(maps.Keys(c.ScopeProfiles)),
+		now:       c.Now,
 	}
 	if v.now == nil {
 		v.now = time.Now
@@ -121,7 +99,7 @@ func (v *Verifier) Verify(ctx context.Context, bearer string) (Grant, error) {
 	if len(bearer) > maxToken {
 		return Grant{}, invalid("the token is too long")
 	}
-	signed, err := jose.ParseSignedCompact(bearer, v.algorithms)
+	signed, err := jose.ParseSignedCompact(bearer, acceptedAlgorithms())
 	if err != nil {
 		// The cause may quote the token, so it is not kept.
 		return Grant{}, invalid("the token is not a JWT signed with an accepted algorithm")
@@ -190,7 +168,7 @@ func (v *Verifier) grant(c claims) (Grant, error) {
 	}
 	g.Scopes, g.Profiles = v.grantedProfiles(c.scopes())
 	if len(g.Profiles) == 0 {
-		return Grant{}, &Error{Code: InsufficientScope, Why: "no scope of the token grants a profile", Scopes: v.basic}
+		return Grant{}, &Error{Code: InsufficientScope, Why: "no scope of the token grants a profile", Scopes: v.scopes}
 	}
 	return g, nil
 }

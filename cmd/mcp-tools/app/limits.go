@@ -41,6 +41,3 @@ const (
 	browserIdle   = 10 * time.Minute
 	maxEmbeddings = 64 // texts of one request to the embeddings endpoint
 )
-
-// signatureAlgorithms returns the signatures of OAuth tokens that count.
-func signatureAlgorithms() []string { return []string{"RS256", "PS256", "ES256", "EdDSA"} }

@@ -208,7 +208,7 @@ func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
 		audience = endpoint
 	}
 	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{audience}, Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
+		Issuer: c.Issuer, Audiences: []string{audience}, ScopeProfiles: c.Scopes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connections.oauth: %w", err)
