@@ -93,7 +93,8 @@ func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, he
 	case InsufficientScope:
 		return http.StatusForbidden, challenge(e, resourceMetadata)
 	}
-	return http.StatusUnauthorized, challenge(&Error{Code: InvalidToken, Why: e.Why, Scopes: v.scopes}, resourceMetadata)
+	refused := &Error{Code: InvalidToken, Why: e.Why, Scopes: v.scopes}
+	return http.StatusUnauthorized, challenge(refused, resourceMetadata)
 }
 
 // challenge returns the header of RFC 6750 and RFC 9728.
