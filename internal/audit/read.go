@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
 // A Filter selects rows; nil selects all.
@@ -84,13 +86,9 @@ func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) e
 			return err
 		}
 	}
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+		if err := clock.Sleep(ctx, followEvery); err != nil {
+			return err
 		}
 		fresh, err := f.read(ctx, filter)
 		if err != nil {

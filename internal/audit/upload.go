@@ -39,9 +39,7 @@ func (l *Log) runUploader() {
 		case <-l.ctx.Done():
 			return
 		}
-		select {
-		case <-time.After(wait):
-		case <-l.ctx.Done():
+		if clock.Sleep(l.ctx, wait) != nil {
 			return
 		}
 		if wait = uploadDelay; l.uploadPending(l.ctx) != nil {

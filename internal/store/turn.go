@@ -15,8 +15,8 @@ const maxShared = 32
 // A turn lets one transaction run at a time. Callers that come during it share the next one.
 type turn struct {
 	mu      sync.Mutex
-	taken   bool
-	waiting []*entry // the first one was told to lead, or is being told
+	running bool // a goroutine runs the entries
+	waiting []*entry
 }
 
 // An entry is one call of UpdateInTurn.
@@ -24,8 +24,7 @@ type entry struct {
 	ctx  context.Context
 	key  string
 	f    func(*Tx) error
-	lead chan struct{} // closed when the caller is to run the next transaction
-	done chan result   // has room
+	done chan result // has room
 }
 
 type result struct {
@@ -53,28 +52,22 @@ func (s *Store) UpdateInTurn(ctx context.Context, key string, f func(*Tx) error)
 		return s.logFailure(err)
 	}
 	t := s.turns[maphash.String(s.seed, key)%uint64(len(s.turns))]
-	e := &entry{ctx: ctx, key: key, f: f, lead: make(chan struct{}), done: make(chan result, 1)}
+	e := &entry{ctx: ctx, key: key, f: f, done: make(chan result, 1)}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, e)
-	if !t.taken {
-		t.taken = true
-		close(e.lead)
+	if !t.running {
+		t.running = true
+		go s.run(t)
 	}
 	t.mu.Unlock()
-	lead, ended := e.lead, ctx.Done()
-	for {
-		select {
-		case <-lead:
-			lead = nil
-			s.lead(t, e)
-		case r := <-e.done:
-			return r.end()
-		case <-ended:
-			if t.leave(e) {
-				return context.Cause(ctx)
-			}
-			ended = nil // it has begun, or the others need it to lead
+	select {
+	case r := <-e.done:
+		return r.end()
+	case <-ctx.Done():
+		if t.leave(e) {
+			return context.Cause(ctx)
 		}
+		return (<-e.done).end() // it has begun
 	}
 }
 
@@ -86,56 +79,53 @@ func (r result) end() error {
 	return r.err
 }
 
-// leave removes an entry that has not begun and does not lead.
+// leave removes an entry that has not begun.
 func (t *turn) leave(e *entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := slices.Index(t.waiting, e)
-	if i <= 0 {
-		return false
-	}
-	t.waiting = slices.Delete(t.waiting, i, i+1)
-	return true
+	before := len(t.waiting)
+	t.waiting = slices.DeleteFunc(t.waiting, func(other *entry) bool { return other == e })
+	return len(t.waiting) < before
 }
 
-// lead runs the first entries, which begin with that of the caller, and passes the lead
-// on.
-func (s *Store) lead(t *turn, first *entry) {
-	most := maxShared
-	if s.dialect.name == "sqlite" { // a transaction costs little there, and callers would wait for the slowest
-		most = 1
-	}
+// next removes and returns the first entries, of one key. It returns none at the end.
+func (t *turn) next(most int) (batch []*entry) {
 	t.mu.Lock()
-	var batch, rest []*entry
+	defer t.mu.Unlock()
+	var rest []*entry
 	for _, e := range t.waiting {
-		if len(batch) < most && e.key == first.key {
+		if len(batch) < most && e.key == t.waiting[0].key {
 			batch = append(batch, e)
 		} else {
 			rest = append(rest, e)
 		}
 	}
-	t.waiting = rest
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.taken = len(t.waiting) > 0; t.taken {
-			close(t.waiting[0].lead)
-		}
-	}()
-	for len(batch) > 1 {
-		failed, err := s.share(batch)
-		if failed < 0 {
-			for _, e := range batch {
-				e.done <- result{err: err}
-			}
-			return
-		}
-		s.alone(batch[failed])
-		batch = slices.Delete(batch, failed, failed+1)
+	t.waiting, t.running = rest, len(batch) > 0
+	return batch
+}
+
+// run runs the entries that wait.
+func (s *Store) run(t *turn) {
+	most := maxShared
+	if s.dialect.name == "sqlite" { // a transaction costs little there, and callers would wait for the slowest
+		most = 1
 	}
-	for _, e := range batch {
-		s.alone(e)
+	for batch := t.next(most); len(batch) > 0; batch = t.next(most) {
+		for len(batch) > 1 {
+			failed, err := s.share(batch)
+			if failed < 0 {
+				for _, e := range batch {
+					e.done <- result{err: err}
+				}
+				batch = nil
+				break
+			}
+			s.alone(batch[failed])
+			batch = slices.Delete(batch, failed, failed+1)
+		}
+		for _, e := range batch {
+			s.alone(e)
+		}
 	}
 }
 

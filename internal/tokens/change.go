@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
 // maxName is the maximum length of names in a request, in bytes.
@@ -67,7 +69,7 @@ func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 	if err := t.rows.Revoke(ctx, rows[i].ID); err != nil {
 		return fmt.Errorf("writing the table of tokens: %w", err)
 	}
-	return t.cache.pause(ctx) // see cacheAge
+	return clock.Sleep(ctx, revokeWait) // until the entries of all caches have expired
 }
 
 // find returns the index of a token by its id, or else by its name.

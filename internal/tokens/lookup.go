@@ -1,7 +1,6 @@
 package tokens
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -51,16 +50,4 @@ func (r *cache) put(hash string, row Token, asked time.Time) {
 		clear(r.tokens)
 	}
 	r.tokens[hash] = cached{row.clone(), asked}
-}
-
-// pause waits until all earlier cache entries of all processes have expired.
-func (r *cache) pause(ctx context.Context) error {
-	wait := time.NewTimer(revokeWait)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-const (
-	maxEntries = 200_000 // entries of a mount that a search for hard links reads
-	dirChunk   = 512
-)
+// maxEntries is the maximum number of entries of a mount that a search for hard links reads.
+const maxEntries = 200_000
 
 // settleTime is the min age of the last change of a file for its change time to
 // show the next change: file systems record times in steps of some milliseconds.
@@ -139,18 +137,19 @@ func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linke
 	for len(todo) > 0 && left > 0 {
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		// A directory that cannot be read is skipped.
-		_ = eachEntry(ctx, m.root, dir, &left, func(in inode, name string, mode os.FileMode) {
-			if mode.IsDir() && !w.inDataDir(m, name) {
+		in, entries := readDir(m.root, dir, left)
+		left -= len(entries)
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			switch {
+			case e.IsDir() && !w.inDataDir(m, name):
 				todo = append(todo, name)
+			case e.Type().IsRegular():
+				if info, err := m.root.Lstat(name); err == nil && info.Regular() && info.Links > 1 {
+					addLink(files, linkName{in, e.Name()}, name, info, began)
+				}
 			}
-			if !mode.IsRegular() {
-				return
-			}
-			if info, err := m.root.Lstat(name); err == nil && info.Regular() && info.Links > 1 {
-				addLink(files, linkName{in, path.Base(name)}, name, info, began)
-			}
-		})
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -174,31 +173,18 @@ func addLink(files map[inode]*linkedFile, at linkName, name string, info root.In
 	f.names[at] = name
 }
 
-// eachEntry calls do for the entries of a directory, at most left of them.
-func eachEntry(
-	ctx context.Context, r *root.Root, dir string, left *int, do func(in inode, name string, mode os.FileMode),
-) error {
+// readDir returns some of the entries of a directory, and what identifies it. It returns none
+// of a directory that cannot be read.
+func readDir(r *root.Root, dir string, most int) (inode, []os.DirEntry) {
 	d, err := r.OpenDir(dir)
 	if err != nil {
-		return err
+		return inode{}, nil
 	}
 	defer d.Close()
 	info, err := root.Stat(d)
 	if err != nil {
-		return err
+		return inode{}, nil
 	}
-	for *left > 0 {
-		entries, err := d.ReadDir(dirChunk)
-		for _, e := range entries {
-			*left--
-			do(inode{info.Dev, info.Ino}, path.Join(dir, e.Name()), e.Type())
-		}
-		if err != nil {
-			return err // io.EOF after the last entry
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+	entries, _ := d.ReadDir(most)
+	return inode{info.Dev, info.Ino}, entries
 }
