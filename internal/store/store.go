@@ -156,7 +156,7 @@ func NewID() string {
 	var b [16]byte
 	now := time.Now()
 	fraction := now.Nanosecond() % 1e6 * 4096 / 1e6
-	binary.BigEndian.PutUint64(b[:], uint64(now.UnixMilli())<<16|7<<12|uint64(fraction)) //nolint:gosec // positive
+	binary.BigEndian.PutUint64(b[:], uint64(now.UnixMilli())<<16|7<<12|uint64(fraction))
 	rand.Read(b[8:])
 	b[8] = b[8]&0x3f | 0x80
 	text := hex.EncodeToString(b[:])

@@ -116,23 +116,25 @@ type Entry struct {
 	Target   string // get a link
 }
 
-// A PastChange is an earlier change of one file.
+// A PastChange is an earlier change of one file. Its JSON is for programs.
 type PastChange struct {
-	ID       string
-	Time     time.Time
-	Tool     string
-	Command  string // that made the change; "" for other tools
-	By       string // agent and user
-	Script   string // that made it with others, by the id of its call; "" for none
-	File     string // the file, or the first of them
-	Action   string // created, changed, removed
-	Before   int64  // size
-	After    int64
-	Undone   string // the change that reverted this one; "" if none did
-	Undoable bool   // the old content is still kept
-	Others   []string
+	ID       string    `json:"id"`
+	Time     time.Time `json:"time"`
+	Tool     string    `json:"tool"`
+	Command  string    `json:"command,omitempty"` // that made the change; "" for other tools
+	By       string    `json:"by,omitempty"`      // agent and user
+	File     string    `json:"file"`              // the file, or the first of them
+	Others   []string  `json:"others,omitempty"`  // files of the same change
+	Action   string    `json:"action"`            // created, changed, removed
+	Before   int64     `json:"before"`            // size in bytes
+	After    int64     `json:"after"`
+	Undoable bool      `json:"undoable"`         // it is not undone, and the old content is still kept
+	Undone   string    `json:"undone,omitempty"` // the change that reverted this one; "" if none did
+	Script   string    `json:"script,omitempty"` // whose changes can be undone as one, by this id; "" for none
 	// Created, Changed and Removed are the numbers of files of the whole change, and Left
 	// the names of some that cannot be restored.
-	Created, Changed, Removed int
-	Left                      []string
+	Created int      `json:"-"`
+	Changed int      `json:"-"`
+	Removed int      `json:"-"`
+	Left    []string `json:"-"`
 }

@@ -279,7 +279,8 @@ func (p *patcher) noteVersions(r workspace.Receipt) error {
 			continue // the content did not change
 		}
 		var err error
-		if s.version, err = versionAfter(s.result.Content, changedFile(r, s.after)); err != nil {
+		after := func() string { return VersionOf(s.result.Content) }
+		if s.version, err = versionAfter(len(s.result.Content), changedFile(r, s.after), after); err != nil {
 			return err
 		}
 		if !s.isStale {

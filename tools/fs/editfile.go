@@ -120,7 +120,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	done := changedFile(receipt, e.name)
-	version, err := e.versionAfter(done)
+	version, err := versionAfter(len(e.outcome.Content), done, func() string { return e.after })
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -232,17 +232,6 @@ func (e *editor) checkVersion() error {
 
 // isStale reports whether the file had another version than the session knew.
 func (e *editor) isStale() bool { return e.wasRead && e.version != "" && e.known != e.version }
-
-// versionAfter returns the version of the file after the call, see the function of that name.
-func (e *editor) versionAfter(done workspace.Changed) (string, error) {
-	switch {
-	case done.Size > MaxHashed:
-		return Version(nil, done.Size, done.Stamp) // reads nothing
-	case done.Size == int64(len(e.outcome.Content)):
-		return e.after, nil
-	}
-	return "", nil
-}
 
 // hasMasks reports whether a new text contains a mask.
 func (e *editor) hasMasks() bool {

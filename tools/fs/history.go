@@ -36,38 +36,19 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	data := pastChanges{Changes: []pastChange{}, More: len(past) > a.Limit}
-	for _, p := range past[:min(len(past), a.Limit)] {
-		data.Changes = append(data.Changes, pastChange{
-			ID: p.ID, Time: p.Time.UTC(), Tool: p.Tool, Command: p.Command, By: strings.Trim(p.By, "/"), File: p.File,
-			Others: p.Others, Action: p.Action, Before: p.Before, After: p.After, Undoable: p.Undoable &&
-				p.Undone == "",
-			Undone: p.Undone, Script: p.Script,
-		})
+	for i := range past {
+		p := &past[i]
+		p.Time, p.Undoable = p.Time.UTC(), p.Undoable && p.Undone == ""
+		p.By = strings.Trim(p.By, "/") // "/ann" is user ann without an agent, and would look like a path
 	}
+	data := pastChanges{append([]workspace.PastChange{}, past[:min(len(past), a.Limit)]...), len(past) > a.Limit}
 	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())).With(data), nil
 }
 
 // pastChanges is the result of the tool for programs, the newest change first.
 type pastChanges struct {
-	Changes []pastChange `json:"changes"`
-	More    bool         `json:"more"`
-}
-
-type pastChange struct {
-	ID       string    `json:"id"`
-	Time     time.Time `json:"time"`
-	Tool     string    `json:"tool"`
-	Command  string    `json:"command,omitempty"`
-	By       string    `json:"by,omitempty"`
-	File     string    `json:"file"`
-	Others   []string  `json:"others,omitempty"` // files of the same change
-	Action   string    `json:"action"`
-	Before   int64     `json:"before"` // size in bytes
-	After    int64     `json:"after"`
-	Undoable bool      `json:"undoable"`
-	Undone   string    `json:"undone,omitempty"` // by which change
-	Script   string    `json:"script,omitempty"` // whose changes can be undone as one, by this id
+	Changes []workspace.PastChange `json:"changes"`
+	More    bool                   `json:"more"`
 }
 
 func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
@@ -81,7 +62,7 @@ func formatHistory(path string, past []workspace.PastChange, limit int, now time
 	undoable := false
 	for _, p := range past[:min(len(past), limit)] {
 		b.WriteString(formatPast(p, path == "", now) + "\n")
-		undoable = undoable || p.Undoable && p.Undone == ""
+		undoable = undoable || p.Undoable
 	}
 	if len(past) > limit {
 		b.WriteString("[there are older changes; raise limit]\n")
@@ -118,9 +99,8 @@ func formatPast(p workspace.PastChange, whole bool, now time.Time) string {
 	if by != "" {
 		line += " by " + by
 	}
-	// "/ann" is user ann without an agent, and would look like a path.
-	if by := strings.Trim(p.By, "/"); by != "" {
-		line += link + by
+	if p.By != "" {
+		line += link + p.By
 	}
 	if p.Script != "" {
 		line += ", in script " + p.Script

@@ -45,7 +45,7 @@ Leaves out binary and ignored files. To find files by name use glob.`,
 		Keywords: "grep ripgrep regex look for find text code occurrences references where used use count how many " +
 			"times appears called defined " +
 			"definition mention contains library message repository",
-		Output: matches{},
+		Output: search.Found{},
 	}
 }
 
@@ -64,40 +64,8 @@ func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatSearch(found, q)).With(matchesOf(found)), nil
-}
-
-// matches is the result of the tool for programs.
-type matches struct {
-	Files    []matchedFile `json:"files"`
-	More     bool          `json:"more"`             // there are more results from offset + those returned on
-	Searched int           `json:"searched"`         // files
-	Unread   int           `json:"unread,omitempty"` // files that could not be read
-}
-
-type matchedFile struct {
-	Name    string        `json:"name"`
-	Matches int           `json:"matches"`         // lines
-	Lines   []matchedLine `json:"lines,omitempty"` // in mode content
-}
-
-type matchedLine struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
-	Match  bool   `json:"match"`         // otherwise it is context
-	Cut    int    `json:"cut,omitempty"` // bytes that are left out
-}
-
-func matchesOf(found search.Found) matches {
-	m := matches{Files: []matchedFile{}, More: found.More, Searched: found.Searched, Unread: found.Unread}
-	for _, f := range found.Files {
-		file := matchedFile{Name: f.Name, Matches: f.Matches}
-		for _, l := range f.Lines {
-			file.Lines = append(file.Lines, matchedLine{l.Number, l.Text, l.Match, l.Cut})
-		}
-		m.Files = append(m.Files, file)
-	}
-	return m
+	found.Files = append([]search.FileMatches{}, found.Files...) // not null in JSON
+	return tool.Text(formatSearch(found, q)).With(found), nil
 }
 
 // searchMode returns a mode by its own name or one of other systems, which an enum in the schema would refuse.

@@ -5,7 +5,6 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 
@@ -22,46 +21,39 @@ func Version(r io.ReaderAt, size int64, stamp string) (string, error) {
 	h := sha256.New()
 	if size > MaxHashed {
 		fmt.Fprintf(h, "stamp %d %s", size, stamp)
-		return encodeVersion(h), nil
-	}
-	if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {
+	} else if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {
 		return "", fmt.Errorf("reading for the version: %w", err)
 	}
-	return encodeVersion(h), nil
+	return encodeVersion(h.Sum(nil)), nil
 }
 
 // VersionOf returns the [Version] of a file with a content of at most [MaxHashed] bytes.
 func VersionOf(content []byte) string {
-	h := sha256.New()
-	h.Write(content)
-	return encodeVersion(h)
+	sum := sha256.Sum256(content)
+	return encodeVersion(sum[:])
 }
 
 // versionOfString is VersionOf without a copy of the content.
 func versionOfString(content string) string {
-	version, err := Version(strings.NewReader(content), int64(len(content)), "")
-	if err != nil { // reading a string does not fail
-		return ""
-	}
-	return version
+	h := sha256.New()
+	_, _ = io.Copy(h, strings.NewReader(content)) // reading a string does not fail
+	return encodeVersion(h.Sum(nil))
 }
 
-// versionAfter returns the version of a file after content was written to it. It is "" if the file does not have that
-// content, because its source stores it in another form.
-func versionAfter(content []byte, done workspace.Changed) (string, error) {
+// versionAfter returns the version of a file after so many bytes were written to it, which is that of the content. It
+// is "" if the file does not have that content, because its source stores it in another form.
+func versionAfter(written int, done workspace.Changed, ofContent func() string) (string, error) {
 	switch {
 	case done.Size > MaxHashed:
 		return Version(nil, done.Size, done.Stamp) // reads nothing
-	case done.Size != int64(len(content)):
+	case done.Size != int64(written):
 		return "", nil
 	}
-	return VersionOf(content), nil
+	return ofContent(), nil
 }
 
 // encodeVersion returns the first 40 bits of a hash in letters that are hard to confuse.
-func encodeVersion(h hash.Hash) string { return encodeSum(h.Sum(nil)) }
-
-func encodeSum(sum []byte) string {
+func encodeVersion(sum []byte) string {
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:5])
 }
 
@@ -72,5 +64,5 @@ func versionFrom(expected string) string {
 	if err != nil || len(sum) != sha256.Size {
 		return expected
 	}
-	return encodeSum(sum)
+	return encodeVersion(sum)
 }

@@ -283,7 +283,7 @@ func (w *writer) versionAfter(done workspace.Changed) (string, error) {
 	if w.args.Append && w.existed && w.isWhole {
 		content = append(w.old[:len(w.old):len(w.old)], w.content...)
 	}
-	return versionAfter(content, done)
+	return versionAfter(len(content), done, func() string { return VersionOf(content) })
 }
 
 // format describes what was done.

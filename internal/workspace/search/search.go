@@ -216,31 +216,31 @@ const (
 	Count   Mode = "count"   // files with their number of matches
 )
 
-// Found is the result of a search. Its files are ordered by name.
+// Found is the result of a search. Its files are ordered by name. Its JSON is for programs.
 type Found struct {
-	Files   []FileMatches
-	Matches int // matching lines in the files that were read
-	// More reports that there are more results than were returned. The search
-	// stops when it has enough.
-	More     bool
-	Unread   int      // files that could not be read
-	Searched int      // files that were searched, or known not to match
-	Unlisted []string // directories that could not be read
+	Files   []FileMatches `json:"files"`
+	Matches int           `json:"-"` // matching lines in the files that were read
+	// More reports that there are more results, from Offset plus those returned on. The
+	// search stops when it has enough.
+	More     bool     `json:"more"`
+	Searched int      `json:"searched"`         // files that were searched, or known not to match
+	Unread   int      `json:"unread,omitempty"` // files that could not be read
+	Unlisted []string `json:"-"`                // directories that could not be read
 }
 
 // FileMatches are the matches in one file.
 type FileMatches struct {
-	Name    string
-	Matches int    // matching lines
-	Lines   []Line // in mode Content
-	Binary  bool   // the file has a match and is not text
+	Name    string `json:"name"`
+	Matches int    `json:"matches"`         // matching lines
+	Lines   []Line `json:"lines,omitempty"` // in mode Content
+	Binary  bool   `json:"-"`               // the file has a match and is not text
 }
 
 // A Line is a matching line, or a line of its context.
 type Line struct {
-	Number int
-	Text   string
-	Match  bool
-	Column int // where Text begins if a long line was cut at its start; 0 otherwise
-	Cut    int // bytes of the line that are not shown
+	Number int    `json:"number"`
+	Text   string `json:"text"`
+	Match  bool   `json:"match"`         // otherwise it is context
+	Cut    int    `json:"cut,omitempty"` // bytes of the line that are not shown
+	Column int    `json:"-"`             // where Text begins if a long line was cut at its start; 0 otherwise
 }
