@@ -87,14 +87,7 @@ type storeRows struct {
 
 // Snapshot reads in one transaction.
 func (s *storeRows) Snapshot(ctx context.Context, f func(rowStore) error) error {
-	return s.view(ctx, func(t *store.Tx) error { return f(&storeRows{s.store, t}) })
-}
-
-func (s *storeRows) view(ctx context.Context, f func(*store.Tx) error) error {
-	if s.snapshot != nil {
-		return f(s.snapshot)
-	}
-	return s.store.View(ctx, f)
+	return s.store.View(ctx, func(t *store.Tx) error { return f(&storeRows{s.store, t}) })
 }
 
 // Begin adds a chain without records, and heads.
@@ -217,12 +210,11 @@ func addHeads(t *store.Tx, key string, seal headsFunc) error {
 
 // list returns all rows of a query.
 func list[T any](ctx context.Context, s *storeRows, scan func(store.Scan) (T, error), text string,
-	args ...any) (rows []T, err error) {
-	err = s.view(ctx, func(t *store.Tx) error {
-		rows, err = store.List(t, text, args, scan)
-		return err
-	})
-	return rows, err
+	args ...any) ([]T, error) {
+	if s.snapshot != nil {
+		return store.List(s.snapshot, text, args, scan)
+	}
+	return store.Select(ctx, s.store, text, args, scan)
 }
 
 func scanChain(scan store.Scan) (c chainRow, err error) {

@@ -299,12 +299,9 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	if to.Session == "" || b.store.Unused() {
 		return nil, nil
 	}
-	err = b.store.View(ctx, func(t *store.Tx) error {
-		events, err = store.List(t, "SELECT "+columns+` FROM inbox
-			WHERE agent = $1 AND usr IN ($2, '`+AnyUser+`') AND session IN ($3, '') ORDER BY made DESC LIMIT $4`,
-			[]any{to.Agent, to.User, to.Session, min(limit, maxListed)}, scanEvent)
-		return err
-	})
+	events, err = store.Select(ctx, b.store, "SELECT "+columns+` FROM inbox
+		WHERE agent = $1 AND usr IN ($2, '`+AnyUser+`') AND session IN ($3, '') ORDER BY made DESC LIMIT $4`,
+		[]any{to.Agent, to.User, to.Session, min(limit, maxListed)}, scanEvent)
 	slices.Reverse(events)
 	return events, err
 }
@@ -348,13 +345,9 @@ func (b *Inbox) Messages(ctx context.Context, of To, limit, offset int) (list []
 	if b.store.Unused() {
 		return nil, nil
 	}
-	err = b.store.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT "+columns+` FROM inbox WHERE kind = 'message' AND usr = $2
-			AND (agent = $1 AND session = $3 OR sender = $3) ORDER BY made DESC LIMIT $4 OFFSET $5`,
-			[]any{of.Agent, of.User, of.Session, limit, offset}, scanEvent)
-		return err
-	})
-	return list, err
+	return store.Select(ctx, b.store, "SELECT "+columns+` FROM inbox WHERE kind = 'message' AND usr = $2
+		AND (agent = $1 AND session = $3 OR sender = $3) ORDER BY made DESC LIMIT $4 OFFSET $5`,
+		[]any{of.Agent, of.User, of.Session, limit, offset}, scanEvent)
 }
 
 const (

@@ -72,15 +72,11 @@ func changed(t *store.Tx) error {
 
 // List returns all pauses, the oldest first.
 func List(ctx context.Context, s *store.Store) (list []Pause, err error) {
-	err = s.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT agent, session, reason, who, at FROM pause ORDER BY at, agent, session", nil,
-			func(scan store.Scan) (p Pause, err error) {
-				var at int64
-				err = scan(&p.Agent, &p.Session, &p.Reason, &p.By, &at)
-				p.At = store.FromMillis(at)
-				return p, err
-			})
-		return err
-	})
-	return list, err
+	return store.Select(ctx, s, "SELECT agent, session, reason, who, at FROM pause ORDER BY at, agent, session", nil,
+		func(scan store.Scan) (p Pause, err error) {
+			var at int64
+			err = scan(&p.Agent, &p.Session, &p.Reason, &p.By, &at)
+			p.At = store.FromMillis(at)
+			return p, err
+		})
 }

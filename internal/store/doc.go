@@ -23,12 +23,8 @@
 //		})
 //	}
 //
-//	func (r Rows) Names(ctx context.Context) (names []string, err error) {
-//		err = r.store.View(ctx, func(t *store.Tx) error {
-//			names, err = store.List(t, "SELECT name FROM thing ORDER BY name", nil, store.One[string])
-//			return err
-//		})
-//		return names, err
+//	func (r Rows) Names(ctx context.Context) ([]string, error) {
+//		return store.Select(ctx, r.store, "SELECT name FROM thing ORDER BY name", nil, store.One[string])
 //	}
 //
 // There is one set of statements for both engines. Parameters are $1, $2 and so

@@ -73,14 +73,10 @@ func (s *Store) Changes(ctx context.Context, since Cursor, limit int, topics ...
 	}
 	text := "SELECT xid, seq, topic, key FROM change WHERE (xid, seq) > ($1, $2) AND {{settled}}" + only +
 		" ORDER BY xid, seq LIMIT $3"
-	err = s.View(ctx, func(t *Tx) error {
-		list, err = List(t, text, args, func(scan Scan) (c Change, err error) {
-			err = scan(&c.Cursor.XID, &c.Cursor.Seq, &c.Topic, &c.Key)
-			return c, err
-		})
-		return err
+	return Select(ctx, s, text, args, func(scan Scan) (c Change, err error) {
+		err = scan(&c.Cursor.XID, &c.Cursor.Seq, &c.Topic, &c.Key)
+		return c, err
 	})
-	return list, err
 }
 
 // Before reports whether c is before other.

@@ -112,12 +112,19 @@ func (t *Tx) Row(text string, args []any, into ...any) error {
 // Each calls f for each row of a query, until f returns an error.
 func (t *Tx) Each(text string, args []any, f func(Scan) error) error {
 	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
+	return eachRow(rows, err, func(scan Scan) error {
+		t.hasRead = true
+		return f(scan)
+	})
+}
+
+// eachRow calls f for each row of the result of a query.
+func eachRow(rows *sql.Rows, err error, f func(Scan) error) error {
 	if err != nil {
 		return &failure{fmt.Errorf("store: %w", err)}
 	}
 	defer rows.Close()
 	for rows.Next() {
-		t.hasRead = true
 		if err := f(rows.Scan); err != nil {
 			return err
 		}

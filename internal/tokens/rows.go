@@ -64,12 +64,8 @@ func (s storeRows) ByHash(ctx context.Context, hash string) (r Token, now time.T
 }
 
 func (s storeRows) All(ctx context.Context) (list []Token, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT "+tokenColumns+" FROM token ORDER BY created, id", nil,
-			func(scan store.Scan) (Token, error) { return scanToken(scan) })
-		return err
-	})
-	return list, err
+	return store.Select(ctx, s.store, "SELECT "+tokenColumns+" FROM token ORDER BY created, id", nil,
+		func(scan store.Scan) (Token, error) { return scanToken(scan) })
 }
 
 func (s storeRows) Add(ctx context.Context, r Token, first bool) (added bool, created time.Time, err error) {

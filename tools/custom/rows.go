@@ -53,10 +53,7 @@ func (r Rows) Remove(ctx context.Context, name string) error {
 // List returns all definitions by name. Those that can be read are returned also with an error.
 func (r Rows) List(ctx context.Context) (all []Definition, err error) {
 	var texts []string
-	err = r.Store.View(ctx, func(t *store.Tx) error {
-		texts, err = store.List(t, "SELECT definition FROM custom_tool ORDER BY name", nil, store.One[string])
-		return err
-	})
+	texts, err = store.Select(ctx, r.Store, "SELECT definition FROM custom_tool ORDER BY name", nil, store.One[string])
 	if err != nil {
 		return nil, err
 	}

@@ -102,12 +102,8 @@ func (s Source) Load(ctx context.Context, ids []string) (map[string][]index.Docu
 
 // Keys returns the ids of entities after one, in order.
 func (s Source) Keys(ctx context.Context, after string, limit int) (list []string, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) (err error) {
-		list, err = store.List(t, "SELECT id FROM entity WHERE id > $1 ORDER BY id LIMIT $2", []any{after, limit},
-			store.One[string])
-		return err
-	})
-	return list, err
+	return store.Select(ctx, s.store, "SELECT id FROM entity WHERE id > $1 ORDER BY id LIMIT $2", []any{after, limit},
+		store.One[string])
 }
 
 func document(e graph.Entity) index.Document {

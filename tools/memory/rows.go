@@ -100,18 +100,8 @@ func scanDocument(scan store.Scan) (Document, error) {
 	return r.document()
 }
 
-// list returns the rows of a query, read in a transaction of their own.
-func list[T any](ctx context.Context, s *store.Store, text string, args []any, f func(store.Scan) (T, error)) (all []T,
-	err error) {
-	err = s.View(ctx, func(t *store.Tx) error {
-		all, err = store.List(t, text, args, f)
-		return err
-	})
-	return all, err
-}
-
 func (r *Rows) where(ctx context.Context, where string, args ...any) ([]Document, error) {
-	return list(ctx, r.store, "SELECT "+columns+" FROM memory WHERE "+Live+" AND "+where, args, scanDocument)
+	return store.Select(ctx, r.store, "SELECT "+columns+" FROM memory WHERE "+Live+" AND "+where, args, scanDocument)
 }
 
 func first(all []Document, err error) (Document, bool, error) {
@@ -134,7 +124,7 @@ func (r *Rows) ByID(ctx context.Context, id string) (Document, bool, error) {
 
 // IDs lists the ids of all memories after one, for the index.
 func (r *Rows) IDs(ctx context.Context, after string, limit int) ([]string, error) {
-	return list(ctx, r.store, "SELECT id FROM memory WHERE id > $1 AND "+isMemory+" ORDER BY id LIMIT $2",
+	return store.Select(ctx, r.store, "SELECT id FROM memory WHERE id > $1 AND "+isMemory+" ORDER BY id LIMIT $2",
 		[]any{after, limit}, store.One[string])
 }
 
@@ -165,7 +155,7 @@ func (r *Rows) List(ctx context.Context, o tool.Owner, limit int) ([]Entry, erro
 // entries lists documents without their texts.
 func (r *Rows) entries(ctx context.Context, where string, args ...any) ([]Entry, error) {
 	text := "SELECT id, agent, usr, path, category, tags, octet_length(content), updated FROM memory " + where
-	return list(ctx, r.store, text, args, func(scan store.Scan) (e Entry, err error) {
+	return store.Select(ctx, r.store, text, args, func(scan store.Scan) (e Entry, err error) {
 		var tags string
 		var updated int64
 		err = scan(&e.ID, &e.Owner.Agent, &e.Owner.User, &e.Path, &e.Category, &tags, &e.Size, &updated)
@@ -185,7 +175,7 @@ func (r *Rows) Duplicates(ctx context.Context, o tool.Owner, digest, except stri
 	if err := r.store.Row(ctx, "SELECT EXISTS (SELECT 1"+where+")", args, &some); err != nil || !some {
 		return nil, err // mostly there are none, and this is quicker than a transaction
 	}
-	return list(ctx, r.store, "SELECT DISTINCT path"+where+" ORDER BY path LIMIT 3", args, store.One[string])
+	return store.Select(ctx, r.store, "SELECT DISTINCT path"+where+" ORDER BY path LIMIT 3", args, store.One[string])
 }
 
 // Past lists former versions of an owner's document, the latest first.

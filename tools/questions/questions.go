@@ -217,12 +217,8 @@ func scan(row store.Scan) (o Open, err error) {
 
 // List returns the open questions, the oldest first.
 func (q *Questions) List(ctx context.Context) (list []Open, err error) {
-	err = q.store.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT "+columns+" FROM question WHERE state = 'open' ORDER BY asked, id LIMIT 1000",
-			nil, scan)
-		return err
-	})
-	return list, err
+	return store.Select(ctx, q.store, "SELECT "+columns+
+		" FROM question WHERE state = 'open' ORDER BY asked, id LIMIT 1000", nil, scan)
 }
 
 // ErrNotOpen is the error about a question that does not exist or was answered.

@@ -101,10 +101,7 @@ func (s *Sessions) where(ctx context.Context, where string, args ...any) (list [
 	if s.Store.Unused() {
 		return nil, nil
 	}
-	err = s.Store.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT "+columns+" FROM session WHERE "+where, args, scanSession)
-		return err
-	})
+	list, err = store.Select(ctx, s.Store, "SELECT "+columns+" FROM session WHERE "+where, args, scanSession)
 	if err != nil {
 		return nil, fmt.Errorf("reading sessions: %w", err)
 	}

@@ -241,23 +241,20 @@ func (f Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, e
 			}
 		}
 	}
-	err = f.t.o.Store.View(ctx, func(t *store.Tx) error {
-		more, err := store.List(t, `SELECT board, name, size, updated FROM team_file WHERE team = $1
-			AND board IN ($2, '') ORDER BY name`, []any{b.team.ID, b.name}, func(scan store.Scan) (
-			e workspace.SourceEntry, err error) {
-			var in string
-			var updated int64
-			err = scan(&in, &e.Name, &e.Size, &updated)
-			e.Modified = store.FromMillis(updated)
-			if in == "" && b.team.Settings.Isolated {
-				e.Name = sharedDir + e.Name
-			}
-			e.Name = teamDir + e.Name
-			return e, err
-		})
-		files = append(files, more...)
-		return err
+	more, err := store.Select(ctx, f.t.o.Store, `SELECT board, name, size, updated FROM team_file WHERE team = $1
+		AND board IN ($2, '') ORDER BY name`, []any{b.team.ID, b.name}, func(scan store.Scan) (
+		e workspace.SourceEntry, err error) {
+		var in string
+		var updated int64
+		err = scan(&in, &e.Name, &e.Size, &updated)
+		e.Modified = store.FromMillis(updated)
+		if in == "" && b.team.Settings.Isolated {
+			e.Name = sharedDir + e.Name
+		}
+		e.Name = teamDir + e.Name
+		return e, err
 	})
+	files = append(files, more...)
 	if err != nil {
 		return nil, ctx.Err()
 	}

@@ -118,11 +118,7 @@ func (v Vectors) Missing(ctx context.Context, ids []string, after string, limit 
 	if len(ids) > 0 {
 		text += " AND m.id IN (" + store.In(&args, ids) + ")"
 	}
-	err = v.store.View(ctx, func(t *store.Tx) error {
-		missing, err = store.List(t, text+" ORDER BY m.id LIMIT $3", args, store.One[string])
-		return err
-	})
-	return missing, err
+	return store.Select(ctx, v.store, text+" ORDER BY m.id LIMIT $3", args, store.One[string])
 }
 
 // Known returns those of some digests that have vectors. These are not removed for a while.
@@ -206,11 +202,7 @@ func (v Vectors) OfDocuments(ctx context.Context, ids []string, scope string) (p
 	// With coalesce SQLite uses the index of ids and not that of owners: see memory.Rows.Readable.
 	text := selectParts + "m.id IN (" + store.In(&args, ids) +
 		") AND coalesce(m.agent, '') = $2 AND coalesce(m.usr, '') = $3 ORDER BY m.id, p.n"
-	err = v.store.View(ctx, func(t *store.Tx) error {
-		parts, err = store.List(t, text, args, scanPart)
-		return err
-	})
-	return parts, err
+	return store.Select(ctx, v.store, text, args, scanPart)
 }
 
 func scanPart(scan store.Scan) (p embeddings.Part, err error) {

@@ -181,17 +181,13 @@ func Pairings(ctx context.Context, s *store.Store) (list []Pairing, err error) {
 	if s.Unused() {
 		return nil, nil
 	}
-	err = s.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, `SELECT chat, code, person, name, title, until FROM chat_pairing
-			WHERE until > {{now}} ORDER BY until`, nil, func(scan store.Scan) (p Pairing, err error) {
-			var until int64
-			err = scan(&p.Chat, &p.Code, &p.Person, &p.Name, &p.Title, &until)
-			p.Until = store.FromMillis(until)
-			return p, err
-		})
-		return err
+	return store.Select(ctx, s, `SELECT chat, code, person, name, title, until FROM chat_pairing
+		WHERE until > {{now}} ORDER BY until`, nil, func(scan store.Scan) (p Pairing, err error) {
+		var until int64
+		err = scan(&p.Chat, &p.Code, &p.Person, &p.Name, &p.Title, &until)
+		p.Until = store.FromMillis(until)
+		return p, err
 	})
-	return list, err
 }
 
 // ErrCode is the error about a code that is not valid.
