@@ -23,26 +23,26 @@ type node struct {
 	children []*node
 }
 
-// Roles of elements that support actions.
-var interactive = map[string]bool{
-	"link": true, "button": true, "textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true,
-	"listbox": true,
-	"switch":  true, "slider": true, "spinbutton": true, "tab": true, "menuitem": true, "menuitemcheckbox": true,
-	"menuitemradio": true,
-	"option":        true, "treeitem": true, "Date": true, "DateTime": true, "InputTime": true, "ColorWell": true,
-	"DisclosureTriangle": true,
-	"PopUpButton":        true, "ToggleButton": true, "clickable": true,
+// setOf returns a set of words.
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
 }
+
+// Roles of elements that support actions.
+var interactive = setOf("link button textbox searchbox checkbox radio combobox listbox switch slider spinbutton tab " +
+	"menuitem menuitemcheckbox menuitemradio option treeitem Date DateTime InputTime ColorWell DisclosureTriangle " +
+	"PopUpButton ToggleButton clickable")
 
 // Roles of fields, which accept input.
-var fields = map[string]bool{
-	"textbox": true, "searchbox": true, "checkbox": true, "radio": true, "combobox": true, "listbox": true,
-	"switch": true, "slider": true, "spinbutton": true, "Date": true, "DateTime": true, "InputTime": true,
-	"ColorWell": true,
-}
+var fields = setOf("textbox searchbox checkbox radio combobox listbox switch slider spinbutton Date DateTime " +
+	"InputTime ColorWell")
 
 // Roles of sections that are shown in one line if they have many links.
-var foldable = map[string]bool{"navigation": true, "contentinfo": true}
+var foldable = setOf("navigation contentinfo")
 
 // minFolded is the minimum number of links in a folded section.
 const minFolded = 4
@@ -51,29 +51,21 @@ const minFolded = 4
 // that are shown even without a name.
 var sections = map[string]bool{
 	"dialog": true, "alertdialog": true, "alert": true, "navigation": true, "form": true, "search": true,
-	"Iframe": true, "menu": true, "tablist": true,
-	"tree": true, "grid": true, "table": true, "main": true, "status": false, "region": false, "group": false,
-	"radiogroup": false, "article": false,
-	"contentinfo": false, "complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
+	"Iframe": true, "menu": true, "tablist": true, "tree": true, "grid": true, "table": true, "main": true,
+	"status": false, "region": false, "group": false, "radiogroup": false, "article": false, "contentinfo": false,
+	"complementary": false, "toolbar": false, "list": false, "figure": false, "menubar": false,
 }
 
 // Roles that are shown in one line with all their content.
-var paragraphRoles = map[string]bool{
-	"paragraph": true, "LabelText": true, "term": true, "definition": true, "caption": true, "Figcaption": true,
-	"Legend": true, "Pre": true,
-	"DescriptionListTerm": true, "DescriptionListDetail": true, "time": true, "code": true,
-}
+var paragraphRoles = setOf("paragraph LabelText term definition caption Figcaption Legend Pre DescriptionListTerm " +
+	"DescriptionListDetail time code")
 
 // Roles that are shown within a line.
-var inlineRoles = map[string]bool{
-	"StaticText": true, "strong": true, "emphasis": true, "mark": true, "code": true, "time": true, "subscript": true,
-	"superscript": true, "insertion": true,
-	"deletion": true, "image": true, "img": true, "Abbr": true, "LabelText": true, "LineBreak": true,
-	"ListMarker": true, "progressbar": true, "meter": true, "math": true,
-}
+var inlineRoles = setOf("StaticText strong emphasis mark code time subscript superscript insertion deletion image " +
+	"img Abbr LabelText LineBreak ListMarker progressbar meter math")
 
 // Roles whose content is not shown.
-var opaque = map[string]bool{"combobox": true, "listbox": true, "Date": true, "DateTime": true, "InputTime": true}
+var opaque = setOf("combobox listbox Date DateTime InputTime")
 
 const (
 	maxText    = 2000 // bytes of one line of text
@@ -298,12 +290,9 @@ func hasBlocks(n *node, depth int) bool {
 
 // flat reports whether n contains inline elements only.
 func flat(n *node) bool {
-	for _, k := range n.children {
-		if !inlineRoles[k.role] && !interactive[k.role] || hasBlocks(k, maxDepth) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.children, func(k *node) bool {
+		return !inlineRoles[k.role] && !interactive[k.role] || hasBlocks(k, maxDepth)
+	})
 }
 
 // innerText returns the content of a node in one line.

@@ -68,6 +68,21 @@ A snapshot of a ref shows that part, with the addresses of its links. To only re
 	}
 }
 
+// actionNames are the names that other systems have for actions.
+var actionNames = map[string]browser.Action{
+	"navigate": browser.Open, "goto": browser.Open, "go": browser.Open, "start": browser.Open, "new_tab": browser.Open,
+	"go_back": browser.Back, "title": browser.Title, "url": browser.Address, "console_messages": browser.Console,
+	"read": browser.Snapshot, "get_text": browser.Snapshot, "text": browser.Snapshot, "view": browser.Snapshot,
+	"save_as_pdf": browser.PDF, "pdf_save": browser.PDF,
+	"file_upload": browser.Upload, "upload_file": browser.Upload, "handle_dialog": browser.Dialog,
+	"fill": browser.Type, "input": browser.Type, "key_type": browser.Type,
+	"key": browser.Press, "key_press": browser.Press, "press_key": browser.Press, "select_option": browser.Select,
+	"take_screenshot": browser.Screenshot, "screen_capture": browser.Screenshot,
+	"eval": browser.Evaluate, "js": browser.Evaluate, "execute": browser.Evaluate, "wait_for": browser.Wait,
+	"status": browser.Tabs, "list": browser.Tabs, "focus": browser.Tabs, "switch_tab": browser.Tabs,
+	"stop": browser.Close, "quit": browser.Close, "": browser.Snapshot,
+}
+
 // action returns the action by any of its names.
 func (a actionArgs) action() (browser.Action, error) {
 	requested := a.Action
@@ -79,55 +94,18 @@ func (a actionArgs) action() (browser.Action, error) {
 	case browser.Open, browser.Back, browser.Snapshot, browser.Click, browser.Hover, browser.Type, browser.Press,
 		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close,
 		browser.Title, browser.Address, browser.FindAction, browser.Console, browser.Frames, browser.PDF,
-		browser.Upload,
-		browser.Dialog, browser.Drag, browser.Resize:
+		browser.Upload, browser.Dialog, browser.Drag, browser.Resize:
 		return d, nil
 	}
-	switch name {
-	case "navigate", "goto", "go", "start", "new_tab":
+	if name == "" && a.URL != "" {
 		return browser.Open, nil
-	case "go_back":
-		return browser.Back, nil
-	case "read", "get_text", "text", "view":
-		return browser.Snapshot, nil
-	case "title":
-		return browser.Title, nil
-	case "url":
-		return browser.Address, nil
-	case "save_as_pdf", "pdf_save":
-		return browser.PDF, nil
-	case "console_messages":
-		return browser.Console, nil
-	case "file_upload", "upload_file":
-		return browser.Upload, nil
-	case "handle_dialog":
-		return browser.Dialog, nil
-	case "fill", "input", "key_type":
-		return browser.Type, nil
-	case "key", "key_press", "press_key":
-		return browser.Press, nil
-	case "select_option":
-		return browser.Select, nil
-	case "take_screenshot", "screen_capture":
-		return browser.Screenshot, nil
-	case "eval", "js", "execute":
-		return browser.Evaluate, nil
-	case "wait_for":
-		return browser.Wait, nil
-	case "status", "list", "focus", "switch_tab":
-		return browser.Tabs, nil
-	case "stop", "quit":
-		return browser.Close, nil
-	case "":
-		if a.URL != "" {
-			return browser.Open, nil
-		}
-		return browser.Snapshot, nil
+	}
+	if d, ok := actionNames[name]; ok {
+		return d, nil
 	}
 	return "", tool.Errorf(tool.Invalid, "unknown action %.40q", requested).
 		Try("use open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, " +
-			"resize, " +
-			"screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
+			"resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs or close")
 }
 
 // request returns what to do. Arguments in Request have precedence.

@@ -51,6 +51,7 @@ type page struct {
 // A picture is one within a page.
 type picture struct {
 	page, index int // from 1
+	file        int // the number that poppler gives it on its page
 	w, h        int // pixels
 	share       float64
 	size        int64 // of the stored picture; 0 if unknown

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -295,14 +296,18 @@ func (p *poppler) pictures(ctx context.Context, first, last int) ([]picture, err
 		return nil, err
 	}
 	var all []picture
-	index := map[int]int{}
+	index, files := map[int]int{}, map[int]int{}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
-		if len(f) < 14 || f[2] != "image" {
+		if len(f) < 14 {
 			continue
 		}
 		number := func(at int) int { n, _ := strconv.Atoi(f[at]); return n }
 		one := picture{page: number(0), w: number(3), h: number(4), jpeg: f[8] == "jpeg", size: bytesOf(f[len(f)-2])}
+		one.file = files[one.page]
+		if files[one.page]++; f[2] != "image" { // a mask has a number, too
+			continue
+		}
 		if f[10] != "[inline]" {
 			one.object = f[10] + " " + f[11]
 		}
@@ -345,23 +350,11 @@ func (p *poppler) content(ctx context.Context, wanted picture) ([]byte, error) {
 	if _, err := p.output(ctx, "pdfimages", args...); err != nil {
 		return nil, err
 	}
-	// Masks have numbers, too. Those of pictures are in the list.
-	out, err := p.output(ctx, "pdfimages", append(pageArgs(wanted.page, wanted.page), "-list", p.path)...)
-	if err != nil {
-		return nil, err
+	data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p-%03d%s", wanted.file, filepath.Ext(wanted.name()))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errBroken()
 	}
-	index := 0
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) < 14 || f[2] != "image" {
-			continue
-		}
-		if index++; index == wanted.index {
-			number, _ := strconv.Atoi(f[1])
-			return os.ReadFile(filepath.Join(dir, fmt.Sprintf("p-%03d%s", number, filepath.Ext(wanted.name()))))
-		}
-	}
-	return nil, errBroken()
+	return data, err
 }
 
 func (p *poppler) draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error) {
