@@ -140,10 +140,7 @@ func (t createImage) makePhoto(ctx context.Context, a createImageArgs) (tool.Res
 	if err != nil {
 		return tool.Result{}, err
 	}
-	what := "image by " + by.Model
-	if by.Cost > 0 {
-		what += fmt.Sprintf(" for about %s", by.Cost)
-	}
+	what := "image by " + byline(by)
 	var all tool.Result
 	for _, file := range made {
 		title := cmp.Or(a.Title, a.Prompt)

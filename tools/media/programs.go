@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/media/provider"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
 const (
@@ -91,9 +91,15 @@ func explain(name string, err error) error {
 	return err
 }
 
-// answered returns what a model has answered about a file. The answer follows what is in
-// the file, so it is quoted.
-func answered(marks tool.Marks, answer string, by provider.By) string {
+// ask has a provider answer a question about files. The answer follows what is in them, so it is
+// quoted.
+func (s studio) ask(ctx context.Context, model, prompt string, files ...wire.File) (string, error) {
+	answer, by, err := s.Providers.Describe(ctx, wire.DescriptionRequest{
+		To: wire.To{Model: model}, Prompt: prompt, Files: files,
+	})
+	if err != nil {
+		return "", err
+	}
 	line := "[answer of " + by.Model
 	if by.Cost > 0 {
 		line += fmt.Sprintf(", about %s", by.Cost)
@@ -101,7 +107,7 @@ func answered(marks tool.Marks, answer string, by provider.By) string {
 	for _, note := range by.Notes {
 		line += "; " + note
 	}
-	return line + "]\n" + marks.Quote("the answer of "+by.Model, answer)
+	return line + "]\n" + s.Marks.Quote("the answer of "+by.Model, answer), nil
 }
 
 // filled returns a command line of the operator with its placeholders replaced, and the

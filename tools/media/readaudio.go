@@ -99,13 +99,7 @@ func (t readAudio) hear(ctx context.Context, src *source, a readAudioArgs, lengt
 		if err != nil {
 			return "", err
 		}
-		answer, by, err := t.Providers.Describe(ctx, wire.DescriptionRequest{
-			To: wire.To{Model: a.Model}, Prompt: a.Prompt, Files: []wire.File{sound},
-		})
-		if err != nil {
-			return "", err
-		}
-		return answered(t.Marks, answer, by), nil
+		return t.ask(ctx, a.Model, a.Prompt, sound)
 	}
 	switch {
 	case len(t.Transcribe) > 0:

@@ -110,13 +110,8 @@ func (t readImage) read(ctx context.Context, a readImageArgs) (tool.Result, erro
 	if !t.Providers.Can(wire.Description) {
 		return all.Add(tool.Part{Text: "[no provider is set up that answers prompts: answer it yourself]"}), nil
 	}
-	answer, by, err := t.Providers.Describe(ctx, wire.DescriptionRequest{
-		To: wire.To{Model: a.Model}, Prompt: a.Prompt, Files: files,
-	})
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return tool.Text(answered(t.Marks, answer, by)), nil
+	answer, err := t.ask(ctx, a.Model, a.Prompt, files...)
+	return tool.Text(answer), err
 }
 
 // A sight is what a call sees of one picture.

@@ -100,7 +100,7 @@ func (t readVideo) read(ctx context.Context, name string, times []time.Duration,
 	}
 	result := tool.Text(f.describe(src))
 	if a.Prompt != "" {
-		said, err := t.ask(ctx, src, a)
+		said, err := t.answer(ctx, src, a)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -121,8 +121,8 @@ func (t readVideo) read(ctx context.Context, name string, times []time.Duration,
 	return result.Add(tool.Part{Text: said}), err
 }
 
-// ask has a provider answer a question about a video.
-func (t readVideo) ask(ctx context.Context, src *source, a readVideoArgs) (string, error) {
+// answer has a provider answer a question about a video.
+func (t readVideo) answer(ctx context.Context, src *source, a readVideoArgs) (string, error) {
 	if !t.Providers.Can(wire.Description) {
 		return "[no provider is set up that answers prompts: answer it yourself]", nil
 	}
@@ -130,14 +130,8 @@ func (t readVideo) ask(ctx context.Context, src *source, a readVideoArgs) (strin
 	if err != nil {
 		return "", tool.AsError(err).Try("ask about frames of it with read_image, or cut it with a command")
 	}
-	answer, by, err := t.Providers.Describe(ctx, wire.DescriptionRequest{
-		To: wire.To{Model: a.Model}, Prompt: a.Prompt,
-		Files: []wire.File{{Name: src.base(), MIME: generated.TypeOf(data[:min(len(data), 1024)]).MIME, Data: data}},
-	})
-	if err != nil {
-		return "", err
-	}
-	return answered(t.Marks, answer, by), nil
+	kind := generated.TypeOf(data[:min(len(data), 1024)]).MIME
+	return t.ask(ctx, a.Model, a.Prompt, wire.File{Name: src.base(), MIME: kind, Data: data})
 }
 
 // show returns the frames that a call asks for.

@@ -27,14 +27,14 @@ func DOCX(ctx context.Context, src document.Source) (*document.Document, error) 
 		p: p, rels: rels, out: &md.Writer{Limit: src.Limits.Text}, pictures: newPictures(p, src),
 		styles: readWordStyles(tree(p, pack.Target(rels, "styles"))),
 		lists:  readNumbering(tree(p, pack.Target(rels, "numbering"))),
-		notes:  map[string]*pack.Node{},
+		notes:  map[string]*pack.Node{}, noteRels: map[string]map[string]pack.Relation{},
 	}
 	for _, kind := range []string{"footnotes", "endnotes", "comments"} {
 		root := tree(p, pack.Target(rels, kind))
 		if root == nil {
 			continue
 		}
-		d.noteRels[noteKind(kind)] = p.Relations(pack.Target(rels, kind))
+		d.noteRels[kind] = p.Relations(pack.Target(rels, kind))
 		for _, n := range root.Kids {
 			d.notes[kind+n.Attr("w:id")] = n
 		}
@@ -60,8 +60,6 @@ func DOCX(ctx context.Context, src document.Source) (*document.Document, error) 
 	return doc, nil
 }
 
-func noteKind(kind string) int { return strings.Index("fec", kind[:1]) }
-
 // docx is a document of Word that is being read.
 type docx struct {
 	p        *pack.Package
@@ -78,9 +76,9 @@ type docx struct {
 	boxes   []string   // text boxes and charts, written after their paragraph
 	inBoxes int
 
-	notes    map[string]*pack.Node // by kind and id
-	noteRels [3]map[string]pack.Relation
-	queue    []string // kinds and ids of notes that are mentioned, in order
+	notes    map[string]*pack.Node               // by kind and id
+	noteRels map[string]map[string]pack.Relation // by kind
+	queue    []string                            // kinds and ids of notes that are mentioned, in order
 	hidden   bool
 	deleted  bool
 	embedded bool
@@ -294,12 +292,13 @@ func (d *docx) inline(n *pack.Node, line *md.Inline, format md.Style) {
 		case "w:r":
 			d.run(kid, line)
 		case "w:hyperlink":
-			d.hyperlink(kid, line)
+			href := ""
+			if r := d.rels[kid.Attr("r:id")]; r.External {
+				href = r.Target
+			}
+			d.link(kid, line, 0, href)
 		case "w:fldSimple":
-			f := field{result: true, href: linkIn(kid.Attr("w:instr"))}
-			d.fields = append(d.fields, f)
-			d.inline(kid, line, format)
-			d.fields = d.fields[:len(d.fields)-1]
+			d.link(kid, line, format, linkIn(kid.Attr("w:instr")))
 		case "w:del", "w:moveFrom":
 			d.deleted = true
 		case "m:oMath":
@@ -326,13 +325,10 @@ func (d *docx) inline(n *pack.Node, line *md.Inline, format md.Style) {
 	}
 }
 
-func (d *docx) hyperlink(n *pack.Node, line *md.Inline) {
-	href := ""
-	if r := d.rels[n.Attr("r:id")]; r.External {
-		href = r.Target
-	}
+// link adds the text within an element that is the result of a field, perhaps a link.
+func (d *docx) link(n *pack.Node, line *md.Inline, format md.Style, href string) {
 	d.fields = append(d.fields, field{result: true, href: href})
-	d.inline(n, line, 0)
+	d.inline(n, line, format)
 	d.fields = d.fields[:len(d.fields)-1]
 }
 
@@ -518,7 +514,7 @@ func (d *docx) writeNotes() {
 		kind, id, _ := strings.Cut(d.queue[i], "\x00")
 		n := d.notes[kind+id]
 		rels := d.rels
-		d.rels, d.fields = d.noteRels[noteKind(kind)], nil
+		d.rels, d.fields = d.noteRels[kind], nil
 		d.cells++ // headings in notes are paragraphs
 		text := d.render(func() { d.blocks(n) })
 		d.cells--
