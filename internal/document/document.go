@@ -26,8 +26,8 @@ type Handler struct {
 
 // A Source is a document that is to be read.
 type Source struct {
-	Name     string // of the file; only its extension matters
-	Data     io.ReaderAt
+	Name     string      // of the file; only its extension matters
+	Data     io.ReaderAt `json:"-"`
 	Size     int64
 	Pages    Ranges // pages, slides or sheets that are wanted; empty for all
 	Password string

@@ -30,18 +30,10 @@ const maxStack = 64 << 20
 
 // An order is what the process is to do: a line of JSON on its stdin. The document follows.
 type order struct {
-	Name     string
-	Members  []string // the names after each !/ of a path
-	Size     int64
-	Pages    Ranges
-	Password string
-	OCR      string
-	Language string
-	Pictures bool
-	Compiled string
-	Temp     string // a directory for temporary files; empty for the home directory
-	Time     time.Duration
-	Limits   Limits
+	Source
+	Members []string // the names after each !/ of a path
+	Temp    string   // a directory for temporary files; empty for the home directory
+	Time    time.Duration
 }
 
 // A reply is the answer of the process, as JSON on its stdout.
@@ -151,12 +143,9 @@ func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply
 			r = reply{Format: r.Format, Kind: ErrBroken, Error: "the file is damaged, and its reader failed"}
 		}
 	}()
-	src := Source{
-		Name: o.Name, Data: file, Size: o.Size, Pages: o.Pages, Password: o.Password, OCR: o.OCR,
-		Language: o.Language, Pictures: o.Pictures, Compiled: o.Compiled, Limits: o.Limits,
-	}
+	o.Data = file
 	w := walk{handlers: all.Handlers}
-	d, err := w.read(ctx, src, o.Members)
+	d, err := w.read(ctx, o.Source, o.Members)
 	r.Format = w.format
 	if err != nil {
 		return fail(err)

@@ -224,10 +224,10 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 	defer link.Close()
 	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
 	defer stop()
-	o := order{
-		Name: r.Name, Members: r.Members, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR,
-		Language: s.o.Language, Pictures: r.Pictures, Compiled: compiled, Time: s.o.Time, Limits: DefaultLimits(),
-	}
+	o := order{Members: r.Members, Time: s.o.Time, Source: Source{
+		Name: r.Name, Size: r.Size, Pages: r.Pages, Password: r.Password, OCR: r.OCR, Pictures: r.Pictures,
+		Language: s.o.Language, Compiled: compiled, Limits: DefaultLimits(),
+	}}
 	if !slices.Contains(link.Guarantees(), sandbox.Files) {
 		if o.Temp, err = s.temp(); err != nil {
 			return got, err

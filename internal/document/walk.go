@@ -52,9 +52,8 @@ func (w *walk) read(ctx context.Context, src Source, members []string) (*Documen
 		if err != nil {
 			return nil, err
 		}
-		next.Pages, next.Password, next.OCR, next.Pictures = src.Pages, src.Password, src.OCR, src.Pictures
-		next.Compiled, next.Limits, next.Language = src.Compiled, src.Limits, src.Language
-		src, members = next, members[1:]
+		src.Name, src.Data, src.Size = next.Name, next.Data, next.Size
+		members = members[1:]
 	}
 }
 
