@@ -135,6 +135,4 @@ func (l Limits) Scratch() int64 {
 type Link interface {
 	io.ReadWriteCloser
 	Guarantees() []Guarantee
-	// Describe returns one line for the operator.
-	Describe() string
 }

@@ -208,12 +208,6 @@ func (a *agent) handle(f wire.Frame) error {
 		c.endInput()
 	case wire.Kill:
 		c.kill(func(c *command) { c.exit.Killed = true }, terminateFirst)
-	case wire.Resize:
-		var size wire.Size
-		if err := f.Decode(&size); err != nil {
-			return err
-		}
-		c.resize(size)
 	case wire.Drop:
 		c.muted.Store(true)
 	default:

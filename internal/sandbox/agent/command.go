@@ -41,7 +41,6 @@ type command struct {
 	files     []*os.File  // the agent's ends of its streams
 	streams   []stream    // of its output
 	open      int         // streams that it may still write to
-	tty       *os.File
 	exit      wire.ExitBody
 	exited    bool // the process itself has ended
 	drained   bool // no more output is waited for
@@ -118,7 +117,7 @@ func (c *command) launch() ([]stream, error) {
 	}
 	defer p.closeTheirs()
 	c.mu.Lock()
-	c.files, c.streams, c.open, c.tty = p.ours, p.streams, len(p.streams), p.tty
+	c.files, c.streams, c.open = p.ours, p.streams, len(p.streams)
 	c.started = time.Now()
 	c.mu.Unlock()
 	pid, err := c.agent.fork(c, path, p)
@@ -352,13 +351,5 @@ func (c *command) writeInput(data []byte) {
 func (c *command) endInput() {
 	if c.input != nil {
 		c.input.end()
-	}
-}
-
-func (c *command) resize(size wire.Size) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tty != nil {
-		setSize(c.tty, size)
 	}
 }

@@ -90,8 +90,6 @@ func openTerminal(wire.Size) (ours, theirs *os.File, err error) {
 	return nil, nil, problem{wire.RefusedBody{Error: "no terminal can be had on Windows"}}
 }
 
-func setSize(*os.File, wire.Size) {}
-
 func deadly() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 // executable finds the file of a program by the endings that programs have.

@@ -41,14 +41,10 @@ func openTerminal(size wire.Size) (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening a terminal: %w", err)
 	}
-	setSize(ours, size)
-	return ours, theirs, nil
-}
-
-func setSize(tty *os.File, size wire.Size) {
 	if size.Rows > 0 && size.Cols > 0 {
-		_ = pty.Setsize(tty, &pty.Winsize{Rows: size.Rows, Cols: size.Cols})
+		_ = pty.Setsize(ours, &pty.Winsize{Rows: size.Rows, Cols: size.Cols})
 	}
+	return ours, theirs, nil
 }
 
 // deadly returns the signals that end a program and can be caught.

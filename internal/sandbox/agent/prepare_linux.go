@@ -66,9 +66,6 @@ func limit(pid int, l wire.Limits) {
 	if l.FileSize > 0 {
 		_ = lower(pid, unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize))
 	}
-	if l.OpenFiles > 0 {
-		_ = lower(pid, unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles))
-	}
 	if seconds := uint64(l.CPUTime.Seconds() + 0.999); l.CPUTime > 0 {
 		_ = lower(pid, unix.RLIMIT_CPU, seconds, seconds+1)
 	}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -16,10 +15,6 @@ const (
 	maxTails = 16 << 20
 	// tailQuiet is how long a stream is quiet until its tail is sent.
 	tailQuiet = 50 * time.Millisecond
-	// previewEvery is the time between two previews of a tail, and previewSize their
-	// maximum size.
-	previewEvery = 250 * time.Millisecond
-	previewSize  = 4 << 10
 	// tailRead is the maximum size of one read.
 	tailRead = 512 << 10
 )
@@ -27,11 +22,10 @@ const (
 // A tail holds the last bytes of a stream that are not sent. A command may write
 // faster than the server reads, and the server drops the middle of long output.
 type tail struct {
-	c         *command
-	s         stream
-	ring      []byte
-	held      int64 // bytes since the last flush; the ring has the last of them
-	previewed time.Time
+	c    *command
+	s    stream
+	ring []byte
+	held int64 // bytes since the last flush; the ring has the last of them
 }
 
 // tail returns a tail for a stream of which sent bytes were sent, or nil if all
@@ -47,7 +41,7 @@ func (c *command) tail(s stream, sent int64) *tail {
 	if s.file.SetReadDeadline(time.Time{}) != nil || !c.agent.reserve(ends.Tail) {
 		return nil // reads cannot be interrupted, or there is too little memory
 	}
-	return &tail{c: c, s: s, ring: make([]byte, ends.Tail), previewed: time.Now()}
+	return &tail{c: c, s: s, ring: make([]byte, ends.Tail)}
 }
 
 // reserve takes memory for a tail, if there is enough.
@@ -82,8 +76,6 @@ func (t *tail) run() error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.flush()
 			err = nil
-		} else if n > 0 {
-			t.preview(to[:n])
 		}
 	}
 	t.flush()
@@ -91,19 +83,6 @@ func (t *tail) run() error {
 		err = t.s.file.SetReadDeadline(time.Time{})
 	}
 	return err
-}
-
-// preview sends the last lines of data from time to time.
-func (t *tail) preview(data []byte) {
-	if !t.c.spec.Preview || time.Since(t.previewed) < previewEvery || t.c.muted.Load() {
-		return
-	}
-	t.previewed = time.Now()
-	data = data[max(0, len(data)-previewSize):]
-	if _, lines, found := bytes.Cut(data, []byte{'\n'}); found {
-		data = lines
-	}
-	t.c.agent.sent(t.c.agent.out.Send(previews(t.s.kind), t.c.id, data))
 }
 
 // flush sends what is held, after the number of the bytes that are not.
@@ -143,11 +122,4 @@ func skips(stream wire.Kind) wire.Kind {
 		return wire.ErrSkipped
 	}
 	return wire.OutSkipped
-}
-
-func previews(stream wire.Kind) wire.Kind {
-	if stream == wire.Stderr {
-		return wire.ErrPreview
-	}
-	return wire.OutPreview
 }

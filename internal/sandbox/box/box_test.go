@@ -60,8 +60,7 @@ type sink struct {
 	exit wire.ExitBody
 	lost error
 
-	skipped  int64
-	previews []string
+	skipped int64
 
 	order  []string
 	exited chan struct{}
@@ -92,16 +91,6 @@ func (s *sink) Skipped(_ sandbox.Stream, n int64) {
 	defer s.mu.Unlock()
 	fmt.Fprintf(&s.out, "[%d skipped]", n)
 	s.skipped += n
-}
-
-func (s *sink) Preview(_ sandbox.Stream, data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.previews = append(s.previews, string(data))
-	select {
-	case s.wrote <- struct{}{}:
-	default:
-	}
 }
 
 func (s *sink) Exited(e wire.ExitBody) {

@@ -21,8 +21,6 @@ type Sink interface {
 	// Skipped reports that n bytes of output will not arrive: they came before the
 	// bytes of the next Output.
 	Skipped(s sandbox.Stream, n int64)
-	// Preview receives the last lines of output that has not arrived yet.
-	Preview(s sandbox.Stream, data []byte)
 	// Exited receives the exit status of the command itself.
 	Exited(e wire.ExitBody)
 	// Gone is the last call: all descendants have ended too. An err means that the
@@ -179,15 +177,6 @@ func (c *Child) EndInput() error { return c.box.send(wire.InputEnd, c.id, nil) }
 // Kill kills the command and all its descendants. It does not wait: the Sink receives
 // the end.
 func (c *Child) Kill() error { return c.box.send(wire.Kill, c.id, nil) }
-
-// Resize sets the size of the command's terminal.
-func (c *Child) Resize(rows, cols uint16) error {
-	body, err := json.Marshal(wire.Size{Rows: rows, Cols: cols})
-	if err != nil {
-		return err
-	}
-	return c.box.send(wire.Resize, c.id, body)
-}
 
 // Drop detaches the Sink. The command continues, and its output is discarded. A call
 // of the Sink that is in progress is not interrupted.

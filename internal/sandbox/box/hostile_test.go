@@ -26,7 +26,6 @@ type scripted struct {
 func (s *scripted) Write(p []byte) (int, error)     { return s.heard.Write(p) }
 func (s *scripted) Close() error                    { s.once.Do(s.close); return nil }
 func (s *scripted) Guarantees() []sandbox.Guarantee { return nil }
-func (s *scripted) Describe() string                { return "scripted" }
 
 // script returns a link, what the far side hears, and where it speaks.
 func script() (link *scripted, hears *io.PipeReader, speaks *io.PipeWriter) {
@@ -64,8 +63,6 @@ func (s *strict) Skipped(_ sandbox.Stream, n int64) {
 	defer s.mu.Unlock()
 	s.note(s.gone || n < 0, "skipped")
 }
-
-func (s *strict) Preview(_ sandbox.Stream, data []byte) { s.Output(0, data) }
 
 func (s *strict) Exited(wire.ExitBody) {
 	s.mu.Lock()

@@ -91,7 +91,7 @@ func (c *Child) handle(f wire.Frame) error {
 		}
 		c.box.forget(c.id)
 		c.answer <- refusal(body)
-	case wire.Stdout, wire.Stderr, wire.OutSkipped, wire.ErrSkipped, wire.OutPreview, wire.ErrPreview:
+	case wire.Stdout, wire.Stderr, wire.OutSkipped, wire.ErrSkipped:
 		return c.outputs(f)
 	case wire.Taken:
 		if len(f.Body) != 4 || !c.taken(int(binary.BigEndian.Uint32(f.Body))) {
@@ -120,31 +120,26 @@ func (c *Child) outputs(f wire.Frame) error {
 		return wire.ErrTooLong
 	}
 	stream := sandbox.Stdout
-	if f.Kind == wire.Stderr || f.Kind == wire.ErrSkipped || f.Kind == wire.ErrPreview {
+	if f.Kind == wire.Stderr || f.Kind == wire.ErrSkipped {
 		stream = sandbox.Stderr
 	}
 	s := c.listener()
-	switch f.Kind {
-	case wire.OutSkipped, wire.ErrSkipped:
-		if len(f.Body) != 8 {
-			return errProtocol
-		}
-		n := binary.BigEndian.Uint64(f.Body)
-		if n > maxSkipped || c.missed+int64(n) > maxSkipped {
-			return errProtocol
-		}
-		c.missed += int64(n)
-		if s != nil {
-			s.Skipped(stream, int64(n))
-		}
-	case wire.OutPreview, wire.ErrPreview:
-		if s != nil {
-			s.Preview(stream, f.Body)
-		}
-	default:
+	if f.Kind == wire.Stdout || f.Kind == wire.Stderr {
 		if s != nil {
 			s.Output(stream, f.Body)
 		}
+		return nil
+	}
+	if len(f.Body) != 8 {
+		return errProtocol
+	}
+	n := binary.BigEndian.Uint64(f.Body)
+	if n > maxSkipped || c.missed+int64(n) > maxSkipped {
+		return errProtocol
+	}
+	c.missed += int64(n)
+	if s != nil {
+		s.Skipped(stream, int64(n))
 	}
 	return nil
 }

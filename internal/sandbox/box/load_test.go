@@ -30,7 +30,6 @@ type counter struct {
 
 func (c *counter) Output(_ sandbox.Stream, data []byte) { c.bytes.Add(int64(len(data))) }
 func (c *counter) Skipped(_ sandbox.Stream, n int64)    { c.bytes.Add(n) }
-func (c *counter) Preview(sandbox.Stream, []byte)       {}
 func (c *counter) Exited(wire.ExitBody)                 { close(c.exited) }
 func (c *counter) Gone(error)                           { close(c.gone) }
 

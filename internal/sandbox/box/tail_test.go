@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
@@ -14,7 +13,7 @@ import (
 // ends returns a command of which the agent may leave out the middle.
 func ends(text string) wire.StartBody {
 	body := sh(text)
-	body.Stdout, body.Preview = wire.Ends{Head: 100_000, Tail: 50_000}, true
+	body.Stdout = wire.Ends{Head: 100_000, Tail: 50_000}
 	return body
 }
 
@@ -63,30 +62,6 @@ func TestTailsArriveWhenTheStreamIsQuiet(t *testing.T) {
 	wait(t, "exit", s.exited)
 	if s.exit.Code != 3 || s.exit.Left != 1 {
 		t.Errorf("it ended as %+v", s.exit)
-	}
-	if err := c.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	wait(t, "gone", s.gone)
-}
-
-// Before its end a command shows how far it is.
-func TestPreviewsOfATail(t *testing.T) {
-	b := open(t)
-	c, s := start(t, b, ends("yes a line"))
-	preview, end := "", time.After(hang)
-	for preview == "" {
-		select {
-		case <-s.wrote:
-		case <-end:
-			t.Fatal("no preview")
-		}
-		s.mu.Lock()
-		preview = strings.Join(s.previews, "")
-		s.mu.Unlock()
-	}
-	if !strings.HasPrefix(preview, "a line\n") || len(preview) > 4<<10 {
-		t.Errorf("a preview is %.30q, %d bytes", preview, len(preview))
 	}
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,6 @@ type fakeLink struct {
 func (l *fakeLink) Read(p []byte) (int, error)      { return l.from.Read(p) }
 func (l *fakeLink) Write(p []byte) (int, error)     { return l.to.Write(p) }
 func (l *fakeLink) Guarantees() []sandbox.Guarantee { return nil }
-func (l *fakeLink) Describe() string                { return "a fake" }
 func (l *fakeLink) Close() error {
 	err := errors.Join(l.to.Close(), l.from.Close())
 	<-l.done

@@ -71,13 +71,6 @@ func (p *process) Skipped(s sandbox.Stream, n int64) {
 	p.wake()
 }
 
-// Preview passes on the last lines of output that the agent holds back.
-func (p *process) Preview(s sandbox.Stream, data []byte) {
-	if p.watcher != nil {
-		p.watcher.add(s, data)
-	}
-}
-
 // Exited receives the exit status of the command itself.
 func (p *process) Exited(how wire.ExitBody) {
 	p.mu.Lock()

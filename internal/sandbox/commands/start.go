@@ -68,7 +68,6 @@ func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Proc
 	if !cmd.Open && !cmd.TTY {
 		out, errs := c.sizes(cmd)
 		body.Stdout, body.Stderr = out.ends(), errs.ends()
-		body.Preview = cmd.Watch != nil
 	}
 	return c.run(ctx, target, n, cmd, body)
 }

@@ -233,8 +233,7 @@ func (s *sink) Output(_ sandbox.Stream, data []byte) {
 	}
 }
 
-func (s *sink) Skipped(sandbox.Stream, int64)  {}
-func (s *sink) Preview(sandbox.Stream, []byte) {}
+func (s *sink) Skipped(sandbox.Stream, int64) {}
 
 func (s *sink) Exited(e wire.ExitBody) {
 	s.mu.Lock()

@@ -27,7 +27,6 @@ const (
 type link struct {
 	e     *engine
 	id    string
-	text  string
 	holds []sandbox.Guarantee
 
 	conn  net.Conn
@@ -40,7 +39,6 @@ type link struct {
 }
 
 func (k *link) Guarantees() []sandbox.Guarantee { return k.holds }
-func (k *link) Describe() string                { return k.text }
 
 // Read reads stdout of the agent. The engine multiplexes both streams in frames with
 // an 8-byte header: the stream, three zero bytes and the length.

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -22,19 +21,8 @@ const (
 // orphan even if its owner is unknown: a start takes seconds.
 const orphanAge = 10 * time.Minute
 
-// Reap removes orphaned containers and returns their number. The first connection
-// to an engine does it too.
-func (l *Launcher) Reap(ctx context.Context) (int, error) {
-	var all int
-	var errs []error
-	for _, e := range l.engines {
-		n, err := l.reap(ctx, e)
-		all += n
-		errs = append(errs, err)
-	}
-	return all, errors.Join(errs...)
-}
-
+// reap removes orphaned containers of an engine and returns their number. The first
+// connection to the engine does it.
 func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -106,7 +106,7 @@ func TestReap(t *testing.T) {
 	living := server(t, "made", p.dir, made)
 	server(t, "run", p.dir, running)
 	dead := server(t, "made", p.dir, dying)
-	if _, err := p.launcher.Reap(ctx); err != nil {
+	if _, err := p.launcher.reap(ctx, p.launcher.engines[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{made, running, dying} {
@@ -118,7 +118,7 @@ func TestReap(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	if _, err := p.launcher.Reap(ctx); err != nil {
+	if _, err := p.launcher.reap(ctx, p.launcher.engines[0]); err != nil {
 		t.Fatal(err)
 	}
 	if there(made) || there(dying) {

@@ -128,7 +128,6 @@ func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link
 		return nil, e.explainStart(err, p.agent)
 	}
 	k.holds = p.facts.holds(p.Limits)
-	k.text = "container " + id[:min(12, len(id))] + " of " + l.opts.Image + " on " + e.name
 	return k, nil
 }
 

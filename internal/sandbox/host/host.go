@@ -99,7 +99,3 @@ func (l *link) Close() error {
 }
 
 func (l *link) Guarantees() []sandbox.Guarantee { return nil }
-
-func (l *link) Describe() string {
-	return "on the host, without isolation, as process " + strconv.Itoa(l.Cmd.Process.Pid)
-}

@@ -255,7 +255,7 @@ func (s *start) run(ctx context.Context, text []byte) (*link, error) {
 		return nil, stageError(err)
 	}
 	closeAll(theirPlan, theirAnswer)
-	k := &link{AgentProcess: p, holds: s.holds(), about: s.found.public().Text}
+	k := &link{AgentProcess: p, holds: s.holds()}
 	if err := s.instruct(ctx, k, plan, answer, text); err != nil {
 		_ = k.Cmd.Process.Kill()
 		k.Close()

@@ -14,7 +14,6 @@ type link struct {
 	holds []sandbox.Guarantee
 	group *cgroup
 	home  string
-	about string
 }
 
 // Close ends the agent and its descendants, with a kill after a timeout, and removes
@@ -30,5 +29,3 @@ func (k *link) Close() error {
 }
 
 func (k *link) Guarantees() []sandbox.Guarantee { return slices.Clone(k.holds) }
-
-func (k *link) Describe() string { return k.about }

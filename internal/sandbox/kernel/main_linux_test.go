@@ -155,8 +155,7 @@ func (s *sink) Output(stream sandbox.Stream, data []byte) {
 	}
 }
 
-func (s *sink) Skipped(sandbox.Stream, int64)  {}
-func (s *sink) Preview(sandbox.Stream, []byte) {}
+func (s *sink) Skipped(sandbox.Stream, int64) {}
 
 func (s *sink) Exited(e wire.ExitBody) { s.exit = e; close(s.exited) }
 

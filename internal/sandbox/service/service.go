@@ -238,9 +238,6 @@ func (p *Process) Output(stream sandbox.Stream, data []byte) {
 // Skipped is not called: all output is wanted.
 func (p *Process) Skipped(sandbox.Stream, int64) {}
 
-// Preview is not called: no previews are wanted.
-func (p *Process) Preview(sandbox.Stream, []byte) {}
-
 // Exited keeps how the program has ended.
 func (p *Process) Exited(e wire.ExitBody) {
 	p.exit = &e

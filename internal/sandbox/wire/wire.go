@@ -18,7 +18,7 @@ import (
 )
 
 // Version must be the same on both sides.
-const Version = 2
+const Version = 3
 
 // A Kind is the type of a frame.
 type Kind uint8
@@ -29,7 +29,6 @@ const (
 	Input                    // bytes for stdin
 	InputEnd                 // end of stdin
 	Kill                     // kill the command and all its descendants
-	Resize                   // a Size: resize the terminal
 	Drop                     // send no more frames about the command
 )
 
@@ -45,8 +44,6 @@ const (
 	Taken                       // number of bytes of Input that were taken since the last Taken: uint32, big-endian
 	OutSkipped                  // number of bytes of stdout that are not sent: uint64, big-endian
 	ErrSkipped                  // the same of stderr
-	OutPreview                  // the last lines of stdout, which were not sent yet or will not be
-	ErrPreview
 )
 
 const (
@@ -69,7 +66,6 @@ type StartBody struct {
 	// The agent sends the first bytes of stdout and stderr as they come. Of what
 	// follows it may send the last bytes only, after a Skipped.
 	Stdout, Stderr Ends
-	Preview        bool // previews are sent of output that is not sent yet
 	TTY            *Size
 	Timeout        time.Duration // 0: no timeout
 	Limits         Limits
@@ -84,7 +80,6 @@ type Limits struct {
 	Processes int   // maximum number of concurrent processes
 	FileSize  int64
 	CPUTime   time.Duration // for each process
-	OpenFiles int
 }
 
 // A Size is the size of a terminal.
