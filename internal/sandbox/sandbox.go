@@ -108,9 +108,8 @@ type Spec struct {
 type Limits struct {
 	Memory    int64 // bytes
 	Processes int
-	FileSize  int64 // bytes
-	Temp      int64 // bytes in the temporary directory
-	CPUs      float64
+	FileSize  int64         // bytes
+	Temp      int64         // bytes in the temporary directory
 	CPUTime   time.Duration // of each process
 }
 

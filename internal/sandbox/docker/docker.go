@@ -31,16 +31,14 @@ const (
 
 // Options configures the engines and their containers.
 type Options struct {
-	Image   string       // a name that the engine knows; it is never pulled
-	Hosts   []string     // unix://, tcp:// or ssh://; empty: DOCKER_HOST, or the default socket
-	Certs   string       // directory of ca.pem, cert.pem and key.pem for tcp://; "": DOCKER_CERT_PATH
-	Agent   string       // a Linux build of this program; "": this one
-	CPUs    float64      // for sandboxes without a limit; 0: all
-	Prefix  string       // prefix of container names; "": mcp-tools-
-	Data    string       // the data directory, as a label for operators
-	Mounts  string       // directory for mounts that a start needs when the server is root
-	Runtime string       // such as runsc; "": the engine's own
-	Log     *slog.Logger // warnings for operators
+	Image  string       // a name that the engine knows; it is never pulled
+	Hosts  []string     // unix://, tcp:// or ssh://; empty: DOCKER_HOST, or the default socket
+	Certs  string       // directory of ca.pem, cert.pem and key.pem for tcp://; "": DOCKER_CERT_PATH
+	Agent  string       // a Linux build of this program; "": this one
+	Prefix string       // prefix of container names; "": mcp-tools-
+	Data   string       // the data directory, as a label for operators
+	Mounts string       // directory for mounts that a start needs when the server is root
+	Log    *slog.Logger // warnings for operators
 }
 
 // A Launcher starts agents in containers.

@@ -41,13 +41,11 @@ type engine struct {
 type facts struct {
 	version  string
 	os, arch string
-	cpus     int
 	rootless bool
 	seccomp  bool
 	memory   bool
 	swap     bool
 	pids     bool
-	quota    bool
 }
 
 func newEngine(host, certs string) (*engine, error) {
@@ -127,8 +125,8 @@ func (e *engine) facts(ctx context.Context, reap func(context.Context, *engine) 
 
 func factsOf(i system.Info) facts {
 	f := facts{
-		version: i.ServerVersion, os: i.OSType, arch: goArch(i.Architecture), cpus: i.NCPU,
-		memory: i.MemoryLimit, swap: i.SwapLimit, pids: i.PidsLimit, quota: i.CPUCfsQuota,
+		version: i.ServerVersion, os: i.OSType, arch: goArch(i.Architecture),
+		memory: i.MemoryLimit, swap: i.SwapLimit, pids: i.PidsLimit,
 	}
 	for _, o := range i.SecurityOptions {
 		fields := strings.Split(o, ",")
@@ -167,7 +165,7 @@ func (f facts) holds(l sandbox.Limits) []sandbox.Guarantee {
 func (f facts) lacks() string {
 	var no []string
 	for what, has := range map[string]bool{
-		"memory limits": f.memory, "swap limits": f.swap, "process limits": f.pids, "cpu limits": f.quota,
+		"memory limits": f.memory, "swap limits": f.swap, "process limits": f.pids,
 		"seccomp": f.seccomp,
 	} {
 		if !has {

@@ -182,7 +182,7 @@ func (p *place) spec() sandbox.Spec {
 	return sandbox.Spec{
 		ID: strings.ToLower(thisProcess().random), Owner: "tester",
 		Binds:  p.launcher.Layout(sandbox.Directories{Dir: p.dir}).Binds,
-		Limits: sandbox.Limits{Memory: 128 << 20, Processes: 64, Temp: 16 << 20, FileSize: 32 << 20, CPUs: 1},
+		Limits: sandbox.Limits{Memory: 128 << 20, Processes: 64, Temp: 16 << 20, FileSize: 32 << 20},
 	}
 }
 

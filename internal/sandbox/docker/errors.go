@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -79,10 +78,6 @@ func (e *engine) explainCreate(err error) error {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return unavailable("the docker engine at %s does not have the workspace at the same path", e.name).
 			Try("share the file system with that machine, or use an engine on this one").Because(err)
-	}
-	if errdefs.IsNotFound(err) && strings.Contains(err.Error(), "untime") {
-		return unavailable("the docker engine at %s lacks the runtime that sandbox.docker.runtime names", e.name).
-			Try("install it there").Because(err)
 	}
 	return e.explain(err)
 }

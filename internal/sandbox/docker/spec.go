@@ -79,8 +79,7 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 		Tmpfs:          map[string]string{"/tmp": scratch(p)},
 		ShmSize:        leastBytes,
 		UsernsMode:     "host", // files in the workspace keep their owners
-		Runtime:        l.opts.Runtime,
-		Resources:      l.resources(p),
+		Resources:      resources(p),
 		Mounts:         l.binds(e, p),
 		MaskedPaths:    append(maskedByDefault(), p.names.hidden...),
 		ReadonlyPaths:  append(readonlyByDefault(), p.names.locked...),
@@ -107,7 +106,7 @@ func scratch(p plan) string {
 	return "rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(size, 10)
 }
 
-func (l *Launcher) resources(p plan) container.Resources {
+func resources(p plan) container.Resources {
 	lim := p.Limits
 	r := container.Resources{Ulimits: []*container.Ulimit{{Name: "core"}}}
 	if lim.FileSize > 0 {
@@ -122,16 +121,6 @@ func (l *Launcher) resources(p plan) container.Resources {
 	if lim.Processes > 0 && p.facts.pids {
 		most := int64(lim.Processes) + overhead
 		r.PidsLimit = &most
-	}
-	cpus := lim.CPUs
-	if cpus <= 0 {
-		cpus = l.opts.CPUs
-	}
-	if p.facts.cpus > 0 {
-		cpus = min(cpus, float64(p.facts.cpus))
-	}
-	if cpus > 0 && p.facts.quota {
-		r.NanoCPUs = int64(max(cpus, 0.01) * 1e9)
 	}
 	return r
 }

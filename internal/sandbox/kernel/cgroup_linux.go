@@ -20,8 +20,6 @@ type cgroup struct{ dirs []string }
 const (
 	cgroups     = "/sys/fs/cgroup"
 	groupPrefix = "mcp-tools-"
-	// period is the CPU accounting period in microseconds.
-	period = 100_000
 )
 
 // newCgroup creates a cgroup below that of this process, or beside it. It returns nil
@@ -60,10 +58,6 @@ func oneCgroup(dir string, lim sandbox.Limits) *cgroup {
 	if lim.Processes > 0 {
 		setting(dir, "pids.max", int64(lim.Processes+agentThreads))
 	}
-	if lim.CPUs > 0 {
-		os.WriteFile(filepath.Join(dir, "cpu.max"),
-			fmt.Appendf(nil, "%d %d", int64(lim.CPUs*period), period), 0)
-	}
 	return g
 }
 
@@ -90,12 +84,6 @@ func oldCgroup(own map[string]string, name string, lim sandbox.Limits) *cgroup {
 	setting(memory, "memory.memsw.limit_in_bytes", lim.Memory)
 	if d := dir("pids"); d != "" && lim.Processes > 0 {
 		setting(d, "pids.max", int64(lim.Processes+agentThreads))
-	}
-	if lim.CPUs > 0 {
-		if d := dir("cpu"); d != "" {
-			setting(d, "cpu.cfs_period_us", period)
-			setting(d, "cpu.cfs_quota_us", int64(lim.CPUs*period))
-		}
 	}
 	return g
 }

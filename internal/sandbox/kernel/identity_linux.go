@@ -104,8 +104,7 @@ func (l *Launcher) swap(ownerUID, ownerGID int, id identity) (*os.File, error) {
 	if f := l.ids.swaps[key]; f != nil {
 		return f, nil
 	}
-	argv := append(append([]string{}, l.self()...), StageArg, holdArg)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command(self(), StageArg, holdArg)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,

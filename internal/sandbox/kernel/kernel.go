@@ -31,10 +31,6 @@ const (
 
 // A Launcher starts agents in kernel sandboxes. Its zero value is ready to use.
 type Launcher struct {
-	// Self is the command line that starts this program again; the default is the
-	// running file without arguments.
-	Self []string
-
 	mu    sync.Mutex
 	found *finding // the result of the probe; nil before
 	ids   identities
@@ -44,13 +40,6 @@ var _ sandbox.Launcher = (*Launcher)(nil)
 
 // Name returns kernel.
 func (*Launcher) Name() string { return name }
-
-func (l *Launcher) self() []string {
-	if len(l.Self) > 0 {
-		return l.Self
-	}
-	return []string{self()}
-}
 
 // self returns the running file, even if its name belongs to another file now.
 func self() string {

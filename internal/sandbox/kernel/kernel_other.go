@@ -19,7 +19,7 @@ var errLinux = errors.New("the kernel sandbox needs Linux")
 // Probe reports that Linux is required.
 func (l *Launcher) Probe(context.Context) sandbox.ProbeResult {
 	return sandbox.ProbeResult{
-		Text:   "kernel: it needs Linux, so " + l.self()[0] + " cannot use it",
+		Text:   "kernel: it needs Linux, so " + self() + " cannot use it",
 		Advice: "use sandbox docker",
 	}
 }

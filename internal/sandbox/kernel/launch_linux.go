@@ -145,7 +145,7 @@ func (s *start) makePlan() error {
 func (s *start) planJail() error {
 	s.plan.Home = home
 	binds := len(s.tree)
-	program, err := filepath.EvalSymlinks(s.launcher.self()[0])
+	program, err := filepath.EvalSymlinks(self())
 	if err == nil {
 		err = s.also(program, false)
 	} else if errors.Is(err, os.ErrNotExist) {
@@ -238,8 +238,7 @@ func (s *start) run(ctx context.Context, text []byte) (*link, error) {
 		return nil, err
 	}
 	defer closeAll(answer, theirAnswer)
-	argv := append(append([]string{}, s.launcher.self()...), StageArg)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command(self(), StageArg)
 	cmd.Env = []string{"PATH=" + agentPath}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = append([]*os.File{theirPlan, theirAnswer}, s.files...)

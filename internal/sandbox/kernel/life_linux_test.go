@@ -187,7 +187,7 @@ func TestLimits(t *testing.T) {
 		needJail(t)
 		l := launcher()
 		c := open(t, l, openDir(t), func(w *sandbox.Spec) {
-			w.Limits = sandbox.Limits{Processes: 40, FileSize: 1 << 20, Temp: 8 << 20, Memory: 96 << 20, CPUs: 1}
+			w.Limits = sandbox.Limits{Processes: 40, FileSize: 1 << 20, Temp: 8 << 20, Memory: 96 << 20}
 		})
 		c.fails("head -c 2000000 /dev/zero > big")
 		c.fails("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 1000000 /dev/zero > /tmp/f$i || exit 1; done")
