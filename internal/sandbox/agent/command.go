@@ -168,7 +168,7 @@ type ending struct {
 }
 
 // ended is called by the processTable when the process itself has ended. It does not
-// wait for anything: settle is next.
+// wait for anything; report follows.
 func (c *command) ended(e ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

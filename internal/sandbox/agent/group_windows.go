@@ -17,7 +17,7 @@ const (
 	relativeIsKept = false // a relative program would be looked up in the agent's directory
 )
 
-// A group is the job of a command: whatever it starts is in it.
+// A group is the job object of a command and all that it starts.
 type group struct {
 	job   windows.Handle
 	ended chan struct{} // closed when the command itself has

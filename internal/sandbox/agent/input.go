@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// An input is what is on its way to a command's stdin. Putting something in does
-// not wait until the command reads it.
+// An input queues the bytes for stdin of a command. Queueing does not wait until the
+// command reads them.
 type input struct {
 	mu    sync.Mutex
 	more  sync.Cond
@@ -27,8 +27,8 @@ func newInput() *input {
 	return in
 }
 
-// writeInput takes bytes. The server sends at most a window of them before it
-// hears that some were taken; what goes beyond that is lost, and is the end.
+// write queues bytes. The server sends at most a window of them before it receives a
+// Taken; bytes beyond that are lost, and end the input.
 func (in *input) write(data []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -49,7 +49,7 @@ func (in *input) end() {
 	in.more.Signal()
 }
 
-// close ends the writing at once.
+// close discards the queue and closes stdin.
 func (in *input) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -61,7 +61,7 @@ func (in *input) close() {
 	}
 }
 
-// next waits for something to write; ok is false at the end.
+// next waits for queued bytes and returns them; ok is false at the end.
 func (in *input) next() (data []byte, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -76,8 +76,8 @@ func (in *input) next() (data []byte, ok bool) {
 	return data, true
 }
 
-// run writes what comes until the end. When the command reads no more, what
-// still comes is thrown away, so that no writer waits.
+// run writes the queued bytes until the end. When the command reads no more, later
+// bytes are discarded, so that no writer waits.
 func (in *input) run(c *command) {
 	for {
 		data, ok := in.next()

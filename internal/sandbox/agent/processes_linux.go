@@ -22,16 +22,16 @@ type processTable struct {
 	orphanEnded chan struct{} // a stray has ended
 
 	mu            sync.Mutex
-	reaping       bool                       // somebody waits for children
+	reaping       bool                       // a goroutine waits for children
 	forking       int                        // starts under way
-	earlyExits    map[int]ending             // what ended before its start was over
+	earlyExits    map[int]ending             // processes that ended during their start
 	commands      map[int]*command           // by pid, until they have ended
 	marks         map[string]*command        // that are not gone
-	unmarkedSince map[int]time.Time          // strays that had no mark, and when
+	unmarkedSince map[int]time.Time          // strays without a mark, and when that was seen
 	orphanOwners  map[int]*command           // strays, until they are reaped
 	sessions      map[int]*command           // likewise, by the pid that they were started with
 	adopted       map[int]*command           // strays without a mark
-	waiting       map[chan struct{}]*command // who wants to know when something of a command ends
+	waiting       map[chan struct{}]*command // notified when a process of the command ends
 	watch         *watch
 	environ       []byte // to read into
 }
@@ -81,7 +81,7 @@ func (t *processTable) start(c *command, path string, p *commandFiles) (int, err
 		return 0, err
 	}
 	t.sessions[pid] = c
-	delete(t.unmarkedSince, pid) // whoever had the number
+	delete(t.unmarkedSince, pid) // of a process that had this ID before
 	delete(t.orphanOwners, pid)
 	e, dead := t.earlyExits[pid]
 	if dead && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) { // else the number was another's
@@ -189,7 +189,7 @@ func (t *processTable) reaped(pid int, e ending) *command {
 	return nil
 }
 
-// goneSent removes a command that has ended with all its descendants.
+// gone removes a command that has ended with all its descendants.
 func (t *processTable) gone(c *command) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -62,7 +62,7 @@ func (t *processTable) group(c *command) *group {
 	return t.groups[c]
 }
 
-// goneSent removes a command that has ended with all its descendants.
+// gone removes a command that has ended with all its descendants.
 func (t *processTable) gone(c *command) {
 	t.mu.Lock()
 	g := t.groups[c]
