@@ -32,7 +32,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.Run("metrics", func(b *testing.B) { run(b, testCalls(b, Config{})) })
 	b.Run("metrics and traces", func(b *testing.B) {
-		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
+		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test"}})
 		c.tracer.client.Transport = taker{}
 		run(b, c)
 	})

@@ -48,7 +48,7 @@ func (r *replies) RoundTrip(req *http.Request) (*http.Response, error) {
 func testTracer(t *testing.T, wire http.RoundTripper, log io.Writer) *tracer {
 	t.Helper()
 	tr, err := newTracer(Config{Scrub: scrubSecret, Log: slog.New(slog.NewTextHandler(log, nil)),
-		Traces: Traces{Sample: 1, Endpoint: "http://collector.test/v1/traces?key=" + secret()}})
+		Traces: Traces{Endpoint: "http://collector.test/v1/traces?key=" + secret()}})
 	if err != nil {
 		t.Fatal(err)
 	}

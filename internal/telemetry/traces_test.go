@@ -151,7 +151,7 @@ const wireForm = `{
 
 func TestTraceOnTheWire(t *testing.T) {
 	c := newCollector(t)
-	observe(t, Traces{Endpoint: c.URL, Sample: 1, Headers: map[string]string{"x-api-key": secret()}},
+	observe(t, Traces{Endpoint: c.URL, Headers: map[string]string{"x-api-key": secret()}},
 		Begin{
 			Tool:      "read_file",
 			Caller:    tool.Caller{Session: "a session", Profile: "coding", User: "somebody"},
@@ -200,27 +200,24 @@ func decoded(t *testing.T, text string) (value any) {
 func TestParentOfASpan(t *testing.T) {
 	const zeros = "00000000000000000000000000000000"
 	tests := []struct {
-		name   string
-		meta   map[string]string
-		sample float64
-		spans  int
-		child  bool
+		name  string
+		meta  map[string]string
+		spans int
+		child bool
 	}{
-		{name: "none", sample: 1, spans: 1},
-		{name: "none and none wanted", sample: 0, spans: 0},
-		{name: "sampled", meta: map[string]string{"traceparent": parent}, sample: 1, spans: 1, child: true},
-		{name: "sampled, though we would not", meta: map[string]string{"traceparent": parent}, sample: 0, spans: 1, child: true},
-		{name: "not sampled", meta: map[string]string{"traceparent": unsampled}, sample: 1, spans: 0},
-		{name: "empty", meta: map[string]string{"traceparent": ""}, sample: 1, spans: 1},
-		{name: "words", meta: map[string]string{"traceparent": "hello"}, sample: 1, spans: 1},
-		{name: "no trace id", meta: map[string]string{"traceparent": "00-" + zeros + "-00f067aa0ba902b7-01"}, sample: 1, spans: 1},
-		{name: "unknown version", meta: map[string]string{"traceparent": "ff" + parent[2:]}, sample: 1, spans: 1},
-		{name: "too long", meta: map[string]string{"traceparent": parent + strings.Repeat("0", 1<<16)}, sample: 1, spans: 1},
+		{name: "none", spans: 1},
+		{name: "sampled", meta: map[string]string{"traceparent": parent}, spans: 1, child: true},
+		{name: "not sampled", meta: map[string]string{"traceparent": unsampled}, spans: 0},
+		{name: "empty", meta: map[string]string{"traceparent": ""}, spans: 1},
+		{name: "words", meta: map[string]string{"traceparent": "hello"}, spans: 1},
+		{name: "no trace id", meta: map[string]string{"traceparent": "00-" + zeros + "-00f067aa0ba902b7-01"}, spans: 1},
+		{name: "unknown version", meta: map[string]string{"traceparent": "ff" + parent[2:]}, spans: 1},
+		{name: "too long", meta: map[string]string{"traceparent": parent + strings.Repeat("0", 1<<16)}, spans: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCollector(t)
-			observe(t, Traces{Endpoint: c.URL, Sample: tt.sample}, Begin{Tool: "read_file", Meta: tt.meta}, End{Outcome: "ok"})
+			observe(t, Traces{Endpoint: c.URL}, Begin{Tool: "read_file", Meta: tt.meta}, End{Outcome: "ok"})
 			spans := c.spans(t)
 			if len(spans) != tt.spans {
 				t.Fatalf("%d spans, want %d", len(spans), tt.spans)
@@ -240,7 +237,7 @@ func TestParentOfASpan(t *testing.T) {
 func TestUnknownToolNameIsNotExported(t *testing.T) {
 	c := newCollector(t)
 	long := errors.New(strings.Repeat("€", 200) + secret())
-	observe(t, Traces{Endpoint: c.URL + "/otel/", Sample: 1},
+	observe(t, Traces{Endpoint: c.URL + "/otel/"},
 		Begin{Tool: "made_up " + secret(), Transport: "stdio", Caller: tool.Caller{Session: "the-session", User: "the-user"}},
 		End{Outcome: "error", Kind: "not_found", Err: long})
 	body := c.bodies[0]
@@ -261,7 +258,7 @@ func TestUnknownToolNameIsNotExported(t *testing.T) {
 
 func TestNestedCallsAreChildSpans(t *testing.T) {
 	c := newCollector(t)
-	calls, err := New(Config{Traces: Traces{Endpoint: c.URL + "/v1/traces", Sample: 1}})
+	calls, err := New(Config{Traces: Traces{Endpoint: c.URL + "/v1/traces"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +296,6 @@ func TestInvalidTracesConfig(t *testing.T) {
 		{"other scheme", Traces{Endpoint: "ftp://host"}, "must begin with http"},
 		{"no host", Traces{Endpoint: "http:///v1/traces"}, "and a host"},
 		{"password", Traces{Endpoint: "https://user:" + secret() + "@host"}, "use a header instead"},
-		{"share", Traces{Endpoint: "http://host", Sample: 1.5}, "from 0 to 1"},
 		{"header", Traces{Endpoint: "http://host", Headers: map[string]string{"key": secret() + "\n"}}, "line break"},
 	}
 	for _, tt := range tests {
@@ -322,7 +318,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Cleanup(redirecting.Close)
 	var log bytes.Buffer
 	calls, err := New(Config{
-		Traces: Traces{Endpoint: redirecting.URL + "/?key=" + secret(), Sample: 1, Headers: map[string]string{"x-api-key": secret()}},
+		Traces: Traces{Endpoint: redirecting.URL + "/?key=" + secret(), Headers: map[string]string{"x-api-key": secret()}},
 		Log:    slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {

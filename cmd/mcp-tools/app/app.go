@@ -231,7 +231,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	}
 	a.calls, err = telemetry.New(telemetry.Config{
 		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
-		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: 1},
+		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers},
 	})
 	if err != nil {
 		return err
