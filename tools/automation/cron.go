@@ -43,6 +43,13 @@ func (cronTool) Spec() tool.Spec {
 	}
 }
 
+// channel is that of the calls that jobs make.
+const channel = "cron"
+
+func errMakesJobs() error {
+	return tool.Errorf(tool.Refused, "a job cannot make jobs").Try("choose another tool")
+}
+
 const (
 	adds    = `{"action":"add"}`
 	removes = `{"action":"remove"}`
@@ -107,13 +114,16 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 		return tool.Result{}, tool.Errorf(tool.Unavailable, "this call cannot schedule work").
 			Try("call it through the server")
 	}
+	if running.Caller.Channel == channel { // by another tool, such as a script
+		return tool.Result{}, errMakesJobs()
+	}
 	j := savedJob{ID: store.NewID(), Owner: owner, Enabled: true}
 	if err := a.apply(&j, running.Usable(), time.Now()); err != nil {
 		return tool.Result{}, err
 	}
 	j.Name = nameOf(cmp.Or(a.ID, j.Work.String()))
 	child := running.Caller
-	child.Channel, child.Session, child.Parent = "cron", j.ID, running.Caller.Key()
+	child.Channel, child.Session, child.Parent = channel, j.ID, running.Caller.Key()
 	j.Grant, j.Asker, j.Call = running.Grant().For(child, policy.Narrow{}), running.Caller, running.Call
 	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
 		var all, same int

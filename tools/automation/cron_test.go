@@ -53,8 +53,10 @@ func newRig(t testing.TB, s *store.Store) *rig {
 }
 
 func as(t testing.TB, user string) context.Context {
-	t.Helper()
-	c := tool.Caller{Agent: "a", User: user, Channel: "stdio", Session: "s"}
+	return asCaller(t, tool.Caller{Agent: "a", User: user, Channel: "stdio", Session: "s"})
+}
+
+func asCaller(t testing.TB, c tool.Caller) context.Context {
 	return tool.With(t.Context(), &tool.Running{
 		Caller: c, Call: "call-1", Grant: func() tool.Grant { return tool.Grant{Caller: c} },
 		Usable: func() []tool.Tool { return []tool.Tool{tool.New(fakeExec{}), tool.Prepared(cronTool{})} },
@@ -121,6 +123,18 @@ func (r *rig) put(t testing.TB, name string, ago time.Duration, change func(*sav
 		t.Fatal(err)
 	}
 	return j
+}
+
+// TestJobsMakeNoJobs: a job whose tool calls others, such as a script, makes no job by one of them.
+func TestJobsMakeNoJobs(t *testing.T) {
+	r := newRig(t, storetest.Open(t, t.TempDir()))
+	ctx := asCaller(t, tool.Caller{Agent: "a", User: "ann", Channel: "cron", Session: "job"})
+	if got := r.cron(ctx, t, `{"action":"add","message":"x","every":"1h"}`); !strings.Contains(got, "cannot make jobs") {
+		t.Error(got)
+	}
+	if got := r.cron(ctx, t, `{}`); !strings.Contains(got, "You have no jobs") {
+		t.Error(got)
+	}
 }
 
 func TestCronTool(t *testing.T) {

@@ -245,7 +245,7 @@ func (a cronArgs) applyWork(j *savedJob, usable []tool.Tool) error {
 	}
 	t := usable[i]
 	if t.Spec.Name == "cron" {
-		return tool.Errorf(tool.Refused, "a job cannot make jobs").Try("choose another tool")
+		return errMakesJobs()
 	}
 	if w.Args == nil || string(w.Args) == "null" {
 		w.Args = json.RawMessage("{}")

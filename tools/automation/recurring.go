@@ -21,7 +21,7 @@ func (x todoUpdate) addRecurring(ctx context.Context, a todoUpdateArgs) (tool.Re
 	may := running.Usable != nil && slices.ContainsFunc(running.Usable(), func(t tool.Tool) bool {
 		return t.Spec.Name == "cron"
 	})
-	if x.jobs == nil || !may || running.Caller.Channel == "cron" {
+	if x.jobs == nil || !may || running.Caller.Channel == channel {
 		return tool.Result{}, tool.Errorf(tool.Refused, "this call cannot make entries that recur").
 			Try("add one entry")
 	}
