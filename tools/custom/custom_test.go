@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -129,6 +130,29 @@ func TestEndOfOptionsIsLeftOut(t *testing.T) {
 		words, err := argv(command, v)
 		if got := strings.Join(words, "|"); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
+		}
+	}
+}
+
+// commands are commands of callers, in the sandbox unless they are elevated.
+type commands struct{}
+
+func (commands) Site(_ context.Context, _ string, elevated bool) (sandbox.Site, error) {
+	return sandbox.Site{Elevated: elevated}, nil
+}
+
+func (commands) Start(context.Context, sandbox.Command) (sandbox.Process, error) { return nil, nil }
+
+// TestCommandsOnTheHostAreAskedAbout: also those of a definition that says that it only reads.
+func TestCommandsOnTheHostAreAskedAbout(t *testing.T) {
+	for where, ask := range map[string]string{"": "", "host": "elevated"} {
+		d := Definition{Name: "x", Description: "d", Risk: "reads", Command: []Words{{"id"}}, Sandbox: where}
+		call, err := Tools([]Definition{d}, Options{Commands: commands{}})[0].Bind([]byte(`{}`), tool.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan, err := call.Prepare(t.Context()); err != nil || plan.Ask != ask {
+			t.Errorf("sandbox %q: asks %q, %v", where, plan.Ask, err)
 		}
 	}
 }

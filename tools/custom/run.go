@@ -139,8 +139,12 @@ func (c custom) prepareCommand(ctx context.Context, v values) (tool.Plan, error)
 	}
 	shown := shownWords(words)
 	risk, _ := c.risk()
+	ask := "" // a person approves what runs on the host, whoever has defined it
+	if site.Elevated {
+		ask = "elevated"
+	}
 	return tool.Plan{
-		Why: "runs " + text.Clip(shown, 300),
+		Why: "runs " + text.Clip(shown, 300), Ask: ask,
 		Facts: func(context.Context) (tool.Facts, error) {
 			_, program := site.Find(words[0])
 			return tool.Facts{"directory": site.Dir, "sandbox": site.Where(), "program": words[0] + " " + program}, nil
