@@ -121,18 +121,27 @@ func (x *Index) view() (*snapshot, error) {
 	return x.store.view()
 }
 
-// Cursor returns the cursor of the last batch that had one, or "" if the index
-// must be filled from the beginning.
-func (x *Index) Cursor() (place string, err error) {
+// read calls f with a view of the current content.
+func (x *Index) read(f func(*snapshot) error) (err error) {
 	defer catchFaults(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer view.Close()
-	return string(view.value(keyCursor)), nil
+	return f(view)
+}
+
+// Cursor returns the cursor of the last batch that had one, or "" if the index
+// must be filled from the beginning.
+func (x *Index) Cursor() (place string, err error) {
+	err = x.read(func(view *snapshot) error {
+		place = string(view.value(keyCursor))
+		return nil
+	})
+	return place, err
 }
 
 // Reset empties the index and its cursor. It may be tried again after an error,
@@ -167,16 +176,13 @@ func (x *Index) Close() error {
 }
 
 // Count returns the number of documents in a scope.
-func (x *Index) Count(scope string) (int, error) {
-	x.open.RLock()
-	defer x.open.RUnlock()
-	view, err := x.view()
-	if err != nil {
-		return 0, err
-	}
-	defer view.Close()
-	c, err := countsOf(view, keyOf(scope))
-	return c.Documents, err
+func (x *Index) Count(scope string) (n int, err error) {
+	err = x.read(func(view *snapshot) error {
+		c, err := countsOf(view, keyOf(scope))
+		n = c.Documents
+		return err
+	})
+	return n, err
 }
 
 // store returns the directory of the store; the lock file is beside it.

@@ -46,14 +46,14 @@ type Result struct {
 
 // Search finds the documents of some scopes that have words of the query.
 func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
-	defer catchFaults(&err)()
-	x.open.RLock()
-	defer x.open.RUnlock()
-	view, err := x.view()
-	if err != nil {
-		return Result{}, err
-	}
-	defer view.Close()
+	err = x.read(func(view *snapshot) error {
+		found, err = view.search(ctx, q)
+		return err
+	})
+	return found, err
+}
+
+func (view *snapshot) search(ctx context.Context, q Query) (Result, error) {
 	q = q.bounded()
 	p, err := prepare(view, q)
 	if err != nil || len(p.words) == 0 {
@@ -126,33 +126,28 @@ func (p *plan) search(ctx context.Context, part *part, number int, wanted *best)
 
 // IDs returns the IDs that begin with one of the prefixes, in no order.
 func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
-	defer catchFaults(&err)()
-	x.open.RLock()
-	defer x.open.RUnlock()
-	view, err := x.view()
-	if err != nil {
-		return nil, err
-	}
-	defer view.Close()
-	for _, p := range view.parts {
-		dictionary, err := p.file.Dictionary("_id")
-		if err != nil {
-			return nil, err
-		}
-		t := traitReader{dictionary: dictionary, deleted: p.deleted}
-		for _, prefix := range prefixes {
-			from := []byte(prefix)
-			for _, id := range t.terms(from, prefixEnd(from)) {
-				if t.live(id) {
-					ids = append(ids, string(id))
+	err = x.read(func(view *snapshot) error {
+		for _, p := range view.parts {
+			dictionary, err := p.file.Dictionary("_id")
+			if err != nil {
+				return err
+			}
+			t := traitReader{dictionary: dictionary, deleted: p.deleted}
+			for _, prefix := range prefixes {
+				from := []byte(prefix)
+				for _, id := range t.terms(from, prefixEnd(from)) {
+					if t.live(id) {
+						ids = append(ids, string(id))
+					}
 				}
 			}
+			if t.err != nil {
+				return t.err
+			}
 		}
-		if t.err != nil {
-			return nil, t.err
-		}
-	}
-	return ids, nil
+		return nil
+	})
+	return ids, err
 }
 
 // live reports whether any document that has the term is not deleted.
