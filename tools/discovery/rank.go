@@ -32,6 +32,7 @@ const (
 	otherAct   = 0.7
 	ofServer   = 1.5 // for a tool whose server the request names
 	incomplete = 0.4 // for a tool that matches nothing of the request; 1 for one that matches all
+	farBehind  = 0.3 // of the best score; tools below it are not returned, because each costs the caller tokens
 )
 
 // maxDoc bounds what is read of a description.
@@ -150,9 +151,12 @@ func (r *ranking) best(request string, limit int) []tool.Tool {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	found := make([]tool.Tool, min(limit, len(order)))
-	for i := range found {
-		found[i] = r.tools[order[i]]
+	var found []tool.Tool
+	for _, i := range order[:min(limit, len(order))] {
+		if scores[i] < farBehind*scores[order[0]] {
+			break
+		}
+		found = append(found, r.tools[i])
 	}
 	return found
 }

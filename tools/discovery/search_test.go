@@ -116,3 +116,11 @@ func BenchmarkSearch(b *testing.B) {
 		search(b, all, "why did the nightly build of the billing service fail", "5")
 	}
 }
+
+// TestFarBehind leaves out tools that match a request much worse than the best one.
+func TestFarBehind(t *testing.T) {
+	if got := names(search(t, allTools(t), "draw a pie chart of the sales", "5")); !slices.Contains(got, "create_image") ||
+		len(got) == 5 {
+		t.Errorf("got %v", got)
+	}
+}
