@@ -29,10 +29,10 @@ type cronArgs struct {
 	Timezone string         `json:"timezone,omitempty" jsonschema:"IANA zone of at and cron" alias:"tz,time_zone"`
 	Message  string         `json:"message,omitempty" jsonschema:"reminder to send to you" alias:"text,reminder" maxlen:"20000"`
 	To       string         `json:"to,omitempty" jsonschema:"contact or CHANNEL:ID that gets the message instead" alias:"chat_id,target"`
-	Command  string         `json:"command,omitempty" jsonschema:"or shell command to run" alias:"cmd" maxlen:"20000"`
-	Prompt   string         `json:"prompt,omitempty" jsonschema:"or task for a subagent" maxlen:"100000"`
+	Command  string         `json:"command,omitempty" jsonschema:"shell command to run" alias:"cmd" maxlen:"20000"`
+	Prompt   string         `json:"prompt,omitempty" jsonschema:"task for a subagent" maxlen:"100000"`
 	URL      string         `json:"url,omitempty" jsonschema:"or URL to POST to" alias:"webhook" hidden:"true"`
-	Tool     string         `json:"tool,omitempty" jsonschema:"or tool to call"`
+	Tool     string         `json:"tool,omitempty" jsonschema:"tool to call"`
 	Args     map[string]any `json:"args,omitempty" jsonschema:"arguments of tool" alias:"arguments,tool_args,body" depth:"10"`
 	Options  cronOptions    `json:"options,omitempty,omitzero" jsonschema:"how it runs"`
 

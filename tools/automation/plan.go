@@ -31,7 +31,7 @@ type planCreateArgs struct {
 func (planCreate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "plan_create", Group: group, Title: "Create a plan", Risk: tool.Writes,
-		Doc:     "Keeps a plan of steps for a task, advances and returns it.",
+		Doc:     "Stores a plan for a task, marks steps as done, returns it.",
 		Timeout: 2 * time.Minute, Keywords: "steps todo progress",
 	}
 }

@@ -57,7 +57,7 @@ const actionRecurring = "add_recurring"
 
 type todoUpdateArgs struct {
 	Action  string   `json:"action" jsonschema:"add, complete or add_recurring"`
-	Content string   `json:"content,omitempty" jsonschema:"text, roughly for complete" alias:"text,item,task"`
+	Content string   `json:"content,omitempty" jsonschema:"text of the entry; a similar text for complete" alias:"text,item,task"`
 	People  []string `json:"people,omitempty" jsonschema:"for add: names, $SPEAKER or $AGENT"`
 	ChatID  string   `json:"chat_id,omitempty" jsonschema:"chat, such as tg:-100123" alias:"channel" hidden:"true"`
 	Next    string   `json:"next,omitempty" jsonschema:"first time of add_recurring" hidden:"true"`

@@ -24,13 +24,13 @@ type createImageArgs struct {
 	Prompt  string          `json:"prompt,omitempty" jsonschema:"what a photo shows" alias:"description"`
 	Source  string          `json:"source,omitempty" jsonschema:"diagram in Mermaid or dot" alias:"diagram,code,mermaid,dot"`
 	Chart   string          `json:"chart,omitempty" jsonschema:"chart, default bar" alias:"chart_type,type" enum:"bar,line,area,pie,scatter"`
-	Data    json.RawMessage `json:"data,omitempty" jsonschema:"of a chart: CSV with a label and values in each line, JSON, or the path of a file" alias:"csv,values"`
-	Title   string          `json:"title,omitempty" jsonschema:"also the file name" alias:"name,filename"`
+	Data    json.RawMessage `json:"data,omitempty" jsonschema:"chart data: CSV with a label and values in each line, JSON, or a file path" alias:"csv,values"`
+	Title   string          `json:"title,omitempty" jsonschema:"title, also the file name" alias:"name,filename"`
 	XTitle  string          `json:"x_title,omitempty" hidden:"true" jsonschema:"title of the x axis" alias:"x_label,xlabel,x_axis"`
 	YTitle  string          `json:"y_title,omitempty" hidden:"true" jsonschema:"title of the y axis" alias:"y_label,ylabel,y_axis,unit"`
 	Stacked bool            `json:"stacked,omitempty" hidden:"true" jsonschema:"stack bars or areas"`
 	Format  string          `json:"format,omitempty" jsonschema:"file format, default png" enum:"png,svg,jpeg"`
-	Aspect  string          `json:"aspect_ratio,omitempty" jsonschema:"such as 16:9" alias:"aspectRatio,aspect"`
+	Aspect  string          `json:"aspect_ratio,omitempty" jsonschema:"width to height, such as 16:9" alias:"aspectRatio,aspect"`
 	Images  []string        `json:"images,omitempty" jsonschema:"files to make a photo from" alias:"image,input_images,reference_images" maxitems:"8"`
 
 	Size       string `json:"size,omitempty" hidden:"true" jsonschema:"1K, 2K, 4K or WIDTHxHEIGHT"`

@@ -34,7 +34,7 @@ type documentArgs struct {
 	Path     string `json:"path,omitempty" jsonschema:"file; a.zip!/b.pdf is a file in an archive or mail, a.pdf!/p.png a picture" alias:"file,file_path,pdf,document,filename"`
 	URL      string `json:"url,omitempty" jsonschema:"http or https URL in place of path" alias:"uri,link,href" maxlen:"8192"`
 	Pages    string `json:"pages,omitempty" jsonschema:"pages, slides or sheets, such as 1-3,7 or 5-" alias:"page,page_range,sheet,slides"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"bytes of the first page to skip, as a result names them" min:"0"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"bytes of the first page to skip, as given in a result" min:"0"`
 	Password string `json:"password,omitempty" jsonschema:"password of an encrypted document"`
 	Images   bool   `json:"images,omitempty" jsonschema:"also return the pictures of these pages" alias:"include_images,pictures"`
 	OCR      string `json:"ocr,omitempty" jsonschema:"when to recognise text in scanned pages" enum:"auto,off,on" default:"auto"`

@@ -21,7 +21,7 @@ type readAudioArgs struct {
 	URL      string `json:"url,omitempty" jsonschema:"URL in place of path" alias:"audio_url,audioUrl" maxlen:"8192"`
 	Language string `json:"language,omitempty" jsonschema:"spoken language, such as de" alias:"lang"`
 	Speakers bool   `json:"speakers,omitempty" jsonschema:"tell speakers apart, with times" alias:"diarize"`
-	Prompt   string `json:"prompt,omitempty" jsonschema:"question for a model that hears" alias:"question"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"question about the sound" alias:"question"`
 	Hint     string `json:"hint,omitempty" hidden:"true" jsonschema:"names and terms that occur"`
 	Model    string `json:"model,omitempty" hidden:"true" jsonschema:"PROVIDER/MODEL" alias:"provider"`
 }

@@ -22,7 +22,7 @@ type readImageArgs struct {
 	Path    string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,image,image_path,file,media_id,imagePath" list:"paths"`
 	Paths   []string `json:"paths,omitempty" hidden:"true" alias:"images,files" maxitems:"8" jsonschema:"several files"`
 	URL     string   `json:"url,omitempty" jsonschema:"URL in place of path" alias:"image_url,imageUrl" maxlen:"8192"`
-	Prompt  string   `json:"prompt,omitempty" jsonschema:"question for another model" alias:"question"`
+	Prompt  string   `json:"prompt,omitempty" jsonschema:"question for a model of the server" alias:"question"`
 	Text    bool     `json:"text,omitempty" jsonschema:"return its text (OCR)" alias:"ocr"`
 	MaxSize int      `json:"max_size,omitempty" hidden:"true" jsonschema:"pixels of the longer side, default 1568" alias:"max_side,maxSize"`
 	Model   string   `json:"model,omitempty" hidden:"true" jsonschema:"PROVIDER/MODEL that answers the prompt" alias:"provider"`

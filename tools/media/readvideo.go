@@ -25,7 +25,7 @@ type readVideoArgs struct {
 	At         string `json:"at,omitempty" jsonschema:"times of single frames instead, such as 0:05,1:20" alias:"time,times,timestamps"`
 	Transcript bool   `json:"transcript,omitempty" jsonschema:"return what is said" alias:"transcribe"`
 	Language   string `json:"language,omitempty" hidden:"true" jsonschema:"language that is spoken" alias:"lang"`
-	Prompt     string `json:"prompt,omitempty" jsonschema:"question for a model that sees videos" alias:"question"`
+	Prompt     string `json:"prompt,omitempty" jsonschema:"question about the video" alias:"question"`
 	Model      string `json:"model,omitempty" hidden:"true" jsonschema:"PROVIDER/MODEL" alias:"provider"`
 }
 

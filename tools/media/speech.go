@@ -23,9 +23,9 @@ type speak struct{ studio }
 type speakArgs struct {
 	Text     string  `json:"text" jsonschema:"text to read aloud" alias:"input,message" maxlen:"40000"`
 	Voice    string  `json:"voice,omitempty" jsonschema:"name of a voice"`
-	Language string  `json:"language,omitempty" jsonschema:"such as de" alias:"lang"`
+	Language string  `json:"language,omitempty" jsonschema:"code, such as de" alias:"lang"`
 	Format   string  `json:"format,omitempty" jsonschema:"file format, default mp3" enum:"mp3,wav,opus" alias:"response_format,output_format"`
-	Speed    float64 `json:"speed,omitempty" jsonschema:"1 is normal" alias:"rate"`
+	Speed    float64 `json:"speed,omitempty" jsonschema:"speed of reading, default 1" alias:"rate"`
 	Style    string  `json:"style,omitempty" hidden:"true" jsonschema:"how it is read, in words" alias:"instructions"`
 	Title    string  `json:"title,omitempty" hidden:"true" jsonschema:"file name" alias:"filename,name"`
 	Model    string  `json:"model,omitempty" hidden:"true" jsonschema:"PROVIDER/MODEL" alias:"provider"`

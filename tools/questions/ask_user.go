@@ -17,7 +17,7 @@ type askUserArgs struct {
 func (askUser) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "ask_user", Group: "sessions", Title: "Ask the user", Risk: tool.Reads,
-		Doc:      "Asks the user and returns the answer, or puts the question where they find it.",
+		Doc:      "Asks the user and returns the answer. If they do not answer now, it comes to your inbox.",
 		Also:     []string{"ask_followup_question", "AskUserQuestion"},
 		Keywords: "question clarify human",
 	}

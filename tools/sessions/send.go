@@ -18,7 +18,7 @@ type sessionsSend struct{ sessions *Sessions }
 
 type sessionsSendArgs struct {
 	To      string `json:"to,omitempty" jsonschema:"key or label of a session, or an agent: its next session" alias:"session_key,key,session"`
-	Message string `json:"message" jsonschema:"what to tell" alias:"content,text" maxlen:"102400"`
+	Message string `json:"message" jsonschema:"text of the message" alias:"content,text" maxlen:"102400"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to wait for the answer, default 0" alias:"timeout_seconds" min:"0" max:"300"`
 
 	Label   string `json:"label,omitempty" jsonschema:"label of a session" hidden:"true"`

@@ -208,6 +208,8 @@ func statusError(status int, url, retryAfter string) *tool.Error {
 		return fail(tool.Busy).Try("%s", next)
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return fail(tool.Timeout).Try("try again later")
+	case http.StatusNotImplemented:
+		return fail(tool.Unavailable).Try("the host does not support this method")
 	}
 	if status >= http.StatusInternalServerError {
 		return fail(tool.Unavailable).Try("the host has an internal error: try again later")
