@@ -41,6 +41,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -65,6 +66,10 @@ type Queue struct {
 	Lease time.Duration // 0 means 15 s
 	Keep  time.Duration // how long jobs are kept after their end; 0 means an hour
 	Log   *slog.Logger  // nil is silent
+
+	start   sync.Once
+	stop    context.CancelFunc // set by Start
+	working sync.WaitGroup
 }
 
 // A Job is a row of the queue.

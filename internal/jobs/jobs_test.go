@@ -112,12 +112,12 @@ func TestJobsAreDoneOnce(t *testing.T) {
 				return "did " + h.Payload, nil
 			}}
 		other := &jobs.Queue{Store: s, Kind: "other", Do: until}
-		second := *q
+		second := &jobs.Queue{Store: s, Kind: "k", Slots: 4, Ended: report, Do: q.Do}
 		var ids []string
 		for i := range n {
 			if i == n/2 {
 				run(t, q)
-				run(t, &second)
+				run(t, second)
 			}
 			id, _ := enqueue(t, q, jobs.New{Payload: fmt.Sprint(i)})
 			ids = append(ids, id)

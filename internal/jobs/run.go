@@ -61,6 +61,23 @@ type runner struct {
 	held map[string]*Held
 }
 
+// Start begins to do jobs in the background, if it was not called before.
+func (q *Queue) Start() {
+	q.start.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		q.stop = cancel
+		q.working.Go(func() { q.Run(ctx) })
+	})
+}
+
+// Close ends what Start has begun, and waits until it has ended. After it Start does nothing.
+func (q *Queue) Close() error {
+	q.start.Do(func() { q.stop = func() {} })
+	q.stop()
+	q.working.Wait()
+	return nil
+}
+
 // Run does the jobs that are due until the context ends and the functions that do them
 // have returned.
 func (q *Queue) Run(ctx context.Context) {
@@ -96,31 +113,13 @@ func (q *Queue) Run(ctx context.Context) {
 }
 
 // claim takes the job that is due first. It waits until there is one.
-func (r *runner) claim(ctx context.Context) (*Held, context.Context, error) {
-	for {
-		changed := r.Store.Wait(Topic)
-		due, err := r.due(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if due <= 0 {
-			h, jobCtx, err := r.take(ctx)
-			if !errors.Is(err, store.ErrNotFound) {
-				return h, jobCtx, err
-			}
-			due = gather // another process is taking it
-		}
-		timer := time.NewTimer(due)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-	}
+func (r *runner) claim(ctx context.Context) (h *Held, jobCtx context.Context, err error) {
+	err = r.Store.Claim(ctx, Topic, "SELECT run_at - {{now}} FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1",
+		[]any{r.Kind}, func(ctx context.Context) (taken bool, err error) {
+			h, jobCtx, err = r.take(ctx)
+			return h != nil, err
+		})
+	return h, jobCtx, err
 }
 
 // ready selects the queued jobs of a kind that no pause covers.
@@ -129,17 +128,7 @@ const (
 	paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
 )
 
-// due returns how long it takes until a queued job is due.
-func (r *runner) due(ctx context.Context) (time.Duration, error) {
-	var ms int64
-	err := r.Store.Row(ctx,
-		"SELECT run_at - {{now}} FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1", []any{r.Kind}, &ms)
-	if errors.Is(err, store.ErrNotFound) {
-		return time.Hour, nil
-	}
-	return time.Duration(ms) * time.Millisecond, err
-}
-
+// take takes a job that is due, or returns nil.
 func (r *runner) take(ctx context.Context) (h *Held, jobCtx context.Context, err error) {
 	var list []Job
 	err = r.Store.Update(ctx, func(t *store.Tx) (err error) {
@@ -150,10 +139,7 @@ func (r *runner) take(ctx context.Context) (h *Held, jobCtx context.Context, err
 			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{r.Kind, r.holder, r.lease.Milliseconds()}, scan)
 		return err
 	})
-	if err == nil && len(list) == 0 {
-		err = store.ErrNotFound
-	}
-	if err != nil {
+	if err != nil || len(list) == 0 {
 		return nil, nil, err
 	}
 	h = &Held{Job: list[0]}

@@ -67,6 +67,44 @@ func (b *notifier) close() {
 // that call Wait before they read lose no change.
 func (s *Store) Wait(topic string) <-chan struct{} { return s.notifier.wait(topic) }
 
+// claimedWait is the time after which a row is looked at again that another process takes.
+const claimedWait = 20 * time.Millisecond
+
+// Claim waits until the first of some rows is due, and calls take until it reports that it has taken one. The
+// query returns how many milliseconds are left, without a row if nothing waits. A change of the topic makes Claim
+// look again.
+func (s *Store) Claim(
+	ctx context.Context, topic, query string, args []any, take func(context.Context) (bool, error),
+) error {
+	for {
+		changed := s.Wait(topic)
+		var left int64
+		wait := time.Hour
+		err := s.Row(ctx, query, args, &left)
+		switch {
+		case err == nil && left <= 0:
+			if done, err := take(ctx); done || err != nil {
+				return err
+			}
+			wait = claimedWait
+		case err == nil:
+			wait = time.Duration(left) * time.Millisecond
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
 func (b *notifier) wait(topic string) <-chan struct{} {
 	b.start.Do(func() { b.done.Go(b.receiveLoop) })
 	b.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
@@ -135,11 +134,6 @@ type Executor interface {
 type Engine struct {
 	Options
 	queue *jobs.Queue
-
-	start   sync.Once
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
 }
 
 // New returns an Engine. It does nothing until Start, or until a subagent is started.
@@ -148,7 +142,6 @@ func New(o Options) *Engine {
 	if e.Log == nil {
 		e.Log = slog.New(slog.DiscardHandler)
 	}
-	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.queue = &jobs.Queue{
 		Store: o.Store, Kind: jobKind, Do: e.do, Ended: e.ended, Slots: slots, Keep: keep, Log: e.Log,
 	}
@@ -156,17 +149,11 @@ func New(o Options) *Engine {
 }
 
 // Start begins to work for subagents, also for those that other processes have left.
-func (e *Engine) Start() {
-	e.start.Do(func() { e.working.Go(func() { e.queue.Run(e.ctx) }) })
-}
+func (e *Engine) Start() { e.queue.Start() }
 
 // Close stops working. Subagents that have not ended go on in another process, or
 // after the next Start.
-func (e *Engine) Close() error {
-	e.stop()
-	e.working.Wait()
-	return nil
-}
+func (e *Engine) Close() error { return e.queue.Close() }
 
 // CanSpawn reports whether there is a model for subagents.
 func (e *Engine) CanSpawn() bool { return len(e.Models) > 0 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -47,11 +46,6 @@ type SchedulerOptions struct {
 type Scheduler struct {
 	SchedulerOptions
 	queue *jobs.Queue
-
-	start   sync.Once
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
 }
 
 // The limits of jobs.
@@ -82,7 +76,6 @@ const (
 // NewScheduler returns a Scheduler. It runs nothing until Start.
 func NewScheduler(o SchedulerOptions) *Scheduler {
 	s := &Scheduler{SchedulerOptions: o}
-	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.queue = &jobs.Queue{
 		Store: o.Store, Kind: "cron", Do: s.do, Ended: s.ended, Slots: runSlots, Log: o.Log,
 	}
@@ -90,16 +83,10 @@ func NewScheduler(o SchedulerOptions) *Scheduler {
 }
 
 // Start begins to run jobs that are due.
-func (s *Scheduler) Start() {
-	s.start.Do(func() { s.working.Go(func() { s.queue.Run(s.ctx) }) })
-}
+func (s *Scheduler) Start() { s.queue.Start() }
 
 // Close stops the jobs that run in this process, and runs no others.
-func (s *Scheduler) Close() error {
-	s.stop()
-	s.working.Wait()
-	return nil
-}
+func (s *Scheduler) Close() error { return s.queue.Close() }
 
 // A job is what a row of the table cron keeps as its body.
 type job struct {

@@ -26,8 +26,6 @@ const (
 	// one, and at most maxWait.
 	firstWait = 2 * time.Second
 	maxWait   = 10 * time.Minute
-	// gather is the time after which a row is looked at again that another process takes.
-	gather = 20 * time.Millisecond
 	// kept is how long messages are kept after their end.
 	kept = 7 * 24 * time.Hour
 	// sweepEvery is the time between two deletions of old messages.
@@ -75,31 +73,17 @@ func (o *Outbox) run(ctx context.Context) {
 }
 
 // claim takes the row that is due first. It waits until there is one.
-func (o *Outbox) claim(ctx context.Context) (row, error) {
-	for {
-		changed := o.Store.Wait(Topic)
-		due, err := o.due(ctx)
-		if err != nil {
-			return row{}, err
+func (o *Outbox) claim(ctx context.Context) (r row, err error) {
+	var args []any
+	query := "SELECT due - {{now}} FROM outbox WHERE " + o.ready(&args) + " ORDER BY due LIMIT 1"
+	err = o.Store.Claim(ctx, Topic, query, args, func(ctx context.Context) (taken bool, err error) {
+		list, err := o.take(ctx)
+		if len(list) > 0 {
+			r = list[0]
 		}
-		if due <= 0 {
-			list, err := o.take(ctx)
-			if err != nil || len(list) > 0 {
-				return append(list, row{})[0], err
-			}
-			due = gather
-		}
-		timer := time.NewTimer(due)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return row{}, ctx.Err()
-		}
-	}
+		return len(list) > 0, err
+	})
+	return r, err
 }
 
 // ready selects the rows that come next in their chats, of the channels that this process has.
@@ -107,17 +91,6 @@ func (o *Outbox) ready(args *[]any) string {
 	return `ended = 0 AND channel IN (` + store.In(args, o.Accounts.Names()) + `) AND NOT EXISTS (
 		SELECT 1 FROM outbox AS other WHERE other.ended = 0 AND other.channel = outbox.channel
 			AND other.chat = outbox.chat AND other.id < outbox.id)`
-}
-
-// due returns how long it takes until a row is due.
-func (o *Outbox) due(ctx context.Context) (time.Duration, error) {
-	var args []any
-	var ms int64
-	err := o.Store.Row(ctx, "SELECT due - {{now}} FROM outbox WHERE "+o.ready(&args)+" ORDER BY due LIMIT 1", args, &ms)
-	if errors.Is(err, store.ErrNotFound) {
-		return time.Hour, nil
-	}
-	return time.Duration(ms) * time.Millisecond, err
 }
 
 // take begins an attempt. The lease of another one that has expired leaves a doubt: its process

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
@@ -69,18 +68,12 @@ const (
 type Orders struct {
 	Options
 	queue *jobs.Queue
-
-	start   sync.Once
-	ctx     context.Context
-	stop    context.CancelFunc
-	working sync.WaitGroup
 }
 
 // New returns Orders. It does nothing until Start, or until something is ordered.
 func New(o Options) *Orders {
 	all := &Orders{Options: o}
 	all.Log = cmp.Or(all.Log, slog.New(slog.DiscardHandler))
-	all.ctx, all.stop = context.WithCancel(context.Background())
 	all.queue = &jobs.Queue{
 		Store: o.Store, Kind: jobKind, Do: all.do, Ended: ended, Slots: slots, Keep: keep, Lease: o.Lease, Log: all.Log,
 	}
@@ -88,17 +81,11 @@ func New(o Options) *Orders {
 }
 
 // Start begins to work on orders, also on those that other processes have left.
-func (o *Orders) Start() {
-	o.start.Do(func() { o.working.Go(func() { o.queue.Run(o.ctx) }) })
-}
+func (o *Orders) Start() { o.queue.Start() }
 
 // Close stops working. Orders that have not ended go on in another process, or after the
 // next Start.
-func (o *Orders) Close() error {
-	o.stop()
-	o.working.Wait()
-	return nil
-}
+func (o *Orders) Close() error { return o.queue.Close() }
 
 // CanWork reports whether a provider makes what can be ordered.
 func (o *Orders) CanWork() bool {
