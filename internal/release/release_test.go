@@ -331,7 +331,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestDebian installs the package in a fresh Debian, uses it, upgrades and removes it.
+// TestDebian installs the package in a fresh Debian, uses it, upgrades it, goes back, and removes it.
 func TestDebian(t *testing.T) {
 	needRoot(t)
 	root := *debian
@@ -339,17 +339,20 @@ func TestDebian(t *testing.T) {
 		root = filepath.Join(t.TempDir(), "root")
 		output(t, need(t, "debootstrap"), "--variant=minbase", "--include=systemd,dbus", "bookworm", root, "http://deb.debian.org/debian")
 	}
-	packed, err := os.ReadFile(find(t, "_amd64.deb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "tmp", "mcp-tools.deb"), packed, 0o644); err != nil {
-		t.Fatal(err)
+	for name, path := range map[string]string{"mcp-tools.deb": find(t, "_amd64.deb"), "later.deb": laterPackage(t)} {
+		packed, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "tmp", name), packed, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const script = `
 set -e
 export DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
 has() { grep -q -e "$1" || { echo "MISSING: $1"; exit 1; }; }
+fails() { if "$@"; then echo "DOES NOT FAIL: $*"; exit 1; fi; } # set -e ignores what follows a !
 dpkg -i /tmp/mcp-tools.deb
 id mcp-tools | has 'uid='
 mcp-tools version | has 'commit [0-9a-f]'
@@ -365,18 +368,26 @@ serve() { setpriv --reuid mcp-tools --regid mcp-tools --clear-groups env HOME=/v
 	MCP_TOOLS_WORKSPACE=/var/lib/mcp-tools-workspaces /usr/bin/mcp-tools "$@" \
 	--config /etc/mcp-tools/config.yaml --data /var/lib/mcp-tools; }
 serve token create --name check --profile readonly >/tmp/token
-# An upgrade keeps what is stored and what the operator has changed.
+serve call memory_store key=plan 'content=Ship the blue one.'
+# An upgrade keeps what is stored and what the operator has changed; so does the way back.
 echo "# changed" >>/etc/mcp-tools/config.yaml
-dpkg -i /tmp/mcp-tools.deb
-tail -1 /etc/mcp-tools/config.yaml | has '# changed'
-serve token list | has check
+for package in later mcp-tools; do
+	dpkg -i /tmp/$package.deb
+	mcp-tools version >/tmp/$package.version
+	tail -1 /etc/mcp-tools/config.yaml | has '# changed'
+	serve token list | has check
+	serve call memory_get path=memory/plan.md | has 'blue one'
+done
+cat /tmp/later.version | has 'v1.999.0'
+fails grep 'v1.999.0' /tmp/mcp-tools.version
 # A removal keeps settings and data, a purge does not.
 dpkg -r mcp-tools
-! command -v mcp-tools
-test -e /etc/mcp-tools/config.yaml && test -d /var/lib/mcp-tools
+fails test -e /usr/bin/mcp-tools
+test -e /etc/mcp-tools/config.yaml
+test -d /var/lib/mcp-tools
 dpkg -P mcp-tools
-! test -e /etc/mcp-tools && ! test -e /etc/default/mcp-tools && ! test -e /var/lib/mcp-tools
-! id mcp-tools 2>/dev/null
+for left in /etc/mcp-tools /etc/default/mcp-tools /var/lib/mcp-tools; do fails test -e $left; done
+fails id mcp-tools
 `
 	cmd := exec.CommandContext(t.Context(), need(t, "unshare"), "--mount", "--pid", "--fork", "--mount-proc="+root+"/proc",
 		"chroot", root, "/bin/sh", "-c", script)
@@ -384,6 +395,18 @@ dpkg -P mcp-tools
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Run("service", func(t *testing.T) { tryService(t, root) })
+}
+
+// laterPackage builds the package of a later version and returns its path.
+func laterPackage(t *testing.T) string {
+	t.Helper()
+	src, out := filepath.Join(t.TempDir(), "src"), t.TempDir()
+	output(t, "git", "clone", "--quiet", "../..", src)
+	output(t, "git", "-C", src, "tag", "v1.999.0")
+	if err := run(src, out, "linux/amd64", false); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(out, "mcp-tools_1.999.0-1_amd64.deb")
 }
 
 // tryService starts systemd as the first process of the Debian in root, installs the package
