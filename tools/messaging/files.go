@@ -10,6 +10,9 @@ import (
 	"path"
 	"strings"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -66,14 +69,24 @@ func (x message) masked(from *workspace.File) (f chat.File, masked bool, err err
 	if err != nil {
 		return f, false, err
 	}
-	clean := []byte(x.Scrub(string(content)))
+	decoded, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), content)
+	if err != nil {
+		return f, false, err
+	}
+	clean := []byte(x.Scrub(string(decoded)))
+	if masked = !bytes.Equal(clean, decoded); !masked {
+		clean = content
+	}
 	f.Size = int64(len(clean))
 	f.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(clean)), nil }
-	return f, !bytes.Equal(clean, content), nil
+	return f, masked, nil
 }
 
 // isText reports whether the beginning of a file is text, which need not be UTF-8.
-func isText(head []byte) bool { return bytes.IndexByte(head, 0) < 0 }
+func isText(head []byte) bool {
+	return bytes.IndexByte(head, 0) < 0 || bytes.HasPrefix(head, []byte("\xFE\xFF")) ||
+		bytes.HasPrefix(head, []byte("\xFF\xFE"))
+}
 
 // mimeOf returns the type of a file, by its name if that says enough, else by its content.
 func mimeOf(name string, head []byte) string {

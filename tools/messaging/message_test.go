@@ -206,21 +206,34 @@ func testAllowed(t *testing.T, s *store.Store) {
 	d.want(d.call("message", `{"to":"mail:a@example.org","text":"x"}`), "Sent to mail:a@example.org")
 }
 
+// wide returns a text of ASCII in UTF-16.
+func wide(text string) (all string) {
+	for _, c := range text {
+		all += string(c) + "\x00"
+	}
+	return all
+}
+
 func testFiles(t *testing.T, s *store.Store) {
 	d := newDesk(t, s, map[string][]string{"*": {"telegram:1"}})
 	d.file("a.txt", "the key is hunter2")
 	d.file("b.png", "\x89PNG\r\n\x1a\n\x00hunter2")
 	d.file("v.ogg", "OggS\x00\x02")
 	d.file("latin.txt", "caf\xe9 hunter2")
+	d.file("wide.txt", "\xff\xfe"+wide("hunter2"))
+	d.file("harmless.txt", "\xff\xfe"+wide("x"))
 	d.want(d.call("telegram_send_file", `{"path":"a.txt","filename":"../we\"ird.txt","caption":"look"}`),
 		"Secrets in the file are masked.")
 	d.want(d.call("message", `{"text":"MEDIA:b.png\nwith a caption"}`), "Sent")
 	d.want(d.call("telegram_send_voice", `{"path":"v.ogg","chat_id":"1"}`), "Sent")
 	d.want(d.call("send_file", `{"path":"latin.txt"}`), "Secrets in the file are masked.")
-	if got := d.fake.got; len(got) != 4 || got[0].File.Name != "we_ird.txt" || got[0].Text != "look" ||
+	d.want(d.call("send_file", `{"path":"wide.txt"}`), "Secrets in the file are masked.")
+	d.want(d.call("send_file", `{"path":"harmless.txt"}`), "Sent")
+	if got := d.fake.got; len(got) != 6 || got[0].File.Name != "we_ird.txt" || got[0].Text != "look" ||
 		got[1].File.MIME != "image/png" || got[1].Text != "with a caption" || !got[2].File.Voice ||
 		d.fake.files[0] != "the key is [REDACTED]" || d.fake.files[1] != "\x89PNG\r\n\x1a\n\x00hunter2" ||
-		d.fake.files[3] != "caf\xe9 [REDACTED]" {
+		d.fake.files[3] != "caf\xe9 [REDACTED]" || d.fake.files[4] != "[REDACTED]" ||
+		d.fake.files[5] != "\xff\xfex\x00" {
 		t.Errorf("%+v, %q", got, d.fake.files)
 	}
 	d.file("empty", "")
