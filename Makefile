@@ -10,7 +10,7 @@ BIN     := bin/mcp-tools
 COLD := github.com/docker github.com/emersion github.com/evanw github.com/go-jose github.com/godbus github.com/google \
 	github.com/jackc github.com/modelcontextprotocol github.com/pelletier github.com/segmentio github.com/spf13 \
 	github.com/tailscale go.opentelemetry.io go.yaml.in mvdan.cc $(addprefix github.com/mcp-tools/mcp-tools/,cmd \
-	$(addprefix internal/,approvals browser chat clients config egress embed inbox jobs llm oauth sandbox vault) tools)
+	$(addprefix internal/,approvals browser chat clients config egress embed inbox jobs llm oauth sandbox store telemetry tokens vault) tools)
 GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w\ -funcalign=16 $(COLD:%=-gcflags=%/...=-l) \
 	-gcflags=github.com/mcp-tools/mcp-tools/tools/fs/...=
 
