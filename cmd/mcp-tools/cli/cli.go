@@ -102,7 +102,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
 		a.approvalsCommand(), a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
 		a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(), a.teamsCommand(),
-		a.questionsCommand(), a.messagingCommand(),
+		a.cronCommand(), a.questionsCommand(), a.messagingCommand(),
 		a.bridgeCommand(), a.customCommand(), a.pluginsCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
