@@ -63,9 +63,9 @@ type Config struct {
 // allowed, it returns how long to wait.
 type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, err error)
 
-// Enter lets in a call of a session that works for the agents. If an operator has stopped
-// them it returns the error for the caller, else a context that ends with that error when
-// an operator does, and a function to be called after the call.
+// Enter begins a call of a session that works for these agents. If an operator has paused
+// one of them, it returns the error for the caller. Otherwise it returns a context, which a
+// later pause ends with that error, and a function to call after the call.
 type Enter func(ctx context.Context, session string, agents ...string) (context.Context, func(), error)
 
 // Settings are what may change while the server runs.

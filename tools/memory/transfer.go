@@ -333,8 +333,8 @@ func Exported(content []byte) bool {
 	return err == nil && p.exported
 }
 
-// readProperties splits a text into properties and the rest. Front matter that no export has written may be
-// invalid: then it is part of the text.
+// readProperties splits a text into the properties of its front matter and the rest. Front matter that is
+// invalid belongs to the rest: a person may have written it.
 func readProperties(text string) (rest string, p properties, err error) {
 	fields, body, _, err := markdown.FrontMatter(text)
 	if err != nil {

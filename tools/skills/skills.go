@@ -3,8 +3,8 @@
 // rows of the store. It decides which of them a caller sees, and which one a name means if several have it.
 //
 // Skills in directories are read again on each call. Those of the workspace are read through the caller's own files, so
-// that files which are denied there are denied here. Versions of published skills never change. Nothing in a skill is
-// run here. The format of a skill is in the package skill below.
+// that files which are denied there are denied here. Versions of published skills never change. This package
+// runs nothing of a skill. The format of a skill is in the package skill below.
 //
 // Begin with [New] and [Library.Use], then view.go for what a caller sees; rows.go has the SQL.
 package skills

@@ -123,7 +123,7 @@ func (s Skill) format(args string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// borderFor returns a border that a text cannot contain: it would have to contain its own digest.
+// borderFor returns a border that a text does not contain: it is the digest of the text.
 func borderFor(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:8])

@@ -408,8 +408,8 @@ func result(m message) (json.RawMessage, error) {
 	return m.Result, nil
 }
 
-// cancelled tells the server that no one waits for its answer any more. Over HTTP of the stateless
-// era the end of the request says that.
+// cancelled notifies the server that the caller no longer waits for a response. Over HTTP of
+// the stateless era the end of the request says that.
 func (c *Conn) cancelled(ctx context.Context, id int64, method mcp.MCPMethod) {
 	_, overHTTP := c.link.(*httpLink)
 	if method == mcp.MethodInitialize || method == mcp.MethodServerDiscover || overHTTP && c.modern() ||

@@ -177,8 +177,8 @@ func (b *Inbound) sendNotices(ctx context.Context) (next time.Duration, err erro
 // fallback is how long a place is tried before the next one.
 const fallback = 20 * time.Second
 
-// putFirst sends a message to the first of some places that can be reached. A channel that
-// is not in the settings is left out.
+// putFirst sends a message to the first place that can be reached. It leaves out places
+// whose channel is not in the settings.
 func (b *Inbound) putFirst(t *store.Tx, places []Place, m chat.Message) error {
 	var posts []messaging.Post
 	for _, p := range places {
