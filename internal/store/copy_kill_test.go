@@ -80,7 +80,7 @@ func kill(t *testing.T, patience time.Duration, what, dsn, other string) (took t
 // TestCopyKilled expects the old state or the new one, whenever a
 // process is killed.
 func TestCopyKilled(t *testing.T) {
-	const rounds = 5
+	const rounds = 3
 	chance := rand.New(rand.NewPCG(7, 7))
 	file := func(seed uint64, most int) (string, store.Manifest) {
 		s := storetest.Open(t, t.TempDir())
@@ -88,8 +88,8 @@ func TestCopyKilled(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a.zip")
 		return path, backup(t, s, path)
 	}
-	pathA, a := file(1, 50)
-	pathB, b := file(2, 60)
+	pathA, a := file(1, 20)
+	pathB, b := file(2, 25)
 	either := func(t *testing.T, got, one, two store.Manifest) (first bool) {
 		t.Helper()
 		if cmp.Equal(rowsOf(got), rowsOf(one)) {
