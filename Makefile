@@ -7,10 +7,12 @@ BIN     := bin/mcp-tools
 
 # Inlining makes code a sixth larger. What is seldom used, or mostly waits for something else, does without,
 # which saves 3 MB. Of several patterns the last one counts: tools/fs, which edits large files, does inline.
-COLD := github.com/docker github.com/emersion github.com/evanw github.com/go-jose github.com/godbus github.com/google \
-	github.com/jackc github.com/modelcontextprotocol github.com/pelletier github.com/segmentio github.com/spf13 \
-	github.com/tailscale go.opentelemetry.io go.yaml.in mvdan.cc $(addprefix github.com/mcp-tools/mcp-tools/,cmd \
-	$(addprefix internal/,approvals browser chat clients config egress embed inbox jobs llm oauth sandbox store telemetry tokens vault) tools)
+COLD := github.com/chromedp github.com/coder github.com/docker github.com/emersion github.com/evanw \
+	github.com/go-jose github.com/godbus github.com/google github.com/jackc github.com/modelcontextprotocol \
+	github.com/pelletier github.com/segmentio github.com/spf13 github.com/tailscale go.opentelemetry.io \
+	go.yaml.in mvdan.cc $(addprefix github.com/mcp-tools/mcp-tools/,cmd $(addprefix internal/,approvals browser \
+	chat clients config egress embed inbox jobs llm oauth outbound pauses private sandbox store telemetry tokens \
+	vault) tools)
 GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w\ -funcalign=16 $(COLD:%=-gcflags=%/...=-l) \
 	-gcflags=github.com/mcp-tools/mcp-tools/tools/fs/...=
 
