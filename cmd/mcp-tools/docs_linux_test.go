@@ -43,7 +43,7 @@ const maxNotRun = 30
 //   - The comment "answers: ..." gives its commands a terminal, and answers their questions.
 func TestGoldenDocsCommands(t *testing.T) {
 	if works, _ := condition("kernel"); !works {
-		t.Skip("the sandbox of the kernel does not work here")
+		needtest.Lacking(t, "kernel sandbox", "the kernel sandbox does not work here")
 	}
 	pages, err := docs.Load(os.DirFS(filepath.Join("..", "..")))
 	if err != nil {

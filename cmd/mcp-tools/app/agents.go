@@ -106,8 +106,8 @@ func (a *App) revoked(ctx context.Context, g tool.Grant) (reason string, err err
 	return "", nil
 }
 
-// narrowed returns why a token of the settings does not cover a grant any more, or "". The settings may have
-// changed since the work under the grant began.
+// narrowed compares a grant with its token in the current settings. It returns why the token no longer covers
+// the grant, or "" if it does.
 func narrowed(listed map[string]config.Token, name string, g tool.Grant) string {
 	t, ok := listed[name]
 	profile := g.Caller.Profile

@@ -71,132 +71,181 @@ func parseFormat(code string) *numberFormat {
 
 // parseSection reads a code up to the next semicolon. It returns nil for fractions.
 func parseSection(code string) (s *section, rest string, more bool) {
-	s = &section{}
-	add := func(kind byte, text string) {
-		last := len(s.tokens) - 1
-		if kind == '"' && last >= 0 && s.tokens[last].kind == '"' {
-			s.tokens[last].text += text
-			return
-		}
-		s.tokens = append(s.tokens, token{kind, text})
-	}
-	afterPoint := false
-	for i := 0; i < len(code); {
-		c := code[i]
-		run := 1
-		for i+run < len(code) && lower(code[i+run]) == lower(c) {
-			run++
-		}
-		switch l := lower(c); {
+	p := sectionParser{section: &section{}, code: code}
+	for p.at < len(code) {
+		switch c := code[p.at]; {
 		case c == ';':
-			return s.finish(), code[i+1:], true
-		case c == '"':
-			end := strings.IndexByte(code[i+1:], '"')
-			if end < 0 {
-				end = len(code) - i - 1
-			}
-			add('"', code[i+1:i+1+end])
-			i = min(i+end+2, len(code))
-		case c == '\\' && i+1 < len(code):
-			_, size := utf8.DecodeRuneInString(code[i+1:])
-			add('"', code[i+1:i+1+size])
-			i += 1 + size
-		case (c == '_' || c == '*') && i+1 < len(code):
-			_, size := utf8.DecodeRuneInString(code[i+1:])
-			i += 1 + size
+			return p.finish(), code[p.at+1:], true
 		case c == '[':
-			end := strings.IndexByte(code[i:], ']')
+			end := strings.IndexByte(code[p.at:], ']')
 			if end < 0 {
 				return nil, "", false
 			}
-			s.bracket(code[i+1:i+end], add)
-			i += end + 1
-		case c == '0' || c == '#' || c == '?':
-			for j := range run {
-				if code[i+j] != c {
-					run = j
-					break
-				}
-			}
-			switch {
-			case s.exponent:
-			case afterPoint:
-				s.decimals += run
-				if c == '0' {
-					s.required = s.decimals
-				}
-			default:
-				if c == '0' {
-					s.integers += run
-				}
-				if last := len(s.tokens) - 1; last < 0 || s.tokens[last].kind != '0' {
-					add('0', "")
-				}
-			}
-			i += run
-		case c == '.' && s.isDate && (i+1 == len(code) || code[i+1] != '0'):
-			add('"', ".")
-			i++
-		case c == '.':
-			if !afterPoint {
-				afterPoint = true
-				if last := len(s.tokens) - 1; last < 0 || s.tokens[last].kind != '0' {
-					if len(s.tokens) == 0 || !s.isDate {
-						add('0', "")
-					}
-				}
-				add('.', "")
-			}
-			i++
-		case c == ',' && s.isDate:
-			add('"', ",")
-			i++
-		case c == ',':
-			next := byte(0)
-			if i+run < len(code) {
-				next = code[i+run]
-			}
-			if next == '0' || next == '#' || next == '?' {
-				s.comma = true
-			} else {
-				s.scale += run
-			}
-			i += run
-		case c == '%':
-			s.percent++
-			add('"', "%")
-			i++
-		case l == 'e' && i+1 < len(code) && (code[i+1] == '+' || code[i+1] == '-') && !s.isDate:
-			s.exponent = true
-			add('E', "")
-			i += 2
-		case c == '@':
-			add('@', "")
-			i++
-		case l == 'y' || l == 'm' || l == 'd' || l == 'h' || l == 's':
-			s.isDate = true
-			add(l, strings.ToLower(code[i:i+run]))
-			i += run
-		case l == 'a' && len(code) >= i+5 && strings.EqualFold(code[i:i+5], "AM/PM"):
-			s.isDate, s.twelve = true, true
-			add('a', "AM")
-			i += 5
-		case l == 'a' && len(code) >= i+3 && strings.EqualFold(code[i:i+3], "A/P"):
-			s.isDate, s.twelve = true, true
-			add('a', "A")
-			i += 3
-		case l == 'g' && len(code) >= i+7 && strings.EqualFold(code[i:i+7], "general"):
-			add('g', "")
-			i += 7
-		case c == '/' && !s.isDate && strings.Contains(s.kinds(), "0"):
+			p.bracket(code[p.at+1:p.at+end], p.add)
+			p.at += end + 1
+		case c == '/' && !p.isDate && strings.Contains(p.kinds(), "0"):
 			return nil, "", false // a fraction
-		default:
-			_, size := utf8.DecodeRuneInString(code[i:])
-			add('"', code[i:i+size])
-			i += size
+		case c == '0' || c == '#' || c == '?':
+			p.digits(c)
+		case c == '.':
+			p.point()
+		case c == ',':
+			p.commas()
+		case !p.symbol() && !p.quoted(c):
+			_, size := utf8.DecodeRuneInString(code[p.at:])
+			p.literal(0, size)
 		}
 	}
-	return s.finish(), "", false
+	return p.finish(), "", false
+}
+
+// A sectionParser reads the code of a section.
+type sectionParser struct {
+	*section
+	code       string
+	at         int  // where it reads
+	afterPoint bool // after the decimal point
+}
+
+// add adds a token. Literals that follow each other become one.
+func (p *sectionParser) add(kind byte, text string) {
+	last := len(p.tokens) - 1
+	if kind == '"' && last >= 0 && p.tokens[last].kind == '"' {
+		p.tokens[last].text += text
+		return
+	}
+	p.tokens = append(p.tokens, token{kind, text})
+}
+
+// take adds a token for the next n bytes.
+func (p *sectionParser) take(kind byte, text string, n int) bool {
+	p.add(kind, text)
+	p.at += n
+	return true
+}
+
+// literal skips some bytes and adds the n bytes after them as they are.
+func (p *sectionParser) literal(skip, n int) bool {
+	from := p.at + skip
+	return p.take('"', p.code[from:from+n], skip+n)
+}
+
+// run returns how often the next byte follows, in either case.
+func (p *sectionParser) run() int {
+	n := 1
+	for p.at+n < len(p.code) && lower(p.code[p.at+n]) == lower(p.code[p.at]) {
+		n++
+	}
+	return n
+}
+
+// quoted reads a literal in quotes, a character after a backslash, or the space of a
+// character.
+func (p *sectionParser) quoted(c byte) bool {
+	after := p.code[p.at+1:]
+	_, size := utf8.DecodeRuneInString(after)
+	switch {
+	case c == '"':
+		end := strings.IndexByte(after, '"')
+		if end < 0 {
+			end = len(after)
+		}
+		p.literal(1, end)
+		p.at = min(p.at+1, len(p.code))
+		return true
+	case c == '\\' && after != "":
+		return p.literal(1, size)
+	case (c == '_' || c == '*') && after != "":
+		p.at += 1 + size
+		return true
+	}
+	return false
+}
+
+// digits reads equal places for digits.
+func (p *sectionParser) digits(c byte) {
+	n := p.run()
+	p.at += n
+	switch {
+	case p.exponent:
+	case p.afterPoint:
+		p.decimals += n
+		if c == '0' {
+			p.required = p.decimals
+		}
+	default:
+		if c == '0' {
+			p.integers += n
+		}
+		p.places()
+	}
+}
+
+// places adds the token of the digits before the point, unless it is the last one.
+func (p *sectionParser) places() {
+	if last := len(p.tokens) - 1; last < 0 || p.tokens[last].kind != '0' {
+		p.add('0', "")
+	}
+}
+
+func (p *sectionParser) point() {
+	next := p.at + 1
+	if p.isDate && (next == len(p.code) || p.code[next] != '0') {
+		p.literal(0, 1)
+		return
+	}
+	if p.at = next; p.afterPoint {
+		return
+	}
+	p.afterPoint = true
+	if len(p.tokens) == 0 || !p.isDate {
+		p.places()
+	}
+	p.add('.', "")
+}
+
+// commas reads separators of thousands or, after the last digit, divisions by a thousand.
+func (p *sectionParser) commas() {
+	if p.isDate {
+		p.literal(0, 1)
+		return
+	}
+	n := p.run()
+	p.at += n
+	if p.at < len(p.code) && strings.IndexByte("0#?", p.code[p.at]) >= 0 {
+		p.comma = true
+	} else {
+		p.scale += n
+	}
+}
+
+// symbol reads a part of a date or time, a percent sign, an exponent, or the place of a text.
+func (p *sectionParser) symbol() bool {
+	rest := p.code[p.at:]
+	begins := func(word string) bool { return len(rest) >= len(word) && strings.EqualFold(rest[:len(word)], word) }
+	switch l := lower(rest[0]); {
+	case l == '%':
+		p.percent++
+		return p.literal(0, 1)
+	case !p.isDate && (begins("e+") || begins("e-")):
+		p.exponent = true
+		return p.take('E', "", 2)
+	case l == '@':
+		return p.take('@', "", 1)
+	case strings.IndexByte("ymdhs", l) >= 0:
+		p.isDate = true
+		n := p.run()
+		return p.take(l, strings.ToLower(rest[:n]), n)
+	case begins("AM/PM"):
+		p.isDate, p.twelve = true, true
+		return p.take('a', "AM", 5)
+	case begins("A/P"):
+		p.isDate, p.twelve = true, true
+		return p.take('a', "A", 3)
+	case begins("general"):
+		return p.take('g', "", 7)
+	}
+	return false
 }
 
 func lower(c byte) byte {

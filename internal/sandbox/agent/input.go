@@ -76,8 +76,8 @@ func (in *input) next() (data []byte, ok bool) {
 	return data, true
 }
 
-// run writes the queued bytes until the end. When the command reads no more, later
-// bytes are discarded, so that no writer waits.
+// run writes the queued bytes to the command until the queue ends. If the command has closed
+// its input, run discards the bytes, so that writers do not block.
 func (in *input) run(c *command) {
 	for {
 		data, ok := in.next()
