@@ -1,20 +1,12 @@
 # make run   builds the program and serves over stdio
 # make test  runs all tests and installs what they need
+# Both do all the set-up of a clone; Go loads the modules.
 .DEFAULT_GOAL := help
 
 GO      ?= go
 BIN     := bin/mcp-tools
 
-# Inlining makes code a sixth larger. What is seldom used, or mostly waits for something else, does without,
-# which saves 3 MB. Of several patterns the last one counts: tools/fs, which edits large files, does inline.
-COLD := github.com/chromedp github.com/coder github.com/docker github.com/emersion github.com/evanw \
-	github.com/go-jose github.com/godbus github.com/google github.com/jackc github.com/modelcontextprotocol \
-	github.com/pelletier github.com/segmentio github.com/spf13 github.com/tailscale go.opentelemetry.io \
-	go.yaml.in mvdan.cc $(addprefix github.com/mcp-tools/mcp-tools/,cmd $(addprefix internal/,approvals browser \
-	chat clients config egress embed inbox jobs llm oauth outbound pauses private sandbox store telemetry tokens \
-	vault) tools)
-GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w\ -funcalign=16 $(COLD:%=-gcflags=%/...=-l) \
-	-gcflags=github.com/mcp-tools/mcp-tools/tools/fs/...=
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
 
 # modernc.org/sqlite is transpiled C. The race detector makes it several times
 # slower, so it instruments everything else.
@@ -28,16 +20,18 @@ GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xarg
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
-# Silent, because run serves MCP on stdout.
+# Nothing goes to stdout, because run serves MCP there.
 build: ## build bin/mcp-tools, a static binary
+	@test -x $(BIN) || echo "building $(BIN), this takes some minutes the first time" >&2
 	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/mcp-tools
 
 run: build ## build and serve over stdio; ARGS="--http 127.0.0.1:8080" for HTTP
 	@./$(BIN) serve $(ARGS)
 
-test: ## run all tests, with the race detector, installing what they need; .ci/test says what runs twice
+test: ## run all tests, with the race detector, installing what they need
 	@.ci/prepare
-	GORACE=atexit_sleep_ms=0 GO=$(GO) .ci/test $(RACE) -timeout=45m ./...
+	@echo "building the tests, this takes some minutes the first time" >&2
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout=45m ./...
 
 check: ## formatting, vet, staticcheck, unreachable functions, module file, house rules
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
@@ -48,7 +42,6 @@ check: ## formatting, vet, staticcheck, unreachable functions, module file, hous
 	@dead=$$($(GO) tool deadcode -test ./...) && test -z "$$dead" || { echo "unreachable functions:"; echo "$$dead"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/house
-	@$(GO) test ./internal/house -run Budget -v -count 1 | sed -n 's/^ *budget_test.go:[0-9]*: //p'
 
 bench: ## measure, compared with bare mcp-go, fork and exec, docker run, ripgrep, fd, FTS5 and a bare GET
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -p 1 ./...

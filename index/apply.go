@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
 // maxStep is the number of documents that are written at once.
@@ -68,25 +73,30 @@ func (x *Index) step(ctx context.Context, b Batch) (err error) {
 		return err
 	}
 	defer view.Close()
-	c := change{documents: map[string]*entry{}, values: map[string][]byte{}}
-	for _, id := range b.Delete {
+	changes := x.store.NewBatch()
+	var ids []string // of all documents that are removed or replaced, each once
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(b.Delete))) {
 		if _, replaced := records[id]; id != "" && !replaced {
-			c.deletes = append(c.deletes, id)
+			changes.Delete(id)
+			ids = append(ids, id)
 		}
 	}
 	for id, r := range records {
-		c.documents[id] = &entry{id: r.id, fields: r.fields}
+		if err := changes.IndexAdvanced(r.document()); err != nil {
+			return err
+		}
+		ids = append(ids, id)
 	}
 	if b.Cursor != "" {
-		c.values[keyCursor] = []byte(b.Cursor)
+		changes.SetInternal([]byte(keyCursor), []byte(b.Cursor))
 	}
-	if err := recount(view, &c, records); err != nil {
+	if err := recount(view, changes, ids, records); err != nil {
 		return err
 	}
-	if c.empty() {
+	if changes.Size() == 0 {
 		return nil
 	}
-	return x.store.apply(c)
+	return x.store.apply(ctx, changes)
 }
 
 // analyzeAll makes records of documents on all processors. If two documents
@@ -117,8 +127,8 @@ func analyzeAll(ctx context.Context, documents []Document) map[string]record {
 	return records
 }
 
-// recount adds the new counts of the affected scopes to the change.
-func recount(view *snapshot, c *change, records map[string]record) error {
+// recount adds the new counts of the affected scopes to the changes.
+func recount(view *scorch.IndexSnapshot, changes *bleve.Batch, ids []string, records map[string]record) error {
 	changed := map[scopeKey]counts{}
 	count := func(r record, by int) error {
 		c, ok := changed[r.scope]
@@ -132,9 +142,21 @@ func recount(view *snapshot, c *change, records map[string]record) error {
 		changed[r.scope] = c
 		return nil
 	}
-	err := eachRecord(view, c.ids(), func(r record) error { return count(r, -1) })
-	if err != nil {
-		return err
+	for _, id := range ids {
+		number, err := view.InternalID(id)
+		if err != nil {
+			return fmt.Errorf("looking up a document: %w", err)
+		}
+		if number == nil {
+			continue
+		}
+		r, err := storedRecord(view, number.Value())
+		if err != nil {
+			return err
+		}
+		if err := count(r, -1); err != nil {
+			return err
+		}
 	}
 	for _, r := range records {
 		if err := count(r, 1); err != nil {
@@ -143,40 +165,34 @@ func recount(view *snapshot, c *change, records map[string]record) error {
 	}
 	for key, of := range changed {
 		text, err := of.encode()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		c.values[key.counts()] = text
-	}
-	return nil
-}
-
-// eachRecord calls do with the record of each document with one of the IDs.
-func eachRecord(view *snapshot, ids []string, do func(record) error) error {
-	for _, p := range view.parts {
-		numbers, err := p.file.DocNumbers(ids)
-		if err != nil {
-			return fmt.Errorf("looking up documents: %w", err)
-		}
-		if p.deleted != nil {
-			numbers.AndNot(p.deleted)
-		}
-		for it := numbers.Iterator(); it.HasNext(); {
-			r, err := storedRecord(p, uint64(it.Next()))
-			if err != nil {
-				return err
-			}
-			if err := do(r); err != nil {
-				return err
-			}
+		case text == nil:
+			changes.DeleteInternal(key.counts())
+		default:
+			changes.SetInternal(key.counts(), text)
 		}
 	}
 	return nil
 }
 
-func storedRecord(p *part, number uint64) (r record, err error) {
+// storedRecord reads the record of a document of the index.
+func storedRecord(view *scorch.IndexSnapshot, number uint64) (record, error) {
+	for _, s := range view.Segments() {
+		all := s.Segment().Count()
+		if number < all {
+			return recordOf(s.Segment(), number)
+		}
+		number -= all
+	}
+	return record{}, errRecord
+}
+
+// recordOf reads the record of a document of a segment.
+func recordOf(s segment.Segment, number uint64) (r record, err error) {
 	err = errRecord
-	visited := p.file.VisitStoredFields(number, func(name string, _ byte, value []byte, _ []uint64) bool {
+	visited := s.VisitStoredFields(number, func(name string, _ byte, value []byte, _ []uint64) bool {
 		if name == fieldRecord {
 			r, err = readRecord(value)
 		}

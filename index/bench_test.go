@@ -97,8 +97,11 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 		})
 	}
-	view, _ := x.view()
-	b.Logf("segments: %d", len(view.parts))
+	view, err := x.view()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("segments: %d", len(view.Segments()))
 	view.Close()
 	runtime.GC()
 	var m runtime.MemStats

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
@@ -28,13 +29,29 @@ func newFilter(q Query, scopes map[scopeKey]counts) filter {
 	return f
 }
 
-// allowed returns the documents of a segment that pass the filter; nil means all.
-func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
-	dictionary, err := p.file.Dictionary(fieldTraits)
-	if err != nil {
-		return nil, err
+// allowed returns the documents that pass the filter; nil means all.
+func (f filter) allowed(view *scorch.IndexSnapshot) (*roaring.Bitmap, error) {
+	if len(f.kinds)+len(f.tags) == 0 && f.path == "" && f.since == math.MinInt64 && f.until == math.MaxInt64 {
+		return nil, nil
 	}
-	t := traitReader{dictionary: dictionary, deleted: p.deleted}
+	all := roaring.New()
+	offset := uint64(0)
+	for _, s := range view.Segments() {
+		t := traitReader{segment: s.Segment(), field: fieldTraits, deleted: s.Deleted()}
+		left := t.allowed(f)
+		if t.err != nil {
+			return nil, t.err
+		}
+		for it := left.Iterator(); it.HasNext(); {
+			all.Add(uint32(offset) + it.Next())
+		}
+		offset += s.Segment().Count()
+	}
+	return all, nil
+}
+
+// allowed returns the documents of a segment that pass a filter that is not empty.
+func (t *traitReader) allowed(f filter) *roaring.Bitmap {
 	var left *roaring.Bitmap
 	narrow := func(to *roaring.Bitmap) {
 		if left == nil {
@@ -53,22 +70,35 @@ func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
 		narrow(t.withPrefix(f.scopes, f.path))
 	}
 	if f.since != math.MinInt64 || f.until != math.MaxInt64 {
-		narrow(t.between(p, f.scopes, f.since, f.until))
+		narrow(t.between(f.scopes, f.since, f.until))
 	}
-	return left, t.err
+	return left
 }
 
-// A traitReader collects the documents that have a trait. It keeps the first
-// error.
+// A traitReader reads the terms of a field of one segment, and the documents
+// that have them. It keeps the first error. It reads the segment in the goroutine
+// of its caller: Bleve's readers of dictionaries start goroutines, in which a fault on a damaged
+// file would end the process.
 type traitReader struct {
-	dictionary segment.TermDictionary
-	deleted    *roaring.Bitmap
-	err        error
+	segment segment.Segment
+	field   string
+	deleted *roaring.Bitmap
+	err     error
+
+	dictionary segment.TermDictionary // of the field, after open
+}
+
+// open opens the dictionary, and reports whether there was no error so far.
+func (t *traitReader) open() bool {
+	if t.err == nil && t.dictionary == nil {
+		t.dictionary, t.err = t.segment.Dictionary(t.field)
+	}
+	return t.err == nil
 }
 
 // add adds the documents that have one term to a set.
 func (t *traitReader) add(to *roaring.Bitmap, term []byte) {
-	if t.err != nil {
+	if !t.open() {
 		return
 	}
 	list, err := t.dictionary.PostingsList(term, t.deleted, nil)
@@ -123,7 +153,7 @@ func prefixEnd(prefix []byte) []byte {
 
 // between adds the documents of whole days, and checks the time of each document
 // of the first and the last day.
-func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *roaring.Bitmap {
+func (t *traitReader) between(scopes []scopeKey, since, until int64) *roaring.Bitmap {
 	set, ends := roaring.New(), roaring.New()
 	if since >= until {
 		return set
@@ -142,7 +172,7 @@ func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *r
 	}
 	for it := ends.Iterator(); it.HasNext() && t.err == nil; {
 		number := it.Next()
-		r, err := storedRecord(p, uint64(number))
+		r, err := recordOf(t.segment, uint64(number))
 		if err != nil {
 			t.err = err
 		} else if since <= r.time && r.time < until {
@@ -154,7 +184,7 @@ func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *r
 
 // terms returns the terms from from up to to.
 func (t *traitReader) terms(from, to []byte) [][]byte {
-	if t.err != nil {
+	if !t.open() {
 		return nil
 	}
 	it := t.dictionary.AutomatonIterator(nil, from, to)
@@ -167,4 +197,17 @@ func (t *traitReader) terms(from, to []byte) [][]byte {
 		}
 		all = append(all, []byte(strings.Clone(found.Term)))
 	}
+}
+
+// live reports whether any document that has the term is not deleted.
+func (t *traitReader) live(term []byte) bool {
+	if !t.open() {
+		return false
+	}
+	list, err := t.dictionary.PostingsList(term, t.deleted, nil)
+	if err != nil {
+		t.err = err
+		return false
+	}
+	return list.Count() > 0
 }

@@ -1,8 +1,8 @@
 // Package index finds documents by their words. It ranks by BM25 over exact
 // counts and is confined to the scopes that a search names: every term is
 // prefixed with the scope of its document, so a search never reads the words,
-// the counts or the lengths of another scope. Documents are kept in Bleve's
-// segment files, which a crash cannot tear.
+// the counts or the lengths of another scope. Bleve stores, merges and
+// recovers the documents; the ranking is a query of Bleve, see ranked.
 //
 // It knows documents, terms and scores. It does not know who may see which
 // scope, nor where documents come from: the caller keeps the originals, and a
@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
 // A Document can be found. ID is unique among all scopes; Scope is its owner.
@@ -38,9 +40,10 @@ var ErrClosed = errors.New("the index is closed")
 type Index struct {
 	slot *slot
 
-	apply sync.Mutex   // one batch at a time: the new counts depend on the old ones
-	open  sync.RWMutex // held for reading while store is used, for writing to replace it
-	store *store
+	apply   sync.Mutex   // one batch at a time: the new counts depend on the old ones
+	open    sync.RWMutex // held for reading while store is used, for writing to replace it
+	store   *store
+	emptied error // see Emptied
 }
 
 // Open opens an index below dir: the first of index-0, index-1, and so on that
@@ -71,8 +74,13 @@ func (x *Index) start() error {
 	if again := x.load(); again != nil {
 		return fmt.Errorf("opening an empty index: %w", errors.Join(again, err))
 	}
+	x.emptied = err
 	return nil
 }
+
+// Emptied returns the reason if Open has removed the files of an earlier index,
+// such as damage or another format, and nil otherwise.
+func (x *Index) Emptied() error { return x.emptied }
 
 // load opens the store and checks that it was written by a program that makes
 // the same terms of the same words.
@@ -87,15 +95,17 @@ func (x *Index) load() (err error) {
 	return nil
 }
 
+// checkFormat fails too if the store has no format: then Bleve has fallen back to
+// the state before its first batch.
 func (x *Index) checkFormat() error {
 	view, err := x.view()
 	if err != nil {
 		return err
 	}
 	defer view.Close()
-	found := view.value(keyFormat)
-	if found == nil {
-		return x.store.apply(change{values: map[string][]byte{keyFormat: []byte(format)}})
+	found, err := view.GetInternal([]byte(keyFormat))
+	if err != nil {
+		return err
 	}
 	if string(found) != format {
 		return fmt.Errorf("the index has format %q, and this program writes %q", found, format)
@@ -114,7 +124,7 @@ func (x *Index) unload() error {
 
 // view returns the current content, which does not change. The caller holds
 // open, and closes the view.
-func (x *Index) view() (*snapshot, error) {
+func (x *Index) view() (*scorch.IndexSnapshot, error) {
 	if x.store == nil {
 		return nil, ErrClosed
 	}
@@ -122,7 +132,7 @@ func (x *Index) view() (*snapshot, error) {
 }
 
 // read calls f with a view of the current content.
-func (x *Index) read(f func(*snapshot) error) (err error) {
+func (x *Index) read(f func(*scorch.IndexSnapshot) error) (err error) {
 	defer catchFaults(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -137,9 +147,10 @@ func (x *Index) read(f func(*snapshot) error) (err error) {
 // Cursor returns the cursor of the last batch that had one, or "" if the index
 // must be filled from the beginning.
 func (x *Index) Cursor() (place string, err error) {
-	err = x.read(func(view *snapshot) error {
-		place = string(view.value(keyCursor))
-		return nil
+	err = x.read(func(view *scorch.IndexSnapshot) error {
+		value, err := view.GetInternal([]byte(keyCursor))
+		place = string(value)
+		return err
 	})
 	return place, err
 }
@@ -177,7 +188,7 @@ func (x *Index) Close() error {
 
 // Count returns the number of documents in a scope.
 func (x *Index) Count(scope string) (n int, err error) {
-	err = x.read(func(view *snapshot) error {
+	err = x.read(func(view *scorch.IndexSnapshot) error {
 		c, err := countsOf(view, keyOf(scope))
 		n = c.Documents
 		return err

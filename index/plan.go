@@ -2,12 +2,14 @@ package index
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
-	segment "github.com/blevesearch/scorch_segment_api/v2"
+	api "github.com/blevesearch/bleve_index_api"
 )
 
 // The parameters of BM25: k1 bounds what repetitions of a word add, b is the
@@ -44,11 +46,11 @@ type word struct {
 	documents    int // that have the word
 	weight       float64
 
-	postings [][]segment.PostingsList // by segment: one list for each alternative and scope
+	postings []api.TermFieldReader // one for each alternative and scope
 }
 
 // prepare makes the plan of a query. A plan without words finds nothing.
-func prepare(view *snapshot, q Query) (*plan, error) {
+func prepare(ctx context.Context, view api.IndexReader, q Query) (*plan, error) {
 	scopes := map[scopeKey]counts{}
 	all := counts{Languages: map[string]int{}}
 	for _, name := range q.Scopes {
@@ -71,7 +73,7 @@ func prepare(view *snapshot, q Query) (*plan, error) {
 		}
 	}
 	words := queryWords(q.Text, all.Languages)
-	if err := lookUp(view, words, scopes); err != nil {
+	if err := lookUp(ctx, view, words, scopes); err != nil {
 		return nil, err
 	}
 	p := newPlan(words, all)
@@ -174,30 +176,33 @@ func lowerStopWords(words []word) {
 }
 
 // lookUp finds the postings of the words and counts the documents.
-func lookUp(view *snapshot, words []word, scopes map[scopeKey]counts) error {
+func lookUp(ctx context.Context, view api.IndexReader, words []word, scopes map[scopeKey]counts) error {
 	for i := range words {
-		words[i].postings = make([][]segment.PostingsList, len(view.parts))
-	}
-	for n, p := range view.parts {
-		dictionary, err := p.file.Dictionary(fieldWords)
-		if err != nil {
-			return err
-		}
-		for i := range words {
-			w := &words[i]
-			for scope := range scopes {
-				for _, alternative := range w.alternatives {
-					list, err := dictionary.PostingsList(scope.term(traitAny, alternative), p.deleted, nil)
-					if err != nil {
-						return err
-					}
-					if count := list.Count(); count > 0 {
-						w.documents += int(count)
-						w.postings[n] = append(w.postings[n], list)
-					}
+		w := &words[i]
+		for scope := range scopes {
+			for _, alternative := range w.alternatives {
+				list, err := view.TermFieldReader(ctx, scope.term(traitAny, alternative), fieldWords, true, true, false)
+				if err != nil {
+					return err
+				}
+				if count := list.Count(); count > 0 {
+					w.documents += int(count)
+					w.postings = append(w.postings, list)
+				} else if err := list.Close(); err != nil {
+					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// close releases the postings.
+func (p *plan) close() (err error) {
+	for _, w := range p.words {
+		for _, list := range w.postings {
+			err = errors.Join(err, list.Close())
+		}
+	}
+	return err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	segment "github.com/blevesearch/scorch_segment_api/v2"
+	api "github.com/blevesearch/bleve_index_api"
 )
 
 // end is a number above that of any document.
@@ -17,27 +17,20 @@ const end = math.MaxUint64
 
 // postings iterates over the documents of one term.
 type postings struct {
-	it           segment.PostingsIterator
+	list         api.TermFieldReader
+	found        api.TermFieldDoc // its memory is used again
 	doc          uint64
 	freq, length float64
 }
 
-// fieldLength is implemented by zapx's postings: what the format calls the norm
-// is the length of the field.
-type fieldLength interface{ NormUint64() uint64 }
-
-func (p *postings) set(found segment.Posting, err error) error {
+func (p *postings) set(found *api.TermFieldDoc, err error) error {
 	if err != nil || found == nil {
 		p.doc = end
 		return err
 	}
-	p.doc = found.Number()
-	p.freq = float64(found.Frequency())
-	if exact, ok := found.(fieldLength); ok {
-		p.length = float64(exact.NormUint64())
-	} else {
-		p.length = math.Round(1 / (found.Norm() * found.Norm()))
-	}
+	p.doc = found.ID.Value()
+	p.freq = float64(found.Freq)
+	p.length = math.Round(1 / (found.Norm * found.Norm)) // the segments have lengths, not norms
 	return nil
 }
 
@@ -49,21 +42,19 @@ type stream struct {
 	parts    []postings
 	maxScore float64 // the most that the word can add to a score
 	maxSum   float64 // the most that this and all earlier streams can add
+	target   api.IndexInternalID
 }
 
-func (p *plan) streams(number int) ([]*stream, error) {
+func (p *plan) streams() ([]*stream, error) {
 	var all []*stream
 	for i, w := range p.words {
-		if len(w.postings[number]) == 0 {
-			continue
-		}
-		s := &stream{word: i, maxScore: w.weight, doc: end}
-		for _, list := range w.postings[number] {
-			part := postings{it: list.Iterator(true, true, false, nil)}
-			if err := part.set(part.it.Next()); err != nil {
+		s := &stream{word: i, maxScore: w.weight, doc: end, parts: make([]postings, len(w.postings))}
+		for n, list := range w.postings {
+			part := &s.parts[n]
+			part.list = list
+			if err := part.set(list.Next(&part.found)); err != nil {
 				return nil, err
 			}
-			s.parts = append(s.parts, part)
 			s.doc = min(s.doc, part.doc)
 		}
 		all = append(all, s)
@@ -86,9 +77,10 @@ func (s *stream) advance(doc uint64) error {
 		if p.doc < doc {
 			var err error
 			if p.doc+1 == doc {
-				err = p.set(p.it.Next())
+				err = p.set(p.list.Next(&p.found))
 			} else {
-				err = p.set(p.it.Advance(doc))
+				s.target = api.NewIndexInternalID(s.target, doc)
+				err = p.set(p.list.Advance(s.target, &p.found))
 			}
 			if err != nil {
 				return err
@@ -111,13 +103,13 @@ func (p *plan) scoreWord(s *stream) float64 {
 	return p.score(s.maxScore, freq, length)
 }
 
-// A ranking iterates over all streams of a segment, document by document. Once
+// A ranking iterates over all streams, document by document. Once
 // enough candidates are known, documents that have only words of little weight
 // cannot become candidates: those words' streams are then read only for documents
 // that another word has found. The result is the same as without this.
 type ranking struct {
 	plan    *plan
-	part    *part
+	view    api.IndexReader
 	streams []*stream // lightest first
 	allowed *roaring.Bitmap
 	best    *best
@@ -181,11 +173,11 @@ func (m *ranking) score(doc uint64) error {
 	if !m.best.reaches(score * (1 + 1e-9)) {
 		return nil
 	}
-	id, err := m.part.file.DocID(doc)
+	id, err := m.view.ExternalID(api.NewIndexInternalID(nil, doc))
 	if err != nil {
 		return err
 	}
-	m.best.offer(candidate{id: string(id), score: m.total(words), words: words})
+	m.best.offer(candidate{id: id, number: doc, score: m.total(words), words: words})
 	return nil
 }
 
@@ -202,9 +194,10 @@ func (m *ranking) total(words uint64) (score float64) {
 
 // A candidate is a document that may be in the result.
 type candidate struct {
-	id    string
-	score float64
-	words uint64 // a bit for each word of the query that the document has
+	id     string
+	number uint64 // of the document in the view
+	score  float64
+	words  uint64 // a bit for each word of the query that the document has
 }
 
 // compare orders candidates by score, the best first, then by ID.

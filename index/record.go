@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/blevesearch/bleve/v2/document"
 	api "github.com/blevesearch/bleve_index_api"
 )
 
@@ -42,7 +43,7 @@ type record struct {
 	lang   string
 	length int // in terms, multiplied by the weights
 	time   int64
-	fields []api.Field
+	fields []*field
 }
 
 // record makes the record of a document.
@@ -52,10 +53,10 @@ func (a *analyzer) record(d Document) record {
 	r.lang, r.length = a.count(d, func(term string, weight int) {
 		words.add(r.scope.term(traitAny, term), weight)
 	})
-	r.fields = []api.Field{
-		&field{name: fieldWords, options: api.IndexField, length: r.length, terms: words.all()},
-		&field{name: fieldTraits, options: api.IndexField | api.SkipFreqNorm, terms: traits(r.scope, d).all()},
-		&field{name: fieldRecord, options: api.StoreField, value: r.bytes()},
+	r.fields = []*field{
+		{name: fieldWords, options: api.IndexField, length: r.length, terms: words.all()},
+		{name: fieldTraits, options: api.IndexField | api.SkipFreqNorm, terms: traits(r.scope, d).all()},
+		{name: fieldRecord, options: api.StoreField, value: r.bytes()},
 	}
 	return r
 }
@@ -147,52 +148,16 @@ func (t terms) add(term []byte, times int) {
 
 func (t terms) all() api.TokenFrequencies { return api.TokenFrequencies(t) }
 
-// An entry is a record in the form that zapx takes. Its terms are already
-// analyzed.
-type entry struct {
-	id     string
-	fields []api.Field
-}
-
-func (e *entry) ID() string { return e.id }
-
-func (e *entry) Size() int { return len(e.id) }
-
-func (e *entry) VisitFields(visit api.FieldVisitor) {
-	for _, f := range e.fields {
-		visit(f)
+// document returns the record in the form that Bleve takes.
+func (r record) document() *document.Document {
+	d := document.NewDocument(r.id)
+	for _, f := range r.fields {
+		d.AddField(f)
 	}
+	return d
 }
 
-func (e *entry) VisitComposite(api.CompositeFieldVisitor) {}
-
-func (e *entry) HasComposite() bool { return false }
-
-func (e *entry) NumPlainTextBytes() uint64 { return 0 }
-
-func (e *entry) StoredFieldsBytes() uint64 { return 0 }
-
-func (e *entry) Indexed() bool { return true }
-
-// AddIDField adds the field by which a document is found to be replaced.
-func (e *entry) AddIDField() {
-	id := []byte(e.id)
-	e.fields = append(e.fields, &field{
-		name:    "_id",
-		options: api.IndexField | api.StoreField,
-		length:  1,
-		value:   id,
-		terms:   api.TokenFrequencies{e.id: once(id)},
-	})
-}
-
-func once(term []byte) *api.TokenFreq {
-	freq := &api.TokenFreq{Term: term}
-	freq.SetFrequency(1)
-	return freq
-}
-
-// A field is one field of an entry.
+// A field is one field of a document. Its terms are already analyzed.
 type field struct {
 	name    string
 	options api.FieldIndexingOptions
@@ -218,3 +183,5 @@ func (f *field) AnalyzedLength() int { return f.length }
 func (f *field) AnalyzedTokenFrequencies() api.TokenFrequencies { return f.terms }
 
 func (f *field) NumPlainTextBytes() uint64 { return 0 }
+
+func (f *field) Size() int { return len(f.name) + len(f.value) }

@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+
+	api "github.com/blevesearch/bleve_index_api"
 )
 
 // The keys of values beside the documents. format changes whenever the same text
 // would give other terms, or documents have other fields.
 const (
-	format    = "2"
+	format    = "3"
 	keyFormat = "format"
 	keyCursor = "cursor"
 	keyCounts = "scope:" // followed by the scope's key in hexadecimal
@@ -32,7 +34,7 @@ func (k scopeKey) term(kind byte, text string) []byte {
 }
 
 // counts returns the key of the value that holds the scope's counts.
-func (k scopeKey) counts() string { return keyCounts + hex.EncodeToString(k[:]) }
+func (k scopeKey) counts() []byte { return hex.AppendEncode([]byte(keyCounts), k[:]) }
 
 // counts has what BM25 needs to know about all documents of a scope.
 type counts struct {
@@ -42,11 +44,11 @@ type counts struct {
 }
 
 // countsOf reads the counts of a scope, which are zero if it has no documents.
-func countsOf(view *snapshot, key scopeKey) (counts, error) {
+func countsOf(view api.IndexReader, key scopeKey) (counts, error) {
 	c := counts{Languages: map[string]int{}}
-	text := view.value(key.counts())
-	if text == nil {
-		return c, nil
+	text, err := view.GetInternal(key.counts())
+	if err != nil || text == nil {
+		return c, err
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return c, fmt.Errorf("reading the counts of a scope: %w", err)

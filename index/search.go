@@ -3,6 +3,9 @@ package index
 import (
 	"context"
 	"math"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
 // Limits of a search.
@@ -46,29 +49,18 @@ type Result struct {
 
 // Search finds the documents of some scopes that have words of the query.
 func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
-	err = x.read(func(view *snapshot) error {
-		found, err = view.search(ctx, q)
-		return err
-	})
-	return found, err
-}
-
-func (view *snapshot) search(ctx context.Context, q Query) (Result, error) {
-	q = q.bounded()
-	p, err := prepare(view, q)
-	if err != nil || len(p.words) == 0 {
+	defer catchFaults(&err)()
+	x.open.RLock()
+	defer x.open.RUnlock()
+	if x.store == nil {
+		return Result{}, ErrClosed
+	}
+	r := &ranked{query: q.bounded()}
+	hits, err := x.store.SearchInContext(ctx, bleve.NewSearchRequestOptions(r, r.query.Limit+1, 0, false))
+	if err != nil {
 		return Result{}, err
 	}
-	wanted := newBest(q.Limit + 1)
-	for i, part := range view.parts {
-		if err := context.Cause(ctx); err != nil {
-			return Result{}, err
-		}
-		if err := p.search(ctx, part, i, wanted); err != nil {
-			return Result{}, err
-		}
-	}
-	return p.result(wanted.sorted(), q.Limit), nil
+	return r.result(hits.Hits), nil
 }
 
 func (q Query) bounded() Query {
@@ -107,32 +99,11 @@ func (p *plan) result(found []candidate, limit int) Result {
 	return r
 }
 
-// search finds the best documents of one segment.
-func (p *plan) search(ctx context.Context, part *part, number int, wanted *best) error {
-	streams, err := p.streams(number)
-	if err != nil || len(streams) == 0 {
-		return err
-	}
-	allowed, err := p.filter.allowed(part)
-	if err != nil {
-		return err
-	}
-	if allowed != nil && allowed.IsEmpty() {
-		return nil
-	}
-	m := ranking{plan: p, part: part, streams: streams, allowed: allowed, best: wanted}
-	return m.run(ctx)
-}
-
 // IDs returns the IDs that begin with one of the prefixes, in no order.
 func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
-	err = x.read(func(view *snapshot) error {
-		for _, p := range view.parts {
-			dictionary, err := p.file.Dictionary("_id")
-			if err != nil {
-				return err
-			}
-			t := traitReader{dictionary: dictionary, deleted: p.deleted}
+	err = x.read(func(view *scorch.IndexSnapshot) error {
+		for _, s := range view.Segments() {
+			t := traitReader{segment: s.Segment(), field: "_id", deleted: s.Deleted()}
 			for _, prefix := range prefixes {
 				from := []byte(prefix)
 				for _, id := range t.terms(from, prefixEnd(from)) {
@@ -148,14 +119,4 @@ func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
 		return nil
 	})
 	return ids, err
-}
-
-// live reports whether any document that has the term is not deleted.
-func (t *traitReader) live(term []byte) bool {
-	list, err := t.dictionary.PostingsList(term, t.deleted, nil)
-	if err != nil {
-		t.err = err
-		return false
-	}
-	return list.Count() > 0
 }

@@ -178,6 +178,12 @@ func (c *clause) cite(i int) string {
 	return c.path
 }
 
+// namesServers reports whether an entry stands for the tools of servers, which come and go.
+func namesServers(entry string) bool {
+	kind, name := split(entry)
+	return kind == "mcp" || kind == "group" && name == Bridged
+}
+
 // clause compiles the list at path and reports its problems.
 func (k *compiler) clause(path string, list List) *clause {
 	c := k.read(path, list)
@@ -187,7 +193,7 @@ func (k *compiler) clause(path string, list List) *clause {
 	for i, e := range c.entries {
 		if text, nearest := k.catalogue.unknown(e.text); text != "" {
 			k.report(item(path, i), text, nearest)
-		} else if e.holds.empty() {
+		} else if e.holds.empty() && !namesServers(e.text) {
 			k.problems = append(k.problems,
 				Problem{Path: item(path, i), Text: quote(e.text) + " names no tool that is registered", Warning: true})
 		}

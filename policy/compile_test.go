@@ -93,7 +93,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 // TestNamesWithoutToolsAreNotErrors checks groups without tools, and tools of
 // servers that are not connected.
 func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
-	rules := Rules{Deny: List{"group:agents", "group:goclaw", "group:mcp", "mcp:hub", "hub__x", "x_*"}}
+	rules := Rules{Deny: List{"group:agents", "group:goclaw", "hub__x", "x_*", "group:mcp", "mcp:hub", "mcp:*"}}
 	p, problems := Compile(rules, NewCatalogue(nil))
 	if p == nil {
 		t.Fatalf("%v", problems)
@@ -103,7 +103,7 @@ func TestNamesWithoutToolsAreNotErrors(t *testing.T) {
 			t.Errorf("problem %d is %+v", i, problem)
 		}
 	}
-	if len(problems) != len(rules.Deny) {
-		t.Errorf("%d problems, want one for each of %d entries", len(problems), len(rules.Deny))
+	if want := len(rules.Deny) - 3; len(problems) != want { // servers may be added later
+		t.Errorf("%d problems, want one for each of %d entries", len(problems), want)
 	}
 }

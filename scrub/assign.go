@@ -98,10 +98,40 @@ func assignment(t *text, at int) (span, bool) {
 	if w == none || name == "PASS" && v.sep == ':' && v.quote == 0 { // PASS: TestSomething
 		return span{}, false
 	}
+	if v.sep == ':' && v.quote == 0 && declaresType(t.line(from)) || strings.HasSuffix(name, "debug-pass") ||
+		name == "key" && inFold(t.line(from), "cache") { // of a CI job
+		return span{}, false
+	}
+	if v.inList && sets(t.line(from)) {
+		v.inList = false
+	}
 	if w == header {
 		return t.credential(v.from, v.quote != 0)
 	}
 	return t.decide(name, w, v)
+}
+
+// declaresType reports whether the name after before is the one of a type: class
+// ForwardPass: ...
+func declaresType(before string) bool {
+	for _, word := range []string{"struct ", "class ", "interface ", "protocol ", "trait ", "record ", "enum "} {
+		if strings.HasSuffix(before, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// sets reports whether before ends with a call that sets the variable whose name
+// follows in quotes: os.Setenv("X", "..."), System.setProperty("X", "...").
+func sets(before string) bool {
+	before = strings.TrimRight(before, "\"'` \\")
+	for _, call := range []string{"etenv(", "etEnv(", "etProperty(", "utenv(", "etEnvironmentVariable("} {
+		if strings.HasSuffix(before, call) {
+			return true
+		}
+	}
+	return false
 }
 
 // afterEscape moves the start of a name after the letter of an escape, such as
@@ -142,12 +172,16 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 		weight: w, upperName: loud, value: value, quoted: v.quote != 0, tightEqual: v.tightEqual, inList: v.inList,
 		notCode: v.notCode,
 	}
+	if repeats(name, value) || v.quote == 0 && identifier(value) && s.ends(t, to) {
+		return span{}, false
+	}
 	if v.quote == 0 && v.member && isNumber(value) {
 		return span{}, false // a mask in place of a number would break the JSON
 	}
 	if v.quote == 0 {
 		s.code = (t.at(to) != 0 && strings.IndexByte(",;)}]", t.s[to]) >= 0 || t.at(to) == '(' || t.at(to) == '[') &&
 			!v.query && !v.sameQuotes && !t.has(to, "](")
+		s.option = v.tightEqual && t.at(to) == ',' && t.at(v.name-1) == ','
 		s.config = v.sameQuotes && !(v.sep == ':' && letter.all(value)) || t.aloneOnLine(v.name, to)
 	}
 	if !s.secret() {
@@ -158,6 +192,50 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 		from += i + 1
 	}
 	return span{from: from, to: to, kind: kindOf(w, name), tail: ^(white | quote)}, true
+}
+
+// ends reports whether an expression ends at a position.
+func (s setting) ends(t *text, to int) bool {
+	b := t.at(to)
+	return b != 0 && strings.IndexByte(",;)}]", b) >= 0 && !s.upperName
+}
+
+// identifier reports whether v is a name of code for what holds a secret: its last word
+// says so, as in hexTestECKey.
+func identifier(v string) bool {
+	if !word.all(v) || len(v) < 5 {
+		return false
+	}
+	for _, end := range []string{"Key", "Keys", "Token", "Secret", "Password", "Pass", "Credentials", "_key", "_token",
+		"_secret", "_password"} {
+		if strings.HasSuffix(v, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats reports whether a value only repeats its name, or words of it: authKey =
+// authKey, DESCRIPTOR_KEY = "DESCRIPTOR", private_key: "_RSAPrivateKey".
+func repeats(name, value string) bool {
+	const shortest = 4
+	if len(value) < shortest || len(value) > maxName || !(letter | under | dash | dot).all(value) {
+		return false
+	}
+	a, b := letters(name), letters(value)
+	return len(b) >= shortest && (strings.Contains(a, b) || strings.HasSuffix(b, a) && strings.ContainsAny(value, "_-.") &&
+		len(a) > 3 || a == b)
+}
+
+// letters returns the letters of a name in lower case.
+func letters(s string) string {
+	b := make([]byte, 0, maxName)
+	for i := range len(s) {
+		if letter.has(s[i]) {
+			b = append(b, fold(s[i]))
+		}
+	}
+	return string(b)
 }
 
 // aloneOnLine reports whether name and value are all there is on their line.

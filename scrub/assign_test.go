@@ -51,6 +51,9 @@ func TestSettings(t *testing.T) {
 		`CREDENTIAL_X=«some+thing/long»`, `GITHUB_PAT=«%s»`,
 		`PASSWORD=«ab,cd;ef)gh»`, `A=1 DB_PASS=«s3cr3tpw» B=2`, `-e POSTGRES_PASSWORD=«correcthorse»`,
 		`MYSQL_PWD=«s3cr3t!»`, `API_KEYS=«%s,%s»`,
+		// several of a kind
+		`password1=«%s»`, `DB_PASSWORD2=«hunter22»`, `API_KEY1=«%s»`, `api_key12=«%s»`, `secret1: «%s»`, `"apiKey2": "«%s»"`,
+		`userPassword3 = "«hunter22x»"`, `TOKEN_12=«%s»`, `token2=«%s»`, `passwd1: «hunter22x»`,
 		`SECRET_KEY_BASE=«%s»`, `VIRTUAL_HOST=«app.example.com»`, `VIRTUAL_PORT=«8080»`, `SENTRY_AUTH_TOKEN=«%s»`,
 		`ENV DB_PASSWORD=«hunter22x»`,
 		"SESSION_KEY=«%s»", `export TOKEN='«%s»'`, "DSN=«user:pw123@/db»",

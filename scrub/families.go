@@ -1,6 +1,8 @@
 package scrub
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,11 +30,13 @@ type family struct {
 //	digit  the same, and it has a digit, or changes between small and capital letters
 //	mixed  the same as edge, and it looks random, or has 20 letters and digits in a row
 //	exact  the same as edge, and exactly the minimum number of letters and digits
+//	size   the same as edge, and exactly the minimum number of characters
+//	parts  the same as edge, and 40 hexadecimal digits, or these after 16 or after local
 const familyTable = `
 anthropic_key        token           16 edge  sk-ant-
 openai_key           token           16 edge  sk-proj- sk-svcacct- sk-admin- sk-None-
 api_key              token           20 edge  sk-or-v1- sk-lf-
-openai_key           alnum           20 any   sk-
+openai_key           alnum           20 digit sk-
 openai_key           token           20 mixed sk-
 groq_key             alnum           20 any   gsk_
 perplexity_key       alnum           20 any   pplx-
@@ -60,13 +64,13 @@ docker_token         token           20 any   dckr_pat_ dckr_oat_
 clojars_token        alnum           40 any   CLOJARS_
 artifactory_key      alnum           59 edge  AKCp cmVmd
 sonar_token          hex             40 edge  squ_ sqp_ sqa_
-sourcegraph_token    word            40 edge  sgp_
+sourcegraph_token    word            40 parts sgp_
 ci_token             token           30 edge  bkua_ CCIPAT_ CCIPRJ_
 infrastructure_token token|.         30 edge  pul- pnu_ pat. sat.
 aws_key              upper|digit     16 any   AKIA
 aws_key              upper|digit     16 edge  ASIA ABIA ACCA
 aws_key              base64|=        80 edge  ABSK
-google_key           token           30 edge  AIza
+google_key           token           35 size  AIza
 google_secret        token           20 any   GOCSPX-
 google_token         token|.         20 edge  ya29.
 google_token         token           30 edge  1//0
@@ -104,14 +108,16 @@ sendgrid_key         token|.         40 edge  SG.
 mailgun_key          lowhex          32 exact key-
 brevo_key            alnum|-         40 any   xkeysib- xsmtpsib-
 linear_key           alnum           30 any   lin_api_ lin_oauth_ lin_wh_
-notion_token         alnum           40 edge  ntn_
+notion_token         alnum           46 exact ntn_
 notion_token         alnum           43 exact secret_
 figma_token          token           20 any   figd_ figu_ figo_
 postman_key          hex|-           40 any   PMAK-
 newrelic_key         alnum|-         19 edge  NRAK- NRII- NRJS- NRRA-
 grafana_token        token|+|=       30 any   glsa_ glc_
 grafana_token        base64|=        40 edge  eyJrIjoi
-sentry_token         token|+|=       40 any   sntrys_ sntryu_ sntrya_
+sentry_token         token|+|=       40 any   sntrys_ sntrya_
+sentry_token         lowhex          64 exact sntryu_
+intra_secret         lowhex          64 exact s-s4t2ud- s-s4t2af-
 dynatrace_token      upper|digit|.   60 any   dt0c01. dt0s01. dt0s16.
 hubspot_token        alnum|-         30 edge  pat-na1- pat-na2- pat-eu1-
 facebook_token       alnum           90 edge  EAAA EAAB EAAC EAAD EAAE EAAF EAAG EAAM
@@ -124,8 +130,8 @@ octopus_key          upper|digit     26 exact API-
 adobe_secret         token           30 edge  p8e-
 api_token            alnum           16 edge  sm_aat_ sm_pat_ sm_sat_
 mapbox_token         token|.         40 edge  sk.eyJ
-stripe_key           alnum           10 any   sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_
-stripe_key           alnum           10 any pk_test_
+stripe_key           alnum           10 edge  sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_
+stripe_key           alnum           10 edge  pk_test_
 stripe_secret        base64|=        24 any   whsec_
 square_token         token           20 any   sq0atp- sq0csp- sq0idp-
 square_token         token           60 exact EAAA
@@ -201,7 +207,7 @@ func (f family) find(t *text, at int) (span, bool) {
 	if end-start < f.minLength || !f.proved(t, at, start, end) {
 		return span{}, false
 	}
-	for end > start && (dot | dash).has(t.s[end-1]) {
+	for end > start && f.proof != "size" && (dot | dash).has(t.s[end-1]) {
 		end-- // the end of a sentence
 	}
 	return span{from: at, to: end, kind: f.kind, tail: f.chars}, end-start >= f.minLength
@@ -209,6 +215,9 @@ func (f family) find(t *text, at int) (span, bool) {
 
 func (f family) proved(t *text, at, start, end int) bool {
 	rest := strings.ReplaceAll(t.s[start:min(end, start+f.minLength+64)], `\`, "")
+	if dull(rest) || t.at(end) == '#' || t.inDigest(at) {
+		return false
+	}
 	glued := at > 0 && digit.has(t.s[at-1]) && strings.ContainsAny(f.prefix, "_-.") // base64 does not have them
 	if blankedOut(rest) || f.proof != "any" && !t.edge(at) && !(f.proof == "edge" && glued) {
 		return false
@@ -218,10 +227,64 @@ func (f family) proved(t *text, at, start, end int) bool {
 		return random(rest) || varied(rest) && longest(rest, alnum) >= 20
 	case "digit":
 		return digit.any(rest) || 3*caseSwitches(rest) >= len(rest)
+	case "size":
+		return len(rest) == f.minLength && !isSample(f.prefix+rest)
+	case "parts":
+		head, last, ok := strings.Cut(rest, "_")
+		if !ok {
+			head, last = "", head
+		}
+		return len(last) == 40 && anyHex.all(last) &&
+			(head == "" || head == "local" || len(head) == 16 && anyHex.all(head))
 	case "exact":
 		return len(rest) == f.minLength && !word.has(t.at(end)) && varied(rest)
 	}
 	return true
+}
+
+// dull reports whether s is an example: it has few different bytes, or one of them many
+// times, or the alphabet, or its last part is words.
+func dull(s string) bool {
+	var seen [256]bool
+	distinct, run := 0, 0
+	for i := range len(s) {
+		if !seen[s[i]] {
+			seen[s[i]] = true
+			distinct++
+		}
+		if run++; i == 0 || s[i] != s[i-1] {
+			run = 1
+		}
+		if run == 10 {
+			return true
+		}
+	}
+	last := s[strings.LastIndexAny(s, "-_")+1:]
+	return len(s) >= 16 && distinct < 4 ||
+		strings.HasPrefix(s, "1234-1234-") || strings.HasSuffix(s, "EXAMPLE") || inFold(s, "abcdefghijklm") ||
+		len(last) >= 16 && camelCase(last) && 5*caseSwitches(last) <= 2*len(last)
+}
+
+// inDigest reports whether the word at a position belongs to a digest in base64 that
+// begins before it: sha256=... of Python, sha512-... of npm.
+func (t *text) inDigest(at int) bool {
+	if at == 0 || !(token | plus).has(t.s[at-1]) {
+		return false
+	}
+	from := t.back(at, token|plus|equal, 120)
+	head := t.s[from:at]
+	for _, name := range []string{"sha256=", "sha256-", "sha384=", "sha384-", "sha512=", "sha512-"} {
+		if strings.HasPrefix(head, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSample reports whether v is a key of public documentation.
+func isSample(v string) bool {
+	sum := sha256.Sum256([]byte(v))
+	return samples.has(hex.EncodeToString(sum[:6]))
 }
 
 // varied reports whether s has letters, digits or both cases, and six different bytes.
@@ -297,3 +360,9 @@ func caseOf(b byte) class {
 	}
 	return 0
 }
+
+// samples has the first digits of the SHA-256 of keys that stand in public code on
+// purpose: the samples of Firebase.
+var samples = newWordSet(`0b476bdf9acf 2037abcaffb2 27a9a42931df 37f8f09bdf12 3a8b61d0f636 3f370c9dd822
+	49f777db995e 4c98242dcadc 8731261cb72d a19f89ab3555 a6c814bc555a dc0fcf046c61
+	e4a5542bb7fd ea9bb1082cf9 eb540d2b6ee2`)

@@ -63,7 +63,7 @@ func (t *text) flagValue(v valueSite, pair bool) (span, bool) {
 			return span{from: from, to: from + i, kind: "api_key", tail: ^(white | quote)},
 				!placeholder(t.s[from : from+i])
 		}
-		if onlyNameWords(value) { // user:password in documentation
+		if onlyNameWords(value) || value != "" && strings.Trim(value, value[:1]) == "" { // user:password in documentation
 			return span{}, false
 		}
 		from += i + 1

@@ -11,10 +11,10 @@ import (
 // is scrubbed as text.
 func (s *Scrubber) JSON(raw []byte) []byte {
 	p := s.program()
-	if out, ok := p.document(raw); ok {
+	if out, ok := p.document(raw, s); ok {
 		return out
 	}
-	if out := p.text(string(raw)); out != string(raw) {
+	if out := s.Text(string(raw)); out != string(raw) {
 		return []byte(out)
 	}
 	return raw
@@ -22,8 +22,8 @@ func (s *Scrubber) JSON(raw []byte) []byte {
 
 // document returns raw with its secrets masked, or false if raw is not JSON. It
 // returns raw itself if there is no secret.
-func (p *program) document(raw []byte) ([]byte, bool) {
-	w := walker{p: p, raw: string(raw)}
+func (p *program) document(raw []byte, by *Scrubber) ([]byte, bool) {
+	w := walker{p: p, by: by, raw: string(raw)}
 	if !w.walk() {
 		return nil, false
 	}
@@ -37,6 +37,7 @@ func (p *program) document(raw []byte) ([]byte, bool) {
 // because the depth of the document is not trusted.
 type walker struct {
 	p      *program
+	by     *Scrubber // learns the secrets
 	raw    string
 	out    []byte // nil until something is masked
 	copied int    // how much of raw is in out
@@ -132,14 +133,14 @@ func decoded(code string) (string, bool) {
 
 func (w *walker) clean(plain string) string {
 	if len(w.open) == 0 {
-		return w.p.text(plain)
+		return w.by.Text(plain)
 	}
 	f := &w.open[len(w.open)-1]
 	if f.object && !f.value {
 		f.field = plain
-		return w.p.text(plain)
+		return w.by.Text(plain)
 	}
-	clean := w.p.valueUnder(f.field, f.nameFor(f.field, f.object), plain)
+	clean := w.valueUnder(f.field, f.nameFor(f.field, f.object), plain)
 	f.note(f.field, plain, f.object)
 	return clean
 }
@@ -165,19 +166,18 @@ func (s *sibling) nameFor(key string, object bool) string {
 	return s.name
 }
 
-// text returns s with its secrets masked.
-func (p *program) text(s string) string { return p.render(s, 0, p.find(s)) }
-
 // valueUnder returns the scrubbed form of a string value under a key.
-func (p *program) valueUnder(key, said, value string) string {
-	w := weightOfName(key)
-	if w == none && said != "" {
-		key, w = said, weightOfName(said)
+func (w *walker) valueUnder(key, said, value string) string {
+	weight := weightOfName(key)
+	if weight == none && said != "" {
+		key, weight = said, weightOfName(said)
 	}
-	if !p.hidesWhole(w, value) {
-		return p.text(value)
+	if !w.p.hidesWhole(weight, value) {
+		return w.by.Text(value)
 	}
-	mask := p.mask(span{kind: kindOf(w, key)})
+	whole := span{to: len(value), kind: kindOf(weight, key)}
+	w.by.learn(value, []span{whole})
+	mask := w.p.mask(whole)
 	if head, rest, ok := strings.Cut(value, " "); ok && rest != "" && schemes.has(head) {
 		return head + " " + mask
 	}

@@ -72,21 +72,28 @@ func (s *Scrubber) swap(name string, forms []valueForm) {
 	if base == nil {
 		base = builtin()
 	}
-	p := *base
 	var all []valueForm
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
 		all = append(all, s.values[name]...)
 	}
-	if len(all) > 0 {
-		slices.SortStableFunc(all, func(a, b valueForm) int { return b.length - a.length })
-		var triggers []trigger
-		for _, w := range all {
-			triggers = append(triggers, w.triggers...)
-		}
-		p.index = base.index.with(triggers, base.triggers)
-		p.reach = valueLookBack
+	s.now.Store(base.with(all))
+}
+
+// with returns a program that also finds values.
+func (p *program) with(values []valueForm) *program {
+	all := *p
+	if len(values) == 0 {
+		return &all
 	}
-	s.now.Store(&p)
+	slices.SortStableFunc(values, func(a, b valueForm) int { return b.length - a.length })
+	var triggers []trigger
+	for _, v := range values {
+		triggers = append(triggers, v.triggers...)
+	}
+	all.index = p.index.with(triggers, p.triggers)
+	all.triggers = slices.Concat(triggers, p.triggers)
+	all.reach = valueLookBack
+	return &all
 }
 
 // checkValue returns an error for values that occur in ordinary text.
@@ -213,25 +220,73 @@ var commonValues = newWordSet("localhost", "127.0.0.1", "0.0.0.0", "example.com"
 type form struct {
 	text     string
 	mask     string
-	folded   bool // hexadecimal, in small or capital letters
-	bounded  bool // an IP address: 10.0.0.1 must not match 10.0.0.12
-	inBase64 bool // lines may be wrapped, and up to three digits on both sides are masked too
+	folded   bool  // hexadecimal, in small or capital letters
+	bounded  bool  // an IP address: 10.0.0.1 must not match 10.0.0.12
+	inBase64 bool  // lines may be wrapped, and up to three digits on both sides are masked too
+	wraps    bool  // lines may be wrapped
+	spaced   bool  // blanks or a line break are between the characters
+	gaps     class // of a single byte that may be between any two
 }
+
+const maxGap = 4 // blanks between the characters of a spaced form
 
 // triggers returns the rarest window of the form. Wrapped lines split only one of
 // two, so there are two of base64.
 func (f form) triggers() []trigger {
 	most := min(len(f.text), maxWindowStart)
+	if f.spaced {
+		return f.spacedTriggers(min(most, 8))
+	}
+	if f.gaps != 0 {
+		return f.gapTriggers(min(most, 12))
+	}
+	if f.wraps && most >= 8 { // lines of at least eight characters split only one of two neighbours
+		at := rareInFilter(f.text[:most-4])
+		return []trigger{f.at(at), f.at(at + 4)}
+	}
 	if !f.inBase64 || most < 8 {
 		return []trigger{f.at(rareInFilter(f.text[:most]))}
 	}
 	return []trigger{f.at(rareInFilter(f.text[:most/2])), f.at(most/2 + rareInFilter(f.text[most/2:most]))}
 }
 
+// spacedTriggers returns the windows of a character in the first most ones, of the one
+// after it, and of what may be between them and before the next one.
+func (f form) spacedTriggers(most int) []trigger {
+	at := 0
+	for i := range most - 2 {
+		if inText[f.text[i]]+inText[f.text[i+1]] > inText[f.text[at]]+inText[f.text[at+1]] {
+			at = i
+		}
+	}
+	a, b := f.text[at:at+1], f.text[at+1:at+2]
+	var all []trigger
+	for _, window := range []string{a + " " + b + " ", a + "\n" + b + "\n", a + `\n` + b, a + "   ", a + "\r\n" + b} {
+		all = append(all, f.trigger(at, window))
+	}
+	return all
+}
+
+// gapTriggers returns windows of hexadecimal digits: of two bytes in a row, at two
+// positions of which one is in a group of four digits, and with a blank or colon
+// between the bytes.
+func (f form) gapTriggers(most int) []trigger {
+	at := rareInFilter(f.text[:min(len(f.text), most-2)]) &^ 1
+	all := []trigger{f.at(at), f.at(at + 2)}
+	for _, gap := range []string{" ", ":"} {
+		all = append(all, f.trigger(at, f.text[at:at+2]+gap+f.text[at+2:at+3]))
+	}
+	return all
+}
+
 // at returns the trigger for the window at an offset of the form.
-func (f form) at(offset int) trigger {
+func (f form) at(offset int) trigger { return f.trigger(offset, f.text[offset:]) }
+
+// trigger returns the trigger for a window of text that begins with the byte at an offset of
+// the form.
+func (f form) trigger(offset int, window string) trigger {
 	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
-	return trigger{windows: []uint32{windowOf(f.text[offset:])}, find: find}
+	return trigger{windows: []uint32{windowOf(window)}, find: find}
 }
 
 // find compares the text around at with the form; at is the position of the byte
@@ -239,8 +294,12 @@ func (f form) at(offset int) trigger {
 func (f form) find(t *text, at, offset int) (span, bool) {
 	from, to := at, at
 	for k := offset; k < len(f.text); k++ {
-		if f.inBase64 {
-			to = t.wrapAfter(to)
+		if k > offset {
+			next := f.after(t, to)
+			if f.spaced && next == to {
+				return span{}, false
+			}
+			to = next
 		}
 		if t.atEnd(to) || !f.same(t.s[to], f.text[k]) {
 			return span{}, false
@@ -248,9 +307,11 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 		to++
 	}
 	for k := offset; k > 0; k-- {
-		if f.inBase64 {
-			from = t.wrapBefore(from)
+		next := f.before(t, from)
+		if f.spaced && next == from {
+			return span{}, false
 		}
+		from = next
 		if from == 0 || !f.same(t.s[from-1], f.text[k-1]) {
 			return span{}, false
 		}
@@ -263,6 +324,44 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 		from, to = t.back(from, base64|token, 3), t.runMax(to, base64|token, 3)
 	}
 	return span{from: from, to: to, kind: "value", mask: f.mask}, true
+}
+
+// after returns the end of what may stand between two characters of the form at i.
+func (f form) after(t *text, i int) int {
+	switch {
+	case f.spaced:
+		if t.has(i, `\n`) {
+			return i + 2
+		}
+		return t.runMax(i, white, maxGap)
+	case f.inBase64, f.wraps:
+		return t.wrapAfter(i)
+	case f.gaps != 0:
+		if next := t.wrapAfter(i); next > i {
+			return next
+		}
+		return t.runMax(i, f.gaps, 1)
+	}
+	return i
+}
+
+// before is after for what ends at i.
+func (f form) before(t *text, i int) int {
+	switch {
+	case f.spaced:
+		if strings.HasSuffix(t.s[:i], `\n`) {
+			return i - 2
+		}
+		return t.back(i, white, maxGap)
+	case f.inBase64, f.wraps:
+		return t.wrapBefore(i)
+	case f.gaps != 0:
+		if next := t.wrapBefore(i); next < i {
+			return next
+		}
+		return t.back(i, f.gaps, 1)
+	}
+	return i
 }
 
 func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }

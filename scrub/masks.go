@@ -81,7 +81,7 @@ func (s *Scrubber) CheckNoMask(before, after string) error {
 	if !NewMasks(before, after) {
 		return nil
 	}
-	for _, f := range s.program().find(before) {
+	for _, f := range s.find(before) {
 		if strings.Contains(after, before[f.from:f.to]) {
 			continue
 		}
@@ -96,27 +96,14 @@ func (s *Scrubber) CheckNoMask(before, after string) error {
 	return nil
 }
 
-// Mark is like Text, and each mask has a mark of the secret, [REDACTED:0a1b2c], with
-// which Unmask finds the secret again in the same file.
-func (s *Scrubber) Mark(file, text string) string {
-	p := s.program()
-	spans := p.find(text)
-	for i, f := range spans {
-		if f.mask == "" {
-			spans[i].mask = markedMask(file, text[f.from:f.to])
-		}
-	}
-	return p.render(text, 0, spans)
-}
-
 // Unmask returns text with the secrets of a file, whose content is given, in place
-// of masks that Mark has made for this file. Other masks stay.
+// of masks that [Secrets.Marked] has made for this file. Other masks stay.
 func (s *Scrubber) Unmask(file, content, text string) string {
 	if !strings.Contains(text, maskHead+":") {
 		return text
 	}
 	var pairs []string
-	for _, f := range s.program().find(content) {
+	for _, f := range s.find(content) {
 		secret := content[f.from:f.to]
 		pairs = append(pairs, markedMask(file, secret), secret)
 	}
@@ -132,26 +119,15 @@ var marksKey = sync.OnceValue(func() (key [32]byte) {
 // markLen is the number of digits of a mark.
 const markLen = 6
 
-// markedMask returns the mask of a secret of a file. Tools show the lines of a
-// secret with marks before them, which do not count.
+// markedMask returns the mask of a secret of a file.
 func markedMask(file, secret string) string {
 	key := marksKey()
 	m := hmac.New(sha256.New, key[:])
-	m.Write([]byte(file + "\x00"))
-	t := text{s: secret, limit: len(secret)}
-	for from := 0; from < len(secret); {
-		end := from + strings.IndexByte(secret[from:]+"\n", '\n')
-		line := secret[from:end]
-		if from > 0 {
-			line = secret[min(t.skipLineMarks(from), end):end]
-		}
-		m.Write([]byte(strings.TrimSpace(line) + "\n"))
-		from = end + 1
-	}
+	m.Write([]byte(file + "\x00" + secret))
 	return maskHead + ":" + hex.EncodeToString(m.Sum(nil))[:markLen] + "]"
 }
 
-// countMarked returns the number of masks in s that Mark has made, by their form.
+// countMarked returns the number of masks in s that [Secrets.Marked] has made, by their form.
 func countMarked(s string) (n int) {
 	for {
 		_, rest, found := strings.Cut(s, maskHead+":")

@@ -74,10 +74,11 @@ func weightOfName(s string) weight {
 	}
 	last := n.word(0)
 	at := 0
-	for at < n.n-1 && qualifiers.has(last) {
+	for at < n.n-1 && (qualifiers.has(last) || len(last) <= 2 && digit.all(last)) {
 		at++
 		last = n.word(at)
 	}
+	last = withoutNumber(last)
 	if w := weightOfWord(last); w != none {
 		return n.context(w, last, at)
 	}
@@ -85,6 +86,21 @@ func weightOfName(s string) weight {
 		return n.anywhere()
 	}
 	return none
+}
+
+// withoutNumber returns a word without the number at its end, which tells several secrets
+// apart: password1, DB_PASSWORD2. Words such as md5 and sha256 are others without it.
+func withoutNumber(w string) string {
+	for end := len(w) - 1; end > 0 && end >= len(w)-3; end-- {
+		if digit.has(w[end]) {
+			continue
+		}
+		if base := w[:end+1]; hasFold(base, "key") || weightOfWord(base) > weak && len(base) > len("pass") {
+			return base
+		}
+		break
+	}
+	return w
 }
 
 // isAddress reports whether a variable is for the URL of a database.
@@ -194,7 +210,7 @@ var (
 		"passwords")
 	// qualifiers may follow the decisive word: SECRET_KEY_BASE.
 	qualifiers = newWordSet(`prod production dev development staging test live base value data b64 base64 raw
-		plain plaintext text new old current primary secondary default backup main 1 2 3 v1 v2 v3 string rw ro root
+		plain plaintext text new old current primary secondary default backup main v1 v2 v3 string rw ro root
 		admin confirm confirmation`)
 	// harmless words end variables that only describe a secret.
 	harmless = newWordSet(`id ids name names file files path paths dir url uri urls type types ttl expiry
@@ -205,7 +221,7 @@ var (
 	counted = newWordSet(`next page progress continuation sync max min num total input output prompt completion
 		count stop eos bos pad unk mask start end special cancellation cancel prev previous last peek pagination
 		cursor resume parser syntax bad unexpected invalid ident expected keyword open close left right first by
-		current string comment design delimiter separator cls sep change delta skip`)
+		current string comment design delimiter separator cls sep change delta skip public`)
 	publicKeys = newWordSet(`public primary foreign sort partition cache hash range map object routing host
 		index idempotency row unique lookup group bucket message event pub publishable translation i18n composite
 		natural registry hot arrow site config conf store storage session context ctx json yaml env parent child

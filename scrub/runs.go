@@ -92,5 +92,5 @@ var (
 	digestWords = []string{"sha256", "sha-256", "sha512", "sha1", "blake", "digest", "checksum", "hash", "commit",
 		"integrity",
 		"fingerprint", "md5", "etag", "public", "monkey", "keyid", "key_id", "key-id", "key id", "revision", "keyring",
-		"txid"}
+		"txid", "cache key", "cache restored", "cache saved", "cache hit", "nodekey"}
 )

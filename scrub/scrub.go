@@ -43,8 +43,13 @@ type Scrubber struct {
 	now   atomic.Pointer[program]
 	fixed *program // without known values
 
-	mu     sync.Mutex
-	values map[string][]valueForm
+	mu       sync.Mutex
+	values   map[string][]valueForm
+	sessions map[Session]*Scrubber
+	uses     uint64 // of sessions
+
+	parent *Scrubber // of the Scrubber of a session; nil for others
+	memory memory    // of a session
 }
 
 // New returns a Scrubber, or an error if an option is invalid.
@@ -102,10 +107,14 @@ func staticTriggers() []trigger {
 }
 
 func (s *Scrubber) program() *program {
-	if s != nil {
-		if p := s.now.Load(); p != nil {
-			return p
-		}
+	if s == nil {
+		return builtin()
+	}
+	if s.parent != nil {
+		return s.memory.program(s.parent.program())
+	}
+	if p := s.now.Load(); p != nil {
+		return p
 	}
 	return builtin()
 }
@@ -119,15 +128,15 @@ func (s *Scrubber) Text(text string) string {
 // Count is like Text, and returns the number of masked secrets.
 func (s *Scrubber) Count(text string) (string, int) {
 	p := s.program()
-	spans := p.find(text)
+	spans := s.find(text)
 	return p.render(text, 0, spans), len(spans)
 }
 
 // Report is like Text, and returns the number of secrets by kind, or nil. Those that
-// Mark has masked before are counted as "secret".
+// have a mask with a mark are counted as "secret".
 func (s *Scrubber) Report(text string) (string, map[string]int) {
 	p := s.program()
-	spans := p.find(text)
+	spans := s.find(text)
 	marked := countMarked(text)
 	if len(spans)+marked == 0 {
 		return text, nil
@@ -140,6 +149,24 @@ func (s *Scrubber) Report(text string) (string, map[string]int) {
 		found[f.kind]++
 	}
 	return p.render(text, 0, spans), found
+}
+
+// find returns the secrets of text, in order and without overlaps.
+func (s *Scrubber) find(text string) []span {
+	spans := s.program().find(text)
+	if s.learn(text, spans) {
+		return s.program().find(text)
+	}
+	return spans
+}
+
+// learn remembers secrets of a text for the session, and reports whether there was a
+// new one.
+func (s *Scrubber) learn(text string, spans []span) bool {
+	if s == nil || s.parent == nil || len(spans) == 0 {
+		return false
+	}
+	return s.memory.learn(s.parent.program(), text, spans)
 }
 
 // find returns the secrets of s, in order and without overlaps.

@@ -21,6 +21,7 @@ func shapeTriggers() []trigger {
 		on(docker, 0, "swmt"),
 		on(identifiedBy, 4, "tifi"),
 		on(pgpass, 0, ":543"),
+		on(oracle, 3, "cle:"),
 		on(privateLines, 7, "-lin"),
 		on(ssh2Key, 2, "-- b"),
 		on(webKey, 0, `"d":`),
@@ -74,7 +75,7 @@ func pem(t *text, at int) (span, bool) {
 	if i := strings.Index(rest, end); i >= 0 {
 		foot := t.runMax(label+i+len(end), upper|digit|blank, 60)
 		found.to = t.run(foot, dash)
-		return found, true
+		return found, keyMaterial(rest[:i])
 	}
 	if next < 0 && len(rest) < maxPEM {
 		t.touched = true
@@ -84,6 +85,18 @@ func pem(t *text, at int) (span, bool) {
 		found.to--
 	}
 	return found, longest(t.s[label+5:found.to], base64) >= 20
+}
+
+// keyMaterial reports whether the text between the first and the last line of a key may
+// be one.
+func keyMaterial(s string) bool {
+	n := 0
+	for i := range len(s) {
+		if base64.has(s[i]) {
+			n++
+		}
+	}
+	return n >= 32 && strings.Trim(s, "xX*.-_= \\nr\n\r\t\"'") != ""
 }
 
 // keyBody returns the end of the lines of a key that begin at i, at most stop: key
@@ -280,11 +293,45 @@ func identifiedBy(t *text, at int) (span, bool) {
 		from = t.run(from+len("password "), blank)
 	}
 	v, ok := t.opening(valueSite{}, from)
-	if !ok || v.quote == 0 {
+	if !ok || v.quote == 0 || !t.inSQL(at) {
 		return span{}, false
 	}
 	to := v.end(t, false)
 	return span{from: v.from, to: to, kind: "password"}, to-v.from >= 3 && !placeholder(t.s[v.from:to])
+}
+
+// inSQL reports whether the words at i are SQL and no prose: they are in capitals, or
+// follow CREATE USER and the like.
+func (t *text) inSQL(i int) bool {
+	if upper.has(t.s[i+1]) {
+		return true
+	}
+	before := t.line(i)
+	for _, word := range []string{"create user", "alter user", "create role", "alter role", "grant ", "set password"} {
+		if inFold(before, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// oracle finds the password of jdbc:oracle:thin:user/password@host.
+func oracle(t *text, at int) (span, bool) {
+	if !t.hasFold(at, "oracle:thin:") && !t.hasFold(at, "oracle:oci:") {
+		return span{}, false
+	}
+	user := t.run(at+len("oracle:"), alnum) + 1
+	slash := t.run(user, word|dot|dash|dollar)
+	if t.at(slash) != '/' {
+		return span{}, false
+	}
+	to := slash + 1
+	for to < t.end() && t.s[to] != '@' && !(white | quote).has(t.s[to]) {
+		to++
+	}
+	t.noteEnd(to)
+	return span{from: slash + 1, to: to, kind: "url_password"}, t.at(to) == '@' && to > slash+1 &&
+		!placeholder(t.s[slash+1:to])
 }
 
 // pgpass finds the password in a line of .pgpass: host:5432:database:user:password.

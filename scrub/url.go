@@ -22,7 +22,11 @@ func userinfo(t *text, at int) (span, bool) {
 	if host < 0 {
 		return span{}, false
 	}
-	user := t.s[from:host]
+	user := strings.TrimPrefix(t.s[from:host], ":pserver:") // a method of CVS
+	from = host - len(user)
+	if t.has(host, "@sha256:") {
+		return span{}, false // the digest of an image
+	}
 	i := strings.IndexByte(user, ':')
 	if i < 0 {
 		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) &&
@@ -30,7 +34,8 @@ func userinfo(t *text, at int) (span, bool) {
 	}
 	v := user[i+1:]
 	// user:password is typical for documentation
-	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) {
+	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) ||
+		user == "user:password" || user == "username:password" || user == "guest:guest" {
 		return span{}, false
 	}
 	return span{from: from + i + 1, to: host, kind: "url_password"}, true

@@ -20,6 +20,7 @@ type valueSite struct {
 	sep         byte
 	tag         bool // between <name> and </name>
 	yamlBlock   bool // in the line after a YAML | or >
+	block       bool // the first line between triple quotes
 }
 
 // separator reads the text between a name and its value.
@@ -120,6 +121,11 @@ func (t *text) opening(v valueSite, i int) (valueSite, bool) {
 			i, v.yamlBlock = t.skipLines(k), true
 		}
 	}
+	if t.at(i) == '(' && eol.has(t.at(t.run(i+1, blank))) { // password = ("..." over lines
+		if k := t.skipLines(i + 1); quote.has(t.at(k)) {
+			i = k
+		}
+	}
 	j := i
 	if letter.has(t.at(i)) && quote.has(t.at(i+1)) || t.at(i) == '@' && t.at(i+1) == '"' || t.at(i) == '$' &&
 		t.at(i+1) == '\'' {
@@ -129,8 +135,9 @@ func (t *text) opening(v valueSite, i int) (valueSite, bool) {
 	v.from = i
 	if quote.has(t.at(k)) {
 		v.from, v.quote, v.backslashes = k+1, t.s[k], k-j
-		for k-j == 0 && t.at(k+1) == v.quote && t.at(k+2) == v.quote { // """..."""
-			return v, false
+		if k-j == 0 && t.at(k+1) == v.quote && t.at(k+2) == v.quote { // """..."""
+			v.from, v.block = t.skipLines(k+3), true
+			return v, v.from > k+3 && v.from < len(t.s)
 		}
 	}
 	return v, v.from < len(t.s)
@@ -253,6 +260,8 @@ func (v valueSite) endQuoted(t *text) int {
 			if n <= v.backslashes || n%2 == 0 && v.backslashes == 0 {
 				return max(v.from, i-min(n, v.backslashes))
 			}
+		case v.block && eol.has(b):
+			return i
 		case b == '\n' && v.quote != '`':
 			return v.from // not a quote, but an apostrophe
 		case b == '"' && t.backslashes(i)%2 == 0 && t.closes(i):
@@ -332,6 +341,7 @@ type setting struct {
 	config     bool // alone on its line, as in a configuration file
 	code       bool // ends like an expression: with , ; ) or a call
 	inList     bool // the name is an element of a list before the value, or compared with it
+	option     bool // in a list of options: user=x,password=y,uid=0
 	notCode    bool // an HTTP header, or a flag of a command: never code
 }
 
@@ -343,6 +353,9 @@ func (s setting) secret() bool {
 	}
 	if s.weight == always {
 		return len(v) >= 4 && !pathLike(v)
+	}
+	if isAddressRange(v) {
+		return false
 	}
 	if isNumber(v) {
 		return digit.all(v) && (s.weight == password && len(v) >= 6 || len(v) >= 20 && s.weight != weak)
@@ -360,6 +373,12 @@ func (s setting) secret() bool {
 		return s.quotedSecret()
 	}
 	return s.bareSecret()
+}
+
+// isAddressRange reports whether v is an IPv4 address, or a range such as 10.0.0.0/8.
+func isAddressRange(v string) bool {
+	ip, _, _ := strings.Cut(v, "/")
+	return strings.Count(ip, ".") == 3 && (digit | dot).all(ip) && len(ip) >= 7 && len(ip) <= 15 && len(v) <= len(ip)+3
 }
 
 // looksRandom decides for names that often have harmless values: the value must look
@@ -405,7 +424,7 @@ func (s setting) bareSecret() bool {
 	case names && nameWithDigits(v): // token2, sha256, process.env.KEY1
 		return !s.code && (s.upperName && (s.tightEqual || s.config) || s.weight == password &&
 			(s.tightEqual || s.config) && !strings.ContainsAny(v, "._"))
-	case s.upperName && s.tightEqual, s.tightEqual && !s.code, s.config && s.weight == password:
+	case s.upperName && s.tightEqual, s.tightEqual && !s.code, (s.config || s.option) && s.weight == password:
 		return true
 	}
 	return digit.any(v) && (random(v) || !names && !s.code || s.config || len(v) >= 16 && !s.code)
@@ -414,7 +433,8 @@ func (s setting) bareSecret() bool {
 // lettersSecret decides for a value of letters without quotes.
 func (s setting) lettersSecret() bool {
 	v := s.value
-	if len(v) >= 20 && random(v) || !s.code && letter.all(v) && len(v) >= 10 && 3*caseSwitches(v) >= len(v) {
+	if len(v) >= 20 && random(v) && !(s.code && camelCase(v)) ||
+		!s.code && letter.all(v) && len(v) >= 10 && 3*caseSwitches(v) >= len(v) {
 		return true
 	}
 	if s.code || !s.upperName && (joinedWords(v) || mixedCase(v)) {
@@ -462,7 +482,9 @@ func placeholder(v string) bool {
 	if hasMask(v) || blankedOut(v) || strings.HasPrefix(v, "...") {
 		return true
 	}
-	if stopWords.has(strings.Trim(v, ".,:;!?")) {
+	if stopWords.has(strings.Trim(v, ".,:;!?")) ||
+		len(v) > 4 && strings.HasPrefix(v, "__") && strings.HasSuffix(v, "__") ||
+		inFold(v, "your-") || inFold(v, "your_") || inFold(v, "abcdefghijklmnopqrstuvwxyz") {
 		return true
 	}
 	return strings.Contains(v, "${") || strings.Contains(v, "{{") || strings.Contains(v, "$(") || isExample(v)
@@ -644,6 +666,8 @@ var (
 		authentication authorization credentials unsupported mandatory revoked rejected accepted prompt generated
 		encrypted unchanged confidential sensitive unspecified anonymous automatic external internal readonly
 		multiple malformed parameter argument attribute property whatever something anything everything nothing
+		passwort kennwort wachtwoord wiederholung senha passord adgangskode salasana heslo parola sandi contrasena
+		motdepasse losenord jelszo sifre bestaetigung compat pytest changed
 		uint8array bytearray vec<u8> option<string> optional[str] varchar char secretstr keyboard`)
 	prose = newWordSet(`the a an is it your you please enter must for to of in and or not with this that be was
 		are has have no on from at by if use used can cannot could should will when which invalid missing wrong new

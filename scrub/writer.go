@@ -87,6 +87,7 @@ func (w *Writer) pass(more bool) {
 			w.tail = spans[len(spans)-1].tail
 		}
 	}
+	w.by.learn(s, spans)
 	out := p.render(s[:open], w.start, spans)
 	if _, err := io.WriteString(w.to, out); err != nil && out != "" {
 		w.err = err

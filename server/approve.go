@@ -198,7 +198,7 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 	who := c.Caller
 	return approvals.Call{
 		Call: c.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title,
-		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(cmp.Or(p.plan.Why, p.plan.Ask))),
+		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(cmp.Or(p.plan.Why, p.plan.Ask))), Kept: p.plan.Kept,
 		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
 		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
 		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,

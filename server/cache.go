@@ -29,7 +29,8 @@ type resultCache struct {
 	oldest  int64            // that of principals which are not listed
 }
 
-// A cacheKey is an equal call: of the same caller, apart from its session, with nothing changed since.
+// A cacheKey is an equal call: of the same caller, apart from its session, with nothing changed since, and with or
+// without structured content.
 type cacheKey struct {
 	call    digest
 	changes int64
@@ -58,7 +59,7 @@ func (r *resultCache) key(c *call, a attempt) (_ cacheKey, ok bool) {
 	}
 	who := c.Caller
 	who.Session, who.Parent = "", ""
-	caller, err := json.Marshal([]any{who, c.Narrow, c.Within})
+	caller, err := json.Marshal([]any{who, c.Narrow, c.Within, c.hasData()})
 	if err != nil {
 		return cacheKey{}, false
 	}

@@ -51,6 +51,7 @@ func TestEqualCallsGetTheKeptResult(t *testing.T) {
 		"another agent":             {"", `{"text":"a"}`, func(r *Request) { r.Caller.Agent = "other" }, false},
 		"another user":              {"", `{"text":"a"}`, func(r *Request) { r.Caller.User = "other" }, false},
 		"another workspace":         {"", `{"text":"a"}`, func(r *Request) { r.Caller.Workspace = "/other" }, false},
+		"other structured content":  {"", `{"text":"a"}`, func(r *Request) { r.Structured = !r.Structured }, false},
 		"after a call that reads":   {"echo", `{"text":"a"}`, plain, true},
 		"after a call that changes": {"change", `{"text":"a"}`, plain, false},
 		"after a failure":           {"", `{"text":"broken"}`, plain, false},

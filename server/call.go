@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,10 +32,13 @@ type Request struct {
 	// Nested means that Parent makes the call while it runs, for itself and not for the
 	// model: it runs in the slot of Parent, and its result is whole.
 	Nested bool
+	// Scheduled means that a schedule makes the call and no model: it is no loop if the results are equal.
+	Scheduled bool
 	// Asking is called before a person is asked, and what it returns after the answer. Nil for nothing.
 	Asking func() (answered func())
 
-	forwarded bool // by another tool that the client has called
+	forwarded bool                    // by another tool that the client has called
+	end       context.CancelCauseFunc // ends the context of the request; nil if others use it too
 }
 
 // A Response is what a call returns: a result, or questions that must be
@@ -78,7 +82,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	if err != nil {
 		res = tool.Failure(err)
 	}
-	res, removed := s.scrubResult(res)
+	res, removed := c.scrubResult(c.wanted(res))
 	if a.keeps {
 		c.now.cache.put(a.key, res, c.start)
 	}
@@ -100,7 +104,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	}
 	end.size = res.Size()
 	if res.Task != nil {
-		res.Task = s.begunTask(a.tool, res.Task, res.Text())
+		res.Task = c.begunTask(a.tool, res.Task, res.Text())
 	}
 	answer.Result = res
 	c.countUse(res)
@@ -123,6 +127,9 @@ type call struct {
 	id     string
 	start  time.Time
 	kind   string // for the audit log: "" for a call of a tool, or what is read from the library
+
+	aboutOnce sync.Once // sets aboutText, for the one or two records of the audit log
+	aboutText string
 }
 
 func (s *Server) newCall(req Request, kind string) *call {
@@ -150,7 +157,7 @@ type attempt struct {
 
 // try runs all steps of a call: limits, policy, arguments, approval, execution.
 func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) {
-	ctx, release, err := c.admit(ctx)
+	ctx, idle, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, res, err
@@ -182,7 +189,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 		return a, res, tool.Errorf(tool.Refused, "a call of %s cannot make another one", a.tool.Spec.Name).
 			Try("do it in this one")
 	}
-	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id, Script: c.script()})
+	ctx = tool.With(ctx, c.running(a.tool, sealed, idle))
 	plan, refused := bound.Prepare(ctx)
 	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
 	if a.ask != "" && a.verdict == policy.Allow {
@@ -201,11 +208,9 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 			return a, res, err
 		}
 	}
-	if !c.Nested {
-		if err := c.checkRepeats(a); err != nil {
-			a.repeated = true
-			return a, res, err
-		}
+	if err := c.checkRepeats(a); err != nil {
+		a.repeated = true
+		return a, res, err
 	}
 	if a.risk != tool.Reads {
 		if err := c.recordIntent(ctx, a); err != nil {
@@ -221,39 +226,55 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 		}
 	}
 	a.started = true
-	res, err = c.run(ctx, a.tool, plan, sealed)
+	res, err = c.run(ctx, a.tool, plan)
 	return a, res, err
 }
 
 // admit refuses the call if an operator has stopped such calls, takes a token from the
 // session's bucket, and waits for a slot to run in. The context that it returns ends when
-// an operator stops the call.
-func (c *call) admit(ctx context.Context) (_ context.Context, release func(), err error) {
-	leave := func() {}
-	if c.server.Enter != nil {
-		agents := []string{c.Caller.Agent}
-		for _, outer := range c.Within {
-			agents = append(agents, outer.Agent)
-		}
-		if ctx, leave, err = c.server.Enter(ctx, c.Caller.Session, agents...); err != nil {
-			return nil, nil, err
-		}
+// an operator stops the call. idle gives the slot back for a call that only waits from then on.
+func (c *call) admit(ctx context.Context) (_ context.Context, idle, release func(), err error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	if wait, limit := c.takeRate(ctx); wait > 0 {
 		leave()
 		c.server.Observer.Limited("rate")
-		return nil, nil, tool.Errorf(tool.Busy, "%s", limit).
+		return nil, nil, nil, tool.Errorf(tool.Busy, "%s", limit).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	if c.Nested {
-		return ctx, leave, nil
+	if c.Nested { // it has the slot of its script
+		return ctx, func() {}, leave, nil
 	}
-	free, err := c.server.queue.acquire(ctx, c.queueKey())
+	slot, err := c.server.queue.Acquire(ctx, c.queueKey())
 	if err != nil {
 		leave()
+		if ctx.Err() == nil {
+			c.server.Observer.Limited("queue")
+		}
+		return nil, nil, nil, err
+	}
+	return ctx, slot.Idle, func() { slot.Release(); leave() }, nil
+}
+
+// enter lets the call in, with a context that ends when an operator stops the call. leave
+// must be called after it.
+func (c *call) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if c.server.Enter == nil {
+		return ctx, func() {}, nil
+	}
+	if c.end != nil { // one context less for most calls
+		leave, err = c.server.Enter(ctx, &c.Access, c.end)
+		return ctx, leave, err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	left, err := c.server.Enter(ctx, &c.Access, end)
+	if err != nil {
+		end(nil)
 		return nil, nil, err
 	}
-	return ctx, func() { free(); leave() }, nil
+	return ctx, func() { left(); end(nil) }, nil
 }
 
 // takeRate takes the call from the rates of the caller, or returns how long to wait and for
@@ -310,11 +331,20 @@ func (c *call) noSuchTool() error {
 	}
 	name := c.toolName()
 	err := tool.Errorf(tool.NotFound, "there is no tool %q here", name)
+	if _, here := c.now.tools.Lookup(c.Tool); !here && c.server.Needs != nil {
+		if needs := c.server.Needs(c.Tool); needs != "" {
+			err = tool.Errorf(tool.NotFound, "the tool %q is not set up here", name).
+				Try("do it without; the operator can set it up: it needs %s", needs)
+			return &protocolError{shown: err, code: mcp.INVALID_PARAMS}
+		}
+	}
 	if instead := c.instead(names); instead != "" {
 		return &protocolError{shown: err.Try("%s", instead), code: mcp.INVALID_PARAMS}
 	}
 	if nearest := tool.Nearest(name, known); nearest != "" {
 		err = err.Try("did you mean %q?", named[nearest])
+	} else if c.Nested {
+		err = err.Try("in a script Object.keys(tools) has all names")
 	} else {
 		err = err.Try("call tools/list to see the tools")
 	}
@@ -333,21 +363,25 @@ func (c *call) instead(usable []string) string {
 // scrubbed first, because half of a key matches no pattern.
 func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool), 80) }
 
-// run executes the plan. The context of the tool ends with the call, and at the
-// latest after the timeout.
-func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed callState) (tool.Result, error) {
-	limit := t.Spec.Timeout
-	if limit == 0 {
-		limit = c.now.Limits.Timeout
-	}
+// running returns what the tool can learn about the call.
+func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running {
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report,
-		Status: c.status,
-		Tasks:  c.Tasks, Can: c.Can, Grant: c.grant,
+		Status: c.status, Idle: idle,
+		Tasks: c.Tasks, Can: c.Can, Grant: c.grant,
 		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}
 	}
-	ctx = tool.With(ctx, running)
+	return running
+}
+
+// run executes the plan. The context of the tool ends with the call, and at the
+// latest after the timeout.
+func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan) (tool.Result, error) {
+	limit := t.Spec.Timeout
+	if limit == 0 {
+		limit = c.now.Limits.Timeout
+	}
 	var res tool.Result
 	err := limited(ctx, limit, t.Spec.Name, func(ctx context.Context) (err error) {
 		res, err = plan.Run(ctx)

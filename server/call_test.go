@@ -289,6 +289,24 @@ func (commands) Prepare(context.Context, none) (tool.Plan, error) {
 	return tool.Plan{Risk: tool.Reads, Run: run}, nil
 }
 
+// TestWhatNoModelRepeatsIsNoLoop makes calls for a schedule, and calls that only wait.
+func TestWhatNoModelRepeatsIsNoLoop(t *testing.T) {
+	waits := act[none]{tool.Spec{Name: "rest", Group: "test", Title: "rest", Doc: "It waits.", Risk: tool.Reads,
+		Waits: true}, func(context.Context, none) (tool.Result, error) { return tool.Text("nothing"), nil }}
+	b := newTestServer(t, withRepeats(3, 5))
+	resting := newTestServer(t, withTool(t, tool.New(waits)), withRepeats(3, 5))
+	for range 60 {
+		job := callTool(t, b, "echo", `{"text":"same"}`, func(r *Request) { r.Scheduled = true })
+		if got := job.Result.Text(); got != "same0" {
+			t.Fatalf("a scheduled call: %q", got)
+		}
+		if got := callTool(t, resting, "rest", `{}`).Result.Text(); strings.Contains(got, "same result") ||
+			strings.Contains(got, "in a row") {
+			t.Fatalf("a call that waits: %q", got)
+		}
+	}
+}
+
 func TestZeroSwitchesLoopProtectionOff(t *testing.T) {
 	b := newTestServer(t, withRepeats(0, 0))
 	for range 30 {

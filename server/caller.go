@@ -95,6 +95,13 @@ var errElsewhere = errors.New("the request names another provider, chat, topic o
 // at returns a with p where a leaves it open. What a knows already cannot change, except
 // that a direct chat can become a group: rules for groups only narrow.
 func (a Access) at(p Place) (Access, error) {
+	if p == (Place{}) { // as in most requests
+		return a, nil
+	}
+	return a.moved(p)
+}
+
+func (a Access) moved(p Place) (Access, error) {
 	c := &a.Caller
 	if p.Sender != "" && a.Pinned && p.Sender != c.Person() {
 		return a, errElsewhere

@@ -53,7 +53,7 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 
 // receive handles one message, which came with access a. Notifications and responses
 // are handled at once and in order; requests run concurrently.
-func (c *conn) receive(raw []byte, a Access) {
+func (c *conn) receive(raw []byte, a *Access) {
 	m, broken := jsonrpc.Parse(raw)
 	switch {
 	case broken != nil:
@@ -67,13 +67,13 @@ func (c *conn) receive(raw []byte, a Access) {
 
 // begin registers a request before the next message is read, so that a cancellation
 // that follows finds it.
-func (c *conn) begin(m *jsonrpc.Message, a Access) {
+func (c *conn) begin(m *jsonrpc.Message, a *Access) {
 	ctx, flight, refused := c.session.begin(c.calls, m.ID)
 	if refused != nil {
 		c.send(c.session.server.refusal(m.ID, refused))
 		return
 	}
-	carry := func() delivery { return c.session.respond(ctx, flight, m, a, c.out) }
+	carry := func() delivery { return c.session.respond(ctx, flight, m, *a, c.out) }
 	if m.Method == string(mcp.MethodInitialize) { // the next message depends on it
 		c.deliver(carry())
 		return

@@ -82,7 +82,7 @@ func (x *rpcRequest) answer(ctx context.Context) []byte {
 	s, method := x.session.server, mcp.MCPMethod(x.msg.Method)
 	switch method {
 	case mcp.MethodToolsList:
-		return x.listTools()
+		return x.listTools(ctx)
 	case mcp.MethodToolsCall:
 		return x.callTool(ctx)
 	case mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList, mcp.MethodResourcesRead,
@@ -98,11 +98,9 @@ func (x *rpcRequest) answer(ctx context.Context) []byte {
 			return x.serveTask(ctx)
 		}
 	case mcp.MethodInitialize:
-		return x.initialize()
-	case mcp.MethodServerDiscover:
-		return x.discover()
-	case mcp.MethodPing:
-		return jsonrpc.Success(x.msg.ID, struct{}{})
+		return x.initialize(ctx)
+	case mcp.MethodServerDiscover, mcp.MethodPing:
+		return x.serveProtocol(ctx, nil)
 	}
 	if s.fallback != nil {
 		if reply := s.fallback(ctx, x); reply != nil {
@@ -130,8 +128,14 @@ type rpcRequest struct {
 	flight  *flight
 	out     func(msg []byte) error // sends messages before the response
 
+	asked   *LibraryRequest // of a request about the library
+	refused *jsonrpc.Error  // by the pipeline, for the answer in place of mcp-go's
+
 	notices int    // progress that was sent while the call waited for an answer
 	call    string // the id of the call, if its response may contain events from the inbox
+
+	parseClient sync.Once // sets client, in the stateless era
+	client      *client
 
 	mu       sync.Mutex
 	answered bool
@@ -165,7 +169,7 @@ func (x *rpcRequest) Progress(done, total float64, message string) {
 		Done    float64 `json:"progress"`
 		Total   float64 `json:"total,omitempty"`
 		Message string  `json:"message,omitempty"`
-	}{x.msg.Meta.Progress, done, total, message}
+	}{x.msg.Meta.Progress, done, total, x.session.server.scrubFor(x.access.Caller).Text(message)}
 	if err := x.send(jsonrpc.Request(nil, "notifications/progress", params)); err != nil {
 		x.session.server.log.Debug("progress was not delivered", "err", err)
 	}
@@ -177,12 +181,20 @@ func (x *rpcRequest) clientInfo() client {
 	if !x.msg.Modern() {
 		return x.session.clientInfo()
 	}
-	var c client
+	x.parseClient.Do(func() {
+		declared := declaredClient(x.msg)
+		x.client = &declared
+	})
+	return *x.client
+}
+
+// declaredClient returns what the client declared in a message of the stateless era.
+func declaredClient(m *jsonrpc.Message) (c client) {
 	var program mcp.Implementation
-	if json.Unmarshal(x.msg.Meta.Program, &program) == nil {
+	if json.Unmarshal(m.Meta.Program, &program) == nil {
 		c.name = programName(program)
 	}
-	if json.Unmarshal(x.msg.Meta.Capabilities, &c.capabilities) != nil {
+	if json.Unmarshal(m.Meta.Capabilities, &c.capabilities) != nil {
 		c.capabilities = mcp.ClientCapabilities{} // invalid capabilities count as none
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -31,7 +32,7 @@ func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 		c.Settings.Limits = shippedLimits()
 		c.Library = fixtureLibrary()
 	}}, change...)...)
-	b.capabilities.Logging = &struct{}{}
+	b.core = b.newCore(mcpserver.WithLogging())
 	b.fallback = func(_ context.Context, x *rpcRequest) []byte {
 		if x.msg.Method == string(mcp.MethodSetLogLevel) {
 			return setLevel(x)
@@ -45,9 +46,7 @@ func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 func newAskingFixture(tb testing.TB) *testServer {
 	tb.Helper()
 	b := newFixture(tb, func(c *Config) { c.Library = nil })
-	b.capabilities.Prompts = &struct {
-		ListChanged bool `json:"listChanged,omitempty"`
-	}{ListChanged: true}
+	b.core = b.newCore(mcpserver.WithLogging(), mcpserver.WithPromptCapabilities(true))
 	b.fallback = askingPrompts
 	return b
 }
@@ -55,7 +54,7 @@ func newAskingFixture(tb testing.TB) *testServer {
 // shippedLimits are the defaults of the configuration.
 func shippedLimits() Limits {
 	return Limits{
-		PerMinute: 1200, Burst: 200, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
+		PerMinute: 1200, Burst: 200, Running: 10, Queued: 100, TotalRunning: 64, Idle: 100, Timeout: 30 * time.Second,
 		Args: tool.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, RepeatWarn: 3,
 	}
 }

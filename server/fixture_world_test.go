@@ -88,7 +88,7 @@ func askingPrompts(_ context.Context, x *rpcRequest) []byte {
 	var result any
 	switch x.msg.Method {
 	case string(mcp.MethodPromptsList):
-		stamp = x.session.server.listStamp
+		stamp = []byte(`,"ttlMs":60000,"cacheScope":"private"` + string(stamp))
 		result = map[string]any{"prompts": []any{map[string]string{
 			"name": askingPrompt, "description": "The test prompt " + askingPrompt + ".",
 		}}}

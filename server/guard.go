@@ -44,7 +44,7 @@ func (g Guard) refusal(r *http.Request) string {
 	}
 	for _, origin := range r.Header["Origin"] {
 		if !g.originAllowed(origin) {
-			return "pages of that origin may not call this server; the operator can add it to server.allowed_origins"
+			return "pages of that origin may not call this server; the operator can add its host to server.allowed_hosts"
 		}
 	}
 	return ""

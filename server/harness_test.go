@@ -61,6 +61,9 @@ func testTools(b *testServer) []tool.Tool {
 			return tool.Textf("%s%d", a.Text, a.N), nil
 		}),
 		newTool("slow", tool.Reads, func(ctx context.Context, a textArgs) (tool.Result, error) {
+			if a.N > 0 {
+				tool.Idle(ctx)
+			}
 			b.started <- a.Text
 			select {
 			case <-b.release:
@@ -155,8 +158,9 @@ func testSettings(tb testing.TB, set *tool.Set, rules policy.Rules) Settings {
 	return Settings{
 		Policy: compiled, ApprovalTimeout: time.Minute,
 		Limits: Limits{
-			PerMinute: 1_000_000, Burst: 100_000, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
-			Args: tool.DefaultLimits(), Result: 1000, ResultHard: 10_000, RepeatWarn: 3,
+			PerMinute: 1_000_000, Burst: 100_000, Running: 10, Queued: 100, TotalRunning: 64, Idle: 300,
+			Timeout: 30 * time.Second,
+			Args:    tool.DefaultLimits(), Result: 1000, ResultHard: 10_000, RepeatWarn: 3,
 		},
 	}
 }

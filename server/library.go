@@ -102,7 +102,7 @@ func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryRes
 	a, found, err := c.queryLibrary(ctx, q)
 	var removed map[string]int
 	if err == nil {
-		found, removed = s.scrubLibraryResult(found)
+		found, removed = c.scrubLibraryResult(found)
 		written, _ := jsonrpc.Marshal(found) // strings, numbers and times
 		end := outcome{attempt: a, name: "ok", size: len(written), digest: sum("library", written), removed: removed}
 		if most := c.now.Limits.ResultHard; len(written) > most {
@@ -127,7 +127,7 @@ func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryRes
 
 // queryLibrary runs all steps of a library request: limits, policy, the library.
 func (c *call) queryLibrary(ctx context.Context, q LibraryRequest) (a attempt, found LibraryResult, err error) {
-	ctx, release, err := c.admit(ctx)
+	ctx, _, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, found, err
@@ -201,6 +201,10 @@ func (c *call) notFoundError(q LibraryRequest) error {
 		what, name, lists = "prompt", q.Ref.Prompt, "prompts/list"
 	case q.Method == mcp.MethodCompletionComplete:
 		what, lists = "resource template", "resources/templates/list"
+	}
+	if strings.HasPrefix(name, tool.ResultScheme) {
+		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
+			text.Clip(name, jsonrpc.MaxQuoted)).Try("repeat the call that gave it only if that call changes nothing")
 	}
 	return tool.Errorf(tool.NotFound, "there is no %s %q here", what,
 		text.Clip(c.server.scrub.Text(name), jsonrpc.MaxQuoted)).Try("call %s to see what there is", lists)
@@ -313,8 +317,9 @@ func keepIf[T any](list []T, ok func(T) bool) []T {
 
 // scrubLibraryResult returns f without credentials, and how many were removed from
 // what was read.
-func (s *Server) scrubLibraryResult(f LibraryResult) (clean LibraryResult, removed map[string]int) {
-	r := redactor{scrub: s.scrub}
+func (c *call) scrubLibraryResult(f LibraryResult) (clean LibraryResult, removed map[string]int) {
+	s := c.server
+	r := redactor{scrub: s.scrubFor(c.Caller)}
 	clean = LibraryResult{
 		Resources: scrubList(s, f.Resources), Templates: scrubList(s, f.Templates), Prompts: scrubList(s, f.Prompts),
 		Values: scrubList(s, f.Values), More: f.More, Parts: r.parts(f.Parts),
@@ -366,22 +371,46 @@ type libraryParams struct {
 
 // serveLibrary answers requests about resources, prompts and completions.
 func (x *rpcRequest) serveLibrary(ctx context.Context) []byte {
-	m, s := x.msg, x.session.server
-	q := LibraryRequest{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
-	if wrong := q.parseParams(m.Params); wrong != nil {
-		return s.refusal(m.ID, wrong)
+	m := x.msg
+	x.asked = &LibraryRequest{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
+	if wrong := x.asked.parseParams(m.Params); wrong != nil {
+		return x.failure(wrong)
 	}
-	q.Subscribe = func() error {
-		return x.session.subscribe(q.Ref.URI, q.Method == mcp.MethodResourcesSubscribe)
+	x.asked.Subscribe = func() error {
+		return x.session.subscribe(x.asked.Ref.URI, x.asked.Method == mcp.MethodResourcesSubscribe)
 	}
-	found, err := s.QueryLibrary(ctx, q)
+	return x.answerAsked(ctx)
+}
+
+// answerAsked answers the request about the library that is in asked.
+func (x *rpcRequest) answerAsked(ctx context.Context) []byte {
+	var params map[string]any
+	switch x.asked.Method {
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+		params = map[string]any{"uri": anyItem}
+	case mcp.MethodPromptsGet:
+		params = map[string]any{"name": anyItem}
+	case mcp.MethodCompletionComplete:
+		params = map[string]any{
+			"ref":      map[string]string{"type": "ref/prompt", "name": anyItem},
+			"argument": map[string]string{"name": anyItem, "value": ""},
+		}
+	}
+	return x.serveProtocol(ctx, params)
+}
+
+// query runs the request about the library. After an error it sets refused, and
+// the result is empty.
+func (x *rpcRequest) query(ctx context.Context) LibraryResult {
+	found, err := x.session.server.QueryLibrary(ctx, *x.asked)
 	if err != nil {
-		return s.refusal(m.ID, q.rpcError(tool.AsError(err), m.Modern()))
+		x.refused = x.asked.rpcError(tool.AsError(err), x.msg.Modern())
+		return LibraryResult{}
 	}
-	if s.Inbox != nil {
+	if x.session.server.Inbox != nil {
 		x.call = found.Call
 	}
-	return jsonrpc.Respond(m.ID, `,"result":`, s.writeLibraryResult(q, found, m.Modern()))
+	return found
 }
 
 // parseParams reads the params of a request.
@@ -440,71 +469,4 @@ func (q LibraryRequest) rpcError(err *tool.Error, modern bool) *jsonrpc.Error {
 		f.Code = codeBusy
 	}
 	return f
-}
-
-// writeLibraryResult writes a result as JSON, for a client of either era.
-func (s *Server) writeLibraryResult(q LibraryRequest, f LibraryResult, modern bool) []byte {
-	body, stamp := map[string]any{}, s.resultStamp
-	switch q.Method {
-	case mcp.MethodResourcesList:
-		body["resources"], stamp = f.Resources, s.listStamp
-	case mcp.MethodResourcesTemplatesList:
-		body["resourceTemplates"], stamp = f.Templates, s.listStamp
-	case mcp.MethodPromptsList:
-		body["prompts"], stamp = f.Prompts, s.listStamp
-	case mcp.MethodResourcesRead:
-		uri := s.scrub.Text(q.Ref.URI)
-		all := make([]any, len(f.Parts)) // [] and not null
-		for i, p := range f.Parts {
-			all[i] = resourceContents(p, uri)
-		}
-		body["contents"], stamp = all, s.readStamp
-	case mcp.MethodPromptsGet:
-		all := make([]any, len(f.Filled.Messages))
-		for i, m := range f.Filled.Messages {
-			all[i] = map[string]any{"role": role(m), "content": json.RawMessage(appendPart(nil, m.Part))}
-		}
-		body["messages"] = all
-		if f.Filled.Description != "" {
-			body["description"] = f.Filled.Description
-		}
-	case mcp.MethodCompletionComplete:
-		body["completion"] = map[string]any{"values": append([]string{}, f.Values...), "hasMore": f.More}
-	}
-	written, err := jsonrpc.Marshal(body)
-	if err != nil { // strings, numbers and what appendPart has written
-		return []byte("{}")
-	}
-	if !modern {
-		return written
-	}
-	if written = written[:len(written)-1]; len(written) == 1 { // nothing but the brace
-		stamp = stamp[1:]
-	}
-	return append(written, stamp...)
-}
-
-func role(m tool.Message) string {
-	if m.Assistant {
-		return "assistant"
-	}
-	return "user"
-}
-
-// resourceContents returns a part of a resource as the protocol shows it. An empty
-// text has a text member too.
-func resourceContents(p tool.Part, uri string) map[string]any {
-	contents := map[string]any{"uri": uri}
-	if p.URI != "" {
-		contents["uri"] = p.URI
-	}
-	if p.MIME != "" {
-		contents["mimeType"] = p.MIME
-	}
-	if p.Data != nil {
-		contents["blob"] = p.Data
-	} else {
-		contents["text"] = p.Text
-	}
-	return contents
 }

@@ -109,9 +109,9 @@ func TestTheLibraryInAllEras(t *testing.T) {
 				`{"description":"A greeting.","messages":[{"content":{"text":"Greet bob!","type":"text"},"role":"user"},{"content":{"text":"Hello.","type":"text"},"role":"assistant"}]}`, ""},
 			{"completion/complete",
 				`"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":"ME/t"}`,
-				`{"completion":{"hasMore":false,"values":["ME/today.md","ME/tea.md"]}}`, ""},
+				`{"completion":{"values":["ME/today.md","ME/tea.md"]}}`, ""},
 			{"completion/complete",
-				`"ref":{"type":"ref/prompt","name":"greet-ME"},"argument":{"name":"how","value":"oh "},"context":{"arguments":{"whom":"bob"}}`, `{"completion":{"hasMore":false,"values":["oh bob!"]}}`, ""},
+				`"ref":{"type":"ref/prompt","name":"greet-ME"},"argument":{"name":"how","value":"oh "},"context":{"arguments":{"whom":"bob"}}`, `{"completion":{"values":["oh bob!"]}}`, ""},
 		} {
 			fill := strings.NewReplacer("ME", me).Replace
 			got, failed := ask(test.method, fill(test.params))

@@ -264,22 +264,26 @@ func FuzzConsult(f *testing.F) {
 			}
 			q.Completion = CompletionRequest{Of: q.Ref, Name: "path", Value: value}
 			q.Args = map[string]string{"whom": value}
-			found, err := b.QueryLibrary(t.Context(), q)
+			_, err := b.QueryLibrary(t.Context(), q)
 			if err != nil {
 				if known := tool.AsError(err); known.Kind == tool.Internal || known.Next == "" {
 					t.Errorf("%s of %q failed: %v", q.Method, name, err)
 				}
 				continue
 			}
-			if written := b.writeLibraryResult(q, found, len(value)%2 == 0); !isObject(written) {
+			x := &rpcRequest{session: b.newSession(q.Access), asked: &q, msg: &jsonrpc.Message{ID: []byte("1"), Method: string(q.Method)}}
+			if len(value)%2 == 0 {
+				x.msg.Meta.Version = mcp.ProtocolVersion20260728
+			}
+			if written := x.answerAsked(t.Context()); !isResult(written) {
 				t.Errorf("%s of %q wrote %q", q.Method, name, written)
 			}
 		}
 	})
 }
 
-func isObject(written []byte) bool {
-	m, broken := jsonrpc.Parse(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), written...), '}'))
+func isResult(written []byte) bool {
+	m, broken := jsonrpc.Parse(written)
 	return broken == nil && m.IsResponse && m.Result.Kind() == '{'
 }
 

@@ -2,15 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/lru"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/slots"
 )
 
 // A Rate allows Burst calls at once, and Times per period in the long run.
@@ -54,9 +52,9 @@ const identityShare = 10
 // first. It returns how long to wait, and for what.
 func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration, limit string) {
 	session := Rate{Times: l.PerMinute, Per: time.Minute, Burst: l.Burst}
-	limit = fmt.Sprintf("more than %d calls a minute", l.PerMinute)
+	perMinute := func() string { return fmt.Sprintf("more than %d calls a minute", l.PerMinute) }
 	if wait := s.rates.take(a.Caller.Session, session, now); wait > 0 {
-		return wait, limit
+		return wait, perMinute()
 	}
 	if a.Identity != "" {
 		all, name := session, a.Identity
@@ -67,7 +65,7 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 		}
 		// A session may have the name of its identity.
 		if wait := s.takeShared(ctx, name, "all of "+a.Identity, all, now); wait > 0 {
-			return wait, limit
+			return wait, perMinute()
 		}
 	}
 	if l.PerHour > 0 {
@@ -86,13 +84,13 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 // process if the shared one cannot be read.
 func (s *Server) takeShared(ctx context.Context, key, here string, r Rate, now time.Time) time.Duration {
 	if s.Meter != nil && s.rates.shared(now) {
-		ctx, cancel := context.WithTimeout(ctx, meterPatience)
+		patient, cancel := context.WithTimeout(ctx, meterPatience)
 		defer cancel()
-		wait, err := s.Meter(ctx, key, r)
+		wait, err := s.Meter(patient, key, r)
 		if err == nil {
 			return wait
 		}
-		if !errors.Is(err, context.Canceled) { // Canceled: only the caller has disconnected
+		if ctx.Err() == nil { // otherwise only the caller has ended
 			s.rates.countLocally(now.Add(meterPause))
 			s.log.Warn("calls are counted by this server alone for a while: the shared count cannot be read", "err",
 				err)
@@ -122,13 +120,20 @@ func (r *rates) countLocally(until time.Time) {
 	r.resume = until
 }
 
-// queueKey names the line in which the calls of a session wait. Names that a client
-// invents for its sessions share one line: otherwise more names would get more turns.
-func (a Access) queueKey() string {
-	if a.Identity != "" && strings.HasPrefix(a.Caller.Session, a.Identity+"/") {
-		return a.Identity
+// queueKey names the line in which the calls of a session wait, and the account whose share
+// they are. Names that a client invents for its sessions share one line: otherwise more
+// names would get more turns.
+func (a Access) queueKey() slots.For {
+	line := a.Caller.Session
+	if a.Identity != "" && strings.HasPrefix(line, a.Identity+"/") {
+		line = a.Identity
 	}
-	return a.Caller.Session
+	return slots.For{Account: a.Caller.Account(), Line: line}
+}
+
+// slots returns the limits of the queue in which calls wait for a slot.
+func (l Limits) slots() slots.Limits {
+	return slots.Limits{Total: l.TotalRunning, Running: l.Running, Queued: l.Queued, Idle: l.Idle}
 }
 
 // take takes one token from a bucket, or returns how long to wait.
@@ -161,140 +166,4 @@ func (r *rates) left(session string, l Limits, now time.Time) int {
 		return l.Burst
 	}
 	return int(min(float64(l.Burst), b.tokens+now.Sub(b.filled).Seconds()*float64(l.PerMinute)/60))
-}
-
-// A queue bounds how many calls run at once, in all and for each session. Calls
-// over the limit wait in the line of their session. Lines take turns, so that a
-// session with a long line does not keep the others from running.
-type queue struct {
-	mu       sync.Mutex
-	limits   Limits
-	running  int
-	waiting  int
-	lines    map[string]*line
-	turn     []*line // lines with waiting calls, the next one first
-	observer Observer
-}
-
-// A line holds the calls of one session.
-type line struct {
-	session string
-	running int
-	waiting []chan struct{}
-}
-
-func newQueue(l Limits, o Observer) *queue {
-	return &queue{limits: l, lines: make(map[string]*line), observer: o}
-}
-
-// resize changes the limits. Calls that are running are not stopped.
-func (q *queue) resize(l Limits) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.limits = l
-	q.admit()
-}
-
-// acquire waits for a slot. release returns the slot and must be called once.
-func (q *queue) acquire(ctx context.Context, session string) (release func(), err error) {
-	q.mu.Lock()
-	l, ok := q.lines[session]
-	if !ok {
-		l = &line{session: session}
-		q.lines[session] = l
-	}
-	if len(l.waiting) == 0 && l.running < q.limits.Running && q.running < q.limits.TotalRunning {
-		q.start(l)
-		q.mu.Unlock()
-		return func() { q.release(l) }, nil
-	}
-	if len(l.waiting) >= q.limits.Queued {
-		running, waiting := l.running, len(l.waiting)
-		q.mu.Unlock()
-		q.observer.Limited("queue")
-		return nil, tool.Errorf(tool.Busy, "%d calls are running and %d are waiting", running, waiting).
-			Try("wait for some of them to finish, then call again")
-	}
-	ready := make(chan struct{})
-	l.waiting = append(l.waiting, ready)
-	if len(l.waiting) == 1 {
-		q.turn = append(q.turn, l)
-	}
-	q.waiting++
-	q.observer.Queued(q.waiting)
-	q.mu.Unlock()
-	select {
-	case <-ready:
-		return func() { q.release(l) }, nil
-	case <-ctx.Done():
-		q.abandon(l, ready)
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (q *queue) start(l *line) {
-	l.running++
-	q.running++
-	q.observer.Running(q.running)
-}
-
-func (q *queue) release(l *line) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l.running--
-	q.running--
-	q.observer.Running(q.running)
-	q.forget(l)
-	q.admit()
-}
-
-// abandon removes a waiting call from its line, or returns its slot if it was
-// admitted at the same moment.
-func (q *queue) abandon(l *line, ready chan struct{}) {
-	q.mu.Lock()
-	i := slices.Index(l.waiting, ready)
-	if i < 0 {
-		q.mu.Unlock()
-		q.release(l)
-		return
-	}
-	defer q.mu.Unlock()
-	l.waiting = slices.Delete(l.waiting, i, i+1)
-	q.waiting--
-	q.observer.Queued(q.waiting)
-	if len(l.waiting) == 0 {
-		q.turn = slices.DeleteFunc(q.turn, func(other *line) bool { return other == l })
-	}
-	q.forget(l)
-}
-
-// admit starts as many waiting calls as the limits allow, one from each line in
-// turn.
-func (q *queue) admit() {
-	for skipped := 0; q.running < q.limits.TotalRunning && skipped < len(q.turn); {
-		l := q.turn[0]
-		q.turn = q.turn[1:]
-		if l.running >= q.limits.Running {
-			q.turn = append(q.turn, l)
-			skipped++
-			continue
-		}
-		skipped = 0
-		ready := l.waiting[0]
-		l.waiting = l.waiting[1:]
-		if len(l.waiting) > 0 {
-			q.turn = append(q.turn, l)
-		}
-		q.waiting--
-		q.observer.Queued(q.waiting)
-		q.start(l)
-		close(ready)
-	}
-}
-
-// forget drops a line without calls, so that sessions leave nothing behind.
-func (q *queue) forget(l *line) {
-	if l.running == 0 && len(l.waiting) == 0 {
-		delete(q.lines, l.session)
-	}
 }

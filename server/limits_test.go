@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -30,7 +32,7 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 		t.Errorf("%d calls got through, at most %d should", ok, most)
 	}
 	for session, want := range map[string]string{"id-1/x": "id-1", "http-2": "http-2"} {
-		if got := (Access{Identity: "id-1", Caller: tool.Caller{Session: session}}).queueKey(); got != want {
+		if got := (Access{Identity: "id-1", Caller: tool.Caller{Session: session}}).queueKey().Line; got != want {
 			t.Errorf("%s waits in lane %s, want %s", session, got, want)
 		}
 	}
@@ -91,6 +93,15 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	}
 	if n := len(asked) - before; n != 1 {
 		t.Errorf("what does not answer was asked %d times", n)
+	}
+	// The end of a caller, for any cause, says nothing about the others' count.
+	b.rates.countLocally(time.Time{})
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("the subagent took too long"))
+	broken = context.Cause(ended)
+	b.takeShared(ended, "key", "here", Rate{Times: 1, Per: time.Second, Burst: 1}, time.Now())
+	if !b.rates.shared(time.Now()) {
+		t.Error("a caller that ended switched the shared count off")
 	}
 	// A caller without sessions has the limit of one session on all servers together.
 	asked, broken = nil, nil
@@ -187,4 +198,41 @@ func TestHourlyBudgetIsOfTheClock(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOneUserDoesNotStopOthers has a user whose sessions take every slot that they get, and 200
+// that wait without one.
+func TestOneUserDoesNotStopOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestServer(t)
+		as := func(user, session string) func(*Request) {
+			return func(r *Request) { r.Caller.User, r.Caller.Session = user, session }
+		}
+		var all sync.WaitGroup
+		slow := func(n int, args string) {
+			for i := range n {
+				all.Go(func() { callTool(t, b, "slow", args, as("ann", fmt.Sprint(args, i))) })
+			}
+			synctest.Wait()
+		}
+		slow(200, `{"n":1}`)
+		if n := len(b.started); n != 200 {
+			t.Errorf("%d of 200 calls wait at once", n)
+		}
+		if got := callTool(t, b, "echo", `{}`, as("ann", "another")).Result.Text(); got != "0" {
+			t.Errorf("beside calls that wait: %q", got)
+		}
+		slow(100, `{"n":0}`)
+		if n := len(b.started) - 200; n != 32 {
+			t.Errorf("%d calls of one user run, want half of 64", n)
+		}
+		if got := callTool(t, b, "echo", `{}`, as("bob", "s")).Result.Text(); got != "0" {
+			t.Errorf("another user: %q", got)
+		}
+		close(b.release)
+		all.Wait()
+		if got := callTool(t, b, "echo", `{}`, as("ann", "s")).Result.Text(); got != "0" {
+			t.Errorf("at the end: %q", got)
+		}
+	})
 }

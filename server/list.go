@@ -2,12 +2,12 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -30,20 +30,18 @@ const maxListings = 256
 // on the caller, not on earlier requests.
 type listCache struct {
 	mu      sync.Mutex
-	written map[listKey]*toolList
+	written map[listKey][]byte
 }
 
 type listKey struct {
 	class             policy.Class
 	files, structured bool
-	searches          bool
+	searches, modern  bool
 	unusable          string
 }
 
-type toolList struct{ legacy, modern []byte }
-
 // listTools answers tools/list.
-func (x *rpcRequest) listTools() []byte {
+func (x *rpcRequest) listTools(ctx context.Context) []byte {
 	m := x.msg
 	if m.Cursor != "" {
 		return jsonrpc.Failure(m.ID,
@@ -51,43 +49,54 @@ func (x *rpcRequest) listTools() []byte {
 	}
 	a := x.access
 	a.searches = searchesTools(x.clientInfo().name)
-	w := x.session.server.listFor(a)
+	version := ""
 	if m.Modern() {
-		return jsonrpc.Respond(m.ID, `,"result":`, w.modern)
+		version = m.Meta.Version
 	}
-	return jsonrpc.Respond(m.ID, `,"result":`, w.legacy)
+	s := x.session.server
+	list, refused := s.listFor(ctx, a, version)
+	if refused != nil {
+		return x.failure(refused)
+	}
+	if s.Begun != nil {
+		now := s.settings()
+		s.Begun(a.Caller, func(name string) bool { return now.verdict(a, name) != policy.Deny })
+	}
+	return jsonrpc.Respond(m.ID, `,"result":`, list)
 }
 
 // listFor returns the list of a caller, from the cache unless it is narrowed
 // for this request.
-func (s *Server) listFor(a Access) *toolList {
+func (s *Server) listFor(ctx context.Context, a Access, version string) ([]byte, *jsonrpc.Error) {
 	c, now := a.Caller, s.settings()
 	if !a.Narrow.Empty() || a.Within != nil {
-		return s.writeList(now, a)
+		return s.writeList(ctx, now, a, version)
 	}
 	key := listKey{
-		now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, a.searches, strings.Join(s.unusable(c), " "),
+		now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, a.searches, version != "",
+		strings.Join(s.unusable(c), " "),
 	}
 	now.lists.mu.Lock()
 	defer now.lists.mu.Unlock()
-	w, ok := now.lists.written[key]
+	list, ok := now.lists.written[key]
 	if !ok {
-		w = s.writeList(now, a)
+		var refused *jsonrpc.Error
+		if list, refused = s.writeList(ctx, now, a, version); refused != nil {
+			return nil, refused
+		}
 		if len(now.lists.written) < maxListings {
-			now.lists.written[key] = w
+			now.lists.written[key] = list
 		}
 	}
-	return w
+	return list, nil
 }
 
-func (s *Server) writeList(now *settings, a Access) *toolList {
+// writeList returns the result that mcp-go gives for the tools of a caller.
+func (s *Server) writeList(ctx context.Context, now *settings, a Access, version string) ([]byte, *jsonrpc.Error) {
 	described := now.described
 	if a.Structured {
 		described = now.structured
 	}
-	var b bytes.Buffer
-	b.WriteString(`{"tools":[`)
-	comma := ""
 	var visible []int
 	bridged := 0
 	for i, t := range now.ordered {
@@ -99,18 +108,26 @@ func (s *Server) writeList(now *settings, a Access) *toolList {
 		}
 	}
 	short := bridged > maxBridged && !a.searches
+	c := s.newCoreSession(nil)
 	for _, i := range visible {
-		if !now.Policy.Lists(a.subject(), now.ordered[i].Spec.Name, short) {
-			continue
+		if now.Policy.Lists(a.subject(), now.ordered[i].Spec.Name, short) {
+			c.tools = append(c.tools, described(i))
 		}
-		b.WriteString(comma)
-		b.Write(described(i))
-		comma = ","
 	}
-	b.WriteByte(']')
-	legacy := append(bytes.Clone(b.Bytes()), '}')
-	b.Write(s.listStamp)
-	return &toolList{legacy: legacy, modern: bytes.Clone(b.Bytes())}
+	list, refused := s.ask(ctx, c, mcp.MethodToolsList, version, nil)
+	if refused != nil {
+		return nil, refused
+	}
+	return s.clean(plainText(list)), nil
+}
+
+// plainText returns JSON without the escapes that only HTML needs, which the types of mcp-go write.
+func plainText(written []byte) []byte {
+	v := jsontext.Value(written)
+	if v.Format(jsontext.PreserveRawStrings(false), jsontext.AllowDuplicateNames(true)) != nil {
+		return written
+	}
+	return v
 }
 
 // Tools lists what a caller may use, in order, also what tools/list leaves to
@@ -128,48 +145,51 @@ func (s *Server) Tools(a Access) []tool.Tool {
 
 // ToolsList returns the result of tools/list for a caller, as a legacy client
 // gets it. Golden tests and the token budget use it.
-func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).legacy) }
-
-// cacheStamp returns the members that the stateless era requires in every list and
-// resource: how long clients may cache it, the scope, and the server's name.
-func cacheStamp(c Config, ttl time.Duration) []byte {
-	stamp, err := jsonrpc.Marshal(map[string]any{
-		"resultType": mcp.ResultTypeComplete, "ttlMs": ttl.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
-		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title,
-			"version": c.Version}},
-	})
-	if err != nil { // strings and numbers
-		return []byte{'}'}
+func (s *Server) ToolsList(a Access) []byte {
+	list, refused := s.listFor(context.Background(), a, "")
+	if refused != nil { // the tools of a Set can be written
+		return nil
 	}
-	stamp[0] = ','
-	return stamp
+	return bytes.Clone(list)
 }
 
 // Describe writes a tool as tools/list shows it to the model, with the schema of
-// its structured content or without. All hints are written, because their defaults
-// differ.
+// its structured content or without.
 func Describe(t tool.Tool, structured bool) json.RawMessage {
+	written, err := jsonrpc.Marshal(describe(t, structured))
+	if err != nil { // strings, booleans and schemas that were parsed
+		return nil
+	}
+	return plainText(written)
+}
+
+// describe returns the description of a tool. All hints are set, because their defaults
+// differ.
+func describe(t tool.Tool, structured bool) mcp.Tool {
 	spec := t.Spec
 	others := spec.Forwards || spec.Composes // so the worst is possible
-	b := append(appendText([]byte(`{"name":`), spec.Name), `,"title":`...)
-	b = appendMember(appendText(b, spec.Title), "description", spec.Doc)
-	b = append(append(b, `,"inputSchema":`...), t.Schema()...)
+	d := mcp.NewToolWithRawSchema(spec.Name, spec.Doc, t.Schema())
+	d.Title = spec.Title
 	if structured && spec.Output != nil {
 		if schema, err := jsonrpc.Marshal(t.OutputSchema()); err == nil { // maps of strings
-			b = append(append(b, `,"outputSchema":`...), schema...)
+			d.RawOutputSchema = schema
 		}
 	}
-	b = fmt.Appendf(b, `,"annotations":{"readOnlyHint":%t,"destructiveHint":%t,"idempotentHint":%t,"openWorldHint":%t}`,
-		spec.Risk == tool.Reads && !others, spec.Risk >= tool.Destroys || others,
-		spec.Hints.Idempotent || spec.Risk == tool.Reads && !others, spec.Hints.OpenWorld)
-	switch {
-	case spec.Core && spec.Keywords != "":
-		b = append(appendMember(append(b, `,"_meta":{"anthropic/alwaysLoad":true`...),
-			"anthropic/searchHint", spec.Keywords), '}')
-	case spec.Core:
-		b = append(b, `,"_meta":{"anthropic/alwaysLoad":true}`...)
-	case spec.Keywords != "":
-		b = append(appendText(append(b, `,"_meta":{"anthropic/searchHint":`...), spec.Keywords), '}')
+	d.Annotations = mcp.ToolAnnotation{
+		ReadOnlyHint:    mcp.ToBoolPtr(spec.Risk == tool.Reads && !others),
+		DestructiveHint: mcp.ToBoolPtr(spec.Risk >= tool.Destroys || others),
+		IdempotentHint:  mcp.ToBoolPtr(spec.Hints.Idempotent || spec.Risk == tool.Reads && !others),
+		OpenWorldHint:   mcp.ToBoolPtr(spec.Hints.OpenWorld),
 	}
-	return append(b, '}')
+	meta := map[string]any{}
+	if spec.Core {
+		meta["anthropic/alwaysLoad"] = true
+	}
+	if spec.Keywords != "" {
+		meta["anthropic/searchHint"] = spec.Keywords
+	}
+	if len(meta) > 0 {
+		d.Meta = mcp.NewMetaFromMap(meta)
+	}
+	return d
 }

@@ -44,7 +44,7 @@ func TestToolsComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	has := func(a Access, name string) bool { return bytes.Contains(b.listFor(a).legacy, []byte(`"`+name+`"`)) }
+	has := func(a Access, name string) bool { return bytes.Contains(b.ToolsList(a), []byte(`"`+name+`"`)) }
 	all := testAccess()
 	all.searches = searchesTools("Claude Code 2.0")
 	add(40)
@@ -84,7 +84,7 @@ func BenchmarkListTools(b *testing.B) {
 			}
 			s := newTestServer(b, func(c *Config) { c.Tools, c.Settings = set, testSettings(b, set, policy.Rules{}) })
 			for b.Loop() {
-				s.listFor(testAccess())
+				s.ToolsList(testAccess())
 			}
 		})
 	}

@@ -47,13 +47,17 @@ func newLoops() *loops {
 
 const loopAdvice = "change the arguments, use another tool, or tell the user what stops you"
 
+// mayRepeat reports whether a call is no loop whatever its results are: no model has chosen to make it, or it only
+// waits.
+func (c *call) mayRepeat(a attempt) bool { return c.Nested || c.Scheduled || a.tool.Spec.Waits }
+
 // checkRepeats refuses a call of a reading tool that was made many times in a
 // row with equal results and without any other call in between. Other calls are
 // never refused for this: they may have changed something, or print something
 // else this time.
 func (c *call) checkRepeats(a attempt) error {
 	limit := repeatLimit(c.now.Limits.RepeatStop, a.tool)
-	if limit == 0 || a.tool.Spec.Risk != tool.Reads {
+	if limit == 0 || a.tool.Spec.Risk != tool.Reads || c.mayRepeat(a) {
 		return nil
 	}
 	n := c.server.loops.inARow(c.Caller.Session, a.args, c.start)
@@ -71,6 +75,10 @@ func (c *call) checkRepeats(a attempt) error {
 // for advice, else 0.
 func (c *call) addToHistory(a attempt, res tool.Result) (result digest, repeats int) {
 	result = sum(res.Text())
+	if c.mayRepeat(a) {
+		c.server.loops.count(c.Caller.Session, c.start, res.Failed)
+		return result, 0
+	}
 	n := c.server.loops.add(c.Caller.Session, pastCall{a.args, result, c.start}, res.Failed)
 	if limit := repeatLimit(c.now.Limits.RepeatWarn, a.tool); limit == 0 || n < limit {
 		return result, 0
@@ -118,23 +126,31 @@ func (l *loops) inARow(session string, call digest, now time.Time) int {
 
 // add adds a call and counts how often it had this result in a row.
 func (l *loops) add(session string, one pastCall, failed bool) int {
+	h := l.count(session, one.at, failed)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, ok := l.sessions.Get(session)
-	if !ok {
-		h = &history{last: make([]pastCall, 0, historyLength), since: one.at}
-		l.sessions.Put(session, h)
-	}
 	if len(h.last) == historyLength {
 		copy(h.last, h.last[1:])
 		h.last = h.last[:historyLength-1]
 	}
 	h.last = append(h.last, one)
+	return h.repeats(one)
+}
+
+// count counts a call and returns the history of its session.
+func (l *loops) count(session string, at time.Time, failed bool) *history {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, ok := l.sessions.Get(session)
+	if !ok {
+		h = &history{last: make([]pastCall, 0, historyLength), since: at}
+		l.sessions.Put(session, h)
+	}
 	h.calls++
 	if failed {
 		h.failed++
 	}
-	return h.repeats(one)
+	return h
 }
 
 // repeats counts how often in a row one had the same result, within the cycle

@@ -60,9 +60,8 @@ func TestComposingCannotBeNested(t *testing.T) {
 		t.Errorf("got %q", got.Text())
 	}
 	list := string(b.ToolsList(testAccess()))
-	_, described, _ := strings.Cut(list, `"name":"compose"`)
-	if !strings.Contains(described, `"readOnlyHint":false,"destructiveHint":true`) {
-		t.Errorf("it is described as %s", described)
+	if !strings.Contains(list, `"annotations":{"readOnlyHint":false,"destructiveHint":true`) {
+		t.Errorf("it is described as %s", list)
 	}
 }
 

@@ -2,11 +2,16 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -14,27 +19,276 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// This file answers the methods of the protocol itself: the handshake of the
-// legacy revisions, discovery in the stateless era, ping, and subscriptions.
+// This file joins the server with mcp-go's, which answers the methods of the
+// protocol: handshakes, discovery, ping, lists, resources, prompts, completions and
+// subscriptions. Each request has a coreSession, through which the handlers and hooks of mcp-go find
+// the request, and run its pipeline.
+//
+// mcp-go gets a message of ours in place of the client's, without arguments and ids: it would
+// decode 5 MB of arguments six times, and round large ids. tools/call and the tasks of
+// the stateless era do not pass through it, see callTool and serveTask.
 
-// capabilitiesOf returns what a server with this configuration can do.
-func capabilitiesOf(c Config) mcp.ServerCapabilities {
-	type listed = struct {
-		ListChanged bool `json:"listChanged,omitempty"`
+// anyItem is the one resource and the one prompt that mcp-go knows. Which one the client
+// asks for is in the request.
+const anyItem = "item:any"
+
+// newCore returns the server of mcp-go for a configuration.
+func (s *Server) newCore(more ...mcpserver.ServerOption) *mcpserver.MCPServer {
+	hooks := &mcpserver.Hooks{}
+	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
+		x := requestOf(ctx)
+		r.Capabilities.Extensions = nil // tasks are of the stateless era
+		r.Instructions = s.instructionsFor(x.access, x.session.clientInfo().capabilities)
+	})
+	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r *mcp.DiscoverResult) {
+		x := requestOf(ctx)
+		r.Instructions = s.instructionsFor(x.access, x.clientInfo().capabilities)
+	})
+	hooks.AddAfterSubscriptionsListen(
+		func(ctx context.Context, _ any, _ *mcp.SubscriptionsListenRequest, r *mcp.SubscriptionsListenResult) {
+			r.EnsureResultMeta().SetSubscriptionID(requestOf(ctx).msg.ID)
+		})
+	options := []mcpserver.ServerOption{
+		mcpserver.WithHooks(hooks), mcpserver.WithTitle(s.Title), mcpserver.WithToolCapabilities(true),
+		mcpserver.WithToolFilter(func(ctx context.Context, _ []mcp.Tool) []mcp.Tool { return sessionOf(ctx).tools }),
+		mcpserver.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	}
-	can := mcp.ServerCapabilities{Tools: &listed{ListChanged: true}}
-	if keepsTasks(c.Tools) {
-		can.Extensions = map[string]any{string(tasksExtension): struct{}{}}
+	if keepsTasks(s.Config.Tools) {
+		options = append(options, mcpserver.WithExtensions(map[string]any{string(tasksExtension): struct{}{}}))
 	}
-	if c.Library == nil {
-		return can
+	if s.Library != nil {
+		options = append(options, libraryOptions(hooks)...)
 	}
-	can.Prompts, can.Completions = &listed{ListChanged: true}, &struct{}{}
-	can.Resources = &struct {
-		Subscribe   bool `json:"subscribe,omitempty"`
-		ListChanged bool `json:"listChanged,omitempty"`
-	}{Subscribe: true, ListChanged: true}
-	return can
+	core := mcpserver.NewMCPServer(s.Name, s.Version, append(options, more...)...)
+	if s.Library != nil {
+		core.AddResource(mcp.NewResource(anyItem, anyItem), readAny)
+		core.AddPrompt(mcp.NewPrompt(anyItem), getAny)
+	}
+	return core
+}
+
+// libraryOptions adds what mcp-go answers about a library: its hooks and handlers run
+// the pipeline, and return the results in mcp-go's types.
+func libraryOptions(hooks *mcpserver.Hooks) []mcpserver.ServerOption {
+	hooks.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
+		r.Resources = convert(requestOf(ctx).query(ctx).Resources, protocolResource)
+	})
+	hooks.AddAfterListResourceTemplates(
+		func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
+			r.ResourceTemplates = convert(requestOf(ctx).query(ctx).Templates, protocolTemplate)
+		})
+	hooks.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
+		r.Prompts = convert(requestOf(ctx).query(ctx).Prompts, protocolPrompt)
+	})
+	hooks.AddAfterSubscribe(func(ctx context.Context, _ any, _ *mcp.SubscribeRequest, _ *mcp.EmptyResult) {
+		requestOf(ctx).query(ctx)
+	})
+	hooks.AddAfterUnsubscribe(func(ctx context.Context, _ any, _ *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+		requestOf(ctx).query(ctx)
+	})
+	return []mcpserver.ServerOption{
+		mcpserver.WithResourceCapabilities(true, true), mcpserver.WithPromptCapabilities(true),
+		mcpserver.WithCompletions(), mcpserver.WithPromptCompletionProvider(completer{}),
+	}
+}
+
+// readAny is mcp-go's handler of resources/read.
+func readAny(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	x := requestOf(ctx)
+	found := x.query(ctx)
+	uri := x.session.server.scrub.Text(x.asked.Ref.URI)
+	return convert(found.Parts, func(p tool.Part) mcp.ResourceContents {
+		from := uri
+		if p.URI != "" {
+			from = p.URI
+		}
+		if p.Data != nil {
+			return mcp.BlobResourceContents{URI: from, MIMEType: p.MIME, Blob: base64.StdEncoding.EncodeToString(p.Data)}
+		}
+		return mcp.TextResourceContents{URI: from, MIMEType: p.MIME, Text: p.Text}
+	}), nil
+}
+
+// getAny is mcp-go's handler of prompts/get.
+func getAny(ctx context.Context, _ mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	filled := requestOf(ctx).query(ctx).Filled
+	return &mcp.GetPromptResult{
+		Description: filled.Description,
+		Messages: convert(filled.Messages, func(m tool.Message) mcp.PromptMessage {
+			role := mcp.RoleUser
+			if m.Assistant {
+				role = mcp.RoleAssistant
+			}
+			return mcp.PromptMessage{Role: role, Content: writtenContent{json: appendPart(nil, m.Part)}}
+		}),
+	}, nil
+}
+
+// writtenContent is content of a message that is JSON already.
+type writtenContent struct {
+	mcp.TextContent
+	json json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (w writtenContent) MarshalJSON() ([]byte, error) { return w.json, nil }
+
+// completer is mcp-go's provider of completions.
+type completer struct{}
+
+// CompletePromptArgument completes an argument of a prompt or of a template: the request says which.
+func (completer) CompletePromptArgument(ctx context.Context, _ string, _ mcp.CompleteArgument,
+	_ mcp.CompleteContext) (*mcp.Completion, error) {
+	found := requestOf(ctx).query(ctx)
+	return &mcp.Completion{Values: append([]string{}, found.Values...), HasMore: found.More}, nil
+}
+
+func protocolResource(r tool.Resource) mcp.Resource {
+	p := mcp.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIME}
+	if r.Size > 0 {
+		p.Size = &r.Size
+	}
+	if !r.Notes.Modified.IsZero() {
+		p.Annotations = &mcp.Annotations{LastModified: r.Notes.Modified.Format(time.RFC3339Nano)}
+	}
+	return p
+}
+
+func protocolTemplate(t tool.Template) mcp.ResourceTemplate {
+	p := mcp.NewResourceTemplate(t.URI, t.Name)
+	p.Title, p.Description, p.MIMEType = t.Title, t.Description, t.MIME
+	return p
+}
+
+func protocolPrompt(p tool.Prompt) mcp.Prompt {
+	return mcp.Prompt{
+		Name: p.Name, Title: p.Title, Description: p.Description,
+		Arguments: convert(p.Arguments, func(a tool.Argument) mcp.PromptArgument {
+			return mcp.PromptArgument{Name: a.Name, Description: a.Description, Required: a.Required}
+		}),
+	}
+}
+
+// convert returns f of each element. The result is never nil, so that a list is
+// written as [].
+func convert[A, B any](list []A, f func(A) B) []B {
+	all := make([]B, len(list))
+	for i, one := range list {
+		all[i] = f(one)
+	}
+	return all
+}
+
+// A coreSession is the session of mcp-go for one request: mcp-go cancels by session
+// and id, so that a session of several clients, or requests with equal ids, would cancel one another.
+type coreSession struct {
+	id    string
+	x     *rpcRequest // nil for a list that no client asked for
+	tools []mcp.Tool
+	notes chan mcp.JSONRPCNotification // the acknowledgement of a subscription
+}
+
+// newCoreSession returns a session with an id of its own.
+func (s *Server) newCoreSession(x *rpcRequest) *coreSession {
+	return &coreSession{
+		id: fmt.Sprint(s.requests.Add(1)), x: x, notes: make(chan mcp.JSONRPCNotification, 1),
+	}
+}
+
+func sessionOf(ctx context.Context) *coreSession {
+	return mcpserver.ClientSessionFromContext(ctx).(*coreSession)
+}
+
+func requestOf(ctx context.Context) *rpcRequest { return sessionOf(ctx).x }
+
+// These methods implement mcpserver.ClientSession.
+
+// SessionID returns the id of the session.
+func (c *coreSession) SessionID() string { return c.id }
+
+// Initialize does nothing: SetProtocolVersion ends the handshake.
+func (c *coreSession) Initialize() {}
+
+// Initialized returns true, because the server has no session before its first request.
+func (c *coreSession) Initialized() bool { return true }
+
+// NotificationChannel returns the channel for the acknowledgement of a subscription.
+func (c *coreSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return c.notes }
+
+// SetProtocolVersion completes the handshake of a legacy revision.
+func (c *coreSession) SetProtocolVersion(version string) {
+	var params mcp.InitializeParams
+	if len(c.x.msg.Params) > 0 && json.Unmarshal(c.x.msg.Params, &params) != nil {
+		return // mcp-go has read them before
+	}
+	s := c.x.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.client = client{
+		name: programName(params.ClientInfo), capabilities: params.Capabilities, version: version, initialized: true,
+	}
+}
+
+// SetSubscriptionFilter begins a subscription, or ends it with an empty filter.
+func (c *coreSession) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
+	c.x.session.setFilter(c.x, filter)
+}
+
+// SubscriptionFilter is not asked for: session.deliver sends the notifications.
+func (c *coreSession) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
+	return mcp.SubscriptionFilter{}, true
+}
+
+// ask lets mcp-go answer a method with params of ours. An empty version stands for the legacy revisions.
+func (s *Server) ask(ctx context.Context, c *coreSession, method mcp.MCPMethod, version string,
+	params map[string]any) ([]byte, *jsonrpc.Error) {
+	if params == nil {
+		params = map[string]any{}
+	}
+	if version != "" {
+		params["_meta"] = map[string]any{
+			mcp.MetaKeyProtocolVersion: version, mcp.MetaKeyClientCapabilities: struct{}{},
+		}
+	}
+	message := jsonrpc.Request(jsontext.Value("1"), string(method), params)
+	switch reply := s.core.HandleMessage(s.core.WithContext(ctx, c), message).(type) {
+	case mcp.JSONRPCResponse:
+		result, err := jsonrpc.Marshal(reply.Result)
+		if err != nil {
+			return nil, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the result could not be written")
+		}
+		return result, nil
+	case mcp.JSONRPCError:
+		return nil, jsonrpc.Errorf(reply.Error.Code, "%s", reply.Error.Message)
+	}
+	return nil, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error")
+}
+
+// serveProtocol answers a request by mcp-go.
+func (x *rpcRequest) serveProtocol(ctx context.Context, params map[string]any) []byte {
+	s, m := x.session.server, x.msg
+	version := ""
+	if m.Modern() {
+		version = m.Meta.Version
+	}
+	result, refused := s.ask(ctx, s.newCoreSession(x), mcp.MCPMethod(m.Method), version, params)
+	if x.refused != nil { // by the pipeline
+		refused = x.refused
+	}
+	if refused != nil {
+		return x.failure(refused)
+	}
+	reply := jsonrpc.Respond(m.ID, `,"result":`, result)
+	if x.asked != nil { // the pipeline has scrubbed it, but for binary data
+		return reply
+	}
+	return s.clean(reply)
+}
+
+// success writes a result of the server that has not been scrubbed.
+func (x *rpcRequest) success(result any) []byte {
+	return x.session.server.clean(jsonrpc.Success(x.msg.ID, result))
 }
 
 // removedMethods are methods of the legacy revisions that the stateless era
@@ -73,26 +327,16 @@ func (x *rpcRequest) checkEra() *jsonrpc.Error {
 }
 
 // initialize answers the handshake of the legacy revisions.
-func (x *rpcRequest) initialize() []byte {
-	var params mcp.InitializeParams
-	if len(x.msg.Params) > 0 && json.Unmarshal(x.msg.Params, &params) != nil {
+func (x *rpcRequest) initialize(ctx context.Context) []byte {
+	var params map[string]any
+	var check mcp.InitializeParams
+	if len(x.msg.Params) > 0 &&
+		(json.Unmarshal(x.msg.Params, &check) != nil || json.Unmarshal(x.msg.Params, &params) != nil) {
 		return x.failure(jsonrpc.Errorf(mcp.INVALID_REQUEST,
 			`the params of initialize are invalid: want "protocolVersion", "capabilities" and "clientInfo"`))
 	}
-	version := mcp.NegotiateLegacyVersion(params.ProtocolVersion)
-	s := x.session
-	capabilities := s.server.capabilities
-	capabilities.Extensions = nil // tasks are of the stateless era
-	s.mu.Lock()
-	s.client = client{
-		name: programName(params.ClientInfo), capabilities: params.Capabilities, version: version, initialized: true,
-	}
-	s.mu.Unlock()
-	return x.success(mcp.InitializeResult{
-		ProtocolVersion: version, Capabilities: capabilities,
-		ServerInfo:   s.server.implementation(),
-		Instructions: s.server.instructionsFor(x.access, params.Capabilities),
-	})
+	delete(params, "_meta")
+	return x.serveProtocol(ctx, params)
 }
 
 // programName returns the name and the version of a client's program in one line.
@@ -103,22 +347,6 @@ func programName(of mcp.Implementation) string {
 
 // maxProgram bounds the name of a client's program, in bytes.
 const maxProgram = 100
-
-// discover answers server/discover, which replaces the handshake in the stateless
-// era.
-func (x *rpcRequest) discover() []byte {
-	s := x.session.server
-	result, err := jsonrpc.Marshal(struct {
-		SupportedVersions []string               `json:"supportedVersions"`
-		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
-		Instructions      string                 `json:"instructions,omitempty"`
-	}{mcp.ValidProtocolVersions, s.capabilities, s.instructionsFor(x.access, x.clientInfo().capabilities)})
-	if err != nil { // strings and booleans
-		return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error"))
-	}
-	result = append(result[:len(result)-1], s.listStamp...)
-	return s.clean(jsonrpc.Respond(x.msg.ID, `,"result":`, result))
-}
 
 // instructionsFor returns the text about the server for the model of a caller.
 func (s *Server) instructionsFor(a Access, client mcp.ClientCapabilities) string {
@@ -135,11 +363,7 @@ func (s *Server) instructionsFor(a Access, client mcp.ClientCapabilities) string
 	return strings.TrimSpace(about)
 }
 
-func (s *Server) implementation() mcp.Implementation {
-	return mcp.Implementation{Name: s.Name, Title: s.Title, Version: s.Version}
-}
-
-// listen serves subscriptions/listen: it acknowledges what the client will be
+// listen serves subscriptions/listen: mcp-go acknowledges what the client will be
 // notified of, and answers when the client, the server or the session ends the
 // stream. Notifications are sent by session.deliver.
 func (x *rpcRequest) listen(ctx context.Context) []byte {
@@ -155,19 +379,34 @@ func (x *rpcRequest) listen(ctx context.Context) []byte {
 			"busy: %d subscriptions are already open; end one of them, then try again", maxSubscriptions))
 	}
 	defer leave()
-	x.session.setFilter(x, filter)
-	defer x.session.setFilter(x, mcp.SubscriptionFilter{})
-	meta := map[string]any{mcp.MetaKeySubscriptionID: x.msg.ID}
-	acknowledged := map[string]any{"_meta": meta, "notifications": filter}
-	err := x.send(jsonrpc.Request(nil, mcp.MethodNotificationSubscriptionsAcknowledged, acknowledged))
-	if err == nil && !filter.IsEmpty() {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(s.closing, end)()
+	c := s.newCoreSession(x)
+	acknowledged := make(chan struct{})
+	go func() {
+		defer close(acknowledged)
 		select {
+		case <-c.notes:
+			meta := map[string]any{mcp.MetaKeySubscriptionID: x.msg.ID} // mcp-go has the id of our message
+			err := x.send(jsonrpc.Request(nil, mcp.MethodNotificationSubscriptionsAcknowledged,
+				map[string]any{"_meta": meta, "notifications": filter}))
+			if err != nil {
+				end()
+			}
 		case <-ctx.Done():
-		case <-s.closing.Done():
 		}
+	}()
+	result, refused := s.ask(ctx, c, mcp.MethodSubscriptionsListen, x.msg.Meta.Version,
+		map[string]any{"notifications": filter})
+	if refused != nil {
+		end()
 	}
-	meta[mcp.MetaKeyServerInfo] = s.implementation()
-	return x.success(map[string]any{"_meta": meta, "resultType": mcp.ResultTypeComplete})
+	<-acknowledged
+	if refused != nil {
+		return x.failure(refused)
+	}
+	return s.clean(jsonrpc.Respond(x.msg.ID, `,"result":`, result))
 }
 
 // subscription returns what a subscriptions/listen may subscribe to: what the
@@ -208,11 +447,6 @@ func (s *session) setFilter(x *rpcRequest, filter mcp.SubscriptionFilter) {
 		s.streams = make(map[*rpcRequest]mcp.SubscriptionFilter)
 	}
 	s.streams[x] = filter
-}
-
-// success writes a result that has not been scrubbed.
-func (x *rpcRequest) success(result any) []byte {
-	return x.session.server.clean(jsonrpc.Success(x.msg.ID, result))
 }
 
 // failure writes an error that may quote the client.

@@ -108,6 +108,10 @@ func (c *call) entry(a attempt) audit.Record {
 			r.Alias = c.Tool
 		}
 	}
+	if c.now.AuditAbout {
+		c.aboutOnce.Do(func() { c.aboutText = c.about() })
+		r.About = c.aboutText
+	}
 	if c.now.AuditArgs {
 		r.ArgsShape = text.Clip(string(scrub.JSON(c.Args)), maxAuditArgs)
 	}

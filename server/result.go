@@ -43,9 +43,14 @@ func (r *redactor) result(res tool.Result) tool.Result {
 }
 
 // scrubResult returns res without credentials, and how many were removed.
-func (s *Server) scrubResult(res tool.Result) (clean tool.Result, removed map[string]int) {
-	r := redactor{scrub: s.scrub}
+func (c *call) scrubResult(res tool.Result) (clean tool.Result, removed map[string]int) {
+	r := redactor{scrub: c.server.scrubFor(c.Caller)}
 	return r.result(res), r.removed
+}
+
+// scrubFor returns what masks secrets for a caller: also those that were masked before in its session.
+func (s *Server) scrubFor(c tool.Caller) *scrub.Scrubber {
+	return s.scrub.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session})
 }
 
 // isText reports whether data of a MIME type can be read as text.
@@ -90,7 +95,7 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	} else {
 		res = withText(res)
 	}
-	if !c.Structured && !c.Nested {
+	if !c.hasData() {
 		res.Data = nil
 	}
 	for i, part := range res.Parts {
@@ -122,6 +127,18 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 		}
 	}
 	res.Parts = parts
+	return res
+}
+
+// hasData reports whether the result keeps its structured content: programs read it, models do not.
+func (c *call) hasData() bool { return c.Structured || c.Nested }
+
+// wanted returns res without structured content that the client does not get, so that it is
+// not scrubbed. Content that stands for the text stays until the text was made of it.
+func (c *call) wanted(res tool.Result) tool.Result {
+	if !c.hasData() && len(res.Parts) > 0 {
+		res.Data = nil
+	}
 	return res
 }
 

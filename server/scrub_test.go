@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -92,5 +93,68 @@ func TestDescriptionsWithoutSecretsStay(t *testing.T) {
 	}
 	if got := withTools(t, one).ToolsList(testAccess()); !bytes.Contains(got, described) {
 		t.Errorf("the list says %s", got)
+	}
+}
+
+// countedData is structured content that counts how often it is encoded.
+type countedData struct{ encoded *atomic.Int64 }
+
+func (d countedData) MarshalJSON() ([]byte, error) {
+	d.encoded.Add(1)
+	return []byte(`{"a":1}`), nil
+}
+
+// TestDataThatNobodyGetsIsNotScrubbed: scrubbing encodes structured content, which may be long, and decodes it again.
+func TestDataThatNobodyGetsIsNotScrubbed(t *testing.T) {
+	var encoded atomic.Int64
+	both := newTool("both", tool.Reads, func(_ context.Context, a textArgs) (tool.Result, error) {
+		var res tool.Result
+		if a.Text != "" {
+			res = tool.Text(a.Text)
+		}
+		return res.With(countedData{&encoded}), nil
+	})
+	b := withTools(t, both)
+	unstructured := func(r *Request) { r.Structured = false }
+	structured := func(r *Request) { r.Structured = true }
+	nested := func(r *Request) { r.Structured, r.Nested, r.Parent = false, true, "script" }
+	if got := callTool(t, b, "both", `{"text":"shown"}`, unstructured).Result; encoded.Load() != 0 || got.Data != nil {
+		t.Errorf("encoded %d times, got %v", encoded.Load(), got.Data)
+	}
+	for name, change := range map[string]func(*Request){"structured": structured, "nested": nested} {
+		if got := callTool(t, b, "both", `{"text":"shown"}`, change).Result; got.Data == nil {
+			t.Errorf("%s: the data is missing", name)
+		}
+	}
+	if got := callTool(t, b, "both", `{}`, unstructured).Result; got.Text() != `{"a":1}` {
+		t.Errorf("data without text became %q", got.Text())
+	}
+}
+
+// TestSessionsRememberSecrets checks that a secret which one call has shown masked is masked in the results of later
+// calls of the session, also without its name and reversed, and in those of no other session.
+func TestSessionsRememberSecrets(t *testing.T) {
+	const secret, reversed = "hunTer2" + "xYz9qW", "Wq9zYx" + "2reTnuh"
+	type args struct {
+		Text string `json:"text" jsonschema:"text to return"`
+	}
+	b := withTools(t, newTool("say", tool.Reads, func(_ context.Context, a args) (tool.Result, error) {
+		return tool.Text(a.Text), nil
+	}))
+	say := func(session, text string) string {
+		access := testAccess()
+		access.Caller.Session = session
+		return b.Call(t.Context(), Request{Access: access, Tool: "say", Args: []byte(`{"text":"` + text + `"}`)}).Result.Text()
+	}
+	if got := say("one", "password="+secret); got != "password="+scrub.Mask {
+		t.Fatal(got)
+	}
+	for _, text := range []string{secret, reversed} {
+		if got := say("one", "x "+text); got != "x "+scrub.Mask {
+			t.Errorf("in the session: %s", got)
+		}
+		if got := say("two", "x "+text); got != "x "+text {
+			t.Errorf("in another session: %s", got)
+		}
 	}
 }

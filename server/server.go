@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,8 +19,10 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/slots"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -40,6 +41,9 @@ type Config struct {
 	// Substitute returns what to do in place of calling an unknown tool with a name that other systems have, with
 	// tools that are usable; "" if it does not know. It may be nil.
 	Substitute func(name string, usable func(tool string) bool) string
+	// Needs returns what must be set up so that there is a tool of this name or alias, "" for an unknown one. It may
+	// be nil.
+	Needs func(name string) string
 
 	Scrub     *scrub.Scrubber
 	AuditLog  AuditLog
@@ -52,10 +56,13 @@ type Config struct {
 	Enter     Enter                       // nil: calls cannot be stopped
 	Inbox     *inbox.Inbox                // events for the end of results; nil: nothing
 	Used      func(tool.Caller, tool.Use) // called after each call of a tool; may be nil
-	Ended     func(tool.Caller)           // called when a session has ended; may be nil
-	Stopping  func()                      // called when the shutdown begins, before calls in flight finish; may be nil
-	Log       *slog.Logger
-	Settings  Settings
+	// Begun is called when a caller has listed its tools, as clients do when a session begins, with whether
+	// it may use a tool. It may be nil.
+	Begun    func(c tool.Caller, mayUse func(name string) bool)
+	Ended    func(tool.Caller) // called when a session has ended; may be nil
+	Stopping func()            // called when the shutdown begins, before calls in flight finish; may be nil
+	Log      *slog.Logger
+	Settings Settings
 }
 
 // A Meter counts one call of an identity in all processes together, of which
@@ -63,10 +70,10 @@ type Config struct {
 // allowed, it returns how long to wait.
 type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, err error)
 
-// Enter begins a call of a session that works for these agents. If an operator has paused
-// one of them, it returns the error for the caller. Otherwise it returns a context, which a
-// later pause ends with that error, and a function to call after the call.
-type Enter func(ctx context.Context, session string, agents ...string) (context.Context, func(), error)
+// Enter begins a call, whose context end ends. If an operator has paused such calls, it
+// returns the error for the caller. Otherwise it calls end with such an error when an operator
+// pauses or revokes the caller later. leave must be called after the call.
+type Enter func(ctx context.Context, a *Access, end context.CancelCauseFunc) (leave func(), err error)
 
 // Settings are what may change while the server runs.
 type Settings struct {
@@ -75,7 +82,8 @@ type Settings struct {
 	Limits          Limits
 	ApprovalTimeout time.Duration
 	ApprovalWait    Wait
-	AuditArgs       bool // keep the beginning of the arguments, not only their digest
+	AuditAbout      bool // record the first line of the argument that a call is about, not only the digest of all
+	AuditArgs       bool // record the beginning of all arguments, too
 	Cache           Cache
 }
 
@@ -85,7 +93,8 @@ type Limits struct {
 	PerMinute, Burst int           // calls of one session
 	PerHour          int           // calls of one principal, in all sessions of all processes; 0 for any number
 	Running, Queued  int           // of one session
-	TotalRunning     int           // of the process
+	TotalRunning     int           // of the process; one user has at most half of them, see internal/slots
+	Idle             int           // calls of one user that only wait, and hold no slot for it
 	Timeout          time.Duration // of one run, unless the tool has its own
 	Args             tool.Limits
 	Result           int // bytes of text to the model
@@ -97,7 +106,7 @@ type Limits struct {
 
 func (l Limits) check() error {
 	args := l.Args
-	if min(l.PerMinute, l.Burst, l.Running, l.Queued, l.TotalRunning, int(l.Timeout), args.Params, args.Text,
+	if min(l.PerMinute, l.Burst, l.Running, l.Queued, l.TotalRunning, l.Idle, int(l.Timeout), args.Params, args.Text,
 		args.Items, args.Depth, l.Result, l.RepeatWarn+1, l.RepeatStop+1, l.PerHour+1) <= 0 || l.ResultHard < l.Result {
 		return fmt.Errorf("a limit is missing, negative, or above its hard limit: %+v", l)
 	}
@@ -109,8 +118,8 @@ type settings struct {
 	Settings
 	tools      *tool.Set
 	ordered    []tool.Tool
-	described  func(i int) json.RawMessage // the tools in order, as tools/list shows them
-	structured func(i int) json.RawMessage // the same, with schemas of structured content
+	described  func(i int) mcp.Tool // the tools in order, as tools/list shows them
+	structured func(i int) mcp.Tool // the same, with schemas of structured content
 	lists      listCache
 	cache      *resultCache
 }
@@ -120,12 +129,10 @@ type Server struct {
 	Config
 	log         *slog.Logger
 	scrub       *scrub.Scrubber
-	listStamp   []byte // ends a list
-	readStamp   []byte // ends a resource
 	resultStamp []byte // ends a result
 	taskStamp   []byte // ends a result that is a task
 	current     atomic.Pointer[settings]
-	queue       *queue
+	queue       *slots.Queue
 	rates       *rates
 	loops       *loops
 	listeners   *subscriptionCounter
@@ -133,7 +140,8 @@ type Server struct {
 	closing     context.Context
 	shut        func()
 
-	capabilities mcp.ServerCapabilities
+	core     *mcpserver.MCPServer // answers the methods of the protocol
+	requests atomic.Uint64        // that core has answered
 	// fallback answers methods that the server does not know, or returns nil.
 	// Conformance tests set it.
 	fallback func(context.Context, *rpcRequest) []byte
@@ -165,15 +173,16 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, log: c.Log, scrub: c.Scrub, seal: seal,
-		listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c, "complete"),
-		taskStamp:    resultStamp(c, "task"),
-		queue:        newQueue(c.Settings.Limits, c.Observer),
-		rates:        newRates(),
-		loops:        newLoops(),
-		listeners:    newSubscriptionCounter(),
-		capabilities: capabilitiesOf(c),
-		sessions:     make(map[*session]struct{}),
+		resultStamp: resultStamp(c, "complete"),
+		taskStamp:   resultStamp(c, "task"),
+		queue:       slots.New(c.Settings.Limits.slots()),
+		rates:       newRates(),
+		loops:       newLoops(),
+		listeners:   newSubscriptionCounter(),
+		sessions:    make(map[*session]struct{}),
 	}
+	s.queue.Running, s.queue.Waiting = c.Observer.Running, c.Observer.Queued
+	s.core = s.newCore()
 	s.current.Store(s.generation(c.Settings))
 	closing, shut := context.WithCancel(context.Background())
 	s.closing, s.shut = closing, sync.OnceFunc(func() {
@@ -192,24 +201,24 @@ func (s *Server) settings() *settings { return s.current.Load() }
 func (s *Server) generation(next Settings) *settings {
 	now := &settings{
 		Settings: next, tools: cmp.Or(next.Tools, s.Config.Tools),
-		lists: listCache{written: make(map[listKey]*toolList)}, cache: newResultCache(next.Cache),
+		lists: listCache{written: make(map[listKey][]byte)}, cache: newResultCache(next.Cache),
 	}
 	now.ordered = slices.Collect(now.tools.All())
-	now.described, now.structured = s.descriptions(now.ordered, false), s.descriptions(now.ordered, true)
+	now.described, now.structured = descriptions(now.ordered, false), descriptions(now.ordered, true)
 	return now
 }
 
 // descriptions returns a function that describes the i-th of some tools. Each is described
-// and scrubbed once, when a list first has it.
-func (s *Server) descriptions(all []tool.Tool, structured bool) func(i int) json.RawMessage {
-	written := make([]struct {
+// once, when a list first has it.
+func descriptions(all []tool.Tool, structured bool) func(i int) mcp.Tool {
+	made := make([]struct {
 		once sync.Once
-		text json.RawMessage
+		tool mcp.Tool
 	}, len(all))
-	return func(i int) json.RawMessage {
-		w := &written[i]
-		w.once.Do(func() { w.text = s.scrub.JSON(Describe(all[i], structured)) })
-		return w.text
+	return func(i int) mcp.Tool {
+		m := &made[i]
+		m.once.Do(func() { m.tool = describe(all[i], structured) })
+		return m.tool
 	}
 }
 
@@ -223,16 +232,16 @@ func (s *Server) Apply(next Settings) error {
 		return err
 	}
 	listening, before := s.notifiedSessions(), s.settings()
-	lists := make([]*toolList, len(listening))
+	lists := make([][]byte, len(listening))
 	for i, one := range listening {
 		lists[i] = s.fullList(one.access)
 	}
 	now := s.generation(next)
 	s.current.Store(now)
-	s.queue.resize(next.Limits)
+	s.queue.Resize(next.Limits.slots())
 	for i, one := range listening {
 		subject := one.access.subject()
-		changed := pendingChanges{tools: !bytes.Equal(s.fullList(one.access).legacy, lists[i].legacy)}
+		changed := pendingChanges{tools: !bytes.Equal(s.fullList(one.access), lists[i])}
 		if !slices.Equal(s.allowedLibraryTools(before, subject), s.allowedLibraryTools(now, subject)) {
 			changed.resources, changed.prompts = true, true
 		}
@@ -242,9 +251,9 @@ func (s *Server) Apply(next Settings) error {
 }
 
 // fullList returns the list of a caller with what others find by tool_search.
-func (s *Server) fullList(a Access) *toolList {
+func (s *Server) fullList(a Access) []byte {
 	a.searches = true
-	return s.listFor(a)
+	return s.ToolsList(a)
 }
 
 // Close ends the streams that would otherwise stay open. The transports end their

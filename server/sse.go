@@ -122,7 +122,7 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	c.receive(raw, access)
+	c.receive(raw, &access)
 }
 
 // isJSON reports whether the body is declared as JSON. A web page cannot send that

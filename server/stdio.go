@@ -28,7 +28,7 @@ func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error
 	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
 	go func() { ended <- t.read(c, in) }()
 	var list sync.WaitGroup
-	list.Go(func() { t.Server.listFor(t.Access) }) // the client asks for it after the handshake
+	list.Go(func() { t.Server.ToolsList(t.Access) }) // the client asks for it after the handshake
 	defer list.Wait()
 	var err error
 	select {
@@ -49,7 +49,7 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 		long := (*jsonrpc.LongLine)(nil)
 		switch {
 		case err == nil:
-			c.receive(line, t.Access)
+			c.receive(line, &t.Access)
 		case errors.As(err, &long):
 			c.send(jsonrpc.Failure(long.ID(),
 				jsonrpc.Errorf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))

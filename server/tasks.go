@@ -112,7 +112,7 @@ func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error
 		known.What, known.Next = s.scrub.Text(known.What), s.scrub.Text(known.Next)
 		end.name, end.kind, end.err, err = string(known.Kind), known.Kind, &known, &known
 	} else {
-		t, end.removed = s.scrubTask(t)
+		t, end.removed = c.scrubTask(t)
 		t.Result = c.cut(t.Result, a.tool)
 		end.size = t.Result.Size()
 	}
@@ -128,7 +128,7 @@ func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error
 
 // tryTask runs the steps of a request about a task.
 func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt, t tool.Task, err error) {
-	ctx, release, err := c.admit(ctx)
+	ctx, _, release, err := c.admit(ctx)
 	a.waited = time.Since(c.start)
 	if err != nil {
 		return a, t, err
@@ -175,20 +175,20 @@ func (c *call) noSuchTask(id string) error {
 }
 
 // scrubTask returns t without credentials, and how many were removed.
-func (s *Server) scrubTask(t tool.Task) (clean tool.Task, removed map[string]int) {
-	r := redactor{scrub: s.scrub}
+func (c *call) scrubTask(t tool.Task) (clean tool.Task, removed map[string]int) {
+	r := redactor{scrub: c.server.scrubFor(c.Caller)}
 	t.Message, t.Result = r.text(t.Message), r.result(t.Result)
 	needs := make(map[string]tool.Question, len(t.Needs))
 	for name, q := range t.Needs {
-		needs[name] = tool.Question{To: q.To, Params: s.scrub.Value(q.Params)}
+		needs[name] = tool.Question{To: q.To, Params: r.scrub.Value(q.Params)}
 	}
 	t.Needs = needs
 	return t, r.removed
 }
 
 // begunTask returns the task of a result, as the client gets it, or nil.
-func (s *Server) begunTask(by tool.Tool, begun *tool.Task, shown string) *tool.Task {
-	t, _ := s.scrubTask(*begun)
+func (c *call) begunTask(by tool.Tool, begun *tool.Task, shown string) *tool.Task {
+	t, _ := c.scrubTask(*begun)
 	t.ID = by.Spec.Name + "." + t.ID
 	if t.Message == "" {
 		t.Message = text.Clip(shown, maxTaskMessage)

@@ -37,6 +37,9 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
 		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(), Client: x.clientInfo().name,
 	}
+	if x.flight != nil {
+		request.end = x.flight.cancel
+	}
 	if m.Meta.Progress != nil {
 		request.Report = x
 	}
@@ -66,7 +69,7 @@ func (x *rpcRequest) addNews(ctx context.Context, a Response) Response {
 	}
 	x.call = a.Call
 	if news := s.Inbox.Line(ctx, x.access.Caller, a.Call); news != "" {
-		a.Result = a.Result.Add(tool.Part{Text: s.scrub.Text(news)})
+		a.Result = a.Result.Add(tool.Part{Text: s.scrubFor(x.access.Caller).Text(news)})
 	}
 	return a
 }
@@ -152,13 +155,13 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Response) []byte {
 		b := append(s.appendTask([]byte{'{'}, begun), s.taskStamp...)
 		return jsonrpc.Respond(m.ID, `,"result":`, b)
 	}
-	b := appendResult(make([]byte, 0, a.Result.Size()+256), a.Result)
+	b := appendResult(jsonrpc.Begin(m.ID, `,"result":`, a.Result.Size()*9/8+64+len(s.resultStamp)), a.Result)
 	if m.Modern() {
 		b = append(b, s.resultStamp...)
 	} else {
 		b = append(b, '}')
 	}
-	return jsonrpc.Respond(m.ID, `,"result":`, b)
+	return append(b, '}')
 }
 
 // appendResult writes a result without the closing brace.

@@ -3,9 +3,6 @@
 package tools
 
 import (
-	"bytes"
-	"embed"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -60,30 +57,6 @@ type World struct {
 
 // All returns the tools of all groups.
 func All(w World) (*tool.Set, error) { return tool.NewSet(list(w)...) }
-
-// schemas.txt has the schemas of all tools, a line for each tool. Deriving them takes
-// a tenth of the program's start. A test compares them with those of All.
-//
-//go:embed schemas.txt
-var schemas embed.FS
-
-// Start returns the tools of All with the schemas of schemas.txt.
-func Start(w World) (*tool.Set, error) {
-	content, err := schemas.ReadFile("schemas.txt")
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]json.RawMessage)
-	for line := range bytes.Lines(content) {
-		name, schema, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
-		known[string(name)] = schema
-	}
-	all := list(w)
-	for i, t := range all {
-		all[i] = t.WithSchema(known[t.Spec.Name])
-	}
-	return tool.NewSet(all...)
-}
 
 // Catalogue returns the tools of all groups as rules can name them. It derives no
 // schemas, so it costs little beside All.

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
 // property is the schema of one argument.
@@ -35,37 +33,6 @@ func TestArgumentsAreDescribed(t *testing.T) {
 		}
 		for _, problem := range arguments.problems("") {
 			t.Errorf("%s: %s", one.Spec.Name, problem)
-		}
-	}
-}
-
-// TestGoldenSchemas keeps the schemas that the server starts with true.
-func TestGoldenSchemas(t *testing.T) {
-	set, err := All(World{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for one := range set.All() {
-		fmt.Fprintf(&b, "%s %s\n", one.Spec.Name, one.Schema())
-	}
-	golden.Check(t, "schemas.txt", []byte(b.String()))
-}
-
-// TestStartHasTheSchemas checks that the set of Start has the schemas of All.
-func TestStartHasTheSchemas(t *testing.T) {
-	derived, err := All(World{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	started, err := Start(World{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for one := range started.All() {
-		want, _ := derived.Lookup(one.Spec.Name)
-		if !bytes.Equal(one.Schema(), want.Schema()) {
-			t.Errorf("%s starts with %s", one.Spec.Name, one.Schema())
 		}
 	}
 }

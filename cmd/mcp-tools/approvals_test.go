@@ -85,7 +85,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 		Name: "test", Version: "test", Tools: set, Scrub: mask, AuditLog: record, Results: kept, Approvals: d,
 		Log: slog.New(slog.DiscardHandler),
 		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
-			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,
+			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Idle: 10, Timeout: hang,
 			Args: tool.DefaultLimits(), Result: 10_000, ResultHard: 10_000, RepeatWarn: 100, RepeatStop: 100,
 		}},
 	})

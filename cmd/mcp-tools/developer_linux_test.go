@@ -28,7 +28,7 @@ func TestDeveloperEnvironment(t *testing.T) {
 		r.ask(1, map[string]any{"command": []string{
 			`git init -q . && git commit -q --allow-empty -m x && git log --format='%an <%ae>' && git config core.pager;
 			git config --global a.b c && mkdir "$XDG_CACHE_HOME/pip" && echo kept > "$XDG_CACHE_HOME/pip/x"`,
-			`cat "$XDG_CACHE_HOME/pip/x"; git config user.name x && git commit -q --allow-empty -m y`,
+			`cat "$XDG_CACHE_HOME/pip/x"; git commit -q --allow-empty -m y`,
 		}[i]})
 		if out := r.answer(); !strings.Contains(out, want) || strings.Contains(out, "evil") {
 			t.Errorf("session %d: %q", i+1, out)

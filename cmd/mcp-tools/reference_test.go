@@ -87,6 +87,19 @@ func TestGoldenToolPages(t *testing.T) {
 		}
 	}
 	golden.Check(t, filepath.Join(referenceDir, "tools.md"), []byte(index.String()))
+	var short strings.Builder
+	fmt.Fprintf(&short, "\n<details><summary>The tools by name</summary>\n\n| group | tools |\n|---|---|\n")
+	for _, group := range groups {
+		var names []string
+		for tool := range set.All() {
+			if s := tool.Spec; s.Group == group && !s.Internal {
+				names = append(names, fmt.Sprintf("[`%s`](docs/reference/tools/%s.md#%[1]s)", s.Name, group))
+			}
+		}
+		fmt.Fprintf(&short, "| %s | %s |\n", group, strings.Join(names, ", "))
+	}
+	short.WriteString("\n</details>\n")
+	golden.CheckPart(t, filepath.Join("..", "..", "README.md"), "tools", short.String())
 	checkPages(t, filepath.Join(referenceDir, "tools"), pages)
 }
 

@@ -20,7 +20,8 @@ type Call struct {
 	Tool      string            `json:"tool"`
 	Title     string            `json:"title"`
 	Risk      string            `json:"risk"`
-	Why       string            `json:"why,omitzero"` // reason for the risk
+	Why       string            `json:"why,omitzero"`  // reason for the risk
+	Kept      bool              `json:"kept,omitzero"` // undo restores what the call destroys
 	Principal string            `json:"principal"`
 	Agent     string            `json:"agent,omitzero"`
 	User      string            `json:"user,omitzero"`
@@ -47,6 +48,9 @@ func (c Call) Effect() string {
 	case "writes":
 		return "changes something, and the change can be undone"
 	case "destroys":
+		if c.Kept {
+			return "deletes or overwrites files; undo restores them for 30 days, except those over 4 MiB or ignored by git"
+		}
 		return "deletes or overwrites data, which cannot be undone"
 	}
 	return "runs code, or acts in your name"

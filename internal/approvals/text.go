@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,11 +14,11 @@ import (
 )
 
 // Text writes the question so that a person sees all of the call and
-// can tell the server's words from the agent's.
+// can tell the server's words from the agent's: first what happens and where, then
+// the risk, then all on which the decision may depend.
 func (c Call) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allow %s (%s)? %s", c.Title, c.Tool, c.whatItDoes())
-	b.WriteString("\n\n" + argumentLines(c.Shown))
+	fmt.Fprintf(&b, "%s\nIt %s.\n\nDetails:\n%s", c.headline(), c.Effect(), argumentLines(c.Shown))
 	for _, name := range slices.Sorted(maps.Keys(c.Facts)) {
 		if name != IdentityFact {
 			fmt.Fprintf(&b, "\n%s: %s", oneLine(name), oneLine(c.Facts[name]))
@@ -31,12 +32,16 @@ func (c Call) Text() string {
 	return b.String()
 }
 
-// whatItDoes returns the effect of the call, and the reason for it.
-func (c Call) whatItDoes() string {
-	if c.Why != "" {
-		return "It " + c.Effect() + ": " + oneLine(c.Why) + "."
+// headline returns what the call is, in which workspace, and the reason for its risk.
+func (c Call) headline() string {
+	line := fmt.Sprintf("%s (%s)", oneLine(c.Title), oneLine(c.Tool))
+	if c.Workspace != "" {
+		line += " in " + oneLine(filepath.Base(c.Workspace))
 	}
-	return "It " + c.Effect() + "."
+	if c.Why != "" {
+		line += ": " + oneLine(c.Why)
+	}
+	return line
 }
 
 // argumentLines writes the arguments, each on a separate line. A text of several
@@ -82,7 +87,20 @@ func argument(name string, value jsontext.Value) []string {
 const shortArgument = 100
 
 // oneLine replaces line breaks in text, so that it cannot imitate other lines of
-// the question.
+// the question, and long runs of blanks, which could move a part of it out of sight.
 func oneLine(text string) string {
-	return strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
+	text = strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
+	var b strings.Builder
+	for {
+		at := strings.Index(text, longBlank)
+		if at < 0 {
+			return b.String() + text
+		}
+		rest := strings.TrimLeft(text[at:], " ")
+		fmt.Fprintf(&b, "%s<%d blanks>", text[:at], len(text)-at-len(rest))
+		text = rest
+	}
 }
+
+// longBlank is the shortest run of blanks that is counted instead of shown.
+var longBlank = strings.Repeat(" ", 60)

@@ -114,7 +114,8 @@ func Open(o Options) (*Log, error) {
 // in the log, except when Full is set and the sync failed. If ctx has ended
 // before r is written, Append returns its error.
 func (l *Log) Append(ctx context.Context, r Record) error {
-	fields := encodeFields(r)
+	var buffer [512]byte // enough for most records
+	fields := appendFields(buffer[:0], r)
 	who, what := lookupKey(&r)
 	l.waitForStore(ctx)
 	j, upTo, err := l.add(ctx, fields, who, what)

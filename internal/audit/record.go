@@ -47,6 +47,7 @@ type Record struct {
 	Outcome      string  `json:"outcome,omitzero"` // ok, cached, refused, invalid, busy, ...
 	ArgsDigest   string  `json:"args_digest,omitzero"`
 	ResultDigest string  `json:"result_digest,omitzero"`
+	About        string  `json:"about,omitzero"` // first line of the argument that the call is about
 	ArgsShape    string  `json:"args,omitzero"`
 	Bytes        int64   `json:"bytes,omitzero"` // of the result
 	Redactions   int     `json:"redactions,omitzero"`
@@ -106,13 +107,13 @@ func appendRow(b []byte, seq uint64, now time.Time, fields []byte) []byte {
 	return append(b, fields...)
 }
 
-// encodeFields returns the fields of r as `,"name":value`. Numbers that JSON
+// appendFields appends the fields of r as `,"name":value`. Numbers that JSON
 // cannot represent are left out.
-func encodeFields(r Record) []byte {
-	if r.Duration = math.Round(r.Duration*1000) / 1000; math.IsNaN(r.Duration) || math.IsInf(r.Duration, 0) {
-		r.Duration = 0
+func appendFields(b []byte, r Record) []byte {
+	duration := math.Round(r.Duration*1000) / 1000
+	if math.IsNaN(duration) || math.IsInf(duration, 0) {
+		duration = 0
 	}
-	b := make([]byte, 0, 512)
 	for _, f := range [...]struct {
 		name, text string
 		number     float64
@@ -121,9 +122,10 @@ func encodeFields(r Record) []byte {
 		{"tool", r.Tool, 0}, {"alias", r.Alias, 0}, {"agent", r.Agent, 0}, {"user", r.User, 0},
 		{"session", r.Session, 0}, {"transport", r.Transport, 0}, {"profile", r.Profile, 0}, {"risk", r.Risk, 0},
 		{"verdict", r.Verdict, 0}, {"approval", r.Approval, 0}, {"outcome", r.Outcome, 0},
-		{"args_digest", r.ArgsDigest, 0}, {"result_digest", r.ResultDigest, 0}, {"args", r.ArgsShape, 0},
+		{"args_digest", r.ArgsDigest, 0}, {"result_digest", r.ResultDigest, 0},
+		{"about", r.About, 0}, {"args", r.ArgsShape, 0},
 		{"bytes", "", float64(r.Bytes)}, {"redactions", "", float64(r.Redactions)},
-		{"repeats", "", float64(r.Repeats)}, {"duration_ms", "", r.Duration}, {"tokens", "", float64(r.Tokens)},
+		{"repeats", "", float64(r.Repeats)}, {"duration_ms", "", duration}, {"tokens", "", float64(r.Tokens)},
 		{"cost", "", r.Cost}, {"error", r.Error, 0}, {"trace", r.Trace, 0},
 	} {
 		if f.text != "" {

@@ -370,7 +370,7 @@ func FuzzReadJournal(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, tool := range []string{"read_file", "datetime"} {
-		if err := t.add(seal, fixedTime(), encodeFields(Record{Tool: tool}), 1, ""); err != nil {
+		if err := t.add(seal, fixedTime(), appendFields(nil, Record{Tool: tool}), 1, ""); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -215,6 +215,45 @@ func TestVerifyFindsRemovedAndMovedRows(t *testing.T) {
 	})
 }
 
+// TestVerifyLatest: it reads the latest records, and the last one of each chain.
+func TestVerifyLatest(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, tt := range []struct {
+			name, text string // $1 is the older chain
+			most       int
+			want       Kind
+		}{
+			{"unchanged", "", 11, ""},
+			{"all are read", "UPDATE audit_record SET at = at + 1 WHERE chain = $1 AND seq = 1", 16, Changed},
+			{"an old record", "UPDATE audit_record SET at = at + 1 WHERE chain = $1 AND seq = 5", 11, ""},
+			{"a late record of the older chain", "UPDATE audit_record SET at = at + 1 WHERE chain = $1 AND seq = 6", 11,
+				Changed},
+			{"a record of the latest chain", "UPDATE audit_record SET at = at + 1 WHERE chain <> $1 AND seq = 1", 11,
+				Changed},
+			{"the end of the older chain", "DELETE FROM audit_record WHERE chain = $1 AND seq > 7", 8, Missing},
+			{"the number of a chain that is not read", "UPDATE audit_chain SET seq = 7 WHERE id = $1", 8, Changed},
+			{"a whole chain", "DELETE FROM audit_chain WHERE id = $1", 4, Missing},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				id := w.sample(t)[0].ID
+				if tt.text != "" {
+					w.exec(t, tt.text, id)
+				}
+				r, err := w.db().VerifyLatest(t.Context(), w.dir, tt.most)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.want == "" && (!r.OK() || r.Records != tt.most || r.Unread != 16-tt.most) {
+					t.Errorf("%+v", r)
+				}
+				if tt.want != "" && !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == tt.want }) {
+					t.Errorf("no problem is %q: %+v", tt.want, r)
+				}
+			})
+		}
+	})
+}
+
 // TestVerifyFindsRenamedChain gives a log the name of another machine whose key is missing, which would skip
 // checks.
 func TestVerifyFindsRenamedChain(t *testing.T) {

@@ -52,16 +52,18 @@ func (l *Log) runUploader() {
 // transactions, because the result of an interrupted one is unknown.
 func (l *Log) uploadPending(ctx context.Context) (err error) {
 	l.mu.Lock()
-	t := l.current
-	var list []recordRow
+	t, left := l.current, 0
 	if t != nil {
-		list = t.pending
+		left = len(t.pending)
 	}
 	l.mu.Unlock()
-	for len(list) > 0 && err == nil {
+	for left > 0 && err == nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		l.mu.Lock()
+		list := t.pending[:left] // only uploaded moves them
+		l.mu.Unlock()
 		one, cancel := context.WithTimeoutCause(l.storeCtx, txTimeout, errSlow)
 		var n int
 		n, err = t.upload.next(one, list, time.Now().UnixMilli())
@@ -69,7 +71,7 @@ func (l *Log) uploadPending(ctx context.Context) (err error) {
 			err = context.Cause(one)
 		}
 		cancel()
-		list = list[n:]
+		left -= n
 		l.uploaded(t, n, err)
 	}
 	return err
@@ -84,10 +86,11 @@ func (l *Log) uploaded(t *openChain, n int, err error) {
 	for _, r := range t.pending[:n] {
 		t.pendingBytes -= int64(len(r.Line)) + 1
 	}
-	clear(t.pending[:n]) // free the lines
-	if t.pending = t.pending[n:]; len(t.pending) > 0 {
+	rest := copy(t.pending, t.pending[n:])
+	clear(t.pending[rest:]) // free the lines
+	if t.pending = t.pending[:rest]; rest > 0 {
 		l.wakeUploader()
-	} else {
+	} else if cap(t.pending) > 4*maxBatch {
 		t.pending = nil // it may have been many
 	}
 	if t.upload.begun {

@@ -15,7 +15,8 @@ import (
 // A Report is the result of Verify.
 type Report struct {
 	Chains   int       `json:"chains"`
-	Records  int       `json:"records"` // that are valid
+	Records  int       `json:"records"`          // that are valid
+	Unread   int       `json:"unread,omitempty"` // by VerifyLatest, because newer ones were enough
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"` // the first 1,000
 	More     int       `json:"more"`     // problems beyond those
@@ -50,7 +51,17 @@ const (
 // there first. An error means that the log could not be read. Other processes may
 // write to the log at the same time.
 func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
-	c := &verification{found: map[string]bool{}, linked: map[string]int{}}
+	return db.verify(ctx, dir, math.MaxInt)
+}
+
+// VerifyLatest is Verify that reads only so many records, of the latest chains, and the last
+// record of each other chain.
+func (db *DB) VerifyLatest(ctx context.Context, dir string, most int) (Report, error) {
+	return db.verify(ctx, dir, most)
+}
+
+func (db *DB) verify(ctx context.Context, dir string, most int) (Report, error) {
+	c := &verification{most: most, found: map[string]bool{}, linked: map[string]int{}}
 	var err error
 	if c.last, err = loadLastHead(dir); err != nil {
 		return c.report, err
@@ -79,6 +90,7 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 // A verification is the state of one Verify.
 type verification struct {
 	rows   rowStore
+	most   int // records that may still be read; math.MaxInt for all
 	last   lastHead
 	key    string  // id of our key, or ""
 	seal   *sealer // nil without a key
@@ -144,6 +156,9 @@ func (c *verification) read(ctx context.Context, dir string) error {
 	if err := c.walkAll(ctx); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
+	if c.most != math.MaxInt { // finding orphans reads all records
+		return nil
+	}
 	orphans, err := c.rows.Orphans(ctx)
 	for _, id := range orphans {
 		c.problem(chainName(id), 0, Foreign, "the records of this chain have no chain")
@@ -173,6 +188,7 @@ func (c *verification) pruned(key, chain string) (p point, known bool) {
 }
 
 func (c *verification) walkAll(ctx context.Context) error {
+	var all []chainRow
 	for after := int64(math.MinInt64); ; {
 		list, err := c.rows.Chains(ctx, after, pageSize)
 		if err != nil {
@@ -180,14 +196,22 @@ func (c *verification) walkAll(ctx context.Context) error {
 		}
 		for _, one := range list {
 			after = one.ID
-			if err := c.walk(ctx, one); err != nil {
+			if c.most < math.MaxInt {
+				all = append(all, one)
+			} else if err := c.walk(ctx, one); err != nil {
 				return err
 			}
 		}
 		if len(list) < pageSize {
-			return nil
+			break
 		}
 	}
+	for _, one := range slices.Backward(all) { // the latest first
+		if err := c.walk(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // walk checks the records of one chain.
@@ -197,10 +221,21 @@ func (c *verification) walk(ctx context.Context, one chainRow) error {
 	c.report.Chains++
 	c.found[name] = true
 	c.begin(w, name, one)
-	if p, ok := c.pruned(one.Key, name); ok {
+	p, ok := c.pruned(one.Key, name)
+	if ok {
 		w.start(p)
 	}
-	for after := int64(math.MinInt64); ; {
+	after := int64(math.MinInt64)
+	if c.most < math.MaxInt {
+		first := max(int64(p.Seq), one.Seq-int64(max(c.most, 1))) // the records up to it are not read
+		c.most -= int(max(0, one.Seq-first))
+		if unread := first - int64(p.Seq); unread > 0 {
+			c.report.Unread += int(unread)
+			w.start(point{Seq: uint64(first)})
+			after = first
+		}
+	}
+	for {
 		list, err := c.rows.Records(ctx, one.ID, after, pageSize)
 		if err != nil {
 			return err

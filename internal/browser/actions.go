@@ -153,10 +153,6 @@ func (s *session) openTab(ctx context.Context) error {
 
 // open loads a URL in a tab.
 func (s *session) open(ctx context.Context, t *tab, address string) error {
-	address, err := checkURL(address)
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	begun := len(s.downloads)
 	dead := t.crashed
@@ -241,6 +237,9 @@ func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	return s.listTabs(ctx)
 }
 
+// currentMark is beside the current tab in the list.
+const currentMark = " (current)"
+
 // listTabs returns a view with the list of tabs.
 func (s *session) listTabs(ctx context.Context) (View, error) {
 	view := s.view(ctx, nil)
@@ -250,7 +249,7 @@ func (s *session) listTabs(ctx context.Context) (View, error) {
 	for _, t := range s.tabs {
 		mark := ""
 		if t == s.current {
-			mark, view.Tab = " (current)", t.name
+			mark, view.Tab = currentMark, t.name
 		}
 		if t.loadErr != nil {
 			mark += " (not loaded)"

@@ -192,6 +192,7 @@ func TestUnseenTextIsLeftOut(t *testing.T) {
 		}
 		wantContains(t, text, "Plain text.", "Light on dark.", `link "Visible link"`, `button "Buy"`, "White on a picture.",
 			"White on a hero.", "Gradient heading", `checkbox "Drawn box"`, "Pale text.", "Grey text.", "Far below.",
+			"Turned a little.", "Fading out.",
 			"Scrolled to.", "\ndef f():\n    return 1", "texts that a person would not see are left out: ")
 	}
 }

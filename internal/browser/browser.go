@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type Options struct {
 	// Proxy returns a proxy for the caller in ctx. The proxy calls refused before it
 	// refuses a connection: the browser hides the text of the proxy's response.
 	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
+	Own   Own   // nil: there are no pages of the callers' own
 	Files Files // receive downloads; nil: downloads are refused
 
 	Sessions    int           // maximum at the same time; default 8
@@ -65,6 +67,19 @@ type Options struct {
 	Log      *slog.Logger // default: discard
 }
 
+// Own are the pages of callers' own: files of their workspaces, and what their commands
+// serve. They open in a browser that loads no other documents, so that no page of the web
+// is in a browser that reaches them.
+type Own interface {
+	// Address returns the URL of the page that text names, and true if it is one of the
+	// caller in ctx; else text and false. An error means that text names a page of the
+	// caller that cannot be opened.
+	Address(ctx context.Context, text string) (url string, own bool, err error)
+	// Proxy returns a proxy to the pages of the caller in ctx, and to the hosts that they
+	// may load files from. See Options.Proxy.
+	Proxy(ctx context.Context, refused func(to string, err error)) (Proxy, error)
+}
+
 // Browsers are the browsers of all callers.
 type Browsers struct {
 	o   Options
@@ -76,8 +91,21 @@ type Browsers struct {
 	closing  sync.WaitGroup
 }
 
-// An owner is the caller and the conversation that a browser belongs to.
-type owner struct{ principal, session string }
+// An owner is the caller and the conversation that a browser belongs to. The browser with
+// pages of the caller's own belongs to those who share commands and files with the caller.
+type owner struct {
+	principal, session        string
+	own                       bool
+	agent, workspace, profile string // only if own
+}
+
+func ownerOf(c tool.Caller, own bool) owner {
+	who := owner{principal: c.Principal(), session: c.Session, own: own}
+	if own {
+		who.agent, who.workspace, who.profile = c.Agent, c.Workspace, c.Profile
+	}
+	return who
+}
 
 // New returns Browsers. No browser is started yet.
 func New(o Options) (*Browsers, error) {
@@ -113,10 +141,34 @@ func (b *Browsers) Sweep() {
 // session are executed one after the other. If ctx ends, the browser stays open.
 func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	caller := tool.CallerFrom(ctx)
-	who := owner{caller.Principal(), caller.Session}
-	if req.Action == Close && req.Tab == "" {
-		return View{Notes: []string{"closed"}}, b.closeFor(ctx, who)
+	switch {
+	case req.Action == Close && req.Tab == "":
+		err := errors.Join(b.closeFor(ctx, ownerOf(caller, false)), b.closeFor(ctx, ownerOf(caller, true)))
+		return View{Notes: []string{"closed"}}, err
+	case req.Action == Open:
+		address, own, err := b.address(ctx, req.URL)
+		if err != nil {
+			return View{}, err
+		}
+		if req.Tab != "new" && own != isOwnTab(req.Tab) {
+			req.Tab = ""
+		}
+		req.URL = address
+		return b.doIn(ctx, ownerOf(caller, own), req)
 	}
+	who := b.current(caller, req.Tab)
+	view, err := b.doIn(ctx, who, req)
+	if other := ownerOf(caller, !who.own); err == nil && req.Action == Tabs && req.Tab == "" && b.has(other) {
+		if more, err := b.doIn(ctx, other, req); err == nil { // else it was closed just now
+			add(&view, strings.ReplaceAll(more.Page, currentMark, ""))
+			view.Tabs, view.Own = view.Tabs+more.Tabs, false
+		}
+	}
+	return view, err
+}
+
+// doIn executes a request in the browser of an owner.
+func (b *Browsers) doIn(ctx context.Context, who owner, req Request) (View, error) {
 	s, err := b.session(ctx, who, req.Action == Open)
 	if err != nil {
 		return View{}, err
@@ -126,7 +178,42 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	if err != nil {
 		return View{}, s.explain(ctx, req, err)
 	}
+	view.Own = who.own
 	return view, nil
+}
+
+// address returns the URL of a request to open a page, and whether the page is the caller's
+// own.
+func (b *Browsers) address(ctx context.Context, text string) (address string, own bool, err error) {
+	if b.o.Own != nil {
+		if address, own, err = b.o.Own.Address(ctx, text); err != nil || own {
+			return address, own, err
+		}
+	}
+	address, err = checkURL(text)
+	return address, false, err
+}
+
+// current returns the owner of the browser that a request without an address is for: the one
+// with the named tab, or the one that was used last.
+func (b *Browsers) current(caller tool.Caller, tab string) owner {
+	web, own := ownerOf(caller, false), ownerOf(caller, true)
+	if tab != "" {
+		return ownerOf(caller, isOwnTab(tab))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, second := b.sessions[web], b.sessions[own]
+	if second != nil && (first == nil || second.lastUse().After(first.lastUse())) {
+		return own
+	}
+	return web
+}
+
+func (b *Browsers) has(who owner) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[who] != nil
 }
 
 // Where returns the site at which a request would be executed, such as
@@ -135,14 +222,14 @@ func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	switch {
 	case req.Action == Open:
-		_, err := checkURL(req.URL)
+		_, _, err := b.address(ctx, req.URL)
 		return "", err
 	case req.Action == Close && req.Tab == "":
 		return "", nil
 	}
-	caller := tool.CallerFrom(ctx)
+	who := b.current(tool.CallerFrom(ctx), req.Tab)
 	b.mu.Lock()
-	s := b.sessions[owner{caller.Principal(), caller.Session}]
+	s := b.sessions[who]
 	b.mu.Unlock()
 	if s == nil {
 		return "", noPage()
@@ -308,7 +395,7 @@ func (b *Browsers) Close() error {
 }
 
 func noPage() error {
-	return tool.Errorf(tool.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
+	return tool.Errorf(tool.NotFound, "this server has no page of yours open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
 }
 
 // Causes for the end of a DevTools call.

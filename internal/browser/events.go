@@ -116,10 +116,22 @@ func (s *session) onNetworkEvent(p *pageTarget, method string, params jsonv2.Val
 		}
 	case fetch.RequestPaused.Method:
 		if e, ok := decodeEvent(fetch.RequestPaused, params); ok {
-			s.note("the page requested a URL that is not from the web; it was refused")
+			if s.owner.own && e.ResourceType == network.ResourceTypeDocument && ownDocument(e.Request.URL) {
+				s.inBackground(func(ctx context.Context) {
+					_ = run(ctx, p.endpoint, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
+				})
+				break
+			}
+			reason := network.ErrorReasonAccessDenied
+			if s.owner.own {
+				reason = network.ErrorReasonAborted // the page stays open
+				s.note("the page led to %s, which opens only by itself: use open if you need it", short(e.Request.URL, 300))
+			} else {
+				s.note("the page requested a URL that is not from the web; it was refused")
+			}
 			s.inBackground(func(ctx context.Context) {
 				_ = run(ctx, p.endpoint, fetch.FailRequest,
-					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAccessDenied})
+					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason})
 			})
 		}
 	default:
@@ -158,7 +170,7 @@ func (s *session) attached(parent *pageTarget, e target.EventAttachedToTarget) {
 	}
 	s.targets[e.SessionID] = p
 	s.inBackground(func(ctx context.Context) {
-		err := p.prepare(ctx)
+		err := p.prepare(ctx, s.owner.own)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if p.parent == nil {
@@ -182,21 +194,29 @@ func (p *pageTarget) closeUnwanted(ctx context.Context) {
 
 // prepare configures a new target before its scripts run. It sends all commands before it
 // waits for a response, because a paused target responds only after the last command,
-// which lets it run.
-func (p *pageTarget) prepare(ctx context.Context) error {
+// which lets it run. own is set for pages of the caller's own: these change often, so they
+// are not cached.
+func (p *pageTarget) prepare(ctx context.Context, own bool) error {
 	type step struct {
 		method string
 		params any
 	}
+	patterns := refusedSchemes()
+	if own {
+		patterns = append(patterns, documents())
+	}
 	steps := []step{
 		{page.Enable.Method, page.EnableParams{}},
-		{fetch.Enable.Method, fetch.EnableParams{Patterns: refusedSchemes()}},
+		{fetch.Enable.Method, fetch.EnableParams{Patterns: patterns}},
 		{runtime.Enable.Method, cdp.Empty{}},
 		{network.Enable.Method, network.EnableParams{MaxTotalBufferSize: new(int64(1)),
 			MaxResourceBufferSize: new(int64(1))}},
 		{page.SetInterceptFileChooserDialog.Method,
 			page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)}},
 		{target.SetAutoAttach.Method, attach("iframe")},
+	}
+	if own {
+		steps = append(steps, step{network.SetCacheDisabled.Method, network.SetCacheDisabledParams{CacheDisabled: true}})
 	}
 	if p.parent == nil {
 		steps = append(steps,

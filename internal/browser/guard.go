@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
 
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -73,6 +75,28 @@ func forbidden(address string) bool {
 		return false
 	}
 	return true
+}
+
+// documents returns the pattern of the requests for documents, which ownDocument
+// decides about in a browser for pages of the caller's own.
+func documents() *fetch.RequestPattern {
+	return &fetch.RequestPattern{URLPattern: "*", ResourceType: network.ResourceTypeDocument}
+}
+
+// ownDocument reports whether a browser for pages of the caller's own may load a
+// document. Others could send requests to what the caller's commands serve.
+func ownDocument(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		return netaddr.IsThisMachine(u.Hostname())
+	case "about", "blob", "data":
+		return true
+	}
+	return false
 }
 
 // refusedSchemes returns patterns of the requests that are refused in the browser.

@@ -12,7 +12,7 @@ type Action string
 
 // The actions. All but Open need an open page.
 const (
-	Open       Action = "open"       // URL, and Tab for a tab that exists
+	Open       Action = "open"       // URL or file, and Tab for a tab that exists
 	Back       Action = "back"       // to the previous page
 	Snapshot   Action = "snapshot"   // lookup the page, or of the content of Ref
 	Click      Action = "click"      // Ref
@@ -81,6 +81,7 @@ type View struct {
 	Notes   []string // events and hints; trusted text
 	Source  string   // address of the content of Page
 	Page    string   // untrusted content: a snapshot, or a value
+	Own     bool     // Page is of the caller's own page
 	Picture []byte
 	MIME    string // lookup Picture
 }

@@ -127,7 +127,11 @@ func (s *session) launch(ctx context.Context, home string) error {
 	if s.closed {
 		return tool.Errorf(tool.Unavailable, "the browser was closed")
 	}
-	proxy, err := s.o.Proxy(ctx, s.refusals.add)
+	open := s.o.Proxy
+	if s.owner.own {
+		open = s.o.Own.Proxy
+	}
+	proxy, err := open(ctx, s.refused)
 	if err != nil {
 		return err
 	}
@@ -180,6 +184,15 @@ func (s *session) close() error {
 	s.goroutines.Wait()
 	close(s.ended)
 	return err
+}
+
+// refused keeps why the proxy refused a connection. A page of the caller's own may lack
+// what it did not get, so the model is told.
+func (s *session) refused(to string, err error) {
+	s.refusals.add(to, err)
+	if known := tool.AsError(err); s.owner.own && known.Kind == tool.Refused {
+		s.addNote("not loaded: " + known.What)
+	}
 }
 
 // changed wakes all calls of waitUntil. The caller holds s.mu.

@@ -17,7 +17,7 @@ import (
 
 // A tab is one page. The lock of the session guards all fields except shown.
 type tab struct {
-	name   string // t1
+	name   string // t1; w1 in the browser for pages of the caller's own
 	target target.ID
 	main   *pageTarget
 	url    string
@@ -43,11 +43,23 @@ type pageTarget struct {
 	url    string      // URL of its document
 }
 
+// ownTab is the first letter of the names of tabs with pages of the caller's own.
+const ownTab = "w"
+
+func tabName(own bool, number int) string {
+	if own {
+		return fmt.Sprint(ownTab, number)
+	}
+	return fmt.Sprint("t", number)
+}
+
+func isOwnTab(name string) bool { return strings.HasPrefix(name, ownTab) }
+
 // newTab adds a tab and makes it the current one. The caller holds s.mu.
 func (s *session) newTab(info *target.Info, p *pageTarget) *tab {
 	s.lastTab++
 	t := &tab{
-		name: fmt.Sprintf("t%d", s.lastTab), target: info.TargetID, main: p, url: info.URL, active: time.Now(),
+		name: tabName(s.owner.own, s.lastTab), target: info.TargetID, main: p, url: info.URL, active: time.Now(),
 		loading: make(map[cdp.FrameID]bool), requests: make(map[network.RequestID]time.Time),
 	}
 	s.tabs = append(s.tabs, t)
@@ -145,7 +157,12 @@ func (s *session) checkUsable(t *tab, action Action) error {
 	if err := s.checkAlive(t); err != nil || action == Back {
 		return err
 	}
-	return s.checkLoaded(t)
+	if err := s.checkLoaded(t); err != nil {
+		known := tool.AsError(err)
+		return tool.Errorf(known.Kind, "no page is open in %s: %s", t.name, known.What).
+			Try("open a page first: %s", known.Next).Because(err)
+	}
+	return nil
 }
 
 // siteFor returns the site of a request in a tab: that of the frame with the element, or

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // constants are their positions.
 func styles() []string {
 	return []string{"opacity", "font-size", "color", "overflow-x", "overflow-y", "clip", "clip-path", "background-clip",
-		"background-image"}
+		"background-image", "filter", "transform", "scale", "mask-image", "-webkit-mask-image"}
 }
 
 const (
@@ -27,13 +28,19 @@ const (
 	styleClipPath
 	styleBackgroundClip
 	styleBackgroundImage
+	styleFilter
+	styleTransform
+	styleScale
+	styleMask
+	styleOldMask
 )
 
 const (
 	minOpacity  = 0.05
-	minFontSize = 2.0 // pixels
-	textNode    = 3   // the nodeType of texts
-	colorStep   = 10  // differences of a color in each channel that a person does not see
+	minFontSize = 2.0    // pixels
+	minArea     = 0.0001 // of what it is without a transform
+	textNode    = 3      // the nodeType of texts
+	colorStep   = 10     // differences of a color in each channel that a person does not see
 )
 
 // A layout is how the browser has laid out one document.
@@ -125,6 +132,10 @@ func (l layout) hidesContent(at int) bool {
 	if opacity, err := strconv.ParseFloat(l.style(at, styleOpacity), 64); err == nil && opacity < minOpacity {
 		return true
 	}
+	if transparent().MatchString(l.style(at, styleFilter)) || isFlat(l.style(at, styleTransform)) ||
+		noScale().MatchString(l.style(at, styleScale)) || masksAll(l.style(at, styleMask)) || masksAll(l.style(at, styleOldMask)) {
+		return true
+	}
 	box := l.document.Layout.Bounds[at]
 	if len(box) == 4 && (box[2] <= 1 && l.cuts(at, styleOverflowX) || box[3] <= 1 && l.cuts(at, styleOverflowY)) {
 		return true
@@ -136,6 +147,40 @@ func (l layout) hidesContent(at int) bool {
 
 // emptyClip matches rectangles of at most a pixel, such as rect(1px, 1px, 1px, 1px).
 var emptyClip = lazyregexp.New(`^rect\((?:[01]px,? ?){4}\)$`)
+
+// Computed values with which nothing of an element shows.
+var (
+	transparent = lazyregexp.New(`\bopacity\(0(?:\.0\d*)?%?\)`)
+	noScale     = lazyregexp.New(`^(?:0(?:\.0\d*)?%?(?: |$)|\S+ 0(?:\.0\d*)?%?(?: |$))`)
+	clearColor  = lazyregexp.New(`rgba\([\d.]+, [\d.]+, [\d.]+, 0(?:\.0\d*)?\)`)
+)
+
+// isFlat reports whether the matrix of a transform leaves an element no width or no height.
+func isFlat(transform string) bool {
+	kind, inside, _ := strings.Cut(strings.TrimSuffix(transform, ")"), "(")
+	var m []float64
+	for number := range strings.SplitSeq(inside, ", ") {
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return false
+		}
+		m = append(m, n)
+	}
+	switch {
+	case kind == "matrix" && len(m) == 6:
+		return math.Abs(m[0]*m[3]-m[1]*m[2]) < minArea
+	case kind == "matrix3d" && len(m) == 16: // not one that is seen from its edge: its content may be turned back
+		return m[0] == 0 && m[1] == 0 && m[2] == 0 || m[4] == 0 && m[5] == 0 && m[6] == 0
+	}
+	return false
+}
+
+// masksAll reports whether a mask is one gradient of nothing but transparent colors.
+func masksAll(mask string) bool {
+	rest := clearColor().ReplaceAllString(mask, "")
+	return rest != mask && strings.Count(rest, "(") == 1 && strings.Contains(rest, "-gradient(") &&
+		!strings.Contains(rest, "currentcolor")
+}
 
 func (l layout) cuts(at, which int) bool {
 	value := l.style(at, which)

@@ -71,10 +71,17 @@ type Reactor interface {
 	React(ctx context.Context, at Ref, emoji string, remove bool) error
 }
 
+// A NewTopic is a topic to be opened. Channels without colors and icons of topics ignore them.
+type NewTopic struct {
+	Name  string
+	Color int    // RGB; 0 for the default
+	Icon  string // the id of a custom emoji
+}
+
 // A TopicMaker can open a topic in a chat.
 type TopicMaker interface {
 	// CreateTopic returns the thread of the topic.
-	CreateTopic(ctx context.Context, chat, name string) (thread string, err error)
+	CreateTopic(ctx context.Context, chat string, t NewTopic) (thread string, err error)
 }
 
 // A Ref names a message.

@@ -57,7 +57,7 @@ type Cache struct {
 // Audit has the settings of the audit log.
 type Audit struct {
 	MaxAge    Duration `yaml:"max_age" restart:"true" default:"90d" min:"0" max:"36500d"`
-	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape"`
+	Arguments string   `yaml:"arguments" default:"about" enum:"digest,about,shape"`
 }
 
 // Scrub has the settings of what is masked in everything that leaves the server.

@@ -11,8 +11,9 @@ import (
 
 // Store has the location and the durability of the store.
 type Store struct {
-	DSN  string `yaml:"dsn" form:"store" flag:"store"`
-	Sync string `yaml:"sync" default:"normal" enum:"normal,full"`
+	DSN         string `yaml:"dsn" form:"store" flag:"store"`
+	Sync        string `yaml:"sync" default:"normal" enum:"normal,full"`
+	Connections int    `yaml:"connections" default:"16" min:"2" max:"1000"`
 }
 
 // storeForm accepts locations of a store without a password, which belongs neither

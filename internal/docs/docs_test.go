@@ -4,14 +4,17 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/golden"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 func load(t *testing.T) (fs.FS, []Page) {
@@ -155,7 +158,7 @@ func TestGoldenPictures(t *testing.T) {
 	}
 	question := block("docs/start/desktop.md", "rm notes.txt")
 	_, question, _ = strings.Cut(question, "\n")
-	question, _, _ = strings.Cut(question, "\n[y/N]")
+	question, _, _ = strings.Cut(question, "\nAllow? [y/N]")
 	pictures := map[string][]byte{
 		"approval-terminal.svg": Terminal("approvals", block("docs/start/remote.md", "mcp-tools approvals allow")),
 		"approval-client.svg": Form("mcp-tools asks", question, []string{"Allow once", "Allow in this session",
@@ -195,5 +198,47 @@ func TestAnchors(t *testing.T) {
 	want := []string{"the-exec-tool-and-more", "über-uns", "same", "same-1"}
 	if got := p.Anchors(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSearch runs the search of the site.
+func TestSearch(t *testing.T) {
+	node := needtest.Program(t, "node", "nodejs")
+	_, pages := load(t)
+	dir := t.TempDir()
+	if err := Build(pages, nil, dir); err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "search.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"approve from phone": "messaging.html", "localhost dev server browser": "web.html",
+		"git identity commit name": "commands.html", "undo": "files.html",
+	} {
+		program := string(script) + `
+const words = wordsOf(` + strconv.Quote(query) + `);
+for (const e of hitsOf(entries, words).slice(0, 10)) console.log(e.a + "\t" + snippetOf(e.x, words) + "\t" + e.x);`
+		file := filepath.Join(dir, "try.js")
+		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), node, file).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: want %s among the first: %v\n%s", query, want, err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			if len(parts) != 3 {
+				continue
+			}
+			for _, word := range strings.Fields(strings.Trim(parts[1], "… ")) {
+				if !slices.Contains(strings.Fields(parts[2]), word) {
+					t.Errorf("%q: the snippet %q has a part of a word", query, parts[1])
+					break
+				}
+			}
+		}
 	}
 }

@@ -209,25 +209,54 @@ blockquote { margin: 0; padding-left: 1rem; border-left: 3px solid var(--line); 
 `
 
 // search finds sections that have all words, those with words in their headings first.
-const search = `const field = document.getElementById("search"), found = document.getElementById("found");
-const pages = document.getElementById("pages"), root = document.body.dataset.root;
-for (const e of entries) { e.h = (e.t + " " + e.s).toLowerCase(); e.l = e.h + " " + e.x.toLowerCase(); }
-field.addEventListener("input", () => {
-  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-  found.replaceChildren();
-  pages.hidden = words.length > 0;
-  if (!words.length) return;
-  const rank = e => words.reduce((n, w) => n + (e.h.includes(w) ? 5 : 0) + Math.min(e.l.split(w).length - 1, 4), 0);
-  const hits = entries.filter(e => words.every(w => e.l.includes(w))).sort((a, b) => rank(b) - rank(a)).slice(0, 30);
-  for (const e of hits) {
-    const a = document.createElement("a"), s = document.createElement("small");
-    a.href = root + e.a;
-    a.textContent = e.s ? e.t + ": " + e.s : e.t;
-    const at = Math.max(0, e.x.toLowerCase().indexOf(words[0]) - 40);
-    s.textContent = e.x.slice(at, at + 120);
-    a.append(s);
-    found.append(a);
-  }
-  if (!hits.length) found.textContent = "No page has all of these words.";
-});
+const search = `const skipped = new Set("a an and are at by can do for from how i in is it my not of on or the to what with".split(" "));
+
+// wordsOf returns the words of a query without endings: approve finds approval.
+function wordsOf(query) {
+  const all = query.toLowerCase().split(/\s+/).filter(Boolean), said = all.filter(w => !skipped.has(w));
+  return (said.length ? said : all).map(w => w.length > 4 ? w.replace(/(ing|ed|es|e|s)$/, "") : w);
+}
+
+// hitsOf returns the sections that have most of the words, the best first.
+function hitsOf(entries, words) {
+  const rank = e => {
+    const head = (e.t + " " + e.s).toLowerCase(), text = head + " " + e.x.toLowerCase();
+    let has = 0, weight = 0;
+    for (const w of words) {
+      const times = Math.min(text.split(w).length - 1, 4);
+      has += times > 0 ? 1 : 0;
+      weight += times + (head.includes(w) ? 5 : 0);
+    }
+    return [has, weight, e];
+  };
+  const found = entries.map(rank).filter(r => r[0] * 2 >= words.length && r[0] > 0);
+  return found.sort((a, b) => b[0] - a[0] || b[1] - a[1]).slice(0, 30).map(r => r[2]);
+}
+
+// snippetOf returns the text around the first word that is found, in whole words.
+function snippetOf(text, words) {
+  const low = text.toLowerCase(), at = words.map(w => low.indexOf(w)).find(i => i >= 0) ?? 0;
+  const start = at < 40 ? 0 : text.lastIndexOf(" ", at - 30) + 1;
+  const end = start + 120 >= text.length ? text.length : text.lastIndexOf(" ", start + 120);
+  return (start > 0 ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
+}
+
+if (typeof document !== "undefined") {
+  const field = document.getElementById("search"), found = document.getElementById("found");
+  const pages = document.getElementById("pages"), root = document.body.dataset.root;
+  field.addEventListener("input", () => {
+    const words = wordsOf(field.value), hits = hitsOf(entries, words);
+    found.replaceChildren();
+    pages.hidden = words.length > 0;
+    for (const e of words.length ? hits : []) {
+      const a = document.createElement("a"), s = document.createElement("small");
+      a.href = root + e.a;
+      a.textContent = e.s ? e.t + ": " + e.s : e.t;
+      s.textContent = snippetOf(e.x, words);
+      a.append(s);
+      found.append(a);
+    }
+    if (words.length && !hits.length) found.textContent = "No page has these words.";
+  });
+}
 `

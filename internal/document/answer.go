@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -20,7 +21,7 @@ const (
 	// maxPictures is the number of pictures in one result, and maxPictureBytes their size.
 	maxPictures     = 8
 	maxPictureBytes = 4 << 20
-	maxListed       = 20
+	maxListed       = 6
 	// maxMasked is the size of a page beyond which secrets are removed only from what is shown.
 	maxMasked = 2 << 20
 )
@@ -67,7 +68,10 @@ func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, e
 		clean, _ := tool.Clean(note)
 		fmt.Fprintf(&b, "\n[%s]", clean)
 	}
-	if shown != "" {
+	if isBlank(got) {
+		b.WriteString("\n[" + noText(got) + "]")
+	}
+	if shown = titled(got, shown, v.Offset); shown != "" {
 		b.WriteString("\n" + s.o.Marks.Quote(source, shown))
 	}
 	b.WriteString(pictureList(got, r, v))
@@ -89,7 +93,7 @@ func explain(err error) error {
 	}
 	kind := map[Kind]tool.Kind{
 		ErrPassword: tool.Refused, ErrBroken: tool.Invalid, ErrTooBig: tool.TooLarge, ErrNoReader: tool.Unavailable,
-		ErrNoMember: tool.NotFound,
+		ErrNoMember: tool.NotFound, ErrFailed: tool.Internal,
 	}[known.Kind]
 	if kind == "" {
 		return err
@@ -114,11 +118,38 @@ func head(source string, r Reading) string {
 	if r.Unit != "" {
 		facts = append(facts, text.Plural(r.Total, r.Unit))
 	}
-	if title, _ := tool.Clean(strings.Join(strings.Fields(r.Title), " ")); title != "" {
-		facts = append(facts, fmt.Sprintf("title %q", text.Clip(title, 200)))
-	}
 	clean, _ := tool.Clean(source)
 	return "[" + clean + ": " + strings.Join(facts, ", ") + "]"
+}
+
+// isBlank reports whether there is nothing to see on the pages.
+func isBlank(r Reading) bool {
+	for _, p := range r.Parts {
+		if strings.TrimSpace(p.Markdown) != "" {
+			return false
+		}
+	}
+	return len(r.Pictures) == 0
+}
+
+func noText(r Reading) string {
+	if n := len(r.Parts); n < r.Total {
+		return "there is no text on " + text.Plural(n, unitOf(r)) + " of it"
+	}
+	return "there is no text in it"
+}
+
+// titled returns the text with the title above its beginning, unless the text begins with it. The
+// title is written by the author of the document, so it stands between the marks.
+func titled(r Reading, shown string, offset int) string {
+	title, _ := tool.Clean(strings.Join(strings.Fields(r.Title), " "))
+	title = text.Clip(title, 200)
+	first := shown[:floor(shown, 500)]
+	if title == "" || shown == "" || offset > 0 || len(r.Parts) == 0 || r.Parts[0].Number > 1 ||
+		strings.Contains(first, title) {
+		return shown
+	}
+	return "Title: " + title + "\n" + shown
 }
 
 // A rest is what a result does not show.
@@ -287,15 +318,22 @@ func tableHead(body string, at int) string {
 	return lines[0] + lines[1]
 }
 
+var plainName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,80}$`)
+
 // pictureList returns how pictures are fetched, if there are some that are not shown.
 func pictureList(r Reading, asked Request, v View) string {
 	if len(r.Parts) == 0 || asked.Pictures || v.Path == "" || len(r.Pictures) == 0 {
 		return ""
 	}
 	var names []string
-	for _, p := range r.Pictures[:min(len(r.Pictures), maxListed)] {
-		clean, _ := tool.Clean(strings.Join(strings.Fields(p.Name), " "))
-		names = append(names, clean)
+	for _, p := range r.Pictures {
+		// Another name could be a sentence outside of the marks.
+		if len(names) < maxListed && plainName().MatchString(p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	more := ""
 	if n := len(r.Pictures) - len(names); n > 0 {

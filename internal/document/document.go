@@ -110,6 +110,7 @@ type Kind string
 const (
 	ErrPassword Kind = "password" // missing or wrong
 	ErrBroken   Kind = "broken"   // not a valid file of its format
+	ErrFailed   Kind = "failed"   // a reader panicked; the file may be sound
 	ErrTooBig   Kind = "too_big"  // over one of the limits
 	ErrNoReader Kind = "no_reader"
 	ErrNoMember Kind = "no_member" // the archive has no such member

@@ -123,6 +123,9 @@ func serve(in *bufio.Reader, all Readers) (reply, error) {
 	return carryOut(ctx, o, file, all), nil
 }
 
+const readerFailed = "the reader of this format failed; this is a fault of mcp-tools, and the file may be sound. " +
+	"Ask for other pages, or convert the file"
+
 const tooMuchMemory = "reading it takes more than 512 MB of memory, so it was stopped; ask for fewer pages"
 
 // carryOut reads the document. A fault of a reader is an error like any other.
@@ -140,7 +143,7 @@ func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply
 	defer func() {
 		if cause := recover(); cause != nil {
 			fmt.Fprintf(os.Stderr, "%v\n%s", cause, debug.Stack())
-			r = reply{Format: r.Format, Kind: ErrBroken, Error: "the file is damaged, and its reader failed"}
+			r = reply{Format: r.Format, Kind: ErrFailed, Error: readerFailed}
 		}
 	}()
 	o.Data = file

@@ -12,7 +12,6 @@ type Program struct {
 // Programs returns the programs that readers use.
 func Programs() []Program {
 	return []Program{
-		{[]string{"pdftohtml"}, "poppler-utils", "PDF is read faster with it"},
 		{[]string{"tesseract"}, "tesseract-ocr", "text in scans"},
 		{[]string{"soffice", "catdoc", "antiword"}, "libreoffice-writer-nogui or catdoc", "doc"},
 		{[]string{"soffice", "xls2csv"}, "libreoffice-calc-nogui or catdoc", "xls"},

@@ -32,7 +32,7 @@ const (
 	// MaxSize is the maximum size of a document in bytes.
 	MaxSize = 128 << 20
 	// readTime is the default time limit of one reading.
-	readTime = 100 * time.Second
+	readTime = 45 * time.Second
 	// compileTime is the time limit of compiling WebAssembly.
 	compileTime = 2 * time.Minute
 	// maxReply is the maximum size of the answer of a process in bytes.
@@ -54,7 +54,7 @@ type Options struct {
 	Language  string // of text in scanned pages, as tesseract names it; empty for its default
 	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
 	Mask func(string) string
-	Time time.Duration // the limit of one reading; 0 is 100 s
+	Time time.Duration // the limit of one reading; 0 is 45 s
 }
 
 // A Service reads documents in processes of their own, and keeps what they read. It is safe for

@@ -23,7 +23,11 @@ type ClientOptions struct {
 	Profile func(ctx context.Context) string
 	// Rules returns the rules of a profile. It is called once for each profile, and again
 	// after Renew. It must not use the Client. nil: the zero Rules for all.
-	Rules    func(profile string) (Rules, error)
+	Rules func(profile string) (Rules, error)
+	// Own returns how the caller in ctx reaches what its commands listen on, or nil if it
+	// may not run commands: then the rules decide about names of this machine as about
+	// all others. nil: no caller may.
+	Own      func(ctx context.Context) OwnDial
 	Resolver Resolver // nil: the system's
 	// Proxy is the operator's proxy: http, https, socks5 or socks5h. Only with socks5
 	// names are looked up and addresses checked here; the others look up names
@@ -156,6 +160,9 @@ func (c *Client) Check(ctx context.Context, r outbound.Request) error {
 	p, err := c.pool(ctx)
 	if err != nil {
 		return err
+	}
+	if c.own(ctx, p.rules, x.at) != nil {
+		return p.rules.checkOwn(x.at.target)
 	}
 	return p.rules.checkLink(x.at)
 }

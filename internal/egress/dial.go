@@ -169,7 +169,7 @@ func (d *Dialer) control(t Target) func(ctx context.Context, network, address st
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || to.Port() != t.Port {
-			return notPublicError(t.String())
+			return d.rules.notPublicError(t)
 		}
 		return d.rules.checkAddress(t, to.Addr())
 	}

@@ -36,6 +36,8 @@ type Rules struct {
 	// Own are ports on which this program listens. They are not reached at any address
 	// of this machine, even if AllowPrivate lists them.
 	Own []uint16
+	// Setting is the setting of AllowPrivate, which errors name; "" if there is none.
+	Setting string
 }
 
 // rules are parsed Rules.
@@ -43,6 +45,7 @@ type rules struct {
 	allow, deny []pattern
 	private     []Target
 	own         []uint16
+	setting     string
 }
 
 // A pattern matches targets.
@@ -80,7 +83,7 @@ func parsePatterns(list []string) (all []pattern, err error) {
 }
 
 func (r Rules) parse() (*rules, error) {
-	out := &rules{own: r.Own}
+	out := &rules{own: r.Own, setting: r.Setting}
 	var err error
 	if out.allow, err = parsePatterns(r.Allow); err != nil {
 		return nil, fmt.Errorf("allow: %w", err)
@@ -110,7 +113,7 @@ func (r *rules) checkName(t Target) error {
 	case t.Addr.IsValid():
 		return r.checkAddress(t, t.Addr)
 	case !private && isInternalName(t.Host):
-		return notPublicError(t.String())
+		return r.notPublicError(t)
 	}
 	return nil
 }
@@ -128,7 +131,7 @@ func (r *rules) checkAddress(t Target, a netip.Addr) error {
 		allowed = !isForbidden(a) && !(slices.Contains(r.own, t.Port) && (a.IsLoopback() || isLocal(a)))
 	}
 	if !allowed {
-		return notPublicError(t.String())
+		return r.notPublicError(t)
 	}
 	return nil
 }
@@ -139,9 +142,12 @@ func (r *rules) isPrivate(t Target) bool {
 
 // notPublicError returns the error for private addresses. It is the same whether they
 // exist or not, so that a caller cannot explore the network with it.
-func notPublicError(to string) error {
-	return tool.Errorf(tool.Refused, "%q is not on the public internet", to).
-		Try("use a public host; the operator can allow single hosts that are not")
+func (r *rules) notPublicError(to Target) error {
+	err := tool.Errorf(tool.Refused, "%q is not on the public internet", to.String())
+	if r.setting == "" {
+		return err.Try("use a public host, such as a public mirror")
+	}
+	return err.Try("use a public host; the operator can allow this one with %s: [%q]", r.setting, to.String())
 }
 
 func deniedError(to string) error {

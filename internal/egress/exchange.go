@@ -39,6 +39,7 @@ type exchange struct {
 	jar          http.CookieJar // nil: no host has set a cookie
 	from         link           // the URL that redirected to at
 	via          []string
+	own          bool            // it is with the caller's commands
 	crossedHosts bool            // a redirect led to another host: AllowPrivate does not apply
 	requested    map[string]bool // method, URL and cookies of the requests so far
 }
@@ -88,6 +89,13 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := x.client.own(ctx, p.rules, x.at)
+	if err := x.checkOwnStep(own != nil); err != nil {
+		return nil, err
+	}
+	if own != nil {
+		return x.sendOwn(ctx, p.rules, own)
+	}
 	if err := p.rules.checkLink(x.at); err != nil {
 		return nil, err
 	}
@@ -105,7 +113,32 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := p.transport.RoundTrip(out)
+	res, err := x.roundTrip(p.transport, out)
+	if err == nil {
+		x.client.pauses.note(ctx, x.at, res)
+	}
+	return res, err
+}
+
+// sendOwn sends one request to what the caller's commands listen on. Credentials of the
+// operator are not for them.
+func (x *exchange) sendOwn(ctx context.Context, r *rules, dial OwnDial) (*http.Response, error) {
+	if err := r.checkOwn(x.at.target); err != nil {
+		return nil, err
+	}
+	if x.r.Secret != nil {
+		return nil, tool.Errorf(tool.Refused, "%q belongs to this session, which gets no credentials", x.at.site()).
+			Try("leave out auth_profile")
+	}
+	out, err := x.newRequest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return x.roundTrip(x.client.ownTransport(dial), out)
+}
+
+func (x *exchange) roundTrip(t *http.Transport, out *http.Request) (*http.Response, error) {
+	res, err := t.RoundTrip(out)
 	if err != nil {
 		return nil, &transportError{err}
 	}
@@ -113,7 +146,6 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q switched to another protocol",
 			x.at.site()), res.Body.Close())
 	}
-	x.client.pauses.note(ctx, x.at, res)
 	return res, nil
 }
 
@@ -204,7 +236,7 @@ func (x *exchange) response(ctx context.Context, res *http.Response) (*outbound.
 	b.timer = time.AfterFunc(b.stall, func() { b.cancel(errStalled) })
 	b.timer.Stop()
 	a := &outbound.Answer{Status: res.StatusCode, Header: res.Header, URL: x.at.String(), Via: x.via, Body: b,
-		Length: res.ContentLength}
+		Length: res.ContentLength, Own: x.own}
 	if decoded {
 		a.Header.Del("Content-Encoding")
 		a.Header.Del("Content-Length")

@@ -30,7 +30,12 @@ type ProxyOptions struct {
 	// Allow returns an error if a program may not connect to a target that the rules of
 	// the Dialer allow. It may wait. It is called concurrently, once for each connection
 	// or HTTP request. nil: all are allowed.
-	Allow       func(ctx context.Context, to Target) error
+	Allow func(ctx context.Context, to Target) error
+	// Own connects to what commands of the proxy's user listen on, which the names of this
+	// machine lead to. nil: the rules of the Dialer decide about them.
+	Own OwnDial
+	// Sites answer the requests to hosts that exist only in this proxy, by host.
+	Sites       map[string]http.Handler
 	IdleTimeout time.Duration // closes a connection without traffic
 	// OnRefused is called with the reason before a request is refused. The response then
 	// has no body, because a browser would show it as if it came from the page. nil: the
@@ -50,15 +55,45 @@ type Proxy struct {
 func NewProxy(o ProxyOptions) *Proxy {
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Proxy{o: o, transport: &http.Transport{
-		DialContext:            o.Dialer.DialContext,
+	p := &Proxy{o: o}
+	p.transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			to, err := ParseTarget(address)
+			if err != nil {
+				return nil, err
+			}
+			return p.dial(ctx, to)
+		},
 		DisableCompression:     true, // the client decides about compression
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        time.Minute,
 		ResponseHeaderTimeout:  o.IdleTimeout,
 		MaxResponseHeaderBytes: maxHead,
-	}}
+	}
+	return p
+}
+
+func (p *Proxy) isOwn(to Target) bool { return p.o.Own != nil && p.o.Dialer.rules.isOwn(to) }
+
+// check returns an error if a program may not connect to a target.
+func (p *Proxy) check(ctx context.Context, to Target) error {
+	if p.isOwn(to) {
+		return p.o.Dialer.rules.checkOwn(to)
+	}
+	if err := p.o.Dialer.rules.checkName(to); err != nil || p.o.Allow == nil {
+		return err
+	}
+	return p.o.Allow(ctx, to)
+}
+
+func (p *Proxy) dial(ctx context.Context, to Target) (net.Conn, error) {
+	if p.isOwn(to) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		return p.o.Own(ctx, to.Port)
+	}
+	return p.o.Dialer.Dial(ctx, to)
 }
 
 // Serve serves connections until ctx ends, and then closes l and all connections.
@@ -85,13 +120,15 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 // serve serves one request of a program. ctx ends with the proxy.
 func (p *Proxy) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	to, err := requestTarget(r)
-	if err == nil {
-		err = p.o.Dialer.rules.checkName(to)
-	}
-	if err == nil && p.o.Allow != nil {
-		err = p.o.Allow(r.Context(), to)
+	site := p.o.Sites[to.Host]
+	if err == nil && site == nil {
+		err = p.check(r.Context(), to)
 	}
 	switch {
+	case site != nil && r.Method != http.MethodConnect:
+		site.ServeHTTP(w, r)
+	case site != nil:
+		p.refuse(w, r, to, tool.Errorf(tool.Refused, "%q has no https", to.Host).Try("use http"))
 	case err != nil:
 		p.refuse(w, r, to, err)
 	case r.Method == http.MethodConnect:
@@ -158,7 +195,7 @@ var unprintable = lazyregexp.New(`[^ -~]+`)
 // tunnel serves CONNECT. The context of the request may end when the client has sent
 // everything, so the connection lasts until ctx ends.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request, to Target) {
-	upstream, err := p.o.Dialer.Dial(r.Context(), to)
+	upstream, err := p.dial(r.Context(), to)
 	if err != nil {
 		p.refuse(w, r, to, err)
 		return

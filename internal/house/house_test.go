@@ -129,6 +129,8 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/tetratelabs/wazero":   {"internal/document"},
 		"github.com/yuin/goldmark":        {"internal/docs"},
 		"github.com/coder/websocket":      {"internal/chat"},
+		"github.com/prometheus":           {"internal/telemetry"},
+		"go.opentelemetry.io/otel/sdk":    {"internal/telemetry"},
 	}
 	for _, s := range sources(t) {
 		if s.test() { // tests may compare with other libraries

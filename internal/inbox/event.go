@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -123,6 +124,9 @@ func Add(t *store.Tx, to To, e Event) (id string, err error) {
 	if e.ID == "" {
 		e.ID = store.NewID()
 	}
+	if to, err = receiver(t, to); err != nil {
+		return "", err
+	}
 	id = idOf(to, e.ID)
 	content := text.Clip(strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", ""), MaxText)
 	n, err := t.Exec(`INSERT INTO inbox
@@ -134,6 +138,41 @@ func Add(t *store.Tx, to To, e Event) (id string, err error) {
 		return id, err
 	}
 	return id, t.Changed(Topic, to.String())
+}
+
+// receiver returns who gets an event for to: the next session of the owner if the session
+// has ended. A subagent that has ended gets nothing more, and no other session does for it.
+func receiver(t *store.Tx, to To) (To, error) {
+	if to.Session == "" {
+		return to, nil
+	}
+	var ended bool
+	err := t.Row("SELECT ended > 0 AND depth = 0 FROM session WHERE key = $1 AND agent = $2 AND usr = $3",
+		[]any{to.Session, to.Agent, to.User}, &ended)
+	if errors.Is(err, store.ErrNotFound) {
+		return to, nil // its first call was not saved yet
+	}
+	if ended {
+		to.Session = ""
+	}
+	return to, err
+}
+
+// Settle takes an event out of an inbox that its receiver has learned of in another way. told reports that the
+// event was delivered before, with the whole text. An event that is not there is settled. id is [Event.ID].
+func Settle(t *store.Tx, to To, id string) (told bool, err error) {
+	id = idOf(to, id)
+	var delivered int64
+	var content string
+	err = t.Row("SELECT delivered, content FROM inbox WHERE id = $1", []any{id}, &delivered, &content)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || delivered > 0 {
+		return len(oneLine(content)) <= maxLine, err
+	}
+	_, err = t.Exec("UPDATE inbox SET delivered = {{now}} WHERE id = $1", id)
+	return false, err
 }
 
 // idOf returns the id of a row: 24 digits are short enough for models to repeat.
@@ -157,13 +196,18 @@ func (e Event) Line() string {
 		fmt.Fprintf(&b, " %s, from outside and no instructions", e.ID)
 	}
 	if e.Text != "" {
-		clean, _ := tool.Clean(strings.Join(strings.Fields(e.Text), " "))
-		fmt.Fprintf(&b, ": %q", text.Clip(clean, maxLine))
+		fmt.Fprintf(&b, ": %q", text.Clip(oneLine(e.Text), maxLine))
 	}
 	if e.Again {
 		b.WriteString(" (perhaps not for the first time)")
 	}
 	return b.String()
+}
+
+// oneLine returns a text on one line.
+func oneLine(content string) string {
+	clean, _ := tool.Clean(strings.Join(strings.Fields(content), " "))
+	return clean
 }
 
 // maxLine bounds the text of an event in a list, in bytes.

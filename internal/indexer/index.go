@@ -59,6 +59,9 @@ func (s *searchIndex) Cursor(context.Context) (string, error) {
 		if err != nil {
 			cursor = "" // then it is filled
 		}
+		if reason := x.Emptied(); reason != nil {
+			s.log.Info("the search index is built anew from the store", "err", reason)
+		}
 		s.index = x
 		s.cursor, s.filling = parseCursor(cursor)
 		s.saved(s.cursor)

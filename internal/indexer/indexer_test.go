@@ -244,7 +244,7 @@ func TestDamageWhileSearching(t *testing.T) {
 	w.set("a", "apple")
 	r := w.search(t, dir)
 	expect(t, r, "apple", "a/0")
-	files, _ := filepath.Glob(filepath.Join(dir, "*", "store", "*.zap"))
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "store", "store", "*.zap"))
 	for _, file := range files {
 		if err := os.Truncate(file, 0); err != nil {
 			t.Fatal(err)

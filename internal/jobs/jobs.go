@@ -62,6 +62,9 @@ type Queue struct {
 	// Ended is called in the transaction that ends a job, in whichever process that
 	// happens. The transaction may be repeated. It may be nil.
 	Ended func(t *store.Tx, j Job) error
+	// Ahead is called for a queued job that was added to be due later, before the clock of the database was set
+	// back to an earlier time. It may replace the job. Nil leaves its time as it is.
+	Ahead func(t *store.Tx, j Job) error
 	Slots int           // jobs that Run does at once; 0 means 1
 	Lease time.Duration // 0 means 15 s
 	Keep  time.Duration // how long jobs are kept after their end; 0 means an hour

@@ -374,3 +374,39 @@ func TestJobsOfDeadProcesses(t *testing.T) {
 		}
 	})
 }
+
+// TestClockOfTheDatabaseIsSetBack has jobs from a time that the clock of the database reaches in an hour only.
+func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := &jobs.Queue{Store: s, Kind: "k", Lease: 200 * time.Millisecond, Do: func(context.Context, *jobs.Held) (string,
+			error) {
+			return "ok", nil
+		}}
+		q.Ahead = func(tx *store.Tx, j jobs.Job) error {
+			_, err := tx.Exec("UPDATE job SET run_at = {{now}} WHERE id = $1 AND payload = 'recurs'", j.ID)
+			return err
+		}
+		held, _ := enqueue(t, q, jobs.New{Attempts: 2}) // by a process that has died
+		queued, _ := enqueue(t, q, jobs.New{})
+		recurs, _ := enqueue(t, q, jobs.New{Payload: "recurs", Due: time.Now().Add(time.Hour)})
+		later, _ := enqueue(t, q, jobs.New{Due: time.Now().Add(time.Hour)})
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.Exec("UPDATE job SET created = created + 3600000, run_at = run_at + 3600000"); err != nil {
+				return err
+			}
+			_, err := tx.Exec("UPDATE job SET state = 'running', attempt = 1, holder = 'dead', created = 1 WHERE id = $1", held)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, q)
+		for _, id := range []string{held, queued, recurs} {
+			if j := await(t, q, id); j.State != jobs.Done {
+				t.Errorf("%+v", j)
+			}
+		}
+		if j := get(t, q, later); j.State != jobs.Queued {
+			t.Errorf("a job for a time of the calendar: %+v", j)
+		}
+	})
+}

@@ -199,7 +199,7 @@ func (r *runner) finish(ctx context.Context, h *Held, result string, failure err
 	return r.Store.Update(ctx, func(t *store.Tx) error {
 		const own = "id = $1 AND attempt = $2 AND state = 'running'"
 		if interrupted {
-			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}}, attempts = attempts + 1
+			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = created, attempts = attempts + 1
 				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt)); err == nil {
 				return t.Changed(Topic, h.ID)
 			} else if !errors.Is(err, ErrLost) {
@@ -250,6 +250,9 @@ func (r *runner) watch(ctx context.Context) {
 			if err := r.forget(ctx); err != nil && ctx.Err() == nil {
 				r.log.Warn("cannot delete old jobs", "kind", r.Kind, "err", err)
 			}
+			if err := r.followClock(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("cannot look for jobs from before the clock was set back", "kind", r.Kind, "err", err)
+			}
 		}
 		renew = false
 		select {
@@ -299,6 +302,8 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 	}
 	rows, expired := map[string]Job{}, 0
 	if err := r.Store.View(ctx, func(t *store.Tx) error {
+		clear(rows)
+		expired = 0
 		now, err := t.Now()
 		if err != nil {
 			return err
@@ -310,7 +315,7 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 			var due int64
 			err := scan(&j.ID, &j.Attempt, &due, &j.Stop)
 			rows[j.ID] = j
-			if due <= now {
+			if due <= now || due > now+r.tooFar() {
 				expired++
 			}
 			return err
@@ -335,9 +340,18 @@ func (r *runner) look(ctx context.Context, renew bool) error {
 	return r.Store.Update(ctx, r.expire)
 }
 
+// tooFar is how far in the future, in milliseconds, no lease ends unless the clock of the database was set back.
+func (r *runner) tooFar() int64 { return 2 * r.lease.Milliseconds() }
+
 // expire handles the jobs with an expired lease: the process that did them has died
-// or cannot reach the store.
+// or cannot reach the store. A lease that was made before the clock was set back ends a lease
+// from now: a holder that works renews it until then.
 func (r *runner) expire(t *store.Tx) error {
+	if _, err := t.Exec(`UPDATE job SET run_at = {{now}} + $2
+		WHERE kind = $1 AND state = 'running' AND run_at > {{now}} + $3`, r.Kind, r.lease.Milliseconds(),
+		r.tooFar()); err != nil {
+		return err
+	}
 	const expired = "kind = $1 AND state = 'running' AND run_at <= {{now}}"
 	_, err := r.end(t, expired+" AND (stop <> '' OR attempt >= attempts)",
 		"CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END", "CASE WHEN stop = '' THEN $2 ELSE stop END", r.Kind,
@@ -345,7 +359,7 @@ func (r *runner) expire(t *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = {{now}} WHERE "+expired+" RETURNING id",
+	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = created WHERE "+expired+" RETURNING id",
 		[]any{r.Kind}, store.One[string])
 	for _, id := range ids {
 		err = errors.Join(err, t.Changed(Topic, id))
@@ -359,5 +373,43 @@ func (r *runner) forget(ctx context.Context) error {
 		_, err := t.Exec("DELETE FROM job WHERE kind = $1 AND ended > 0 AND ended <= {{now}} - $2",
 			r.Kind, cmp.Or(r.Keep, defaultKeep).Milliseconds())
 		return err
+	})
+}
+
+// setBack is by how much the clock of the database must have been set back for followClock to act. Less is
+// over after as long.
+const setBack = time.Minute
+
+// followClock handles queued jobs that were added at a time that the clock of the database has not reached: it
+// was set back since. Those that were due at once are due now, and the others are passed to Ahead.
+func (r *runner) followClock(ctx context.Context) error {
+	const ahead = "kind = $1 AND state = 'queued' AND created > {{now}} + $2"
+	args := []any{r.Kind, setBack.Milliseconds()}
+	var found bool
+	if err := r.Store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM job WHERE "+ahead+")", args, &found); err != nil ||
+		!found {
+		return err
+	}
+	return r.Store.Update(ctx, func(t *store.Tx) error {
+		list, err := store.List(t, "SELECT "+columns+" FROM job WHERE "+ahead+" {{lock}}", args, scan)
+		if err != nil {
+			return err
+		}
+		for _, j := range list {
+			if _, err := t.Exec(`UPDATE job SET created = {{now}},
+				run_at = CASE WHEN run_at <= created THEN {{now}} ELSE run_at END WHERE id = $1`, j.ID); err != nil {
+				return err
+			}
+			if err := t.Changed(Topic, j.ID); err != nil {
+				return err
+			}
+			if r.Ahead == nil || !j.Due.After(j.Created) {
+				continue
+			}
+			if err := r.Ahead(t, j); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -269,6 +269,7 @@ func (d *anthropicReply) reply() (Reply, error) {
 	r := Reply{Usage: d.usage}
 	kept := anthropicKept{Model: d.model}
 	thoughts := false
+	ids := callIDs{}
 	for _, b := range d.blocks {
 		switch b.kind {
 		case "text":
@@ -278,7 +279,9 @@ func (d *anthropicReply) reply() (Reply, error) {
 			if args == "" {
 				args = "{}"
 			}
-			r.Message.Calls = append(r.Message.Calls, ToolCall{b.field("id"), b.field("name"), args})
+			id := ids.unique(b.field("id"))
+			b.first["id"], _ = json.Marshal(id) // text
+			r.Message.Calls = append(r.Message.Calls, ToolCall{id, b.field("name"), args})
 		default:
 			thoughts = true
 		}

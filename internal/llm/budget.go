@@ -73,6 +73,14 @@ func (b Budgets) inMoney() bool {
 	return b.Call.Money+b.Session.Money+b.Principal.Money+b.Day.Money > 0
 }
 
+// Unpriced reports whether a model of a provider cannot be used, because there is a budget
+// in dollars and the price of the model is not known.
+func (o Options) Unpriced(p Provider, model string) bool {
+	_, own := p.Prices[model]
+	_, known := PriceOf(model)
+	return o.Budgets.inMoney() && !own && !known
+}
+
 // A ledger keeps what was used in the store, which all processes share. A request
 // reserves the most that it can use, and gives back the rest when it has ended. What
 // is reserved when a process dies stays used.

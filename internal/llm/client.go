@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -386,4 +387,18 @@ func checked(r Reply) (Reply, error) {
 		r.Stop = Ended
 	}
 	return r, nil
+}
+
+// callIDs has the ids of the calls in a reply. Some servers give two calls the same id, or none, and providers refuse
+// a request that says so back.
+type callIDs map[string]bool
+
+// unique returns id, or another one if a call before it has the same or it is empty.
+func (used callIDs) unique(id string) string {
+	base := cmp.Or(id, "call")
+	for n := 2; id == "" || used[id]; n++ {
+		id = fmt.Sprintf("%s_%d", base, n)
+	}
+	used[id] = true
+	return id
 }

@@ -111,6 +111,41 @@ func TestConversationWithTools(t *testing.T) {
 	})
 }
 
+// TestCallsHaveDifferentIDs: two calls of a reply with one id get one each, and the provider gets these back.
+func TestCallsHaveDifferentIDs(t *testing.T) {
+	each(t, func(t *testing.T, s *llmtest.Server, c *llm.Client) {
+		s.Next(
+			llmtest.Turn{Thought: "both", Calls: []llm.ToolCall{
+				llmtest.Call("c1", "read_file", nil), llmtest.Call("c1", "list_files", nil),
+				llmtest.Call("c1", "list_files", nil),
+			}},
+			llmtest.Say("Done."),
+		)
+		r := hello()
+		first, err := c.Complete(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := llm.Message{Role: llm.User}
+		for i, call := range first.Message.Calls {
+			if want := []string{"c1", "c1_2", "c1_3"}[i]; call.ID != want {
+				t.Errorf("call %d has the id %q, want %q", i, call.ID, want)
+			}
+			results.Results = append(results.Results, llm.ToolResult{ID: call.ID, Text: "ok"})
+		}
+		r.Messages = append(r.Messages, first.Message, results)
+		if _, err := c.Complete(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.Requests()[1].Messages
+		for i, call := range sent[1].Calls {
+			if want := first.Message.Calls[i].ID; call.ID != want || sent[2].Results[i].ID != want {
+				t.Errorf("call %d was sent back as %q with a result of %q, want %q", i, call.ID, sent[2].Results[i].ID, want)
+			}
+		}
+	})
+}
+
 func TestThoughtsGoBackToTheirModelOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *llmtest.Server, c *llm.Client) {
 		call := llmtest.Call("c1", "now", map[string]any{})

@@ -222,7 +222,9 @@ func (d *openAIReply) reply() (Reply, error) {
 	r := Reply{Usage: d.usage}
 	r.Message.Text = d.text.String()
 	kept := openAIKept{Model: d.model, Extra: map[string]json.RawMessage{}}
+	ids := callIDs{}
 	for _, c := range d.calls {
+		c.ID = ids.unique(c.ID)
 		args := c.Function.Arguments
 		if args == "" {
 			args = "{}"

@@ -19,6 +19,13 @@ func IsLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
+// IsThisMachine reports whether a client that connects to host reaches the machine that it
+// runs on: host is a loopback name or address, or the unspecified address.
+func IsThisMachine(host string) bool {
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return IsLoopback(host) || err == nil && addr.Unmap().IsUnspecified()
+}
+
 // IsLoopbackAddress reports whether address, with a port, is on this machine.
 func IsLoopbackAddress(address string) bool {
 	host, _, err := net.SplitHostPort(address)

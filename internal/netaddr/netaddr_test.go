@@ -12,6 +12,14 @@ func TestIsLoopback(t *testing.T) {
 			t.Errorf("IsLoopback(%q) = %v", host, got)
 		}
 	}
+	for host, want := range map[string]bool{
+		"localhost": true, "127.0.0.1": true, "[::1]": true, "0.0.0.0": true, "::": true, "[::]": true, "::ffff:0.0.0.0": true,
+		"10.0.0.1": false, "example.com": false, "": false,
+	} {
+		if got := IsThisMachine(host); got != want {
+			t.Errorf("IsThisMachine(%q) = %v", host, got)
+		}
+	}
 	for address, want := range map[string]bool{"localhost:80": true, "[::1]:80": true, "example.com:80": false, "127.0.0.1": false} {
 		if got := IsLoopbackAddress(address); got != want {
 			t.Errorf("IsLoopbackAddress(%q) = %v", address, got)

@@ -73,6 +73,7 @@ type Answer struct {
 	Via    []string // the URLs that redirected, the first one first
 	Body   io.ReadCloser
 	Length int64 // of the body before decompression; -1 if unknown
+	Own    bool  // it is of a command of the caller, not of another host
 }
 
 // maxRetryAfter replaces longer waiting times.

@@ -67,11 +67,26 @@ func (c *clutterFinder) articleIn(main int) int {
 		return main
 	}
 	around := int(m[best].parent)
+	var beside []int
+	kept, text := m.amount(best).prose, m.amount(best).text
 	for k := range m.children(around) {
-		if k != best && !c.belongsTo(k, best, scores[k] >= scores[best]/5) {
-			c.found[m[k].node] = true
-			m.leaveOut(k)
+		if k == best {
+			continue
 		}
+		if c.belongsTo(k, best, scores[k] >= scores[best]/5) {
+			kept, text = kept+m.amount(k).prose, text+m.amount(k).text
+		} else {
+			beside = append(beside, k)
+		}
+	}
+	all := m.amount(main).prose
+	if kept*2 < all || text*4 < m.amount(main).text { // more would be lost than kept
+		return main
+	}
+	c.beside = all - kept
+	for _, k := range beside {
+		c.found[m[k].node] = true
+		m.leaveOut(k)
 	}
 	m.sum()
 	return around
@@ -114,11 +129,14 @@ func (c *clutterFinder) worth(i int) float64 {
 	return worth
 }
 
+// maxSectionLevels is how many elements the sections of an article are below it.
+const maxSectionLevels = 6
+
 // withEqualSections returns the ancestor of an element that contains its siblings of the
 // same kind as well, if the element is only one of several sections of an article.
 func (c *clutterFinder) withEqualSections(best, main int) int {
 	m := c.measures
-	for i, level := best, 0; i != main && level < 3; i, level = int(m[i].parent), level+1 {
+	for i, level := best, 0; i != main && level < maxSectionLevels; i, level = int(m[i].parent), level+1 {
 		equal := 0
 		for k := range m.children(int(m[i].parent)) {
 			n, one := m[i].node, m[k].node

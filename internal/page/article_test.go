@@ -39,6 +39,10 @@ func TestArticles(t *testing.T) {
 		"a small section": `<div class=story><section>` + prose("STORY", 9) + `</section><section><h2>More</h2>` +
 			prose("STORY", 1) +
 			`</section></div>` + teasers,
+		"equal sections five levels down": `<div class=story>` + many(4, `<div class=s><div class=a><div class=b><div class=c>`+
+			`<div class=text>`+prose("STORY", 3)+`<!-- %d --></div></div></div></div></div>`) + `</div>` + teasers,
+		"lines without paragraphs": `<div class=story><div class=note>` + prose("STORY", 3) + `</div><div class=chapter>` +
+			many(80, `<div>STORY line %d of a chapter, of the usual length of a line in it.</div>`) + `</div></div>`,
 		"no elements around paragraphs": prose("STORY", 9) + "<ul><li>STORY one, and<li>STORY two</ul>" + teasers,
 	} {
 		text := read(t, declared+source, Options{}).Text
@@ -112,5 +116,18 @@ func TestBylinesAreNoAddresses(t *testing.T) {
 		if p := read(t, source+"<p>Text", Options{}); p.Author != want {
 			t.Errorf("%s: %q, want %q", source, p.Author, want)
 		}
+	}
+}
+
+// TestTextBesideAnArticleIsCounted has an article with another text beside it.
+func TestTextBesideAnArticleIsCounted(t *testing.T) {
+	source := `<meta property="og:type" content="article"><article>` + prose("STORY", 9) + `</article><article>` +
+		prose("NEXT", 6) + `</article>`
+	if p := read(t, source, Options{}); p.Beside < 500 || strings.Contains(p.Text, "NEXT") {
+		t.Errorf("%d characters beside the article: %.300s", p.Beside, p.Text)
+	}
+	if p := read(t, `<meta property="og:type" content="article"><article>`+prose("STORY", 9)+`</article>`,
+		Options{}); p.Beside != 0 {
+		t.Errorf("%d characters beside an article alone", p.Beside)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // declaredCharset finds the charset that a page declares. It is a pattern and not
@@ -115,9 +116,9 @@ func guessCharset(body []byte) string {
 	}
 	best, highest := "windows-1252", 0
 	for _, guess := range guesses {
-		text := decodeAs(body[:min(len(body), 32<<10)], guess.name)
+		sample := decodeAs(body[:min(len(body), 32<<10)], guess.name)
 		frequent, count := 0, 0
-		for _, r := range text {
+		for _, r := range sample {
 			if r < utf8.RuneSelf {
 				continue
 			}
@@ -127,6 +128,12 @@ func guessCharset(body []byte) string {
 		}
 		if share := frequent * 1000 / max(count, 1); share > highest {
 			best, highest = guess.name, share
+		}
+	}
+	switch best { // a few words in a double-byte encoding look like nonsense in these
+	case "windows-1252", "windows-1251", "koi8-r":
+		if name := text.EastAsian(body); name != "" {
+			return name
 		}
 	}
 	return best

@@ -14,8 +14,9 @@ type nodeSet map[*html.Node]bool
 // mainContent returns the element with the main content of a page, and what to leave
 // out within it. If too little would remain, it returns the body and leaves nothing
 // out. sizeHint is the approximate number of elements. isArticle is set if the page
-// declares that it is an article.
-func mainContent(body *html.Node, sizeHint int, isArticle bool) (*html.Node, nodeSet) {
+// declares that it is an article; beside is the prose beside the article that is left out, in
+// characters.
+func mainContent(body *html.Node, sizeHint int, isArticle bool) (node *html.Node, skip nodeSet, beside int) {
 	m := newMeasures(body, sizeHint)
 	all := m.amount(0)
 	c := clutterFinder{measures: m, total: max(all.all(), 1), prose: all.prose, found: nodeSet{}}
@@ -30,9 +31,9 @@ func mainContent(body *html.Node, sizeHint int, isArticle bool) (*html.Node, nod
 	}
 	kept := m.amount(main)
 	if kept.all() < 60 && all.all() > 2*kept.all() || kept.text < 140 && all.text > 4*kept.text+200 {
-		return body, nil
+		return body, nil, 0
 	}
-	return m[main].node, c.found
+	return m[main].node, c.found, c.beside
 }
 
 // amount is the amount of content of an element.
@@ -224,6 +225,7 @@ type clutterFinder struct {
 	measures
 	total      int
 	prose      int // of the page
+	beside     int // prose beside the article
 	found      nodeSet
 	linkPage   bool // the page consists mostly of links
 	hasArticle bool

@@ -191,7 +191,8 @@ func (r *rule) appliesTo(n *html.Node, checks *int) bool {
 var decisive = setOf("display visibility opacity font font-size color background background-color background-image " +
 	"background-clip -webkit-background-clip -webkit-text-fill-color overflow overflow-x overflow-y width height " +
 	"max-width max-height padding padding-top padding-bottom position left top right bottom margin-left margin-top " +
-	"text-indent clip clip-path -webkit-clip-path transform translate scale zoom content-visibility filter " +
+	"text-indent clip clip-path -webkit-clip-path transform translate scale zoom content-visibility filter line-height " +
+	"mask mask-image -webkit-mask -webkit-mask-image " +
 	"animation animation-name -webkit-animation transition -webkit-transition will-change")
 
 // readDeclarations reads the decisive declarations of a rule or a style attribute.
@@ -249,13 +250,14 @@ type style struct {
 	away                    bool // moved off the screen
 	moved, shrunk, zoomed   bool // by transform, translate, scale or zoom
 	clipped                 bool // clip, which needs position
-	clipPathed              bool
+	clipPathed, masked      bool
 	positioned              bool    // absolute or fixed
 	width, height           float64 // pixels; -1 is not set
 	overflowHidden          bool
 	padded                  bool    // high without a height, as for a video
 	fontSize                float64 // pixels; -1 is not set
 	relativeFont            bool    // the font size depends on the parent's
+	lineHeight              float64 // pixels; -1 is not set
 	color, fill, background string  // as parseColor returns them
 	backgroundInText        bool    // background-clip: text
 	animated                bool    // an animation may fade it in
@@ -264,7 +266,7 @@ type style struct {
 
 // styleOf returns the style of an element from its attributes and the sheet.
 func (s *sheet) styleOf(n *html.Node, checks *int) style {
-	st := style{width: -1, height: -1, fontSize: -1}
+	st := style{width: -1, height: -1, fontSize: -1, lineHeight: -1}
 	var inline, id string
 	var classes []string
 	for _, a := range n.Attr {
@@ -358,6 +360,10 @@ func (st *style) set(property, value string) {
 			strings.HasPrefix(compact, "rect(1px,1px,1px,1px") || strings.HasPrefix(value, "rect(1px 1px 1px 1px")
 	case "clip-path", "-webkit-clip-path":
 		st.clipPathed = clipsAll().MatchString(value)
+	case "mask", "mask-image", "-webkit-mask", "-webkit-mask-image":
+		st.masked = masksAll(value)
+	case "line-height":
+		st.lineHeight = max(parseLength(value), 0)
 	case "transform":
 		st.moved, st.shrunk = isFarMove(compact), scalesToNothing().MatchString(compact)
 		st.fadesIn = st.fadesIn || value != "none"
@@ -377,10 +383,13 @@ func (st *style) set(property, value string) {
 func (st *style) setFont(property, value string) {
 	if property == "font" {
 		for part := range strings.FieldsSeq(value) {
-			size, _, _ := strings.Cut(part, "/")
+			size, lines, hasLines := strings.Cut(part, "/")
 			startsNumber := size != "" && strings.IndexByte("0123456789.", size[0]) >= 0
 			if startsNumber && strings.ContainsAny(size, "pxemvhrt%") || size == "0" {
-				value = size
+				value, st.lineHeight = size, 16
+				if hasLines {
+					st.lineHeight = max(parseLength(lines), 0)
+				}
 				break
 			}
 		}
@@ -394,7 +403,7 @@ func (st *style) setFont(property, value string) {
 func (st *style) outOfSight() bool {
 	narrow := st.width >= 0 && st.width <= 1 && st.height <= 1
 	flat := st.height >= 0 && st.height <= 1
-	return st.transparent || st.away || st.moved || st.shrunk || st.zoomed || st.clipPathed ||
+	return st.transparent || st.away || st.moved || st.shrunk || st.zoomed || st.clipPathed || st.masked ||
 		st.clipped && st.positioned || st.overflowHidden && !st.padded && (narrow || flat)
 }
 
@@ -408,6 +417,13 @@ func (st *style) inherit(in *inherited) {
 	}
 	if st.fontSize >= 0 && !(st.relativeFont && in.tiny) {
 		in.tiny = st.fontSize < 2
+	}
+	if st.lineHeight >= 0 {
+		in.flat = st.lineHeight == 0
+		in.cutOff = in.cutOff && in.flat
+	}
+	if in.flat && st.overflowHidden && !st.padded && st.height < 0 {
+		in.cutOff = true
 	}
 	st.inheritColors(in)
 }
@@ -437,6 +453,30 @@ var (
 		`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
 	scalesToNothing = lazyregexp.New(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
 )
+
+// A mask of one gradient, and the colours in one through which nothing shows.
+var (
+	gradient      = lazyregexp.New(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
+	clearStop     = lazyregexp.New(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)
+	clearAt       = lazyregexp.New(`^transparent(?: +[\d.]+(?:%|px)?)*$`)
+	gradientShape = lazyregexp.New(`^(?:to |from |at |circle|ellipse|closest|farthest|-?[\d.]+(?:deg|turn|g?rad)$)`)
+)
+
+// masksAll reports whether a mask lets nothing show: it is one gradient of nothing but
+// transparent colours. Pictures and several masks are not evaluated.
+func masksAll(value string) bool {
+	m := gradient().FindStringSubmatch(clearStop().ReplaceAllString(value, "transparent"))
+	if m == nil {
+		return false
+	}
+	for i, part := range strings.Split(m[1], ",") {
+		part = strings.TrimSpace(part)
+		if !clearAt().MatchString(part) && (i > 0 || !gradientShape().MatchString(part)) {
+			return false
+		}
+	}
+	return strings.Contains(m[1], "transparent")
+}
 
 // isFarMove reports whether a transform moves an element off the screen.
 func isFarMove(transform string) bool {

@@ -19,6 +19,9 @@ func TestStylesThatHide(t *testing.T) {
 		"transform: translateX(-9999px)", "translate: -9999px", "scale: 0; translate: 0", "zoom: 0",
 		"font: 0/0 a", "font: bold 0px serif", "color: #fff", "color: rgba(0 0 0 / 0)", "text-indent: -9999px",
 		"position: absolute; left: -99em", "position: absolute; clip: rect(0 0 0 0)", "width: 0; height: 0; overflow: hidden",
+		"mask-image: linear-gradient(transparent, transparent)", "-webkit-mask: linear-gradient(to top, #0000 0%, #0000)",
+		"mask: radial-gradient(circle, rgba(0,0,0,0), rgb(0 0 0 / 0)) no-repeat", "mask-image:linear-gradient(transparent 0 0)",
+		"line-height: 0; overflow: hidden", "font: 12px/0 serif; overflow: hidden", "line-height:0px;overflow:clip",
 		"filter: opacity(0)", "content-visibility: hidden", `displ\61y: no\6e e`, "opacity:0; /* : */ color: red",
 	} {
 		for name, source := range map[string]string{
@@ -48,6 +51,9 @@ func TestStylesThatDoNotHide(t *testing.T) {
 		"transform: scale(1.1)", "transform: rotate(90deg)", "transform: rotateY(180deg)",
 		"transform: rotateY(90deg) translateZ(150px)", "transform: rotateX(45deg)", "transform: rotate3d(0,1,0,45deg)",
 		"rotate: 90deg", "rotate: z 90deg", "rotate: y 180deg", "transform: none", "transform: rotatex(ninety)",
+		"line-height: 0", "line-height: 0; overflow: hidden; height: 20px", "line-height: 0; overflow: hidden; line-height: 1",
+		"line-height: 0; font: 12px serif; overflow: hidden", "line-height: 0; padding: 50% 0; overflow: hidden",
+		"mask-image: linear-gradient(transparent, transparent); mask-image: none",
 		"mask: url(icon.svg)", "mask-image: url(a.svg), linear-gradient(transparent, transparent)",
 		"mask-image: linear-gradient(black, transparent)", "mask-image: linear-gradient(rebeccapurple, transparent)",
 		"mask-image: linear-gradient(to bottom, transparent, #000 10%)", "mask: none",
@@ -58,6 +64,14 @@ func TestStylesThatDoNotHide(t *testing.T) {
 		if p := read(t, source, Options{Whole: true}); p.Text != "one\n\ntwo" || p.Hidden.Elements != 0 {
 			t.Errorf("%s: %q", style, p.Text)
 		}
+	}
+}
+
+// TestFlatLinesAroundText has what sites put around pictures: no height for the lines, but for the caption.
+func TestFlatLinesAroundText(t *testing.T) {
+	const page = `<div style="line-height:0;overflow:hidden"><b>gone</b><p style="line-height:1.5">caption</p></div>`
+	if p := read(t, "<p>first</p>"+page, Options{Whole: true}); p.Text != "first\n\ncaption" {
+		t.Errorf("%q", p.Text)
 	}
 }
 

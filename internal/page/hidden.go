@@ -36,10 +36,11 @@ var neverContent = setOf("script style noscript template svg canvas object apple
 // inherited has the properties that an element passes on to its content.
 type inherited struct {
 	invisible, tiny, sameColor bool // by visibility, font size and colour
+	flat, cutOff               bool // lines have no height; and what is beyond the height is cut off
 	color, background          string
 }
 
-func (s inherited) hidesText() bool { return s.invisible || s.tiny || s.sameColor }
+func (s inherited) hidesText() bool { return s.invisible || s.tiny || s.sameColor || s.cutOff }
 
 // run removes what is hidden. Metadata stays.
 func (r *hiddenRemover) run(root *html.Node) error {

@@ -61,6 +61,7 @@ type Page struct {
 	Links  []Link // if Options.Links is set; each address once
 	Hidden Hidden
 	Main   bool // Text is the main part, not the whole body or the match of a selector
+	Beside int  // characters of paragraphs beside the article, which are left out
 	Script bool // the page has hardly any text, but scripts that probably load it
 	Cut    bool // the page exceeds a limit, and its end is missing
 }
@@ -143,7 +144,8 @@ func (p *Page) choose(
 	if o.Whole {
 		return []*html.Node{body}, nil, nil
 	}
-	main, skip := mainContent(body, doc.tags, p.isArticle)
+	main, skip, beside := mainContent(body, doc.tags, p.isArticle)
+	p.Beside = beside
 	p.Main = main != body || len(skip) > 0
 	return []*html.Node{main}, skip, nil
 }

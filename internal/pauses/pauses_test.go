@@ -38,7 +38,8 @@ func TestWatch(t *testing.T) {
 		w, ended := newWatch(t, s)
 		enter := func(session string, agents ...string) context.Context {
 			t.Helper()
-			ctx, leave, err := w.Enter(t.Context(), session, agents...)
+			ctx, end := context.WithCancelCause(t.Context())
+			leave, err := w.Enter(ctx, end, session, agents...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +73,7 @@ func TestWatch(t *testing.T) {
 		}
 		add(pauses.Pause{Agent: "builder", Reason: "wrong"}, "paused: wrong s1 s2")
 		open(false, false, true, false)
-		if _, _, err := w.Enter(t.Context(), "new", "tester", "builder"); err == nil {
+		if _, err := w.Enter(t.Context(), nil, "new", "tester", "builder"); err == nil {
 			t.Error("a caller that works for a paused agent was let in")
 		}
 		enter("new", "tester")
@@ -88,7 +89,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("removed %d, %v", n, err)
 		}
 		for changed := s.Wait(pauses.Topic); ; changed = s.Wait(pauses.Topic) {
-			if _, _, err := w.Enter(t.Context(), "s1", "builder"); err == nil {
+			if _, err := w.Enter(t.Context(), nil, "s1", "builder"); err == nil {
 				break
 			}
 			<-changed
@@ -102,7 +103,7 @@ func TestNewWatchReadsFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, _ := newWatch(t, s)
-		if _, _, err := w.Enter(t.Context(), "s1", "builder"); err == nil {
+		if _, err := w.Enter(t.Context(), nil, "s1", "builder"); err == nil {
 			t.Error("the first call was let in")
 		}
 	})

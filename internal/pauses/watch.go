@@ -37,7 +37,7 @@ type Watch struct {
 type running struct {
 	session string
 	agents  []string
-	cancel  context.CancelCauseFunc
+	end     context.CancelCauseFunc
 }
 
 // NewWatch returns a Watch. It reads the store from the first call on. At each new pause
@@ -56,30 +56,29 @@ func (w *Watch) Close() error {
 }
 
 // Enter lets a call in, of a session that works for the agents. It returns the error for
-// the caller if a pause covers it, else a context that ends with that error when one
-// does, and a function that must be called after the call.
-func (w *Watch) Enter(ctx context.Context, session string, agents ...string) (context.Context, func(), error) {
+// the caller if a pause covers it. Otherwise it calls end with that error when one does, until
+// leave is called.
+func (w *Watch) Enter(ctx context.Context, end context.CancelCauseFunc, session string, agents ...string) (leave func(),
+	err error) {
 	w.start.Do(func() { w.done.Go(w.watch) })
 	select {
 	case <-w.known:
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.list {
 		if p.covers(session, agents...) {
-			return nil, nil, p.refusal()
+			return nil, p.refusal()
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	r := &running{session, agents, cancel}
+	r := &running{session, agents, end}
 	w.running[r] = true
-	return ctx, func() {
+	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.running, r)
-		cancel(nil)
 	}, nil
 }
 
@@ -147,7 +146,7 @@ func (w *Watch) apply(list []Pause) {
 		added = append(added, p)
 		for r := range w.running {
 			if p.covers(r.session, r.agents...) {
-				r.cancel(p.refusal())
+				r.end(p.refusal())
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (r *release) addService(info *nfpm.Info, add func(entry, string, fs.FileMod
 		}
 	}
 	info.Recommends = []string{"ca-certificates", "git", "ripgrep"}
-	info.Suggests = []string{"poppler-utils", "tesseract-ocr", "chromium"}
+	info.Suggests = []string{"tesseract-ocr", "chromium"}
 	return nil
 }
 

@@ -30,6 +30,9 @@ type Site struct {
 	// that an interpreter reads: "" if it cannot be determined. A nil File means
 	// that it never can.
 	File func(path string) (identity string)
+	// Locked reports whether commands cannot change the file at an absolute path, although
+	// it is in a directory that they may change. A nil Locked means that it is not known.
+	Locked func(path string) bool
 	// Disposable reports whether git ignores what is at an absolute path, or at all
 	// matches of a pattern, and tracks nothing in it. A nil Disposable means that this
 	// cannot be found out.
@@ -120,6 +123,9 @@ type WaitCondition struct {
 	Pattern string        // an RE2 pattern: a line of stdout after From matches it
 	From    int64         // an offset in the log of stdout
 	Idle    time.Duration // the process has written nothing for this long
+	// All waits beyond the end of the process, until the processes that it left behind have
+	// ended too.
+	All bool
 }
 
 // A State is the state of a process.

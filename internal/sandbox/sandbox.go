@@ -13,6 +13,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"net/netip"
 	"time"
 )
 
@@ -72,7 +73,8 @@ type Root struct {
 // A Layout maps paths of this machine to paths in the sandbox.
 type Layout struct {
 	Binds []Bind
-	Home  string // an empty directory that commands may write to; "" for none
+	Home  string   // an empty directory that commands may write to; "" for none
+	Shown []string // directories of this machine that commands see in any case
 }
 
 // A Bind makes a file or directory visible in the sandbox.
@@ -88,19 +90,29 @@ type Bind struct {
 
 // Spec is the specification of a sandbox: what an agent and its commands get.
 type Spec struct {
-	ID      string // random; used in the names of containers, cgroups and directories
-	Owner   string // the principal, for labels
-	Binds   []Bind
-	Hidden  []string // paths of this machine within binds that commands must not see
-	Locked  []string // paths of this machine within binds that commands must not change
-	Home    string   // Layout.Home; created for this sandbox, and removed with it
-	Proxy   string   // socket of a proxy on this machine, the only access to the network; "" for none
-	Open    bool     // use the network of this machine (host only)
+	ID     string // random; used in the names of containers, cgroups and directories
+	Owner  string // the principal, for labels
+	Binds  []Bind
+	Hidden []string // paths of this machine within binds that commands must not see
+	Locked []string // paths of this machine within binds that commands must not change
+	Home   string   // Layout.Home; created for this sandbox, and removed with it
+	Proxy  string   // socket of a proxy on this machine, the only access to the network; "" for none
+	// Forward are addresses within the sandbox that lead to hosts through the proxy, for programs that do not speak to a
+	// proxy (kernel only). An address that cannot be used is left out.
+	Forward []Forward
+	Open    bool // use the network of this machine (host only)
 	Limits  Limits
 	Require []Guarantee // the launch fails if one of them is not guaranteed
 	// Child are the arguments of this program to start it with in place of an agent. Its
 	// stdin and stdout are those of the Link. Only kernel and host start it.
 	Child []string
+}
+
+// A Forward is an address within a sandbox that leads to a host.
+type Forward struct {
+	Listen netip.AddrPort
+	To     string // host:port
+	Name   string // of the host, which Listen is the address of in the sandbox; "" if To has an address
 }
 
 // Limits apply to all commands of a sandbox together, or to each where that is not

@@ -24,6 +24,9 @@ const (
 	maxManifest  = 4 << 20
 )
 
+// WholeMember is the name of the backup of the store in a backup of everything.
+const WholeMember = "store.zip"
+
 func entryName(table string) string { return table + ".jsonl" }
 
 // Backup writes a snapshot of the store to a private file. Other processes may
@@ -99,6 +102,14 @@ func checkReplaceable(path string) error {
 	if info.Mode().IsRegular() {
 		if a, err := openArchive(path); err == nil {
 			return a.file.Close()
+		}
+	}
+	if z, err := zip.OpenReader(path); err == nil {
+		defer z.Close()
+		for _, f := range z.File {
+			if f.Name == WholeMember {
+				return fmt.Errorf("%s is a backup of everything (made with --all); choose another name, or use --all", path)
+			}
 		}
 	}
 	return fmt.Errorf("%s exists and is not a backup; choose another name, or move it away", path)

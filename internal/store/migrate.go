@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -43,8 +44,11 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
+	var tx *sql.Tx
+	if err := s.patiently(ctx, func() (err error) {
+		tx, err = s.write.BeginTx(ctx, nil)
+		return err
+	}); err != nil {
 		return s.unavailable(err)
 	}
 	defer func() { _ = tx.Rollback() }() // no effect after a commit

@@ -67,8 +67,13 @@ func (b *notifier) close() {
 // that call Wait before they read lose no change.
 func (s *Store) Wait(topic string) <-chan struct{} { return s.notifier.wait(topic) }
 
-// claimedWait is the time after which a row is looked at again that another process takes.
-const claimedWait = 20 * time.Millisecond
+const (
+	// claimedWait is the time after which a row is looked at again that another process takes.
+	claimedWait = 20 * time.Millisecond
+	// dueWait is the longest time between two looks: a timer does not follow when the clock of the database is
+	// set, or when the machine was suspended.
+	dueWait = time.Minute
+)
 
 // Claim waits until the first of some rows is due, and calls take until it reports that it has taken one. The
 // query returns how many milliseconds are left, without a row if nothing waits. A change of the topic makes Claim
@@ -79,7 +84,7 @@ func (s *Store) Claim(
 	for {
 		changed := s.Wait(topic)
 		var left int64
-		wait := time.Hour
+		wait := dueWait
 		err := s.Row(ctx, query, args, &left)
 		switch {
 		case err == nil && left <= 0:
@@ -88,7 +93,7 @@ func (s *Store) Claim(
 			}
 			wait = claimedWait
 		case err == nil:
-			wait = time.Duration(left) * time.Millisecond
+			wait = min(time.Duration(left)*time.Millisecond, dueWait)
 		case !errors.Is(err, ErrNotFound):
 			return err
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,21 +25,47 @@ func (s *Store) usePostgres(o Options) error {
 	}
 	s.location = redacted(o.DSN)
 	config.RuntimeParams["application_name"] = "mcp-tools"
-	config.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	config.ConnectTimeout = 10 * time.Second
+	most := cmp.Or(o.Connections, defaultConnections)
 	s.connect = func(ctx context.Context) error {
-		s.write = stdlib.OpenDB(*config)
-		s.write.SetMaxOpenConns(16)
-		s.write.SetMaxIdleConns(8)
-		s.write.SetConnMaxIdleTime(5 * time.Minute)
+		s.write = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+			// Not a parameter of the start, which PgBouncer refuses.
+			_, err := c.Exec(ctx, "SET idle_in_transaction_session_timeout = 30000")
+			return err
+		}))
+		s.write.SetMaxOpenConns(most)
+		s.write.SetMaxIdleConns((most + 1) / 2)
+		s.write.SetConnMaxIdleTime(time.Minute)
 		s.read = s.write
-		if err := s.write.PingContext(ctx); err != nil {
+		if err := s.patiently(ctx, func() error { return s.write.PingContext(ctx) }); err != nil {
 			return s.unavailable(err)
 		}
 		return nil
 	}
 	s.notifier = newNotifier(&pgListen{config: config, store: s}, s.log)
 	return nil
+}
+
+const (
+	// defaultConnections is the default of Options.Connections.
+	defaultConnections = 16
+	// crowdedFor is how long a request waits for a connection that the server refuses because it has too many.
+	crowdedFor = 15 * time.Second
+	// tooManyConnections is PostgreSQL's code for that.
+	tooManyConnections = "53300"
+)
+
+// patiently calls f, which needs a connection, again while the server has too many of them: meanwhile one of this
+// process becomes free, or another process closes one.
+func (s *Store) patiently(ctx context.Context, f func() error) error {
+	begun := time.Now()
+	for attempt := 0; ; attempt++ {
+		err := f()
+		known, ok := errors.AsType[*pgconn.PgError](err)
+		if !ok || known.Code != tooManyConnections || time.Since(begun) > crowdedFor || backOff(ctx, attempt) != nil {
+			return err
+		}
+	}
 }
 
 // dedupConnectError wraps the error of a failed connection in a connectError.

@@ -23,9 +23,14 @@ func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) e
 	if s.dialect.name == "sqlite" && ctx.Err() == nil {
 		ctx = context.WithoutCancel(ctx) // preparing an interrupt takes longer than the query
 	}
-	err := s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+	read := func() error {
+		return s.patiently(ctx, func() error {
+			return s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+		})
+	}
+	err := read()
 	for attempt := 0; s.lostConnection(ctx, err) && attempt < maxLost; attempt++ {
-		err = s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+		err = read()
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -44,7 +49,11 @@ func Select[T any](ctx context.Context, s *Store, text string, args []any, f fun
 		return nil, s.logFailure(err)
 	}
 	for attempt := 0; ; attempt++ {
-		rows, err := s.read.QueryContext(ctx, s.sql(text), args...)
+		var rows *sql.Rows
+		err := s.patiently(ctx, func() (err error) {
+			rows, err = s.read.QueryContext(ctx, s.sql(text), args...)
+			return err
+		})
 		err = eachRow(rows, err, func(scan Scan) error {
 			row, err := f(scan)
 			list = append(list, row)

@@ -22,7 +22,9 @@ type Options struct {
 	// Full makes every commit of SQLite wait for the disk. Without it a power
 	// cut, but not the crash of a program, may lose the last commits.
 	Full bool
-	Log  *slog.Logger // nil: silent
+	// Connections is the maximum number of connections to PostgreSQL, beside one that waits for changes. 0 means 16.
+	Connections int
+	Log         *slog.Logger // nil: silent
 }
 
 // A Store is a database. Its methods may be called from many goroutines.

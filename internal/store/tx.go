@@ -50,7 +50,10 @@ func (s *Store) viewOnce(t *Tx, f func(*Tx) error) (err error) {
 	if s.dialect.name == "postgres" {
 		o.Isolation = sql.LevelRepeatableRead
 	}
-	if t.tx, err = s.read.BeginTx(t.ctx, o); err != nil {
+	if err := s.patiently(t.ctx, func() (err error) {
+		t.tx, err = s.read.BeginTx(t.ctx, o)
+		return err
+	}); err != nil {
 		return s.unavailable(err)
 	}
 	defer func() { _ = t.tx.Rollback() }() // there is nothing to commit
@@ -171,8 +174,11 @@ const (
 )
 
 func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[string]bool, err error) {
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
+	var tx *sql.Tx
+	if err := s.patiently(ctx, func() (err error) {
+		tx, err = s.write.BeginTx(ctx, nil)
+		return err
+	}); err != nil {
 		return nil, s.unavailable(err)
 	}
 	t := &Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}

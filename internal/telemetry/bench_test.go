@@ -32,8 +32,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.Run("metrics", func(b *testing.B) { run(b, testCalls(b, Config{})) })
 	b.Run("metrics and traces", func(b *testing.B) {
-		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test"}})
-		c.tracer.client.Transport = taker{}
+		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", transport: taker{}}})
 		run(b, c)
 	})
 }
@@ -47,33 +46,16 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkAddTools measures adding 60 tools at the start.
-func BenchmarkAddTools(b *testing.B) {
-	names := make([]string, 60)
-	for i := range names {
-		names[i] = strings.Repeat("x", i)
-	}
-	m := newMetrics(Config{Labels: testWords()})
-	none := m.tools.Load()
-	b.ReportAllocs()
-	for b.Loop() {
-		m.tools.Store(none)
-		m.addTools(names)
-	}
-}
-
-// BenchmarkScrape measures writing the page of a server with 60 tools.
+// BenchmarkScrape measures collecting the numbers of a server with 60 tools.
 func BenchmarkScrape(b *testing.B) {
 	c := testCalls(b, Config{})
 	for i := range 60 {
 		c.AddTools(strings.Repeat("x", i))
 	}
-	size := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		var p page
-		c.metrics.write(&p)
-		size = len(p.text)
+		if _, err := c.metrics.registry.Gather(); err != nil {
+			b.Fatal(err)
+		}
 	}
-	b.ReportMetric(float64(size), "bytes/page")
 }

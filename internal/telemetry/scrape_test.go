@@ -3,6 +3,7 @@ package telemetry
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 )
@@ -12,6 +13,7 @@ type slowReader struct {
 	*httptest.ResponseRecorder
 	arrived, resume chan struct{}
 	deadline        time.Time
+	once            sync.Once
 }
 
 func (s *slowReader) SetWriteDeadline(t time.Time) error {
@@ -20,8 +22,10 @@ func (s *slowReader) SetWriteDeadline(t time.Time) error {
 }
 
 func (s *slowReader) Write(text []byte) (int, error) {
-	s.arrived <- struct{}{}
-	<-s.resume
+	s.once.Do(func() {
+		s.arrived <- struct{}{}
+		<-s.resume
+	})
 	return s.ResponseRecorder.Write(text)
 }
 

@@ -7,10 +7,6 @@
 // could fill the memory with labels. It never sends or logs arguments or results, and it scrubs
 // all text.
 //
-// It writes metrics in the text format of Prometheus itself. The Prometheus library would make
-// the program 3 MB larger and its start a millisecond longer, and stdio clients start the program
-// often and never scrape.
-//
 // Begin with [Calls], which observes every call, and with [NewLogger].
 package telemetry
 
@@ -100,24 +96,24 @@ func (c *Calls) Start(ctx context.Context, b Begin) (context.Context, func(End))
 }
 
 // Running sets the number of running calls.
-func (c *Calls) Running(n int) { c.metrics.running.Store(int64(n)) }
+func (c *Calls) Running(n int) { c.metrics.running.Set(float64(n)) }
 
 // Queued sets the number of waiting calls.
-func (c *Calls) Queued(n int) { c.metrics.queued.Store(int64(n)) }
+func (c *Calls) Queued(n int) { c.metrics.queued.Set(float64(n)) }
 
 // Sessions sets the number of open sessions.
-func (c *Calls) Sessions(n int) { c.metrics.sessions.Store(int64(n)) }
+func (c *Calls) Sessions(n int) { c.metrics.sessions.Set(float64(n)) }
 
 // Limited counts a call that was rejected by a limit.
-func (c *Calls) Limited(reason string) { c.metrics.limited.of(reason).Add(1) }
+func (c *Calls) Limited(reason string) { c.metrics.limited.of(reason).Inc() }
 
 // Reload counts an attempt to reload the configuration.
 func (c *Calls) Reload(ok bool) {
-	if ok {
-		c.metrics.reloaded.Add(1)
-	} else {
-		c.metrics.unreloaded.Add(1)
+	result := "ok"
+	if !ok {
+		result = "failed"
 	}
+	c.metrics.reloads.WithLabelValues(result).Inc()
 }
 
 // Handler returns a handler for scrapes of the metrics.

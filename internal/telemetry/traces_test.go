@@ -100,7 +100,7 @@ func observe(t *testing.T, traces Traces, b Begin, e End) {
 	}
 	calls.AddTools("read_file")
 	ctx, end := calls.Start(t.Context(), b)
-	if ctx.Value(parentKey{}) == nil {
+	if Traceparent(ctx) == nil {
 		t.Error("the context of the call has no span")
 	}
 	end(e)
@@ -120,9 +120,11 @@ const wireForm = `{
     "scopeSpans": [{
       "scope": {"name": "github.com/mcp-tools/mcp-tools", "version": "1.2.3"},
       "spans": [{
-        "traceId": "4bf92f3577b34da6a3ce929d0e0e4736",
+        "traceId": "4BF92F3577B34DA6A3CE929D0E0E4736",
+        "traceState": "vendor=value",
+        "flags": 769,
         "spanId": "SPAN",
-        "parentSpanId": "00f067aa0ba902b7",
+        "parentSpanId": "00F067AA0BA902B7",
         "name": "tools/call read_file",
         "kind": 2,
         "startTimeUnixNano": "TIME",
@@ -168,7 +170,7 @@ func TestTraceOnTheWire(t *testing.T) {
 	}
 	body := c.bodies[0]
 	for _, mask := range []struct{ pattern, with string }{
-		{`("spanId":)"[0-9a-f]{16}"`, `$1"SPAN"`},
+		{`("spanId":)"[0-9A-F]{16}"`, `$1"SPAN"`},
 		{`(TimeUnixNano":)"[0-9]{19}"`, `$1"TIME"`},
 		{`("mcp.session.id","value":{"stringValue":)"[0-9a-f]{16}"`, `$1"SESSION"`},
 	} {
@@ -181,7 +183,7 @@ func TestTraceOnTheWire(t *testing.T) {
 		t.Errorf("the path is %q", c.paths[0])
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "application/json", "Content-Encoding": "gzip", "X-Api-Key": secret(), "User-Agent": "mcp-tools/1.2.3",
+		"Content-Type": "application/json", "Content-Encoding": "gzip", "X-Api-Key": secret(),
 	} {
 		if got := c.headers[0].Get(name); got != want {
 			t.Errorf("header %s is %q, want %q", name, got, want)
@@ -225,7 +227,7 @@ func TestParentOfASpan(t *testing.T) {
 			if tt.spans == 0 {
 				return
 			}
-			if child := spans[0]["parentSpanId"] == "00f067aa0ba902b7"; child != tt.child {
+			if child := spans[0]["parentSpanId"] == "00F067AA0BA902B7"; child != tt.child {
 				t.Errorf("a child of the client's span: %t, want %t", child, tt.child)
 			}
 		})
@@ -332,7 +334,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	if len(elsewhere.bodies) != 0 {
 		t.Error("the spans and the headers were sent to another place")
 	}
-	if !strings.Contains(log.String(), "the collector returned status 307") || strings.Contains(log.String(), secret()) {
+	if !strings.Contains(log.String(), "307 Temporary Redirect") || strings.Contains(log.String(), secret()) {
 		t.Errorf("the log is %q", log.String())
 	}
 }

@@ -32,7 +32,7 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 		return Errorf(Invalid, "the arguments of %s are not JSON: %v", t.Spec.Name, err).
 			Try("send one JSON object")
 	}
-	b := binder{tool: t.Spec.Name, limits: limits}
+	b := binder{tool: t.Spec.Name, limits: limits, raw: raw}
 	object, ok := asObject(value)
 	sent := ok
 	if text, bare := value.(string); bare && !ok && t.Spec.Bare != "" {
@@ -65,6 +65,12 @@ func decode(raw json.RawMessage) (any, error) {
 	if _, values := Extent(raw); values > MaxValues {
 		return nil, fmt.Errorf("there are more than %d values", MaxValues)
 	}
+	if !bytes.ContainsAny(raw, "0123456789") { // without numbers no decoder needs to be made
+		var value any
+		if json.Unmarshal(raw, &value) == nil {
+			return value, nil
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any
@@ -82,6 +88,8 @@ func decode(raw json.RawMessage) (any, error) {
 type binder struct {
 	tool     string
 	limits   Limits
+	raw      json.RawMessage // the arguments as they were sent; nil where trail does not lead
+	trail    []string        // the keys from raw to the value that is being checked
 	problems []string
 	missing  bool // one of the problems is a missing argument
 }
@@ -204,6 +212,9 @@ func (b *binder) array(dst reflect.Value, s *schema, value any, path string, dep
 		b.problem("%q has %d entries, the maximum is %d", path, len(items), limit)
 		return
 	}
+	raw := b.raw
+	b.raw = nil
+	defer func() { b.raw = raw }()
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
 	for i, item := range items {
 		b.value(list.Index(i), s.items, item, fmt.Sprintf("%s[%d]", path, i), depth+1)
@@ -220,7 +231,9 @@ func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path 
 	m := reflect.MakeMapWithSize(dst.Type(), len(object))
 	for key, value := range object {
 		entry := reflect.New(dst.Type().Elem()).Elem()
+		b.trail = append(b.trail, key)
 		b.value(entry, s.items, value, join(path, key), depth+1)
+		b.trail = b.trail[:len(b.trail)-1]
 		m.SetMapIndex(reflect.ValueOf(key).Convert(dst.Type().Key()), entry)
 	}
 	dst.Set(m)
@@ -252,7 +265,9 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 		}
 		given[i] = key
 		f := s.fields[i]
+		b.trail = append(b.trail, key)
 		b.value(dst.FieldByIndex(f.index), f.schema, object[key], join(path, f.name), depth)
+		b.trail = b.trail[:len(b.trail)-1]
 	}
 	if len(unknown) > 0 {
 		b.problem("there is no argument %s%s", strings.Join(unknown, ", "), meant("", s.fieldNames()))
@@ -261,7 +276,9 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 		switch {
 		case given[i] != "":
 		case f.schema.fallback != nil:
+			b.trail = append(b.trail, f.name)
 			b.value(dst.FieldByIndex(f.index), f.schema, f.schema.fallback, join(path, f.name), depth)
+			b.trail = b.trail[:len(b.trail)-1]
 		case f.required:
 			b.problem("%q is missing", join(path, f.name))
 			b.missing = true
@@ -281,12 +298,34 @@ func (b *binder) anything(dst reflect.Value, value any, path string, depth int) 
 		}
 		return
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		b.problem("%q cannot be used", path)
-		return
+	raw := b.sent()
+	if raw == nil {
+		var err error
+		if raw, err = json.Marshal(value); err != nil {
+			b.problem("%q cannot be used", path)
+			return
+		}
 	}
 	dst.SetBytes(raw)
+}
+
+// sent returns the value that is being checked as it was sent, with the keys of its objects in
+// their order: the order of the data of a chart means something. It returns nil if the value is
+// not in the arguments, such as a default.
+func (b *binder) sent() json.RawMessage {
+	raw := b.raw
+	for _, key := range b.trail {
+		var text string
+		if json.Unmarshal(raw, &text) == nil { // an object in a string
+			raw = json.RawMessage(text)
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return nil
+		}
+		raw = members[key]
+	}
+	return raw
 }
 
 // excess returns in which way a free value exceeds the limits, or "".

@@ -48,25 +48,41 @@ const MainAgent = "main"
 // Parts are escaped, so that two sessions have different keys. It is "" for a
 // caller without a session.
 func (c Caller) Key() string {
-	part := strings.NewReplacer("%", "%25", ":", "%3A").Replace
-	agent := "agent:" + part(cmp.Or(c.Agent, MainAgent)) + ":"
+	agent := keyPart(cmp.Or(c.Agent, MainAgent))
 	switch {
 	case c.Session == "" && (c.ChatID == "" || c.Depth > 0):
 		return ""
 	case c.Depth > 0:
-		return agent + "subagent:" + part(c.Session)
+		return "agent:" + agent + ":subagent:" + keyPart(c.Session)
 	case c.ChatID != "":
-		chat := agent + part(c.Channel) + ":" + part(cmp.Or(c.PeerKind, "direct")) + ":" + part(c.ChatID)
+		chat := "agent:" + agent + ":" + keyPart(c.Channel) + ":" + keyPart(cmp.Or(c.PeerKind, "direct")) + ":" +
+			keyPart(c.ChatID)
 		if c.Topic != "" {
-			chat += ":topic:" + part(c.Topic)
+			chat += ":topic:" + keyPart(c.Topic)
 		}
 		return chat
 	}
-	return agent + part(cmp.Or(c.Channel, "local")) + ":" + part(strings.TrimPrefix(c.Session, c.Channel+"-"))
+	return "agent:" + agent + ":" + keyPart(cmp.Or(c.Channel, "local")) + ":" +
+		keyPart(strings.TrimPrefix(c.Session, c.Channel+"-"))
 }
 
-func escaped(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), "/", "%2F")
+// Account returns the name of the user, or of the agent if there is none, for which slots
+// of the server are counted: all agents and sessions of a user share what is theirs.
+func (c Caller) Account() string {
+	if c.User != "" {
+		return "user " + c.User
+	}
+	return "agent " + c.Agent
+}
+
+// keyPart escapes a part of the key of a session. Every call makes keys, so a part
+// without special characters costs no memory.
+func keyPart(name string) string { return escapedFor(name, ":", "%3A") }
+
+func escaped(name string) string { return escapedFor(name, "/", "%2F") }
+
+func escapedFor(name, separator, escape string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), separator, escape)
 }
 
 // A Use is what a session has used, added to what it used before.
@@ -97,8 +113,19 @@ type Running struct {
 	Status func() SessionStatus
 	// Usable lists the tools that the caller may use; nil outside of a server.
 	Usable func() []Tool
+	// Idle gives the slot of the call back; see the function Idle. Nil outside of a server.
+	Idle func()
 	// Grant returns what the call may do, for work that outlasts it; nil outside of a server.
 	Grant func() Grant
+}
+
+// Idle says that the running call only waits from now on, for a person, another session or
+// a process. It no longer counts among the calls that run at once, so call it right before
+// the wait, and do nothing after the wait that takes long.
+func Idle(ctx context.Context) {
+	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil && call.Idle != nil {
+		call.Idle()
+	}
 }
 
 // A SessionStatus is the state of a caller's session.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -123,12 +124,20 @@ func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	value, err := decode(raw)
-	object, ok := asObject(value)
-	name, errMeans := decode(json.RawMessage(t.means))
-	if err != nil || errMeans != nil || !ok {
+	if _, ok := asObject(value); err != nil || !ok {
 		return raw
 	}
-	more, _ := name.(map[string]any) // it is an object: see checkMeans
+	if text, ok := value.(string); ok {
+		raw = json.RawMessage(text)
+	}
+	var object, more map[string]json.RawMessage // what is in object stays as it was sent
+	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &object) != nil ||
+		json.Unmarshal([]byte(t.means), &more) != nil {
+		return raw
+	}
+	if object == nil {
+		object = map[string]json.RawMessage{}
+	}
 	for name, value := range more {
 		if _, given := object[name]; !given {
 			object[name] = value

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
@@ -19,9 +17,10 @@ import (
 const maxComplaint = 400
 
 // NewForeign makes a Tool with a schema from elsewhere: another server, or an
-// operator. Its arguments are checked and never corrected, since their meaning is
-// not known. Its name may have capital letters and hyphens. [NewSet] reports what is
-// wrong with the schema.
+// operator. Its arguments are checked. Texts that stand for a number, a boolean, a list
+// or an object where the schema wants one are converted; nothing else is corrected, since
+// the meaning of the arguments is not known. Its name may have capital letters and
+// hyphens. [NewSet] reports what is wrong with the schema.
 func NewForeign(
 	spec Spec, schema json.RawMessage, do func(ctx context.Context, args json.RawMessage) (Result, error),
 ) Tool {
@@ -34,7 +33,7 @@ func NewForeign(
 func PreparedForeign(
 	spec Spec, schema json.RawMessage, prepare func(ctx context.Context, args json.RawMessage) (Plan, error),
 ) Tool {
-	validator := sync.OnceValues(func() (*jsonschema.Resolved, error) { return compile(schema) })
+	validator := sync.OnceValues(func() (*Checker, error) { return compile(schema) })
 	t := Tool{Spec: spec, foreign: true, form: sync.OnceValue(func() *argsForm {
 		form := &argsForm{printed: schema}
 		if _, err := validator(); err != nil {
@@ -60,7 +59,7 @@ func PreparedForeign(
 }
 
 // checked returns arguments in their canonical form, or an error for the model.
-func checked(name string, raw json.RawMessage, limits Limits, validator func() (*jsonschema.Resolved, error)) (
+func checked(name string, raw json.RawMessage, limits Limits, validator func() (*Checker, error)) (
 	json.RawMessage, error,
 ) {
 	value, err := decode(raw)
@@ -74,6 +73,14 @@ func checked(name string, raw json.RawMessage, limits Limits, validator func() (
 	if why := b.excess(value, 0); why != "" {
 		return nil, Errorf(Invalid, "the arguments of %s: a value %s", name, why)
 	}
+	checker, err := validator()
+	if err != nil {
+		return nil, err
+	}
+	value = checker.converted(checker.root, value)
+	if why := b.excess(value, 0); why != "" {
+		return nil, Errorf(Invalid, "the arguments of %s: a value %s", name, why)
+	}
 	args, err := json.Marshal(value) // sorted: equal calls are equal
 	if err != nil {
 		return nil, err
@@ -82,11 +89,7 @@ func checked(name string, raw json.RawMessage, limits Limits, validator func() (
 	if err := json.Unmarshal(args, &plain); err != nil {
 		return nil, err
 	}
-	compiled, err := validator()
-	if err != nil {
-		return nil, err
-	}
-	if err := compiled.Validate(plain); err != nil {
+	if err := checker.Check(plain); err != nil {
 		return nil, Errorf(Invalid, "%s: %s", name, text.Clip(err.Error(), maxComplaint)).
 			Try("see the tool's input schema")
 	}
@@ -99,17 +102,13 @@ func CheckSchema(schema json.RawMessage) error {
 	return err
 }
 
-// compile resolves a schema. It accepts JSON Schema 2020-12 and draft-07, and
-// loads nothing: references must stay within the schema.
-func compile(schema json.RawMessage) (*jsonschema.Resolved, error) {
-	var parsed jsonschema.Schema
-	if err := json.Unmarshal(schema, &parsed); err != nil {
-		return nil, err
+// compile makes the checker of arguments.
+func compile(schema json.RawMessage) (*Checker, error) {
+	c, err := NewChecker(schema)
+	if err == nil && c.root.Type != "object" {
+		err = errors.New(`it must be an object with "type": "object"`)
 	}
-	if parsed.Type != "object" {
-		return nil, errors.New(`it must be an object with "type": "object"`)
-	}
-	return parsed.Resolve(nil)
+	return c, err
 }
 
 // isForeignName reports whether text may be the name of a foreign tool: letters, digits, _ and

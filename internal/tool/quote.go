@@ -38,6 +38,31 @@ const opening = "<<<outside "
 // Quoted reports whether a text holds text from outside, between marks.
 func Quoted(text string) bool { return strings.Contains(text, opening) }
 
+// quotedText matches the begin of a quoted text, and the number in its marks.
+var quotedText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(opening + `([0-9a-f]{12}): [^\n]*>>>\n`)
+})
+
+// Unquoted returns a text without the marks around what is from outside in it. It is for programs that work on the
+// text; their own result is from outside then.
+func Unquoted(text string) string {
+	var b strings.Builder
+	for {
+		at := quotedText().FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		end := "\n<<<end " + text[at[2]:at[3]] + ">>>"
+		inside, rest, found := strings.Cut(text[at[1]:], end)
+		if !found {
+			break
+		}
+		b.WriteString(text[:at[0]] + inside)
+		text = rest
+	}
+	return b.String() + text
+}
+
 // marksInText matches what looks like a mark: brackets, and one of the words of
 // marks. unmarked inserts a space.
 var marksInText = sync.OnceValue(func() *regexp.Regexp {

@@ -86,6 +86,8 @@ type Spec struct {
 	// Repeats marks a tool that is made for polling, so that it may be called
 	// more often with equal results.
 	Repeats bool
+	// Waits marks a tool that only waits. Its calls may have equal results as often as they like.
+	Waits bool
 }
 
 // isName reports whether text is lower_snake_case of at most max bytes. It uses no

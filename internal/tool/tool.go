@@ -41,6 +41,7 @@ type Preparer[A any] interface {
 type Plan struct {
 	Risk Risk   // of this call; zero stands for the Risk of the Spec
 	Why  string // the reason for Risk, shown to the person who approves
+	Kept bool   // undo restores what the call destroys
 	Once bool   // an approval counts for this call only and cannot become a rule
 	// Ask names what a person must approve in any case, even where the policy
 	// allows the call; "" for nothing. The audit log has it.
@@ -235,7 +236,7 @@ func (c Call) Run(ctx context.Context) (Result, error) {
 }
 
 // JSON returns the canonical form of the arguments: canonical names and types, in
-// the order of the schema. Equal calls have equal JSON.
+// the order of the schema. Equal calls have equal JSON. A json.RawMessage is as it was sent.
 func (c Call) JSON() json.RawMessage {
 	raw, err := json.Marshal(c.args)
 	if err != nil { // only a value that no JSON could have filled

@@ -81,6 +81,10 @@ func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 		"an enum in another case":   {`{"path":"a","mode":"FAST"}`, `{"path":"a","limit":20,"mode":"fast"}`},
 		"anything": {`{"path":"a","body":{"n":12345678901234567890}}`,
 			`{"path":"a","limit":20,"body":{"n":12345678901234567890}}`},
+		"the order of keys": {`{"path":"a","body":{"z":1,"a":[{"y":2,"b":3}]}}`,
+			`{"path":"a","limit":20,"body":{"z":1,"a":[{"y":2,"b":3}]}}`},
+		"the order of keys in a string": {`"{\"path\":\"a\",\"body\":{\"z\":1,\"a\":2}}"`,
+			`{"path":"a","limit":20,"body":{"z":1,"a":2}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := run(t, Prepared(probe{}), test.args)

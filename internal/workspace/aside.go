@@ -30,15 +30,17 @@ type Command struct {
 	// Named are the protected files that the text says it writes, relative to the
 	// workspace. The policy has decided about them, so they stay.
 	Named []string
-	Git   bool // it runs nothing but git: new files that git tracks stay
+	Git   bool // it runs nothing but git: files with content that the repository had before stay
+	Clone bool // it is one git clone of a remote address: the files of a new repository stay
 }
 
 // guardedFiles are the files of protected names, by the name that is protected: a
 // file, or a directory with the files in it. It is nil for a directory with too many.
 type guardedFiles map[string]map[string]root.Info
 
-// SetAside returns a report about the files that commands in the caller's workspace
-// made under protected names since the last call; "" if there are none.
+// SetAside returns a report about the files that commands in the caller's workspace,
+// also those that still run, made under protected names since the last call; "" if there
+// are none.
 //
 // Such files make other programs run code. Sandboxes cover those that are there when
 // they are opened, and no policy is asked about one that a command makes without
@@ -51,6 +53,9 @@ func (w *Workspace) SetAside(ctx context.Context) string {
 	t := w.tracker(s.home, false)
 	if t == nil {
 		return ""
+	}
+	if t.isRunning() {
+		t.update(ctx, nil)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,6 +92,7 @@ func (t *tracker) isGuarded(name string) bool {
 func (t *tracker) guard() {
 	before := t.guarded
 	t.guarded = t.guardedNow()
+	t.noteObjects()
 	if before == nil || len(t.running) == 0 {
 		return
 	}
@@ -95,7 +101,7 @@ func (t *tracker) guard() {
 		for _, file := range t.newFiles(name, before) {
 			old, existed := before[name][file]
 			switch now, there := t.guarded[name][file]; {
-			case existed && old.Same(now), t.allowed(file):
+			case existed && old.Same(now), t.allowed(name, file):
 			case existed && there:
 				t.changed = append(t.changed, display(file))
 			default:
@@ -126,18 +132,64 @@ func (t *tracker) newFiles(name string, before guardedFiles) []string {
 	return slices.Sorted(maps.Keys(now))
 }
 
+// noteObjects notes the objects of the repositories before the first command.
+func (t *tracker) noteObjects() {
+	if t.objects != nil {
+		return
+	}
+	t.objects = map[string]*gitrepo.Objects{}
+	note := func(name string) {
+		if dir, found := gitrepo.ObjectDir(name); found && t.objects[dir] == nil {
+			t.objects[dir] = gitrepo.ReadObjects(dir)
+		}
+	}
+	note(filepath.Join(t.m.realPath, "x")) // the workspace may be in a repository
+	for name := range t.guarded {
+		if isGit(path.Base(name)) {
+			note(filepath.Join(t.m.realPath, filepath.FromSlash(name)))
+		}
+	}
+}
+
+// restored reports whether git has written a file, or all files of a directory, with
+// content that the repository had before the first command. Its index does not count: a
+// command can write anything into it. A clone is believed, it is of its remote.
+func (t *tracker) restored(r *runningCommand, name, file string) bool {
+	if !r.Git {
+		return false
+	}
+	abs := func(name string) string { return filepath.Join(t.m.realPath, filepath.FromSlash(name)) }
+	dir, found := gitrepo.ObjectDir(abs(file))
+	objects := t.objects[dir]
+	if !found || objects == nil {
+		return found && r.Clone
+	}
+	some := false
+	for each := range t.guarded[name] {
+		if each == file || isBeneath(each, file) {
+			if some = true; !objects.HaveFile(abs(each)) {
+				return false
+			}
+		}
+	}
+	return some
+}
+
 // allowed reports whether a file under a protected name may stay.
-func (t *tracker) allowed(file string) bool {
+func (t *tracker) allowed(name, file string) bool {
 	abs := filepath.Join(t.m.realPath, filepath.FromSlash(file))
 	switch base := path.Base(file); {
 	case isGit(base): // the repository of a worktree or a submodule, within the workspace
 		dir, ok := within(t.m.realPath, filepath.ToSlash(filepath.Dir(gitDirOf(mountedFile{mount: t.m, name: file}))))
 		return ok && t.inRepository(dir)
-	case strings.EqualFold(base, "config") && t.inRepository(file) && gitrepo.Harmless(abs):
+	case slices.Contains([]string{"config", "config.worktree"}, strings.ToLower(base)) && t.inRepository(file) &&
+		gitrepo.Harmless(abs):
+		return true
+	case strings.EqualFold(base, "commondir") && gitrepo.IsCommonDirOfWorktree(abs):
 		return true
 	}
 	return slices.ContainsFunc(t.running, func(r *runningCommand) bool {
-		return r.Git && gitrepo.Tracks(abs) || slices.ContainsFunc(r.Named, func(named string) bool {
+		return t.restored(r, name, file) || slices.ContainsFunc(r.Named, func(named string) bool {
 			return named == file || isBeneath(file, named) || isBeneath(named, file)
 		})
 	})
@@ -232,6 +284,11 @@ func (t *tracker) readRepository(name string, files map[string]root.Info) {
 			t.read(path.Join(dir, file), 0, files)
 		}
 		t.read(path.Join(dir, "hooks"), 1, files)
+		for _, worktree := range t.entries(path.Join(dir, "worktrees")) {
+			for _, file := range []string{"config.worktree", "commondir"} {
+				t.read(path.Join(dir, "worktrees", worktree, file), 0, files)
+			}
+		}
 	}
 	maps.DeleteFunc(files, func(file string, _ root.Info) bool { return strings.HasSuffix(file, ".sample") })
 }

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,10 +113,122 @@ func TestSetAsideOfRunningCommand(t *testing.T) {
 		strings.Contains(report, ".envrc") {
 		t.Errorf("the report is %q", report)
 	}
-	place(t, ws, map[string]string{".zshrc": "again"})
 	next()
+	place(t, ws, map[string]string{".zshrc": "again"}) // by what the first one has left behind
+	if report := w.SetAside(ctx); !strings.Contains(report, ".zshrc") {
+		t.Errorf("of a process that still runs: %q", report)
+	}
 	ended()
 	if _, err := os.Lstat(filepath.Join(ws, ".zshrc"+AsideSuffix+"-2")); err != nil {
 		t.Errorf("the second file: %v", err)
+	}
+}
+
+// TestFilesThatGitWrites has commands that run nothing but git, in a repository whose index a
+// script has written before.
+func TestFilesThatGitWrites(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = ws
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	place(t, ws, map[string]string{"a.txt": "a"})
+	git("add", ".")
+	git("commit", "-qm", "one")
+	git("checkout", "-qb", "packed")
+	place(t, ws, map[string]string{".vscode/tasks.json": "of the user"})
+	git("add", ".")
+	git("commit", "-qm", "two")
+	git("gc", "-q")
+	git("checkout", "-qb", "loose")
+	place(t, ws, map[string]string{".husky/pre-commit": "of the user, too"})
+	git("add", ".")
+	git("commit", "-qm", "three")
+	git("checkout", "-q", "main")
+
+	command := func(c Command, run func()) string {
+		ended := w.Checkpoint(ctx, c)
+		run()
+		ended()
+		return w.SetAside(ctx)
+	}
+	command(Command{Text: "sh x.sh"}, func() {
+		place(t, ws, map[string]string{"evil": "evil"})
+		git("update-index", "--add", "a.txt")
+		hash := exec.Command("git", "hash-object", "-w", "evil")
+		hash.Dir = ws
+		id, err := hash.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		git("update-index", "--add", "--cacheinfo", "100644,"+strings.TrimSpace(string(id))+",.claude/settings.json")
+	})
+	onlyGit := Command{Text: "git", Git: true}
+	if report := command(onlyGit, func() { git("checkout", "--", ".claude") }); !strings.Contains(report, "names .claude,") {
+		t.Errorf("a file that a script put into the index: %q", report)
+	}
+	command(onlyGit, func() { git("rm", "-q", "--cached", ".claude/settings.json") })
+	for _, branch := range []string{"packed", "loose"} {
+		if report := command(onlyGit, func() { git("checkout", "-q", branch) }); report != "" {
+			t.Errorf("a branch from before: %q", report)
+		}
+	}
+	if report := command(onlyGit, func() { git("worktree", "add", "-q", "tree", "packed") }); report != "" {
+		t.Errorf("a worktree: %q", report)
+	}
+	if report := command(Command{Text: "sh x.sh"}, func() {
+		place(t, ws, map[string]string{".git/worktrees/tree/config.worktree": "[core]\n\tfsmonitor = evil\n"})
+	}); !strings.Contains(report, "config.worktree") {
+		t.Errorf("settings of a worktree: %q", report)
+	}
+	for _, c := range []struct {
+		command Command
+		aside   bool
+	}{{onlyGit, true}, {Command{Text: "git clone", Git: true, Clone: true}, false}} {
+		name := fmt.Sprint("clone", c.aside)
+		report := command(c.command, func() { git("clone", "-q", "-b", "packed", ws, name) })
+		if strings.Contains(report, ".vscode") != c.aside {
+			t.Errorf("%+v: %q", c.command, report)
+		}
+	}
+}
+
+// TestSetAsideInCrowdedWorkspaces has a command that makes more files than are recorded.
+func TestSetAsideInCrowdedWorkspaces(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	place(t, ws, map[string]string{"a.txt": ""})
+	w.Checkpoint(ctx, Command{Text: "true"})()
+	many := filepath.Join(ws, "many")
+	ended := w.Checkpoint(ctx, Command{Text: "sh x.sh"})
+	place(t, ws, map[string]string{".envrc": "evil", "many/first": ""})
+	for i := range maxTracked + 1 {
+		if err := os.Link(filepath.Join(many, "first"), filepath.Join(many, fmt.Sprint(i/10_000, "-", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended()
+	if report := w.SetAside(ctx); !strings.Contains(report, ".envrc") {
+		t.Errorf("too many files: %q", report)
+	}
+	for _, files := range []string{"more", "fewer", "fewer"} {
+		ended := w.Checkpoint(ctx, Command{Text: "sh x.sh"})
+		name := files + "/.mcp.json"
+		place(t, ws, map[string]string{name: "evil"})
+		if files == "fewer" {
+			if err := os.RemoveAll(many); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended()
+		if report := w.SetAside(ctx); !strings.Contains(report, name) {
+			t.Errorf("%s files: %q", files, report)
+		}
 	}
 }

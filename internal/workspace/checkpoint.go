@@ -8,15 +8,18 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex"
@@ -58,13 +61,45 @@ func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func
 	t.update(ctx, nil)
 	t.mu.Lock()
 	t.running = append(t.running, r)
+	t.active.Add(1)
 	t.mu.Unlock()
 	return func() {
 		t.update(context.WithoutCancel(ctx), r)
 		t.mu.Lock()
 		t.running = slices.DeleteFunc(t.running, func(other *runningCommand) bool { return other == r })
+		t.active.Add(-1)
 		t.mu.Unlock()
 	}
+}
+
+// Prepare does in the background what the first command in the caller's workspace would
+// wait for: it reads the directories for Layout, and copies the files for Checkpoint. A
+// command that comes before the end waits for the rest. It does nothing for a workspace
+// that is prepared.
+func (w *Workspace) Prepare(c tool.Caller) {
+	ctx := tool.With(w.closing, &tool.Running{Caller: c})
+	s, err := w.viewFor(ctx)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	key := inode{s.home.id.Dev, s.home.id.Ino}
+	if w.closed || w.trackers[key] != nil || len(w.trackers) >= maxTrackers {
+		w.mu.Unlock()
+		return
+	}
+	t := &tracker{w: w, m: s.home, used: time.Now()}
+	w.trackers[key] = t
+	t.mu.Lock() // before a command can
+	w.preparing.Add(1)
+	w.mu.Unlock()
+	go func() {
+		defer w.preparing.Done()
+		_, _ = w.Layout(ctx) // a command reports an error
+		t.updateLocked(ctx, nil)
+		t.mu.Unlock()
+		_, _ = w.Layout(ctx) // from the second time on events name the directories that change
+	}()
 }
 
 // settle records what the running commands of a workspace have changed so far.
@@ -101,19 +136,27 @@ type tracker struct {
 	w *Workspace
 	m *mount
 
+	active atomic.Int32 // length of running, to be read without mu
+
 	mu       sync.Mutex
 	events   *searchindex.Tracker // nil if all files are compared each time
 	dirs     map[string]*trackedDir
 	count    int
 	contents *os.File // copies of the files, one after the other
+	noClones bool     // the file system cannot share blocks between files
+	buffer   []byte   // for copying
 	size     int64
 	used     time.Time
 	disabled bool
 	running  []*runningCommand // without any, changes are those of other programs
 
-	guards         map[string][]string // protected names, by their directory
-	guarded        guardedFiles        // at the last update; nil before the first
-	moved, changed []string            // protected files to report
+	guards         map[string][]string         // protected names, by their directory
+	guarded        guardedFiles                // at the last update; nil before the first
+	moved, changed []string                    // protected files to report
+	objects        map[string]*gitrepo.Objects // of repositories, before the first command
+	// crowded is set if commands made too many files to record: then only protected names
+	// are compared.
+	crowded bool
 }
 
 type trackedDir struct {
@@ -152,9 +195,7 @@ func (w *Workspace) tracker(m *mount, create bool) *tracker {
 		return nil
 	}
 	if t == nil {
-		if len(w.trackers) >= maxTrackers {
-			w.dropTracker()
-		}
+		w.dropTrackers()
 		t = &tracker{w: w, m: m}
 		w.trackers[key] = t
 	}
@@ -162,14 +203,17 @@ func (w *Workspace) tracker(m *mount, create bool) *tracker {
 	return t
 }
 
-// dropTracker removes the tracker that was not used for the longest time.
-func (w *Workspace) dropTracker() {
-	oldest := slices.MinFunc(slices.Collect(maps.Keys(w.trackers)), func(a, b inode) int {
-		return w.trackers[a].used.Compare(w.trackers[b].used)
+// dropTrackers makes room for a tracker: it removes those that were not used for the longest
+// time and record no command.
+func (w *Workspace) dropTrackers() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(w.trackers)), func(key inode) bool {
+		return w.trackers[key].active.Load() > 0
 	})
-	gone := w.trackers[oldest]
-	delete(w.trackers, oldest)
-	go gone.close()
+	slices.SortFunc(idle, func(a, b inode) int { return w.trackers[a].used.Compare(w.trackers[b].used) })
+	for _, key := range idle[:min(len(idle), max(0, len(w.trackers)-maxTrackers+1))] {
+		go w.trackers[key].close()
+		delete(w.trackers, key)
+	}
 }
 
 func (t *tracker) close() {
@@ -179,7 +223,7 @@ func (t *tracker) close() {
 	t.disabled = true
 }
 
-// reset forgets everything, so that the next update reads the whole workspace.
+// reset forgets all but the protected files, so that the next update reads the whole workspace.
 func (t *tracker) reset() {
 	if t.events != nil {
 		_ = t.events.Close()
@@ -187,14 +231,11 @@ func (t *tracker) reset() {
 	if t.contents != nil {
 		_ = t.contents.Close()
 	}
-	t.events, t.contents, t.dirs, t.count, t.size, t.guards, t.guarded = nil, nil, nil, 0, 0, nil, nil
+	t.events, t.contents, t.dirs, t.count, t.size, t.guards = nil, nil, nil, 0, 0, nil
 }
 
-func (t *tracker) isRunning() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.running) > 0
-}
+// isRunning reports whether a command runs. It does not wait for an update.
+func (t *tracker) isRunning() bool { return t.active.Load() > 0 }
 
 // update brings the tracker up to date, and records the changes as those of a command: by
 // if it is not nil, or else the latest that runs. Commands run even if they cannot be
@@ -202,7 +243,16 @@ func (t *tracker) isRunning() bool {
 func (t *tracker) update(ctx context.Context, by *runningCommand) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.updateLocked(ctx, by)
+}
+
+// updateLocked is update for a caller that holds t.mu.
+func (t *tracker) updateLocked(ctx context.Context, by *runningCommand) {
 	if t.disabled {
+		return
+	}
+	if t.crowded {
+		t.guardAlone(ctx)
 		return
 	}
 	if by == nil && len(t.running) > 0 {
@@ -210,6 +260,7 @@ func (t *tracker) update(ctx context.Context, by *runningCommand) {
 	}
 	first := t.dirs == nil
 	changes, err := t.changes(ctx)
+	t.buffer = nil
 	if err == nil && !first && by != nil && len(changes) > 0 {
 		err = t.record(ctx, by.Record, changes)
 	}
@@ -221,6 +272,12 @@ func (t *tracker) update(ctx context.Context, by *runningCommand) {
 	}
 	switch {
 	case err == nil:
+	case ctx.Err() != nil:
+		t.reset() // the next command copies what is missing
+	case errors.Is(err, errTooMany) && t.guarded != nil:
+		t.w.o.Log.Info("there are too many files to record what commands change; protected names are still compared",
+			"files", maxTracked)
+		t.guardAlone(ctx)
 	case errors.Is(err, errTooMany):
 		t.w.o.Log.Info("the workspace is too large to record what commands change", "files", maxTracked)
 		t.reset()
@@ -229,6 +286,24 @@ func (t *tracker) update(ctx context.Context, by *runningCommand) {
 		t.w.o.Log.Warn("what a command changed could not be recorded", "err", err)
 		t.reset()
 	}
+}
+
+// guardAlone compares the protected files of a workspace with too many files. It reads all
+// directories each time, until there are fewer files again. t.mu is held.
+func (t *tracker) guardAlone(ctx context.Context) {
+	t.reset()
+	t.guards = map[string][]string{}
+	all, err := t.list(ctx, ".", 0, math.MaxInt)
+	n := 0
+	for _, d := range all {
+		n += len(d.Entries)
+	}
+	if err != nil {
+		t.w.o.Log.Warn("protected files could not be compared", "err", err)
+		return
+	}
+	t.guard()
+	t.crowded = n > maxTracked
 }
 
 // changes finds what has changed, and updates the copies.
@@ -250,7 +325,7 @@ func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error
 		if t.dirs[dir] == nil || whole {
 			continue
 		}
-		all, err := t.list(ctx, dir, 1)
+		all, err := t.list(ctx, dir, 1, 2*maxTracked)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, root.ErrLink) || notDir(err) {
 			continue // an event of its parent reports it
 		}
@@ -261,7 +336,7 @@ func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error
 	}
 	seen := map[string]bool{}
 	if whole {
-		if listed, err = t.list(ctx, ".", 0); err != nil {
+		if listed, err = t.list(ctx, ".", 0, 2*maxTracked); err != nil {
 			return nil, err
 		}
 		for _, d := range listed {
@@ -290,7 +365,7 @@ func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error
 				continue
 			}
 			if subs[e.Name] = true; t.dirs[name] == nil && !whole {
-				more, err := t.list(ctx, name, 0)
+				more, err := t.list(ctx, name, 0, 2*maxTracked)
 				if err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return nil, err
 				}
@@ -335,8 +410,9 @@ func (t *tracker) open() error {
 	return nil
 }
 
-// list reads directories, which are watched from then on.
-func (t *tracker) list(ctx context.Context, dir string, depth int) (all []tree.Dir, err error) {
+// list reads directories, which are watched from then on. If there are more entries than
+// most, it fails.
+func (t *tracker) list(ctx context.Context, dir string, depth, most int) (all []tree.Dir, err error) {
 	var mu sync.Mutex
 	var failed error
 	watch := func(dir string) {
@@ -367,7 +443,7 @@ func (t *tracker) list(ctx context.Context, dir string, depth int) (all []tree.D
 		defer mu.Unlock()
 		all = append(all, d)
 		t.guards[d.Name] = guards[d.Name]
-		if n += len(d.Entries); n > 2*maxTracked {
+		if n += len(d.Entries); n > most {
 			return errTooMany
 		}
 		return nil
@@ -426,6 +502,9 @@ func (t *tracker) compare(ctx context.Context, d tree.Dir, known *trackedDir) (f
 	}
 	defer in.Close()
 	for i, info := range tree.Stats(ctx, in, bases, 1) {
+		if ctx.Err() != nil {
+			break
+		}
 		if !info.Regular() || info.Links == 0 { // it has gone in the meantime
 			continue
 		}
@@ -466,12 +545,22 @@ func (t *tracker) copy(name string, info root.Info, withDigest bool) (*trackedFi
 	if info.Size > maxTrackedFile {
 		return f, nil
 	}
+	if !withDigest {
+		if n, ok := t.clone(file, info.Size); ok {
+			info.Size = n
+			f.info, f.at = info, t.size-n
+			return f, nil
+		}
+	}
+	if t.buffer == nil {
+		t.buffer = make([]byte, 128<<10)
+	}
 	var to io.Writer = io.NewOffsetWriter(t.contents, t.size)
 	sum := sha256.New()
 	if withDigest {
 		to = io.MultiWriter(to, sum)
 	}
-	n, err := io.Copy(to, io.LimitReader(file, info.Size))
+	n, err := io.CopyBuffer(to, struct{ io.Reader }{io.LimitReader(file, info.Size)}, t.buffer)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,98 @@ func TestCheckpointOfRunningCommand(t *testing.T) {
 	ended()
 	if again, err := w.History(ctx, "", 10); err != nil || len(again) != 2 {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// TestPrepareCopiesBeforeTheFirstCommand: the first command copies nothing, and what it changes can be undone.
+func TestPrepareCopiesBeforeTheFirstCommand(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	caller := tool.CallerFrom(ctx)
+	large := strings.Repeat("0123456789abcdef", 4<<10) // shared with the copy where the file system can
+	plant(t, ws, map[string]string{"a.txt": "a", "large.txt": large, "sub/b.txt": "b"})
+	for name, wait := range map[string]bool{"prepared": true, "at once": false} {
+		t.Run(name, func(t *testing.T) {
+			w.mu.Lock()
+			w.trackers = map[inode]*tracker{}
+			w.mu.Unlock()
+			w.Prepare(caller)
+			w.Prepare(caller) // changes nothing
+			if wait {
+				w.preparing.Wait()
+			}
+			copied := func() (size int64) {
+				for _, t := range w.trackers {
+					size = t.size
+				}
+				return size
+			}
+			before := int64(-1)
+			if wait {
+				before = copied()
+			}
+			command(ctx, w, "make "+name, func() {
+				if after := copied(); wait && (after != before || after == 0) {
+					t.Errorf("before the command %d bytes were copied, then %d", before, after)
+				}
+				for _, file := range []string{"a.txt", "large.txt", "sub/b.txt"} {
+					if err := os.WriteFile(filepath.Join(ws, file), []byte("changed"), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			past, err := w.History(ctx, "", 1)
+			if err != nil || len(past) != 1 || past[0].Changed != 3 {
+				t.Fatalf("%+v, %v", past, err)
+			}
+			if _, err := w.Undo(ctx, past[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			for file, want := range map[string]string{"a.txt": "a", "large.txt": large, "sub/b.txt": "b"} {
+				if got, err := os.ReadFile(filepath.Join(ws, file)); err != nil || string(got) != want {
+					t.Errorf("%s has %d bytes, %v", file, len(got), err)
+				}
+			}
+		})
+	}
+}
+
+// TestPreparingStopsNobody: tools change files while the workspace is copied.
+func TestPreparingStopsNobody(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"a.txt": "a"})
+	w.Prepare(tool.CallerFrom(ctx))
+	w.preparing.Wait()
+	for _, t := range w.trackers {
+		t.mu.Lock() // as while it copies
+		defer t.mu.Unlock()
+	}
+	if _, err := w.Change(ctx, []string{"a.txt"}, func([]*File) ([]Change, error) {
+		return []Change{{Path: "a.txt", Content: strings.NewReader("b")}}, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.History(ctx, "", 10); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrackersOfRunningCommandsStay: commands in more workspaces than are tracked when nothing runs can be undone.
+func TestTrackersOfRunningCommandsStay(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
+	plant(t, ws, map[string]string{"a.txt": "a"})
+	ended := w.Checkpoint(ctx, Command{Text: "make"})
+	for i := range 2 * maxTrackers {
+		other := callFor(t.Context(), filepath.Join(ws, "other", strconv.Itoa(i)))
+		makeDirs(t, filepath.Join(ws, "other"), i+1)
+		command(other, w, "true", func() {})
+	}
+	plant(t, ws, map[string]string{"a.txt": "changed"})
+	ended()
+	if past, err := w.History(ctx, "a.txt", 1); err != nil || len(past) != 1 {
+		t.Errorf("%+v, %v", past, err)
+	}
+	if len(w.trackers) > maxTrackers {
+		t.Errorf("%d workspaces are tracked", len(w.trackers))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestProtect(t *testing.T) {
 		".github/workflows/ci.yml": tool.Refused, "other/settings.json": "", ".github/ISSUE.md": "", ".gitignore": "",
 	} {
 		_, err := w.resolve(ctx, path, toWrite)
-		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "does not allow tools to change") {
+		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "is protected") {
 			t.Errorf("writing %q: %v, want %q", path, err, want)
 		}
 	}

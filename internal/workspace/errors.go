@@ -34,13 +34,15 @@ func (s *callerView) outsideError(given string) error {
 }
 
 func deniedError(given string) error {
-	return tool.Errorf(tool.Refused, "%q is denied to tools by the operator", given).
-		Try("continue without it, or ask the user for what you need from it")
+	return tool.Errorf(tool.Refused, "%q is denied to tools", given).
+		Try("continue without it, or ask the user for what you need from it; the operator can allow it with " +
+			"\"!\" and its name in workspace.deny")
 }
 
 func protectedError(given string) error {
-	return tool.Errorf(tool.Refused, "the operator does not allow tools to change %q", given).
-		Try("leave it unchanged, and tell the user what you would change in it")
+	return tool.Errorf(tool.Refused, "%q is protected", given).
+		Try("leave it unchanged, and tell the user what you would change in it; the operator can allow it with " +
+			"\"!\" and its name in workspace.protect")
 }
 
 func directoryError(shown string) error {

@@ -23,6 +23,11 @@ func (w *Workspace) Layout(ctx context.Context) (sandbox.Directories, error) {
 	if err != nil {
 		return sandbox.Directories{}, err
 	}
+	for _, alias := range []string{cacheAlias, stateAlias} { // a sandbox cannot show later what is not there
+		if _, err := s.callerDir(alias, true); err != nil {
+			s.w.o.Log.Debug("cannot make a directory of the caller", "alias", alias, "err", err)
+		}
+	}
 	y := &survey{view: s, ctx: ctx}
 	for _, m := range s.mounts() {
 		if err := y.scan(m); err != nil {

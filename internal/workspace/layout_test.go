@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,18 +88,15 @@ func TestLayout(t *testing.T) {
 
 func TestLayoutOfEachCaller(t *testing.T) {
 	w, ctx, ws := testWorkspace(t, func(o *Options) { o.PerCaller = User })
-	for range 2 {
-		g, err := w.Layout(ctx)
-		if err != nil || g.Dir != filepath.Join(ws, "a", "u") || len(g.Roots) > 1 {
-			t.Fatalf("%+v, %v", g, err)
-		}
-		p, err := w.resolve(ctx, "file_cache_dir/x", toWrite)
-		if err != nil || len(g.Roots) == 1 && (g.Roots[0].Path != p.mount.realPath || !g.Roots[0].Write) {
-			t.Errorf("%+v, %v", g.Roots, err)
-		}
+	g, err := w.Layout(ctx)
+	if err != nil || g.Dir != filepath.Join(ws, "a", "u") || len(g.Roots) != 2 {
+		t.Fatalf("%+v, %v", g, err)
 	}
-	if g, err := w.Layout(ctx); err != nil || len(g.Roots) != 1 || g.Roots[0].Name != "file_cache_dir" {
-		t.Errorf("%+v, %v", g.Roots, err)
+	for i, alias := range []string{"file_cache_dir", "file_state_dir"} { // they are there before anything is in them
+		p, err := w.resolve(ctx, alias+"/x", toWrite)
+		if r := g.Roots[i]; err != nil || r.Name != alias || r.Path != p.mount.realPath || !r.Write {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 	if _, err := w.Layout(callFor(t.Context(), "")); kindOf(err) != tool.Unavailable {
 		t.Errorf("without a workspace: %v", err)
@@ -334,11 +332,18 @@ func BenchmarkLayout(b *testing.B) {
 }
 
 // TestLayoutFollowsChanges compares the layout after random changes with that of a
-// workspace that remembers nothing.
+// workspace that remembers nothing. In one with many directories events report the changes.
 func TestLayoutFollowsChanges(t *testing.T) {
+	for name, others := range map[string]int{"few directories": 0, "many directories": minWatched} {
+		t.Run(name, func(t *testing.T) { testLayoutFollowsChanges(t, others) })
+	}
+}
+
+func testLayoutFollowsChanges(t *testing.T, others int) {
 	w, ctx, ws := testWorkspace(t, func(o *Options) { o.Deny = append(o.Deny, "secret/") })
+	makeDirs(t, filepath.Join(ws, "others"), others)
 	random := rand.New(rand.NewPCG(1, 2))
-	dirs := []string{"a", "a/b", "a/b/c", "d", "secret", "a/.git", "d/e"}
+	dirs := []string{"a", "a/b", "a/b/c", "d", "secret", "a/.git", "d/e", "others/1", "others/2/x", "-"}
 	files := []string{".env", "x.pem", "plain", ".bashrc", "config", "HEAD"}
 	name := func() string {
 		return filepath.Join(ws, dirs[random.IntN(len(dirs))], files[random.IntN(len(files))])
@@ -376,6 +381,16 @@ func TestLayoutFollowsChanges(t *testing.T) {
 		}
 		if step%10 == 0 {
 			time.Sleep(settleTime) // so that some directories are not read again
+		}
+	}
+}
+
+// makeDirs creates empty directories with numbers as names.
+func makeDirs(tb testing.TB, in string, n int) {
+	tb.Helper()
+	for i := range n {
+		if err := os.MkdirAll(filepath.Join(in, strconv.Itoa(i)), 0o755); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }

@@ -95,6 +95,9 @@ func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 	}
 	w.clock++
 	m.used = w.clock
+	if former := w.mounts[key]; former != nil {
+		go former.survey.close() // which waits for a survey that runs
+	}
 	w.mounts[key] = m
 	if len(w.mounts) > maxMounts {
 		var oldest mountKey
@@ -104,6 +107,7 @@ func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 				oldest, least = key, m.used
 			}
 		}
+		go w.mounts[oldest].survey.close()
 		delete(w.mounts, oldest)
 	}
 	return nil

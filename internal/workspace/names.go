@@ -34,7 +34,8 @@ func DefaultProtect() []string { return append([]string{".git"}, startUpNames().
 // directory it has only the files that make git run programs. Callers compile
 // them once, and match whole paths.
 func StartUpNames() *ignore.Names {
-	return compileKnown(append(startUpNames(), "**/.git/hooks/", "**/.git/config", "**/.git/config.worktree"))
+	return compileKnown(append(startUpNames(), "**/.git/hooks/", "**/.git/config", "**/.git/config.worktree",
+		"**/.git/worktrees/*/config.worktree"))
 }
 
 // SecretNames returns the names of [DefaultDeny], like [StartUpNames].
@@ -56,6 +57,9 @@ func startUpNames() []string {
 			".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", "**/.config/fish/",
 			"**/.config/autostart/", "**/.config/systemd/", "**/.config/environment.d/", "**/.local/bin/",
 			"**/.local/share/systemd/", "**/.local/share/applications/", "**/Library/LaunchAgents/",
+			"**/.config/i3/", "**/.config/sway/", "**/.config/hypr/", "**/.config/kitty/", "**/.config/alacritty/",
+			"**/.config/ghostty/", ".wezterm.lua", "**/.config/wezterm/", "**/.config/starship.toml", "**/.config/nushell/",
+			".xonshrc", ".fzf.bash", ".fzf.zsh", ".oh-my-zsh/", ".mailcap",
 		},
 		[]string{ // programs that read settings which start others
 			".gitconfig", "**/.config/git/", ".gitmodules", ".gitattributes", ".hgrc", "**/.hg/hgrc", ".curlrc",
@@ -63,14 +67,25 @@ func startUpNames() []string {
 			".vimrc", ".gvimrc", ".exrc", ".nvimrc", "**/.config/nvim/", ".vim/", ".emacs", ".emacs.d/", ".gdbinit",
 			".lldbinit", ".tmux.conf", ".screenrc", "**/.cargo/config", "**/.cargo/config.toml",
 			"**/.ipython/profile_default/startup/", ".pythonstartup", ".Rprofile",
+			"**/.config/pip/", ".pip/", "**/.config/direnv/", "**/.config/mise/", "**/.config/helix/",
+			"**/.config/zed/", "**/.config/Code/User/", "**/.vscode-server/", ".psqlrc", ".sqliterc", ".irbrc", ".pryrc",
+			".ghci", "**/.m2/settings.xml", "**/.gradle/init.gradle", "**/.gradle/init.gradle.kts", "**/.gradle/init.d/",
+			"**/.gradle/gradle.properties", ".terraformrc", ".bunfig.toml", "**/.julia/config/", ".ripgreprc",
+			".ansible.cfg", "**/.local/lib/python*/site-packages/*.pth", "**/.local/lib/python*/site-packages/usercustomize.py",
+			"**/.local/lib/python*/site-packages/sitecustomize.py",
 		},
 		[]string{ // tools of a project
 			".envrc", ".direnvrc", "mise.toml", ".mise.toml", ".pre-commit-config.yaml", ".husky/", ".devcontainer/",
 			"**/.github/workflows/", "**/.github/actions/", ".gitlab-ci.yml", "**/.circleci/config.yml",
+			".devcontainer.json", "**/.mvn/", ".pnpmfile.cjs", ".yarnrc", ".yarnrc.yml", ".bazelrc", "lefthook.yml",
+			"lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".lintstagedrc", ".lintstagedrc.*", "**/.buildkite/",
+			"azure-pipelines.yml", "Jenkinsfile",
 		},
 		[]string{ // editors and agents
 			".mcp.json", ".vscode/", ".idea/", ".cursor/", ".claude/", ".claude.json", ".codex/", ".gemini/", ".zed/",
 			".windsurf/", ".roo/", ".continue/", "**/.config/opencode/", ".opencode/", ".kiro/", ".amazonq/",
+			"*.code-workspace", "*.sublime-project", ".fleet/", ".nvim.lua", ".lvimrc", ".dir-locals.el", ".junie/",
+			"opencode.json", "opencode.jsonc", ".aider.conf.yml", ".crush.json", "crush.json",
 		},
 	)
 }

@@ -13,11 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
@@ -37,12 +39,24 @@ type survey struct {
 }
 
 // A surveyCache remembers the result for each directory of a mount. A file cannot
-// appear, disappear or be replaced without a new change time of its directory.
+// appear, disappear or be replaced without a new change time of its directory. In a mount
+// with many directories the kernel's events name those that have changed.
 type surveyCache struct {
 	mu       sync.Mutex
-	overlaps string                 // the mounts that overlap; others have other results
-	dirs     map[string]surveyedDir // by name
+	overlaps string                   // the mounts that overlap; others have other results
+	dirs     map[string]surveyedDir   // by name
+	marked   map[string]bool          // the directories with files that are hidden, locked or lead git elsewhere
+	events   *searchindex.NameTracker // of all directories; nil if their change times are compared
+	watched  *atomic.Int32            // counts mounts with events
+	noEvents bool                     // there are none for this mount, or not enough
 }
+
+// minWatched is how many directories a mount has whose events are watched. Comparing the
+// change times of fewer takes less than a millisecond.
+const minWatched = 200
+
+// maxWatched is how many mounts are watched: the system has few watchers for a user.
+const maxWatched = 16
 
 // A surveyedDir is the result for one directory, without its subdirectories.
 type surveyedDir struct {
@@ -60,11 +74,12 @@ func (y *survey) scan(m *mount) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := y.refresh(c); err != nil {
-		c.dirs = nil // what it holds may be incomplete
+		c.reset() // what it holds may be incomplete
 		return err
 	}
 	var gitLinks []mountedFile
-	for _, d := range c.dirs {
+	for name := range c.marked {
+		d := c.dirs[name]
 		y.hidden, y.locked = append(y.hidden, d.hidden...), append(y.locked, d.locked...)
 		gitLinks = append(gitLinks, d.gitLinks...)
 	}
@@ -89,11 +104,26 @@ func (y *survey) refresh(c *surveyCache) error {
 	for _, o := range y.overlapping {
 		overlaps.WriteString(o.realPath + "\x00")
 	}
+	var changed, created map[string]bool
+	if c.events != nil {
+		var ok bool
+		if changed, created, ok = c.events.Changed(); !ok {
+			c.stopWatching()
+		}
+	}
 	if c.dirs == nil || y.mount.id.Ino == 0 || c.overlaps != overlaps.String() {
-		c.overlaps, c.dirs = overlaps.String(), map[string]surveyedDir{}
+		c.reset()
+		c.overlaps, c.dirs, c.marked = overlaps.String(), map[string]surveyedDir{}, map[string]bool{}
 		return y.read(c, ".", true)
 	}
-	names := slices.Sorted(maps.Keys(c.dirs))
+	byEvents := c.events != nil
+	if !byEvents {
+		c.watch(y.view.w, y.mount.root) // changes from now on cause events, earlier ones are found below
+	}
+	names := slices.Sorted(maps.Keys(changed))
+	if !byEvents {
+		names = slices.Sorted(maps.Keys(c.dirs))
+	}
 	for _, name := range names {
 		if err := y.ctx.Err(); err != nil {
 			return err
@@ -103,7 +133,7 @@ func (y *survey) refresh(c *surveyCache) error {
 			continue // removed with a directory above
 		}
 		state, err := y.mount.root.Glance(name)
-		if old.state.Ino != 0 && old.state.Same(state) {
+		if !byEvents && old.state.Ino != 0 && old.state.Same(state) {
 			continue
 		}
 		if err != nil && name != "." {
@@ -114,6 +144,9 @@ func (y *survey) refresh(c *surveyCache) error {
 			return err
 		}
 		for _, sub := range c.dirs[name].subdirs {
+			if created[sub] {
+				c.remove(sub) // another directory has taken its place
+			}
 			if _, known := c.dirs[sub]; !known {
 				if err := y.read(c, sub, true); err != nil {
 					return err
@@ -129,15 +162,87 @@ func (y *survey) refresh(c *surveyCache) error {
 	return nil
 }
 
+// watch begins to watch all directories of a mount with many.
+func (c *surveyCache) watch(w *Workspace, r *root.Root) {
+	if len(c.dirs) < minWatched || c.noEvents {
+		return
+	}
+	if w.watched.Add(1) > maxWatched {
+		w.watched.Add(-1)
+		return
+	}
+	events, err := searchindex.NewNameTracker(r)
+	if c.noEvents = err != nil; c.noEvents {
+		w.watched.Add(-1)
+		return
+	}
+	c.events, c.watched = events, &w.watched
+	for dir := range c.dirs {
+		c.add(dir)
+	}
+}
+
+// add watches a directory before it is read. Without enough watches none is used.
+func (c *surveyCache) add(dir string) {
+	if c.events != nil && c.events.Add(dir) != nil {
+		c.stopWatching()
+		c.noEvents = true
+	}
+}
+
+func (c *surveyCache) stopWatching() {
+	if c.events != nil {
+		_ = c.events.Close()
+		c.events = nil
+		c.watched.Add(-1)
+	}
+}
+
+// reset forgets everything, so that the next refresh reads the whole mount.
+func (c *surveyCache) reset() {
+	c.stopWatching()
+	c.dirs, c.marked = nil, nil
+}
+
+// close releases the events.
+func (c *surveyCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reset()
+	c.noEvents = true
+}
+
+// set stores the result for a directory.
+func (c *surveyCache) set(dir string, d surveyedDir) {
+	c.dirs[dir] = d
+	if len(d.hidden)+len(d.locked)+len(d.gitLinks) > 0 {
+		c.marked[dir] = true
+	} else {
+		delete(c.marked, dir)
+	}
+}
+
 // read reads a directory, and with deep all below it. What cannot be read is
 // hidden, since commands may run as another user.
 func (y *survey) read(c *surveyCache, dir string, deep bool) error {
 	began := time.Now()
-	o := tree.Options{Dir: dir, Hidden: true, Ignored: true, Enter: y.enter}
+	var mu sync.Mutex
+	watch := func(dir string) {
+		mu.Lock()
+		defer mu.Unlock()
+		c.add(dir)
+	}
+	watch(dir)
+	o := tree.Options{Dir: dir, Hidden: true, Ignored: true, Enter: func(dir string) bool {
+		enter := y.enter(dir)
+		if enter {
+			watch(dir)
+		}
+		return enter
+	}}
 	if !deep {
 		o.Depth = 1
 	}
-	var mu sync.Mutex
 	found, total := map[string]surveyedDir{}, 0
 	unread, err := tree.Walk(y.ctx, y.mount.root, o, func(d tree.Dir) error {
 		f := y.visit(d)
@@ -168,7 +273,7 @@ func (y *survey) read(c *surveyCache, dir string, deep bool) error {
 		if state.Changed.Before(began.Add(-settleTime)) {
 			f.state = state
 		}
-		c.dirs[names[i]] = f
+		c.set(names[i], f)
 	}
 	return y.ctx.Err()
 }
@@ -177,6 +282,10 @@ func (y *survey) read(c *surveyCache, dir string, deep bool) error {
 func (c *surveyCache) remove(dir string) {
 	subdirs := c.dirs[dir].subdirs
 	delete(c.dirs, dir)
+	delete(c.marked, dir)
+	if c.events != nil {
+		c.events.Remove(dir)
+	}
 	for _, sub := range subdirs {
 		c.remove(sub)
 	}

@@ -13,6 +13,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -79,6 +80,11 @@ type Workspace struct {
 	trackers map[inode]*tracker
 	clock    int64 // incremented by each use of a mount, to find the least recently used
 	closed   bool
+	watched  atomic.Int32 // mounts whose directories a survey watches
+
+	closing   context.Context // ends with Close
+	stop      context.CancelFunc
+	preparing sync.WaitGroup
 }
 
 // New returns a workspace. It checks o and opens nothing.
@@ -104,6 +110,7 @@ func New(o Options) (*Workspace, error) {
 		return nil, fmt.Errorf("hard-link mode %q is not inside or allow", o.HardLinks)
 	}
 	w := &Workspace{o: o, mounts: map[mountKey]*mount{}, trackers: map[inode]*tracker{}}
+	w.closing, w.stop = context.WithCancel(context.Background())
 	if err := w.SetNames(o.Deny, o.Protect); err != nil {
 		return nil, err
 	}
@@ -144,6 +151,8 @@ func pastLinks(path string) string {
 
 // Close closes all directories. No call may be running.
 func (w *Workspace) Close() error {
+	w.stop()
+	w.preparing.Wait()
 	errs := []error{w.indexes.close()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,6 +161,7 @@ func (w *Workspace) Close() error {
 		t.close()
 	}
 	for key, m := range w.mounts {
+		m.survey.close()
 		errs = append(errs, m.root.Close())
 		delete(w.mounts, key)
 	}

@@ -65,12 +65,16 @@ type LineWriter struct {
 	mu      sync.Mutex
 	room    *sync.Cond
 	pending []byte
+	spare   []byte // what was written last, to be filled again
 	writing bool
 	err     error
 }
 
 // maxPending bounds the memory for a client that reads slowly, in bytes.
 const maxPending = 1 << 20
+
+// maxSpare bounds the memory that is kept for the next messages, in bytes.
+const maxSpare = 64 << 10
 
 // NewLineWriter returns a LineWriter to w.
 func NewLineWriter(w io.Writer) *LineWriter {
@@ -101,10 +105,13 @@ func (l *LineWriter) Send(msg []byte) error {
 	l.mu.Lock()
 	for len(l.pending) > 0 && l.err == nil {
 		batch := l.pending
-		l.pending = nil
+		l.pending, l.spare = l.spare, nil
 		l.mu.Unlock()
 		_, err := l.w.Write(batch)
 		l.mu.Lock()
+		if cap(batch) <= maxSpare {
+			l.spare = batch[:0]
+		}
 		l.err = err
 		l.room.Broadcast()
 	}

@@ -309,6 +309,30 @@ func members(d *jsontext.Decoder, known []string, each func(name string) error) 
 	return err
 }
 
+// Members calls each with the members of a JSON object, whose values are parts of raw. It
+// reports whether raw begins with an object whose members can be read.
+func Members(raw []byte, each func(name string, value []byte)) bool {
+	d := decoderFor(raw)
+	defer decoders.Put(d)
+	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return false
+		}
+		end := int(d.InputOffset())
+		each(name, raw[end-len(value):end])
+	}
+	return true
+}
+
 func readText(d *jsontext.Decoder, into *string) error {
 	token, err := d.ReadToken()
 	if err != nil {
@@ -367,15 +391,19 @@ func Failure(id jsontext.Value, f *Error) []byte {
 // Respond writes a response whose last member is written already: member is its
 // name with the comma and the colon, body its value.
 func Respond(id jsontext.Value, member string, body []byte) []byte {
+	return append(append(Begin(id, member, len(body)), body...), '}')
+}
+
+// Begin writes a response up to the value of its last member, with room for a value of
+// size bytes and the brace that the caller writes after it.
+func Begin(id jsontext.Value, member string, size int) []byte {
 	if id == nil {
 		id = jsontext.Value("null")
 	}
-	out := make([]byte, 0, len(id)+len(body)+40)
+	out := make([]byte, 0, len(id)+size+40)
 	out = append(out, `{"jsonrpc":"2.0","id":`...)
 	out = append(out, id...)
-	out = append(out, member...)
-	out = append(out, body...)
-	return append(out, '}')
+	return append(out, member...)
 }
 
 // Request writes a request of the server or, without an id, a notification.

@@ -247,7 +247,7 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 		return t, err
 	}
 	if len(s.Schema) > 0 {
-		if _, err := compile(s.Schema); err != nil {
+		if _, err := tool.NewChecker(s.Schema); err != nil {
 			return t, tool.Errorf(tool.Invalid, "output_schema is not a JSON Schema: %v", err).
 				Try("send an object such as {\"type\":\"object\",\"properties\":{}}")
 		}
@@ -351,7 +351,7 @@ func (e *Engine) revoked(ctx context.Context, g tool.Grant) error {
 }
 
 // errOvertime ends the context of a subagent that takes too long.
-var errOvertime = errors.New("the subagent took too long")
+var errOvertime = tool.Errorf(tool.Timeout, "the time of the subagent was over, so the call was stopped")
 
 // do does the job of a subagent.
 func (e *Engine) do(ctx context.Context, h *jobs.Held) (output string, err error) {

@@ -124,6 +124,14 @@ func (w *world) made() (names []string) {
 	return names
 }
 
+func TestACallAtTheEndOfTheTimeSaysSo(t *testing.T) {
+	ctx, end := context.WithDeadlineCause(t.Context(), time.Now(), errOvertime)
+	defer end()
+	if got := tool.AsError(context.Cause(ctx)); got.Kind != tool.Timeout || !strings.Contains(got.What, "time of the subagent") {
+		t.Errorf("%v", got)
+	}
+}
+
 func caller(agent, session string) tool.Caller {
 	return tool.Caller{Agent: agent, User: "ada", Channel: "stdio", Session: session, Workspace: "/w"}
 }
@@ -407,6 +415,28 @@ func TestSteer(t *testing.T) {
 		}
 		res, _ = w.spawn(lead, `{"action":"steer","id":"`+id+`","message":"more"}`)
 		want(t, "steer after the end", res.Text(), "not_found: Task '"+id+"' not found or not running.")
+	})
+}
+
+// TestSteerEndsARequest: a message reaches a subagent whose model does not answer.
+func TestSteerEndsARequest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w, lead := newWorld(t, s), caller("lead", "s1")
+		asked, never := make(chan bool, 2), make(chan struct{})
+		defer close(never)
+		w.model.Answer(func(r llmtest.Request) llmtest.Turn {
+			if strings.Contains(r.Last().Text, "be quick") {
+				return llmtest.Say("quick")
+			}
+			asked <- true
+			return llmtest.Turn{Text: "slow", Wait: never}
+		})
+		id := w.start(lead, `{"task":"work","subagent_type":"general-purpose"}`)
+		<-asked
+		w.spawn(lead, `{"action":"steer","id":"1","message":"be quick"}`)
+		w.end(lead, id)
+		res, _ := w.spawn(lead, `{"action":"wait","id":"`+id+`"}`)
+		want(t, "the result", res.Text(), "quick")
 	})
 }
 

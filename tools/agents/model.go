@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -236,10 +237,13 @@ func (c *chat) reply(ctx context.Context) error {
 		last.Text = joined(last.Text,
 			"[You have no turns left for calls. Write now what you have found, and what is missing.]")
 	}
-	reply, err := c.engine.Complete(c.Run.Context(ctx), request)
+	reply, err := c.complete(ctx, request)
 	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.TooLarge {
 		request.Messages = shortened(request.Messages, size(request.Messages)/2)
-		reply, err = c.engine.Complete(c.Run.Context(ctx), request)
+		reply, err = c.complete(ctx, request)
+	}
+	if errors.Is(err, errSteered) {
+		return c.add(ctx, reply, llm.Message{Role: llm.User, Text: "[You were interrupted by this message.]"})
 	}
 	if err != nil {
 		if saved := c.Save(context.WithoutCancel(ctx), c.state(), reply.Usage, reply.Cost); saved != nil {
@@ -256,6 +260,42 @@ func (c *chat) reply(ctx context.Context) error {
 			Text: "[Your message was cut at its maximum length. Write the result again, shorter.]"})
 	}
 	return c.add(ctx, reply, list...)
+}
+
+// errSteered ends a request to the model because the agent that started the subagent has written.
+var errSteered = errors.New("the agent that started it has written")
+
+// settles is how long a request goes on after a message has come: its reply may be nearly complete.
+const settles = 500 * time.Millisecond
+
+// complete asks the model. A message of the agent that started the subagent ends the request with errSteered.
+func (c *chat) complete(ctx context.Context, request llm.Request) (llm.Reply, error) {
+	asking, stop := context.WithCancelCause(c.Run.Context(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			changed := c.engine.Store.Wait(jobs.Topic)
+			if has, err := c.hasMail(asking); has && err == nil {
+				break
+			}
+			select {
+			case <-changed:
+			case <-asking.Done():
+				return
+			}
+		}
+		if clock.Sleep(asking, settles) == nil {
+			stop(errSteered)
+		}
+	})
+	reply, err := c.engine.Complete(asking, request)
+	cause := context.Cause(asking)
+	stop(nil)
+	watching.Wait()
+	if err != nil && ctx.Err() == nil && errors.Is(cause, errSteered) {
+		err = errSteered
+	}
+	return reply, err
 }
 
 // call makes the calls of the last reply.
@@ -427,18 +467,9 @@ func (c *chat) result(ctx context.Context) (output string, done bool, err error)
 	return "", false, c.add(ctx, llm.Reply{}, next)
 }
 
-// compile reads a JSON Schema. References must stay within it.
-func compile(schema json.RawMessage) (*jsonschema.Resolved, error) {
-	var parsed jsonschema.Schema
-	if err := json.Unmarshal(schema, &parsed); err != nil {
-		return nil, err
-	}
-	return parsed.Resolve(nil)
-}
-
 // fit returns the JSON in a text if it fits a schema.
 func fit(schema json.RawMessage, reply string) (string, error) {
-	resolved, err := compile(schema)
+	checker, err := tool.NewChecker(schema)
 	if err != nil {
 		return "", err
 	}
@@ -452,5 +483,5 @@ func fit(schema json.RawMessage, reply string) (string, error) {
 	if err := json.Unmarshal([]byte(reply), &value); err != nil {
 		return "", fmt.Errorf("it is not JSON: %w", err)
 	}
-	return reply, resolved.Validate(value)
+	return reply, checker.Check(value)
 }

@@ -133,7 +133,7 @@ func (t modelCall) request(a modelCallArgs) (r llm.Request, err error) {
 		if r.Schema, err = json.Marshal(a.Schema); err != nil {
 			return r, err
 		}
-		if _, err := compile(r.Schema); err != nil {
+		if _, err := tool.NewChecker(r.Schema); err != nil {
 			return r, tool.Errorf(tool.Invalid, "schema is not a JSON Schema: %v", err).
 				Try(`send an object such as {"type": "object", "properties": {}}`)
 		}

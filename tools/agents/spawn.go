@@ -120,12 +120,18 @@ func (t spawn) run(ctx context.Context, a spawnArgs) (tool.Result, error) {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "action is %q", text.Clip(a.Action, 50)).
 			Try("use spawn, list, cancel, steer or wait")
 	}
+	if _, known := e.Agents[a.Agent]; !known && slices.Contains(ownKinds, a.Agent) {
+		a.Agent = ""
+	}
 	s, err := a.spawn()
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return e.launch(ctx, s, a.Mode == "sync", seconds(a.Timeout))
 }
+
+// ownKinds are the kinds of subagents that other systems have built in: here they are the caller itself.
+var ownKinds = []string{"general-purpose", "Explore", "Plan", "default", "worker"}
 
 // seconds returns a time to wait; what is longer than a day is a day.
 func seconds(n int) time.Duration { return time.Duration(min(max(n, 0), 86400)) * time.Second }
@@ -325,8 +331,10 @@ func (e *Engine) steer(ctx context.Context, c tool.Caller, name, message string)
 			return err
 		}
 		n, err := tx.Exec("UPDATE subagent SET mail = $2 WHERE id = $1 AND ended = 0", id, string(written))
-		gone = n == 0
-		return err
+		if gone = n == 0; gone || err != nil {
+			return err
+		}
+		return tx.Changed(jobs.Topic, id) // a request to its model ends
 	})
 	switch {
 	case err != nil:
@@ -347,6 +355,7 @@ func (e *Engine) await(ctx context.Context, c tool.Caller, name string, limit ti
 		return tool.Result{}, err
 	}
 	e.Start()
+	tool.Idle(ctx)
 	timer := time.NewTimer(min(cmp.Or(limit, defaultWait), maxWait))
 	defer timer.Stop()
 	for over := false; ; {

@@ -24,7 +24,7 @@ func (cronTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "cron", Group: group, Title: "Scheduled jobs", Risk: tool.Writes,
 		Doc: "Schedules a reminder, command, subagent or tool for later, once or repeatedly. " +
-			"It runs with your rights; results come to your inbox.",
+			"It runs with your rights; results come to your inbox, of repeated commands only failures.",
 		Also: []string{
 			"cron_add", "cron_create", "cron_list", "cron_remove", "cron_delete", "cron_update", "cron_run",
 			"cron_runs",
@@ -117,8 +117,12 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 	if running.Caller.Channel == channel { // by another tool, such as a script
 		return tool.Result{}, errMakesJobs()
 	}
+	var ms int64 // of the clock that decides when a job is due
+	if err := x.s.Store.Row(ctx, "SELECT {{now}}", nil, &ms); err != nil {
+		return tool.Result{}, err
+	}
 	j := savedJob{ID: store.NewID(), Owner: owner, Enabled: true}
-	if err := a.apply(&j, running.Usable(), time.Now()); err != nil {
+	if err := a.apply(&j, running.Usable(), store.FromMillis(ms)); err != nil {
 		return tool.Result{}, err
 	}
 	j.Name = nameOf(cmp.Or(a.ID, j.Work.String()))
@@ -126,9 +130,16 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 	child.Channel, child.Session, child.Parent = channel, j.ID, running.Caller.Key()
 	j.Grant, j.Asker, j.Call = running.Grant().For(child, policy.Narrow{}), running.Caller, running.Call
 	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
+		if ended, err := find(t, owner, j.Name); err == nil && !ended.Ended.IsZero() {
+			if err := x.s.delete(t, ended); err != nil { // the name is free
+				return err
+			}
+		} else if err != nil && tool.AsError(err).Kind != tool.NotFound {
+			return err
+		}
 		var all, same int
 		if err := t.Row("SELECT count(*), coalesce(sum(CASE WHEN name = $3 THEN 1 ELSE 0 END), 0) FROM cron "+
-			"WHERE agent = $1 AND usr = $2", []any{owner.Agent, owner.User, j.Name}, &all, &same); err != nil {
+			"WHERE agent = $1 AND usr = $2 AND ended = 0", []any{owner.Agent, owner.User, j.Name}, &all, &same); err != nil {
 			return err
 		}
 		switch {
@@ -150,7 +161,11 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Textf("Job %s is scheduled: %s.%s", j.Name, j.Work, x.upcoming(j)), nil
+	while := ""
+	if c := tool.CallerFrom(ctx).Channel; c == "stdio" || c == "cli" {
+		while = "\nJobs run while a server runs: over stdio that is while a client is open."
+	}
+	return tool.Textf("Job %s is scheduled: %s.%s%s", j.Name, j.Work, x.upcoming(j), while), nil
 }
 
 // nameOf makes a name for a job, which is easy to repeat.
@@ -253,13 +268,18 @@ func (x cronTool) list(ctx context.Context, owner tool.Owner) (tool.Result, erro
 	var b strings.Builder
 	err := x.s.Store.View(ctx, func(t *store.Tx) error {
 		b.Reset()
-		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron WHERE agent = $1 AND usr = $2 ORDER BY name",
+		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron WHERE agent = $1 AND usr = $2 ORDER BY ended, name",
 			[]any{owner.Agent, owner.User}, scanJob)
 		if err != nil {
 			return err
 		}
+		var ended []string
+		for len(all) > 0 && !all[len(all)-1].Ended.IsZero() { // the last one first
+			ended = append(ended, all[len(all)-1].Name)
+			all = all[:len(all)-1]
+		}
 		if len(all) == 0 {
-			b.WriteString("You have no jobs. Action add makes one.")
+			b.WriteString("You have no jobs. Action add makes one.\n")
 		}
 		for _, j := range all {
 			state := "no further runs"
@@ -281,6 +301,9 @@ func (x cronTool) list(ctx context.Context, owner tool.Owner) (tool.Result, erro
 				fmt.Fprintf(&b, "; failed %d times in a row", j.Failures)
 			}
 			b.WriteString("\n")
+		}
+		if len(ended) > 0 {
+			fmt.Fprintf(&b, "Ended: %s. Action runs shows their history.", strings.Join(ended[:min(len(ended), 10)], ", "))
 		}
 		return nil
 	})
@@ -418,7 +441,7 @@ func (x cronTool) status(ctx context.Context, owner tool.Owner) (tool.Result, er
 		who := []any{owner.Agent, owner.User}
 		if err := t.Row(`SELECT count(*), coalesce(sum(enabled), 0),
 			coalesce(min(CASE WHEN enabled = 1 AND next_at > 0 THEN next_at END), 0)
-			FROM cron WHERE agent = $1 AND usr = $2`, who, &all, &on, &next); err != nil {
+			FROM cron WHERE agent = $1 AND usr = $2 AND ended = 0`, who, &all, &on, &next); err != nil {
 			return err
 		}
 		return t.Row(`SELECT count(*) FROM cron_run WHERE ended = 0 AND cron IN

@@ -144,6 +144,9 @@ func TestCronTool(t *testing.T) {
 			{`{}`, "You have no jobs"},
 			{`{"action":"add","id":"ls","command":"ls","cron":"30 2 * * *","timezone":"Europe/Berlin"}`, "02:30:00 +0"},
 			{`{"action":"add","name":"ls","message":"x","every":"1h"}`, `conflict: you have a job with the name "ls"`},
+			{`{"action":"add","name":"tick","command":"date >> tick.txt","every":"1h"}`,
+				`{"command":"date >> tick.txt","timeout_seconds":600}. It runs every 1h, next:`},
+			{`{"action":"remove","id":"tick"}`, "tick"},
 			{`{"action":"add","job":{"name":"gc","schedule":{"kind":"every","everyMs":90000},"message":"m","deliver":true}}`,
 				"every 1m30s"},
 			{`{"action":"add","name":"zc","schedule":{"kind":"after","after_seconds":7200},"command":"true"}`,
@@ -163,6 +166,9 @@ func TestCronTool(t *testing.T) {
 			{`{"action":"add","id":"x","every":"60","message":"a"}`, "units s, m, h"},
 			{`{"action":"add","id":"x","at":"soon","message":"a"}`, `cannot read "soon"`},
 			{`{"action":"add","id":"x","cron":"@daily","timezone":"CET5","message":"a"}`, `no time zone "CET5"`},
+			{`{"action":"add","id":"x","cron":"0 9 * * *","kind":"weekly","message":"a"}`, `set cron to "@weekly"`},
+			{`{"action":"add","id":"x","message":"a","schedule":{"kind":"weekly","expr":"0 9 * * *"}}`, `set cron to "@weekly"`},
+			{`{"action":"add","id":"x","cron":"*-5 * * * *","message":"a"}`, `"*-5" is not *, a value`},
 			{`{"action":"explode"}`, "use list, add"},
 			{`{"action":"runs"}`, "id is required"},
 			{`{"action":"runs","id":"ls"}`, "has not run yet"},
@@ -384,7 +390,7 @@ func TestOneTimeJobs(t *testing.T) {
 		}
 		for {
 			changed := s.Wait(jobs.Topic)
-			if got := r.cron(r.ctx, t, `{}`); !strings.Contains(got, "good") {
+			if got := r.cron(r.ctx, t, `{}`); !strings.Contains(got, "good: ") {
 				break
 			}
 			<-changed
@@ -404,6 +410,32 @@ func TestManyJobs(t *testing.T) {
 	r.Start()
 	for i := range 500 {
 		r.history(t, fmt.Sprint("due", i), 1)
+	}
+}
+
+// TestJobsOfOneUserDoNotStopOthers has a user with more jobs that never end than jobs run at once.
+func TestJobsOfOneUserDoNotStopOthers(t *testing.T) {
+	r := newRig(t, storetest.Open(t, t.TempDir()))
+	runs := make(chan string, 1000)
+	r.answer = func(ctx context.Context, c ScheduledCall) tool.Result {
+		runs <- c.Grant.Caller.User
+		if c.Grant.Caller.User == "ann" {
+			<-ctx.Done()
+		}
+		return tool.Text("did it")
+	}
+	for i := range 100 {
+		r.put(t, fmt.Sprint("endless", i), time.Second, func(j *savedJob) { j.Notify = "never" })
+	}
+	r.put(t, "of bob", 0, func(j *savedJob) { j.Owner.User, j.Grant.Caller.User = "bob", "bob" })
+	r.Start()
+	for ann := 0; ; ann++ {
+		if <-runs == "bob" {
+			break
+		}
+		if ann == runSlots/2 {
+			t.Fatal("one user has more than half of the slots")
+		}
 	}
 }
 

@@ -92,14 +92,24 @@ func unnest(flat, from map[string]any) {
 	for key, value := range from {
 		if inner, ok := value.(map[string]any); ok && slices.Contains(nests, key) {
 			unnest(flat, inner)
-		} else if ok || value != nil && !slices.Contains(ignored, key) {
+		} else if ok || value != nil && (!slices.Contains(ignored, key) || key == "kind" && isFrequency(value)) {
 			flat[key] = value
 		}
 	}
 }
 
+// isFrequency reports whether a kind says how often a job runs, which only its schedule does.
+func isFrequency(kind any) bool {
+	word, _ := kind.(string)
+	return slices.Contains([]string{"hourly", "daily", "weekly", "monthly", "yearly"}, strings.ToLower(word))
+}
+
 // apply writes what a says into a job, and leaves the rest as it is.
 func (a cronArgs) apply(j *savedJob, usable []tool.Tool, now time.Time) error {
+	if isFrequency(a.AsKind) {
+		return tool.Errorf(tool.Invalid, "kind is %q, and it is no schedule", a.AsKind).
+			Try(`leave it out, and set cron to "@%s" or to an expression with five fields`, strings.ToLower(a.AsKind))
+	}
 	if err := a.applySchedule(j, now); err != nil {
 		return err
 	}

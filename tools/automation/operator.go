@@ -27,7 +27,7 @@ type ScheduledJob struct {
 func (s *Scheduler) Jobs(ctx context.Context) (list []ScheduledJob, err error) {
 	err = s.Store.View(ctx, func(t *store.Tx) error {
 		list = nil
-		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron ORDER BY agent, usr, name", nil, scanJob)
+		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron WHERE ended = 0 ORDER BY agent, usr, name", nil, scanJob)
 		if err != nil {
 			return err
 		}

@@ -21,17 +21,18 @@ type planCreate struct {
 }
 
 type planCreateArgs struct {
-	Task     string   `json:"task,omitempty" jsonschema:"what the plan is for (required)"`
+	Task     string   `json:"task,omitempty" jsonschema:"what the plan is for; done alone is about the latest"`
 	Steps    []string `json:"steps,omitempty" jsonschema:"the steps, in order" maxitems:"50"`
 	Done     *int     `json:"done,omitempty" jsonschema:"number of steps done" min:"0" max:"50"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"maximum number of steps" default:"6" min:"1" max:"50" hidden:"true"`
 	Style    string   `json:"style,omitempty" jsonschema:"style of the plan" hidden:"true"`
+	Model    string   `json:"model,omitempty" jsonschema:"ignored, the operator chooses" hidden:"true"`
 }
 
 func (planCreate) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "plan_create", Group: group, Title: "Create a plan", Risk: tool.Writes,
-		Doc:     "Stores a plan for a task, marks steps as done, returns it.",
+		Doc:     "Stores a plan for a task and returns it. To mark steps as done send done.",
 		Timeout: 2 * time.Minute, Keywords: "steps todo progress",
 	}
 }
@@ -39,12 +40,12 @@ func (planCreate) Spec() tool.Spec {
 // A plan is kept for its task.
 type plan struct {
 	Task       string   `json:"task,omitempty"`
-	Thought    string   `json:"thought"`
+	Thought    string   `json:"thought,omitempty"`
 	Summary    string   `json:"summary"`
 	Steps      []step   `json:"steps"`
-	Risks      []string `json:"risks"`
-	Questions  []string `json:"questions"`
-	Completion string   `json:"completion"`
+	Risks      []string `json:"risks,omitempty"`
+	Questions  []string `json:"questions,omitempty"`
+	Completion string   `json:"completion,omitempty"`
 }
 
 type step struct {
@@ -85,8 +86,9 @@ func (p *plan) advance(n int) {
 }
 
 func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, error) {
+	latest := strings.TrimSpace(a.Task) == "" && a.Done != nil && len(a.Steps) == 0
 	switch {
-	case strings.TrimSpace(a.Task) == "":
+	case strings.TrimSpace(a.Task) == "" && !latest:
 		return tool.Result{}, tool.Errorf(tool.Invalid, "missing required param: task").Try("say what the plan is for")
 	case len(a.Task) > maxTodo || !utf8.ValidString(a.Task):
 		return tool.Result{}, tool.Errorf(tool.Invalid, "the task is text of at most %d bytes", maxTodo).
@@ -121,8 +123,10 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(plans, func(p plan) bool { return normalized(p.Task) == normalized(a.Task) })
+		i := slices.IndexFunc(plans, func(p plan) bool { return latest || normalized(p.Task) == normalized(a.Task) })
 		switch {
+		case latest && i < 0:
+			return nil, tool.Errorf(tool.NotFound, "there is no plan yet").Try("send task and steps")
 		case made != nil && i >= 0:
 			plans[i] = *made
 		case made != nil:
@@ -161,12 +165,6 @@ func (p *plan) tidy(a planCreateArgs) error {
 		if strings.TrimSpace(s.Step) == "" || len(s.Step) > maxStep || !utf8.ValidString(s.Step) {
 			return tool.Errorf(tool.Invalid, "a step is empty, or longer than %d bytes", maxStep).Try("use short steps")
 		}
-	}
-	if p.Risks == nil {
-		p.Risks = []string{}
-	}
-	if p.Questions == nil {
-		p.Questions = []string{}
 	}
 	p.advance(0)
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
+	"github.com/mcp-tools/mcp-tools/internal/slots"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -46,16 +47,22 @@ type SchedulerOptions struct {
 type Scheduler struct {
 	SchedulerOptions
 	queue *jobs.Queue
+	slots *slots.Queue // of this process, in which users have a fair share
 }
 
 // The limits of jobs.
 const (
 	// maxJobs is how many jobs one owner has.
 	maxJobs = 500
-	// runSlots is how many jobs one process runs at once.
-	runSlots = 32
+	// runSlots is how many jobs one process runs at once; of one user at most half.
+	runSlots = 64
+	// maxDue is how many due jobs one process takes, and keeps waiting for a slot.
+	maxDue = 2000
 	// keptRuns is how many runs of a job are kept.
 	keptRuns = 50
+	// keptEnded is how long the history of a job is kept that has ended, and maxEnded for how many jobs of one owner.
+	keptEnded = 7 * 24 * time.Hour
+	maxEnded  = 100
 	// maxRunOutput is what is kept of the output of a run, in bytes.
 	maxRunOutput = 16 << 10
 	// defaultLimit is how long a run may take, and maxLimit the most that a job can ask for.
@@ -77,8 +84,9 @@ const (
 func NewScheduler(o SchedulerOptions) *Scheduler {
 	s := &Scheduler{SchedulerOptions: o}
 	s.queue = &jobs.Queue{
-		Store: o.Store, Kind: "cron", Do: s.do, Ended: s.ended, Slots: runSlots, Log: o.Log,
+		Store: o.Store, Kind: "cron", Do: s.do, Ended: s.ended, Ahead: s.ahead, Slots: maxDue, Log: o.Log,
 	}
+	s.slots = slots.New(slots.Limits{Total: runSlots, Running: runSlots, Queued: maxDue})
 	return s
 }
 
@@ -115,7 +123,19 @@ func (w work) String() string {
 	if w.Tool == "" {
 		return fmt.Sprintf("message %q", text.Clip(w.Message, 80))
 	}
-	return w.Tool + " " + text.Clip(string(w.Args), 120)
+	return w.Tool + " " + text.Clip(unescaped(w.Args), 120)
+}
+
+// unescaped returns JSON with < > & as they are, which Go writes as \u003c for web pages.
+func unescaped(raw json.RawMessage) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	var v any
+	if json.Unmarshal(raw, &v) != nil || e.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // A savedJob is a job with the other columns of its row.
@@ -127,19 +147,23 @@ type savedJob struct {
 	Next     time.Time // zero: never
 	Queued   string    // the row of the queue for Next
 	Failures int       // in a row
+	Ended    time.Time // when its last run succeeded, if it is not listed any more; else zero
 }
 
-const jobColumns = "id, agent, usr, name, body, enabled, next_at, queued, failures"
+const jobColumns = "id, agent, usr, name, body, enabled, next_at, queued, failures, ended"
 
 func scanJob(scan store.Scan) (j savedJob, err error) {
 	var body string
-	var next int64
+	var next, ended int64
 	var enabled int
 	if err := scan(&j.ID, &j.Owner.Agent, &j.Owner.User, &j.Name, &body, &enabled, &next, &j.Queued,
-		&j.Failures); err != nil {
+		&j.Failures, &ended); err != nil {
 		return j, err
 	}
 	j.Enabled = enabled != 0
+	if ended != 0 {
+		j.Ended = store.FromMillis(ended)
+	}
 	if next != 0 {
 		j.Next = store.FromMillis(next)
 	}
@@ -168,22 +192,27 @@ func (j *savedJob) write(t *store.Tx) error {
 	if j.Enabled {
 		enabled = 1
 	}
-	var next int64
+	var next, ended int64
 	if !j.Next.IsZero() {
 		next = store.Millis(j.Next)
+	} else if !j.Ended.IsZero() {
+		ended = store.Millis(j.Ended)
 	}
-	_, err = t.Exec(`INSERT INTO cron (`+jobColumns+`, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {{now}})
+	_, err = t.Exec(`INSERT INTO cron (`+jobColumns+`, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {{now}})
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, body = excluded.body, enabled = excluded.enabled,
-			next_at = excluded.next_at, queued = excluded.queued, failures = excluded.failures`,
-		j.ID, j.Owner.Agent, j.Owner.User, j.Name, string(body), enabled, next, j.Queued, j.Failures)
+			next_at = excluded.next_at, queued = excluded.queued, failures = excluded.failures,
+			ended = excluded.ended`,
+		j.ID, j.Owner.Agent, j.Owner.User, j.Name, string(body), enabled, next, j.Queued, j.Failures, ended)
 	return err
 }
 
 // A due is the payload of a run in the queue.
 type due struct {
-	Cron   string
-	At     time.Time
-	Manual bool `json:",omitempty"` // it was asked for, and its schedule continues beside it
+	Cron    string
+	Account string `json:",omitempty"` // whose share of the slots the run takes
+	At      time.Time
+	Manual  bool `json:",omitempty"` // it was asked for, and its schedule continues beside it
 }
 
 // plan puts the next run of an enabled job after a time into the queue, in place of the
@@ -208,6 +237,7 @@ func (s *Scheduler) plan(t *store.Tx, j *savedJob, after time.Time) error {
 }
 
 func (s *Scheduler) enqueue(t *store.Tx, j *savedJob, d due, at time.Time) (id string, err error) {
+	d.Account = j.Grant.Caller.Account()
 	payload, err := json.Marshal(d)
 	if err != nil {
 		return "", err
@@ -264,6 +294,11 @@ func (s *Scheduler) do(ctx context.Context, h *jobs.Held) (string, error) {
 	if err := json.Unmarshal([]byte(h.Payload), &d); err != nil {
 		return "", fmt.Errorf("the run cannot be read: %w", err)
 	}
+	slot, err := s.slots.Acquire(ctx, slots.For{Account: d.Account, Line: h.Owner})
+	if err != nil { // the run was cancelled, or the server ends
+		return "", err
+	}
+	defer slot.Release()
 	j, end, err := s.begin(ctx, h, d)
 	if err != nil { // nothing was done yet
 		return "", err
@@ -312,6 +347,9 @@ func (s *Scheduler) begin(ctx context.Context, h *jobs.Held, d due) (j savedJob,
 			end = &outcome{State: runSkipped, Output: "no server ran at that time"}
 		}
 		after := now
+		if now.Before(d.At) { // it is due in the microseconds that this clock does not have
+			after = d.At
+		}
 		if missed && j.Missed == "all" {
 			after = lastMissed(j.Schedule, d.At, now)
 		}
@@ -422,7 +460,7 @@ func (s *Scheduler) try(ctx context.Context, j savedJob) *outcome {
 	})
 	end := outcome{State: runOK, Output: text.Clip(result.Text(), maxRunOutput)}
 	end.Tokens, end.Cost = usedBy(result.Data)
-	if result.Failed {
+	if result.Failed || result.ExitCode != 0 { // for a model an exit code is a result; here nobody reads it
 		end.State = runFailed
 	}
 	return &end
@@ -480,10 +518,38 @@ func (s *Scheduler) neverBegan(t *store.Tx, q jobs.Job, d due) error {
 	return j.write(t)
 }
 
+// ahead plans a job again after the clock of the database was set back: its next run is as far away as
+// the clock was moved.
+func (s *Scheduler) ahead(t *store.Tx, q jobs.Job) error {
+	var d due
+	if err := json.Unmarshal([]byte(q.Payload), &d); err != nil {
+		return err
+	}
+	j, err := readJob(t, d.Cron)
+	if errors.Is(err, store.ErrNotFound) || err == nil && j.Queued != q.ID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ms, err := t.Now()
+	if err != nil {
+		return err
+	}
+	now := store.FromMillis(ms)
+	if a := &j.Schedule.Anchor; a.After(now) && !a.After(q.Created) { // the time when the job was made
+		*a = a.Add(-(a.Sub(now)/j.Schedule.Every + 1) * j.Schedule.Every)
+	}
+	if err := s.plan(t, &j, now); err != nil {
+		return err
+	}
+	return j.write(t)
+}
+
 // settle writes what the end of a run means for its job.
 func (s *Scheduler) settle(t *store.Tx, j savedJob, end outcome) error {
 	if j.Delete && j.Next.IsZero() && j.Enabled && end.State == runOK {
-		return s.delete(t, j)
+		return s.end(t, j)
 	}
 	switch end.State {
 	case runOK:
@@ -502,6 +568,26 @@ func (s *Scheduler) settle(t *store.Tx, j savedJob, end outcome) error {
 		}
 	}
 	return j.write(t)
+}
+
+// end takes a job off the list whose last run has succeeded. Its history stays for a while.
+func (s *Scheduler) end(t *store.Tx, j savedJob) error {
+	ms, err := t.Now()
+	if err != nil {
+		return err
+	}
+	j.Ended, j.Failures = store.FromMillis(ms), 0
+	if err := j.write(t); err != nil {
+		return err
+	}
+	old, err := store.List(t, "SELECT "+jobColumns+` FROM cron WHERE agent = $1 AND usr = $2 AND ended > 0
+		AND (ended < $3 OR id NOT IN (SELECT id FROM cron WHERE agent = $1 AND usr = $2 AND ended > 0
+			ORDER BY ended DESC, id DESC LIMIT $4))`,
+		[]any{j.Owner.Agent, j.Owner.User, ms - keptEnded.Milliseconds(), maxEnded}, scanJob)
+	for _, one := range old {
+		err = errors.Join(err, s.delete(t, one))
+	}
+	return err
 }
 
 // delete removes a job and its runs.
@@ -548,6 +634,6 @@ func (s *Scheduler) report(t *store.Tx, j savedJob, run string, end outcome) err
 func Overdue(ctx context.Context, s *store.Store) (enabled, overdue int, err error) {
 	err = s.Row(ctx, `SELECT count(*),
 			coalesce(sum(CASE WHEN next_at > 0 AND next_at < {{now}} - $1 THEN 1 ELSE 0 END), 0)
-		FROM cron WHERE enabled = 1`, []any{(5 * late).Milliseconds()}, &enabled, &overdue)
+		FROM cron WHERE enabled = 1 AND ended = 0`, []any{(5 * late).Milliseconds()}, &enabled, &overdue)
 	return enabled, overdue, err
 }

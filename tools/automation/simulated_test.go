@@ -284,7 +284,8 @@ func testTenMinutes(t *testing.T, dsn, dir string) {
 		})
 	}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { // by this clock they are due already
-		_, err := tx.Exec("UPDATE job SET run_at = (SELECT next_at FROM cron WHERE cron.queued = job.id)")
+		_, err := tx.Exec(`UPDATE job SET created = 0,
+			run_at = (SELECT next_at FROM cron WHERE cron.queued = job.id)`)
 		return err
 	}); err != nil {
 		t.Fatal(err)

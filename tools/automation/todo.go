@@ -58,7 +58,7 @@ const actionRecurring = "add_recurring"
 type todoUpdateArgs struct {
 	Action  string   `json:"action" jsonschema:"add, complete or add_recurring"`
 	Content string   `json:"content,omitempty" jsonschema:"text of the entry; a similar text for complete" alias:"text,item,task"`
-	People  []string `json:"people,omitempty" jsonschema:"for add: names, $SPEAKER or $AGENT"`
+	People  []string `json:"people,omitempty" jsonschema:"required for add: names, $SPEAKER or $AGENT"`
 	ChatID  string   `json:"chat_id,omitempty" jsonschema:"chat, such as tg:-100123" alias:"channel" hidden:"true"`
 	Next    string   `json:"next,omitempty" jsonschema:"first time of add_recurring" hidden:"true"`
 	Repeat  string   `json:"repeat,omitempty" jsonschema:"daily, weekly, every N days or every N hours" hidden:"true"`
@@ -278,7 +278,8 @@ func (a todoUpdateArgs) add(c tool.Caller, open *todoList, result *todoResult, n
 	for _, person := range a.People {
 		name := strings.NewReplacer("$SPEAKER", c.User, "$AGENT", c.Agent).Replace(person)
 		if name == "" || !strings.Contains(content, "["+name+"](") {
-			result.Warnings = []string{"reference_unresolved_write_raw"}
+			result.Warnings = []string{fmt.Sprintf("reference_unresolved_write_raw: the text has no reference to %s, such as "+
+				"[%[1]s](tg:@name), so it was written as it is", text.Clip(cmp.Or(name, person), 80))}
 		}
 	}
 	for _, e := range open.entries {

@@ -14,8 +14,10 @@
 package bridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,16 +34,19 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
 
 const (
-	debounce    = 500 * time.Millisecond // after the announcement of a change, before the list is read again
-	listLimit   = 3 * time.Minute        // to list the tools of a server
-	maxCallers  = 1000                   // callers whose hidden tools are remembered
-	loadTimeout = 3 * time.Second        // for the store, at the start
+	debounce  = 500 * time.Millisecond // after the announcement of a change, before the list is read again
+	listLimit = 3 * time.Minute        // to list the tools of a server
+	// To list the tools of a server when a connection is opened, while callers wait for it.
+	firstListLimit = 10 * time.Second
+	maxCallers     = 1000            // callers whose hidden tools are remembered
+	loadTimeout    = 3 * time.Second // for the store, at the start
 )
 
 // A Program is the command of a server, ready to be started.
@@ -66,6 +71,8 @@ type Options struct {
 	Vault  Vault // of the tokens of logins; nil: there are no logins
 	// Mask masks values, empty ones excepted, in everything that leaves the server. It may be nil.
 	Mask func(name string, values ...string)
+	// Scrub masks the secrets in a JSON document of a server, before it is stored. Nil masks nothing.
+	Scrub func(document []byte) []byte
 	// PublicURL is where a document about this client is served, for logins; "" for nowhere.
 	PublicURL string
 	Marks     tool.Marks
@@ -96,7 +103,14 @@ type Bridge struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[string]bool    // servers whose lists are about to be read again
+	opened  map[string]opened  // what the last connections to servers have listed when they were opened
 	parked  map[string]*parked // calls that wait for answers
+}
+
+// opened is the list that a server has sent on a new connection.
+type opened struct {
+	conn    *upstream.Conn
+	listing Listing
 }
 
 // served is a server with what callers get of it.
@@ -128,7 +142,8 @@ func New(o Options) *Bridge {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{o: o, waiting: make(map[string]bool), parked: make(map[string]*parked)}
+	b := &Bridge{o: o, waiting: make(map[string]bool), parked: make(map[string]*parked),
+		opened: make(map[string]opened)}
 	b.provided = o.Provided
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.pool = newPool(b.dial)
@@ -266,15 +281,24 @@ func (b *Bridge) compose(r rows) *state {
 			if !one.offers(o.Name) {
 				continue
 			}
-			if name := toolName(one.name, o.Name); taken[name] {
+			name := toolName(one.name, o.Name)
+			if taken[name] {
 				one.left = append(one.left, fmt.Sprintf("%q: another tool is called %s", o.Name, name))
 				continue
-			} else {
-				taken[name] = true
 			}
+			if b.masks(name) { // models allow no [REDACTED] in a name
+				one.left = append(one.left, "a tool whose name has a secret in it")
+				continue
+			}
+			made := b.toolOf(one, o)
+			if _, err := tool.NewSet(made); err != nil {
+				one.left = append(one.left, fmt.Sprintf("%q: %v", o.Name, err))
+				continue
+			}
+			taken[name] = true
 			one.tools = append(one.tools, o)
 			one.usable[o.Name] = o.digest()
-			s.tools = append(s.tools, b.toolOf(one, o))
+			s.tools = append(s.tools, made)
 			parts = append(parts, one.usable[o.Name])
 		}
 		for _, why := range one.left {
@@ -316,6 +340,30 @@ func (b *Bridge) Hidden(c tool.Caller) []string {
 		s.hidden.Store(key, hidden)
 	}
 	return hidden
+}
+
+// Needs returns what a tool that callers do not have waits for, if it is one of a server that is open to all callers; ""
+// if it is not.
+func (b *Bridge) Needs(name string) string {
+	for _, one := range b.now().ordered {
+		rest, ours := strings.CutPrefix(name, one.name+"__")
+		if !ours || rest == "" || one.Access == AccessGranted {
+			continue
+		}
+		for _, c := range one.held {
+			if c.After != nil && toolName(one.name, c.Tool) == name {
+				return fmt.Sprintf("an operator who accepts what has changed in it: mcp-tools bridge show %s", one.name)
+			}
+		}
+		switch {
+		case one.Disabled:
+			return fmt.Sprintf("the MCP server %q, which is disabled", one.name)
+		case !one.known:
+			return fmt.Sprintf("the MCP server %q, which is not connected yet: mcp-tools bridge test %s says why", one.name,
+				one.name)
+		}
+	}
+	return ""
 }
 
 // changed reloads the state after a change that has succeeded.
@@ -413,23 +461,98 @@ func (b *Bridge) Refresh(ctx context.Context, name string) (l Listing, err error
 		return l, err
 	}
 	defer release()
+	b.mu.Lock()
+	now, isNew := b.opened[name]
+	delete(b.opened, name)
+	b.mu.Unlock()
+	if isNew && now.conn == conn { // it was just read
+		return now.listing, nil
+	}
+	return b.list(ctx, name, one.Server, conn)
+}
+
+// list reads the list of a server's tools and keeps it.
+func (b *Bridge) list(ctx context.Context, name string, s Server, conn *upstream.Conn) (l Listing, err error) {
 	l.Info = conn.Info()
 	raw, err := conn.List(ctx, mcp.MethodToolsList, "tools", maxTools)
 	if err != nil {
 		return l, b.failure(name, err)
 	}
-	l.Tools, l.Problems = readOffer(raw)
+	l.Tools, l.Problems = readOffer(raw, b.scrub)
 	for _, why := range l.Problems {
 		b.o.Log.Warn("a tool of an MCP server cannot be used", "server", name, "why", why)
 	}
-	l.Waiting, err = keepList(ctx, b.o.Store, name, one.Server, list{
-		protocol: l.Protocol, program: strings.TrimSpace(cleaned(l.Name+" "+l.Version, maxTitle)), offered: l.Tools,
-	})
+	program, err := json.Marshal(strings.TrimSpace(cleaned(l.Name+" "+l.Version, maxTitle)))
+	if err != nil {
+		return l, err
+	}
+	found := list{protocol: l.Protocol, offered: l.Tools}
+	if err := json.Unmarshal(b.scrub(program), &found.program); err != nil {
+		return l, err
+	}
+	l.Waiting, err = keepList(ctx, b.o.Store, name, s, found, b.scrubbed)
+	if err == nil && len(l.Waiting) > 0 {
+		b.o.Log.Warn(fmt.Sprintf("%s of an MCP server changed; callers do not get them until mcp-tools bridge approve "+
+			"accepts them", text.Plural(len(l.Waiting), "tool")), "server", name)
+	}
 	return l, b.changed(ctx, err)
 }
 
-// dial opens a connection to a server.
+func (b *Bridge) scrub(document []byte) []byte {
+	if b.o.Scrub == nil {
+		return document
+	}
+	return b.o.Scrub(document)
+}
+
+// scrubbed returns tools without secrets. One that is no tool without them stays as it is.
+func (b *Bridge) scrubbed(all []Offered) []Offered {
+	clean := slices.Clone(all)
+	for i := range clean {
+		raw, err := json.Marshal(all[i])
+		var one Offered
+		if masked := b.scrub(raw); err == nil && !bytes.Equal(masked, raw) && json.Unmarshal(masked, &one) == nil {
+			clean[i] = one
+		}
+	}
+	return clean
+}
+
+// masks reports whether a text has a secret in it.
+func (b *Bridge) masks(text string) bool {
+	quoted, err := json.Marshal(text)
+	return err == nil && !bytes.Equal(b.scrub(quoted), quoted)
+}
+
+// dial opens a connection to a server, and reads the list of its tools before a call is made on it: the server may
+// have been replaced by another version. A server that does not list its tools in time is used all the same.
 func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()) (*upstream.Conn, error) {
+	conn, err := b.connect(ctx, name, s, changed)
+	one := b.now().servers[name]
+	if err != nil || one == nil {
+		return conn, err
+	}
+	if s.identity(tool.Caller{}) != one.identity(tool.Caller{}) { // other credentials may have other tools
+		if !b.o.Passive {
+			b.refreshLater(name, 0)
+		}
+		return conn, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstListLimit)
+	defer cancel()
+	listing, err := b.list(ctx, name, s, conn)
+	if err != nil {
+		b.o.Log.Warn("the tools of an MCP server could not be read", "server", name, "err", err)
+		return conn, nil
+	}
+	b.mu.Lock()
+	b.opened[name] = opened{conn, listing}
+	b.mu.Unlock()
+	return conn, nil
+}
+
+// connect connects to a server.
+func (b *Bridge) connect(ctx context.Context, name string, s Server, changed func()) (*upstream.Conn, error) {
 	client := upstream.Client{
 		Name: "mcp-tools", Version: b.o.Version, Elicitation: s.Elicitation,
 		Sampling: s.Sampling != "" && b.o.Complete != nil, Changed: changed,
@@ -442,6 +565,7 @@ func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()
 		if err != nil {
 			return nil, err
 		}
+		b.maskValues(name, s, headers)
 		transport, err := b.transport(name, s)
 		if err != nil {
 			return nil, err
@@ -458,6 +582,7 @@ func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()
 	if err != nil {
 		return nil, err
 	}
+	b.maskValues(name, s, environment)
 	p := Program{Server: s, Dir: filepath.Join(b.o.Dir, name)}
 	if identity := s.identity(tool.Caller{}); known == nil || identity != known.identity(tool.Caller{}) {
 		p.Dir = filepath.Join(b.o.Dir, name+"-"+identity[:12]) // files of other credentials
@@ -469,6 +594,20 @@ func (b *Bridge) dial(ctx context.Context, name string, s Server, changed func()
 		return b.o.Start(ctx, p, output, gone)
 	}
 	return upstream.Spawn(ctx, client, start, stateless)
+}
+
+// maskValues masks the values of variables and headers whose names say that they are secret.
+func (b *Bridge) maskValues(name string, s Server, values map[string]string) {
+	var secret []string
+	for key, value := range values {
+		if secretName().MatchString(key) {
+			_, token, _ := strings.Cut(value, " ") // as in Bearer TOKEN
+			secret = append(secret, value, token)
+		}
+	}
+	if len(secret) > 0 && b.o.Mask != nil {
+		b.o.Mask("mcp_servers."+name+" "+s.identity(tool.Caller{}), secret...)
+	}
 }
 
 // mirrored tells a connection which arguments go into headers too.

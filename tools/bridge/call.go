@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -37,9 +38,11 @@ func (b *Bridge) toolOf(s *served, o Offered) tool.Tool {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
 	schema = cleanedSchema(schema)
-	title := cleaned(cmp.Or(o.Title, o.Annotations.Title, o.Name), maxTitle)
+	clean := func(title string) string { return cleaned(title, maxTitle) }
+	called := toolName(s.name, o.Name)
 	spec := tool.Spec{
-		Name: toolName(s.name, o.Name), Group: policy.Bridged, Title: cmp.Or(title, o.Name),
+		Name: called, Group: policy.Bridged,
+		Title: cmp.Or(clean(o.Title), clean(o.Annotations.Title), clean(o.Name), called),
 		Doc: cmp.Or(cleaned(o.Description, maxDescription),
 			fmt.Sprintf("The tool %q of the MCP server %q.", o.Name, s.name)),
 		Risk: s.riskOf(o), Hints: tool.Hints{OpenWorld: true, Idempotent: s.Trust != "" && o.Annotations.Idempotent},
@@ -82,6 +85,9 @@ func (b *Bridge) admit(ctx context.Context, server, name, definition string) (*s
 	s := b.now()
 	one := s.servers[server]
 	if one == nil || one.usable[name] != definition {
+		if one != nil && one.holds(name) {
+			return nil, Server{}, one.heldBack()
+		}
 		return nil, Server{}, tool.Errorf(tool.Unavailable, "the tool is not offered any more").
 			Try("list the tools again")
 	}
@@ -91,6 +97,17 @@ func (b *Bridge) admit(ctx context.Context, server, name, definition string) (*s
 			Try("call tools/list to see the tools")
 	}
 	return one, settings, nil
+}
+
+// holds reports whether a tool has changed and waits for an operator.
+func (s *served) holds(name string) bool {
+	return slices.ContainsFunc(s.held, func(c Change) bool { return c.Tool == name && c.After != nil })
+}
+
+func (s *served) heldBack() error {
+	return tool.Errorf(tool.Unavailable, "the MCP server %q has changed this tool, and no operator has accepted it yet",
+		s.name).Try("ask the operator to run mcp-tools bridge show %s, and then mcp-tools bridge approve %s", s.name,
+		s.name)
 }
 
 // call calls a tool of a server.
@@ -110,7 +127,10 @@ func (b *Bridge) call(ctx context.Context, server, name, definition string, args
 		ctx, cancel := context.WithTimeoutCause(ctx, settings.timeout()+call.patience(), tool.Errorf(tool.Timeout,
 			"the MCP server %q did not answer within %s", server, settings.timeout()).Try("ask for less"))
 		defer cancel()
-		raw, err := b.request(ctx, s, settings, mcp.MethodToolsCall, params, call.Call)
+		raw, err := b.request(ctx, s, settings, mcp.MethodToolsCall, params, call.Call, func() error {
+			_, _, err := b.admit(ctx, server, name, definition) // a new connection has read the list
+			return err
+		})
 		if err != nil {
 			return tool.Result{}, b.failure(server, err)
 		}
@@ -122,15 +142,22 @@ func (b *Bridge) call(ctx context.Context, server, name, definition string, args
 	return do(ctx, &asking{Call: &upstream.Call{Progress: progress(ctx)}})
 }
 
-// request makes a request to a server, once more on another connection if it did not get it.
+// request makes a request to a server, once more on another connection if it did not get it. allowed is asked once
+// there is a connection; nil allows it.
 func (b *Bridge) request(ctx context.Context, s *served, settings Server, method mcp.MCPMethod, params map[string]any,
-	call *upstream.Call,
+	call *upstream.Call, allowed func() error,
 ) (json.RawMessage, error) {
 	key := poolKey{s.name, settings.identity(tool.CallerFrom(ctx))}
 	for again := false; ; again = true {
 		conn, release, err := b.pool.take(ctx, key, settings, func() { b.announced(s.name) })
 		if err != nil {
 			return nil, err
+		}
+		if allowed != nil {
+			if err := allowed(); err != nil {
+				release()
+				return nil, err
+			}
 		}
 		raw, err := conn.Do(ctx, method, params, call)
 		release()
@@ -174,7 +201,7 @@ func progress(ctx context.Context) func(done, total float64, message string) {
 	most, sent := math.Inf(-1), 0
 	return func(done, total float64, message string) {
 		if ctx.Err() != nil || done <= most ||
-			sent >= firstReports && time.Since(last) < progressEvery && done < total {
+			sent >= firstReports && time.Since(last) < progressEvery && (total <= 0 || done < total) {
 			return
 		}
 		last, most = time.Now(), done
@@ -283,11 +310,19 @@ func (b *Bridge) part(server string, raw json.RawMessage) (said string, other *t
 		}
 		if c.Resource.Blob != nil {
 			mime := cleaned(c.Resource.MIME, maxTitle)
-			return "", &tool.Part{Data: c.Resource.Blob, MIME: mime, URI: LinkOf(server, c.Resource.URI)}
+			return "", &tool.Part{Data: b.scrubBlob(c.Resource.Blob), MIME: mime, URI: LinkOf(server, c.Resource.URI)}
 		}
 		return LinkOf(server, c.Resource.URI) + "\n" + c.Resource.Text, nil
 	}
 	return fmt.Sprintf("(a part of the type %q is left out)", text.Clip(c.Type, 40)), nil
+}
+
+// scrubBlob masks the secrets of content that is a text. Other content stays as it is.
+func (b *Bridge) scrubBlob(blob []byte) []byte {
+	if !utf8.Valid(blob) {
+		return blob
+	}
+	return b.scrub(blob)
 }
 
 // LinkOf returns the URI of a server's resource for our callers. They never get the server's own URI, which

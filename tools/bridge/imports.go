@@ -23,6 +23,7 @@ type Import struct {
 
 var (
 	secretName = lazyregexp.New(`(?i)(key|token|secret|passw|credential|auth|cookie)`)
+	schemeName = lazyregexp.New(`(?i)^(basic|bearer|token|api-?key)$`)
 	reference  = lazyregexp.New(`\$\{[^}]*\}|\$[A-Z_]+`)
 	badName    = lazyregexp.New(`[^a-z0-9-]+`)
 )
@@ -67,14 +68,7 @@ func importOf(name string, from clients.Server) Import {
 					key, value, i.secretName(key)))
 				into[key] = "secret:" + i.secretName(key)
 			case secretName().MatchString(key):
-				scheme, rest, found := strings.Cut(value, " ")
-				if found && !strings.Contains(rest, " ") { // Bearer TOKEN
-					i.Secrets[i.secretName(key)] = rest
-					into[key] = scheme + " secret:" + i.secretName(key)
-					continue
-				}
-				i.Secrets[i.secretName(key)] = value
-				into[key] = "secret:" + i.secretName(key)
+				into[key] = i.keep(key, value)
 			default:
 				into[key] = value
 			}
@@ -98,6 +92,36 @@ func importOf(name string, from clients.Server) Import {
 		i.Skip = err.Error()
 	}
 	return i
+}
+
+// keep moves a value into the secrets, and returns what refers to it.
+func (i Import) keep(key, value string) string {
+	name, scheme := i.secretName(key), ""
+	if before, rest, found := strings.Cut(value, " "); found && schemeName().MatchString(before) {
+		scheme, value = before+" ", rest
+	}
+	i.Secrets[name] = value
+	return scheme + "secret:" + name
+}
+
+// WrittenOut reports whether the value of a variable or a header is a credential that is written out, by its name.
+func WrittenOut(key, value string) bool {
+	return value != "" && secretName().MatchString(key) && !strings.Contains(value, "secret:")
+}
+
+// MoveSecrets moves credentials that are written out to the vault: it replaces them in values by references, and returns
+// them by their names in the vault. of names whose values they are.
+func (b *Bridge) MoveSecrets(of string, values ...map[string]string) (secrets map[string]string) {
+	i := Import{Name: strings.Trim(badName().ReplaceAllString(strings.ToLower(of), "-"), "-"),
+		Secrets: make(map[string]string)}
+	for _, all := range values {
+		for key, value := range all {
+			if WrittenOut(key, value) || value != "" && !strings.Contains(value, "secret:") && b.masks(value) {
+				all[key] = i.keep(key, value)
+			}
+		}
+	}
+	return i.Secrets
 }
 
 // maxSecretName bounds the names of the vault.

@@ -1,13 +1,40 @@
 package bridge
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
+
+// TestMovedSecrets: credentials that are written out are found by their names and by what they are; references stay.
+func TestMovedSecrets(t *testing.T) {
+	b := newBridge(t, storetest.Open(t, t.TempDir()), nil, func(o *Options) {
+		o.Scrub = func(document []byte) []byte {
+			return bytes.ReplaceAll(document, []byte("hunter2"), []byte("[REDACTED]"))
+		}
+	})
+	environment := map[string]string{"API_KEY": "abc", "DSN": "postgres://u:hunter2@h/d", "MODE": "a b",
+		"TOKEN": "secret:mine", "PASSWORD": "two words", "EMPTY_KEY": ""}
+	headers := map[string]string{"Authorization": "Bearer xyz", "Accept": "text/plain"}
+	secrets := b.MoveSecrets("hub", environment, headers)
+	if want := (map[string]string{"mcp-hub-api-key": "abc", "mcp-hub-dsn": "postgres://u:hunter2@h/d",
+		"mcp-hub-password": "two words", "mcp-hub-authorization": "xyz"}); !maps.Equal(secrets, want) {
+		t.Errorf("moved are %q", secrets)
+	}
+	if want := (map[string]string{"API_KEY": "secret:mcp-hub-api-key", "DSN": "secret:mcp-hub-dsn", "MODE": "a b",
+		"TOKEN": "secret:mine", "PASSWORD": "secret:mcp-hub-password", "EMPTY_KEY": ""}); !maps.Equal(environment, want) {
+		t.Errorf("the variables are %q", environment)
+	}
+	if headers["Authorization"] != "Bearer secret:mcp-hub-authorization" || headers["Accept"] != "text/plain" {
+		t.Errorf("the headers are %q", headers)
+	}
+}
 
 // TestImports reads the forms of all clients. Secrets go into the vault, and what only the client knows is named.
 func TestImports(t *testing.T) {

@@ -52,23 +52,30 @@ func (o Offered) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readOffer reads a list of tools. Those that cannot be used are left out, with the reason.
-func readOffer(list []json.RawMessage) (tools []Offered, problems []string) {
+// readOffer reads a list of tools, without the secrets in it. Tools that cannot be used are left out, with the
+// reason.
+func readOffer(list []json.RawMessage, scrub func([]byte) []byte) (tools []Offered, problems []string) {
 	seen := make(map[string]bool)
-	for _, raw := range list {
+	for _, sent := range list {
+		var named struct {
+			Name string `json:"name"`
+		}
+		raw := scrub(sent)
 		var one Offered
 		var more struct {
 			Execution struct {
 				Tasks string `json:"taskSupport"`
 			} `json:"execution"`
 		}
-		if json.Unmarshal(raw, &one) != nil || json.Unmarshal(raw, &more) != nil {
+		if json.Unmarshal(sent, &named) != nil || json.Unmarshal(raw, &one) != nil || json.Unmarshal(raw, &more) != nil {
 			problems = append(problems, "a tool is not described as MCP has it")
 			continue
 		}
 		shown, _ := tool.Clean(text.Clip(one.Name, maxOffered))
 		switch {
-		case one.Name == "" || len(one.Name) > maxOffered || shown != one.Name:
+		case named.Name != one.Name: // models allow no [REDACTED] in a name
+			problems = append(problems, "the name of a tool has a secret in it")
+		case strings.TrimSpace(one.Name) == "" || len(one.Name) > maxOffered || shown != one.Name:
 			problems = append(problems, fmt.Sprintf("a tool has the unusable name %q", shown))
 		case seen[one.Name]:
 			problems = append(problems, fmt.Sprintf("two tools have the name %q", shown))

@@ -144,9 +144,12 @@ func (b *Bridge) Resource(ctx context.Context, uri string, args map[string]strin
 	defer cancel()
 	method, params := mcp.MethodResourcesRead, map[string]any{"uri": of}
 	if prompt, ok := strings.CutPrefix(of, promptPrefix); ok {
-		method, params = mcp.MethodPromptsGet, map[string]any{"name": prompt, "arguments": args}
+		method, params = mcp.MethodPromptsGet, map[string]any{"name": prompt}
+		if len(args) > 0 {
+			params["arguments"] = args
+		}
 	}
-	raw, err := b.request(ctx, s, settings, method, params, nil)
+	raw, err := b.request(ctx, s, settings, method, params, nil, nil)
 	if err != nil {
 		return nil, b.failure(name, err)
 	}
@@ -177,7 +180,7 @@ func (b *Bridge) contents(server, uri string, raw json.RawMessage) ([]tool.Part,
 		switch {
 		case i >= maxParts:
 		case c.Blob != nil:
-			parts = append(parts, tool.Part{Data: c.Blob, MIME: cleaned(c.MIME, maxTitle), URI: uri})
+			parts = append(parts, tool.Part{Data: b.scrubBlob(c.Blob), MIME: cleaned(c.MIME, maxTitle), URI: uri})
 		default:
 			texts = append(texts, c.Text)
 		}

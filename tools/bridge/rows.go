@@ -80,7 +80,10 @@ func scanList(scan store.Scan) (name string, l list, err error) {
 
 // keepList keeps what a server offers. The first list of a server is accepted, since the operator has
 // just chosen it; so is every list of one that is trusted fully. It returns what waits for an operator.
-func keepList(ctx context.Context, s *store.Store, name string, c Server, found list) (waits []Change, err error) {
+// What was accepted is scrubbed once more, because a secret may have become known since.
+func keepList(ctx context.Context, s *store.Store, name string, c Server, found list,
+	scrubbed func([]Offered) []Offered,
+) (waits []Change, err error) {
 	err = s.Update(ctx, func(t *store.Tx) error {
 		waits = nil
 		if err := t.Lock(Topic + " " + name); err != nil {
@@ -92,7 +95,7 @@ func keepList(ctx context.Context, s *store.Store, name string, c Server, found 
 		}
 		next := found
 		next.place = c.place()
-		next.accepted = known.accepted
+		next.accepted = scrubbed(known.accepted)
 		if errors.Is(err, store.ErrNotFound) || known.place != next.place || c.Trust == TrustFull {
 			next.accepted = found.offered
 		}

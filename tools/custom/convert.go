@@ -222,6 +222,39 @@ func codeWord(words []string) string {
 	return ""
 }
 
+// isInterpreter reports whether a program reads code from its arguments after an option such as -c.
+func isInterpreter(name string) bool {
+	switch strings.TrimRight(filepath.Base(name), "0123456789.") {
+	case "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "perl", "ruby", "node", "nodejs", "php", "lua", "osascript",
+		"powershell", "pwsh", "deno", "bun", "Rscript":
+		return true
+	}
+	return false
+}
+
+// inlineCode returns the word with a placeholder that an interpreter is told to run as code, or "".
+func inlineCode(words []string) string {
+	if len(words) == 0 || !isInterpreter(words[0]) {
+		return ""
+	}
+	for i, option := range words[1:] {
+		option = strings.ToLower(option)
+		short := strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--")
+		if !short && option != "--eval" && option != "--command" && option != "--print" {
+			return "" // the program's own arguments follow
+		}
+		long := option == "-command" || strings.HasPrefix(option, "--")
+		if !long && !strings.HasSuffix(option, "c") && !strings.HasSuffix(option, "e") && !strings.HasSuffix(option, "r") {
+			continue
+		}
+		if i+2 < len(words) && strings.Contains(words[i+2], "{{") {
+			return words[i+2]
+		}
+		return ""
+	}
+	return ""
+}
+
 // runsCode reports whether a program may read one of the words with placeholders as code.
 func runsCode(name string, words []string) bool {
 	switch name {

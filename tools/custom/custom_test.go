@@ -134,6 +134,51 @@ func TestEndOfOptionsIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestHeadersWithCredentials: a definition may have a header with a credential, which no argument of a call may set.
+func TestHeadersWithCredentials(t *testing.T) {
+	d, err := Parse([]byte("name: x\ndescription: d\nrequest: {url: 'https://h.test/x', headers: {Authorization: " +
+		"'Bearer {{secret:tok}}', X-Key: plain}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := new(recorder)
+	call, err := Tools([]Definition{d}, Options{Client: to, Marks: tool.NewMarks(),
+		Secret: func(name string) ([]byte, error) { return []byte("value of " + name), nil },
+		Mask:   func(string, ...string) error { return nil }})[0].Bind([]byte(`{}`), tool.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := to.sent.Header; got.Get("Authorization") != "" || got.Get("X-Key") != "plain" {
+		t.Errorf("the header is %v", got)
+	}
+	r := &http.Request{Header: http.Header{}}
+	if ok, err := to.sent.Secret.Attach(t.Context(), r); !ok || err != nil ||
+		r.Header.Get("Authorization") != "Bearer value of tok" {
+		t.Errorf("with the credential it is %v, %v", r.Header, err)
+	}
+}
+
+// TestWarnings: a command that may run an argument as code is warned about.
+func TestWarnings(t *testing.T) {
+	for word, warned := range map[string]bool{"make": true, "cat": false} {
+		d := Definition{Command: []Words{{word}, {"{{a}}"}}}
+		if got := d.Warning(); (got != "") != warned {
+			t.Errorf("%s: %q", word, got)
+		}
+	}
+}
+
+// TestHiddenCharactersInDescriptions: models and terminals get none.
+func TestHiddenCharactersInDescriptions(t *testing.T) {
+	d := Definition{Name: "x", Title: "t\x1b[31m", Description: "d\u200be\a", Command: []Words{{"p"}}}
+	if got := Tools([]Definition{d}, Options{})[0].Spec; got.Doc != "de" || got.Title != "t[31m" {
+		t.Errorf("the title is %q, the description %q", got.Title, got.Doc)
+	}
+}
+
 // commands are commands of callers, in the sandbox unless they are elevated.
 type commands struct{}
 
@@ -175,10 +220,18 @@ func TestDefinitionsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
 		right + "command: [p]": "",
 		right + "command: [p, '{{a}}']\nparameters: {properties: {a: {type: string}}}": "",
-		right + "script: return 1":                                       "",
-		right + "request: {url: 'https://h/x'}":                          "",
-		"command: [p]\ndescription: d":                                   `name is ""`,
-		"name: Bad-Name\ndescription: d\ncommand: [p]":                   `name is "Bad-Name"`,
+		right + "script: return 1": "",
+		right + "command: [sh, -c, 'echo \"$1\"', sh, '{{a}}']\nparameters: {properties: {a: {}}}": "",
+		right + "command: [python3, x.py, -c, '{{a}}']\nparameters: {properties: {a: {}}}":         "",
+		right + "command: [/bin/sh, -c, 'echo {{a}}']\nparameters: {properties: {a: {}}}":          "runs \"echo {{a}}\" as code",
+		right + "command: [bash, -eu, -ec, 'echo {{a}}']\nparameters: {properties: {a: {}}}":       "as code",
+		right + "command: [node, --eval, '{{a}}']\nparameters: {properties: {a: {}}}":              "as code",
+		right + "command: [python3.12, -Ic, 'print({{a}})']\nparameters: {properties: {a: {}}}":    "as code",
+		right + "command: [p]\n---\nname: y\n":                                                     "second document",
+		right + "request: {url: 'https://h/x', method: \"GET\\nX\"}":                               "request.method",
+		right + "request: {url: 'https://h/x'}":                                                    "",
+		"command: [p]\ndescription: d":                                                             `name is ""`,
+		"name: Bad-Name\ndescription: d\ncommand: [p]":                                             `name is "Bad-Name"`,
 		"name: x\ncommand: [p]":                                          "description is missing",
 		right:                                                            "one of command, request and script",
 		right + "command: [p]\nscript: x":                                "one of command, request and script",
@@ -402,6 +455,11 @@ func (plainClient) Do(ctx context.Context, r outbound.Request) (*outbound.Answer
 		return nil, err
 	}
 	req.Header = r.Header
+	if r.Secret != nil {
+		if _, err := r.Secret.Attach(ctx, req); err != nil {
+			return nil, err
+		}
+	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -470,4 +528,15 @@ func TestRequests(t *testing.T) {
 	if res, err := call(`{"id":"x"}`); err != nil || !res.Failed || !strings.Contains(res.Text(), "404") {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}
+}
+
+// A recorder keeps the request and sends nothing.
+type recorder struct {
+	plainClient
+	sent outbound.Request
+}
+
+func (c *recorder) Do(_ context.Context, r outbound.Request) (*outbound.Answer, error) {
+	c.sent = r
+	return &outbound.Answer{Status: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools/script"
 )
 
 // Group is the group of tools whose definition names none.
@@ -121,6 +123,9 @@ func ParseIn(text []byte, locate func(word string) string) (Definition, error) {
 		return d, fmt.Errorf("it cannot be read: %s",
 			strings.ReplaceAll(err.Error(), "custom.Definition", "a definition"))
 	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return d, errors.New("it has a second document; a file defines one tool")
+	}
 	for _, words := range d.Command {
 		for i, word := range words {
 			words[i] = locate(word)
@@ -197,6 +202,10 @@ func (d Definition) checkCommand() error {
 	if d.Sandbox != "" && d.Sandbox != "host" {
 		return fmt.Errorf("sandbox is %q, it must be host or be left out", d.Sandbox)
 	}
+	if word := inlineCode(d.words()); word != "" {
+		return fmt.Errorf("command: %s runs %q as code, so an argument could become code; write a script file, or pass "+
+			"the argument in a word of its own, as in [sh, -c, 'echo \"$1\"', sh, '{{name}}']", first[0], word)
+	}
 	if filepath.IsAbs(d.Dir) || strings.Contains(d.Dir, "..") {
 		return fmt.Errorf("dir is %q, it must be in the workspace", d.Dir)
 	}
@@ -212,10 +221,40 @@ func (d Definition) checkCommand() error {
 	return nil
 }
 
+// words returns all words of the command.
+func (d Definition) words() (all []string) {
+	for _, words := range d.Command {
+		all = append(all, words...)
+	}
+	return all
+}
+
+// Warning returns why an argument could become code in the command, although nothing is wrong for sure; "" if it
+// cannot.
+func (d Definition) Warning() string {
+	word := ""
+	if len(d.Command) > 0 {
+		word = codeWord(d.words())
+	}
+	if word == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s may run %q as code, so an argument could become code; a script file gets it safely",
+		d.Command[0][0], word)
+}
+
+// CheckScript returns why the script cannot be read, or nil.
+func (d Definition) CheckScript() error { return script.Check(d.Script) }
+
 func (d Definition) checkRequest() error {
 	r := d.Request
 	if r == nil {
 		return nil
+	}
+	if strings.ContainsFunc(r.Method, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-'
+	}) {
+		return fmt.Errorf("request.method is %q, it must be a method such as GET", r.Method)
 	}
 	head, _, _ := strings.Cut(r.URL, "{{")
 	u, err := url.Parse(head)

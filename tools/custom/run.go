@@ -60,14 +60,21 @@ func (c custom) tool() tool.Tool {
 	risk, _ := c.risk() // was checked
 	limit, _ := c.timeout()
 	spec := tool.Spec{
-		Name: c.Name, Group: cmp.Or(c.Group, Group), Title: cmp.Or(c.Title, strings.ReplaceAll(c.Name, "_", " ")),
-		Doc: c.Description, Risk: risk, Timeout: limit + 10*time.Second, Composes: c.Script != "",
+		Name: c.Name, Group: cmp.Or(c.Group, Group),
+		Title: cmp.Or(clean(c.Title), strings.ReplaceAll(c.Name, "_", " ")), Doc: cmp.Or(clean(c.Description), c.Name),
+		Risk: risk, Timeout: limit + 10*time.Second, Composes: c.Script != "",
 		Hints: tool.Hints{OpenWorld: c.Request != nil},
 	}
 	if c.Script != "" {
 		spec.Timeout = time.Hour // a script has its own limit, which does not count questions
 	}
 	return tool.PreparedForeign(spec, c.schema(), c.prepare)
+}
+
+// clean returns a text without characters that people cannot see.
+func clean(text string) string {
+	text, _ = tool.Clean(text)
+	return strings.TrimSpace(text)
 }
 
 // prepare returns the plan of a call.
@@ -308,7 +315,20 @@ func (c custom) requestBody(v values, header http.Header) ([]byte, error) {
 }
 
 // send sends a request. Redirects are not followed: a secret could go to another host.
+// credentialHeaders are the headers with credentials that the operator has written into a definition. They are sent to
+// the address of the definition; requests of custom tools follow no redirects.
+type credentialHeaders map[string]string
+
+// Attach adds the headers to a request.
+func (h credentialHeaders) Attach(_ context.Context, r *http.Request) (bool, error) {
+	for name, value := range h {
+		r.Header.Set(name, value)
+	}
+	return true, nil
+}
+
 func (c custom) send(ctx context.Context, r outbound.Request, v values) (tool.Result, error) {
+	credentials := make(credentialHeaders)
 	for name, value := range c.Request.Headers {
 		t, err := parse(value)
 		if err != nil {
@@ -324,9 +344,16 @@ func (c custom) send(ctx context.Context, r outbound.Request, v values) (tool.Re
 		if err != nil {
 			return tool.Result{}, err
 		}
-		if complete {
+		switch {
+		case !complete:
+		case strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "Cookie"):
+			credentials[name] = filled
+		default:
 			r.Header.Set(name, filled)
 		}
+	}
+	if len(credentials) > 0 {
+		r.Secret = credentials
 	}
 	answer, err := c.o.Client.Do(ctx, r)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -99,7 +100,7 @@ func (data) Do(_ context.Context, a dataArgs) (tool.Result, error) {
 func convert(a dataArgs) (string, error) {
 	value, err := read(a.Action, a.Text)
 	if err != nil {
-		return "", tool.Errorf(tool.Invalid, "text is not %s: %v", a.Action, err).Try("send the whole text, unchanged")
+		return "", tool.Errorf(tool.Invalid, "text is not %s: %v", a.Action, err).Try("correct it, or send the whole text")
 	}
 	if value, err = query(value, a.Query); err != nil {
 		return "", err
@@ -125,12 +126,27 @@ func read(format, text string) (value any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&value); err != nil {
-		return nil, err
+		return nil, placed(err, text)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more than one value")
 	}
 	return value, nil
+}
+
+// placed adds the line and the column to an error of JSON, and what is wrong with a key without quotes.
+func placed(err error, text string) error {
+	wrong := (*json.SyntaxError)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	before := text[:max(0, min(int(wrong.Offset)-1, len(text)))]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	why := wrong.Error()
+	if strings.Contains(why, "looking for beginning of object key string") {
+		why += "; keys are in double quotes, and no comma follows the last one"
+	}
+	return fmt.Errorf("line %d, column %d: %s", 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line), why)
 }
 
 func countAliases(n *yaml.Node) int {

@@ -44,6 +44,7 @@ type ranking struct {
 	acts    []acts   // of each tool
 	servers []string // of each tool; empty for ours
 	words   map[string][]weighted
+	spelled map[string]bool // all words that are spelled right: words of tools, words of users, fillers
 	known   vocabulary
 }
 
@@ -71,6 +72,19 @@ func newRanking(all []tool.Tool) *ranking {
 		for word, weight := range r.weights(t, names) {
 			r.words[word] = append(r.words[word], weighted{i, weight})
 		}
+	}
+	r.spelled = make(map[string]bool, len(r.words)+len(r.known.same)+len(r.known.acts)+len(fillers))
+	for word := range r.words {
+		r.spelled[word] = true
+	}
+	for word := range r.known.same {
+		r.spelled[word] = true
+	}
+	for word := range r.known.acts {
+		r.spelled[word] = true
+	}
+	for _, word := range fillers {
+		r.spelled[word] = true
 	}
 	return r
 }
@@ -130,7 +144,7 @@ func (r *ranking) best(request string, limit int) []tool.Tool {
 		}
 		most += r.add(scores, one)
 	}
-	wanted, said := r.known.actsOfRequest(request), words(request)
+	wanted, said := r.known.actsOfRequest(r.respelled(words(request))), words(request)
 	var order []int
 	for i, score := range scores {
 		if score == 0 {
@@ -186,12 +200,10 @@ func (r *ranking) add(scores []float64, of term) (most float64) {
 // likely returns the words of tools that a word of a request can mean, and how likely each is.
 func (r *ranking) likely(word string) map[string]float64 {
 	found := make(map[string]float64)
-	if r.words[word] != nil {
-		found[word] = 1
-	}
-	for other, factor := range r.known.same[word] {
-		if r.words[other] != nil {
-			found[other] = factor
+	r.mean(word, 1, found)
+	if !r.spelled[word] {
+		for other, factor := range r.spellings(word) {
+			r.mean(other, factor, found)
 		}
 	}
 	if len(found) > 0 || len(word) <= 4 {
@@ -203,4 +215,19 @@ func (r *ranking) likely(word string) map[string]float64 {
 		}
 	}
 	return found
+}
+
+// mean adds a word and those of about the same meaning, as far as tools have them.
+func (r *ranking) mean(word string, factor float64, found map[string]float64) {
+	if isFiller(word) {
+		return
+	}
+	if r.words[word] != nil {
+		found[word] = max(found[word], factor)
+	}
+	for other, same := range r.known.same[word] {
+		if r.words[other] != nil {
+			found[other] = max(found[other], factor*same)
+		}
+	}
 }

@@ -68,8 +68,8 @@ func (t toolSearch) Do(ctx context.Context, a toolSearchArgs) (tool.Result, erro
 	}
 	found := t.recent.find(usable, a.Query, a.Limit)
 	if len(found) == 0 {
-		return tool.Text(fmt.Sprintf("no tool matches %q; say it in other words; there are tools for %s",
-			a.Query, t.subjects)), nil
+		return tool.Text(fmt.Sprintf("no tool matches %q; names and words of tools are English: "+
+			"say it in other English words; there are tools for %s", a.Query, t.subjects)), nil
 	}
 	declarations := make([]string, len(found))
 	for i, one := range found {

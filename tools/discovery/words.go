@@ -107,9 +107,8 @@ func (v vocabulary) actsOfName(name string) (does acts) {
 	return does
 }
 
-// actsOfRequest returns what a request wants: questions want to read, others what their first verb says.
-func (v vocabulary) actsOfRequest(request string) acts {
-	all := words(request)
+// actsOfRequest returns what a request with some words wants: questions want to read, others what their first verb says.
+func (v vocabulary) actsOfRequest(all []string) acts {
 	if len(all) > 0 && all[0] == "please" {
 		all = all[1:]
 	}
@@ -301,20 +300,12 @@ func stem(word string) string {
 	return word
 }
 
+// fillers are the words, as stems, that say nothing about a tool.
+var fillers = strings.Fields(`
+	a an the to of in on at is are was were be been and or it its this that thes those i me my we our you your he she
+	they do doe did doesn t with for from by as so into out can could would should pleas what how why when there has
+	have had will if not no but about than them their let some any one now yet just called call us am s re must may who
+`)
+
 // isFiller reports whether a word says nothing about a tool.
-func isFiller(word string) bool {
-	switch word {
-	case "a", "an", "the", "to", "of", "in", "on", "at", "is", "are", "was", "were", "be", "been", "and", "or", "it",
-		"its",
-		"this", "that", "thes", "those", "i", "me", "my", "we", "our", "you", "your", "he", "she", "they", "do", "doe",
-		"did",
-		"doesn", "t", "with", "for", "from", "by", "as", "so", "into", "out", "can", "could", "would", "should",
-		"pleas", "what",
-		"how", "why", "when", "there", "has", "have", "had", "will", "if", "not", "no", "but", "about", "than", "them",
-		"their",
-		"let", "some", "any", "one", "now", "yet", "just", "called", "call", "us", "am", "s", "re", "must", "may",
-		"who":
-		return true
-	}
-	return false
-}
+func isFiller(word string) bool { return slices.Contains(fillers, word) }

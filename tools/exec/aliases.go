@@ -16,11 +16,18 @@ func (t execTool) withAliases(ctx context.Context, a execArgs) execArgs {
 		if err != nil || strings.ContainsAny(site.Dir, " \t\n\"'\\$`;|&<>()*?[]{}") {
 			continue // it is a name like others, or a shell would read the path in another way
 		}
-		a.Command = replaceWords(a.Command, alias, site.Dir)
+		after := afterWord
+		if a.InPS {
+			after += "\\"
+		}
+		a.Command = replaceWords(a.Command, alias, site.Dir, after)
 		argv := make([]string, len(a.Argv))
 		for i, word := range a.Argv {
 			if argv[i] = word; word == alias || strings.HasPrefix(word, alias+"/") {
 				argv[i] = site.Dir + word[len(alias):]
+			}
+			if a.InPS {
+				argv[i] = replaceWords(argv[i], alias, site.Dir, after)
 			}
 		}
 		a.Argv = argv
@@ -28,10 +35,15 @@ func (t execTool) withAliases(ctx context.Context, a execArgs) execArgs {
 	return a
 }
 
+// The characters of shells before and after a word, or its first directory.
+const (
+	beforeWord = " \t\n\"'=:(<>|;&"
+	afterWord  = " \t\n\"');|&<>/"
+)
+
 // replaceWords replaces old where it is a word of a shell's text, or the first
 // directory of one.
-func replaceWords(text, old, with string) string {
-	const before, after = " \t\n\"'=:(<>|;&", " \t\n\"');|&<>/"
+func replaceWords(text, old, with, after string) string {
 	var b strings.Builder
 	for from := 0; ; {
 		at := strings.Index(text[from:], old)
@@ -40,7 +52,7 @@ func replaceWords(text, old, with string) string {
 		}
 		begin, end := from+at, from+at+len(old)
 		b.WriteString(text[from:begin])
-		if (begin == 0 || strings.IndexByte(before, text[begin-1]) >= 0) &&
+		if (begin == 0 || strings.IndexByte(beforeWord, text[begin-1]) >= 0) &&
 			(end == len(text) || strings.IndexByte(after, text[end]) >= 0) {
 			b.WriteString(with)
 		} else {

@@ -39,4 +39,9 @@ func TestAliasesInCommands(t *testing.T) {
 	if got[1] != "/data/file_cache_dir/a b" || got[2] != "x/file_cache_dir/" {
 		t.Errorf("%q", got)
 	}
+	ps := execArgs{Command: `Get-Content file_cache_dir\x; ls "file_state_dir/y"`, InPS: true}.withoutShell()
+	got = tool.withAliases(t.Context(), ps).Argv
+	if want := `Get-Content /data/file_cache_dir\x; ls "/data/file_state_dir/y"`; got[len(got)-1] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

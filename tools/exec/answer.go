@@ -140,7 +140,11 @@ func (a answer) running() []string {
 	case a.status.Waiting:
 		return []string{fmt.Sprintf("%s runs and waits for input: process write or send_keys", id)}
 	case a.k != nil && a.k.args.inBackground():
-		return []string{id + " runs; go on with process: wait, poll, log, write, kill"}
+		notes := []string{id + " runs; go on with process: wait, poll, log, write, kill"}
+		if a.site.Isolated {
+			notes = append(notes, "browser and web_fetch reach what it serves at localhost")
+		}
+		return notes
 	}
 	return []string{fmt.Sprintf("%s has been running for %s", id, brief(a.status.Took))}
 }

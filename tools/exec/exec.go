@@ -23,10 +23,10 @@ type Options struct {
 	// Rules returns the rules for what is refused and what needs approval, for the caller
 	// in ctx. nil: the defaults.
 	Rules func(ctx context.Context) judge.Rules
-	// Scrub returns a writer that hides secrets in what is written to it, also
-	// where they are divided among writes. Text must be scrubbed before it is cut,
+	// Scrub returns a writer that hides secrets from the caller in ctx in what is written
+	// to it, also where they are divided among writes. Text must be scrubbed before it is cut,
 	// since half a key is not recognised. nil: nothing is hidden.
-	Scrub func(io.Writer) io.WriteCloser
+	Scrub func(context.Context, io.Writer) io.WriteCloser
 	// Refused returns why a command of the caller in ctx could not connect to a host; ""
 	// if none was refused since the last call. nil: always "".
 	Refused func(ctx context.Context) string

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -74,6 +75,9 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	a = t.withAliases(ctx, a)
 	k := task{args: a, site: site, verdict: t.judge(ctx, site, a)}
 	k.note = t.withoutCredentials(ctx, k)
+	if out := k.verdict.Outside; out != "" && site.Isolated {
+		k.note = strings.TrimPrefix(k.note+"; "+out+" is outside the workspace: it is in the memory of the sandbox and not kept", "; ")
+	}
 	if site.Elevated {
 		k.note = "it ran on the host, outside the sandbox"
 	}
@@ -110,10 +114,10 @@ func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	}
 	ask, why := "", k.verdict.Why
 	if k.site.Elevated {
-		ask, why = "elevated", strings.TrimSuffix("runs on the host, outside the sandbox; "+why, "; ")
+		ask, why = "elevated", strings.TrimSuffix("on the host, outside the sandbox; "+why, "; ")
 	}
 	return tool.Plan{
-		Risk: k.verdict.Risk, Why: why, Once: !k.verdict.Always || ask != "", Ask: ask,
+		Risk: k.verdict.Risk, Why: why, Kept: k.verdict.Kept && t.Checkpoint != nil, Once: !k.verdict.Always || ask != "", Ask: ask,
 		Facts: func(context.Context) (tool.Facts, error) { return k.facts(), nil },
 		Run: func(ctx context.Context) (tool.Result, error) {
 			res, err := run(ctx, k)
@@ -122,5 +126,5 @@ func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 			}
 			return res, err
 		},
-	}, refusal(k.verdict)
+	}, cmp.Or(refusal(k.verdict), k.lockedGit())
 }

@@ -56,7 +56,10 @@ func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
 		close(f.done)
 		return f
 	}
-	f.sent, f.scrub = f.begun, r.Scrub
+	f.sent = f.begun
+	if r.Scrub != nil {
+		f.scrub = func(w io.Writer) io.WriteCloser { return r.Scrub(ctx, w) }
+	}
 	go f.tell(ctx)
 	return f
 }

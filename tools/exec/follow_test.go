@@ -35,13 +35,13 @@ func (r *reporter) all() []string {
 	return append([]string(nil), r.messages...)
 }
 
-func scrubber(t testing.TB) func(io.Writer) io.WriteCloser {
+func scrubber(t testing.TB) func(context.Context, io.Writer) io.WriteCloser {
 	t.Helper()
 	s, err := scrub.New(scrub.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(w io.Writer) io.WriteCloser { return s.NewWriter(w) }
+	return func(_ context.Context, w io.Writer) io.WriteCloser { return s.NewWriter(w) }
 }
 
 // news returns the progress messages of a command that writes these pieces, one each second.

@@ -2,6 +2,8 @@ package exec
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -54,7 +56,7 @@ func (r *runner) start(
 		return p, func(sandbox.Status) {}, err
 	}
 	ended := r.Checkpoint(ctx, workspace.Command{
-		Text: c.Text, Named: k.verdict.Guarded, Git: onlyGit(k.verdict),
+		Text: c.Text, Named: k.verdict.Guarded, Git: onlyGit(k.verdict), Clone: isClone(k.verdict),
 	})
 	if p, err = r.Commands.Start(ctx, c); err != nil {
 		ended()
@@ -66,7 +68,7 @@ func (r *runner) start(
 			return
 		}
 		go func() {
-			p.Wait(context.WithoutCancel(ctx), sandbox.WaitCondition{})
+			p.Wait(context.WithoutCancel(ctx), sandbox.WaitCondition{All: true})
 			ended()
 		}()
 	}, nil
@@ -85,6 +87,33 @@ func onlyGit(v judge.Verdict) bool {
 		}
 	}
 	return git
+}
+
+// isClone reports whether a command is one git clone of a remote address, without options
+// that change what git does.
+func isClone(v judge.Verdict) bool {
+	if len(v.Simple) != 1 || !v.Simple[0].Static || v.Simple[0].Program != "git" {
+		return false
+	}
+	argv, address := v.Simple[0].Argv, ""
+	if len(argv) < 3 || argv[1] != "clone" {
+		return false
+	}
+	for i := 2; i < len(argv); i++ {
+		switch arg := argv[i]; {
+		case arg == "--depth" || arg == "-b" || arg == "--branch":
+			i++
+		case strings.HasPrefix(arg, "--depth=") || strings.HasPrefix(arg, "--branch=") ||
+			slices.Contains([]string{"-q", "--quiet", "--single-branch", "--recursive", "--recurse-submodules", "--"}, arg):
+		case strings.HasPrefix(arg, "-"):
+			return false
+		case address == "":
+			address = arg
+		}
+	}
+	scheme, _, remote := strings.Cut(address, "://")
+	return remote && slices.Contains([]string{"https", "http", "ssh", "git"}, scheme) ||
+		strings.HasPrefix(address, "git@")
 }
 
 // await waits for the end of a command, or until a command with a terminal waits

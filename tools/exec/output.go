@@ -90,7 +90,7 @@ func (r *runner) scrubbed(ctx context.Context, s section, to io.Writer) error {
 	if r.Scrub == nil {
 		return s.clean(ctx, to)
 	}
-	w := r.Scrub(to)
+	w := r.Scrub(ctx, to)
 	return errors.Join(s.clean(ctx, w), w.Close())
 }
 

@@ -149,6 +149,7 @@ func (t processTool) wait(ctx context.Context, p sandbox.Process, a processArgs)
 	}
 	news := (&runner{}).follow(ctx, limit) // it only shows the client that the call still waits
 	within, cancel := context.WithTimeout(ctx, limit)
+	tool.Idle(ctx)
 	st := p.Wait(within, until)
 	over := within.Err() != nil
 	cancel()

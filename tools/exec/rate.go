@@ -19,7 +19,27 @@ func (r *runner) judge(ctx context.Context, s sandbox.Site, a execArgs) judge.Ve
 		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
 		Env: slices.Sorted(maps.Keys(a.Env)), Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.inBackground()),
 		Isolated: s.Isolated, Network: s.Network && !s.Asks, Disposable: s.Disposable,
+		Missing: missing(s), Exists: exists(s),
 	}, r.rules(ctx))
+}
+
+// missing returns what finds out that a program is not there, or nil where that cannot be found out from here.
+func missing(s sandbox.Site) func(string) bool {
+	if s.Find == nil || s.File == nil { // an image has programs of its own
+		return nil
+	}
+	return func(program string) bool {
+		file, _ := s.Find(program)
+		return file == ""
+	}
+}
+
+// exists likewise returns what finds files.
+func exists(s sandbox.Site) func(string) bool {
+	if s.File == nil {
+		return nil
+	}
+	return func(path string) bool { return s.File(path) != "" }
 }
 
 // refusal returns the error for a command that is refused at every autonomy; nil if it

@@ -46,7 +46,7 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, err
 	}
-	p := patcher{caller: tool.CallerFrom(ctx), seen: t.seen, hasMasks: scrub.HasMask(a.Patch)}
+	p := patcher{caller: tool.CallerFrom(ctx), seen: t.seen, secrets: t.seen.secretsFor(ctx), sent: a.Patch}
 	var paths []string
 	for _, f := range sections {
 		s := &section{File: f, first: len(paths)}
@@ -101,7 +101,8 @@ const maxPatched = 64 << 20
 type patcher struct {
 	caller   tool.Caller
 	seen     *Seen
-	hasMasks bool // the patch contains masks
+	secrets  *scrub.Scrubber
+	sent     string // the patch
 	sections []*section
 	total    int64 // bytes that were read
 }
@@ -209,27 +210,26 @@ func (p *patcher) apply(s *section, f *workspace.File) error {
 	if err != nil {
 		return err
 	}
-	if p.hasMasks {
+	if scrub.HasMask(p.sent) {
 		p.unmask(s, f.Name, string(before))
 	}
-	if s.result, err = patch.Apply(before, s.File); err != nil {
-		var known *tool.Error
-		if errors.As(err, &known) {
-			known.What = f.Name + ": " + known.What
-		}
-		return hideKeysInError(err, string(before))
+	if s.result, err = patch.Apply(before, s.File, p.secrets); err != nil {
+		return named(err, f.Name)
 	}
 	if f.Exists {
 		known, ok := p.seen.Version(p.caller, f.Name)
 		s.isStale = ok && known != VersionOf(before)
 	}
-	if !p.hasMasks {
-		return nil
+	return named(checkChange(p.secrets, s.result.Before, s.result.After, p.sent), f.Name)
+}
+
+// named adds the name of the file to an error for the model.
+func named(err error, file string) error {
+	var known *tool.Error
+	if errors.As(err, &known) {
+		known.What = file + ": " + known.What
 	}
-	if err := p.seen.Secrets.CheckNoMask(s.result.Before, s.result.After); err != nil {
-		return tool.Errorf(tool.Invalid, "%s: %w", f.Name, err)
-	}
-	return nil
+	return err
 }
 
 // unmask writes the secrets of a file back to where their marks stand in the lines of
@@ -240,10 +240,10 @@ func (p *patcher) unmask(s *section, name, before string) {
 		h := &s.Hunks[i]
 		h.Lines, h.Anchors = slices.Clone(h.Lines), slices.Clone(h.Anchors)
 		for j := range h.Lines {
-			h.Lines[j].Text = p.seen.Secrets.Unmask(name, before, h.Lines[j].Text)
+			h.Lines[j].Text = p.secrets.Unmask(name, before, h.Lines[j].Text)
 		}
 		for j := range h.Anchors {
-			h.Anchors[j] = p.seen.Secrets.Unmask(name, before, h.Anchors[j])
+			h.Anchors[j] = p.secrets.Unmask(name, before, h.Anchors[j])
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -179,17 +178,13 @@ func (e *editor) plan(ctx context.Context, f *workspace.File) (io.Reader, error)
 		return nil, tool.Errorf(tool.Invalid, "%q is not text: %s", e.name, kind.Name).
 			Try("change it with a program for such files")
 	}
-	edits := slices.Clone(e.edits)
-	for i := range edits {
-		edits[i].Old = e.seen.Secrets.Unmask(e.name, before, edits[i].Old)
-		edits[i].New = e.seen.Secrets.Unmask(e.name, before, edits[i].New)
-	}
-	if e.outcome, err = edit.Apply(ctx, before, edits); err != nil {
-		return nil, hideKeysInError(err, before)
+	secrets := e.seen.secretsFor(ctx)
+	if e.outcome, err = edit.Apply(ctx, before, e.edits, edit.Hiding{By: secrets, File: e.name}); err != nil {
+		return nil, err
 	}
 	if e.hasMasks() {
-		if err := e.seen.checkMasks(e.outcome.Before, e.outcome.After); err != nil {
-			return nil, err
+		if err := secrets.CheckNoMask(e.outcome.Before, e.outcome.After); err != nil {
+			return nil, tool.Errorf(tool.Invalid, "%w", err)
 		}
 	}
 	return strings.NewReader(e.outcome.Content), nil
@@ -281,5 +276,5 @@ func (e *editor) summary() string {
 
 func (e *editor) diff() string {
 	const contextLines, maxBytes = 2, 2000
-	return hideKeys(e.outcome.Diff(contextLines, maxBytes), e.outcome.Before)
+	return e.outcome.Diff(contextLines, maxBytes)
 }

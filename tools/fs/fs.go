@@ -30,7 +30,7 @@ func Tools(files workspace.Files, secrets *scrub.Scrubber, documents *document.S
 		tool.New(editFile{files, seen}),
 		tool.New(applyPatch{files, seen}),
 		tool.New(listFiles{files}),
-		tool.New(searchFiles{files}),
+		tool.New(searchFiles{files, seen}),
 		tool.New(globFiles{files}),
 		tool.New(fileHistory{files}),
 		tool.New(undoChange{files, seen}),
@@ -61,14 +61,6 @@ func formatUnlisted(b *strings.Builder, dirs []string) {
 		fmt.Fprintf(b, " and %d more", more)
 	}
 	b.WriteString("]\n")
-}
-
-// checkMasks refuses a change that would write a mask in place of a secret.
-func (s *Seen) checkMasks(before, after string) error {
-	if err := s.Secrets.CheckNoMask(before, after); err != nil {
-		return tool.Errorf(tool.Invalid, "%w", err)
-	}
-	return nil
 }
 
 // changedFile returns what a receipt says about a file.

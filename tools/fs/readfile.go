@@ -168,7 +168,7 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r.secrets = t.seen.Secrets
+	r.secrets = t.seen.secretsFor(ctx)
 	caller := tool.CallerFrom(ctx)
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the note that it is unchanged.
@@ -271,13 +271,10 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	ofKey, err := r.keyLinesAmong(ctx, w.Lines)
-	if err != nil {
-		return tool.Result{}, err
-	}
 	if r.args.Raw {
-		return r.formatRaw(w, ofKey)
+		return r.formatRaw(w)
 	}
+	secrets, starts := r.findSecrets(w)
 	if n := r.withinTokens(w.Lines); n < len(w.Lines) {
 		w.Lines, w.End = w.Lines[:n], false
 	}
@@ -291,38 +288,55 @@ func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
 	long := 0
 	for i := range w.Lines {
 		l := &w.Lines[i]
-		b.WriteByte('\n')
-		r.formatPrefix(&b, l)
-		if ofKey[l.Number] {
-			b.WriteString(scrub.Mask)
-			continue
+		from, to := starts[i], starts[i]+len(l.Text)
+		if next := secrets.After(from); i > 0 && next > from { // the mask of the line before stands for this line too
+			from = min(next, to)
+		} else {
+			b.WriteByte('\n')
+			r.formatPrefix(&b, l)
 		}
-		b.WriteString(l.Text)
+		b.WriteString(secrets.Show(from, to))
 		if l.Cut > 0 {
 			fmt.Fprintf(&b, " [%d more bytes in this line]", l.Cut)
 			long = l.Number
 		}
 	}
 	r.formatNext(&b, w, long)
-	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
+	return tool.Text(b.String()), nil
+}
+
+// findSecrets finds the secrets of the lines with the text around them. It returns where the lines begin in that text.
+func (r *reader) findSecrets(w textfile.Window) (scrub.Secrets, []int) {
+	var all strings.Builder
+	size := len(w.Before) + len(w.After)
+	for i := range w.Lines {
+		size += len(w.Lines[i].Text) + len(w.Lines[i].Ending)
+	}
+	all.Grow(size)
+	all.WriteString(w.Before)
+	starts := make([]int, len(w.Lines)+1)
+	for i := range w.Lines {
+		starts[i] = all.Len()
+		all.WriteString(w.Lines[i].Text)
+		all.WriteString(w.Lines[i].Ending)
+	}
+	starts[len(w.Lines)] = all.Len()
+	all.WriteString(w.After)
+	return r.secrets.Secrets(all.String(), len(w.Before), starts[len(w.Lines)]).Marked(r.file.Name), starts
 }
 
 // formatRaw returns the lines as they are in the file, for programs.
-func (r *reader) formatRaw(w textfile.Window, ofKey map[int]bool) (tool.Result, error) {
+func (r *reader) formatRaw(w textfile.Window) (tool.Result, error) {
 	cut := !w.End && len(w.Lines) < r.args.Limit
-	var b strings.Builder
 	for _, l := range w.Lines {
 		cut = cut || l.Cut > 0
-		if ofKey[l.Number] {
-			l.Text = scrub.Mask
-		}
-		b.WriteString(l.Text + l.Ending)
 	}
 	if cut {
 		return tool.Result{}, tool.Errorf(tool.TooLarge, "%s has more than %d bytes from this line on", r.file.Name,
 			r.args.MaxBytes).Try("read it in parts with offset and limit")
 	}
-	return tool.Text(r.secrets.Mark(r.file.Name, b.String())), nil
+	secrets, starts := r.findSecrets(w)
+	return tool.Text(secrets.Show(starts[0], starts[len(w.Lines)])), nil
 }
 
 // withinTokens returns how many of the lines are within the limit of tokens, at least one.
@@ -343,7 +357,7 @@ func (r *reader) withinTokens(lines []textfile.Line) int {
 func (r *reader) readWindow(ctx context.Context) (textfile.Window, error) {
 	q := textfile.Query{
 		Encoding: r.encoding, From: r.args.Offset, Lines: min(r.args.Limit, r.args.MaxBytes), Bytes: r.args.MaxBytes,
-		Line: maxLineBytes, Count: maxCounted,
+		Line: maxLineBytes, Count: maxCounted, Around: scrub.LongestKey,
 	}
 	if q.Lines == 0 {
 		q.Lines = defaultReadLines
@@ -592,7 +606,7 @@ func (r *reader) adviceForBinary() string {
 	mime := r.kind.MIME
 	switch {
 	case mime == "application/pdf":
-		return "convert it to text with a command such as pdftotext"
+		return "read it with read_document"
 	case mime == "text/plain":
 		return "convert it to UTF-8 with a command such as iconv"
 	case strings.HasPrefix(mime, "application/vnd.openxmlformats"), strings.HasPrefix(mime, "application/vnd.oasis"),

@@ -12,7 +12,10 @@ import (
 )
 
 // searchFiles is the tool that finds text in files.
-type searchFiles struct{ files workspace.Files }
+type searchFiles struct {
+	files workspace.Files
+	seen  *Seen
+}
 
 type searchArgs struct {
 	Pattern   string   `json:"pattern" jsonschema:"regular expression (RE2)" alias:"query,regex,search"`
@@ -58,7 +61,7 @@ func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) 
 		Pattern: a.Pattern, Path: dirOrWorkspace(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode,
 		Context: min(max(a.Context, a.After, a.Before), 50), Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase,
 		Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
-		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
+		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0), Secrets: t.seen.secretsFor(ctx),
 	}
 	found, err := t.files.Search(ctx, q)
 	if err != nil {

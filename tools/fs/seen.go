@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"sync"
@@ -39,6 +40,12 @@ func sessionOf(c tool.Caller) string {
 		return ""
 	}
 	return c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session
+}
+
+// secretsFor returns what masks secrets in results for the caller of ctx.
+func (s *Seen) secretsFor(ctx context.Context) *scrub.Scrubber {
+	c := tool.CallerFrom(ctx)
+	return s.Secrets.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session})
 }
 
 // file returns what is known about a file, and a function that changes it.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
@@ -47,7 +48,7 @@ const asBase64 = "base64"
 
 func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error) {
 	a.Append = a.Append || a.Mode == "append"
-	w := writer{seen: t.seen, args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
+	w := writer{secrets: t.seen.secretsFor(ctx), args: a, typed: a.Content, raw: strings.EqualFold(a.Encoding, asBase64)}
 	if err := w.checkArgs(); err != nil {
 		return tool.Result{}, err
 	}
@@ -80,10 +81,11 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 
 // A writer plans one call of write_file.
 type writer struct {
-	seen  *Seen
-	args  writeFileArgs
-	raw   bool   // content is base64
-	bytes []byte // decoded content, if it is base64
+	secrets *scrub.Scrubber
+	args    writeFileArgs
+	typed   string // content as it was sent
+	raw     bool   // content is base64
+	bytes   []byte // decoded content, if it is base64
 
 	known   string // the version that the session knows
 	wasRead bool   // the session knows a version
@@ -191,7 +193,7 @@ func (w *writer) replace() (workspace.Change, error) {
 	if err != nil {
 		return workspace.Change{}, err
 	}
-	w.args.Content = w.seen.Secrets.Unmask(w.name, old.Text, w.args.Content)
+	w.args.Content = w.secrets.Unmask(w.name, old.Text, w.args.Content)
 	doc := old
 	if w.wantedEncoding() != "" {
 		if doc, err = textfile.New(w.wantedEncoding()); err != nil {
@@ -222,7 +224,11 @@ func (w *writer) replaceText(doc textfile.Doc, before string) (workspace.Change,
 	if w.content, err = w.encode(doc); err != nil {
 		return workspace.Change{}, err
 	}
-	if err := w.seen.checkMasks(before, string(w.content)); err != nil {
+	after := w.args.Content
+	if w.raw {
+		after = string(w.content)
+	}
+	if err := checkChange(w.secrets, before, after, w.typed); err != nil {
 		return workspace.Change{}, err
 	}
 	w.same = w.existed && w.isWhole && bytes.Equal(w.old, w.content)
@@ -273,8 +279,21 @@ func (w *writer) append(f *workspace.File) (workspace.Change, error) {
 	if !bytes.ContainsRune(tail, '\n') && !w.raw && !strings.HasPrefix(w.args.Content, "\n") {
 		w.notes = append(w.notes, "its last line had no newline, so the content continues that line")
 	}
+	if err := w.checkEnd(f); err != nil {
+		return workspace.Change{}, err
+	}
 	content := io.MultiReader(io.NewSectionReader(f, 0, f.Size), bytes.NewReader(w.content))
 	return workspace.Change{Content: content}, nil
+}
+
+// checkEnd refuses to append text that would show a secret at the end of the file: it may change what stands before.
+func (w *writer) checkEnd(f *workspace.File) error {
+	from := max(0, f.Size-scrub.LongestKey)
+	end := make([]byte, f.Size-from)
+	if _, err := f.ReadAt(end, from); err != nil && err != io.EOF {
+		return fmt.Errorf("reading the end: %w", err)
+	}
+	return checkChange(w.secrets, string(end), string(end)+string(w.content), w.typed)
 }
 
 // versionAfter returns the version of the file after the call, "" if it is unknown.

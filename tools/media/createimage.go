@@ -51,7 +51,7 @@ func (createImage) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "create_image", Group: groupMake, Title: "Create image", Risk: tool.Writes,
 		Hints: tool.Hints{OpenWorld: true}, Timeout: makeTimeout,
-		Doc: `Draws a chart or a diagram, or has a model make a photo. Saves it in generated/.`,
+		Doc: `Draws a chart or a diagram, or has a model make a photo. Saves it in generated/DATE/.`,
 		Also: []string{"image_gen", "image_generate", "generate_image", "tool::image_generate_prompt", "create_chart",
 			"create_diagram"},
 		Means: map[string]string{

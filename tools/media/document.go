@@ -37,6 +37,7 @@ type documentArgs struct {
 	Offset   int    `json:"offset,omitempty" jsonschema:"bytes of the first page to skip, as given in a result" min:"0"`
 	Password string `json:"password,omitempty" jsonschema:"password of an encrypted document"`
 	Images   bool   `json:"images,omitempty" jsonschema:"also return the pictures of these pages" alias:"include_images,pictures"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"ignored, answer it from the text" alias:"question" hidden:"true"`
 	OCR      string `json:"ocr,omitempty" jsonschema:"when to recognise text in scanned pages" enum:"auto,off,on" default:"auto"`
 }
 
@@ -58,6 +59,14 @@ For source code and plain text use read_file.`,
 }
 
 func (t readDocument) Do(ctx context.Context, a documentArgs) (tool.Result, error) {
+	res, err := t.read(ctx, a)
+	if err == nil && a.Prompt != "" {
+		res = res.Add(tool.Part{Text: "\n[No model has read this document for the prompt: answer it from the text above.]"})
+	}
+	return res, err
+}
+
+func (t readDocument) read(ctx context.Context, a documentArgs) (tool.Result, error) {
 	pages, err := document.ParseRanges(a.Pages)
 	if err != nil {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "pages: %w", err)

@@ -185,3 +185,12 @@ func TestReadDocumentRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestReadDocumentWithAPrompt returns the text and says that no model has answered.
+func TestReadDocumentWithAPrompt(t *testing.T) {
+	tl := readDocument{Options{Files: memoryFiles{files: map[string]string{"b.docx": "word"}}}, &asked{}}
+	res, err := tl.Do(t.Context(), documentArgs{Path: "b.docx", Prompt: "What is it about?"})
+	if err != nil || !strings.Contains(res.Text(), "answer it from the text above") {
+		t.Errorf("%s, %v", res.Text(), err)
+	}
+}

@@ -177,9 +177,12 @@ func (f facts) describe(src *source) string {
 	return f.line(src) + "\n" + src.quote("tags", strings.Join(f.tags, "\n"))
 }
 
-// clock returns a time in a recording, such as 1:02:03.
+// clock returns a time in a recording to a tenth of a second, such as 1:02:03 or 0:07.5.
 func clock(d time.Duration) string {
-	d = d.Round(time.Second)
+	d = d.Round(time.Second / 10)
+	if tenths := d % time.Second / (time.Second / 10); tenths > 0 {
+		return fmt.Sprintf("%s.%d", clock(d.Truncate(time.Second)), tenths)
+	}
 	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
 	if h > 0 {
 		return fmt.Sprintf("%d:%02d:%02d", h, m, s)

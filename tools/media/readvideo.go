@@ -44,6 +44,7 @@ func (readVideo) Spec() tool.Spec {
 const (
 	sheetColumns, sheetRows = 4, 3
 	sheetFrames             = sheetColumns * sheetRows
+	minStep                 = time.Second / 4 // between the frames of a sheet
 	cellWidth, cellHeight   = 384, 216
 	maxFrames               = 6 // in full size
 	sceneTime               = 3 * time.Minute
@@ -190,7 +191,7 @@ func spread(length time.Duration) (times []time.Duration) {
 	if length <= 0 {
 		return []time.Duration{0}
 	}
-	n := min(sheetFrames, int(length/time.Second)+1)
+	n := min(sheetFrames, int(length/minStep)+1)
 	for i := range n {
 		times = append(times, length*time.Duration(i)/time.Duration(n))
 	}

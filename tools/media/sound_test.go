@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider/providertest"
 )
 
 func TestSpeechOffline(t *testing.T) {
@@ -92,6 +95,33 @@ func silence() []byte {
 	return withLength(append(wav, make([]byte, 2*samples)...))
 }
 
+// A provider that the caller names may have charged the text: no program reads it instead.
+func TestNamedProviderIsNotReplaced(t *testing.T) {
+	needtest.Program(t, "sh")
+	r := newRoom(t)
+	s := providertest.New(t)
+	s.On("POST /text-to-speech/v", providertest.Reply{Status: 500})
+	client := providertest.Client(t, s)
+	var err error
+	if r.Providers, err = provider.New(provider.Options{
+		Endpoints: []provider.Endpoint{{Name: "elevenlabs", Kind: provider.ElevenLabs, URL: s.URL, Key: "k"}},
+		AskAbove:  1e12, API: client, Web: client, Now: time.Now,
+		Wait: func(context.Context, time.Duration) error { return nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.Speak = []string{"sh", "-c", "printf 'RIFF....WAVE%s' \"$(cat)\""}
+	speech := tool.Prepared(speak{r.studio})
+	if _, err := r.call(speech, map[string]any{"text": "hello", "voice": "v", "model": "elevenlabs"}); err == nil {
+		t.Error("another program has read the text")
+	}
+	text := r.must(speech, map[string]any{"text": "hello", "voice": "v"}).Text()
+	if !strings.Contains(text, "speech by sh") || !strings.Contains(text, "did not answer") &&
+		!strings.Contains(text, "has failed") {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestFilled(t *testing.T) {
 	values := map[string]string{"file": "/f.wav", "language": "", "voice": "anna"}
 	argv := []string{"prog", "-l", "{language}", "--voice={voice}", "{file}"}
@@ -144,8 +174,16 @@ func TestClock(t *testing.T) {
 			t.Errorf("%q is a time", given)
 		}
 	}
-	if got := clock(3723 * time.Second); got != "1:02:03" {
-		t.Error(got)
+	for d, want := range map[time.Duration]string{
+		3723 * time.Second: "1:02:03", 7500 * time.Millisecond: "0:07.5", 7990 * time.Millisecond: "0:08",
+		59970 * time.Millisecond: "1:00", 0: "0:00",
+	} {
+		if got := clock(d); got != want {
+			t.Errorf("%s is %s, want %s", d, got, want)
+		}
+	}
+	if got := spread(8 * time.Second); len(got) != sheetFrames || got[1] >= time.Second {
+		t.Errorf("the frames of 8 seconds are at %v", got)
 	}
 }
 

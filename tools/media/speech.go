@@ -38,7 +38,7 @@ func (speak) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "tts", Group: groupMake, Title: "Text to speech", Risk: tool.Writes,
 		Hints: tool.Hints{OpenWorld: true}, Timeout: makeTimeout, MaxText: 40_000,
-		Doc:      `Reads a text aloud. Saves the sound in generated/.`,
+		Doc:      `Reads a text aloud. Saves the sound in generated/DATE/.`,
 		Also:     []string{"tts_speak", "tool::tts_speak", "text_to_speech", "speak"},
 		Bare:     "text",
 		Keywords: "speech voice say speak read aloud audio sound narrate voice message mp3 wav",
@@ -69,7 +69,8 @@ func (t speak) Prepare(_ context.Context, a speakArgs) (tool.Plan, error) {
 }
 
 // speak asks the providers, then the program of the operator, then espeak-ng. What a
-// provider refuses is not tried elsewhere.
+// provider refuses, and what is for a provider that the caller names, is not tried
+// elsewhere.
 func (t speak) speak(ctx context.Context, a speakArgs) (tool.Result, error) {
 	var notes []string
 	var sound []byte
@@ -79,7 +80,8 @@ func (t speak) speak(ctx context.Context, a speakArgs) (tool.Result, error) {
 		switch {
 		case err == nil:
 			sound, by, notes = made.Data, byline(from), from.Notes
-		case tool.AsError(err).Kind != tool.Unavailable && tool.AsError(err).Kind != tool.Timeout || !t.speaksHere():
+		case a.Model != "", !t.speaksHere(),
+			tool.AsError(err).Kind != tool.Unavailable && tool.AsError(err).Kind != tool.Timeout:
 			return tool.Result{}, err
 		default:
 			notes = append(notes, tool.AsError(err).What)

@@ -49,10 +49,10 @@ func (s *service) React(_ context.Context, at chat.Ref, emoji string, remove boo
 	return s.note(fmt.Sprint("react ", remove), at, emoji)
 }
 
-func (s *service) CreateTopic(_ context.Context, chat, name string) (string, error) {
+func (s *service) CreateTopic(_ context.Context, at string, topic chat.NewTopic) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.done = append(s.done, "topic "+chat+" "+name)
+	s.done = append(s.done, "topic "+at+" "+topic.Name)
 	return "77", nil
 }
 

@@ -69,10 +69,10 @@ type messageArgs struct {
 	Contact  string `json:"contact_id,omitempty" jsonschema:"contact, with to as one of its chats" hidden:"true"`
 	Base64   string `json:"message_base64,omitempty" jsonschema:"an envelope in base64url" hidden:"true"`
 	Session  string `json:"session_id,omitempty" jsonschema:"of the envelope" hidden:"true"`
-	Type     string `json:"content_type,omitempty" jsonschema:"of the envelope" hidden:"true"`
+	Type     string `json:"content_type,omitempty" jsonschema:"of the envelope, application/json" hidden:"true"`
 	Big      bool   `json:"is_big,omitempty" jsonschema:"ignored" hidden:"true"`
-	Colour   int    `json:"icon_color,omitempty" jsonschema:"ignored" hidden:"true"`
-	Icon     string `json:"icon_custom_emoji_id,omitempty" jsonschema:"ignored" hidden:"true"`
+	Color    int    `json:"icon_color,omitempty" jsonschema:"color of a topic, as RGB" min:"0" hidden:"true"`
+	Icon     string `json:"icon_custom_emoji_id,omitempty" jsonschema:"icon of a topic" hidden:"true"`
 
 	id string // of the envelope
 }
@@ -218,6 +218,10 @@ func (a messageArgs) mended() (messageArgs, error) {
 		}
 	}
 	a.File = strings.TrimPrefix(a.File, media)
+	if a.Type != "" && a.Type != "application/json" {
+		return a, tool.Errorf(tool.Invalid, "content_type is %q", text.Clip(a.Type, 50)).
+			Try("leave it out, or send application/json")
+	}
 	if a.Base64 != "" {
 		if err := a.unwrap(); err != nil {
 			return a, err
@@ -459,7 +463,7 @@ func (x message) openTopic(ctx context.Context, a messageArgs, to Target, owner 
 	if err := x.Outbox.Store.Update(ctx, func(t *store.Tx) error { return remember(t, owner, to) }); err != nil {
 		return tool.Result{}, err
 	}
-	thread, err := maker.CreateTopic(ctx, to.Chat, name)
+	thread, err := maker.CreateTopic(ctx, to.Chat, chat.NewTopic{Name: name, Color: a.Color, Icon: a.Icon})
 	if e := (*chat.Error)(nil); errors.As(err, &e) {
 		return tool.Result{}, tool.Errorf(tool.Unavailable, "the topic was not opened: %s", e).
 			Try("check that the chat has topics and that the bot may open them")

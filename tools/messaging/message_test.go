@@ -240,6 +240,9 @@ func testFiles(t *testing.T, s *store.Store) {
 	d.want(d.call("send_file", `{"path":"empty"}`), "is empty")
 	d.fake.can.MaxFile = 3
 	d.want(d.call("send_file", `{"path":"b.png"}`), "too_large")
+	d.fake.can.MaxFile = 0
+	d.want(d.call("send_file", `{"path":"b.png"}`), "telegram takes no files; send the text without files")
+	d.fake.can.MaxFile = 3
 	ctx, plan, err := d.plan("send_file", `{"path":"a.txt"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -270,6 +273,24 @@ func testTargets(t *testing.T, s *store.Store) {
 	}
 	d.want(d.call("message", `{"dry_run":true,"text":"x","to":"5","channel":"telegram-a"}`), "go to telegram-a:5")
 	d.want(d.call("slack_send_file", `{"channel_id":"C1","path":"x"}`), "not_found")
+	d.want(d.call("message_react", `{"channel_id":"C0000001","message_ts":"1.2","emoji":"eyes","dry_run":true}`), "go to slack:C0000001")
+	d.want(d.call("message", `{"dry_run":true,"content_type":"text/plain","text":"x","to":"mail:a@b.c"}`), "content_type is")
+	one := newDesk(t, s, nil, "telegram", "slack", "discord", "line")
+	for id, want := range map[string]string{
+		"1001": "telegram:1001", "-1001234567890": "telegram:-1001234567890", "@ada": "telegram:@ada",
+		"U0000001X": "slack:U0000001X", "123456789012345678": "discord:123456789012345678",
+		"U0123456789abcdef0123456789abcdef": "line:U0123456789abcdef0123456789abcdef",
+	} {
+		one.want(one.call("message_react", `{"chat_id":"`+id+`","message_id":5,"emoji":"👍","dry_run":true}`), "go to "+want)
+	}
+	one.want(one.call("contacts", `{"action":"add","id":"slack:T001:U9","chats":["slack:T001:U9","slack:T001:C0000001"]}`),
+		"saved")
+	for hint, want := range map[string]string{
+		"slack:T001:C0000001": "slack:C0000001", "C0000001": "slack:C0000001", "slack:T001:C0000002": "slack:U9",
+	} {
+		one.want(one.call("contacts_send", `{"dry_run":true,"contact_id":"slack:T001:U9","chat_id":"`+hint+
+			`","message_text":"x"}`), "go to "+want)
+	}
 	d.who.Channel, d.who.ChatID, d.who.Topic = "telegram-b", "5", "9"
 	d.want(d.call("message", `{"dry_run":true,"text":"x"}`), "go to telegram-b:5:topic:9")
 	d.want(d.call("telegram_send_voice", `{"dry_run":true,"path":"x"}`), "not_found")

@@ -291,6 +291,9 @@ func (o *Outbox) items(p Post) (items []item, err error) {
 		return nil, tool.Errorf(tool.Invalid, "a message has no target").Try("name one")
 	}
 	for i, f := range p.Files {
+		if can.MaxFile == 0 {
+			return nil, tool.Errorf(tool.Invalid, "%s takes no files", p.Channel).Try("send the text without files")
+		}
 		if f.Size > can.MaxFile {
 			return nil, tool.Errorf(tool.TooLarge, "the file %s has %s, %s takes files of at most %s", f.Name,
 				text.Bytes(f.Size), p.Channel, text.Bytes(can.MaxFile)).Try("send a smaller one")
@@ -354,10 +357,28 @@ func (o *Outbox) Report(ctx context.Context, id string) (r Report, err error) {
 		}
 		if err == nil {
 			r = list[0]
+			err = r.behind(t)
 		}
 		return err
 	})
 	return r, err
+}
+
+// behind says in the report of a post that no attempt was made at which earlier message of the chat is tried again.
+func (r *Report) behind(t *store.Tx) error {
+	if r.State.Final() || r.Problem != "" {
+		return nil
+	}
+	var problem string
+	var left int64
+	err := t.Row(`SELECT problem, due - {{now}} FROM outbox WHERE ended = 0 AND channel = $1 AND chat = $2 AND id < $3
+		ORDER BY id LIMIT 1`, []any{r.Channel, r.Chat, r.ID}, &problem, &left)
+	if errors.Is(err, store.ErrNotFound) || err == nil && problem == "" {
+		return nil
+	}
+	r.Problem = fmt.Sprintf("it follows an earlier message of this chat, which is tried again in %s: %s",
+		time.Duration(max(left, 0)*int64(time.Millisecond)).Round(time.Second), problem)
+	return err
 }
 
 // SentBy reports whether an owner has sent a message of a chat, which the service or the owner may have named.

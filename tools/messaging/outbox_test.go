@@ -114,6 +114,11 @@ func testRetryAfter(t *testing.T, s *store.Store) {
 	if wait := time.Until(r.Due); r.Problem != "too fast" || wait < 58*time.Minute || wait > time.Hour {
 		t.Errorf("%+v, in %s", r, wait)
 	}
+	behind, err := o.Report(t.Context(), put(t, o, text("1", "second")))
+	if err != nil || !strings.Contains(behind.Problem, "follows an earlier message of this chat") ||
+		!strings.HasSuffix(behind.Problem, "too fast") {
+		t.Errorf("the message behind it: %+v, %v", behind, err)
+	}
 }
 
 func testWhatMayHaveArrivedIsSentOnceMoreAndMarked(t *testing.T, s *store.Store) {

@@ -116,6 +116,9 @@ func (x Targets) ofContact(c Contact, hint string) (Target, error) {
 		return Target{}, tool.Errorf(tool.Refused, "the contact %q gets no messages: %s", c.ID, why).
 			Try("write to another contact, or ask the user")
 	}
+	if hinted, err := x.parse(hint, c.Channel); hint != "" && err == nil {
+		hint = hinted.String() // without the team of slack:TEAM:ID
+	}
 	var first *Target
 	for _, at := range c.chats() {
 		t, err := x.parse(at, c.Channel)
@@ -167,6 +170,8 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 		t = Target{Channel: x.ofKind(serviceOf(channel))[0], Chat: to}
 	case strings.Contains(to, "@") && !strings.HasPrefix(to, "@") && len(x.ofKind("mail")) == 1:
 		t = Target{Channel: x.ofKind("mail")[0], Chat: to}
+	case channel == "" && !found && len(x.ofKind(serviceWith(to))) == 1:
+		t = Target{Channel: x.ofKind(serviceWith(to))[0], Chat: to}
 	case x.Accounts.Kind(to) == "webhook":
 		t = Target{Channel: to, Chat: to}
 	case len(x.Accounts.Names()) == 1 && channel == "" && !found:
@@ -183,6 +188,24 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 		return t, tool.Errorf(tool.Invalid, "%q has no id of a chat", text.Clip(to, 100)).Try("write CHANNEL:ID")
 	}
 	return t, nil
+}
+
+// serviceWith returns the service whose ids look like a text, or "".
+func serviceWith(id string) string {
+	digits := func(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+	letters := func(text, allowed string) bool { return strings.Trim(text, allowed) == "" }
+	switch {
+	case strings.HasPrefix(id, "@"), digits(strings.TrimPrefix(id, "-")) && len(id) <= 15:
+		return "telegram"
+	case digits(id) && len(id) >= 17 && len(id) <= 20:
+		return "discord"
+	case len(id) == 33 && strings.ContainsAny(id[:1], "UCR") && letters(id[1:], "0123456789abcdef"):
+		return "line"
+	case len(id) >= 8 && len(id) <= 13 && strings.ContainsAny(id[:1], "CDGUW") &&
+		letters(id[1:], "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+		return "slack"
+	}
+	return ""
 }
 
 // Parse reads CHANNEL:ID or SERVICE:ID, for an operator.

@@ -17,7 +17,7 @@ type askUserArgs struct {
 func (askUser) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "ask_user", Group: "sessions", Title: "Ask the user", Risk: tool.Reads,
-		Doc:      "Asks the user and returns the answer. If they do not answer now, it comes to your inbox.",
+		Doc:      "Asks the user and returns the answer. A later answer comes to your inbox. If this client cannot show it, ask in your reply.",
 		Also:     []string{"ask_followup_question", "AskUserQuestion"},
 		Keywords: "question clarify human",
 	}
@@ -27,6 +27,10 @@ func (x askUser) Do(ctx context.Context, a askUserArgs) (tool.Result, error) {
 	answer, id, err := x.q.Ask(ctx, Question{Text: a.Question, Options: a.Options})
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if running := tool.RunningFrom(ctx); answer == "" && (running.Can == nil || !running.Can(tool.Person)) {
+		return tool.Textf("The question %s waits for the user, but this client cannot show it: ask it in your reply. An "+
+			"answer given with mcp-tools questions answer %[1]s TEXT comes to your inbox.", id), nil
 	}
 	if answer == "" {
 		return tool.Textf("The question %s waits for the user. The answer comes to your inbox: continue with other "+

@@ -87,6 +87,10 @@ func TestAnOperatorAnswers(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Text != "Which port?" || !strings.Contains(res.Text(), list[0].ID) {
 			t.Fatalf("%+v, %v, %s", list, err, res.Text())
 		}
+		if got := res.Text(); !strings.Contains(got, "this client cannot show it: ask it in your reply") ||
+			!strings.Contains(got, "mcp-tools questions answer "+list[0].ID+" TEXT") {
+			t.Errorf("the agent is told: %s", got)
+		}
 		if err := q.Answer(t.Context(), list[0].ID, "8080", "operator"); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
+	"github.com/mcp-tools/mcp-tools/internal/slots"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/script/engine"
@@ -24,8 +25,10 @@ const (
 	maxCalls = 200
 	// maxTime bounds a script. While a person is asked it is not counted.
 	maxTime = 60 * time.Second
-	// maxScripts is how many scripts run at the same time.
-	maxScripts = 8
+	// maxScripts is how many scripts run at the same time; of one user at most half.
+	maxScripts = 16
+	// maxQueued is how many scripts of one session wait.
+	maxQueued = 100
 	// maxMemory bounds the process of a script where the kernel can.
 	maxMemory = 320 << 20
 )
@@ -52,7 +55,7 @@ type Runner struct {
 	Marks tool.Marks
 
 	once  sync.Once
-	slots chan struct{}
+	slots *slots.Queue
 }
 
 // An Outcome is how a script ended.
@@ -73,13 +76,15 @@ func (r *Runner) Run(ctx context.Context, code string, args json.RawMessage) (Ou
 		return Outcome{}, tool.Errorf(tool.Unavailable, "this call belongs to no session").
 			Try("call it through the server")
 	}
-	r.once.Do(func() { r.slots = make(chan struct{}, maxScripts) })
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return Outcome{}, context.Cause(ctx)
+	tool.Idle(ctx) // a slot for a script takes the place of the one for a call
+	r.once.Do(func() {
+		r.slots = slots.New(slots.Limits{Total: maxScripts, Running: maxScripts, Queued: maxQueued})
+	})
+	slot, err := r.slots.Acquire(ctx, slots.For{Account: running.Caller.Account(), Line: running.Caller.Session})
+	if err != nil {
+		return Outcome{}, err
 	}
+	defer slot.Release()
 	link, err := r.Start(ctx, []string{engine.Arg}, maxMemory)
 	if err != nil {
 		return Outcome{}, tool.Errorf(tool.Unavailable, "scripts cannot be started here").Because(err).
@@ -95,6 +100,9 @@ func (r *Runner) Run(ctx context.Context, code string, args json.RawMessage) (Ou
 	}
 	return s.run(ctx, args)
 }
+
+// Check returns why a script cannot be read, or nil.
+func Check(code string) error { return engine.Check(code) }
 
 func (r *Runner) limit() time.Duration { return cmp.Or(r.Time, maxTime) }
 
@@ -186,14 +194,14 @@ func (s *session) call(ctx context.Context, c engine.Call, clock *clock) engine.
 }
 
 // valueOf returns a result as a script gets it: structured content or JSON as a value, else
-// text.
+// text. A text from outside comes without its marks, which the result of the script has.
 func valueOf(res tool.Result) engine.Reply {
 	if res.Data != nil {
 		if value, err := json.Marshal(res.Data); err == nil {
 			return engine.Reply{Value: value}
 		}
 	}
-	whole := res.Text()
+	whole := tool.Unquoted(res.Text())
 	if trimmed := strings.TrimSpace(whole); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		if json.Valid([]byte(trimmed)) {
 			return engine.Reply{Value: json.RawMessage(trimmed)}
@@ -234,6 +242,7 @@ func (s *session) failed(kind tool.Kind, what, next string) error {
 // quoted returns what the script made, between marks if that may be text from outside.
 func (o Outcome) quoted(made string) string {
 	if !o.outside {
+		made, _ = tool.Clean(made)
 		return made
 	}
 	return o.marks.Quote("a script that has read text from outside", made)

@@ -39,7 +39,7 @@ func (runScript) Spec() tool.Spec {
 		Name: "script", Group: group, Title: "Run a script", Risk: tool.Reads, Composes: true,
 		Doc: `Runs JavaScript that calls tools and returns only what the code returns. For loops, joins and filters over
 many results. tools.NAME({...}) calls a tool; JSON comes back as a value, other results as text, a failure throws.
-print(x) adds a line. No files, network or imports; 200 calls, 60 s. Signatures: tool_search.`,
+print(x) adds a line. No files, network or imports; 200 calls, 60 s.`,
 		Also: []string{"run_script", "run_code", "execute_code", "code_mode", "javascript"},
 		Bare: "code", Timeout: maxTime + patience, MaxText: 256 << 10, MaxShown: 16 << 10,
 		Keywords: "javascript code program loop batch automate",

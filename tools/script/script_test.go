@@ -2,11 +2,13 @@ package script_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,6 +97,37 @@ func TestTextFromOutsideIsMarked(t *testing.T) {
 		}
 		if tool.Quoted(got) != marked {
 			t.Errorf("%s returns %q", code, got)
+		}
+	}
+}
+
+// TestValuesOfScripts: a script works on the text of a page without its marks, and what it returns is what is shown, but
+// for characters that nobody sees.
+func TestValuesOfScripts(t *testing.T) {
+	r := runner(&host.Launcher{})
+	r.Marks = tool.NewMarks()
+	r.Call = func(_ context.Context, c script.Inner) tool.Result {
+		return tool.Text("page 1\n" + r.Marks.Quote("https://example.com", string(c.Args)) + "\nend")
+	}
+	for code, want := range map[string]string{
+		`return tools.web_fetch("a")`:              "page 1\n\"a\"\nend",
+		`return tools.web_fetch("a").slice(7, 10)`: `"a"`,
+		`return {html: "<b>&amp;</b>"}`:            `{"html":"<b>&amp;</b>"}`,
+		`return "\u001b[31mred\u0007 \u200btext"`:  "[31mred text",
+		`print("\u001b[2Jx"); return 1`:            "1\nprinted:\n[2Jx",
+		"let x = {":                                "SyntaxError: the code ends before a bracket, a text or a comment is closed\nat line 1: let x = {",
+		"const a = 1\nreturn [a, (2":               "SyntaxError: the code ends before a bracket, a text or a comment is closed\nat line 2: return [a, (2",
+	} {
+		out, err := r.Run(in(t.Context()), code, nil)
+		got := out.String()
+		if err != nil {
+			got = tool.AsError(err).What
+		}
+		if tool.Quoted(got) {
+			got = tool.Unquoted(got)
+		}
+		if got = strings.TrimSuffix(got, "\ncalls: 1"); got != want {
+			t.Errorf("%s gives %q, want %q", code, got, want)
 		}
 	}
 }
@@ -196,4 +229,38 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestScriptsOfOneUserDoNotStopOthers has a user with more scripts than run at once.
+func TestScriptsOfOneUserDoNotStopOthers(t *testing.T) {
+	r := runner(&host.Launcher{})
+	began := make(chan bool, 100)
+	r.Call = func(ctx context.Context, c script.Inner) tool.Result {
+		if c.Tool == "hang" {
+			began <- true
+			<-ctx.Done()
+		}
+		return tool.Text("ok")
+	}
+	of := func(ctx context.Context, user string) context.Context {
+		running := tool.RunningFrom(in(ctx))
+		running.Caller = tool.Caller{User: user, Session: rand.Text()}
+		return tool.With(ctx, &running)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() { _, _ = r.Run(of(ctx, "ann"), `tools.hang({})`, nil) })
+	}
+	for range 8 {
+		<-began
+	}
+	if got, err := r.Run(of(t.Context(), "bob"), `return 1`, nil); err != nil || got.String() != "1" {
+		t.Errorf("another user: %q, %v", got, err)
+	}
+	if len(began) > 0 {
+		t.Error("one user has more than half of the slots")
+	}
+	stop()
+	all.Wait()
 }

@@ -88,6 +88,7 @@ func (s *Sessions) Run(ctx context.Context) {
 	defer cancel()
 	s.saveLogged(last)
 	s.leave(last)
+	s.unhold()
 }
 
 func (s *Sessions) saveLogged(ctx context.Context) {
@@ -106,9 +107,14 @@ func (s *Sessions) save(ctx context.Context) error {
 	if len(work) == 0 {
 		return nil
 	}
+	var killed []string
+	if first {
+		s.hold(ctx)
+		killed = s.killed()
+	}
 	err := s.Store.Update(ctx, func(t *store.Tx) error {
 		if first {
-			if err := s.renew(t); err != nil {
+			if err := s.renew(t, killed); err != nil {
 				return err
 			}
 		}
@@ -124,6 +130,9 @@ func (s *Sessions) save(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err == nil {
+		s.forget(killed)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for to, u := range work {
@@ -156,8 +165,12 @@ func (s *Sessions) putBack(to inbox.To, u *used) {
 	}
 }
 
-// renew says that this process lives, and closes the sessions of those that do not.
-func (s *Sessions) renew(t *store.Tx) error {
+// renew says that this process lives, and closes the sessions of those that do not:
+// their lease has expired, or they were killed.
+func (s *Sessions) renew(t *store.Tx, killed []string) error {
+	if err := bury(t, killed); err != nil {
+		return err
+	}
 	_, err := t.Exec(`INSERT INTO session_host (id, until) VALUES ($1, {{now}} + $2)
 		ON CONFLICT (id) DO UPDATE SET until = excluded.until`, s.host, hostLease.Milliseconds())
 	if err != nil {
@@ -173,7 +186,12 @@ func (s *Sessions) beat(ctx context.Context) {
 	if idle {
 		return
 	}
-	if err := s.Store.Update(ctx, s.renew); err != nil && ctx.Err() == nil {
+	killed := s.killed()
+	err := s.Store.Update(ctx, func(t *store.Tx) error { return s.renew(t, killed) })
+	switch {
+	case err == nil:
+		s.forget(killed)
+	case ctx.Err() == nil:
 		s.Log.Warn("other processes may take this one for dead: its lease could not be renewed", "err", err)
 	}
 }

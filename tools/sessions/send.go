@@ -220,6 +220,7 @@ func (s *Sessions) Answer(ctx context.Context, c tool.Caller, to inbox.Event, an
 // answer waits for the answer to a message.
 func (t sessionsSend) answer(ctx context.Context, running tool.Running, s sent, limit time.Duration) (tool.Result,
 	error) {
+	tool.Idle(ctx)
 	events, err := t.sessions.Inbox.Wait(ctx, running.Caller, running.Call, inbox.Filter{s.ID}, limit)
 	if errors.Is(err, inbox.ErrNothing) {
 		return tool.Textf("Sent as message %s. There was no answer within %s; it arrives later.", s.ID, limit).With(s),

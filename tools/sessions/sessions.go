@@ -57,6 +57,9 @@ type Options struct {
 	Inbox      *inbox.Inbox
 	Audit      *audit.DB         // for the calls of a session
 	Visibility func() Visibility // of the settings
+	// Dir has the locks of the processes that use the store from this machine. If it is
+	// empty, the sessions of a killed process end when its lease does.
+	Dir string
 	// Environment are the variables that the operator gives to commands. It may be nil.
 	Environment map[string]string
 	Log         *slog.Logger // nil: silent
@@ -67,8 +70,9 @@ type Sessions struct {
 	Options
 	Engine Engine // nil: no session has a model; set before the first call
 
-	host  string // the id of this process
-	dirty chan struct{}
+	host    string // the id of this process
+	release func() // of the lock of this process; nil: none was taken yet
+	dirty   chan struct{}
 
 	mu      sync.Mutex
 	unsaved map[inbox.To]*used

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -206,6 +207,49 @@ func TestEventsOfDeadSessionsAreInherited(t *testing.T) {
 			" (you), open")
 		has(t, call(t, next, three, "sessions_send", map[string]any{"session_key": one.Key(), "message": "x"}),
 			"Sent to the next session of agent coder")
+	})
+}
+
+func TestSessionsEndWithKilledProcess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		dir := t.TempDir()
+		process := func() *Sessions {
+			s := open(st, Agent)
+			s.Dir = dir
+			return s
+		}
+		killed, lives, next := process(), process(), process()
+		one, two, three := caller("coder", "ada", "1"), caller("coder", "ada", "2"), caller("coder", "ada", "3")
+		join(t, killed, one)
+		join(t, lives, two)
+		for i, c := range []tool.Caller{one, two} {
+			if _, err := next.Inbox.Send(t.Context(), toOf(c), inbox.Event{Kind: inbox.Command,
+				Subject: fmt.Sprint("c", i), Text: "ended"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		killed.release() // as the system does
+		join(t, next, three)
+		defer lives.unhold()
+		defer next.unhold()
+		got := call(t, next, three, "wait", nil)
+		has(t, got, "command c0")
+		hasNot(t, got, "command c1")
+		has(t, call(t, next, three, "sessions_list", nil), one.Key()+", ended", two.Key()+", open")
+		if _, err := next.Inbox.Send(t.Context(), toOf(one), inbox.Event{Kind: inbox.Subagent, Subject: "late",
+			Text: "ended"}); err != nil {
+			t.Fatal(err)
+		}
+		has(t, call(t, next, three, "wait", nil), "late") // and does not wait for a session that has ended
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) != 2 {
+			t.Errorf("%d locks are left, not those of 2 processes, %v", len(left), err)
+		}
+		lives.leave(t.Context())
+		lives.unhold()
+		if left, err = os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("%d locks are left, not that of one process, %v", len(left), err)
+		}
 	})
 }
 

@@ -28,7 +28,7 @@ func (wait) Spec() tool.Spec {
 		Name: "wait", Group: group, Title: "Wait for events", Risk: tool.Reads,
 		Doc: `Waits for a message, or the end of work in the background, and returns it in full.
 Every result ends with such events, so wait only if you have nothing else to do.`,
-		Repeats: true, Timeout: longestWait + 10*time.Second,
+		Waits: true, Timeout: longestWait + 10*time.Second,
 		Keywords: "inbox events sleep poll await notifications", Output: happened{},
 	}
 }
@@ -57,6 +57,7 @@ func (t wait) Do(ctx context.Context, a waitArgs) (tool.Result, error) {
 		a.Timeout = defaultWait
 	}
 	limit := time.Duration(a.Timeout) * time.Second
+	tool.Idle(ctx)
 	events, err := t.sessions.Inbox.Wait(ctx, running.Caller, running.Call, a.For, limit)
 	if errors.Is(err, inbox.ErrNothing) {
 		return tool.Textf("Nothing has happened within %s.", limit).With(happened{Events: []event{}}), nil

@@ -284,15 +284,19 @@ func TestSearchByMeaningAndWeakHits(t *testing.T) {
 		put(t, filepath.Join(b.dirs[0], name, skill.Main), mainFile(name, about, "x"))
 	}
 	weak, err := b.Search(b.ctx, "charge purchasers with letters", 5)
-	if err != nil || len(weak.Hits) != 1 || !slices.Equal(weak.Names, []string{"billing", "crops", "oracle"}) {
+	others := []Other{{"billing", "creates invoices for customers"}, {"crops", "crops pictures"}, {"oracle", "tunes a database"}}
+	if err != nil || len(weak.Hits) != 1 || !slices.Equal(weak.Others, others) {
 		t.Errorf("a weak match: %+v, %v", weak, err)
 	}
-	if found, err := b.Search(b.ctx, "crops pictures", 5); err != nil || len(found.Names) != 0 || found.Hits[0].Name != "crops" {
+	if most, err := b.Search(b.ctx, "slides with customers letters", 5); err != nil || len(most.Others) == 0 {
+		t.Errorf("a word of three that no skill has: %+v, %v", most, err)
+	}
+	if found, err := b.Search(b.ctx, "crops pictures", 5); err != nil || len(found.Others) != 0 || found.Hits[0].Name != "crops" {
 		t.Errorf("a good match: %+v, %v", found, err)
 	}
 	b.o.Encoder = synonyms{"invoices": 0, "charge": 0, "customers": 1, "purchasers": 1, "pictures": 2, "database": 3}
 	found, err := b.Search(b.ctx, "charge purchasers", 5)
-	if err != nil || len(found.Hits) < 1 || found.Hits[0].Name != "billing" || len(found.Names) != 0 {
+	if err != nil || len(found.Hits) < 1 || found.Hits[0].Name != "billing" || len(found.Others) != 0 {
 		t.Errorf("by meaning: %+v, %v", found, err)
 	}
 }

@@ -22,8 +22,10 @@ const (
 	defaultHits         = 8
 	maxHits             = 100
 	maxShownDescription = 300 // bytes
-	maxNames            = 100 // of all skills, returned if nothing matches well
-	wellCovered         = 0.5 // weight of a query's words that a hit has which matches well
+	maxOthers           = 100 // skills that did not match, returned if nothing matches well
+	maxDescribed        = 30  // of these, with a description
+	maxOtherDescription = 120 // bytes
+	wellCovered         = 0.7 // weight of a query's words that a hit has which matches well
 )
 
 func (skillSearch) Spec() tool.Spec {
@@ -58,10 +60,16 @@ func (a skillSearchArgs) limit() int {
 
 // Found is the result of [Library.Search], the best first, also for programs.
 type Found struct {
-	Hits  []Hit    `json:"skills"`
-	Total int      `json:"total"` // number of skills that the caller sees
-	More  bool     `json:"more"`
-	Names []string `json:"others,omitempty"` // those that are not hits, if nothing matches well
+	Hits   []Hit   `json:"skills"`
+	Total  int     `json:"total"` // number of skills that the caller sees
+	More   bool    `json:"more"`
+	Others []Other `json:"others,omitempty"` // skills that are not hits, if nothing matches well
+}
+
+// An Other is a skill that has none of the words of a query: only its description tells a reader whether it fits.
+type Other struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"` // shortened; only the first have one
 }
 
 // A Hit is a skill in short.
@@ -79,10 +87,13 @@ func formatFound(found Found, query string) string {
 		return "there are no skills yet; to publish a directory with a SKILL.md use publish_skill"
 	}
 	if len(found.Hits) == 0 {
-		return fmt.Sprintf("no skill found for %q; these exist: %s",
-			text.Clip(oneLine(query), 80), strings.Join(found.Names, ", "))
+		return fmt.Sprintf("no skill has the words of %q; these exist:\n%s",
+			text.Clip(oneLine(query), 80), strings.TrimSuffix(formatOthers(found.Others), "\n"))
 	}
 	var b strings.Builder
+	if len(found.Others) > 0 {
+		b.WriteString("[weak match: these have only a part of the query's words]\n")
+	}
 	for _, h := range found.Hits {
 		fmt.Fprintf(&b, "%s (%s): ", h.Name, withVersion(h.Source, h.Version))
 		if h.Problem != "" {
@@ -95,13 +106,30 @@ func formatFound(found Found, query string) string {
 		}
 		b.WriteByte('\n')
 	}
-	if len(found.Names) > 0 {
-		fmt.Fprintf(&b, "[these match only a part of the query; others: %s]\n", strings.Join(found.Names, ", "))
+	if len(found.Others) > 0 {
+		b.WriteString("[the other skills]\n" + formatOthers(found.Others))
 	}
 	if found.More {
 		fmt.Fprintf(&b, "[more results of %d skills; use a narrower query or a higher limit]", found.Total)
 	} else {
 		b.WriteString("[to get the instructions of one use use_skill]")
+	}
+	return b.String()
+}
+
+// formatOthers writes skills with a description on a line each, then the names of the rest.
+func formatOthers(others []Other) string {
+	var b strings.Builder
+	var names []string
+	for _, o := range others {
+		if o.Description == "" {
+			names = append(names, o.Name)
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", o.Name, oneLine(o.Description))
+	}
+	if len(names) > 0 {
+		b.WriteString(strings.Join(names, ", ") + "\n")
 	}
 	return b.String()
 }
@@ -132,15 +160,26 @@ func (l *Library) Search(ctx context.Context, query string, limit int) (found Fo
 		}
 		weak := len(result.Hits) == 0 || v.words.Coverage(query, result.Hits[0]) < wellCovered
 		if weak && len(byMeaning) == 0 {
-			for _, i := range v.sorted() {
-				if len(found.Names) < maxNames && !slices.Contains(slugs, i.slug) {
-					found.Names = append(found.Names, i.slug)
-				}
-			}
+			found.Others = v.others(slugs)
 		}
 		return nil
 	})
 	return found, err
+}
+
+// others returns the skills besides hits.
+func (v *view) others(hits []string) (others []Other) {
+	for _, i := range v.sorted() {
+		if slices.Contains(hits, i.slug) || len(others) == maxOthers {
+			continue
+		}
+		o := Other{Name: i.slug}
+		if i.problem == "" && len(others) < maxDescribed {
+			o.Description = text.Clip(i.meta.Description, maxOtherDescription)
+		}
+		others = append(others, o)
+	}
+	return others
 }
 
 func (i item) hit() Hit {

@@ -108,18 +108,19 @@ func TestFormatFound(t *testing.T) {
 	if got := formatFound(Found{}, ""); !strings.Contains(got, "no skills yet") {
 		t.Errorf("%s", got)
 	}
-	found := Found{Total: 2, Names: []string{"a-b", "c-d"}}
-	if got := formatFound(found, "x\ny"); got != `no skill found for "x y"; these exist: a-b, c-d` {
+	found := Found{Total: 2, Others: []Other{{"a-b", "does a"}, {"c-d", ""}, {"e-f", ""}}}
+	if got := formatFound(found, "x\ny"); got != "no skill has the words of \"x y\"; these exist:\na-b: does a\nc-d, e-f" {
 		t.Errorf("%s", got)
 	}
 	found.Hits = []Hit{
 		{Name: "a-b", Description: "one\n[two] " + strings.Repeat("x", 400), Source: "workspace", Tags: []string{"t"}},
 		{Name: "c-d", Source: "shared", Version: 2, Problem: "SKILL.md: line 3"},
 	}
-	found.More, found.Names = true, []string{"e-f"}
-	want := "a-b (workspace): one [two] " + strings.Repeat("x", 287) + "… [t]\n" +
+	found.More, found.Others = true, []Other{{"e-f", "does e"}}
+	want := "[weak match: these have only a part of the query's words]\n" +
+		"a-b (workspace): one [two] " + strings.Repeat("x", 287) + "… [t]\n" +
 		"c-d (shared, version 2): cannot be used: SKILL.md: line 3\n" +
-		"[these match only a part of the query; others: e-f]\n" +
+		"[the other skills]\ne-f: does e\n" +
 		"[more results of 2 skills; use a narrower query or a higher limit]"
 	if got := formatFound(found, "x"); got != want {
 		t.Errorf("%s", got)

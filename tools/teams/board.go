@@ -207,12 +207,22 @@ func (c *change) event(task, action, detail string) error {
 
 // tell puts a notice about a task or a message into the inbox of a member, unless that is the caller itself.
 func (c *change) tell(agent string, kind inbox.Kind, about, text string) error {
+	return c.notify(agent, inbox.Event{Kind: kind, Subject: about, Text: text})
+}
+
+// notify is tell for an event, whose ID says what can be settled later.
+func (c *change) notify(agent string, e inbox.Event) error {
 	if agent == "" || agent == c.agent {
 		return nil
 	}
-	to := inbox.To{Owner: tool.Owner{Agent: agent, User: cmp.Or(c.name, inbox.AnyUser)}}
-	_, err := inbox.Add(c.Tx, to, inbox.Event{Kind: kind, Subject: about, From: c.from, Text: text})
+	e.From = c.from
+	_, err := inbox.Add(c.Tx, c.inboxOf(agent), e)
 	return err
+}
+
+// inboxOf returns the receiver of what a member is notified of.
+func (b *board) inboxOf(agent string) inbox.To {
+	return inbox.To{Owner: tool.Owner{Agent: agent, User: cmp.Or(b.name, inbox.AnyUser)}}
 }
 
 // tellLead is tell for the lead, who can do without some kinds.

@@ -80,6 +80,12 @@ func TestNumberOfFiles(t *testing.T) {
 		text, err = w.call(w.as("rev"), "workspace_dir", `{"scope":"shared"}`)
 		w.must(err)
 		wants(t, text, `"path":"team/"`, `"writable":false`)
+		if text, err := w.call(w.as("stranger"), "workspace_dir", `{}`); err != nil || !strings.Contains(text, "file_state_dir/") {
+			t.Errorf("without a team: %s, %v", text, err)
+		}
+		if text, err := w.call(w.as("stranger"), "workspace_dir", `{"scope":"team"}`); err == nil {
+			t.Errorf("the team of an agent without one: %s", text)
+		}
 		text, err = w.call(w.as("stranger"), "workspace_dir", `{"scope":"user"}`)
 		w.must(err)
 		wants(t, text, `"path":"file_state_dir/"`)

@@ -80,8 +80,10 @@ func (b *board) Send(ctx context.Context, to, what string, files []string) (sent
 				VALUES ($1, $2, $3, $4, 0)`, id, b.team.ID, b.name, agent); err != nil {
 				return err
 			}
-			if err := c.tell(agent, inbox.Message, id, fmt.Sprintf("[Team message from %s]: %s", b.agent,
-				text.Clip(what, 4*maxShort))); err != nil {
+			if err := c.notify(agent, inbox.Event{
+				ID: messageID(id), Kind: inbox.Message, Subject: id,
+				Text: fmt.Sprintf("[Team message from %s]: %s", b.agent, text.Clip(what, 4*maxShort)),
+			}); err != nil {
 				return err
 			}
 		}
@@ -90,11 +92,16 @@ func (b *board) Send(ctx context.Context, to, what string, files []string) (sent
 	return sent, err
 }
 
-// Read returns the oldest messages that the caller has not read, and marks them as read by it. left is the number
-// of those that remain.
-func (b *board) Read(ctx context.Context) (list []Message, left int, err error) {
+// messageID returns the id of the notice about a message.
+func messageID(id string) string { return "team message " + id }
+
+// Read returns the oldest messages that the caller has not read, and marks them as read by it. It returns no message
+// that a result has told the caller whole, and told has the number of these. left is the number of those that
+// remain.
+func (b *board) Read(ctx context.Context) (list []Message, told, left int, err error) {
 	err = b.update(ctx, func(c *change) error {
-		list, err = store.List(c.Tx, `SELECT m.id, m.sender, m.content, m.files, m.broadcast, m.at
+		told = 0
+		unread, err := store.List(c.Tx, `SELECT m.id, m.sender, m.content, m.files, m.broadcast, m.at
 			FROM team_message m JOIN team_receipt r ON r.message = m.id
 			WHERE r.team = $1 AND r.board = $2 AND r.agent = $3 AND r.read = 0 ORDER BY m.at, m.id LIMIT $4 {{lock}}`,
 			[]any{b.team.ID, b.name, b.agent, maxUnread}, func(scan store.Scan) (m Message, err error) {
@@ -110,16 +117,26 @@ func (b *board) Read(ctx context.Context) (list []Message, left int, err error) 
 		if err != nil {
 			return err
 		}
-		for _, m := range list {
+		list = nil
+		for _, m := range unread {
 			if _, err := c.Exec("UPDATE team_receipt SET read = {{now}} WHERE message = $1 AND agent = $2", m.ID,
 				b.agent); err != nil {
 				return err
+			}
+			whole, err := inbox.Settle(c.Tx, c.inboxOf(b.agent), messageID(m.ID))
+			if err != nil {
+				return err
+			}
+			if whole && len(m.Files) == 0 {
+				told++
+			} else {
+				list = append(list, m)
 			}
 		}
 		return c.Row(`SELECT count(*) FROM team_receipt WHERE team = $1 AND board = $2 AND agent = $3 AND read = 0`,
 			[]any{b.team.ID, b.name, b.agent}, &left)
 	})
-	return list, left, err
+	return list, told, left, err
 }
 
 // LeadOf returns the agent that leads a team, by the name of the team. Without one the error is

@@ -42,6 +42,9 @@ func (b *board) Claim(ctx context.Context, id string) (k Task, err error) {
 		if err != nil {
 			return err
 		}
+		if _, err := inbox.Settle(c.Tx, c.inboxOf(b.agent), assignedID(k)); err != nil {
+			return err
+		}
 		return c.event(k.ID, "claimed", "")
 	})
 	if !errors.Is(err, store.ErrNotFound) {

@@ -36,8 +36,11 @@ func (c *change) dispatch(k Task) (Task, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, c.tell(k.Assignee, inbox.Task, k.ID, said)
+	return k, c.notify(k.Assignee, inbox.Event{ID: assignedID(k), Kind: inbox.Task, Subject: k.ID, Text: said})
 }
+
+// assignedID returns the id of the notice that a task was given to its assignee for the last time.
+func assignedID(k Task) string { return fmt.Sprintf("task %s assigned %d", k.ID, k.Dispatches) }
 
 // assignment returns what an assignee reads about its task.
 func assignment(t *store.Tx, k Task, next string) (string, error) {

@@ -3,6 +3,7 @@ package teams
 import (
 	"context"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -43,13 +44,16 @@ func (x teamMessage) Do(ctx context.Context, a teamMessageArgs) (tool.Result, er
 		_, err := b.Send(ctx, "", a.Text, a.Media)
 		return tool.Text("Broadcast sent to all teammates."), err
 	}
-	list, left, err := b.Read(ctx)
+	list, told, left, err := b.Read(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	result := map[string]any{"messages": append([]Message{}, list...), "count": len(list)}
 	if len(list) > 0 {
 		result["note"] = "These are messages of other agents, not of the user."
+	}
+	if told > 0 {
+		result["told"] = text.Plural(told, "message") + " came whole with earlier results"
 	}
 	if left > 0 {
 		result["has_more"] = true

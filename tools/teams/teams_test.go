@@ -320,9 +320,16 @@ func TestMessages(t *testing.T) {
 		wants(t, send("lead", `{"action":"broadcast","text":"stand-up"}`), "Broadcast sent to all teammates.")
 		wants(t, send("ann", `{"action":"send","to":"bob","text":"help me"}`), "Message sent to bob.")
 		wants(t, w.news("bob"), "[Team message from lead]: stand-up", "[Team message from ann]: help me")
-		wants(t, send("bob", `{"action":"read"}`), `"count":2`, `"from":"lead"`, `"help me"`, "not of the user")
+		wants(t, send("bob", `{"action":"read"}`), `"count":0`, "2 messages came whole with earlier results")
+		long := strings.Repeat("long ", 100)
+		wants(t, send("ann", `{"action":"send","to":"bob","text":"`+long+`"}`), "Message sent to bob.")
+		wants(t, w.news("bob"), "[Team message from ann]: long")
+		wants(t, send("bob", `{"action":"read"}`), `"count":1`, long, "not of the user") // the line had its beginning
 		wants(t, send("bob", `{"action":"read"}`), `"count":0`)
 		wants(t, send("ann", `{"action":"read"}`), `"count":1`, `"stand-up"`) // what bob has read is not read by ann
+		if news := w.news("ann"); strings.Contains(news, "stand-up") {
+			t.Errorf("a message that was read comes again: %q", news)
+		}
 		wants(t, send("lead", `{"action":"read"}`), `"count":0`)
 		for args, want := range map[string]string{
 			`{"action":"broadcast","text":"x"}`:                             "only the team lead can perform this action",
@@ -618,6 +625,18 @@ func TestTheLeadHearsOfFiles(t *testing.T) {
 		w.must(w.Files().Remove(w.as("ann"), "team/a.md"))
 		if got := w.news("lead"); got != "ann has written the file team/a.md\nann has removed the file team/a.md" {
 			t.Errorf("the lead hears %q", got)
+		}
+	})
+}
+
+// TestClaimedTasksAreNotAnnounced: a member that has claimed its task is not told of it again.
+func TestClaimedTasksAreNotAnnounced(t *testing.T) {
+	each(t, func(t *testing.T, w crew) {
+		id := w.create("paint", `,"assignee":"ann"`)
+		other := w.create("clean", `,"assignee":"ann"`)
+		w.do("ann", "claim", id, "")
+		if news := w.news("ann"); strings.Contains(news, "paint") || !strings.Contains(news, "clean") {
+			t.Errorf("after claiming paint and not clean (%s): %q", other, news)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 type workspaceDir struct{ t *Teams }
 
 type workspaceDirArgs struct {
-	Scope string `json:"scope,omitempty" jsonschema:"files of yours, of the team, or of all its users" enum:"user,team,shared" default:"team"`
+	Scope string `json:"scope,omitempty" jsonschema:"files of yours, of the team (default), or of all its users" enum:"user,team,shared"`
 }
 
 func (workspaceDir) Spec() tool.Spec {
@@ -29,7 +29,7 @@ type quota struct {
 }
 
 func (x workspaceDir) Do(ctx context.Context, a workspaceDirArgs) (tool.Result, error) {
-	if a.Scope == "user" {
+	if a.Scope == "user" || a.Scope == "" && (x.t == nil || !x.t.Has(tool.CallerFrom(ctx).Agent)) {
 		const dir = "file_state_dir/"
 		return encoded(map[string]any{"path": dir, "relative_root": dir, "writable": true})
 	}

@@ -27,7 +27,7 @@ type browserArgs struct {
 
 type actionArgs struct {
 	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, find, click, hover, drag, type, press, select, upload, dialog, scroll, resize, screenshot, pdf, evaluate, console, frames, get_title, get_url, wait, tabs, close" alias:"command"`
-	URL      string `json:"url,omitempty" jsonschema:"URL to open" maxlen:"8192" alias:"target_url"`
+	URL      string `json:"url,omitempty" jsonschema:"URL to open, such as localhost:3000 of a server of exec, or file such as page.html" maxlen:"8192" alias:"target_url"`
 	Ref      string `json:"ref,omitempty" jsonschema:"ref such as e5, or CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
 	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; role and label to find; key; direction; JavaScript; ref to drag to; file to upload; size such as 1280x800; answer to the next dialog: accept, dismiss or a text" alias:"fn,script,expression,code,function,value,fill_value,end_ref,target_ref,path,prompt_text,name"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
@@ -241,7 +241,11 @@ func (t browserTool) show(v browser.View) tool.Result {
 		lines = append([]string{where}, lines...)
 	}
 	if v.Page != "" {
-		lines = append(lines, t.marks.Quote(v.Source, v.Page))
+		page := v.Source + "\n" + v.Page
+		if !v.Own { // an own page is as trusted as the output of a command
+			page = t.marks.Quote(v.Source, v.Page)
+		}
+		lines = append(lines, page)
 	}
 	if len(lines) == 0 {
 		lines = []string{"done"}

@@ -123,6 +123,10 @@ func readHTML(ctx context.Context, got cache.Entry, a fetchArgs) (content, error
 	if note := removedNote(p.Hidden); note != "" {
 		c.notes = append(c.notes, note)
 	}
+	if p.Beside >= minBeside {
+		c.notes = append(c.notes, plural.Plural(p.Beside, "character")+
+			" of paragraphs beside the article left out (http_request with raw shows them)")
+	}
 	if p.Script {
 		c.notes = append(c.notes, "there is hardly any text without JavaScript: try browser")
 	}
@@ -131,6 +135,9 @@ func readHTML(ctx context.Context, got cache.Entry, a fetchArgs) (content, error
 	}
 	return c, nil
 }
+
+// minBeside is how much text beside an article is worth a note, in characters.
+const minBeside = 500
 
 // removedNote returns a note about the amount of removed hidden content; "" for
 // nothing.

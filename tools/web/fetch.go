@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/page"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -22,7 +24,7 @@ import (
 type webFetch struct{ fetcher }
 
 type fetchArgs struct {
-	URL      string `json:"url" jsonschema:"http or https URL" alias:"uri,link,href" maxlen:"8192"`
+	URL      string `json:"url" jsonschema:"http or https URL; localhost: servers of exec" alias:"uri,link,href" maxlen:"8192"`
 	Format   string `json:"format,omitempty" jsonschema:"format of the text" alias:"extractMode,extract_mode,mode" default:"markdown" enum:"markdown,text,html"`
 	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to return" alias:"maxChars,max_length,max_bytes,maxSize,max_size"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip" alias:"start,start_index"`
@@ -108,8 +110,13 @@ func completeURL(text string) string {
 	if found && !isPort && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		return text
 	}
-	if strings.HasPrefix(text, "//") {
-		return "https:" + text
+	text = strings.TrimPrefix(text, "//")
+	host, _, _ := strings.Cut(text, "/")
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if netaddr.IsThisMachine(host) {
+		return "http://" + text
 	}
 	return "https://" + text
 }
@@ -118,6 +125,9 @@ func completeURL(text string) string {
 // there is nothing to say.
 func header(got cache.Entry, c content) string {
 	var facts []string
+	if got.Own { // no mark names it
+		facts = append(facts, line(got.URL, 500))
+	}
 	if len(got.Via) > 0 {
 		facts = append(facts, "redirected from "+line(got.Via[0], 300))
 	}
@@ -147,7 +157,7 @@ func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, er
 	if strings.TrimSpace(part) == "" && total == 0 {
 		part = "(no text)"
 	}
-	text := header(got, c) + t.marks.Quote(got.URL, part)
+	text := header(got, c) + t.quote(got, got.URL, part)
 	if end < total {
 		text += fmt.Sprintf("\n[characters %d to %d of %d; continue with offset %d", a.Offset, end, total, end)
 		if a.Links && len(c.links) > 0 {
@@ -157,7 +167,7 @@ func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, er
 	}
 	if a.Links && end >= total {
 		if list := listLinks(c.links); list != "" {
-			text += "\nLinks:\n" + t.marks.Quote("its links", list)
+			text += "\nLinks:\n" + t.quote(got, "its links", list)
 		}
 	}
 	return tool.Text(text), nil
@@ -175,12 +185,21 @@ func listLinks(links []page.Link) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// quote quotes a text from another host. What commands of the caller serve is as trusted as
+// their output.
+func (f fetcher) quote(got cache.Entry, source, text string) string {
+	if got.Own {
+		return text
+	}
+	return f.marks.Quote(source, text)
+}
+
 // failure returns the error for a status, and the beginning of the error page.
 func (f fetcher) failure(got cache.Entry, text string) tool.Result {
 	r := tool.Failure(statusError(got.Status, got.URL, got.Header["Retry-After"]))
 	part, _, _ := window(text, 0, errorChars)
 	if strings.TrimSpace(part) != "" {
-		r = r.Add(tool.Part{Text: f.marks.Quote(got.URL, part)})
+		r = r.Add(tool.Part{Text: f.quote(got, got.URL, part)})
 	}
 	return r
 }
@@ -220,6 +239,7 @@ func statusError(status int, url, retryAfter string) *tool.Error {
 // fetcher fetches URLs through the cache.
 type fetcher struct {
 	client    outbound.Client
+	isOwn     func(ctx context.Context, url string) bool
 	cache     *cache.Cache
 	marks     tool.Marks
 	scope     func(context.Context) string
@@ -233,8 +253,11 @@ func newFetcher(o Options) fetcher {
 	if o.Mask == nil {
 		o.Mask = func(text string) string { return text }
 	}
+	if o.IsOwn == nil {
+		o.IsOwn = func(context.Context, string) bool { return false }
+	}
 	return fetcher{
-		client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
+		client: o.Client, isOwn: o.IsOwn, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
 		documents: o.Documents, semaphores: newSemaphores(),
 	}
 }
@@ -292,7 +315,7 @@ func (f fetcher) get(ctx context.Context, a *admission, address string, continue
 			"if it is a document use read_document; save other files with http_request and download_path")
 	}
 	got := newEntry(answer, body)
-	if got.Status == http.StatusOK {
+	if got.Status == http.StatusOK && !got.Own { // what commands serve changes, and is the session's
 		f.cache.Put(key, got)
 	}
 	return got, nil
@@ -314,7 +337,7 @@ func (f fetcher) fromCache(ctx context.Context, a *admission, key string) (cache
 }
 
 func newEntry(a *outbound.Answer, body []byte) cache.Entry {
-	e := cache.Entry{URL: withoutUser(a.URL), Via: a.Via, Status: a.Status, Body: body, Asked: time.Now()}
+	e := cache.Entry{URL: withoutUser(a.URL), Via: a.Via, Status: a.Status, Body: body, Asked: time.Now(), Own: a.Own}
 	e.Update(a.Header)
 	return e
 }

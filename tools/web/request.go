@@ -27,7 +27,7 @@ type httpRequest struct {
 }
 
 type requestArgs struct {
-	URL      string            `json:"url" jsonschema:"http or https URL" alias:"uri,link,endpoint" maxlen:"8192"`
+	URL      string            `json:"url" jsonschema:"http or https URL; localhost: servers of exec" alias:"uri,link,endpoint" maxlen:"8192"`
 	Method   string            `json:"method,omitempty" jsonschema:"method, default GET" alias:"verb,http_method"`
 	Headers  map[string]string `json:"headers,omitempty" jsonschema:"request headers, without credentials"`
 	Body     any               `json:"body,omitempty" jsonschema:"text or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
@@ -88,6 +88,9 @@ func (a requestArgs) method() string {
 func (t httpRequest) Prepare(ctx context.Context, a requestArgs) (tool.Plan, error) {
 	var plan tool.Plan
 	plan.Risk, plan.Why = a.risk()
+	if plan.Risk == tool.Runs && t.isOwn(ctx, completeURL(a.URL)) { // as curl in exec
+		plan.Risk, plan.Why = tool.Writes, ""
+	}
 	r, err := t.request(ctx, a)
 	plan.Facts = func(ctx context.Context) (tool.Facts, error) {
 		if a.Path != "" {
@@ -278,7 +281,7 @@ func (t httpRequest) show(
 	if note != "" {
 		head += "; " + note
 	}
-	result := tool.Text(head + "]\n" + t.marks.Quote("the response", text)).Add(document.Parts...).With(response{
+	result := tool.Text(head + "]\n" + t.quote(got, "the response", text)).Add(document.Parts...).With(response{
 		URL: got.URL, Status: got.Status, Headers: t.headers(answer.Header), Body: shown.text, Bytes: int64(len(body)),
 		Cut: isLong || isCut,
 	})

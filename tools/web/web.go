@@ -25,7 +25,10 @@ const group = "web"
 // Options are the dependencies of the tools. Without them the tools can only be
 // listed.
 type Options struct {
-	Client    outbound.Client
+	Client outbound.Client
+	// IsOwn reports whether a URL leads to what commands of the caller in ctx listen on.
+	// nil: no URL does.
+	IsOwn     func(ctx context.Context, url string) bool
 	Marks     tool.Marks
 	Documents *document.Service // nil: documents are not read
 	Cache     *cache.Cache

@@ -58,7 +58,7 @@ func (a *App) openScheduler(context.Context) error {
 		Store: a.store, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
 		Call: func(ctx context.Context, c automation.ScheduledCall) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
-				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent,
+				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Scheduled: true,
 			}, c.Asker)
 		},
 	})

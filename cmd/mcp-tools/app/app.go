@@ -8,6 +8,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -105,6 +106,7 @@ type App struct {
 	catalogue    policy.Catalogue
 	rules        *liveRules
 	commands     *commands.Commands
+	revocations  *revocations
 	documents    *document.Service
 	web          *webAccess
 	drawing      *browser.Browsers // draws diagrams
@@ -144,6 +146,9 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 		}
 	}()
 	if a.loaded, err = e.Load(); err != nil {
+		if _, all := e.Examine(); all != nil { // with the mistakes of the policy
+			err = all
+		}
 		return nil, err
 	}
 	if a.data, err = e.DataDir(); err != nil {
@@ -278,7 +283,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	mediaOptions := a.mediaOptions()
 	a.noMedia = mediaOptions.Unusable()
-	a.builtIn, err = tools.Start(tools.World{
+	a.builtIn, err = tools.All(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Media: mediaOptions, Memory: a.memory,
 		Graph:  a.graph,
 		Skills: a.skills, Results: a.results, Sessions: a.sessions, Secrets: a.scrub, Teams: a.teams,
@@ -303,6 +308,8 @@ func (a *App) openServer(context.Context) (err error) {
 	a.openInbound()
 	pauses := pauses.NewWatch(a.store, a.log, a.commands.EndCovered)
 	a.onClose(pauses.Close)
+	a.revocations = a.newRevocations()
+	a.onClose(a.revocations.Close)
 	text := instructions
 	if !a.agents.CanSpawn() {
 		text += noModel
@@ -318,10 +325,11 @@ func (a *App) openServer(context.Context) (err error) {
 		AuditLog:  a.audit,
 		Results:   a.results,
 		Approvals: a.approvals,
-		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: pauses.Enter, Log: a.log, Library: a.library(),
+		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: a.enter(pauses), Log: a.log, Library: a.library(),
 		Settings: a.settings(),
 		Inbox:    a.inbox, Used: a.sessions.Used,
-		Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
+		Begun: a.beginSession, Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
+		Needs: func(name string) string { return cmp.Or(needed(name), a.bridge.Needs(name)) },
 	})
 	a.onClose(a.agents.Close) // before what its calls need
 	a.onClose(a.scheduler.Close)
@@ -343,11 +351,12 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 	return server.Settings{
 		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout),
 		ApprovalWait: approvalWait(c.Approvals.Wait),
+		AuditAbout:   c.Audit.Arguments != "digest",
 		AuditArgs:    c.Audit.Arguments == "shape",
 		Cache:        server.Cache{For: ages, Bytes: int64(c.Cache.Bytes)},
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
-			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal,
+			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal, Idle: maxIdle,
 			Timeout: callTimeout, Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),
 			RepeatWarn: l.RepeatWarn, RepeatStop: repeatStop,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
-	"github.com/mcp-tools/mcp-tools/internal/headstart"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
@@ -174,7 +173,6 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		if clock.Sleep(ctx, startFirst) != nil {
 			return
 		}
-		headstart.End()
 		a.commands.Sweep()
 		a.web.sweep()
 		if err := a.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -55,21 +57,18 @@ func (a *App) bridgeOptions(s *store.Store) bridge.Options {
 			return a.proxy(ctx, tool.Caller{Agent: "mcp_servers"}, hosts, false)
 		}}
 	return bridge.Options{
-		Store: s, Settings: bridgeServers(a.loaded.Config.MCPServers), Dir: filepath.Join(a.data, "mcp"),
+		Scrub: a.scrub.JSON, Store: s, Settings: bridgeServers(a.loaded.Config.MCPServers), Dir: filepath.Join(a.data, "mcp"),
 		Transport: a.serverTransport, Version: Version(), Log: a.log, PublicURL: a.loaded.Config.Server.PublicURL,
 		Vault: bridgeVault{a},
 		Mask: func(name string, values ...string) {
 			values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
-			if a.scrub == nil {
-				return
-			}
 			if err := a.scrub.Set(name, values...); err != nil {
-				a.log.Warn("a token of a login is not masked", "name", name, "err", err)
+				a.log.Debug("a value of an MCP server is not masked", "name", name, "err", err)
 			}
 		},
 		Secret: func(name string) (string, error) {
 			value, err := a.secret(name)
-			if err == nil && a.scrub != nil {
+			if err == nil {
 				err = a.scrub.Set("mcp_servers."+name, string(value))
 			}
 			return string(value), err
@@ -97,9 +96,10 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 	if a.data, err = e.DataDir(); err != nil {
 		return err
 	}
-	a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text",
-		Scrub: func(s string) string { return s }})
-	if err != nil {
+	if err = a.openScrub(ctx); err != nil {
+		return err
+	}
+	if a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text", Scrub: a.scrub.Text}); err != nil {
 		return err
 	}
 	if a.launchers, err = Launchers(a.loaded.Config.Sandbox, a.data, a.log); err != nil {
@@ -137,6 +137,27 @@ func checkServers(l *config.Loaded) error {
 		return wrong
 	}
 	return nil
+}
+
+// WarnOfServers returns warnings about the settings of servers: credentials that are written out.
+func WarnOfServers(l *config.Loaded) (all config.Problems) {
+	for name, s := range l.Config.MCPServers {
+		for what, values := range map[string]map[string]string{"environment": s.Environment, "headers": s.Headers} {
+			for key, value := range values {
+				if !bridge.WrittenOut(key, value) {
+					continue
+				}
+				p := l.Problem("mcp_servers."+name+"."+what+"."+key, "a credential is written out; put it into the vault "+
+					"with mcp-tools secrets set NAME, and write secret:NAME here")
+				p.Warning = true
+				all = append(all, p)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b config.Problem) int {
+		return cmp.Or(a.Line-b.Line, strings.Compare(a.Key, b.Key))
+	})
+	return all
 }
 
 // bridgeServers converts the settings of servers.

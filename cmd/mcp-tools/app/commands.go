@@ -30,6 +30,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -244,9 +245,12 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks boo
 func (a *App) execOptions() exec.Options {
 	return exec.Options{
 		Commands: a.commands, Keeper: outputs{a.results}, MaxTimeout: maxCommandTime,
-		Elevated:   a.loaded.Config.Sandbox.Elevated,
-		Rules:      func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
-		Scrub:      func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Elevated: a.loaded.Config.Sandbox.Elevated,
+		Rules:    func(ctx context.Context) judge.Rules { return a.commandsOf(ctx).judge },
+		Scrub: func(ctx context.Context, w io.Writer) io.WriteCloser {
+			c := tool.CallerFrom(ctx)
+			return a.scrub.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session}).NewWriter(w)
+		},
 		Checkpoint: a.files.Checkpoint,
 		SetAside:   a.files.SetAside,
 		Refused:    a.takeRefusal,

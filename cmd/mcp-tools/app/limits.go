@@ -12,7 +12,8 @@ const (
 	grace       = 10 * time.Second // for running calls when the server stops
 	perBurst    = 6                // a burst is at most this part of the calls of a minute
 	maxCalls    = 10               // calls of one session that run at the same time
-	maxTotal    = 64               // calls of all sessions that run at the same time
+	maxTotal    = 128              // calls of all sessions that run at the same time; of one user at most half
+	maxIdle     = 500              // calls of one user that only wait, and hold no slot for it
 	maxRepeated = 10               // equal calls in a row, then a tool that only reads is refused
 	maxQueued   = 100              // calls of one session that wait
 	maxResult   = 10 << 20         // bytes of one result that is kept

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // liveTools are tools that come and go while the program runs, beside those that are
@@ -21,7 +22,7 @@ type liveTools struct {
 
 // SetTools replaces the tools of a source, such as the bridge, and notifies the clients whose
 // lists change. A tool with a name that is taken is left out and logged: sources do not shadow
-// our tools, and not each other's.
+// our tools, and not each other's. So is a tool with mistakes, which costs no other tool.
 func (a *App) SetTools(source string, list []tool.Tool) error {
 	a.live.mu.Lock()
 	defer a.live.mu.Unlock()
@@ -50,10 +51,23 @@ func (a *App) joinTools() error {
 			taken[also] = true
 		}
 	}
+	if len(a.live.bySource) > 0 { // the name of a tool of ours that is not here today, such as spawn, is taken too
+		ours, err := tools.All(tools.World{})
+		if err != nil {
+			return err
+		}
+		for t := range ours.All() {
+			taken[t.Spec.Name] = true
+		}
+	}
 	for _, source := range slices.Sorted(maps.Keys(a.live.bySource)) {
 		for _, t := range a.live.bySource[source] {
 			if taken[t.Spec.Name] {
 				a.log.Warn("a tool is left out: its name is taken", "tool", t.Spec.Name, "source", source)
+				continue
+			}
+			if _, err := tool.NewSet(t); err != nil {
+				a.log.Warn("a tool is left out: it has mistakes", "tool", t.Spec.Name, "source", source, "err", err)
 				continue
 			}
 			taken[t.Spec.Name] = true

@@ -53,8 +53,10 @@ func (e *Env) Accounts(l *config.Loaded, mask func(name string, values ...string
 	channels := l.Config.Messaging.Channels
 	for _, c := range channels {
 		private = append(private, c.Hosts...)
-		if target := hostPort(c.URL); target != "" {
-			private = append(private, target)
+		for _, target := range []string{hostPort(c.URL), c.SMTP, c.IMAP} { // the operator has named them
+			if target != "" {
+				private = append(private, target)
+			}
 		}
 	}
 	rules := egress.Rules{AllowPrivate: private}

@@ -74,6 +74,27 @@ func (e *Env) key(all config.Config, section string, key config.Secret) (string,
 	return value, nil
 }
 
+// WarnOfModels returns warnings about models that cannot be used, because there is a budget
+// in dollars and their price is not known.
+func WarnOfModels(l *config.Loaded) (all config.Problems) {
+	o, err := ModelOptions(l.Config.Models)
+	if err != nil {
+		return nil // the start fails
+	}
+	for _, p := range o.Providers {
+		for _, model := range p.Models {
+			if !o.Unpriced(p, model) {
+				continue
+			}
+			warning := l.Problem("models.providers."+p.Name+".models", "%s cannot be used: there is a budget in dollars, "+
+				"and its price is not known; set it in prices, such as {%s: 3/15}", model, model)
+			warning.Warning = true
+			all = append(all, warning)
+		}
+	}
+	return all
+}
+
 // ModelOptions returns the models that settings describe, without keys.
 func ModelOptions(c config.Models) (o llm.Options, err error) {
 	o.Default = c.Default

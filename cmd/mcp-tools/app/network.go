@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -79,6 +81,7 @@ func (a *App) newHostGate(c tool.Caller, hosts []string) (*hostGate, error) {
 			a.log.Info("a command may not connect", "agent", c.Agent, "user", c.User, "err", err)
 			a.refusals.Store(refusalKey{c.Principal(), c.Session}, err.Error())
 		},
+		running: func() []sandbox.Status { return a.commands.Running(c) }, scrub: a.scrub.Text,
 		turn: make(chan struct{}, 1), known: make(map[egress.Target]knownHost),
 	}, nil
 }
@@ -143,8 +146,10 @@ type hostGate struct {
 	approvals  *approvals.Store
 	profile    func() string
 	unasked    func(context.Context) (why, instead string)
-	timeout    time.Duration // of a question
-	client     func() bool   // whether the client can show a question to a person
+	timeout    time.Duration           // of a question
+	running    func() []sandbox.Status // the commands of the caller
+	scrub      func(string) string
+	client     func() bool // whether the client can show a question to a person
 	askClient  func(ctx context.Context, q approvals.Call, id string) (answered bool)
 	refused    func(error) // is called with each refusal
 
@@ -213,12 +218,44 @@ func (g *hostGate) question(to egress.Target) (approvals.Call, error) {
 	c := g.caller
 	return approvals.Call{
 		Tool: "network", Title: "Connect to a host", Risk: tool.Runs.String(),
-		Why:       fmt.Sprintf("a command in the sandbox connects to %s and can send it what it can read", to.String()),
+		Why:       g.commands() + " connects to " + to.String() + " and can send it what it can read",
 		Principal: c.Principal(), Agent: c.Agent,
 		User: c.User, Session: c.Session, Profile: g.profile(), Workspace: c.Workspace, Shown: string(args),
 		Digest: hex.EncodeToString(digest[:]), Args: args,
 	}, nil
 }
+
+// maxNamed is the number of commands that a question names.
+const maxNamed = 3
+
+// commands names what may have opened the connection: the commands that run, the newest
+// first. A page of the caller's own runs without one.
+func (g *hostGate) commands() string {
+	var all []string
+	for _, s := range g.running() {
+		text := g.scrub(strings.Join(strings.Fields(s.Text), " "))
+		if len(text) > maxCommand {
+			text = strings.ToValidUTF8(text[:maxCommand], "") + "..."
+		}
+		age := max(time.Since(s.Started).Round(time.Second), 0)
+		all = append(all, fmt.Sprintf("%q, which has run for %s in %s,", text, age, s.Dir))
+	}
+	switch {
+	case len(all) == 0:
+		return "a page of this session"
+	case len(all) == 1:
+		return "the command " + all[0]
+	}
+	more := ""
+	if len(all) > maxNamed {
+		more = fmt.Sprintf(" or %d others", len(all)-maxNamed)
+		all = all[:maxNamed]
+	}
+	return "one of the commands " + strings.Join(all, " or ") + more
+}
+
+// maxCommand is the number of bytes of a command that a question shows.
+const maxCommand = 300
 
 // ask asks a person at the client, and elsewhere unless the client is the only place, and
 // waits for the first answer.

@@ -51,8 +51,11 @@ func newGate(t *testing.T, mode string, unasked func(context.Context) (string, s
 		registries: free, mode: mode, approvals: s, unasked: unasked, timeout: time.Minute,
 		caller:  tool.Caller{Agent: "a", User: "u", Session: "s"},
 		profile: func() string { return "coding" }, refused: func(err error) { refused = append(refused, err.Error()) },
-		client: func() bool { return false },
-		turn:   make(chan struct{}, 1), known: map[egress.Target]knownHost{},
+		client: func() bool { return false }, scrub: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
+		running: func() []sandbox.Status {
+			return []sandbox.Status{{Text: "curl -u me:hunter2\n https://a", Dir: "/ws/sub", Started: time.Now()}}
+		},
+		turn: make(chan struct{}, 1), known: map[egress.Target]knownHost{},
 	}, &refused
 }
 
@@ -123,7 +126,8 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 	g, refused := newGate(t, networkAsk, attended)
 	q, err := ask(t, g, "a.example.com:443", approvals.Answer{Allow: true})
 	if err != nil || q.Tool != "network" || !strings.Contains(q.Shown, `"a.example.com"`) ||
-		!strings.Contains(q.Shown, "443") || !strings.Contains(q.Why, "a.example.com:443") {
+		!strings.Contains(q.Shown, "443") || !strings.Contains(q.Why, "a.example.com:443") ||
+		!strings.Contains(q.Why, `the command "curl -u me:*** https://a", which has run for 0s in /ws/sub, connects`) {
 		t.Errorf("allowed once: %v, the question was %+v", err, q)
 	}
 	if err := g.allow(t.Context(), target(t, "a.example.com:443")); err != nil {

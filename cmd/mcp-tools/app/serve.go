@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -148,7 +149,23 @@ func (a *App) endpoint(addr net.Addr) string {
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	return scheme + "://" + addr.String() + "/mcp"
+	address := addr.String()
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() { // all addresses: none that a client can use
+			host = "localhost"
+			if len(c.AllowedHosts) > 0 && !strings.Contains(c.AllowedHosts[0], "://") {
+				host = c.AllowedHosts[0]
+			}
+			address = net.JoinHostPort(host, port)
+		}
+	}
+	return scheme + "://" + address + "/mcp"
+}
+
+// exists reports whether there is a file.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // allowedSites separates hosts from origins, which have a scheme.
@@ -264,8 +281,10 @@ func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 // to change is not read again.
 func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
 	if dir := a.writableSettings(); dir != "" {
-		a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
-			"a restart; move it elsewhere", "file", a.loaded.Files()[0], "dir", dir)
+		if file := a.loaded.Files()[0]; exists(file) {
+			a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
+				"a restart; move it elsewhere", "file", file, "dir", dir)
+		}
 		signal.Ignore(syscall.SIGHUP)
 		return func() {}
 	}
@@ -316,6 +335,7 @@ func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	a.listed.Store(&l.Config.Connections.Tokens)
 	a.visibility.Store(&l.Config.Sessions.Visibility)
 	a.web.client.Renew()
+	a.revocations.soon() // a profile or a token may have gone
 	if more != nil {
 		more(l)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ func (a *App) openSessions(context.Context) error {
 	a.visibility.Store(&a.loaded.Config.Sessions.Visibility)
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
+		Dir:         filepath.Join(a.data, "processes"),
 		Environment: a.loaded.Config.Exec.Environment,
 		Visibility:  func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
 	})

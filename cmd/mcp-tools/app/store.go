@@ -29,7 +29,7 @@ func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, er
 			return store.Options{}, err
 		}
 	}
-	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Log: log}, nil
+	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Connections: c.Store.Connections, Log: log}, nil
 }
 
 // OpenStore opens the store of the settings, and makes it if it does not exist.

@@ -93,6 +93,13 @@ func (a *App) unusable(c tool.Caller) (all []string) {
 	return all
 }
 
+// beginSession prepares the workspace of a caller that may run commands there.
+func (a *App) beginSession(c tool.Caller, mayUse func(name string) bool) {
+	if c.Workspace != "" && mayUse("exec") {
+		a.files.Prepare(c)
+	}
+}
+
 // endSession ends what a session has left behind: commands in the background, and tasks of a team.
 func (a *App) endSession(c tool.Caller) {
 	a.sessions.Ended(c)

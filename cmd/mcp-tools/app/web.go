@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/credential"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 	"github.com/mcp-tools/mcp-tools/tools/web/search"
@@ -53,7 +57,7 @@ func newWebRules(c config.Web) (*webRules, error) {
 
 // reach returns what callers may reach.
 func (w *webRules) reach() egress.Rules {
-	return egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private}
+	return egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Setting: "web.private"}
 }
 
 // openWeb joins the web tools to the clients and the browsers that they use. No
@@ -68,7 +72,7 @@ func (a *App) openWeb(context.Context) error {
 	}
 	agent := "mcp-tools/" + Version()
 	o.client, err = egress.NewClient(egress.ClientOptions{
-		Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent,
+		Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent, Own: a.ownDial,
 	})
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func (a *App) openWeb(context.Context) error {
 		return err
 	}
 	o.options = toolweb.Options{
-		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
+		Client: o.client, IsOwn: o.client.IsOwn, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
 		Files:   toolweb.WorkspaceFiles{Workspace: a.files},
 		Cache:   cache.New(),
 		Scratch: filepath.Join(a.data, "downloads"),
@@ -182,12 +186,78 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 				Dialer: dialer, Log: a.log, OnRefused: func(to egress.Target, err error) { refused(to.String(), err) },
 			}), nil
 		},
+		Own: toolweb.OwnPages{
+			Workspace: a.files, Mask: a.scrub.Text, IsOwn: access.client.IsOwn, Allowed: a.mayRun,
+			Connect: func(ctx context.Context, sites map[string]http.Handler, refused func(string, error)) (browser.Proxy, error) {
+				return a.ownProxy(ctx, access, sites, refused)
+			},
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.onClose(b.Close)
 	return b, nil
+}
+
+// mayRun reports whether the caller in ctx may run commands that change something.
+func (a *App) mayRun(ctx context.Context) bool {
+	subject := server.SubjectOf(tool.CallerFrom(ctx))
+	return a.rules.load().policy.Verdict(subject, "exec") != policy.Deny
+}
+
+// ownDial returns how the caller in ctx reaches what its commands listen on; nil if it may
+// run none.
+func (a *App) ownDial(ctx context.Context) egress.OwnDial {
+	if !a.mayRun(ctx) {
+		return nil
+	}
+	return a.commands.Dial
+}
+
+// ownProxy returns the proxy of a browser with the caller's own pages. These are code of the
+// workspace: beside the caller's commands and sites they reach the hosts that commands reach,
+// and of these none that the web settings exclude.
+func (a *App) ownProxy(
+	ctx context.Context, access *webAccess, sites map[string]http.Handler, refused func(string, error),
+) (browser.Proxy, error) {
+	caller := tool.CallerFrom(ctx)
+	rules, err := access.reach(access.profile(ctx))
+	if err != nil {
+		return nil, err
+	}
+	rules.AllowPrivate, rules.Setting = nil, ""
+	dialer, err := egress.NewDialer(rules, net.DefaultResolver)
+	if err != nil {
+		return nil, err
+	}
+	o := egress.ProxyOptions{
+		Dialer: dialer, Log: a.log, Sites: sites,
+		OnRefused: func(to egress.Target, err error) { refused(to.String(), err) },
+		Own: func(ctx context.Context, port uint16) (net.Conn, error) {
+			ctx = tool.With(ctx, &tool.Running{Caller: caller})
+			if !a.mayRun(ctx) {
+				return nil, tool.Errorf(tool.Refused, "this profile no longer runs commands").
+					Try("use the other tools")
+			}
+			return a.commands.Dial(ctx, port)
+		},
+	}
+	gate, err := a.newHostGate(caller, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a.networkOf(caller) == networkOff:
+		o.Allow = func(_ context.Context, to egress.Target) error {
+			return tool.Errorf(tool.Refused, "pages of this session may not connect to %q (sandbox.network is off)",
+				to.String()).Try("put what the page needs into the workspace")
+		}
+	case gate != nil:
+		gate.running = func() []sandbox.Status { return nil } // it is the page that connects
+		o.Allow = gate.allow
+	}
+	return egress.NewProxy(o), nil
 }
 
 // checkWebSettings finds mistakes that only show when the web settings are used.

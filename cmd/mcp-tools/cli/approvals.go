@@ -56,10 +56,21 @@ func (a *CLI) approvalsListCommand() *cobra.Command {
 	}
 }
 
-func (a *CLI) listApprovals(ctx context.Context, store *approvals.Store, _ []string) error {
-	open, err := store.List(ctx, approver())
-	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
+// noStore reports whether there is no store yet.
+func (a *CLI) noStore() (bool, error) {
+	o, err := a.LoadStoreOptions()
+	return err == nil && store.Missing(o.DSN), err
+}
+
+func (a *CLI) listApprovals(ctx context.Context, questions *approvals.Store, _ []string) error {
+	open, err := questions.List(ctx, approver())
+	if err != nil {
 		return err
+	}
+	if missing, err := a.noStore(); err != nil || !missing { // looking creates no store
+		if err := errors.Join(err, questions.MarkAttended(ctx)); err != nil {
+			return err
+		}
 	}
 	place, err := a.StorePlace()
 	if err != nil {

@@ -75,7 +75,7 @@ func (p person) answer(ctx context.Context, questions map[string]tool.Question) 
 	answers := make(map[string]json.RawMessage)
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		text, fields := shownQuestion(questions[name])
-		prompt := "[y/N]"
+		prompt := "Allow? [y/N]"
 		if !isApproval(questions[name]) {
 			prompt = ">"
 		}

@@ -37,7 +37,7 @@ func TestAskOnATerminal(t *testing.T) {
 		if string(got["approval"]) != want {
 			t.Errorf("typed %q, answered %q, want %q", typed, got["approval"], want)
 		}
-		if text := "Allow rm <U+001B>[2K<U+202E>?\n\n[y/N] "; shown.String() != text {
+		if text := "Allow rm <U+001B>[2K<U+202E>?\n\nAllow? [y/N] "; shown.String() != text {
 			t.Errorf("shown is %q, want %q", &shown, text)
 		}
 	}

@@ -49,8 +49,8 @@ func (a *CLI) auditTailCommand() *cobra.Command {
 		Use:   "tail",
 		Short: "Show the last calls",
 		Long: `tail prints the last calls of all processes, the latest last: the time, the outcome,
-the tool, the caller, the transport and the duration; of a call that was asked about
-its id, which --call takes. A call that changes something has
+the tool, the caller, the transport, the duration, and what the call was about, such as
+its command, path or address; of a call that was asked about its id, which --call takes. A call that changes something has
 two records: its intent before it ran, which is shown while there is no outcome, and its
 outcome. With --output json each record is an object on one line.`,
 		Example: `  mcp-tools audit tail
@@ -142,7 +142,7 @@ func (a *CLI) rowPrinter() (func(audit.Row) error, error) {
 		return func(r audit.Row) error { return e.Encode(r) }, nil
 	}
 	paint := a.painter(a.Out)
-	heading := fmt.Sprintf("%-19s  %-11s  %-18s  %s\n", "TIME", "OUTCOME", "TOOL", "CALLER, TRANSPORT, DURATION")
+	heading := fmt.Sprintf("%-19s  %-11s  %-18s  %s\n", "TIME", "OUTCOME", "TOOL", "CALLER, TRANSPORT, DURATION, WHAT")
 	return func(r audit.Row) error {
 		_, err := fmt.Fprintln(a.Out, heading+rowLine(r, paint))
 		heading = ""
@@ -164,6 +164,9 @@ func rowLine(r audit.Row, paint terminal.Painter) string {
 		paint.Word(outcome), max(0, 11-len(outcome)), "", terminal.OneLine(r.Tool), terminal.OneLine(who), r.Transport)
 	if r.Phase != audit.Intent {
 		line += fmt.Sprintf("  %.1fms", r.Duration)
+	}
+	if r.About != "" {
+		line += "  " + text.Clip(terminal.OneLine(r.About), 80)
 	}
 	if r.Outcome == "asked" || r.Phase == audit.Intent {
 		line += "  call " + r.Call
@@ -193,6 +196,9 @@ code is 1 if there are problems.`,
 			}
 			var report audit.Report
 			err = a.WithAuditLog(cmd.Context(), func(record *audit.DB) (err error) {
+				if record == nil {
+					return fmt.Errorf("there is no audit log in %s; the first call of a tool begins it", dir)
+				}
 				report, err = record.Verify(cmd.Context(), dir)
 				return err
 			})

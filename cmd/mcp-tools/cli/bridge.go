@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,8 @@ func (a *CLI) bridgeAddCommand() *cobra.Command {
 		Use: "add NAME URL | add NAME -- COMMAND [ARG...]", Short: "Add a server and accept its tools",
 		Long: `add adds a server by its URL, or by a command that starts it in a sandbox. It connects to the
 server, shows its tools and accepts them. With --offline it does not connect: then the
-tools that it has at the first connection are accepted.`,
+tools that it has at the first connection are accepted. Callers get them in profiles that
+allow them: full does, coding and lean do not.`,
 		Example: `  mcp-tools bridge add docs https://docs.example.com/mcp --header 'Authorization=Bearer secret:docs'
   mcp-tools bridge add memory -- npx -y @modelcontextprotocol/server-memory
   mcp-tools bridge add files --write ~/notes -- npx -y @modelcontextprotocol/server-filesystem ~/notes`,
@@ -75,7 +77,11 @@ tools that it has at the first connection are accepted.`,
 				return err
 			}
 			return a.WithBridge(cmd.Context(), func(b *bridge.Bridge) error {
+				secrets := b.MoveSecrets(args[0], s.Environment, s.Headers)
 				if err := b.Add(cmd.Context(), args[0], s, app.SystemUser(), replace); err != nil {
+					return err
+				}
+				if err := a.moveSecrets(cmd.Context(), secrets); err != nil {
 					return err
 				}
 				if offline {
@@ -90,8 +96,8 @@ tools that it has at the first connection are accepted.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&environment, "env", nil, "NAME=VALUE of a variable; a word secret:NAME is that of the vault")
-	flags.StringArrayVar(&headers, "header", nil, "NAME=VALUE of a header; a word secret:NAME is that of the vault")
+	flags.StringArrayVar(&environment, "env", nil, "NAME=VALUE of a variable; credentials go to the vault, and secret:NAME is one of it")
+	flags.StringArrayVar(&headers, "header", nil, "NAME=VALUE of a header; credentials go to the vault, and secret:NAME is one of it")
 	flags.StringVar(&s.Transport, "transport", "", "transport of a URL: http or sse (default: http)")
 	flags.StringVar(&s.Sandbox, "sandbox", "", "where a command runs: auto, kernel, docker or host (default: auto)")
 	flags.StringArrayVar(&s.Read, "read", nil, "directory that a command sees")
@@ -219,6 +225,9 @@ func (a *CLI) bridgeShowCommand() *cobra.Command {
 			st := all[0]
 			return a.show(st, func(w io.Writer) error {
 				fmt.Fprintf(w, "Where: %s\n", tool.Visible(st.Server.Where()))
+				if !st.Known && !st.Server.Disabled {
+					fmt.Fprintf(w, "Not connected yet; mcp-tools bridge test %s connects, or says why not\n", st.Name)
+				}
 				if st.Known {
 					fmt.Fprintf(w, "Program: %s, protocol %s, listed %s\n", orUnknown(st.Program), st.Protocol,
 						st.Listed.Local().Format(time.DateTime))
@@ -304,7 +313,12 @@ each other.`,
 			if g.Overrides.Headers, err = pairs("set-header", headers); err != nil {
 				return err
 			}
+			secrets := b.MoveSecrets(strings.Join([]string{g.Server, g.Agent, g.User}, "-"), g.Overrides.Environment,
+				g.Overrides.Headers)
 			if err := b.Grant(ctx, g); err != nil {
+				return err
+			}
+			if err := a.moveSecrets(ctx, secrets); err != nil {
 				return err
 			}
 			return a.say("%s: %s", args[0], grantText(g))
@@ -449,9 +463,9 @@ func (a *CLI) importServers(ctx context.Context, all []bridge.Import, only []str
 			case one.Skip != "":
 				result = "left out: " + one.Skip
 			default:
-				err := a.keepSecrets(ctx, one.Secrets)
-				if err == nil {
-					err = b.Add(ctx, one.Name, one.Server, app.SystemUser(), replace)
+				err := b.Add(ctx, one.Name, one.Server, app.SystemUser(), replace)
+				if err == nil { // not before: the secrets of a server that is there already stay
+					err = a.keepSecrets(ctx, one.Secrets)
 				}
 				if known := (*tool.Error)(nil); errors.As(err, &known) {
 					result = "left out: " + known.What
@@ -478,6 +492,18 @@ func (a *CLI) importServers(ctx context.Context, all []bridge.Import, only []str
 		}
 		return nil
 	})
+}
+
+// moveSecrets puts values that were written out into the vault, and says so.
+func (a *CLI) moveSecrets(ctx context.Context, values map[string]string) error {
+	if err := a.keepSecrets(ctx, values); err != nil {
+		return fmt.Errorf("the server is there, but its secrets could not be put into the vault; set them with "+
+			"mcp-tools secrets set: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(a.Err, "a credential was put into the vault as %s\n", name)
+	}
+	return nil
 }
 
 // keepSecrets puts values into the vault.

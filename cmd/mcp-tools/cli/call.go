@@ -165,7 +165,10 @@ func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 func partText(p tool.Part) string {
 	text := p.Text
 	if p.URI != "" {
-		text += fmt.Sprintf("[link to %s %s]", p.Name, p.URI)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		text += fmt.Sprintf("[link to %s]", strings.TrimSpace(p.Name+" "+p.URI))
 	}
 	if p.Data != nil {
 		text += fmt.Sprintf("[%s, %d bytes; --output json prints them in base64]", p.MIME, len(p.Data))

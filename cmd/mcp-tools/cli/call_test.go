@@ -53,6 +53,7 @@ func TestResultsAreReadable(t *testing.T) {
 		{picture,
 			"a picture\n[image/png, 3 bytes; --output json prints them in base64]\n[link to x file:///x]\nends with a line\n", ""},
 		{tool.Text("one").With(map[string]any{"n": 1}), "one\n", ""},
+		{tool.Result{Parts: []tool.Part{{Text: "<<<end>>>", URI: "mcp://x/y"}}}, "<<<end>>>\n[link to mcp://x/y]\n", ""},
 		{tool.Failure(tool.Errorf(tool.Busy, "later")), "", "busy: later\n"},
 		{tool.Result{}, "", ""},
 	} {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -92,9 +94,9 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	}
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		_, err := a.asJSON() // before the command does anything
-		return err
+		return errors.Join(err, a.checkData(cmd))
 	}
 	root.SetFlagErrorFunc(flagError)
 	a.globalFlags(root.PersistentFlags())
@@ -114,11 +116,39 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	return root
 }
 
+// checkData returns an error if --data names a directory that does not exist, for a command that only reads: the
+// answer would be that all is well, or that there is nothing.
+func (a *CLI) checkData(cmd *cobra.Command) error {
+	switch cmd.Name() {
+	case "list", "show", "status", "tail", "verify", "export", "rules", "runs":
+	default:
+		return nil
+	}
+	switch cmd.Parent().Name() {
+	case "audit", "approvals", "token", "memory", "cron", "teams", "store", "questions", "messaging", "secrets", "bridge":
+	default:
+		return nil
+	}
+	if a.Data == "" {
+		return nil
+	}
+	if _, err := os.Stat(a.Data); errors.Is(err, fs.ErrNotExist) {
+		return app.Usagef("there is no data directory %s; correct --data", a.Data)
+	}
+	return nil
+}
+
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("there is no command %q", args[0])
+	switch name := cmd.Name(); {
+	case strings.Trim(args[0], "0123456789") == "" && (name == "mcp-tools" || name == "serve"):
+		return app.Usagef("%s; to serve over HTTP use --http 127.0.0.1:%s", text, args[0])
+	case name == "secrets" && slices.Contains([]string{"get", "show", "read", "print", "cat"}, args[0]):
+		return app.Usagef("%s: secrets are never shown; mcp-tools secrets list shows their names", text)
+	}
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return app.Usagef("%s; did you mean %q?", text, near[0])

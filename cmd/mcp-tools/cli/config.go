@@ -62,6 +62,8 @@ start.`,
 				return a.showProblems(err)
 			}
 			problems := append(config.Problems(config.UnknownVariables(a.Environ())), v.Warnings...)
+			problems = append(problems, app.WarnOfServers(v.Loaded)...)
+			problems = append(problems, app.WarnOfModels(v.Loaded)...)
 			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config.Vault)); err != nil {
 				return a.showProblems(config.Problems{{Source: a.settingsName(v.Loaded), Text: err.Error()}})
 			}

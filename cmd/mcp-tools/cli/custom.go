@@ -37,6 +37,18 @@ func (a *CLI) withCustom(use func(custom.Rows) error) error {
 
 // putCustom adds a definition to the store, unless the name is that of another tool.
 func (a *CLI) putCustom(ctx context.Context, d custom.Definition) error {
+	if err := checkCustom(d); err != nil {
+		return err
+	}
+	data, err := a.DataDir()
+	if err != nil {
+		return err
+	}
+	return a.withCustom(func(r custom.Rows) error { return errors.Join(r.Put(ctx, d), app.MarkCustom(data)) })
+}
+
+// checkCustom returns why a definition that was read cannot be used, or nil.
+func checkCustom(d custom.Definition) error {
 	set, err := tools.All(tools.World{})
 	if err != nil {
 		return err
@@ -44,11 +56,10 @@ func (a *CLI) putCustom(ctx context.Context, d custom.Definition) error {
 	if _, taken := set.Lookup(d.Name); taken {
 		return app.Usagef("there is a tool %q already; choose another name", d.Name)
 	}
-	data, err := a.DataDir()
-	if err != nil {
-		return err
+	if err := d.CheckScript(); err != nil {
+		return app.Usagef("script: %v", err)
 	}
-	return a.withCustom(func(r custom.Rows) error { return errors.Join(r.Put(ctx, d), app.MarkCustom(data)) })
+	return nil
 }
 
 func (a *CLI) customListCommand() *cobra.Command {
@@ -69,13 +80,24 @@ func (a *CLI) customListCommand() *cobra.Command {
 			if len(all)+len(rows) == 0 && errors.Join(wrong, err) == nil {
 				return a.say("There are no custom tools; write a file in %s, or use mcp-tools custom add.", dir)
 			}
+			ours, err2 := tools.All(tools.World{})
+			if err2 != nil {
+				return err2
+			}
+			seen := make(map[string]bool)
 			for i, d := range slices.Concat(all, rows) {
 				place, state, agent := "store", "enabled", "all agents"
 				if i < len(all) {
 					place = "file"
 				}
-				if d.Disabled {
+				_, taken := ours.Lookup(d.Name)
+				switch {
+				case d.Disabled:
 					state = "disabled"
+				case taken || seen[d.Name]:
+					state = "left out: the name is taken"
+				default:
+					seen[d.Name] = true
 				}
 				if d.Agent != "" {
 					agent = "agent " + d.Agent
@@ -99,6 +121,12 @@ what a call would do, and does nothing. To make a call use mcp-tools call NAME.`
 			d, err := custom.LoadFile(args[0])
 			if err != nil {
 				return app.Usagef("%s: %v", args[0], err)
+			}
+			if err := checkCustom(d); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if why := d.Warning(); why != "" {
+				fmt.Fprintf(a.Err, "warning: %s\n", why)
 			}
 			if len(args) == 1 {
 				return a.say("%s is right: a %s named %s", args[0], d.Kind(), d.Name)

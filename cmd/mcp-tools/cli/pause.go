@@ -19,8 +19,9 @@ func (a *CLI) pauseCommand() *cobra.Command {
 		Use:   "pause",
 		Short: "Stop all calls, or those of an agent or a session",
 		Long: `pause is the emergency stop. On all servers with the same store it ends running
-calls, commands in the background and subagents within a second, and refuses
-calls from then on, also after a restart. mcp-tools resume ends the pause.
+calls, commands in the background and subagents, and refuses new calls, also after
+a restart. A server notices the pause within a second; a call that comes before it
+does may still run. mcp-tools resume ends the pause.
 
 What a stopped call has changed until then stays changed.`,
 		Example: `  mcp-tools pause --reason 'the deployment is broken'

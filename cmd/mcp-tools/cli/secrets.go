@@ -103,7 +103,7 @@ func (a *CLI) secretsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			const none = "There are no secrets; mcp-tools secrets set NAME stores one."
+			const none = "There are no secrets in this data directory; mcp-tools secrets set NAME stores one."
 			return showList(a, list, none, []string{"NAME", "FIRST SET", "CHANGED"}, func(e vault.Entry) []string {
 				return []string{e.Name, terminal.Date(e.Created), terminal.Date(e.Changed)}
 			})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -170,25 +171,34 @@ indexes are rebuilt. Tokens that were revoked after the backup are valid again. 
 key of the audit log is only in a backup made with --all: otherwise copy audit.key to
 the data directory of a new machine. A backup made with --all restores all its files,
 to the places that this machine has for them; existing ones are only replaced with
---force.`,
+--force. With --data and without --config it leaves out the settings, custom tools and
+plugins, which are beside the settings file of this machine.`,
 		Example: `  mcp-tools store restore /backup/mcp-tools-2027-01-31.zip
   mcp-tools store restore --force /backup/mcp-tools-2027-01-31.zip`,
 		Args: takes("the FILE of a backup"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			s, err := a.OpenStore(cmd.Context())
+			if _, err := os.Stat(args[0]); err != nil {
+				return err
+			}
+			var places map[*zip.File]spot // before there is a store: a refusal leaves none behind
+			whole, notAll := openAll(args[0])
+			if notAll == nil {
+				defer whole.Close()
+				if places, err = a.placesOf(&whole.Reader, force); err != nil {
+					return err
+				}
+			}
+			s, err := a.storeToRestore(cmd.Context(), notAll == nil)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
-			restore, everything := s.Restore, false
-			if whole, err := openAll(args[0]); err == nil {
-				defer whole.Close()
-				everything = true
-				restore = func(ctx context.Context, _ string, force bool) (store.Manifest, error) {
-					return a.restoreAll(ctx, s, &whole.Reader, force)
-				}
+			var m store.Manifest
+			if notAll == nil {
+				m, err = a.restoreAll(cmd.Context(), s, places, force)
+			} else {
+				m, err = s.Restore(cmd.Context(), args[0], force)
 			}
-			m, err := restore(cmd.Context(), args[0], force)
 			if errors.Is(err, store.ErrNotEmpty) {
 				return fmt.Errorf("%w; --force replaces its content", err)
 			}
@@ -206,7 +216,12 @@ to the places that this machine has for them; existing ones are only replaced wi
 			return a.show(done, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s, as of %s. Search indexes will be rebuilt.\n",
 					s.Location(), done.size(), terminal.Date(time.UnixMilli(m.Made)))
-				if everything {
+				if notAll == nil && a.onlyData() {
+					_, said := fmt.Fprintln(w, "Settings, custom tools and plugins were not restored, because --data names "+
+						"a place for data only; --config FILE names a place for them.")
+					return errors.Join(err, said)
+				}
+				if notAll == nil {
 					return err
 				}
 				return errors.Join(err, a.printMissing(w, "Not restored, because backups do not have it:",

@@ -20,7 +20,7 @@ import (
 )
 
 // storeMember is the backup of the store within a backup of everything.
-const storeMember = "store.zip"
+const storeMember = store.WholeMember
 
 // A part is what a backup of everything has beside the store: a file or directory, under
 // a name in the archive.
@@ -176,41 +176,92 @@ func openAll(name string) (*zip.ReadCloser, error) {
 	return z, nil
 }
 
-// restoreAll restores the store and all parts. It reads the whole file before it changes
-// anything. Files that exist are only replaced with force.
-func (a *CLI) restoreAll(ctx context.Context, s *store.Store, z *zip.Reader, force bool) (m store.Manifest, err error) {
+// besideSettings has the parts that are beside the settings file.
+var besideSettings = []string{"config.yaml", "tools.d", "plugins"}
+
+// onlyData reports whether only the data has another place than usual, so that the settings in use belong to other
+// data.
+func (a *CLI) onlyData() bool {
+	return a.Data != "" && a.ConfigFile == "" && a.Getenv(config.EnvConfig) == ""
+}
+
+// storeToRestore opens the store of the settings. The settings file need not exist if the backup has it: then the
+// defaults say where the store is.
+func (a *CLI) storeToRestore(ctx context.Context, everything bool) (*store.Store, error) {
+	settings, err := config.File(a.ConfigFile, a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(settings); !everything || !errors.Is(err, fs.ErrNotExist) {
+		return a.OpenStore(ctx)
+	}
+	empty, err := os.CreateTemp("", "mcp-tools-settings-*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(empty.Name())
+	if err := empty.Close(); err != nil {
+		return nil, err
+	}
+	without := a.Env
+	without.ConfigFile = empty.Name()
+	return without.OpenStore(ctx)
+}
+
+// placesOf reads a whole backup, and returns where its members belong, without those that are not restored. Files that
+// exist are an error without force.
+func (a *CLI) placesOf(z *zip.Reader, force bool) (map[*zip.File]spot, error) {
 	parts, err := a.parts()
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	places := map[*zip.File]spot{}
-	var inner *zip.File
 	for _, f := range z.File {
-		if f.Name == storeMember {
-			inner = f
-		} else if places[f], err = placeOf(parts, f.Name); err != nil {
-			return m, err
-		}
 		if err := copyMember(io.Discard, f); err != nil {
-			return m, fmt.Errorf("the backup is damaged: %s: %w", f.Name, err)
+			return nil, fmt.Errorf("the backup is damaged: %s: %w", f.Name, err)
 		}
-		if _, err := os.Lstat(places[f].path()); f != inner && err == nil && !force {
-			return m, fmt.Errorf("%s exists; --force replaces it", places[f].path())
+		first, _, _ := strings.Cut(f.Name, "/")
+		if slices.Contains(besideSettings, first) && a.onlyData() {
+			continue
+		}
+		if f.Name == storeMember {
+			places[f] = spot{}
+			continue
+		}
+		if places[f], err = placeOf(parts, f.Name); err != nil {
+			return nil, err
+		}
+		if _, err := os.Lstat(places[f].path()); err == nil && !force {
+			return nil, fmt.Errorf("%s exists; --force replaces it", places[f].path())
 		}
 	}
+	return places, nil
+}
+
+// restoreAll restores the store and all parts that have a place.
+func (a *CLI) restoreAll(
+	ctx context.Context, s *store.Store, places map[*zip.File]spot, force bool,
+) (m store.Manifest, err error) {
 	dir, err := os.MkdirTemp("", "mcp-tools-restore-")
 	if err != nil {
 		return m, err
 	}
 	defer os.RemoveAll(dir)
-	backup := filepath.Join(dir, storeMember)
-	if err := (spot{dir: dir, below: storeMember}).put(inner); err != nil {
-		return m, err
+	inner := spot{dir: dir, below: storeMember}
+	for f := range places {
+		if f.Name == storeMember {
+			if err := inner.put(f); err != nil {
+				return m, err
+			}
+		}
 	}
-	if m, err = s.Restore(ctx, backup, force); err != nil {
+	if m, err = s.Restore(ctx, inner.path(), force); err != nil {
 		return m, err
 	}
 	for f, to := range places {
+		if f.Name == storeMember {
+			continue
+		}
 		if err := to.put(f); err != nil {
 			return m, fmt.Errorf("restoring %s: %w", to.path(), err)
 		}

@@ -134,14 +134,22 @@ func (a *CLI) printNewToken(plain string, row tokens.Token) error {
 		_, err := fmt.Fprintf(a.Err, `Token %s (%s), profile %s; it %s. It is not shown again.
 Set it in the environment of the client, and connect the client:
   export %[5]s=...
-  mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
-`, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
+  mcp-tools connect CLIENT --url %[6]s --token-env %[5]s
+`, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken, a.publicURL())
 		if err == nil && row.User == "" {
 			_, err = fmt.Fprintln(a.Err,
 				"It has no user: tokens without a user share their memories; --user gives it separate ones.")
 		}
 		return err
 	})
+}
+
+// publicURL returns the URL of the server, as far as the settings know it.
+func (a *CLI) publicURL() string {
+	if l, err := a.Load(); err == nil && l.Config.Server.PublicURL != "" {
+		return l.Config.Server.PublicURL
+	}
+	return "http://HOST:PORT/mcp"
 }
 
 // A tokenRow is a token with its state, as JSON.

@@ -30,41 +30,50 @@ serve: --profile, --agent, --provider, --autonomy.`,
 
 // A toolRow is a tool in a list.
 type toolRow struct {
-	Name        string         `json:"name"`
-	Group       string         `json:"group"`
-	Risk        tool.Risk      `json:"risk"`
-	Verdict     policy.Verdict `json:"verdict"`
-	Description string         `json:"description"`
+	Name        string    `json:"name"`
+	Group       string    `json:"group"`
+	Risk        tool.Risk `json:"risk"`
+	Verdict     string    `json:"verdict"` // of the policy, or missing
+	Description string    `json:"description"`
+	Needs       string    `json:"needs,omitempty"` // what a missing tool needs
 }
 
 func (a *CLI) toolsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tools that a caller sees",
-		Long: `list prints the tools that a caller sees, their risk, and whether calls need an
-approval. Tools that the policy denies are not listed, nor those that a short profile
-leaves to tool_search; mcp-tools policy table lists all tools.`,
+		Long: `list prints the tools that a client of this caller gets, their risk, and whether calls
+need an approval. After them it prints tools with the verdict "missing", which need
+something that is not set up. Tools that the policy denies are not printed, nor those
+that a short profile leaves to tool_search; mcp-tools policy table has all tools.`,
 		Example: `  mcp-tools tools list
   mcp-tools tools list --profile coding --agent ann`,
 		Args: takes(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := a.Examine()
 			if err != nil {
 				return err
 			}
-			caller := v.Subject()
+			seen, err := a.Seen(cmd.Context())
+			if err != nil {
+				return err
+			}
 			list := []toolRow{}
-			for _, t := range v.Visible(caller) {
-				list = append(list, toolRow{
-					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.Policy.Verdict(caller, t.Spec.Name),
-					firstSentence(t.Spec.Doc),
-				})
+			for _, t := range seen {
+				row := toolRow{t.Spec.Name, t.Spec.Group, t.Spec.Risk, t.Verdict.String(), firstSentence(t.Spec.Doc), t.Needs}
+				if t.Needs != "" {
+					row.Verdict = "missing"
+				}
+				list = append(list, row)
 			}
 			none := fmt.Sprintf("profile %q has no tools; mcp-tools policy table shows those of all profiles",
-				v.Policy.ProfileOf(caller))
+				v.Policy.ProfileOf(v.Subject()))
 			head := []string{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}
 			return showList(a, list, none, head, func(t toolRow) []string {
-				return []string{t.Name, t.Risk.String(), t.Verdict.String(), t.Description}
+				if t.Needs != "" {
+					return []string{t.Name, t.Risk.String(), t.Verdict, "Needs " + t.Needs + "."}
+				}
+				return []string{t.Name, t.Risk.String(), t.Verdict, t.Description}
 			})
 		},
 	}

@@ -65,7 +65,8 @@ func New(o Options) (*Channel, error) {
 		o.Now = time.Now
 	}
 	api, err := wire.New(wire.Options{Name: "Discord", Base: o.Base, HTTP: o.HTTP, Token: o.Token, Refused: refused,
-		Attach: func(r *http.Request, token string) { r.Header.Set("Authorization", "Bot "+token) }, Now: o.Now})
+		Attach: func(r *http.Request, token string) { r.Header.Set("Authorization", "Bot "+token) }, Exhausted: exhausted,
+		Now: o.Now})
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +90,18 @@ func refused(status int, _ http.Header, body []byte) chat.Error {
 		e.Text += " (" + strconv.Itoa(f.Code) + ")"
 	}
 	return e
+}
+
+// exhausted returns for how long Discord takes no further request to a route. It bans bots that send them.
+func exhausted(header http.Header) time.Duration {
+	if header.Get("X-RateLimit-Remaining") != "0" {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(header.Get("X-RateLimit-Reset-After"), 64)
+	if err != nil || !(seconds > 0) {
+		return 0
+	}
+	return time.Duration(min(seconds, 3600) * float64(time.Second))
 }
 
 // call sends a request. What it sends may be nil.
@@ -323,7 +336,8 @@ func (c *Channel) React(ctx context.Context, at chat.Ref, emoji string, remove b
 }
 
 // CreateTopic opens a public thread in a channel.
-func (c *Channel) CreateTopic(ctx context.Context, channel, name string) (string, error) {
+func (c *Channel) CreateTopic(ctx context.Context, channel string, t chat.NewTopic) (string, error) {
+	name := t.Name
 	const publicThread = 11
 	id, err := channelOf(chat.Ref{Chat: channel})
 	if err != nil {

@@ -231,10 +231,10 @@ func TestOtherMethods(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if thread, err := c.CreateTopic(t.Context(), "11", "Plans"); thread != "44" || err != nil {
+	if thread, err := c.CreateTopic(t.Context(), "11", chat.NewTopic{Name: "Plans"}); thread != "44" || err != nil {
 		t.Error(thread, err)
 	}
-	if _, err := c.CreateTopic(t.Context(), "11", strings.Repeat("x", 101)); kindOf(err) != chat.Refused {
+	if _, err := c.CreateTopic(t.Context(), "11", chat.NewTopic{Name: strings.Repeat("x", 101)}); kindOf(err) != chat.Refused {
 		t.Error(err)
 	}
 	if err := c.Acknowledge(t.Context(), chat.Incoming{Token: "77/tok.en"}, "done"); err != nil {
@@ -512,4 +512,21 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNoRequestsRemain: Discord says when a route takes no further request, and bans bots that send one nevertheless.
+func TestNoRequestsRemain(t *testing.T) {
+	c, s := open(t)
+	sent := func(channel, remaining string) wiretest.Exchange {
+		return wiretest.Exchange{Request: "PUT https://discord.com/api/v10/channels/" + channel +
+			"/messages/5/reactions/%F0%9F%91%8D/@me", Status: http.StatusNoContent,
+			Head: map[string]string{"X-RateLimit-Remaining": remaining, "X-RateLimit-Reset-After": "60"}}
+	}
+	s.Expect(sent("11", "1"), sent("11", "0"), sent("12", "1"))
+	for i, at := range []string{"11", "11", "11", "12"} {
+		err := c.React(t.Context(), chat.Ref{Chat: at, ID: "5"}, "👍", false)
+		if busy := i == 2; busy != (err != nil) || busy && kindOf(err) != chat.Busy {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
 }

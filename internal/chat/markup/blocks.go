@@ -18,8 +18,22 @@ type block struct {
 }
 
 func linesOf(text string) []string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ", "\x00", "").Replace(text)
-	return strings.Split(strings.ToValidUTF8(text, "\ufffd"), "\n")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(text)
+	lines := strings.Split(strings.ToValidUTF8(text, "\ufffd"), "\n")
+	open := "" // the fence of the code that a line is in, whose tabs stay, as in a Makefile
+	for i, line := range lines {
+		switch {
+		case open != "":
+			if closes(line, open) {
+				open = ""
+			}
+			continue
+		case indentOf(line) == 0:
+			open = fence(line)
+		}
+		lines[i] = strings.ReplaceAll(line, "\t", "    ")
+	}
+	return lines
 }
 
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }

@@ -297,6 +297,8 @@ func (p *inliner) run(c byte, n int) token {
 	right := !unicode.IsSpace(before) && (!punct(before) || unicode.IsSpace(after) || punct(after))
 	t := token{run: c, from: p.at, to: p.at + n, length: n, canOpen: left, canEnd: right}
 	switch {
+	case c == '*' && isWord(before) && isWord(after): // a product: many services have no emphasis within words
+		t.canOpen, t.canEnd = false, false
 	case c == '_':
 		t.canOpen, t.canEnd = left && (!right || punct(before)), right && (!left || punct(after))
 	case c == '~' && n != 2:
@@ -304,6 +306,9 @@ func (p *inliner) run(c byte, n int) token {
 	}
 	return t
 }
+
+// isWord reports whether r is a letter or a digit of ASCII.
+func isWord(r rune) bool { return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 // emphasis pairs the runs, by the rules of CommonMark.
 func (p *inliner) emphasis() {

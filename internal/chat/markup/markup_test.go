@@ -68,6 +68,8 @@ func TestRender(t *testing.T) {
 		{"a\n***\nb\n\n- - -", "a\n<hr>\nb\n\n<hr>"},
 		{"| a | b\\|c |\n|---|:-:|\n| `x|y` | 22 |\n| long one |",
 			"<pre >a         b|c\n--------  ---\nx|y       22\nlong one</pre>"},
+		{"2*3*4 = 2**3*3, a*b*c, **2**", "2*3*4 = 2**3*3, a*b*c, <b>2</b>"},
+		{"```make\nall:\n\tgo build\n```\n\tx", "<pre make>all:\n\tgo build</pre>\nx"},
 		{"line  \nbreak\r\nCRLF\ttab", "line\nbreak\nCRLF    tab"},
 	} {
 		got := tags().Render(test.markdown)

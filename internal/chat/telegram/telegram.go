@@ -428,15 +428,22 @@ func reactions() []string {
 }
 
 // CreateTopic opens a topic in a forum.
-func (c *Channel) CreateTopic(ctx context.Context, chatID, name string) (string, error) {
-	if n := markup.Length(name); n == 0 || n > maxTopic {
+func (c *Channel) CreateTopic(ctx context.Context, chatID string, t chat.NewTopic) (string, error) {
+	if n := markup.Length(t.Name); n == 0 || n > maxTopic {
 		return "", &chat.Error{Kind: chat.Refused,
 			Text: fmt.Sprintf("the name of a topic has 1 to %d characters, this one has %d", maxTopic, n)}
 	}
 	var topic struct {
 		ID int64 `json:"message_thread_id"`
 	}
-	err := c.call(ctx, "createForumTopic", false, map[string]any{"chat_id": chatID, "name": name}, &topic)
+	args := map[string]any{"chat_id": chatID, "name": t.Name}
+	if t.Color != 0 {
+		args["icon_color"] = t.Color
+	}
+	if t.Icon != "" {
+		args["icon_custom_emoji_id"] = t.Icon
+	}
+	err := c.call(ctx, "createForumTopic", false, args, &topic)
 	return strconv.FormatInt(topic.ID, 10), err
 }
 

@@ -256,7 +256,7 @@ func TestOtherMethods(t *testing.T) {
 			JSON: `{"chat_id":"-1","message_id":5,"reaction":[{"type":"emoji","emoji":"❤"}]}`},
 		wiretest.Exchange{Request: post + "setMessageReaction", Reply: ok,
 			JSON: `{"chat_id":"-1","message_id":5,"reaction":[]}`},
-		wiretest.Exchange{Request: post + "createForumTopic", JSON: `{"chat_id":"-1","name":"Plans"}`,
+		wiretest.Exchange{Request: post + "createForumTopic", JSON: `{"chat_id":"-1","name":"Plans","icon_color":7322096,"icon_custom_emoji_id":"5"}`,
 			Reply: `{"ok":true,"result":{"message_thread_id":77,"name":"Plans"}}`},
 		wiretest.Exchange{Request: post + "answerCallbackQuery", JSON: `{"callback_query_id":"q","text":"done"}`,
 			Reply: ok},
@@ -290,11 +290,11 @@ func TestOtherMethods(t *testing.T) {
 	if err := c.React(t.Context(), at, "🦖", false); !errors.As(err, &e) || e.Kind != chat.Cannot {
 		t.Error(err)
 	}
-	if thread, err := c.CreateTopic(t.Context(), "-1", "Plans"); thread != "77" || err != nil {
+	if thread, err := c.CreateTopic(t.Context(), "-1", chat.NewTopic{Name: "Plans", Color: 7322096, Icon: "5"}); thread != "77" || err != nil {
 		t.Error(thread, err)
 	}
 	for _, name := range []string{"", strings.Repeat("ä", 129)} {
-		if _, err := c.CreateTopic(t.Context(), "-1", name); !isRefused(err) {
+		if _, err := c.CreateTopic(t.Context(), "-1", chat.NewTopic{Name: name}); !isRefused(err) {
 			t.Error(err)
 		}
 	}

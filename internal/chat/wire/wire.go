@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
@@ -51,13 +52,70 @@ type Options struct {
 	// After that is not set is derived from the status and Retry-After. nil: Text is the
 	// beginning of the body.
 	Refused func(status int, header http.Header, body []byte) chat.Error
-	Now     func() time.Time // nil: the system's clock
+	// Exhausted returns for how long the service takes no further request to the route of a response. nil: it
+	// does not say so.
+	Exhausted func(header http.Header) time.Duration
+	Now       func() time.Time // nil: the system's clock
 }
 
 // A Client sends requests to one service. Its methods may be called concurrently.
 type Client struct {
 	o    Options
 	base *url.URL
+
+	mu     sync.Mutex
+	closed map[string]time.Time // until when routes take no requests
+}
+
+const (
+	// shortWait is how long a request waits for its route. A longer wait is the error Busy.
+	shortWait = 2 * time.Second
+	maxClosed = 1000
+)
+
+// route returns the name of what a service counts requests of: a method at a chat.
+func (call Call) route() string {
+	parts := strings.SplitN(strings.Trim(call.Path, "/"), "/", 4)
+	return call.Method + " " + strings.Join(parts[:min(len(parts), 3)], "/")
+}
+
+// enter waits until the route of a call takes requests.
+func (c *Client) enter(ctx context.Context, call Call) error {
+	c.mu.Lock()
+	wait := c.closed[call.route()].Sub(c.o.Now())
+	c.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	if wait > shortWait {
+		return &chat.Error{Kind: chat.Busy, After: wait, Text: c.o.Name + " takes no more requests at present"}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return c.broken(ctx, Call{Safe: true}, context.Cause(ctx)) // nothing was sent
+	}
+}
+
+// heed notes what a response says about further requests.
+func (c *Client) heed(call Call, header http.Header) {
+	if c.o.Exhausted == nil {
+		return
+	}
+	wait := c.o.Exhausted(header)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case wait <= 0:
+		delete(c.closed, call.route())
+	case c.closed == nil || len(c.closed) >= maxClosed:
+		c.closed = map[string]time.Time{call.route(): c.o.Now().Add(wait)}
+	default:
+		c.closed[call.route()] = c.o.Now().Add(wait)
+	}
 }
 
 // New returns a Client. It sends nothing yet.
@@ -75,7 +133,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Client{o, base}, nil
+	return &Client{o: o, base: base}, nil
 }
 
 // A Call is a request to the API.
@@ -172,10 +230,14 @@ func (c *Client) open(ctx context.Context, call Call) (*outbound.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := c.enter(ctx, call); err != nil {
+		return nil, err
+	}
 	answer, err := c.o.HTTP.Do(ctx, r)
 	if err != nil {
 		return nil, c.broken(ctx, call, err)
 	}
+	c.heed(call, answer.Header)
 	if answer.Status >= 200 && answer.Status <= 299 {
 		return answer, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -74,24 +75,23 @@ func TestHostileFiles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			eachEngine(t, func(t *testing.T, open func(document.Source) (*document.Document, error)) {
-				src := source(test.data)
-				src.Pictures = true
-				src.Pages = document.Ranges{{First: 1, Last: 3}}
-				_, err := open(src)
-				if err == nil && test.broken {
-					t.Fatal("no error")
-				}
-				if err == nil {
+			open := opener(t)
+			src := source(test.data)
+			src.Pictures = true
+			src.Pages = document.Ranges{{First: 1, Last: 3}}
+			_, err := open(src)
+			if err == nil && test.broken {
+				t.Fatal("no error")
+			}
+			if err == nil {
+				return
+			}
+			for _, kind := range test.kinds {
+				if errors.Is(err, kind) {
 					return
 				}
-				for _, kind := range test.kinds {
-					if errors.Is(err, kind) {
-						return
-					}
-				}
-				t.Errorf("%v, want one of %v", err, test.kinds)
-			})
+			}
+			t.Errorf("%v, want one of %v", err, test.kinds)
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestDamagedFiles(t *testing.T) {
 	for at := 20; at < len(good); at += len(good) / 12 {
 		data := bytes.Clone(good)
 		data[at] ^= 0x15
-		e, err := engines()["PDFium"](t, source(data))
+		e, err := start(t, source(data))
 		if err == nil {
 			_, err = read(t.Context(), e, source(data))
 			e.close()
@@ -114,14 +114,21 @@ func TestDamagedFiles(t *testing.T) {
 }
 
 func TestTooMuchTextOnAPage(t *testing.T) {
-	var xml strings.Builder
-	xml.WriteString("<page number=\"1\" height=\"100\" width=\"100\">\n")
-	for i := range maxRuns + 10 {
-		fmt.Fprintf(&xml, "<text top=\"%d\" left=\"1\" width=\"9\" height=\"9\" font=\"0\">a</text>\n", i)
+	d := &writer{}
+	p := d.page()
+	p.content.WriteString("BT /F1 1 Tf ")
+	for i := range 120 {
+		fmt.Fprintf(&p.content, "1 0 0 1 %d %d Tm (a) Tj ", 5*(i%100), 800-i/100)
 	}
-	xml.WriteString("</page>\n")
-	err := parseXML(strings.NewReader(xml.String()), func(p page) error {
-		if len(p.runs) != maxRuns || !p.cut {
+	p.content.WriteString("ET")
+	e, err := start(t, source(d.bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	e.maxRuns = 100
+	err = e.pages(t.Context(), 1, 1, func(p page) error {
+		if n := len(p.runs); n < 100 || n > 101 || !p.cut {
 			t.Errorf("%d runs, cut %v", len(p.runs), p.cut)
 		}
 		return nil
@@ -129,46 +136,40 @@ func TestTooMuchTextOnAPage(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	long := "<text>" + strings.Repeat("a", maxXMLLine)
-	if err := parseXML(strings.NewReader(long), nil); !errors.Is(err, document.ErrTooBig) {
-		t.Errorf("a long line: %v", err)
-	}
 }
 
-// FuzzLayout parses what pdftohtml could write, and lays it out.
+// FuzzLayout lays out runs: a line has the place, the size and the text of one.
 func FuzzLayout(f *testing.F) {
-	f.Add([]byte("<page number=\"1\" height=\"1000\" width=\"700\">\n<fontspec id=\"0\" size=\"30\" family=\"A+B\"/>\n" +
-		"<text top=\"9\" left=\"9\" width=\"90\" height=\"30\" font=\"0\"><a href=\"http://x\"><b>Head</b></a> &amp; x</text>\n" +
-		"</page>\n"))
-	f.Add([]byte("<page number=\"x\" height=\"-1\" width=\"NaN\">\n" +
-		"<text top=\"1e9\" left=\"-9\" width=\"0\" height=\"9\" " +
-		"font=\"7\">1.</text>\n<text top=\"9\" left=\"30\" width=\"0\" height=\"9\">\xff\u00a8o</text>\n</page>\n"))
+	f.Add("9 9 90 30 30 Head\n9 60 90 10 10 - x\n9 80 90 10 10 \u00a8o")
+	f.Add("-9 1e9 0 9 10 1.\n30 9 0 9 10 \xff\u00a8o\nNaN -1 -1 -1 -1 x")
 	var table strings.Builder
-	table.WriteString("<page number=\"1\" height=\"1000\" width=\"700\">\n")
 	for y := range 12 {
 		for x := range 4 {
-			fmt.Fprintf(&table, "<text top=\"%d\" left=\"%d\" width=\"90\" height=\"30\" font=\"0\">-a %d</text>\n",
-				40*y, 150*x, x*y)
+			fmt.Fprintf(&table, "%d %d 90 30 12 -a %d\n", 150*x, 40*y, x*y)
 		}
 	}
-	f.Add([]byte(table.String() + "</page>\n"))
-	f.Fuzz(func(t *testing.T, xml []byte) {
-		if len(xml) > 20_000 {
+	f.Add(table.String())
+	f.Add(strings.ReplaceAll(table.String(), "-a", "\u05d0\u05d1"))
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 20_000 {
 			return
 		}
-		var pages []page
-		err := parseXML(bytes.NewReader(xml), func(p page) error {
-			pages = append(pages, p)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		p := page{number: 1, w: 700, h: 1000}
+		for line := range strings.Lines(text) {
+			var r run
+			if n, _ := fmt.Sscan(line, &r.x, &r.y, &r.w, &r.h, &r.size); n < 5 || math.IsNaN(r.x+r.y+r.w+r.h+r.size) ||
+				math.Abs(r.x)+math.Abs(r.y)+math.Abs(r.w)+math.Abs(r.h)+math.Abs(r.size) > 1e7 {
+				continue
+			}
+			r.text = strings.Join(strings.Fields(line)[5:], " ")
+			r.bold, r.mono = len(r.text)%3 == 0, len(r.text)%5 == 0
+			p.runs = append(p.runs, r)
 		}
-		layOut(pages)
+		layOut([]page{p, p, p})
 	})
 }
 
-// BenchmarkTwentyPages reads 20 pages with each engine.
+// BenchmarkTwentyPages reads 20 pages.
 func BenchmarkTwentyPages(b *testing.B) {
 	data, err := os.ReadFile(os.Getenv("PDF"))
 	if err != nil {
@@ -181,20 +182,16 @@ func BenchmarkTwentyPages(b *testing.B) {
 		}
 		data = d.bytes()
 	}
-	for name, open := range engines() {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				src := source(data)
-				src.Pages = document.Ranges{{First: 1, Last: 20}}
-				e, err := open(b, src)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := read(b.Context(), e, src); err != nil {
-					b.Fatal(err)
-				}
-				e.close()
-			}
-		})
+	for b.Loop() {
+		src := source(data)
+		src.Pages = document.Ranges{{First: 1, Last: 20}}
+		e, err := start(b, src)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := read(b.Context(), e, src); err != nil {
+			b.Fatal(err)
+		}
+		e.close()
 	}
 }

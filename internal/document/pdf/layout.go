@@ -33,15 +33,30 @@ type style struct {
 func layOut(pages []page) []string {
 	all := make([][]line, len(pages))
 	for i, p := range pages {
-		all[i] = columnsOf(segmentsOf(p))
+		all[i] = linesOfPage(p)
 	}
 	st := styleOf(all)
 	st.dropRunning(pages, all)
 	out := make([]string, len(pages))
 	for i, lines := range all {
 		out[i] = st.markdown(lines)
+		for _, p := range pages[i].turned {
+			out[i] = joinBlocks(out[i], st.markdown(linesOfPage(p)))
+		}
 	}
 	return out
+}
+
+// linesOfPage returns the lines of a page in the order of reading. Tables and lists that are
+// tagged are lines with a block.
+func linesOfPage(p page) []line {
+	p.runs = cleaned(p)
+	blocks := takeGroups(&p)
+	segs := cutAt(p.runs, segmentGap)
+	for _, b := range blocks {
+		segs = append(segs, b.anchor())
+	}
+	return columnsOf(segs)
 }
 
 // dropRunning removes the lines that are repeated at the top or at the bottom of at least half
@@ -61,7 +76,7 @@ func (st *style) dropRunning(pages []page, all [][]line) {
 		side := pages[i].number % 2
 		sides[side]++
 		sides[2]++
-		for text := range marginal(pages[i], lines) {
+		for text := range st.marginal(pages[i], lines) {
 			counts[key{text, side}]++
 			counts[key{text, 2}]++
 		}
@@ -70,7 +85,7 @@ func (st *style) dropRunning(pages []page, all [][]line) {
 	for i, lines := range all {
 		side := pages[i].number % 2
 		running := map[int]bool{}
-		for text, at := range marginal(pages[i], lines) {
+		for text, at := range st.marginal(pages[i], lines) {
 			often := func(side int) bool {
 				n := counts[key{text, side}]
 				return n >= 3 && n*2 >= sides[side]
@@ -96,7 +111,7 @@ func (st *style) dropRunning(pages []page, all [][]line) {
 
 // marginal returns the lines at the top and at the bottom of a page: their texts without
 // numbers, and where they are.
-func marginal(p page, lines []line) map[string]int {
+func (st *style) marginal(p page, lines []line) map[string]int {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -108,6 +123,9 @@ func marginal(p page, lines []line) map[string]int {
 	first, last := heights[0], heights[len(lines)-1]
 	all := map[string]int{}
 	for i, l := range lines {
+		if l.blockOf() != nil {
+			continue
+		}
 		place := ""
 		switch {
 		case l.y1 <= max(0.12*p.h, first) && l.y1 < p.h/2:
@@ -119,9 +137,11 @@ func marginal(p page, lines []line) map[string]int {
 		}
 		text := l.text()
 		all[place+masked(text)] = i
-		if (l.y1 == first || l.y1 == last) && len(text) < maxHeading {
+		// A heading has the number of a section.
+		if (l.y1 == first || l.y1 == last) && len(text) < maxHeading && st.level(l) == 0 {
 			for _, number := range pageNumber().FindAllString(text, -1) {
-				if strings.HasPrefix(text, number) || strings.HasSuffix(text, number) {
+				section := strings.HasPrefix(text, number+".") || strings.HasPrefix(text, number+")")
+				if strings.HasPrefix(text, number) && !section || strings.HasSuffix(text, number) {
 					n, _ := strconv.Atoi(number)
 					all[fmt.Sprint(place, "page ", p.number-n)] = i
 				}
@@ -194,6 +214,9 @@ func round(size float64) float64 { return math.Round(size*2) / 2 }
 
 // level returns the level of a heading of this size, 0 for text.
 func (st *style) level(l line) int {
+	if l.tag != nil {
+		return l.tag.heading
+	}
 	size := round(l.size)
 	if !st.sizes[size] || l.mono && !st.mono || letters(l.text()) < 2 {
 		return 0
@@ -294,6 +317,16 @@ func (f *flow) measure() {
 // block writes the block that begins at line i and returns how many lines it has.
 func (f *flow) block(i int) int {
 	l := f.lines[i]
+	if b := l.blockOf(); b != nil {
+		f.items = nil
+		for _, s := range l.segs {
+			if s.runs[0].block == nil {
+				f.out = append(f.out, s.text())
+			}
+		}
+		f.out = append(f.out, b.markdown(f))
+		return 1
+	}
 	if level := f.level(l); level > 0 {
 		if n := f.heading(i, level); n > 0 {
 			f.items = nil
@@ -321,7 +354,8 @@ func (f *flow) heading(i, level int) int {
 	n := 1
 	for i+n < len(f.lines) {
 		last, next := f.lines[i+n-1], f.lines[i+n]
-		if next.column != last.column || f.level(next) != level || next.y1-last.y1 > 2*last.size || next.y1 < last.y1 {
+		if next.column != last.column || f.level(next) != level || next.tag != last.tag ||
+			next.y1-last.y1 > 2*last.size || next.y1 < last.y1 {
 			break
 		}
 		n++
@@ -521,7 +555,8 @@ func (f *flow) paragraph(i int) int {
 	l := f.lines[i]
 	mark, number, rest, textX := f.marker(l)
 	n := 1
-	for i+n < len(f.lines) && f.continues(f.lines[i:i+n], f.lines[i+n], mark != "", textX) {
+	for i+n < len(f.lines) && f.continues(f.lines[i:i+n], f.lines[i+n], mark != "", textX) &&
+		!f.startsTable(i+n) {
 		n++
 	}
 	lines := f.lines[i : i+n]
@@ -568,7 +603,7 @@ func (f *flow) text(lines []line) {
 func (f *flow) continues(lines []line, next line, item bool, textX float64) bool {
 	first, last := lines[0], lines[len(lines)-1]
 	em := last.size
-	if f.level(next) > 0 || next.mono && !f.mono || isLeader(next) || len(next.segs) > 1 && len(last.segs) > 1 {
+	if f.level(next) > 0 || next.blockOf() != nil || next.mono && !f.mono || isLeader(next) || len(next.segs) > 1 && len(last.segs) > 1 {
 		return false
 	}
 	if math.Abs(next.size-last.size) > 0.15*em || next.bold != last.bold && (next.bold || first.bold) {

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	wordGap    = 0.12 // em between runs that makes a space
-	segmentGap = 1.2  // em between runs that makes another segment
-	sameLine   = 0.45 // of the lower height that two runs of a line share
+	wordGap      = 0.12 // em between runs that makes a space
+	segmentGap   = 1.2  // em between runs that makes another segment
+	narrowGutter = 0.6  // em between columns of text
+	sameLine     = 0.45 // of the lower height that two runs of a line share
 )
 
 // A segment is text without a wide gap. A line of a paragraph is one segment; a line of a
@@ -23,6 +24,7 @@ type segment struct {
 	x0, x1, y0, y1 float64
 	size           float64 // of most characters
 	bold, mono     bool    // most characters
+	tag            *tag    // of a heading that the text is
 	chars          int
 	runs           []run
 }
@@ -52,7 +54,7 @@ func clean(text string) string {
 		switch {
 		case r == 0x00AD || r == 2: // a hyphen at the end of a line
 			b.WriteByte('-')
-		case r >= 0xFB00 && r <= 0xFB06:
+		case r >= 0xFB00 && r <= 0xFB06, r >= 0xFB1D && r <= 0xFDFF, r >= 0xFE70 && r <= 0xFEFC: // ligatures and forms
 			b.WriteString(norm.NFKC.String(string(r)))
 		case unicode.IsSpace(r):
 			b.WriteByte(' ')
@@ -64,8 +66,9 @@ func clean(text string) string {
 	return strings.ReplaceAll(b.String(), "<!--", "<! --")
 }
 
-// segmentsOf groups the runs of a page by height, and cuts the groups at wide gaps.
-func segmentsOf(p page) []segment {
+// cleaned returns the runs of a page with usual characters, without those that are empty or far
+// outside.
+func cleaned(p page) []run {
 	runs := make([]run, 0, len(p.runs))
 	for _, r := range p.runs {
 		r.text = clean(r.text)
@@ -77,7 +80,11 @@ func segmentsOf(p page) []segment {
 		}
 		runs = append(runs, r)
 	}
-	runs = dropShadows(runs)
+	return mirrored(p, dropShadows(runs))
+}
+
+// cutAt groups runs by height, and cuts the groups at gaps of so many em.
+func cutAt(runs []run, most float64) []segment {
 	var all []segment
 	for _, group := range byHeight(runs, func(r run) (float64, float64) { return r.y, r.y + r.h }) {
 		slices.SortStableFunc(group, func(a, b run) int { return cmp.Compare(a.x, b.x) })
@@ -86,7 +93,7 @@ func segmentsOf(p page) []segment {
 		for i := 1; i <= len(group); i++ {
 			if i < len(group) {
 				em := max(group[i].size, group[i-1].size)
-				if r := group[i]; r.x-end <= segmentGap*em {
+				if r := group[i]; r.x-end <= most*em {
 					end = max(end, r.x+r.w)
 					continue
 				}
@@ -97,6 +104,50 @@ func segmentsOf(p page) []segment {
 		}
 	}
 	return all
+}
+
+// mirrored returns the runs of a page with its left and right sides exchanged if most of the text
+// is written from right to left, so that what is read first stands left.
+func mirrored(p page, runs []run) []run {
+	rtl, all := 0, 0
+	for _, r := range runs {
+		n := letters(r.text)
+		if all += n; r.rtl {
+			rtl += n
+		}
+	}
+	turn := rtl*2 > all
+	for i := range runs {
+		r := &runs[i]
+		r.against = r.rtl
+		if turn {
+			r.x, r.against = p.w-r.x-r.w, !r.rtl && letters(r.text) > 0
+		}
+	}
+	return runs
+}
+
+// inOrder returns the runs of a line in the order of reading: some that follow each other
+// against the direction of the page are reversed.
+func inOrder(runs []run) []run {
+	against := func(r run) bool { return r.against }
+	if !slices.ContainsFunc(runs, against) {
+		return runs
+	}
+	runs = slices.Clone(runs)
+	for i := 0; i < len(runs); i++ {
+		n := 0
+		for k := i; k < len(runs) && (runs[k].against || n > 0 && letters(runs[k].text) == 0); k++ {
+			if runs[k].against {
+				n = k + 1 - i
+			}
+		}
+		if n > 0 {
+			slices.Reverse(runs[i : i+n])
+			i += n - 1
+		}
+	}
+	return runs
 }
 
 // dropShadows removes runs that are drawn twice to look bold.
@@ -154,7 +205,7 @@ func byHeight[T any](things []T, height func(T) (top, bottom float64)) [][]T {
 func newSegment(runs []run) segment {
 	s := segment{x0: math.Inf(1), y0: math.Inf(1), x1: math.Inf(-1), y1: math.Inf(-1), runs: runs}
 	sizes := map[float64]int{}
-	bold, mono, best := 0, 0, 0
+	bold, mono, headed, best := 0, 0, 0, 0
 	for _, r := range runs {
 		n := utf8.RuneCountInString(strings.ReplaceAll(r.text, " ", ""))
 		s.chars += n
@@ -163,6 +214,10 @@ func newSegment(runs []run) segment {
 		}
 		if r.mono {
 			mono += n
+		}
+		if r.tag != nil && r.tag.heading > 0 && (s.tag == nil || s.tag == r.tag) {
+			s.tag = r.tag
+			headed += n
 		}
 		if sizes[r.size] += n; sizes[r.size] > best {
 			s.size, best = r.size, sizes[r.size]
@@ -174,6 +229,9 @@ func newSegment(runs []run) segment {
 			s.y0, s.y1 = min(s.y0, r.y), max(s.y1, r.y+r.h)
 		}
 	}
+	if headed*10 <= s.chars*9 {
+		s.tag = nil
+	}
 	s.bold, s.mono = bold*10 > s.chars*9, mono*10 > s.chars*9
 	return s
 }
@@ -182,11 +240,15 @@ func newSegment(runs []run) segment {
 func (s segment) text() string {
 	var b strings.Builder
 	href := ""
-	for i, r := range s.runs {
+	runs := inOrder(s.runs)
+	for i, r := range runs {
 		text := r.text
 		if i > 0 {
-			last := s.runs[i-1]
+			last := runs[i-1]
 			gap := r.x - (last.x + last.w)
+			if r.against || last.against {
+				gap = max(gap, last.x-(r.x+r.w))
+			}
 			switch em := max(r.size, last.size); {
 			case strings.HasSuffix(last.text, " ") || strings.HasPrefix(text, " "):
 			case gap > wordGap*em:
@@ -214,10 +276,23 @@ func (s segment) text() string {
 		closeLink(&b, href)
 	}
 	text := strings.TrimSpace(b.String())
+	if slices.ContainsFunc(runs, func(r run) bool { return r.rtl }) {
+		text = upright(text)
+	}
 	if strings.Contains(text, "  ") {
 		text = strings.Join(strings.Fields(text), " ")
 	}
 	return text
+}
+
+// upright exchanges the brackets of a text that is read from the right if the first one closes:
+// files have such brackets as they look, or as what they mean.
+func upright(text string) string {
+	i := strings.IndexAny(text, "()[]")
+	if i < 0 || text[i] == '(' || text[i] == '[' || strings.Contains(text, "](") {
+		return text
+	}
+	return strings.NewReplacer("(", ")", ")", "(", "[", "]", "]", "[").Replace(text)
 }
 
 // closeLink ends a link. Spaces at its end come after it.
@@ -299,9 +374,21 @@ func (l line) text() string {
 // side by side, each column is read to its end before the next one.
 func columnsOf(segs []segment) []line {
 	rows := byHeight(slices.Clone(segs), func(s segment) (float64, float64) { return s.y0, s.y1 })
-	gutters := findGutters(segs, rows)
+	gutters := findGutters(segs, rows, 0.75, 0.3)
 	if len(gutters) == 0 {
-		return linesOf(segs, 0)
+		// The gutter may be as narrow as the gaps between words of other lines.
+		var runs []run
+		for _, s := range segs {
+			runs = append(runs, s.runs...)
+		}
+		fine := cutAt(runs, narrowGutter)
+		gutters = findGutters(fine, byHeight(slices.Clone(fine), func(s segment) (float64, float64) { return s.y0, s.y1 }),
+			0.95, 0.6)
+		if len(gutters) == 0 {
+			return linesOf(segs, 0)
+		}
+		segs = cutAtGutters(segs, gutters)
+		rows = byHeight(slices.Clone(segs), func(s segment) (float64, float64) { return s.y0, s.y1 })
 	}
 	var all []line
 	var columns [][]segment
@@ -347,12 +434,29 @@ func columnsOf(segs []segment) []line {
 	return all
 }
 
+// cutAtGutters cuts the segments that have a gap where a gutter is.
+func cutAtGutters(segs []segment, gutters []interval) []segment {
+	var all []segment
+	for _, s := range segs {
+		start := 0
+		for i := 1; i < len(s.runs); i++ {
+			from, to := s.runs[i-1].x+s.runs[i-1].w, s.runs[i].x
+			if slices.ContainsFunc(gutters, func(g interval) bool { return from <= g.from+1 && to >= g.to-1 }) {
+				all = append(all, newSegment(s.runs[start:i]))
+				start = i
+			}
+		}
+		all = append(all, newSegment(s.runs[start:]))
+	}
+	return all
+}
+
 type interval struct{ from, to float64 }
 
 // findGutters returns the empty strips between columns of running text, and none where the
 // strips are those of a table: columns of text are of nearly the same width, have many lines,
-// and many of their lines fill them.
-func findGutters(segs []segment, rows [][]segment) []interval {
+// and many of their lines fill them: the share often of the lines has the share full of the width.
+func findGutters(segs []segment, rows [][]segment, full, often float64) []interval {
 	if len(rows) < minColumnLines {
 		return nil
 	}
@@ -377,7 +481,8 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 				covered[x]++
 			}
 			if i > 0 {
-				for x := int(row[i-1].x1-left) + 1; x < int(s.x0-left); x++ {
+				// Text may stand right of the edge, as a note in the margin does.
+				for x := int(row[i-1].x1-left) + 1; x <= min(int(s.x0-left)-1, width); x++ {
 					divided[x]++
 				}
 			}
@@ -402,7 +507,7 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 	for n := min(len(gutters), maxColumns-1); n > 0; n-- {
 		for _, first := range gutters {
 			some := evenly(gutters, first, n, left)
-			if some != nil && areColumns(some, rows, left, right) {
+			if some != nil && areColumns(some, rows, left, right, full, often) {
 				return some
 			}
 		}
@@ -412,6 +517,7 @@ func findGutters(segs []segment, rows [][]segment) []interval {
 
 const (
 	minColumnLines = 8
+	minColumnChars = 15 // in a line; cells have fewer
 	maxColumns     = 5
 )
 
@@ -430,7 +536,7 @@ func emptiest(covered []int, from, to int) (int, int) {
 }
 
 // areColumns reports whether the strips between gutters are columns of text.
-func areColumns(gutters []interval, rows [][]segment, left, right float64) bool {
+func areColumns(gutters []interval, rows [][]segment, left, right, share, often float64) bool {
 	edges := append([]interval{{left, left}}, gutters...)
 	edges = append(edges, interval{right, right})
 	pitch := gutters[0].to - left
@@ -439,22 +545,22 @@ func areColumns(gutters []interval, rows [][]segment, left, right float64) bool 
 	}
 	for i := range edges[1:] {
 		from, to := edges[i].to, edges[i+1].from
-		lines, full := 0, 0
+		lines, full, chars := 0, 0, 0
 		for _, row := range rows {
-			x0, x1 := math.Inf(1), math.Inf(-1)
+			x0, x1, text := math.Inf(1), math.Inf(-1), 0.0
 			for _, s := range row {
 				if s.x0 >= from-1 && s.x1 <= to+1 {
-					x0, x1 = min(x0, s.x0), max(x1, s.x1)
+					x0, x1, text, chars = min(x0, s.x0), max(x1, s.x1), text+s.x1-s.x0, chars+s.chars
 				}
 			}
 			if x1 > x0 {
 				lines++
-				if x1-x0 > 0.75*(to-from) {
+				if x1-x0 > share*(to-from) && text > 0.5*(to-from) { // not two short cells
 					full++
 				}
 			}
 		}
-		if lines < minColumnLines || full*10 < lines*3 {
+		if lines < minColumnLines || chars < minColumnChars*lines || float64(full) < often*float64(lines) {
 			return false
 		}
 	}

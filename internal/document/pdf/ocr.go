@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,12 +20,16 @@ type ocr struct {
 	missing       bool
 }
 
+// ocrRoom is the time that must be left for one more page: what was read is returned in time.
+const ocrRoom = 10 * time.Second
+
 // recognize replaces the text of a part by what tesseract reads on the page.
 func (r *reading) recognize(ctx context.Context, o *ocr, part *document.Part) error {
 	if o.missing {
 		return nil
 	}
-	if o.done == maxOCRPages {
+	end, limited := ctx.Deadline()
+	if o.done == maxOCRPages || o.done > 0 && limited && time.Until(end) < ocrRoom {
 		o.skipped++
 		return nil
 	}

@@ -1,15 +1,12 @@
-// Package pdf reads PDF files. It knows how to get text with its positions from two engines,
-// poppler if it is installed and PDFium otherwise, how to find headings, columns, tables and
-// lists in it, and how to read scans with tesseract. It does not know the other formats.
-// Begin with Read.
+// Package pdf reads PDF files. It knows how to get text with its positions from PDFium, how to
+// find headings, columns, tables and lists in it, and how to read scans with tesseract. It does
+// not know the other formats. Begin with Read.
 package pdf
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +19,7 @@ const (
 	maxRuns       = 200_000    // of a page
 	maxTotalRuns  = 4_000_000  // of all wanted pages
 	maxOCRPages   = 10         // of a call
+	fragments     = 8          // pictures of a page; of more, small ones are parts of a drawing and not named
 	fewWords      = 20         // a page with fewer may be a scan
 	minPicture    = 32         // pixels of the shorter side; smaller ones are ornaments
 	maxPicture    = 50_000_000 // pixels of one picture
@@ -36,22 +34,27 @@ type run struct {
 	x, y, w, h float64
 	size       float64 // of the font
 	bold, mono bool
+	rtl        bool // it is written from right to left; the text is in the order of reading
+	against    bool // it is written against the direction of its page
 	href       string
 	text       string
+	tag        *tag      // nil for text without one
+	block      *tagBlock // that stands here; nil for text
 }
 
-// A page is what an engine found on a page.
+// A page is what PDFium found on a page.
 type page struct {
-	number int
-	w, h   float64
-	runs   []run
-	cut    bool // there was more text than maxRuns
+	number   int
+	w, h     float64
+	runs     []run
+	turned   []page // text that is drawn sideways, as pages of their own that are upright
+	cut      bool   // there was more text than maxRuns
+	nameless bool   // most characters are only shapes: the fonts do not say what they mean
 }
 
 // A picture is one within a page.
 type picture struct {
 	page, index int // from 1
-	file        int // the number that poppler gives it on its page
 	w, h        int // pixels
 	share       float64
 	size        int64 // of the stored picture; 0 if unknown
@@ -66,27 +69,9 @@ func (p picture) name() string {
 	return fmt.Sprintf("page-%d-%d.png", p.page, p.index)
 }
 
-// An engine reads one file.
-type engine interface {
-	// info returns the title and the number of pages.
-	info(ctx context.Context) (title string, pages int, err error)
-	// pages calls visit for all pages from first to last, in order. It returns an error of visit.
-	pages(ctx context.Context, first, last int, visit func(page) error) error
-	// pictures lists the pictures on pages from first to last, which have been read before.
-	pictures(ctx context.Context, first, last int) ([]picture, error)
-	// content returns the content of a picture as PNG, or as JPEG if it is stored so.
-	content(ctx context.Context, p picture) ([]byte, error)
-	// draw returns a page as PNG, or as PGM if it is grey, which is faster.
-	draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error)
-	close()
-}
-
 // Read reads a PDF file. It is a document.Reader.
 func Read(ctx context.Context, src document.Source) (*document.Document, error) {
-	e, err := openPoppler(src)
-	if errors.Is(err, exec.ErrNotFound) {
-		e, err = openPDFium(ctx, src)
-	}
+	e, err := openPDFium(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +81,13 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 
 // A reading is a file that is being read.
 type reading struct {
-	engine
+	*pdfium
 	src  document.Source
 	doc  *document.Document
 	left int64 // bytes that all pictures may still have
 }
 
-func read(ctx context.Context, e engine, src document.Source) (*document.Document, error) {
+func read(ctx context.Context, e *pdfium, src document.Source) (*document.Document, error) {
 	title, total, err := e.info(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +97,7 @@ func read(ctx context.Context, e engine, src document.Source) (*document.Documen
 			maxPages)
 	}
 	r := reading{
-		engine: e, src: src, left: src.Limits.Pictures,
+		pdfium: e, src: src, left: src.Limits.Pictures,
 		doc: &document.Document{Title: title, Unit: "page", Total: total},
 	}
 	pages, err := r.wantedPages(ctx)
@@ -185,10 +170,7 @@ func (r *reading) wantedPages(ctx context.Context) ([]page, error) {
 
 // convert adds the parts and the pictures.
 func (r *reading) convert(ctx context.Context, pages []page) error {
-	pictures, err := r.picturesOf(ctx, pages)
-	if err != nil {
-		return err
-	}
+	pictures := r.picturesOf(pages)
 	ocr := &ocr{}
 	for i, text := range layOut(pages) {
 		if err := ctx.Err(); err != nil {
@@ -217,30 +199,36 @@ func (r *reading) convert(ctx context.Context, pages []page) error {
 			if err := r.addPicture(ctx, pic); err != nil {
 				return err
 			}
-			part.Markdown = joinBlocks(part.Markdown, "![]("+pic.name()+")")
+			if len(pictures[p.number]) <= fragments || pic.share > 0.02 {
+				part.Markdown = joinBlocks(part.Markdown, "![]("+pic.name()+")")
+			}
 		}
 		r.doc.Parts = append(r.doc.Parts, part)
 	}
 	if ocr.skipped > 0 {
-		r.note("%d more scanned pages have no text; at most %d are recognized in one call. "+
-			"Ask for them by their numbers.", ocr.skipped, maxOCRPages)
+		r.note("%d more scanned pages have no text; at most %d are recognized in one call, and fewer if "+
+			"that takes long. Ask for them by their numbers.", ocr.skipped, maxOCRPages)
 	}
 	return nil
 }
 
-// isScan reports whether a page is a picture with next to no text.
+// isScan reports whether the text of a page can only be seen: it is a picture with next to no text, or
+// its characters are only shapes.
 func isScan(p page, pictures []picture) bool {
 	words := 0
 	for _, one := range p.runs {
 		words += len(strings.Fields(one.text))
 	}
 	large := func(pic picture) bool { return pic.share > 0.5 }
+	if p.nameless {
+		return true
+	}
 	return words < fewWords && slices.ContainsFunc(pictures, large)
 }
 
 // picturesOf returns the pictures of each page that are worth a name: large enough, and
 // not drawn before.
-func (r *reading) picturesOf(ctx context.Context, pages []page) (map[int][]picture, error) {
+func (r *reading) picturesOf(pages []page) map[int][]picture {
 	all := map[int][]picture{}
 	seen := map[string]bool{}
 	for first := 0; first < len(pages); {
@@ -248,11 +236,7 @@ func (r *reading) picturesOf(ctx context.Context, pages []page) (map[int][]pictu
 		for last+1 < len(pages) && pages[last+1].number == pages[last].number+1 {
 			last++
 		}
-		found, err := r.engine.pictures(ctx, pages[first].number, pages[last].number)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range found {
+		for _, p := range r.pictures(pages[first].number, pages[last].number) {
 			if at := first + p.page - pages[first].number; at >= first && at <= last && pages[at].w > 0 {
 				p.share /= pages[at].w * pages[at].h
 			}
@@ -263,7 +247,7 @@ func (r *reading) picturesOf(ctx context.Context, pages []page) (map[int][]pictu
 		}
 		first = last + 1
 	}
-	return all, nil
+	return all
 }
 
 func (r *reading) addPicture(ctx context.Context, p picture) error {
@@ -312,24 +296,6 @@ func (r *reading) fill(p *document.Picture, data []byte) {
 		return
 	}
 	p.Data, p.Size = data, int64(len(data))
-}
-
-// onDisk returns a path of the file and a function that removes what it has made.
-func onDisk(src document.Source) (string, func(), error) {
-	if f, ok := src.Data.(*os.File); ok {
-		return f.Name(), func() {}, nil
-	}
-	f, err := os.CreateTemp("", "*.pdf")
-	if err != nil {
-		return "", nil, err
-	}
-	remove := func() { _ = os.Remove(f.Name()) }
-	_, err = f.ReadFrom(src.Reader())
-	if err = errors.Join(err, f.Close()); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return f.Name(), remove, nil
 }
 
 func errPassword(given bool) error {

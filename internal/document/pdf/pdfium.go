@@ -11,9 +11,10 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -52,7 +53,9 @@ type pdfium struct {
 	stack    [8]uint64
 	scratch  uint32 // memory of the module for results
 	doc      uint64
+	form     uint64 // the environment of forms; 0 until a field is read
 	password bool
+	maxRuns  int   // of a page
 	failed   error // of a call; all later calls do nothing
 }
 
@@ -93,7 +96,8 @@ func (b block) Call(_ context.Context, module api.Module, stack []uint64) {
 	}
 }
 
-func openPDFium(ctx context.Context, src document.Source) (engine, error) {
+// openPDFium opens a file. The error is document.ErrNotCompiled if PDFium has to be compiled.
+func openPDFium(ctx context.Context, src document.Source) (*pdfium, error) {
 	if src.Compiled == "" {
 		return nil, document.Errorf(document.ErrNotCompiled, "PDFium is not compiled")
 	}
@@ -117,7 +121,7 @@ func startPDFium(ctx context.Context, src document.Source, cache wazero.Compilat
 	}
 	p := &pdfium{
 		runtime: wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache)),
-		funcs:   map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != "",
+		funcs:   map[string]api.Function{}, images: map[int][]picture{}, password: src.Password != "", maxRuns: maxRuns,
 	}
 	if err := p.start(ctx, src); err != nil {
 		p.close()
@@ -147,7 +151,11 @@ func (p *pdfium) start(ctx context.Context, src document.Source) error {
 	for _, f := range module.ImportedFunctions() {
 		// Of the callbacks of PDFium only that for the file is used.
 		_, name, _ := f.Import()
-		var call api.GoModuleFunction = api.GoModuleFunc(func(context.Context, api.Module, []uint64) {})
+		var call api.GoModuleFunction = api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
+			if len(stack) > 0 {
+				stack[0] = 0
+			}
+		})
 		if name == "FPDF_FILEACCESS_CB" {
 			call = block{src.Data}
 		} else if !strings.HasSuffix(name, "_CB") {
@@ -246,6 +254,14 @@ func (p *pdfium) float(at int) float64 {
 	return float64(f)
 }
 
+func (p *pdfium) double(at int) float64 {
+	f, _ := p.module.Memory().ReadFloat64Le(p.scratch + uint32(4*at))
+	if math.IsNaN(f) || math.Abs(f) > 1e7 {
+		return 0
+	}
+	return f
+}
+
 func (p *pdfium) int(at int) uint64 {
 	n, _ := p.module.Memory().ReadUint32Le(p.scratch + uint32(4*at))
 	return uint64(n)
@@ -260,6 +276,7 @@ func (p *pdfium) bytes(n uint64) []byte {
 // at is the place of a result in the scratch memory, counted in words of 4 bytes.
 func (p *pdfium) at(word int) uint64 { return uint64(p.scratch) + uint64(4*word) }
 
+// info returns the title and the number of pages.
 func (p *pdfium) info(ctx context.Context) (string, int, error) {
 	pages := int(int32(p.call(ctx, "FPDF_GetPageCount", p.doc)))
 	key := p.text("Title")
@@ -275,11 +292,7 @@ func (p *pdfium) info(ctx context.Context) (string, int, error) {
 	if pages < 1 {
 		return "", 0, errBroken()
 	}
-	units := make([]uint16, len(raw)/2)
-	for i := range units {
-		units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
-	}
-	return strings.TrimSpace(string(utf16.Decode(units))), pages, nil
+	return strings.TrimSpace(decodeUTF16(raw)), pages, nil
 }
 
 // A view converts coordinates of a page to those of its picture: turned, y downwards.
@@ -306,12 +319,22 @@ func (v view) rect(left, top, right, bottom float64) (x, y, w, h float64) {
 	return left - v.left, v.top - top, right - left, top - bottom
 }
 
+// pages calls visit for all pages from first to last, in order. It returns an error of visit.
 func (p *pdfium) pages(ctx context.Context, first, last int, visit func(page) error) error {
 	for n := first; n <= last; n++ {
-		handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(n-1))
 		one := page{number: n}
-		if handle != 0 {
-			p.read(ctx, handle, &one)
+		if handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(n-1)); handle != 0 {
+			v := p.viewOf(handle)
+			links := p.links(handle, v)
+			fields, drawn := p.fields(handle, v)
+			if drawn {
+				// What annotations show becomes text of the page.
+				p.call(ctx, "FPDFPage_Flatten", handle, 0)
+				p.quick("FPDF_ClosePage", handle)
+				handle = p.call(ctx, "FPDF_LoadPage", p.doc, uint64(n-1))
+			}
+			p.read(ctx, handle, v, links, &one)
+			addFields(&one, fields)
 			p.listImages(handle, n)
 			p.quick("FPDF_ClosePage", handle)
 		}
@@ -325,59 +348,113 @@ func (p *pdfium) pages(ctx context.Context, first, last int, visit func(page) er
 	return nil
 }
 
+// viewOf returns the view of a page.
+func (p *pdfium) viewOf(handle uint64) view {
+	p.quick("FPDF_GetPageBoundingBox", handle, p.at(0))
+	return view{p.quick("FPDFPage_GetRotation", handle) & 3, p.float(0), p.float(1), p.float(2), p.float(3)}
+}
+
 // A link is the place of a link on a page.
 type link struct {
 	x, y, w, h float64
 	href       string
 }
 
-func (p *pdfium) read(ctx context.Context, handle uint64, to *page) {
+// A textObject is a text object of a page.
+type textObject struct {
+	font
+	tag   *tag
+	tight bool // its font has no height, so that boxes are those of the shapes
+}
+
+// read reads the text of a page.
+func (p *pdfium) read(ctx context.Context, handle uint64, v view, links []link, to *page) {
 	to.w = float64(api.DecodeF32(p.quick("FPDF_GetPageWidthF", handle)))
 	to.h = float64(api.DecodeF32(p.quick("FPDF_GetPageHeightF", handle)))
-	p.quick("FPDF_GetPageBoundingBox", handle, p.at(0))
-	v := view{p.quick("FPDFPage_GetRotation", handle) & 3, p.float(0), p.float(1), p.float(2), p.float(3)}
-	text := p.call(ctx, "FPDFText_LoadPage", handle)
+	text := p.quick("FPDFText_LoadPage", handle)
 	if text == 0 {
 		return
 	}
 	defer p.quick("FPDFText_ClosePage", text)
-	c := collector{page: to, links: p.links(handle, v)}
-	fonts := map[uint64]font{}
+	tags := p.tagsOf(ctx, handle)
+	all := collectors{page: to, links: links}
+	objects := map[uint64]textObject{}
 	count := int(int32(p.quick("FPDFText_CountChars", text)))
+	known, unknown := 0, 0
 	for i := 0; i < count && p.failed == nil; i++ {
 		if i%2048 == 0 && ctx.Err() != nil {
 			return
 		}
-		if len(to.runs) >= maxRuns {
+		if all.count() >= p.maxRuns {
 			to.cut = true
-			return
+			break
 		}
 		r := rune(p.quick("FPDFText_GetUnicode", text, uint64(i)))
 		if unicode.IsSpace(r) {
-			c.space = c.space || p.quick("FPDFText_IsGenerated", text, uint64(i)) == 0
+			all.last.space = all.last.space || p.quick("FPDFText_IsGenerated", text, uint64(i)) == 0
 			continue
 		}
 		if r == 0 || p.quick("FPDFText_GetLooseCharBox", text, uint64(i), p.at(0)) == 0 {
 			continue
 		}
 		x, y, w, h := v.rect(p.float(0), p.float(1), p.float(2), p.float(3))
-		object := p.quick("FPDFText_GetTextObject", text, uint64(i))
-		f, ok := fonts[object]
+		handle := p.quick("FPDFText_GetTextObject", text, uint64(i))
+		object, ok := objects[handle]
 		if !ok {
-			f = p.font(text, i, object)
-			fonts[object] = f
+			object.font = p.font(text, i, handle, v)
+			object.tight = object.turn == 0 && v.turn == 0 && p.isTight(text, i, h)
+			if tags != nil && handle != 0 {
+				object.tag = tags[int(int32(p.quick("FPDFPageObj_GetMarkedContentID", handle)))]
+			}
+			objects[handle] = object
 		}
-		c.add(r, x, y, w, h, f)
+		if p.quick("FPDFText_HasUnicodeMapError", text, uint64(i)) == 1 || unicode.Is(unicode.Co, r) {
+			unknown++
+		} else {
+			known++
+		}
+		if object.tight && p.quick("FPDFText_GetCharOrigin", text, uint64(i), p.at(0), p.at(2)) != 0 {
+			_, base, _, _ := v.rect(p.double(0), p.double(2), p.double(0), p.double(2))
+			y, h = base-0.85*object.size, 1.1*object.size
+		}
+		all.add(r, x, y, w, h, object)
 	}
-	c.flush()
+	all.finish()
+	to.nameless = unknown > 2*fewWords && unknown > 2*known
+}
+
+// A font is the font of a text object.
+type font struct {
+	size       float64
+	bold, mono bool
+	turn       int // quarters that the text is turned by, against the clock; slanted for others
+}
+
+const (
+	quarters = 4
+	slanted  = 4
+)
+
+// isTight reports whether the box of a character, of the given height, is that of its shape: fonts
+// without a height have such boxes, and a line of them is not even. Only upright text is asked.
+func (p *pdfium) isTight(text uint64, char int, height float64) bool {
+	if p.quick("FPDFText_GetCharBox", text, uint64(char), p.at(0), p.at(2), p.at(4), p.at(6)) == 0 {
+		return false
+	}
+	return math.Abs(p.double(6)-p.double(4)-height) < 0.01
 }
 
 // font returns the font of a text object, with its size on the page.
-func (p *pdfium) font(text uint64, char int, object uint64) font {
+func (p *pdfium) font(text uint64, char int, object uint64, v view) font {
 	var f font
 	size := api.DecodeF64(p.quick("FPDFText_GetFontSize", text, uint64(char)))
 	if p.quick("FPDFText_GetMatrix", text, uint64(char), p.at(0)) != 0 {
 		size *= math.Hypot(p.float(2), p.float(3))
+		angle := math.Atan2(p.float(1), p.float(0)) / (math.Pi / 2)
+		f.turn = (int(math.Round(angle)) - int(v.turn) + 2*quarters) % quarters
+		if math.Abs(angle-math.Round(angle)) > 0.1 {
+			f.turn = slanted
+		}
 	}
 	if size > 0 && size < 10_000 {
 		f.size = math.Round(size*4) / 4
@@ -410,52 +487,211 @@ func (p *pdfium) links(handle uint64, v view) []link {
 	return all
 }
 
-// A collector joins characters to runs.
-type collector struct {
+// collectors join characters to runs: those of each direction of writing for themselves.
+type collectors struct {
 	page  *page
 	links []link
-	one   run
-	space bool // there was one before the next character
+	all   [slanted + 1]collector
+	last  struct{ space bool } // there was one before the next character
 }
 
-func (c *collector) add(r rune, x, y, w, h float64, f font) {
-	f.size = cmp.Or(f.size, h*0.83)
-	href := ""
+func (c *collectors) count() (n int) {
+	for i := range c.all {
+		n += len(c.all[i].runs)
+	}
+	return n
+}
+
+// add adds a character with its box on the page.
+func (c *collectors) add(r rune, x, y, w, h float64, o textObject) {
+	o.size = cmp.Or(o.size, h*0.83)
+	one := run{x: x, y: y, w: w, h: h, size: o.size, bold: o.bold, mono: o.mono, tag: o.tag, text: string(r)}
 	for _, l := range c.links {
 		if mx, my := x+w/2, y+h/2; mx > l.x && mx < l.x+l.w && my > l.y && my < l.y+l.h {
-			href = l.href
+			one.href = l.href
 			break
 		}
 	}
+	switch o.turn {
+	case 1:
+		one.x, one.y, one.w, one.h = c.page.h-y-h, x, h, w
+	case 2:
+		one.x, one.y = c.page.w-x-w, c.page.h-y-h
+	case 3:
+		one.x, one.y, one.w, one.h = y, c.page.w-x-w, h, w
+	}
+	to := &c.all[o.turn]
+	if o.turn == slanted {
+		to.append(one, c.last.space)
+	} else {
+		to.add(one, r, c.last.space)
+	}
+	c.last.space = false
+}
+
+// finish gives the runs to the page. The direction that most characters have is that of the page.
+func (c *collectors) finish() {
+	chars := func(i int) (n int) {
+		for _, r := range c.all[i].runs {
+			n += len(r.text)
+		}
+		return n
+	}
+	most := 0
+	for i := range c.all {
+		c.all[i].flush()
+		if i < slanted && chars(i) > chars(most) {
+			most = i
+		}
+	}
+	w, h := c.page.w, c.page.h
+	if most%2 == 1 {
+		c.page.w, c.page.h = h, w
+	}
+	c.page.runs = c.all[most].runs
+	for i := range c.all {
+		if i == most || len(c.all[i].runs) == 0 {
+			continue
+		}
+		other := page{number: c.page.number, w: w, h: h, runs: c.all[i].runs}
+		if i%2 == 1 {
+			other.w, other.h = h, w
+		}
+		c.page.turned = append(c.page.turned, other)
+	}
+}
+
+// A collector joins the characters of one direction to runs.
+type collector struct {
+	runs  []run
+	one   run
+	chars []run // of one if it is read from the right
+	box   run   // of the last character
+}
+
+// add adds a character; space reports that there is a space before it. A word that is read from
+// the right is a run of its own, with the characters in the order of their places: files have
+// them in either order, and PDFium exchanges those of a ligature.
+func (c *collector) add(next run, r rune, space bool) {
 	one := &c.one
-	gap := x - (one.x + one.w)
-	em := f.size
-	same := one.text != "" && one.size == f.size && one.bold == f.bold && one.mono == f.mono && one.href == href &&
-		math.Abs(y+h-one.y-one.h) < 0.1*em && gap > -0.6*em && gap < softGap*em
+	next.rtl = isRTL(r)
+	em := next.size
+	gap := next.x - (one.x + one.w)
+	same := one.text != "" && one.size == next.size && one.bold == next.bold && one.mono == next.mono &&
+		one.href == next.href && one.tag == next.tag && math.Abs(next.y+next.h-one.y-one.h) < 0.1*em
+	switch neutral := !next.rtl && letters(next.text) == 0; {
+	case !same:
+	case one.rtl && (next.rtl || neutral):
+		same = !space && max(gap, one.x-(next.x+next.w)) < softGap*em
+	case next.x == c.box.x && next.w == c.box.w && next.w > 0 && one.rtl == next.rtl:
+		gap = 0 // one glyph for several characters
+	default:
+		same = one.rtl == next.rtl && gap > -0.6*em && gap < softGap*em
+	}
+	c.box = next
 	if !same {
-		if c.space && one.text != "" && gap <= wordGap*em {
+		if space && one.text != "" && !one.rtl && gap <= wordGap*em {
 			one.text += " " // greater gaps are seen by their width
 		}
 		c.flush()
-		c.one = run{x: x, y: y, w: w, h: h, size: f.size, bold: f.bold, mono: f.mono, href: href, text: string(r)}
-	} else {
-		if c.space || gap > wordGap*em {
-			one.text += " "
+		c.one = next
+		if next.rtl {
+			c.chars = append(c.chars[:0], next)
+			if space {
+				c.one.text = " " + next.text
+			}
 		}
-		one.text += string(r)
-		one.w = max(one.w, x+w-one.x)
-		bottom := max(one.y+one.h, y+h)
-		one.y = min(one.y, y)
-		one.h = bottom - one.y
+		return
 	}
-	c.space = false
+	if one.rtl {
+		c.chars = append(c.chars, next)
+	} else if space || gap > wordGap*em {
+		one.text += " "
+	}
+	one.text += next.text
+	one.cover(next)
+}
+
+// ordered returns the characters of a word from the right to the left. A mark follows the letter
+// that it stands at.
+func ordered(chars []run) string {
+	middle := func(r run) float64 { return r.x + r.w/2 }
+	isMark := func(r run) bool {
+		first, _ := utf8.DecodeRuneInString(r.text)
+		return unicode.Is(unicode.Mn, first)
+	}
+	var letters, marks []run
+	for _, r := range chars {
+		if isMark(r) {
+			marks = append(marks, r)
+		} else {
+			letters = append(letters, r)
+		}
+	}
+	for i := 1; i < len(letters); i++ { // PDFium exchanges the parts of a ligature
+		if a, b := letters[i-1], letters[i]; a.x == b.x && a.w == b.w && strings.Contains("اأإآ", a.text) && b.text == "ل" {
+			letters[i-1], letters[i] = b, a
+		}
+	}
+	slices.SortStableFunc(letters, func(a, b run) int { return cmp.Compare(middle(b), middle(a)) })
+	for _, m := range marks {
+		best := -1
+		for i, l := range letters {
+			if best < 0 || math.Abs(middle(l)-middle(m)) < math.Abs(middle(letters[best])-middle(m)) {
+				best = i
+			}
+		}
+		if best < 0 {
+			letters = append(letters, m)
+		} else {
+			letters[best].text += m.text
+		}
+	}
+	var b strings.Builder
+	for _, l := range letters {
+		b.WriteString(l.text)
+	}
+	return b.String()
+}
+
+// append adds a character to the only run.
+func (c *collector) append(next run, space bool) {
+	if c.one.text == "" {
+		c.one = next
+		return
+	}
+	if space {
+		c.one.text += " "
+	}
+	c.one.text += next.text
+	c.one.cover(next)
+}
+
+// cover extends the box of a run.
+func (r *run) cover(next run) {
+	right, bottom := max(r.x+r.w, next.x+next.w), max(r.y+r.h, next.y+next.h)
+	r.x, r.y = min(r.x, next.x), min(r.y, next.y)
+	r.w, r.h = right-r.x, bottom-r.y
 }
 
 func (c *collector) flush() {
 	if c.one.text != "" {
-		c.page.runs = append(c.page.runs, c.one)
+		if c.one.rtl {
+			blank := ""
+			if strings.HasPrefix(c.one.text, " ") {
+				blank = " "
+			}
+			c.one.text = blank + ordered(c.chars)
+		}
+		c.runs = append(c.runs, c.one)
 	}
 	c.one = run{}
+}
+
+// isRTL reports whether a character is written from right to left.
+func isRTL(r rune) bool {
+	return r >= 0x590 && unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) &&
+		!unicode.IsDigit(r)
 }
 
 // eachImage calls visit for the picture objects of a loaded page until it returns false.
@@ -511,12 +747,12 @@ func (p *pdfium) listImages(handle uint64, number int) {
 }
 
 // pictures returns the pictures of pages that have been read.
-func (p *pdfium) pictures(_ context.Context, first, last int) ([]picture, error) {
+func (p *pdfium) pictures(first, last int) []picture {
 	var all []picture
 	for n := first; n <= last; n++ {
 		all = append(all, p.images[n]...)
 	}
-	return all, nil
+	return all
 }
 
 func (p *pdfium) isJPEG(object uint64) bool {
@@ -527,6 +763,7 @@ func (p *pdfium) isJPEG(object uint64) bool {
 	return string(bytes.TrimRight(p.bytes(n), "\x00")) == "DCTDecode"
 }
 
+// content returns the content of a picture as PNG, or as JPEG if it is stored so.
 func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err error) {
 	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(wanted.page-1))
 	if handle == 0 {
@@ -556,6 +793,7 @@ func (p *pdfium) content(ctx context.Context, wanted picture) (out []byte, err e
 	return out, errors.Join(err, p.failure(ctx))
 }
 
+// draw returns a page as PNG, or as PGM if it is grey, which is faster.
 func (p *pdfium) draw(ctx context.Context, number int, dpi float64, grey bool) ([]byte, error) {
 	handle := p.call(ctx, "FPDF_LoadPage", p.doc, uint64(number-1))
 	if handle == 0 {
@@ -625,4 +863,39 @@ func (p *pdfium) encode(bitmap uint64, grey bool) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// boundDPI lowers the resolution for pages that are large.
+func boundDPI(dpi, w, h float64) float64 {
+	area := w * h / pointsPerInch / pointsPerInch
+	if area*dpi*dpi <= maxPixels {
+		return dpi
+	}
+	return math.Sqrt(maxPixels / area)
+}
+
+// outside returns a link if it leads out of the file.
+func outside(href string) string {
+	for _, scheme := range []string{"http:", "https:", "mailto:", "ftp:"} {
+		if len(href) > len(scheme) && strings.EqualFold(href[:len(scheme)], scheme) {
+			return href
+		}
+	}
+	return ""
+}
+
+// fontStyle derives from the name of a font whether it is bold and monospaced.
+func fontStyle(name string) (bold, mono bool) {
+	if _, after, ok := strings.Cut(name, "+"); ok {
+		name = after
+	}
+	name = strings.ToLower(name)
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) })
+	}
+	bold = has("bold", "black", "heavy", "semibold", "demi", "cmbx", "sfbx", "cmssbx") ||
+		strings.HasSuffix(name, "-medi") || strings.HasSuffix(name, "-bd")
+	mono = has("mono", "courier", "consol", "typewriter", "cmtt", "cmsltt", "sftt", "ectt", "menlo", "inconsolata",
+		"nimbusmon", "lettergothic", "beramono", "source code", "sourcecode", "txtt")
+	return bold, mono
 }

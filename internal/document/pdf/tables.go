@@ -72,17 +72,18 @@ func (f *flow) grid(i int, cells func(line) line) *grid {
 	}
 	for j := i; j < len(f.lines); j++ {
 		l := f.lines[j]
-		if j > i {
-			last := f.lines[j-1]
-			if l.column != last.column || l.y1 <= last.y1 || l.y1-last.y1 > 3.2*max(l.size, last.size) ||
-				f.level(l) > 0 && f.level(last) == 0 || isLeader(l) || l.mono && !f.mono && len(l.segs) < 2 {
-				break
-			}
+		if !f.goesOn(i, j) {
+			break
 		}
-		if l = cells(l); j == i && len(l.segs) < 2 || !g.add(l) {
+		if l = cells(l); l.blockOf() != nil || j == i && len(l.segs) < 2 || !g.add(l) {
 			break
 		}
 	}
+	return g.checked()
+}
+
+// checked returns the table without the text after it; nil if what is left is too little.
+func (g *grid) checked() *grid {
 	g.trim()
 	several := 0
 	for _, cells := range g.lines {
@@ -94,6 +95,126 @@ func (f *flow) grid(i int, cells func(line) line) *grid {
 		return nil
 	}
 	return g
+}
+
+// minRiver is the least width in em of the empty strip between two columns.
+const minRiver = 0.3
+
+// rivers returns the table that begins at line i, or nil. Its columns are divided by strips that
+// are empty in all lines, and wide enough in each line that has text on both sides.
+func (f *flow) rivers(i int) *grid {
+	free := []interval{{math.Inf(-1), math.Inf(1)}}
+	var lines []line
+	var strips []interval // of the columns
+	step := 0.0           // the greatest one between lines
+	for j := i; j < len(f.lines) && f.goesOn(i, j); j++ {
+		l := soft(f.lines[j])
+		if j == i && len(l.segs) < 2 || l.blockOf() != nil {
+			break
+		}
+		if n := len(lines); n > 0 {
+			down := l.y1 - lines[n-1].y1
+			if n > 2 && down > 1.5*step {
+				break
+			}
+			step = max(step, down)
+		}
+		var next []interval
+		for _, v := range free {
+			from := v.from
+			for _, s := range l.segs {
+				if s.x1 <= v.from || s.x0 >= v.to {
+					continue
+				}
+				next = appendWide(next, interval{from, min(s.x0, v.to)}, l.size)
+				from = max(from, s.x1)
+			}
+			next = appendWide(next, interval{from, v.to}, l.size)
+		}
+		columns := between(next, append(lines, l))
+		if n := len(lines); n > 0 && (len(columns) < 2 || len(columns) < (len(strips)+1)/2 ||
+			n >= 3 && len(columns) < supported(strips, lines)) {
+			break
+		}
+		free, lines, strips = next, append(lines, l), columns
+	}
+	if len(strips) < 2 {
+		return nil
+	}
+	g := &grid{strips: strips}
+	for _, l := range lines {
+		var cells []gridCell
+		for k, s := range strips {
+			var runs []run
+			for _, one := range l.segs {
+				if one.x0 >= s.from && one.x1 <= s.to {
+					runs = append(runs, one.runs...)
+				}
+			}
+			if runs != nil {
+				cells = append(cells, gridCell{k, newSegment(runs)})
+			}
+		}
+		g.append(l, cells)
+	}
+	return g.checked()
+}
+
+// appendWide adds an interval unless it is too narrow.
+func appendWide(all []interval, v interval, size float64) []interval {
+	if v.to-v.from < minRiver*size {
+		return all
+	}
+	return append(all, v)
+}
+
+// between returns the columns between empty strips, those without text left out.
+func between(free []interval, lines []line) (columns []interval) {
+	for k := 1; k < len(free); k++ {
+		c := interval{free[k-1].to, free[k].from}
+		if slices.ContainsFunc(lines, func(l line) bool {
+			return slices.ContainsFunc(l.segs, func(s segment) bool { return s.x0 >= c.from && s.x1 <= c.to })
+		}) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// supported returns the number of columns that more than one line divides: a wide gap between
+// words looks like a column in a few lines.
+func supported(columns []interval, lines []line) int {
+	n := 1
+	for k := 1; k < len(columns); k++ {
+		count := 0
+		for _, l := range lines {
+			in := func(c interval) bool {
+				return slices.ContainsFunc(l.segs, func(s segment) bool { return s.x0 < c.to && s.x1 > c.from })
+			}
+			if in(columns[k-1]) && in(columns[k]) {
+				count++
+			}
+		}
+		if count > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// startsTable reports whether a table of several columns begins at line i.
+func (f *flow) startsTable(i int) bool {
+	return len(soft(f.lines[i]).segs) > 2 && f.rivers(i) != nil
+}
+
+// goesOn reports whether line j may belong to a table that begins at line i.
+func (f *flow) goesOn(i, j int) bool {
+	if j == i {
+		return true
+	}
+	last, l := f.lines[j-1], f.lines[j]
+	return l.column == last.column && l.y1 > last.y1 && l.y1-last.y1 <= 3.2*max(l.size, last.size) &&
+		(f.level(l) == 0 || f.level(last) > 0) && !isLeader(l) && (!l.mono || f.mono || len(l.segs) > 1)
 }
 
 // isNarrow reports whether the cells are short.
@@ -115,6 +236,9 @@ func (f *flow) table(i int) int {
 	if narrow := f.grid(i, soft); narrow != nil && narrow.isNarrow() &&
 		(g == nil || len(narrow.strips) > len(g.strips) && len(narrow.lines) >= len(g.lines)) {
 		g = narrow
+	}
+	if r := f.rivers(i); r != nil && (g == nil || len(r.strips) >= len(g.strips) && len(r.lines) >= len(g.lines)) {
+		g = r
 	}
 	if g == nil {
 		return 0
@@ -288,7 +412,10 @@ func (g *grid) trim() {
 	}
 }
 
-// rows groups the lines into rows. Cells of several lines are seen by the distances, if those
+// rowGap is how much greater the distance of rows is than that of the lines of a cell.
+const rowGap = 1.12
+
+// rows groups the lines into rows. A line with text in all columns begins one. Cells of several lines are seen by the distances, if those
 // between rows are greater than those within, or by the empty first column.
 func (g *grid) rows() [][][]gridCell {
 	least := math.Inf(1)
@@ -297,7 +424,7 @@ func (g *grid) rows() [][][]gridCell {
 	}
 	large := 0
 	for i := 1; i < len(g.all); i++ {
-		if g.all[i].y1-g.all[i-1].y1 > 1.25*least {
+		if g.all[i].y1-g.all[i-1].y1 > rowGap*least {
 			large++
 		}
 	}
@@ -314,7 +441,7 @@ func (g *grid) rows() [][][]gridCell {
 		switch {
 		case begins:
 		case byDistance:
-			begins = g.all[i].y1-g.all[i-1].y1 > 1.25*least
+			begins = g.all[i].y1-g.all[i-1].y1 > rowGap*least || len(cells) == len(g.strips)
 		default:
 			begins = cells[0].strip == 0 || len(cells) > max(1, len(g.strips)/2)
 		}
@@ -331,7 +458,7 @@ func (g *grid) rows() [][][]gridCell {
 func (g *grid) wraps(least float64) bool {
 	fewer, near := 0, 0
 	for i := 1; i < len(g.all); i++ {
-		if g.all[i].y1-g.all[i-1].y1 > 1.25*least {
+		if g.all[i].y1-g.all[i-1].y1 > rowGap*least {
 			continue
 		}
 		near++

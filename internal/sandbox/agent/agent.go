@@ -38,6 +38,7 @@ const (
 // options are the arguments of an agent.
 type options struct {
 	proxy     string // socket of the proxy
+	forward   []string
 	processes int    // RLIMIT_NPROC, where it counts only processes of the sandbox
 	fileSize  int64  // RLIMIT_FSIZE
 	mark      string // the prefix of the marks of commands
@@ -48,6 +49,11 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f := flag.NewFlagSet(Name, flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.proxy, "proxy", "", "forward connections to 127.0.0.1:3128 to this `socket`")
+	f.Func("forward", "forward connections to this address to a host, through the proxy: `ADDRESS=HOST`",
+		func(value string) error {
+			o.forward = append(o.forward, value)
+			return nil
+		})
 	f.IntVar(&o.processes, "processes", 0, "the most processes of this user, where it has no others")
 	f.Int64Var(&o.fileSize, "filesize", 0, "the most `bytes` that a file may grow to")
 	f.StringVar(&o.mark, "mark", "", "what the marks of commands begin with")
@@ -76,6 +82,7 @@ type agent struct {
 
 	mu       sync.Mutex
 	commands map[uint32]*command
+	conns    map[uint32]*connection
 	closing  bool
 	broken   chan struct{} // closed when the server no longer reads
 	breaks   sync.Once
@@ -100,6 +107,9 @@ func Main(args []string) int {
 		if err := forward(o.proxy); err != nil {
 			return fail(err)
 		}
+		for _, one := range o.forward {
+			forwardTo(one, o.proxy)
+		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -110,6 +120,7 @@ func Main(args []string) int {
 		mark:     o.mark,
 		null:     null,
 		commands: map[uint32]*command{},
+		conns:    map[uint32]*connection{},
 		broken:   make(chan struct{}),
 		starting: make(chan struct{}, starts),
 	}
@@ -195,8 +206,14 @@ func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
 	}
 }
 
-// handle handles a frame for a command that was started.
+// handle handles a frame for a command or a connection that was started.
 func (a *agent) handle(f wire.Frame) error {
+	if f.Kind == wire.Dial {
+		return a.connect(f)
+	}
+	if n := a.connection(f.ID); n != nil {
+		return n.handle(f)
+	}
 	c := a.command(f.ID)
 	if c == nil {
 		return nil // it ended before the frame arrived
@@ -236,7 +253,7 @@ func (a *agent) add(f wire.Frame) (*command, error) {
 	if a.closing {
 		return nil, io.EOF
 	}
-	if a.commands[f.ID] != nil {
+	if a.commands[f.ID] != nil || a.conns[f.ID] != nil {
 		return nil, fmt.Errorf("command %d was started twice", f.ID)
 	}
 	a.commands[f.ID] = c

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 
 func TestArguments(t *testing.T) {
 	o, err := parse([]string{"-proxy", "/p", "-processes", "7", "-filesize", "9", "-mark", "m"}, io.Discard)
-	if err != nil || o != (options{proxy: "/p", processes: 7, fileSize: 9, mark: "m"}) {
+	if err != nil || !reflect.DeepEqual(o, options{proxy: "/p", processes: 7, fileSize: 9, mark: "m"}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	a, err := parse(nil, io.Discard)
@@ -95,7 +96,7 @@ func TestTunnel(t *testing.T) {
 			if err != nil {
 				return
 			}
-			go tunnel(conn, socket)
+			go tunnel(conn, socket, "")
 		}
 	}()
 	for _, text := range []string{"hello", "", strings.Repeat("x", 1<<20)} {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"sync"
@@ -16,7 +17,7 @@ const (
 	drain = 250 * time.Millisecond
 	// drainCheck is the time between two checks whether such output can still
 	// come soon: see drained.
-	drainCheck = 10 * time.Millisecond
+	drainCheck = 4 * time.Millisecond
 	// lastDrain is the same for one that was killed.
 	lastDrain = 50 * time.Millisecond
 )
@@ -62,6 +63,9 @@ const (
 	terminateFirst killMode = iota // SIGTERM, then SIGKILL
 	killAtOnce
 )
+
+// grace returns how long the processes have to end after SIGTERM.
+func (c *command) grace() time.Duration { return cmp.Or(c.spec.Grace, 150*time.Millisecond) }
 
 // begin starts the command and sends the result.
 func (c *command) begin() {
@@ -189,7 +193,7 @@ func (c *command) ended(e ending) {
 		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // while the kill goes on
 		return
 	}
-	c.drainUntil(time.Now().Add(drain), c.unread()+c.read.Load(), 0, -1)
+	c.drainUntil(time.Now().Add(drain), c.unread()+c.read.Load(), 0, c.sent.Load())
 }
 
 // unread returns how many bytes are in the streams of the command.

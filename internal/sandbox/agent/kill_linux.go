@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// grace is how long processes have to end after SIGTERM.
-	grace = 150 * time.Millisecond
 	// killTimeout is when the agent stops trying to kill processes.
 	killTimeout = 2 * time.Second
 	// maxFreezes is the maximum number of rounds that stop new processes.
@@ -62,7 +60,7 @@ func (t *processTable) tree(c *command) (all []int, sure bool) {
 
 // waitForExit gives the processes of a command time to end.
 func (t *processTable) waitForExit(c *command, changed <-chan struct{}) {
-	end := time.NewTimer(grace)
+	end := time.NewTimer(c.grace())
 	defer end.Stop()
 	for {
 		if !t.runs(c) {

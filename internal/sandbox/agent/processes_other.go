@@ -97,7 +97,7 @@ func (t *processTable) kill(c *command, how killMode) {
 		return
 	}
 	if how == terminateFirst && g.ask() {
-		grace := time.NewTimer(150 * time.Millisecond)
+		grace := time.NewTimer(c.grace())
 		defer grace.Stop()
 		select {
 		case <-g.ended:

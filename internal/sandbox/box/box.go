@@ -4,7 +4,7 @@
 // commands in it. It does not know where the agent runs, which caller a command belongs to, or
 // how their output is used.
 //
-// Begin with [Open] and [Box.Start].
+// Begin with [Open] and [Box.Start]; [Box.Dial] connects to what a command listens on.
 package box
 
 import (
@@ -23,6 +23,8 @@ var (
 	ErrNoProgram = errors.New("there is no such program")
 	// ErrNoDir means that the directory of a command was not found.
 	ErrNoDir = errors.New("there is no such directory")
+	// ErrNoServer means that no command listens on a port.
+	ErrNoServer = errors.New("nothing listens on this port")
 	// ErrLost means that the sandbox has ended, with everything in it.
 	ErrLost = errors.New("the sandbox has ended")
 	// ErrEnded means that a command has ended and does not read input.

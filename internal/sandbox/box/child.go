@@ -37,7 +37,7 @@ const (
 	exited
 )
 
-// A Child is a command in a box.
+// A Child is a command in a box, or a connection to one.
 type Child struct {
 	box    *Box
 	id     uint32
@@ -64,11 +64,16 @@ func (b *Box) Start(ctx context.Context, body wire.StartBody, s Sink) (*Child, e
 	if len(text) > wire.MaxBody {
 		return nil, fmt.Errorf("it cannot be started: the command and its environment have %d bytes", len(text))
 	}
+	return b.begin(ctx, wire.Start, text, s)
+}
+
+// begin sends a request to start something, and waits for the answer.
+func (b *Box) begin(ctx context.Context, k wire.Kind, body []byte, s Sink) (*Child, error) {
 	c, err := b.add(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.send(wire.Start, c.id, text); err != nil {
+	if err := b.send(k, c.id, body); err != nil {
 		c.detach()
 		return nil, err
 	}

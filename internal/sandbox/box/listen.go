@@ -165,6 +165,8 @@ func refusal(r wire.RefusedBody) error {
 		return fmt.Errorf("%w: %s", ErrNoProgram, short(r.Error))
 	case r.NoDir:
 		return fmt.Errorf("%w: %s", ErrNoDir, short(r.Error))
+	case r.NoServer:
+		return fmt.Errorf("%w: %s", ErrNoServer, short(r.Error))
 	}
 	return fmt.Errorf("it cannot be started: %s", short(r.Error))
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -67,4 +68,11 @@ func IsOutOfMemory(err error) bool {
 func Limit(memory int64) error {
 	debug.SetMemoryLimit(memory / 4 * 3)
 	return limitData(memory)
+}
+
+// Yield lets other processes go before the calling goroutine, which computes: it has a
+// thread with a lower priority from now on.
+func Yield() {
+	runtime.LockOSThread()
+	_ = lowerPriority() // a sandbox may not allow it; then it competes with them
 }

@@ -26,3 +26,5 @@ func dataSize() int64 {
 	kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
 	return kilobytes << 10
 }
+
+func lowerPriority() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 10) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
+	"github.com/mcp-tools/mcp-tools/internal/slots"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -29,6 +30,7 @@ type instance struct {
 	box    *box.Box
 	home   string
 	proxy  bool
+	apart  bool     // it has a network and processes of its own
 	cache  string   // see addCaches, as commands see it; "" for none
 	git    string   // the settings of git, likewise
 	clean  []func() // functions to call when the instance ends
@@ -162,7 +164,7 @@ func (c *Commands) enter(p *target, digest string) (*instance, error) {
 		known = nil
 	}
 	if known == nil {
-		if err := c.makeRoom(); err != nil {
+		if err := c.makeRoom(key.owner.account); err != nil {
 			return nil, err
 		}
 		known = c.newInstance(key, digest)
@@ -189,27 +191,36 @@ func (c *Commands) newInstance(key instanceKey, digest string) *instance {
 	return n
 }
 
-// makeRoom ends the instance that has been idle longest if the maximum is
-// reached. c.mu is held.
-func (c *Commands) makeRoom() error {
+// makeRoom checks that an account may have another busy instance, and ends the instance
+// that has been idle longest if the maximum is reached. c.mu is held.
+func (c *Commands) makeRoom(account string) error {
 	var idle *instance
-	living := 0
+	living, busy, own := 0, 0, 0
 	for n := range c.instances {
 		if !n.dying.Load() {
 			living++
+			if n.busy > 0 {
+				busy++
+				if n.key.owner.account == account {
+					own++
+				}
+			}
 		}
 		if n.busy == 0 && !n.retired && (idle == nil || n.used.Before(idle.used)) {
 			idle = n
 		}
 	}
-	if living < c.o.Boxes {
-		return nil
+	if !slots.Free(own, busy, c.o.Boxes) {
+		err := tool.Errorf(tool.Busy, "all %d sandboxes of this server are in use", c.o.Boxes)
+		if busy < c.o.Boxes {
+			err = tool.Errorf(tool.Busy, "your commands use %d of the %d sandboxes of this server; others get the rest",
+				own, c.o.Boxes)
+		}
+		return err.Try("wait for commands to end, or end some with process kill")
 	}
-	if idle == nil {
-		return tool.Errorf(tool.Busy, "all %d sandboxes of this server are in use", c.o.Boxes).
-			Try("wait for commands to end, or end some with process kill")
+	if living >= c.o.Boxes && idle != nil {
+		c.retire(idle)
 	}
-	c.retire(idle)
 	return nil
 }
 
@@ -231,6 +242,9 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 	}
 	link, err := p.launcher.Launch(ctx, pl.spec)
 	if err == nil {
+		holds := link.Guarantees()
+		n.apart = p.site.Isolated && slices.Contains(holds, sandbox.Network) &&
+			slices.Contains(holds, sandbox.Processes)
 		if n.box, err = box.Open(ctx, link); err != nil {
 			err = errors.Join(err, link.Close())
 		}

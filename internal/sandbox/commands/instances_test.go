@@ -2,7 +2,9 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -129,6 +131,26 @@ func TestOldSandboxesAreReplaced(t *testing.T) {
 		start(as(t.Context(), "c", "s"), t, c, word("hang")) // takes the room of b's
 		_, err := c.Start(as(t.Context(), "d", "s"), word("ok"))
 		refused(t, err, tool.Busy, "in use")
+	})
+}
+
+// TestOneUserLeavesSandboxes has a user whose sessions take all sandboxes that they get.
+func TestOneUserLeavesSandboxes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := withFakes(t, Policy{}, func(o *Options) { o.Boxes = 6 }, newFake("kernel"))
+		of := func(user, session string) context.Context {
+			return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: session}})
+		}
+		for range 6 {
+			run(of("ann", rand.Text()), t, c, word("ok")) // these are idle
+		}
+		for i := range 3 {
+			start(of("ann", fmt.Sprint(i)), t, c, word("hang"))
+		}
+		_, err := c.Start(of("ann", "more"), word("ok"))
+		refused(t, err, tool.Busy, "your commands use 3 of the 6 sandboxes")
+		start(of("ann", "0"), t, c, word("hang")) // it has one
+		start(of("bob", "s"), t, c, word("hang"))
 	})
 }
 

@@ -70,7 +70,7 @@ type Options struct {
 	Limit      Limit
 	Idle       time.Duration // how long an unused sandbox is kept; default 10 minutes
 	Age        time.Duration // maximum age of a sandbox; default 12 hours
-	Boxes      int           // maximum number of sandboxes; default 64
+	Boxes      int           // maximum number of sandboxes, of one user at most half; default 128
 	Background Background
 	Elevated   bool   // callers may ask for commands on the host
 	Spool      string // a directory for output that only the server may write to
@@ -95,7 +95,7 @@ func (o Options) complete() (Options, error) {
 	fill(&o.Limit.Max, 30*time.Minute)
 	fill(&o.Idle, 10*time.Minute)
 	fill(&o.Age, 12*time.Hour)
-	fill(&o.Boxes, 64)
+	fill(&o.Boxes, 128)
 	fill(&o.Background.Count, 16)
 	fill(&o.Background.Age, 30*time.Minute)
 	fill(&o.Background.Output, 64<<20)

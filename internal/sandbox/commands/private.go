@@ -92,11 +92,11 @@ func (c *Commands) newPrivate(p *target, pl plan) (*instance, error) {
 	if c.closed {
 		return nil, errClosed()
 	}
-	if err := c.makeRoom(); err != nil {
+	key := c.key(p)
+	if err := c.makeRoom(key.owner.account); err != nil {
 		return nil, err
 	}
 	c.numbers++
-	key := c.key(p)
 	key.private = c.numbers
 	n := c.newInstance(key, "")
 	n.busy, n.retired = 1, true

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // waitsAfter is how long a command must be silent after a prompt to be reported as
@@ -22,6 +23,7 @@ type process struct {
 	instance *instance
 	child    *box.Child // nil if the sandbox was lost at the start
 	private  bool
+	grant    tool.Grant // of the call that started it
 	stdout   *log
 	stderr   *log
 	watcher  *watcher // nil if the command has no Watch

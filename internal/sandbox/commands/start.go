@@ -135,6 +135,10 @@ func timeout(cmd sandbox.Command, s sandbox.Site) time.Duration {
 func (c *Commands) run(ctx context.Context, at *target, n *instance, cmd sandbox.Command,
 	body wire.StartBody) (sandbox.Process, error) {
 	p := c.newProcess(at, n, cmd)
+	p.grant = tool.Grant{Caller: at.caller}
+	if grant := tool.RunningFrom(ctx).Grant; grant != nil {
+		p.grant = grant()
+	}
 	if err := c.admit(p); err != nil {
 		c.leave(n, false)
 		return nil, err
@@ -226,5 +230,5 @@ func startError(ctx context.Context, cmd sandbox.Command, err error) error {
 		return known
 	}
 	return tool.Errorf(tool.Unavailable, "the command %q could not be started: %w", cmd.Argv[0], err).
-		Try("correct the command, or try again")
+		Try("try again; if other commands fail too, tell the user that the sandbox does not work")
 }

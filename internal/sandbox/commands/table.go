@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -65,6 +66,25 @@ func (c *Commands) Processes(ctx context.Context) ([]sandbox.Process, error) {
 		all[i] = p
 	}
 	return all, nil
+}
+
+// Running returns the commands of a caller that have not ended, the newest first.
+func (c *Commands) Running(caller tool.Caller) []sandbox.Status {
+	who := ownerOf(caller)
+	c.mu.Lock()
+	var mine []*process
+	for p := range c.running {
+		if p.owner == who {
+			mine = append(mine, p)
+		}
+	}
+	c.mu.Unlock()
+	var all []sandbox.Status
+	for _, p := range mine {
+		all = append(all, p.Status())
+	}
+	slices.SortFunc(all, func(a, b sandbox.Status) int { return b.Started.Compare(a.Started) })
+	return all
 }
 
 func oldest(a, b *process) int { return cmp.Compare(a.number, b.number) }
@@ -168,14 +188,31 @@ func (c *Commands) EndSession(session string) {
 // EndCovered ends the running commands of the callers that covered reports, also those
 // that outlive their session, and returns when they have ended. Their output remains.
 func (c *Commands) EndCovered(covered func(agent, session string) bool, why string) {
-	c.mu.Lock()
-	var ending sync.WaitGroup
-	for p := range c.running {
+	c.endEach(func(p *process) string {
 		if covered(p.owner.agent, p.owner.session) {
-			p.markKilled(why)
+			return why
+		}
+		return ""
+	})
+}
+
+// EndGranted ends the running commands, also those that outlive their session, for which
+// why returns a reason. It gets the grant of the call that started a command. EndGranted
+// returns when the commands have ended. Their output remains.
+func (c *Commands) EndGranted(why func(tool.Grant) string) {
+	c.endEach(func(p *process) string { return why(p.grant) })
+}
+
+func (c *Commands) endEach(why func(*process) string) {
+	c.mu.Lock()
+	running := slices.Collect(maps.Keys(c.running))
+	c.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, p := range running {
+		if reason := why(p); reason != "" {
+			p.markKilled(reason)
 			ending.Go(func() { _ = p.Kill(c.ctx) }) // a process that survives ends with its sandbox
 		}
 	}
-	c.mu.Unlock()
 	ending.Wait()
 }

@@ -297,3 +297,26 @@ func TestStop(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitForAll waits for what a command has left behind.
+func TestWaitForAll(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	p := start(ctx, t, c, sh("sleep 1000 > /dev/null 2>&1 &"))
+	if s := finish(ctx, t, p); s.Left == 0 {
+		t.Fatalf("nothing is left: %+v", s)
+	}
+	all := make(chan sandbox.Status)
+	go func() { all <- p.Wait(ctx, sandbox.WaitCondition{All: true}) }()
+	select {
+	case s := <-all:
+		t.Errorf("it did not wait: %+v", s)
+	default:
+	}
+	if err := p.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s := <-all; s.Left != 0 {
+		t.Errorf("it waited too short: %+v", s)
+	}
+}

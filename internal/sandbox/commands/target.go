@@ -24,12 +24,12 @@ const dirsTTL = 30 * time.Second
 // An owner identifies the caller that an instance belongs to. Two callers never
 // share an owner value.
 type owner struct {
-	principal, agent, session, workspace, profile string
+	principal, account, agent, session, workspace, profile string
 }
 
 func ownerOf(c tool.Caller) owner {
-	return owner{principal: c.Principal(), agent: c.Agent, session: c.Session, workspace: c.Workspace,
-		profile: c.Profile}
+	return owner{principal: c.Principal(), account: c.Account(), agent: c.Agent, session: c.Session,
+		workspace: c.Workspace, profile: c.Profile}
 }
 
 // callerDirs are the directories of a caller, their digest, and the layout that
@@ -101,6 +101,9 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 	p.site.Find = p.finder(hostDir)
 	if c.o.Disposable != nil {
 		p.site.Disposable = func(path string) bool { return c.o.Disposable(p.outside(path)) }
+	}
+	if p.site.Isolated && slices.Contains(found.Guarantees, sandbox.Processes) { // else nothing can be locked
+		p.site.Locked = func(path string) bool { return slices.Contains(p.dirs.Locked, p.outside(path)) }
 	}
 	if p.site.Tier != string(Docker) {
 		p.site.File = p.identity

@@ -35,7 +35,7 @@ func (p *process) Wait(ctx context.Context, u sandbox.WaitCondition) sandbox.Sta
 		change := p.changed()
 		quiet := time.Since(p.quiet)
 		p.mu.Unlock()
-		ended := p.hasEnded()
+		ended := p.hasEnded() && (!u.All || p.isOver())
 		if seek != nil {
 			if line, found := seek.next(); found {
 				s := p.Status()

@@ -159,12 +159,18 @@ func etcPaths() []string {
 
 // etcFiles returns generated files: the users and groups of the sandbox.
 func etcFiles(p plan) map[string]string {
+	hosts := "127.0.0.1 localhost sandbox\n::1 localhost\n"
+	for _, f := range p.Forward {
+		if f.Name != "" {
+			hosts += f.Listen.Addr().String() + " " + f.Name + "\n"
+		}
+	}
 	user := fmt.Sprintf("sandbox:x:%d:%d::%s:/bin/sh\n", p.UID, p.GID, p.Home)
 	return map[string]string{
 		"/etc/passwd":        user + "root:x:0:0::/:/bin/false\n",
 		"/etc/group":         fmt.Sprintf("sandbox:x:%d:\nroot:x:0:\n", p.GID),
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-		"/etc/hosts":         "127.0.0.1 localhost sandbox\n::1 localhost\n",
+		"/etc/hosts":         hosts,
 		"/etc/hostname":      hostname + "\n",
 		"/etc/resolv.conf":   "",
 	}

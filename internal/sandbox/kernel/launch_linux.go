@@ -160,6 +160,10 @@ func (s *start) planJail() error {
 			return fmt.Errorf("the proxy: %w", err)
 		}
 		s.plan.Agent = append(s.plan.Agent, "-proxy", proxyPath)
+		s.plan.Forward = s.spec.Forward
+		for _, f := range s.spec.Forward {
+			s.plan.Agent = append(s.plan.Agent, "-forward", f.Listen.String()+"="+f.To)
+		}
 	}
 	if s.id.outsideUID != os.Geteuid() {
 		if s.id, s.files, err = s.launcher.mounts(s.tree, s.id); err != nil {
@@ -332,7 +336,7 @@ func (e *SetupError) Unwrap() error {
 // Layout keeps all paths, so that paths in output and arguments are valid inside and
 // outside the sandbox.
 func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
-	layout := sandbox.Layout{Home: home, Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
+	layout := sandbox.Layout{Home: home, Shown: system[:], Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
 	for _, r := range g.Roots {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
 // File descriptors that a stage inherits, besides its streams. The descriptors of
@@ -31,6 +33,7 @@ type plan struct {
 	Binds     []source
 	Program   *source // nil if its file has no name
 	Proxy     *source
+	Forward   []sandbox.Forward
 	Hidden    []string
 	Locked    []string
 	Home      string

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/seccomp"
 )
 
@@ -64,6 +65,7 @@ func build() *fault {
 		if err := raiseLoopback(); err != nil {
 			return faulty("the loopback interface", err)
 		}
+		haveAddresses(p.Forward)
 		if err := unix.Sethostname([]byte(hostname)); err != nil {
 			return faulty("the host name", err)
 		}
@@ -158,6 +160,31 @@ func grants(p plan) []grant {
 		all = append(all, grant{strings.TrimSuffix(b.Path, "/"), access})
 	}
 	return all
+}
+
+// haveAddresses gives the loopback interface the addresses that lead to hosts, and lets the agent listen on low ports. What
+// fails is left out, and the agent with it.
+func haveAddresses(all []sandbox.Forward) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	for i, f := range all {
+		if f.Listen.Port() < 1024 {
+			_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0)
+		}
+		if !f.Listen.Addr().Is4() || f.Listen.Addr().IsLoopback() {
+			continue
+		}
+		alias, err := unix.NewIfreq(fmt.Sprintf("lo:%d", i))
+		if err == nil {
+			err = alias.SetInet4Addr(f.Listen.Addr().AsSlice())
+		}
+		if err == nil {
+			_ = unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias)
+		}
+	}
 }
 
 // raiseLoopback enables the loopback interface of the network namespace.

@@ -10,13 +10,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
@@ -28,6 +33,7 @@ const (
 	maxProcesses = 256
 	maxFile      = 2 << 30
 	maxTemp      = 512 << 20
+	patience     = 2 * time.Second // from the end of stdin to SIGTERM, and from there to SIGKILL
 
 	// proxyURL is the address at which an agent with a proxy listens for its commands.
 	proxyURL = "http://127.0.0.1:3128"
@@ -81,8 +87,9 @@ func (r *Runner) Start(ctx context.Context, p Program, output func([]byte), gone
 		if spec.Proxy, stop, err = r.Proxy(ctx, p.Hosts); err != nil {
 			return nil, err
 		}
+		spec.Forward = forwards(p.Hosts)
 	}
-	s := &Process{stop: sync.OnceFunc(stop), output: output, gone: gone}
+	s := &Process{stop: sync.OnceFunc(stop), output: output, gone: gone, ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			s.stop()
@@ -96,21 +103,51 @@ func (r *Runner) Start(ctx context.Context, p Program, output func([]byte), gone
 		return nil, errors.Join(err, link.Close())
 	}
 	dir := insideOf(layout, p.Dir)
-	argv, err := find(p.Argv, isolated && launcher.Name() == "docker")
+	argv, err := find(p.Argv, isolated && launcher.Name() == "docker", isolated, layout)
 	if err == nil {
 		s.child, err = s.box.Start(ctx, wire.StartBody{
-			Argv: argv, Dir: dir, Env: environ(p, dir, isolated, spec.Proxy != ""), Input: true,
+			Argv: argv, Dir: dir, Env: environ(p, dir, isolated, spec.Proxy != ""), Input: true, Grace: patience,
 			Limits: wire.Limits{Memory: memory, Processes: maxProcesses, FileSize: maxFile},
 		}, s)
 	}
 	if err != nil {
 		if errors.Is(err, box.ErrNoProgram) {
-			err = fmt.Errorf("the program %q is not installed, or the sandbox does not show it (the operator gives "+
-				"its path, or lets the server read its directory)", p.Argv[0])
+			err = hidden(p.Argv[0], argv[0])
 		}
 		return nil, errors.Join(err, s.box.Close())
 	}
 	return s, nil
+}
+
+// forwards returns addresses within the sandbox that lead to hosts, for programs that do not speak to a proxy. The name of a
+// host gets a loopback address of its own. Patterns have no address.
+func forwards(hosts []string) (all []sandbox.Forward) {
+	named := make(map[string]netip.Addr)
+	for _, to := range hosts {
+		host, port, err := net.SplitHostPort(to)
+		number, wrong := strconv.ParseUint(port, 10, 16)
+		if err != nil || wrong != nil || number == 0 {
+			continue
+		}
+		f := sandbox.Forward{To: to}
+		at, err := netip.ParseAddr(host)
+		switch {
+		case err == nil:
+		case strings.EqualFold(host, "localhost"):
+			at = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		case strings.ContainsFunc(host, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '.' && c != '-' }):
+			continue
+		default:
+			f.Name = host
+			if at = named[host]; !at.IsValid() {
+				at = netip.AddrFrom4([4]byte{127, 1, 0, byte(1 + len(named)%200)})
+				named[host] = at
+			}
+		}
+		f.Listen = netip.AddrPortFrom(at.Unmap(), uint16(number))
+		all = append(all, f)
+	}
+	return all
 }
 
 // launcher returns the launcher of a tier.
@@ -159,19 +196,69 @@ func insideOf(l sandbox.Layout, dir string) string {
 	return dir
 }
 
-// find looks up the program. In a container it is one of the image.
-func find(argv []string, image bool) ([]string, error) {
+// find looks up the program: the first in PATH that a sandbox shows, since programs of version managers lie in homes.
+// In a container it is one of the image.
+func find(argv []string, image, isolated bool, layout sandbox.Layout) ([]string, error) {
 	if image {
 		return argv, nil
 	}
-	path, err := exec.LookPath(argv[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
+	var found []string
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	if strings.ContainsAny(argv[0], `/\`) {
+		dirs = []string{""}
 	}
-	if err != nil {
+	for _, dir := range dirs {
+		path, err := exec.LookPath(filepath.Join(dir, argv[0]))
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err == nil {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
 		return nil, fmt.Errorf("the program %q is not installed", argv[0])
 	}
+	path := found[0]
+	if isolated {
+		if i := slices.IndexFunc(found, func(path string) bool { return shows(layout, path) }); i >= 0 {
+			path = found[i]
+		}
+	}
 	return append([]string{path}, argv[1:]...), nil
+}
+
+// shows reports whether a sandbox shows a program, and the file that it is a link to.
+func shows(l sandbox.Layout, path string) bool {
+	dirs := slices.Clone(l.Shown)
+	for _, b := range l.Binds {
+		dirs = append(dirs, b.Host)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	shown := func(path string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, path) })
+	}
+	return err == nil && shown(path) && shown(real)
+}
+
+func within(dir, path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// hidden returns the error of a program that the sandbox does not show.
+func hidden(name, path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("the program %q is not in the image of the sandbox", name)
+	}
+	dir := filepath.Dir(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dir = filepath.Dir(real)
+	}
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) { // of a package, or of a version that was installed
+		if base := filepath.Base(at); base == "node_modules" || base == "bin" || base == "shims" || base == "lib" {
+			dir = filepath.Dir(at)
+		}
+	}
+	return fmt.Errorf("the program %q is %s, which the sandbox does not show: add --read %s, or give the path of another",
+		name, path, dir)
 }
 
 // environ returns the environment of the program. It has nothing of the server's but what programs
@@ -208,6 +295,7 @@ type Process struct {
 	stop   func() // ends the proxy
 	output func([]byte)
 	gone   func(error)
+	ended  chan struct{} // closed when the program has ended, with all that it has started
 	words  sandbox.Tail
 	exit   *wire.ExitBody // written by the goroutine of the box
 }
@@ -219,11 +307,28 @@ func (p *Process) Write(ctx context.Context, data []byte) error { return p.child
 // Words returns the end of what the program wrote to stderr.
 func (p *Process) Words() string { return p.words.String() }
 
-// Close ends the program, with all that it has started.
+// Close ends the program, with all that it has started: stdin ends first, then comes SIGTERM, then SIGKILL, so that a
+// program has time to store its work and to remove its locks.
 func (p *Process) Close() error {
+	if p.child.EndInput() == nil && !p.ends(patience) && p.child.Kill() == nil {
+		p.ends(2 * patience)
+	}
 	err := p.box.Close()
 	p.stop()
 	return err
+}
+
+// ends waits for the end of the program, and reports whether it came in time.
+func (p *Process) ends(within time.Duration) bool {
+	timeout := time.NewTimer(within)
+	defer timeout.Stop()
+	select {
+	case <-p.ended:
+	case <-p.box.Done():
+	case <-timeout.C:
+		return false
+	}
+	return true
 }
 
 // Output passes on what the program has written.
@@ -255,4 +360,5 @@ func (p *Process) Gone(err error) {
 		err = fmt.Errorf("its program ended with exit code %d", p.exit.Code)
 	}
 	p.gone(err)
+	close(p.ended)
 }

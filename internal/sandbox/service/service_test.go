@@ -1,7 +1,12 @@
 package service_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,5 +104,145 @@ func TestPrograms(t *testing.T) {
 		service.Program{Argv: []string{"sh"}, Dir: t.TempDir()}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "no sandbox works") {
 		t.Errorf("auto has chosen the host: %v", err)
+	}
+}
+
+// TestProgramsEndInOrder: a program that is closed sees the end of stdin, and SIGTERM if that does not end it.
+func TestProgramsEndInOrder(t *testing.T) {
+	needtest.Program(t, "sh")
+	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
+		t.Run(l.Name(), func(t *testing.T) {
+			if !l.Probe(t.Context()).Works {
+				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
+			}
+			for script, want := range map[string]string{
+				`echo ready; while read line; do :; done; echo end > ended`:                                             "end\n",
+				`trap 'echo term > ended; exit' TERM; echo ready; while :; do sleep 0.01; done`:                         "term\n",
+				`trap 'echo term >> ended' TERM; echo ready; while read line; do :; done; while :; do sleep 0.01; done`: "term\n",
+			} {
+				dir := filepath.Join(t.TempDir(), "home")
+				h := &heard{ended: make(chan error, 1)}
+				p, err := (&service.Runner{Launchers: []sandbox.Launcher{l}}).Start(t.Context(),
+					service.Program{Argv: []string{"sh", "-c", script}, Tier: l.Name(), Dir: dir}, h.output,
+					func(err error) { h.ended <- err })
+				if err != nil {
+					t.Fatal(err)
+				}
+				for deadline := time.Now().Add(time.Minute); !strings.Contains(h.String(), "ready"); {
+					if time.Now().After(deadline) {
+						t.Fatalf("it wrote %q, and %q to stderr", h, p.Words())
+					}
+					time.Sleep(time.Millisecond)
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				<-h.ended
+				if got, err := os.ReadFile(filepath.Join(dir, "ended")); string(got) != want {
+					t.Errorf("%s: it noted %q, %v", script, got, err)
+				}
+			}
+		})
+	}
+}
+
+// TestHiddenPrograms: of several programs with a name the first that the sandbox shows is started. If it shows none, the
+// error names the directory to show.
+func TestHiddenPrograms(t *testing.T) {
+	l := &kernel.Launcher{}
+	if !l.Probe(t.Context()).Works {
+		needtest.Lacking(t, l.Name(), "the sandbox does not work here")
+	}
+	home := t.TempDir()
+	shims := filepath.Join(home, "versions", "node", "bin")
+	if err := os.MkdirAll(shims, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cat", "only-here"} {
+		if err := os.WriteFile(filepath.Join(shims, name), []byte("#!/bin/sh\necho shim\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", shims+":"+os.Getenv("PATH"))
+	start := func(name string, read ...string) (*heard, error) {
+		h := &heard{ended: make(chan error, 1)}
+		p, err := (&service.Runner{Launchers: []sandbox.Launcher{l}}).Start(t.Context(),
+			service.Program{Argv: []string{name}, Tier: l.Name(), Dir: filepath.Join(t.TempDir(), "home"), Read: read},
+			h.output, func(err error) { h.ended <- err })
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Write(t.Context(), []byte("hello\n")); err != nil {
+			t.Log(err) // a shim may have ended
+		}
+		for deadline := time.Now().Add(time.Minute); h.String() == "" && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		return h, p.Close()
+	}
+	if h, err := start("cat"); err != nil || h.String() != "hello\n" {
+		t.Errorf("a shim in front: %v, %v", h, err)
+	}
+	want := "--read " + filepath.Join(home, "versions", "node")
+	if _, err := start("only-here"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a program that is not shown: %v, want %s", err, want)
+	}
+	if h, err := start("only-here", home); err != nil || h.String() != "shim\n" {
+		t.Errorf("with its directory: %v, %v", h, err)
+	}
+}
+
+// TestHostsAreReachedDirectly: a program that knows no proxy reaches the hosts that it may reach, by name, by address and
+// on loopback.
+func TestHostsAreReachedDirectly(t *testing.T) {
+	needtest.Program(t, "bash")
+	l := &kernel.Launcher{}
+	if found := l.Probe(t.Context()); !found.Works || !found.Proxy {
+		needtest.Lacking(t, l.Name(), "the sandbox does not work here")
+	}
+	socket := filepath.Join(t.TempDir(), "proxy")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() { // a proxy whose hosts greet and name themselves
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				r, err := http.ReadRequest(bufio.NewReader(conn))
+				if err == nil {
+					fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\nthis is %s\n", r.Host)
+				}
+			}()
+		}
+	}()
+	hosts := []string{"127.0.0.1:8765", "db.corp:5432", "db.corp:80", "other.corp:5432", "10.99.0.7:5432", "localhost:99"}
+	script := `for at in "$@"; do exec 3<>/dev/tcp/${at%:*}/${at##*:} && cat <&3; exec 3>&-; done; echo all`
+	h := &heard{ended: make(chan error, 1)}
+	p, err := (&service.Runner{Launchers: []sandbox.Launcher{l},
+		Proxy: func(context.Context, []string) (string, func(), error) { return socket, func() {}, nil },
+	}).Start(t.Context(), service.Program{
+		Argv: append([]string{"bash", "-c", script, "bash"}, hosts...), Tier: l.Name(),
+		Dir: filepath.Join(t.TempDir(), "home"), Hosts: append(hosts, "*.corp:1", "10.0.0.0/8:5"),
+	}, h.output, func(err error) { h.ended <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-h.ended:
+	case <-time.After(time.Minute):
+	}
+	for _, host := range hosts {
+		if !strings.Contains(h.String(), "this is "+host+"\n") {
+			t.Errorf("%s is not reached: %q, %s", host, h, p.Words())
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
 	}
 }

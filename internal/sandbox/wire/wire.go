@@ -18,7 +18,7 @@ import (
 )
 
 // Version must be the same on both sides.
-const Version = 3
+const Version = 4
 
 // A Kind is the type of a frame.
 type Kind uint8
@@ -30,6 +30,12 @@ const (
 	InputEnd                 // end of stdin
 	Kill                     // kill the command and all its descendants
 	Drop                     // send no more frames about the command
+	// Dial connects to a port of the sandbox: its body is a DialBody. The connection has
+	// a number as a command has one: Input and InputEnd are what is written to it, Kill
+	// closes it. The agent answers with Started or Refused, sends what it reads as Stdout,
+	// and Exited and Gone at the end.
+	Dial
+	Read // number of bytes of a connection's Stdout that were taken since the last Read: uint32, big-endian
 )
 
 // The kinds that the agent sends.
@@ -49,7 +55,8 @@ const (
 const (
 	// MaxData is the maximum number of bytes of a stream in one frame.
 	MaxData = 32 << 10
-	// Window is the maximum number of bytes of Input that are sent but not Taken.
+	// Window is the maximum number of bytes of Input that are sent but not Taken, and of
+	// Stdout of a connection that are sent but not Read.
 	Window = 1 << 20
 	// MaxBody is the maximum length of any body.
 	MaxBody = 4 << 20
@@ -68,8 +75,12 @@ type StartBody struct {
 	Stdout, Stderr Ends
 	TTY            *Size
 	Timeout        time.Duration // 0: no timeout
+	Grace          time.Duration // from SIGTERM to SIGKILL; 0: the agent's default
 	Limits         Limits
 }
+
+// A DialBody describes a connection.
+type DialBody struct{ Port uint16 }
 
 // Ends are the head and the tail of a stream, in bytes. Zero means the whole stream.
 type Ends struct{ Head, Tail int64 }
@@ -99,6 +110,7 @@ type StartedBody struct{ PID int }
 type RefusedBody struct {
 	NoProgram bool // the program was not found
 	NoDir     bool
+	NoServer  bool // nothing listens on the port
 	Error     string
 }
 

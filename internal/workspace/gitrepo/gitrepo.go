@@ -1,8 +1,8 @@
 // Package gitrepo reads what a git repository says about files, without running
 // git: settings of a repository can make git run programs.
 //
-// It knows the index, the ignore files, the remotes and the branch of a repository,
-// and nothing about commits. Begin with [Disposable] and [Remote].
+// It knows the index, the ignore files, the remotes, the branch and the ids of the objects
+// of a repository, and nothing about commits. Begin with [Disposable] and [Remote].
 package gitrepo
 
 import (
@@ -173,13 +173,6 @@ func tracks(repo, rel string) bool {
 	return false
 }
 
-// Tracks reports whether git tracks a file, or files below a directory.
-func Tracks(name string) bool {
-	repo, found := repository(filepath.Dir(name))
-	rel, err := filepath.Rel(repo, name)
-	return found && err == nil && tracks(repo, filepath.ToSlash(rel))
-}
-
 // harmlessKeys are the settings that git writes itself into a new repository. None
 // names a program.
 const harmlessKeys = " core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase " +
@@ -217,6 +210,13 @@ func Harmless(config string) bool {
 		}
 	}
 	return true
+}
+
+// IsCommonDirOfWorktree reports whether a file names the repository of a worktree as git
+// writes it: that in which the worktree is. Any other one has settings of its own.
+func IsCommonDirOfWorktree(file string) bool {
+	return filepath.Base(filepath.Dir(filepath.Dir(file))) == "worktrees" &&
+		strings.TrimSpace(string(read(file, ignore.MaxText))) == "../.."
 }
 
 // Remote returns the address of the remote that the repository which holds dir works

@@ -19,24 +19,31 @@ func TestLinesOfKeysAreMasked(t *testing.T) {
 	write(t, dir, "line", `{"key":"`+head+`\n`+strings.Join(body, `\n`)+`\n`+foot+`\n","name":"needle"}`)
 	write(t, dir, "words", strings.Join(body, "\n"))
 	for _, q := range []Query{
-		{Pattern: "KeyK?[0-9]"}, {Pattern: "MIIHKey7", Context: 3}, {Pattern: "after", Context: 4},
-		{Pattern: "(?s)MIIC.*MIIF", Multiline: true},
+		{Pattern: "PRIVATE KEY", Context: 3}, {Pattern: "after", Context: 4}, {Pattern: "(?s)BEGIN.*END", Multiline: true},
+		{Pattern: "needle|one", Context: 3},
 	} {
 		for _, name := range []string{"key", "line"} {
 			if q.Pattern == "after" && name == "line" {
 				continue
 			}
-			shown := 0
+			hidden := false
 			for _, line := range lookup(t, dir, q, name).Files[0].Lines {
-				shown++
 				for _, part := range body {
-					if strings.Contains(line.Text, part) && !strings.Contains(line.Text, head) {
+					if strings.Contains(line.Text, part) {
 						t.Fatalf("%+v in %s: %+v", q, name, line)
 					}
 				}
+				hidden = hidden || strings.Contains(line.Text, scrub.Mask)
 			}
-			if shown == 0 {
-				t.Errorf("%+v in %s: nothing", q, name)
+			if !hidden {
+				t.Errorf("%+v in %s: nothing is masked", q, name)
+			}
+		}
+	}
+	for _, q := range []Query{{Pattern: "KeyK?[0-9]"}, {Pattern: "MIIHKey7"}, {Pattern: "(?s)MIIC.*MIIF", Multiline: true}} {
+		for _, name := range []string{"key", "line"} {
+			if found := lookup(t, dir, q, name); len(found.Files) > 0 {
+				t.Errorf("%+v matches within the key: %+v", q, found.Files)
 			}
 		}
 	}

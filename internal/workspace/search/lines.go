@@ -14,6 +14,7 @@ type scanner struct {
 	dfa    *dfa // built when first needed
 	finder *finder
 	buf    []byte
+	veil   veil // of buf
 
 	// Bytes of lines scanned, and of lines with a needle but no match. If the latter
 	// are many, the DFA alone is faster.
@@ -37,8 +38,24 @@ func (s *scanner) reset(buf []byte) {
 		s.finder.reset(buf)
 	}
 	if s.m.q.Multiline {
-		s.spans = multilineState{done: !s.mayMatch()}
+		s.spans = multilineState{done: !s.mayMatch(), text: buf, by: &s.m.exact}
+		if s.spans.done {
+			return
+		}
+		if secrets, at := s.veil.at(buf, 0, len(buf)); secrets.Any() {
+			s.spans.text, s.spans.by = secrets.Blank(at, at+len(buf)), s.m.blanked()
+		}
 	}
+}
+
+// visible reports whether a matching line also matches without its secrets.
+func (s *scanner) visible(start, end int) bool {
+	if s.m.q.Multiline {
+		return true // the whole text is matched without its secrets
+	}
+	secrets, at := s.veil.at(s.buf, start, end)
+	return !secrets.Touch(at+start, at+end) ||
+		s.m.blanked().matchesLine(s.m.trimCR(secrets.Blank(at+start, at+end)))
 }
 
 // next returns the first matching line at or after from, the start of a line. end is
@@ -195,7 +212,9 @@ type multilineState struct {
 	at         int // where the next match may begin
 	start, end int // the last match
 	found      bool
-	done       bool // the last match was found
+	done       bool   // the last match was found
+	text       []byte // the text to match, and what matches it
+	by         *exact
 }
 
 // nextMultiline is next if matches may span lines. It returns the first line at or
@@ -210,14 +229,14 @@ func (s *scanner) nextMultiline(from int) (start, end int, ok bool) {
 		if p.done {
 			return 0, 0, false
 		}
-		p.start, p.end, p.found = s.m.exact.findAfter(s.buf, p.at)
+		p.start, p.end, p.found = p.by.findAfter(p.text, p.at)
 		if !p.found {
 			p.done = true
 			continue
 		}
 		p.at = p.end
 		if p.start == p.end { // an empty match counts for its line
-			_, size := utf8.DecodeRune(s.buf[p.start:])
+			_, size := utf8.DecodeRune(p.text[p.start:])
 			p.at, p.end = p.start+max(size, 1), p.start+1
 		}
 		p.done = p.at >= len(s.buf)

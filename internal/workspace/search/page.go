@@ -13,9 +13,10 @@ import (
 // context. It receives the text as consecutive windows.
 type page struct {
 	m            *Matcher
-	skip, take   int  // matching lines still to skip and to add
-	budget, used int  // bytes of lines
-	full         bool // the budget is used up
+	veil         *veil // of the window
+	skip, take   int   // matching lines still to skip and to add
+	budget, used int   // bytes of lines
+	full         bool  // the budget is used up
 	lines        []Line
 
 	offset   int    // start of the first line in the window that was not processed
@@ -42,7 +43,7 @@ func (p *page) addMatch(window []byte, start, end int) {
 	}
 	p.number += countLines(window[p.offset:start])
 	if shown {
-		p.add(p.m.showLine(window, start, end, p.number, true))
+		p.add(p.showLine(window, start, end, p.number, true))
 		p.take--
 		p.pending = p.m.q.Context
 	} else {
@@ -81,10 +82,13 @@ func (p *page) addAfter(window []byte, until int) {
 	}
 }
 
-// endWindow is called at the end of a window. It keeps lines that may be context of a
-// match in the next window.
-func (p *page) endWindow(window []byte) {
+// endWindow is called at the end of a window. If more follow, it keeps lines that may
+// be context of a match in the next window.
+func (p *page) endWindow(window []byte, more bool) {
 	p.addAfter(window, len(window))
+	if !more {
+		return
+	}
 	dealt := p.offset == len(window) || p.m.q.Context > 0
 	first := len(window)
 	for range p.m.q.Context {
@@ -116,7 +120,7 @@ func (p *page) takeLine(window []byte) Line {
 	if n := bytes.IndexByte(window[p.offset:], '\n'); n >= 0 {
 		end = p.offset + n
 	}
-	line := p.m.showLine(window, p.offset, end, p.number, false)
+	line := p.showLine(window, p.offset, end, p.number, false)
 	p.offset = min(end+1, len(window))
 	p.number++
 	return line
@@ -149,10 +153,6 @@ func (m *Matcher) formatLine(text []byte, number int, match bool) Line {
 		if start, end, ok := m.exact.locate(text); ok {
 			begin = m.windowStart(text, start, end)
 		}
-	}
-	if inKey(text, begin) {
-		line.Text, line.Cut = scrub.Mask, len(text)
-		return line
 	}
 	end := min(begin+m.q.MaxLine, len(text))
 	for end > begin && end < len(text) && !utf8.RuneStart(text[end]) && begin+m.q.MaxLine-end < utf8.UTFMax {
@@ -190,30 +190,12 @@ func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\
 
 func countLines(text []byte) int { return bytes.Count(text, []byte{'\n'}) }
 
-// showLine returns a line of a window. It masks a line of a private key here, because
-// the line cannot be recognized as such once it is separated from the others.
-func (m *Matcher) showLine(window []byte, start, end, number int, match bool) Line {
+// showLine returns a line of a window without its secrets, which are found with the
+// text around it.
+func (p *page) showLine(window []byte, start, end, number int, match bool) Line {
 	text := window[start:end]
-	if body := keyBody(text); len(body) >= shortBody && inKey(window, start) {
-		return Line{Number: number, Match: match, Text: strings.Replace(string(text), body, scrub.Mask, 1)}
+	if secrets, at := p.veil.at(window, start, end); secrets.Touch(at+start, at+end) {
+		text = []byte(secrets.Show(at+start, at+end))
 	}
-	return m.formatLine(text, number, match)
-}
-
-// shortBody is the length up to which key material is not masked. Shorter texts are
-// usually words, or the last characters of a key, which reveal nothing.
-const shortBody = 16
-
-// keyBody returns the key material of a line. No line of a key is long.
-func keyBody(line []byte) string {
-	const longest = 500
-	if len(line) > longest {
-		return ""
-	}
-	return scrub.KeyBody(string(line))
-}
-
-// inKey reports whether a private key begins before an offset and does not end there.
-func inKey(text []byte, at int) bool {
-	return scrub.OpenKey(text[max(0, at-scrub.LongestKey):at])
+	return p.m.formatLine(text, number, match)
 }

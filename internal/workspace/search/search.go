@@ -23,9 +23,11 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 const (
@@ -58,6 +60,8 @@ type Query struct {
 	Offset     int   // number of those to skip
 	MaxLine    int   // bytes to return of a line; default 300
 	MaxFile    int64 // larger files count as unread; 0 means no limit, or 16 MiB if Multiline
+	// Secrets finds the secrets of files, which are masked in lines and do not match; nil has no known values.
+	Secrets *scrub.Scrubber
 
 	// Package workspace uses the following fields to list the files to search.
 	Path    string   // directory or file
@@ -75,6 +79,7 @@ type Matcher struct {
 	prefilter prefilter
 	prog      *program
 	exact     exact
+	blanked   func() *exact // for text with secrets, see blank.go
 }
 
 // A prefilter finds the lines that may match.
@@ -114,6 +119,13 @@ func Compile(q Query) (*Matcher, error) {
 	if m.exact, err = newExact(p.text, q, len(m.prog.insts)); err != nil {
 		return nil, tooLarge().Because(err)
 	}
+	m.blanked = sync.OnceValue(func() *exact {
+		e, err := newExact(withoutOpaque(p.tree, q.Word).String(), q, len(m.prog.insts))
+		if err != nil { // nothing matches next to a secret
+			return &exact{first: regexp.MustCompile(noMatch), next: regexp.MustCompile(noMatch), maxBytes: 1}
+		}
+		return &e
+	})
 	m.prefilter = prefilterFor(least, q.Multiline || m.keepCR)
 	if q.Word && len(m.prefilter.needles) > 1 {
 		m.prefilter.certain = false // at one position, one needle may be a whole word and another not

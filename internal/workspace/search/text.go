@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 const (
@@ -51,6 +53,11 @@ func newWorker(m *Matcher) *worker {
 // text searches a text until enough lines match. If p is not nil, it collects lines.
 func (w *worker) text(ctx context.Context, src source, enough int, p *page) (textResult, error) {
 	t := &textSearch{w: w, src: src, enough: enough, page: p}
+	w.scanner.veil.by = w.m.q.Secrets
+	if p != nil {
+		p.veil = &w.scanner.veil
+	}
+	var last []byte // of the window before
 	defer t.close()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -60,6 +67,7 @@ func (w *worker) text(ctx context.Context, src source, enough int, p *page) (tex
 		if err != nil {
 			return textResult{}, err
 		}
+		w.scanner.veil.next(last, window)
 		if err := t.scan(ctx, window); err != nil {
 			return textResult{}, err
 		}
@@ -67,6 +75,7 @@ func (w *worker) text(ctx context.Context, src source, enough int, p *page) (tex
 			t.result.binary = t.result.binary && t.result.matches > 0
 			return t.result, nil
 		}
+		last = append(last[:0], window[max(0, len(window)-scrub.LongestKey):]...)
 		t.buffered = copy(w.buf, w.buf[len(window):t.buffered])
 	}
 }
@@ -191,10 +200,13 @@ func (t *textSearch) scan(ctx context.Context, window []byte) error {
 		if !ok || start >= len(text) {
 			break
 		}
+		if from = end + 1; !s.visible(start, end) {
+			continue
+		}
 		if t.result.matches++; t.page != nil {
 			t.page.addMatch(text, start, end)
 		}
-		if from = end + 1; t.result.matches >= t.enough {
+		if t.result.matches >= t.enough {
 			t.ended = true
 			return nil
 		}
@@ -203,7 +215,7 @@ func (t *textSearch) scan(ctx context.Context, window []byte) error {
 		}
 	}
 	if t.page != nil {
-		t.page.endWindow(text)
+		t.page.endWindow(text, !t.ended)
 	}
 	return nil
 }

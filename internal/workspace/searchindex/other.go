@@ -8,12 +8,13 @@ import "github.com/mcp-tools/mcp-tools/internal/workspace/root"
 
 type watcher struct{}
 
-func newWatcher() (*watcher, error)                 { return nil, errNoEvents }
-func (*watcher) close() error                       { return nil }
-func (*watcher) add(r *root.Root, dir string) error { return nil }
-func (*watcher) remove(dir string)                  {}
-func (*watcher) drain(apply func(change)) error     { return nil }
-func (*watcher) wait() bool                         { return false }
+func newWatcher() (*watcher, error)                      { return nil, errNoEvents }
+func (*watcher) close() error                            { return nil }
+func (*watcher) add(r *root.Root, dir string) error      { return nil }
+func (*watcher) addNames(r *root.Root, dir string) error { return nil }
+func (*watcher) remove(dir string)                       {}
+func (*watcher) drain(apply func(change)) error          { return nil }
+func (*watcher) wait() bool                              { return false }
 
 type mountTable struct{}
 

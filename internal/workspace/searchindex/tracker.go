@@ -1,6 +1,11 @@
 package searchindex
 
-import "github.com/mcp-tools/mcp-tools/internal/workspace/root"
+import (
+	"errors"
+	"path"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
 
 // A Tracker reports which directories have changed since it was asked last. It is for
 // one goroutine.
@@ -12,22 +17,27 @@ type Tracker struct {
 // NewTracker returns a tracker of a root. It fails where not every change causes an
 // event.
 func NewTracker(r *root.Root) (*Tracker, error) {
-	m, err := readMounts(r)
+	m, err := reliableMounts(r)
 	if err != nil {
 		return nil, err
 	}
-	reliable := m.reliable()
 	if err := m.close(); err != nil {
 		return nil, err
-	}
-	if !reliable {
-		return nil, errNoEvents
 	}
 	w, err := newWatcher()
 	if err != nil {
 		return nil, err
 	}
 	return &Tracker{r, w}, nil
+}
+
+// reliableMounts reads the mounts below a root. It fails if not every change causes an event.
+func reliableMounts(r *root.Root) (*mountTable, error) {
+	m, err := readMounts(r)
+	if err == nil && !m.reliable() {
+		err = errors.Join(errNoEvents, m.close())
+	}
+	return m, err
 }
 
 // Add tracks a directory. A later change of its entries or files is reported.
@@ -51,4 +61,61 @@ func (t *Tracker) Changed() (dirs map[string]bool, ok bool) {
 		dirs[c.dir] = true
 	})
 	return dirs, ok && err == nil
+}
+
+// A NameTracker reports which directories have other entries, or other permissions, since
+// it was asked last. It does not see what is in files. It is for one goroutine.
+type NameTracker struct {
+	root   *root.Root
+	w      *watcher
+	mounts *mountTable
+}
+
+// NewNameTracker returns a tracker of a root. It fails where not every change causes an
+// event.
+func NewNameTracker(r *root.Root) (*NameTracker, error) {
+	m, err := reliableMounts(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWatcher()
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return &NameTracker{r, w, m}, nil
+}
+
+// Add tracks a directory, also if it has taken the place of one that was tracked. Add it
+// before you read it.
+func (t *NameTracker) Add(dir string) error { return t.w.addNames(t.root, dir) }
+
+// Remove stops tracking a directory.
+func (t *NameTracker) Remove(dir string) { t.w.remove(dir) }
+
+// Close releases the tracker.
+func (t *NameTracker) Close() error { return errors.Join(t.w.close(), t.mounts.close()) }
+
+// Changed returns the directories that have changed, and those that were created or moved to
+// their place, whose whole contents may be others. ok is false if events were lost or file
+// systems were mounted: then anything may be different.
+func (t *NameTracker) Changed() (dirs, created map[string]bool, ok bool) {
+	dirs, created = map[string]bool{}, map[string]bool{}
+	if t.mounts.changed() {
+		return nil, nil, false
+	}
+	ok = true
+	err := t.w.drain(func(c change) {
+		switch {
+		case c.kind == eventsLost:
+			ok = false
+		case c.kind == contentChanged && c.sub: // it may not be watched itself if it cannot be read
+			c.dir = path.Join(c.dir, c.base)
+		case c.kind == contentChanged && c.base != "":
+			return // the permissions of a file
+		case c.kind == nameCreated && c.sub:
+			created[path.Join(c.dir, c.base)] = true
+		}
+		dirs[c.dir] = true
+	})
+	return dirs, created, ok && err == nil
 }

@@ -104,6 +104,16 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	return w.watch(info, watchReason{dir, gitInfo}, moves|writes)
 }
 
+// addNames watches a directory for other entries and permissions. Its errors are those of add.
+func (w *watcher) addNames(r *root.Root, dir string) error {
+	fd, err := r.OpenFD(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return ignoreUnreadable(err)
+	}
+	defer unix.Close(fd)
+	return w.watch(fd, watchReason{dir, itself}, moves|unix.IN_ATTRIB)
+}
+
 func openIn(dir int, base string) (int, error) {
 	return unix.Openat(dir, base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }

@@ -4,6 +4,8 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +72,11 @@ func (s Schedule) spec() (*cron.SpecSchedule, error) {
 	if strings.Contains(s.Cron, "TZ=") || strings.HasPrefix(s.Cron, "@every") {
 		return nil, fmt.Errorf("the expression %.60q has a zone or an interval; use timezone and every", s.Cron)
 	}
-	parsed, err := cron.ParseStandard(s.Cron)
+	expression, err := standard(s.Cron)
+	var parsed cron.Schedule
+	if err == nil {
+		parsed, err = cron.ParseStandard(expression)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cron expression %.60q: %w; "+
 			"it has five fields: minute, hour, day of the month, month, day of the week", s.Cron, err)
@@ -80,6 +86,76 @@ func (s Schedule) spec() (*cron.SpecSchedule, error) {
 		return nil, fmt.Errorf("the expression %.60q is not a schedule of days and times", s.Cron)
 	}
 	return spec, nil
+}
+
+// standard checks the form of an expression more strictly than the parser, which ignores parts that it does not
+// expect, and writes a range of days that ends with a Sunday, 7 or sun, as a list.
+func standard(expression string) (string, error) {
+	fields := strings.Fields(expression)
+	if strings.HasPrefix(expression, "@") || len(fields) != 5 {
+		return expression, nil // the parser knows the words, and counts the fields
+	}
+	for i, field := range fields {
+		items := strings.Split(field, ",")
+		for k, item := range items {
+			base, step, stepped := strings.Cut(item, "/")
+			low, high, ranged := strings.Cut(base, "-")
+			star := base == "*" || base == "?"
+			if !star && !isValue(low) || ranged && !isValue(high) || stepped && !isNumber(step) {
+				return "", fmt.Errorf("%q is not *, a value, a range such as 1-5 or one of these with a step such as */5",
+					item)
+			}
+			if i == 4 && !star {
+				items[k] = weekdays(item, low, high, step)
+			}
+		}
+		fields[i] = strings.Join(items, ",")
+	}
+	return strings.Join(fields, " "), nil
+}
+
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// isValue reports whether text is a number or a name.
+func isValue(text string) bool {
+	return isNumber(text) || text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// weekdays returns an item of the days of the week without 7. An item without a Sunday at its end stays as it is.
+func weekdays(item, low, high, step string) string {
+	from, to := weekday(low), weekday(high)
+	switch {
+	case high == "" && from == 7 && step == "":
+		return "0"
+	case from == 7:
+		from = 0
+	}
+	if strings.EqualFold(high, "sun") && from > 0 {
+		to = 7
+	}
+	every := 1
+	if step != "" {
+		every, _ = strconv.Atoi(step) // of digits; too many of them are 0, which the parser refuses
+	}
+	if from < 0 || to < 0 || from > to || every < 1 || to != 7 && low != "7" {
+		return item
+	}
+	var days []string
+	for day := from; day <= min(to, 7); day += every {
+		days = append(days, strconv.Itoa(day%7))
+	}
+	return strings.Join(days, ",")
+}
+
+// weekday returns the number of a day as it was written, and -1 for another text.
+func weekday(text string) int {
+	if i := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(text)); i >= 0 {
+		return i
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return -1
 }
 
 // Next returns the first time after a time, or the zero time if there is none.

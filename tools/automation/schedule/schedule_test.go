@@ -146,3 +146,34 @@ func FuzzNext(f *testing.F) {
 		}
 	})
 }
+
+// TestFields compares expressions with others that mean the same, and has some that mean nothing.
+func TestFields(t *testing.T) {
+	now := at(t, "UTC", "2026-05-04 12:00")
+	for given, same := range map[string]string{
+		"0 9 * * 7": "0 9 * * 0", "0 9 * * 5-7": "0 9 * * 5,6,0", "0 9 * * fri-sun": "0 9 * * 5,6,0",
+		"0 9 * * 1-7/2": "0 9 * * 1,3,5,0", "0 9 * * 7,3": "0 9 * * 0,3", "0 9 * * 0-7": "0 9 * * 0-6",
+		"0 9 * * 7-2": "0 9 * * 0-2", "0 9 * * Sun-Tue": "0 9 * * 0-2", "0 9 * jan-MAR *": "0 9 * 1-3 *",
+		"*/5 9-17 1,15 * ?": "0/5 9-17 1,15 * *",
+	} {
+		a, b := schedule.Schedule{Cron: given, Zone: "UTC"}, schedule.Schedule{Cron: same, Zone: "UTC"}
+		if err := a.Check(now); err != nil {
+			t.Errorf("%s: %v", given, err)
+		}
+		x, y := now, now
+		for range 20 {
+			if x, y = a.Next(x), b.Next(y); !x.Equal(y) {
+				t.Errorf("%s is due at %s, %s at %s", given, x, same, y)
+				break
+			}
+		}
+	}
+	for _, wrong := range []string{
+		"*-5 * * * *", "1, * * * *", ",1 * * * *", "1,,2 * * * *", "+5 * * * *", "*/+5 * * * *", "1-2-3 * * * *",
+		"1/2/3 * * * *", "0 9 * * 8", "0 9 * * 5-8", "0 9 * * sat-mon", "0 9 * * 7/0", "- * * * *", "5- * * * *", "0 9 * *",
+	} {
+		if err := (schedule.Schedule{Cron: wrong, Zone: "UTC"}).Check(now); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}

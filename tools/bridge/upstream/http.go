@@ -181,23 +181,30 @@ func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
 
 // refused returns the error of an answer that is none.
 func (l *httpLink) refused(response *http.Response, m outgoing) error {
-	switch response.StatusCode {
-	case http.StatusUnauthorized:
+	if response.StatusCode == http.StatusUnauthorized {
 		return ErrLogin
-	case http.StatusNotFound, http.StatusBadRequest:
-		if l.sessionID() != "" && mcp.MCPMethod(m.method) != mcp.MethodInitialize &&
-			response.StatusCode == http.StatusNotFound {
-			l.conn.lose(errors.New("the server has forgotten the session"))
-			return fmt.Errorf("%w: %w", ErrNotSent, l.conn.Err())
-		}
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // as much as there is
+	if mcp.MCPMethod(m.method) != mcp.MethodInitialize && l.forgotten(response.StatusCode, body) {
+		return fmt.Errorf("%w: %w", ErrNotSent, l.conn.Err())
+	}
 	var answer message
 	if m.id != 0 && json.Unmarshal(body, &answer) == nil && answer.Error != nil {
 		return answer.Error
 	}
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
 	return &statusError{response.StatusCode, text.Clip(said, maxComplaint)}
+}
+
+// forgotten reports whether an answer says that the server does not know the session, and then ends the connection.
+// The protocol has status 404 for that; many servers send 400, and name the session.
+func (l *httpLink) forgotten(status int, body []byte) bool {
+	is := status == http.StatusNotFound ||
+		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
+	if is = is && l.sessionID() != ""; is {
+		l.conn.lose(errors.New("the server has forgotten the session"))
+	}
+	return is
 }
 
 // read passes on what an answer has until the response to request id is there.
@@ -298,10 +305,8 @@ func (l *httpLink) listen(ctx context.Context) (again bool) {
 	defer response.Body.Close()
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode != http.StatusOK || kind != eventStream {
-		if response.StatusCode == http.StatusNotFound && l.sessionID() != "" {
-			l.conn.lose(errors.New("the server has forgotten the session"))
-		}
-		return response.StatusCode >= 500
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // as much as there is
+		return !l.forgotten(response.StatusCode, body) && response.StatusCode >= 500
 	}
 	_ = events(response.Body, &place{}, func(_, data string) bool { // the next stream follows
 		l.conn.incoming([]byte(data), nil)

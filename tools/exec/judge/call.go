@@ -11,8 +11,9 @@ import (
 
 // A call is one program with its arguments.
 type call struct {
-	args  []arg // the program first
-	plain bool  // functions and aliases of the name do not count
+	args      []arg // the program first
+	elsewhere bool  // options before the subcommand may name another directory
+	plain     bool  // functions and aliases of the name do not count
 }
 
 // rest returns the arguments without the program.
@@ -56,7 +57,7 @@ func (j *judge) call(s *scope, c call) stream {
 		current.risk, current.why = tool.Runs, "not in the allow list: "+shown
 	}
 	if current.risk != 0 {
-		j.raise(current.risk, current.why)
+		j.raiseKept(current.risk, current.why)
 	}
 	if !out.given {
 		out = unknownStream(out.taint() | s.in.taint())
@@ -98,11 +99,32 @@ func (j *judge) dispatch(s *scope, c call) stream {
 		}
 	}
 	j.anyArguments(name, c.rest())
-	if p := j.program(name); p != nil {
+	p := j.program(name)
+	if j.missing(name) && (p == nil || installs(name)) {
+		return stream{} // the shell says that it is not found
+	}
+	if p != nil {
 		return j.run(s, p, c)
 	}
 	j.raise(tool.Runs, "runs a program that is not known: "+shorten(name))
 	return stream{}
+}
+
+// installs reports whether a program is one that is called although it is often not there.
+func installs(name string) bool {
+	switch name {
+	case "pnpm", "yarn", "bun", "npm", "pip", "pip3", "uv", "pipx", "poetry", "conda", "cargo", "gem", "bundle",
+		"composer", "brew":
+		return true
+	}
+	return false
+}
+
+// missing reports whether a program is certainly not there, in a sandbox: then nothing runs. A command that changes
+// where programs are found, or that may put one there, can still run it, as it can run any script of the workspace.
+func (j *judge) missing(name string) bool {
+	return j.req.Isolated && j.req.Missing != nil && !strings.Contains(name, "/") &&
+		!containsAny(j.req.Command, "PATH", "hash ", "alias ", "bin/") && j.req.Missing(name)
 }
 
 // program returns what the table says about a program, also when a version

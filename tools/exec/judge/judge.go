@@ -35,6 +35,10 @@ type Request struct {
 	// Disposable reports whether git ignores what is at an absolute path, or at all
 	// matches of a pattern, and tracks nothing in it. nil: nothing is disposable.
 	Disposable func(path string) bool
+	// Missing reports whether the command finds no program of a name in its PATH. nil: this is not known.
+	Missing func(program string) bool
+	// Exists reports whether there is a file at an absolute path. nil: this is not known.
+	Exists func(path string) bool
 }
 
 // Mode chooses what needs approval beside what is risky.
@@ -74,9 +78,13 @@ type Denial struct {
 type Verdict struct {
 	Risk   tool.Risk
 	Why    string   // what makes it so risky, for the person who approves
+	Kept   bool     // all that it destroys are files of the workspace, of which copies are kept
 	Denied *Denial  // why it is refused at every autonomy; nil when it is not
 	Simple []Simple // all simple commands that were found
 	Always bool     // a person may allow it for all times
+	// Outside is the first file that it says it writes outside the roots and the home
+	// directory; "" if there is none.
+	Outside string
 	// Guarded are the files that it says it writes although they make other programs
 	// run code, relative to the root that holds them.
 	Guarded []string
@@ -123,6 +131,7 @@ type judge struct {
 
 	risk   tool.Risk
 	why    string
+	final  bool // something is lost for which undo has no copy
 	denied *Denial
 	found  []Simple
 	always bool
@@ -135,6 +144,7 @@ type judge struct {
 	files    map[string][]stream // what the text itself may have written, by absolute path
 	filled   []string            // absolute paths where the text itself moves something
 	guarded  []string            // see Verdict.Guarded
+	outside  string              // see Verdict.Outside
 	// current collects the risk of the running simple command itself, so that
 	// a pattern of the allow list counts for that command alone.
 	current *finding
@@ -147,8 +157,14 @@ type finding struct {
 	starts bool // an option makes it start another program
 }
 
-// raise records that the command has at least this risk.
+// raise records that the command has at least this risk. What it destroys is lost.
 func (j *judge) raise(risk tool.Risk, why string) {
+	j.final = j.final || risk == tool.Destroys
+	j.raiseKept(risk, why)
+}
+
+// raiseKept does what raise does, for files that undo restores.
+func (j *judge) raiseKept(risk tool.Risk, why string) {
 	if j.current != nil {
 		if risk > j.current.risk {
 			j.current.risk, j.current.why = risk, why
@@ -234,7 +250,9 @@ func (j *judge) deeper(f func()) {
 func (j *judge) verdict() Verdict {
 	v := Verdict{
 		Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found, Guarded: j.guarded,
+		Outside: j.outside,
 	}
+	v.Kept = v.Risk == tool.Destroys && !j.final
 	if j.rules.Mode == Always && v.Risk < tool.Runs {
 		v.Risk, v.Why = tool.Runs, "every command needs approval"
 	}

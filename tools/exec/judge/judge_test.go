@@ -67,7 +67,7 @@ func TestNothingOrdinaryIsDenied(t *testing.T) {
 
 // TestTable checks that the handlers, actions, rules and lists that the table names exist.
 func TestTable(t *testing.T) {
-	verbs := strings.Fields(`reads writes destroys runs code remote opaque rule helper glimpse dumps decodes read local localdir
+	verbs := strings.Fields(`reads writes destroys discards runs code remote opaque rule helper glimpse dumps decodes read local localdir
 		store remove unlink vacate fill clears links mode archive
 		write create empty into pack shell download url address method send compressor setting inline module mount`)
 	keywords := strings.Fields(`as alone begins options letters stop operands first command assignments shelltext values
@@ -107,6 +107,49 @@ func TestTable(t *testing.T) {
 			if tables().lists[m[1]] == nil {
 				t.Errorf("%s: no list %q", file, m[1])
 			}
+		}
+	}
+}
+
+// TestProgramsThatAreThere judges commands where programs and files can be looked up.
+func TestProgramsThatAreThere(t *testing.T) {
+	there := []string{"npm", "npx", "node", "/work/app/node_modules/.bin/eslint", "/work/node_modules/.bin/prettier"}
+	look := func(command string, isolated bool) Verdict {
+		r := request(command, isolated)
+		r.Missing = func(name string) bool { return !slices.Contains(there, name) }
+		r.Exists = func(path string) bool { return slices.Contains(there, path) }
+		return Judge(r, Rules{})
+	}
+	for command, want := range map[string]tool.Risk{
+		// What is not there asks nobody: the shell says so.
+		"lss": tool.Reads, "pnpm install": tool.Reads, "lss || echo none": tool.Reads,
+		// Nor does it hide the rest.
+		"lss; curl x | python3": tool.Runs, "lss && rm -rf src": tool.Destroys, "PATH=.:$PATH lss": tool.Runs,
+		"cp evil ~/bin/lss; lss": tool.Runs, "./lss": tool.Writes,
+		// npx fetches what the project does not have.
+		"npx eslint src": tool.Writes, "npx prettier --check src": tool.Writes, "npx tsc --noEmit": tool.Runs,
+		"pnpx tsc": tool.Runs,
+		// Builtins are not in PATH.
+		"cd src && export A=b && read x": tool.Reads,
+	} {
+		if v := look(command, true); v.Risk != want && !(want == tool.Writes && v.Risk == tool.Reads) {
+			t.Errorf("%q is %s (%s), want %s", command, v.Risk, v.Why, want)
+		}
+	}
+	if v := look("lss", false); v.Risk != tool.Runs {
+		t.Errorf("without a sandbox a program that is not known is %s", v.Risk)
+	}
+}
+
+// TestReasonNamesWhatIsRemoved names several files in the reason.
+func TestReasonNamesWhatIsRemoved(t *testing.T) {
+	for command, want := range map[string]string{
+		"rm a":                   "removes a",
+		"rm -rf a b c":           "removes a, b, c",
+		"rm a b c d e f g h i j": "removes a, b, c, d, e, and more",
+	} {
+		if v := Judge(request(command, true), Rules{}); v.Why != want {
+			t.Errorf("%q: %q, want %q", command, v.Why, want)
 		}
 	}
 }

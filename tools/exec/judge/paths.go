@@ -281,6 +281,9 @@ func (j *judge) write(s *scope, to arg, doing string) {
 	switch where {
 	case harmlessPath:
 	case insidePath, globPath, tempPath:
+		if where == tempPath && j.outside == "" && strings.HasPrefix(to.text, "..") {
+			j.outside = shown // meant to be beside the workspace
+		}
 		if guarded {
 			j.hit("guarded_file", shown)
 		}
@@ -293,6 +296,9 @@ func (j *judge) write(s *scope, to arg, doing string) {
 		j.always = false
 		j.raise(tool.Destroys, "cannot be known before it runs: where it "+doing+" ("+shown+")")
 	default:
+		if j.outside == "" && where != homePath {
+			j.outside = shown
+		}
 		j.raise(tool.Destroys, doing+" "+shown+", outside the workspace")
 	}
 }
@@ -356,19 +362,42 @@ func (j *judge) disposable(s *scope, t arg) bool {
 	})
 }
 
+// isRecorded reports whether undo restores a file of the workspace: the first root is
+// recorded, without the data of git and without what git ignores.
+func (j *judge) isRecorded(s *scope, t arg) bool {
+	all := s.resolve(t.text)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(p string) bool {
+		return !j.inWorkspace(p) || slices.Contains(strings.Split(p, "/"), ".git") ||
+			j.req.Disposable != nil && j.req.Disposable(p)
+	})
+}
+
+// inWorkspace reports whether an absolute path is the workspace or below it.
+func (j *judge) inWorkspace(p string) bool {
+	return len(j.req.Roots) > 0 && (p == path.Clean(j.req.Roots[0]) || below(p, path.Clean(j.req.Roots[0])))
+}
+
 // removes judges removing a file, or with tree everything below it too.
 func (j *judge) removes(s *scope, t arg, tree bool) {
 	shown, where := t.shown(), j.locate(s, t)
-	risk, why := tool.Destroys, "permanently removes "+shown
+	risk, why := tool.Destroys, removal+shown
 	if rule := onPath[where].remove; rule != "" {
 		j.hit(rule, shown)
 		j.raise(risk, why)
 		return
 	}
+	if tree && (where == insidePath || where == tempPath) {
+		j.hit("remove_directory", shown)
+	}
 	switch where {
 	case insidePath:
 		if j.req.Isolated && j.disposable(s, t) {
 			risk = tool.Writes
+		} else if j.isRecorded(s, t) {
+			if !j.alsoRemoves(risk, keptRemoval, shown) {
+				j.raiseKept(risk, keptRemoval+shown)
+			}
+			return
 		}
 	case tempPath:
 		if j.req.Isolated {
@@ -385,5 +414,32 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 			j.hit("remove_tree", shown+" is not below the workspace")
 		}
 	}
-	j.raise(risk, why)
+	if why != removal+shown || !j.alsoRemoves(risk, removal, shown) {
+		j.raise(risk, why)
+	}
+}
+
+// The reasons of a command that removes something begin so, and have at most so many names.
+const (
+	removal     = "permanently removes "
+	keptRemoval = "removes "
+	maxRemoved  = 5
+)
+
+// alsoRemoves adds a name to the reason that the command has already, if that has the same risk and beginning.
+func (j *judge) alsoRemoves(risk tool.Risk, begin, name string) bool {
+	had, why := j.risk, &j.why
+	if j.current != nil {
+		had, why = j.current.risk, &j.current.why
+	}
+	if had != risk || !strings.HasPrefix(*why, begin) {
+		return false
+	}
+	switch names := strings.Count(*why, ", ") + 1; {
+	case names < maxRemoved:
+		*why += ", " + name
+	case names == maxRemoved:
+		*why += ", and more"
+	}
+	return true
 }

@@ -313,6 +313,13 @@ func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
 		j.raise(tool.Writes, "unpacks "+joinArgs(in.operands).shown())
 	case "destroys":
 		j.raise(tool.Destroys, shorten(c.shown())+" cannot be undone")
+	case "discards":
+		why := shorten(c.shown()) + " overwrites what is not committed"
+		if c.elsewhere || slices.ContainsFunc(s.dirs, func(d string) bool { return !j.inWorkspace(d) }) {
+			j.raise(tool.Destroys, why)
+		} else {
+			j.raiseKept(tool.Destroys, why)
+		}
 	case "runs":
 		j.raise(tool.Runs, "runs "+shorten(c.shown()))
 	case "code":
@@ -384,10 +391,13 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 			j.read(s, a)
 		}
 	case "pack":
-		switch j.locate(s, a) {
-		case insidePath, globPath, rootPath, tempPath, harmlessPath, unknownPath:
+		where := j.locate(s, a)
+		switch where {
+		case insidePath, globPath, rootPath, harmlessPath, unknownPath:
 		default:
-			j.writeInto(s, a)
+			if where != tempPath || !j.req.Isolated {
+				j.writeInto(s, a)
+			}
 		}
 	case "local", "localdir":
 		switch {
@@ -475,7 +485,8 @@ func (j *judge) subcommand(s *scope, p *program, c call) stream {
 		return stream{}
 	}
 	risk := p.risk(name)
-	what := call{args: append([]arg{literal(c.name() + " " + strings.ReplaceAll(name, "/", " "))}, rest...)}
+	what := call{args: append([]arg{literal(c.name() + " " + strings.ReplaceAll(name, "/", " "))}, rest...),
+		elsewhere: len(args) < len(c.args)-1}
 	switch {
 	case child == nil:
 	case child.hasSubcommands():
@@ -508,7 +519,7 @@ func (p *program) judgesAll() bool { return p.handler != "" || p.words["command"
 // destroys reports whether a line of the program says that a call destroys.
 func (p *program) destroys(in arguments) bool {
 	return slices.ContainsFunc(p.rules, func(r rule) bool {
-		return r.action[0] == "destroys" && (r.keyword == "if" || r.keyword == "unless") && r.applies(in)
+		return (r.action[0] == "destroys" || r.action[0] == "discards") && (r.keyword == "if" || r.keyword == "unless") && r.applies(in)
 	})
 }
 

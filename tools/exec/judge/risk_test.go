@@ -74,12 +74,37 @@ func TestRisk(t *testing.T) {
 		{"git clone https://h/x", w, x}, {"git archive -o ../x.tar HEAD", d, d},
 		{"echo x > /tmp/a", w, d}, {": > /tmp/a", w, d}, {"mv /tmp/a b", w, d}, {"sed -i s/a/b/ /tmp/a", w, d},
 		{"echo x | tee /tmp/a", w, d}, {"chmod 644 /tmp/a", w, d}, {"T=$(mktemp -d); cp a $T/", w, w},
+		{"zip x.zip a", w, w}, {"zip /tmp/x.zip a", w, d}, {"zip ~/x.zip a", d, d}, {"unzip /tmp/x.zip", w, w},
+		{"unzip x.zip -d /tmp/y", w, d}, {"unzip -odsub x.zip", w, w}, {"split -l 10 a", w, w}, {"split -10 a out-", w, w},
+		{"split a /tmp/out", w, d}, {"split -b 1k a ../out", d, d}, {"csplit -s a 1 -f out", w, w},
+		{"csplit a 1 -f /tmp/out", w, d}, {"csplit a 1 --prefix=/tmp/out", w, d}, {"csplit -sf../out a /x/ {*}", d, d},
+		{"gpg -o a.gpg -c a", w, w}, {"gpg -o /tmp/a.gpg a", w, d}, {"gpg --output ../a.gpg a", d, x},
+		{"age -o ../a.age a", d, x}, {"gzip a", w, w}, {"gzip -c a", r, r}, {"gzip --list a.gz", r, r},
 	} {
 		for i, want := range []tool.Risk{c.isolated, c.onHost} {
 			v := Judge(request(c.command, i == 0), Rules{})
 			if v.Risk != want || v.Denied != nil {
 				t.Errorf("isolated %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied,
 					want)
+			}
+		}
+	}
+}
+
+// TestKept checks of which commands undo restores all that they destroy.
+func TestKept(t *testing.T) {
+	for command, want := range map[string]bool{
+		"rm a": true, "rm -rf src": true, "rm sub/x && rm y": true, "git reset --hard": true, "git checkout -- .": true,
+		"git restore .": true, "git clean -fd": true, "git rm a": true,
+		"rm -rf .git/refs": false, "git branch -D x": false, "git stash drop": false, "git clean -fdx": false,
+		"git -C ../x reset --hard": false, "cd /other && git reset --hard": false, "rm ignored.txt": false,
+		"rm /other/x": false, "rm a; git branch -D x": false, "ls": false, "rm $X": false, "rm -rf *": false,
+	} {
+		for _, isolated := range []bool{true, false} {
+			v := Judge(Request{Command: command, Dir: "/ws", Roots: []string{"/ws", "/root2"}, Isolated: isolated,
+				Disposable: func(p string) bool { return p == "/ws/ignored.txt" }}, Rules{})
+			if v.Kept != want {
+				t.Errorf("%s: %v, %s", command, v.Kept, v.Why)
 			}
 		}
 	}
@@ -134,6 +159,21 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%q does not ask when %s does: %s", command, group, ask.Risk)
 		}
 	}
+	removal := Rules{Groups: map[string]Action{"destructive_ops": Deny}}
+	for command, want := range map[string]bool{
+		"rm -rf src": true, "rm -r src": true, "find src -delete": true, "sh -c 'rm -rf src'": true, "rm -rf /tmp/x": true,
+		"rm a": false, "rmdir src": false, "mkdir src": false, "ls": false,
+	} {
+		v := Judge(request(command, true), removal)
+		if (v.Denied != nil) != want || want && v.Denied.Rule != "remove_directory" {
+			t.Errorf("%q where removing is denied: %+v", command, v.Denied)
+		}
+	}
+	for _, command := range []string{"rmdir /s /q src", "rd /S src", "del /f /q src"} {
+		if v := Judge(request(command, true), Rules{}); v.Denied == nil || v.Denied.Rule != "remove_tree" {
+			t.Errorf("%q: %+v", command, v.Denied)
+		}
+	}
 	deny := Rules{Groups: map[string]Action{"package_install": Deny}}
 	if v := Judge(request("npm ci", true), deny); v.Denied == nil || v.Denied.Group != "package_install" {
 		t.Errorf("npm ci where installing is denied: %+v", v)
@@ -148,7 +188,7 @@ func TestGroupsAreComplete(t *testing.T) {
 		}
 		names[g.Name] = true
 		for _, r := range g.Rules {
-			if r.Reason == "" || r.Default != Ask && r.Default != Deny {
+			if r.Reason == "" || r.Default != Ask && r.Default != Deny && r.Default != Off {
 				t.Errorf("%s: %+v", g.Name, r)
 			}
 		}

@@ -27,7 +27,7 @@ type GroupInfo struct {
 // what it does about it unless the operator chose an action for the group.
 type RuleInfo struct {
 	Name    string
-	Default Action
+	Default Action // Off is for what only operators who say so want refused
 	Reason  string // completes "the command ..."
 	Instead string // what to do instead; "" when nothing is better
 }

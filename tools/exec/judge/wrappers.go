@@ -162,7 +162,7 @@ func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		return stream{}
 	}
 	name := args[0].text
-	if args[0].static() && j.programs[name] != nil && !strings.ContainsAny(name, "@/:") {
+	if args[0].static() && j.programs[name] != nil && !strings.ContainsAny(name, "@/:") && !j.fetches(s, c.name(), name) {
 		return j.inner(s, args) // a tool that projects have as a dependency
 	}
 	j.hit("install", c.shown())
@@ -170,6 +170,26 @@ func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		j.inner(s, args)
 	}
 	return stream{}
+}
+
+// fetches reports whether a program of Node is certainly not installed in the project, so that it is fetched from the
+// registry, where its name can be that of another package.
+func (j *judge) fetches(s *scope, by, name string) bool {
+	if j.req.Exists == nil || by == "uvx" || by == "pipx" || j.req.Missing != nil && !j.req.Missing(name) {
+		return false
+	}
+	for _, dir := range s.dirs {
+		for {
+			if j.req.Exists(path.Join(dir, "node_modules/.bin", name)) {
+				return false
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+			dir = path.Dir(dir)
+		}
+	}
+	return true
 }
 
 // readVariables judges read and mapfile, which set variables to what they read.

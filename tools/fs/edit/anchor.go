@@ -101,7 +101,9 @@ func (d *draft) moved(m mark, at int) error {
 	first := m.line - countLines(d.original[from:at])
 	var lines, marks strings.Builder
 	for i, line := range SplitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
-		lines.WriteString("\n" + strings.ToValidUTF8(clip(body(line), 0, widest), "\uFFFD"))
+		text := d.hidden.Show(from, from+len(body(line)))
+		from += len(line)
+		lines.WriteString("\n" + strings.ToValidUTF8(clip(text, 0, widest), "\uFFFD"))
 		fmt.Fprintf(&marks, " %d#%s", first+i, textfile.Anchor([]byte(line)))
 	}
 	return tool.Errorf(tool.Conflict, "line %d does not have the anchor %s: the line has changed or moved",

@@ -3,6 +3,8 @@ package edit
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 // Diff returns the changes as a unified diff for reading, with some lines of context: it shortens long lines around the
@@ -12,6 +14,12 @@ func (o Outcome) Diff(context, maxBytes int) string {
 	const manyBlocks = 2000 // the limit of bytes is reached long before
 	all, more := o.changes(manyBlocks)
 	w := diffWriter{before: o.Before, context: context, most: maxBytes, marked: mixedEndings(all)}
+	if n := len(all); n > 0 {
+		first, last := all[0], all[n-1]
+		from, to := linesBefore(o.Before, first.start, context), linesAfter(o.Before, last.end, context)
+		w.old = o.secrets.Secrets(o.Before, from, to).Framed()
+		w.now = o.secrets.Secrets(o.After, first.newStart, last.newStart+length(last.new)).Framed()
+	}
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && w.near(all[n-1].end, all[n].start) {
@@ -54,6 +62,7 @@ func (o Outcome) blocks() []Span {
 type change struct {
 	old, new   []string
 	start, end int // positions in before
+	newStart   int // position in after
 	line       int // number of lines before it in the old text
 	newLine    int // and in the new text
 }
@@ -69,11 +78,17 @@ func (o Outcome) changes(most int) (all []change, more int) {
 		line += countLines(o.Before[at:b.Start])
 		old, new := SplitLines(o.Before[b.Start:b.End]), SplitLines(o.After[b.From:b.To])
 		offset, passed := b.Start, 0
+		newOffset, newPassed := b.From, 0
 		for _, c := range compare(old, new) {
 			offset += length(old[passed:c.a0])
+			newOffset += length(new[newPassed:c.b0])
 			end := offset + length(old[c.a0:c.a1])
-			all = append(all, change{old[c.a0:c.a1], new[c.b0:c.b1], offset, end, line + c.a0, line + shift + c.b0})
+			all = append(all, change{
+				old: old[c.a0:c.a1], new: new[c.b0:c.b1], start: offset, end: end, newStart: newOffset,
+				line: line + c.a0, newLine: line + shift + c.b0,
+			})
 			offset, passed = end, c.a1
+			newOffset, newPassed = newOffset+length(new[c.b0:c.b1]), c.b1
 		}
 		shift += len(new) - len(old)
 		line += countLines(o.Before[b.Start:b.End])
@@ -94,6 +109,7 @@ type diffWriter struct {
 	before        string
 	context, most int
 	marked        bool // make carriage returns visible
+	old, now      scrub.Secrets
 	out           strings.Builder
 	missing       int // number of lines beyond the limit
 }
@@ -116,16 +132,28 @@ func (w *diffWriter) hunk(all []change) {
 	w.header(first.line-ahead, old, first.newLine-ahead, new)
 	at := from
 	for _, c := range all {
-		w.same(w.before[at:c.start])
-		for i, line := range c.old {
-			w.line('-', line, differs(line, c.new, i))
+		w.same(at, c.start)
+		old, new := masked(w.old, c.start, c.old), masked(w.now, c.newStart, c.new)
+		for i, line := range old {
+			w.line('-', line, differs(line, new, i))
 		}
-		for i, line := range c.new {
-			w.line('+', line, differs(line, c.old, i))
+		for i, line := range new {
+			w.line('+', line, differs(line, old, i))
 		}
 		at = c.end
 	}
-	w.same(w.before[at:to])
+	w.same(at, to)
+}
+
+// masked returns lines, the first of which begins at a position, without their secrets.
+func masked(secrets scrub.Secrets, at int, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		end := at + len(body(line))
+		out[i] = secrets.Show(at, end) + ending(line)
+		at += len(line)
+	}
+	return out
 }
 
 // header writes the header of a hunk: how many lines are before it, and how many it has, on both sides.
@@ -142,8 +170,8 @@ func (w *diffWriter) header(line, n, newLine, newN int) {
 	}
 }
 
-func (w *diffWriter) same(text string) {
-	for _, line := range SplitLines(text) {
+func (w *diffWriter) same(from, to int) {
+	for _, line := range masked(w.old, from, SplitLines(w.before[from:to])) {
 		w.line(' ', line, 0)
 	}
 }

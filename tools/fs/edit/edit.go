@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
@@ -36,6 +37,14 @@ type Outcome struct {
 	Replaced      int    // number of replacements
 	Rungs         []Rung // the rungs other than Exact that were needed
 	Spans         []Span // what changed in the decoded text, in order
+	secrets       *scrub.Scrubber
+}
+
+// Hiding hides the secrets of a file: no text matches a part of one, errors and diffs mask them, and an edit that would
+// show one is refused. Marks of the file in edits stand for its secrets.
+type Hiding struct {
+	By   *scrub.Scrubber // nil has no known values
+	File string          // name of the file, for marks
 }
 
 // A Span is a part that changed: Start to End before the change, From to To after it. Outside of spans both texts are
@@ -52,20 +61,33 @@ const (
 
 // Apply makes the edits in order, each in the result of the one before, or none of them. Anchors refer to the lines of
 // the original text. Errors are written for the model.
-func Apply(ctx context.Context, content string, edits []Edit) (Outcome, error) {
+func Apply(ctx context.Context, content string, edits []Edit, hiding Hiding) (Outcome, error) {
 	before, encoding, encode, err := decode(content)
 	if err != nil {
 		return Outcome{}, err
 	}
-	d := draft{original: before, text: before}
-	o := Outcome{Encoding: encoding, Before: before}
+	d := draft{original: before, text: before, secrets: hiding.By.Secrets(before, 0, len(before)).Marked(hiding.File)}
+	d.hidden = d.secrets
+	o := Outcome{Encoding: encoding, Before: before, secrets: hiding.By}
+	typed := ""
+	for _, e := range edits {
+		typed += e.Old + "\n" + e.New + "\n"
+	}
 	for i, e := range edits {
+		e.Old = hiding.By.Unmask(hiding.File, before, e.Old)
+		e.New = hiding.By.Unmask(hiding.File, before, e.New)
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, err
 		}
 		found, err := d.apply(e)
 		if err != nil {
 			return Outcome{}, numbered(err, i, len(edits))
+		}
+		if d.hidden.Any() {
+			if err := hiding.By.CheckShown(before, d.text, typed); err != nil {
+				return Outcome{}, numbered(shown(err), i, len(edits))
+			}
+			d.secrets = hiding.By.Secrets(d.text, 0, len(d.text)).Marked(hiding.File)
 		}
 		o.Replaced += len(found)
 		for _, m := range found {
@@ -110,7 +132,15 @@ func decode(content string) (decoded, encoding string, encode func(string) (stri
 // A draft is a text that is being edited.
 type draft struct {
 	original, text string
-	spans          []Span // from original to text
+	spans          []Span        // from original to text
+	hidden         scrub.Secrets // of original
+	secrets        scrub.Secrets // of text, if original has any
+}
+
+// shown explains that a change would show a secret.
+func shown(err error) error {
+	return tool.Errorf(tool.Refused, "%w", err).
+		Try("leave the secret under its present name, or ask the user to make this change")
 }
 
 func (d *draft) apply(e Edit) ([]match, error) {
@@ -138,6 +168,9 @@ func (d *draft) rewrite(e Edit, from, to int) ([]match, error) {
 	found := find(d.text[from:to], e.Old, e.New)
 	for i := range found {
 		found[i].start, found[i].end = found[i].start+from, found[i].end+from
+	}
+	if d.hidden.Any() {
+		found = slices.DeleteFunc(found, func(m match) bool { return d.secrets.Cut(m.start, m.end) })
 	}
 	switch {
 	case len(found) == 0:

@@ -55,7 +55,7 @@ func TestApply(t *testing.T) {
 		"bytes that are no UTF-8": {"\xffa b ééééééééééé\n", "b", "ü", "\xffa ü ééééééééééé\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Apply(t.Context(), c.before, []Edit{{Old: c.old, New: c.new}})
+			got, err := Apply(t.Context(), c.before, []Edit{{Old: c.old, New: c.new}}, Hiding{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,6 +70,11 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyInEncodings(t *testing.T) {
+	asian := map[string]string{
+		textfile.ShiftJIS: "これは日本語のテストです", textfile.EUCJP: "これは日本語のテストです",
+		textfile.GB18030: "这是一个中文的测试文本", textfile.Big5: "這是一個中文的測試文字",
+		textfile.EUCKR: "이것은 한국어 시험 문장입니다 그리고 다시 한 번",
+	}
 	for _, encoding := range textfile.Encodings() {
 		doc, err := textfile.New(encoding)
 		if err != nil {
@@ -79,12 +84,16 @@ func TestApplyInEncodings(t *testing.T) {
 		if sample == "" {
 			sample = "naïve café"
 		}
-		before := "first\r\n" + sample + "\nlast é"
+		last := "é"
+		if text := asian[encoding]; text != "" {
+			sample, last = text, text
+		}
+		before := "first\r\n" + sample + "\nlast " + last
 		data, err := doc.Encode(before)
 		if err != nil {
 			t.Fatal(encoding, err)
 		}
-		got, err := Apply(t.Context(), string(data), []Edit{{Old: "first\n" + sample, New: "first\nsecond"}})
+		got, err := Apply(t.Context(), string(data), []Edit{{Old: "first\n" + sample, New: "first\nsecond"}}, Hiding{})
 		if err != nil {
 			t.Errorf("%s: %v", encoding, err)
 			continue
@@ -117,7 +126,7 @@ func TestSeveralEdits(t *testing.T) {
 		"with the text":    {"a\nb\n", []Edit{{At: at("b", 2) + "|b", New: "c"}}, "a\nc\n", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Apply(t.Context(), c.before, c.edits)
+			got, err := Apply(t.Context(), c.before, c.edits, Hiding{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +197,7 @@ func TestApplyRefuses(t *testing.T) {
 		"grows too much":      {strings.Repeat("a", 1000), []Edit{{Old: "a", New: strings.Repeat("b", 100_000), All: true}}, "too_large: the text would become longer than 64 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Apply(t.Context(), c.before, c.edits)
+			_, err := Apply(t.Context(), c.before, c.edits, Hiding{})
 			var known *tool.Error
 			if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
@@ -201,7 +210,7 @@ func TestApplyRefuses(t *testing.T) {
 }
 
 func TestMovedLinesAreShown(t *testing.T) {
-	_, err := Apply(t.Context(), program, []Edit{{At: at("elsewhere", 6), New: "x"}})
+	_, err := Apply(t.Context(), program, []Edit{{At: at("elsewhere", 6), New: "x"}}, Hiding{})
 	lines := strings.Split(program, "\n")
 	want := "use these anchors: 3#" + textfile.Anchor([]byte(lines[2])) + " 4#"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\n\tif name == \"\" {\n") {
@@ -210,7 +219,7 @@ func TestMovedLinesAreShown(t *testing.T) {
 }
 
 func TestOutcomeShowsWhatChanged(t *testing.T) {
-	got, err := Apply(t.Context(), "a\r\nb\r\nc\r\nd\r\n", []Edit{{Old: "b", New: "x"}})
+	got, err := Apply(t.Context(), "a\r\nb\r\nc\r\nd\r\n", []Edit{{Old: "b", New: "x"}}, Hiding{})
 	if err != nil {
 		t.Fatal(err)
 	}

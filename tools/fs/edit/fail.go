@@ -72,7 +72,7 @@ func (d *draft) missing(e Edit, from, to int) error {
 	if why := d.why(e); why != "" {
 		return err.Try("%s", why)
 	}
-	near := Candidates(d.text[from:to], e.Old, 2)
+	near := Candidates(d.shown(from, to), d.secrets.Hide(e.Old), 2)
 	if len(near) == 0 {
 		return err.Try("no similar text found; read the file again, or search for a word of it")
 	}
@@ -93,7 +93,8 @@ func (d *draft) missing(e Edit, from, to int) error {
 func (d *draft) why(e Edit) string {
 	switch {
 	case scrub.HasMask(e.Old):
-		return "text such as " + scrub.Mask + " stands for a hidden secret and matches nothing; choose lines around it"
+		return "text such as " + scrub.Mask + " stands for a hidden secret and matches nothing, unless it has the mark " +
+			"that read_file shows now; choose lines around it"
 	case strings.TrimSpace(e.Old) == "":
 		return "it has only blanks: add text next to them"
 	case strings.ContainsRune(e.Old, '\uFFFD') && strings.ToValidUTF8(d.text, "") != d.text:
@@ -107,11 +108,20 @@ func (d *draft) why(e Edit) string {
 	if len(strings.TrimSpace(e.New)) < telling {
 		return ""
 	}
-	if at := strings.Index(d.text, e.New); at >= 0 {
+	masked := d.shown(0, len(d.text))
+	if at := strings.Index(masked, d.secrets.Hide(e.New)); at >= 0 {
 		return fmt.Sprintf("but new_string is, in line %d; this edit may have been made already",
-			1+countLines(d.text[:at]))
+			1+countLines(masked[:at]))
 	}
 	return ""
+}
+
+// shown returns the text between two positions with masks in place of secrets, line by line.
+func (d *draft) shown(from, to int) string {
+	if !d.hidden.Any() {
+		return d.text[from:to]
+	}
+	return d.secrets.Lines(from, to)
 }
 
 // hasNumbers reports whether all lines begin with a number and a mark, like 12: or 12| or 12#a3|.

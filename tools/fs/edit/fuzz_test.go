@@ -29,7 +29,7 @@ func FuzzLadder(f *testing.F) {
 		f.Add([]byte(s.content), s.old, s.new, s.all)
 	}
 	f.Fuzz(func(t *testing.T, content []byte, old, new string, all bool) {
-		got, err := Apply(t.Context(), string(content), []Edit{{Old: old, New: new, All: all}})
+		got, err := Apply(t.Context(), string(content), []Edit{{Old: old, New: new, All: all}}, Hiding{})
 		if err != nil {
 			var known *tool.Error
 			if !errors.As(err, &known) && strings.ToValidUTF8(new, "") == new {

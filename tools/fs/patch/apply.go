@@ -34,7 +34,10 @@ type Result struct {
 // first, then ignoring line endings, blanks at the end, blanks on both sides, and the style of quotes and dashes. Each
 // comparison must find only one place, and the notes name what was ignored. Lines that the patch does not change keep
 // their bytes.
-func Apply(before []byte, f File) (Result, error) {
+//
+// Secrets finds the secrets of the file, which errors do not show; nil has no known values. Only a whole line of the
+// patch matches a line with a secret.
+func Apply(before []byte, f File, secrets *scrub.Scrubber) (Result, error) {
 	if len(before) > MaxFileBytes {
 		return Result{}, invalid("the file has %d bytes, the maximum is %d", len(before), MaxFileBytes).
 			Try("change it with a command")
@@ -56,7 +59,7 @@ func Apply(before []byte, f File) (Result, error) {
 	case strings.Count(doc.Text, "\n") > maxFileLines:
 		return Result{}, invalid("the file has more than %d lines", maxFileLines).Try("change it with a command")
 	}
-	a := newApplier(doc.Text, f)
+	a := newApplier(doc.Text, f, secrets.Secrets(doc.Text, 0, len(doc.Text)))
 	for i, h := range f.Hunks {
 		if err := a.add(i+1, h); err != nil {
 			return Result{}, err
@@ -148,6 +151,8 @@ type view struct {
 type applier struct {
 	file   File
 	whole  string
+	hidden scrub.Secrets
+	masked string   // whole without its secrets, with the same lines
 	lines  []string // of the old text, with their endings
 	views  [looks]view
 	steps  int    // comparisons left
@@ -168,9 +173,12 @@ type place struct {
 	literal  bool // its line endings are those of the patch
 }
 
-func newApplier(content string, f File) *applier {
+func newApplier(content string, f File, hidden scrub.Secrets) *applier {
 	lines := edit.SplitLines(content)
-	a := &applier{file: f, whole: content, lines: lines, taken: make([]bool, len(lines)), steps: maxSteps}
+	a := &applier{file: f, whole: content, hidden: hidden, masked: content, lines: lines, taken: make([]bool, len(lines)), steps: maxSteps}
+	if hidden.Any() {
+		a.masked = hidden.Lines(0, len(content))
+	}
 	a.crlf = len(lines) > 0 && strings.Count(content, "\r\n") >= max(1, strings.Count(content, "\n"))
 	for _, h := range f.Hunks {
 		for _, l := range h.Lines {
@@ -391,7 +399,9 @@ func (a *applier) like(anchor string) (lines []int) {
 		}
 	}
 	part := strings.TrimSpace(anchor)
-	for i, line := range a.lines {
+	i := -1
+	for line := range strings.Lines(a.masked) {
+		i++
 		if a.steps -= 1 + len(line)/64; a.steps <= 0 {
 			break
 		}
@@ -475,7 +485,8 @@ func (a *applier) mismatch(number int, h Hunk) error {
 			return err.Try("leave this hunk out")
 		}
 	}
-	near := edit.Candidates(a.whole, wanted, 2)
+	wanted = a.hidden.Hide(wanted)
+	near := edit.Candidates(a.masked, wanted, 2)
 	if len(near) == 0 {
 		return err.Try("read the file and send the patch for it as it is. Not in the file:\n%s", clip(wanted))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
@@ -20,7 +21,7 @@ func apply(t testing.TB, before, patch string) (Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Apply([]byte(before), files[0])
+	return Apply([]byte(before), files[0], nil)
 }
 
 const update = "*** Update File: f\n"
@@ -87,6 +88,11 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyKeepsEncodings(t *testing.T) {
+	asian := map[string]string{
+		textfile.ShiftJIS: "これは日本語のテストです", textfile.EUCJP: "これは日本語のテストです",
+		textfile.GB18030: "这是一个中文的测试文本", textfile.Big5: "這是一個中文的測試文字",
+		textfile.EUCKR: "이것은 한국어 시험 문장입니다 그리고 다시 한 번",
+	}
 	for _, encoding := range textfile.Encodings() {
 		doc, err := textfile.New(encoding)
 		if err != nil {
@@ -96,6 +102,9 @@ func TestApplyKeepsEncodings(t *testing.T) {
 		switch encoding {
 		case textfile.Windows1252:
 			before, want = "one “é”\r\ntwo\r\n", "one “é”\r\n€\r\n"
+		}
+		if text := asian[encoding]; text != "" {
+			before, want = "one "+text+"\r\ntwo\r\n", "one "+text+"\r\n"+text+"\r\n"
 		}
 		data, err := doc.Encode(before)
 		if err != nil {
@@ -203,7 +212,7 @@ func TestApplyGivesUp(t *testing.T) {
 		}
 		t.Logf("%s: %.60s", name, err)
 	}
-	a := newApplier(file, File{Hunks: []Hunk{{Lines: lines("-same\n+x")}}})
+	a := newApplier(file, File{Hunks: []Hunk{{Lines: lines("-same\n+x")}}}, scrub.Secrets{})
 	a.steps = 10
 	if err := a.add(1, a.file.Hunks[0]); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("it went on: %v", err)
@@ -225,7 +234,7 @@ func BenchmarkApply5MB(b *testing.B) {
 	before := []byte(file.String())
 	b.SetBytes(int64(len(before)))
 	for b.Loop() {
-		if _, err := Apply(before, files[0]); err != nil {
+		if _, err := Apply(before, files[0], nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func FuzzApply(f *testing.F) {
 			if file.Op == Add {
 				content = ""
 			}
-			res, err := Apply([]byte(content), file)
+			res, err := Apply([]byte(content), file, nil)
 			var known *tool.Error
 			if err != nil && !errors.As(err, &known) {
 				t.Fatalf("an error that no model can read: %v", err)
@@ -113,12 +113,12 @@ func TestAgreesWithGitAndDiff(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %v\n%s", args, err, diff)
 			}
-			res, err := Apply([]byte(before), files[0])
+			res, err := Apply([]byte(before), files[0], nil)
 			if err != nil || string(res.Content) != after {
 				t.Fatalf("%v: %q, want %q: %v\n%s", args, res.Content, after, err, diff)
 			}
 			moved := "one\ntwo\n" + before
-			res, err = Apply([]byte(moved), files[0])
+			res, err = Apply([]byte(moved), files[0], nil)
 			put(t, dir, "work/f", moved)
 			put(t, dir, "work/p", diff)
 			git := exec.Command("git", "-c", "core.autocrlf=false", "apply", "-p1", "--whitespace=nowarn", "p")

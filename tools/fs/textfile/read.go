@@ -21,6 +21,7 @@ type Query struct {
 	Bytes    int    // maximum number of bytes in UTF-8, with line endings
 	Line     int    // maximum number of bytes of one line; the rest is cut off
 	Extra    int    // additional bytes to count for each line
+	Around   int    // bytes of text to return before the first and after the last line
 	// Count is the size up to which a text is read to its end or beginning to count its lines.
 	Count int64
 }
@@ -42,6 +43,8 @@ type Window struct {
 	// Total is the number of lines of the text, -1 if they were not counted.
 	Total int
 	End   bool // no lines follow
+	// Before and After are the text around the lines, of at most Query.Around bytes. Both may begin or end within a line.
+	Before, After string
 	// Damaged has bytes that are invalid in a text that should be UTF-8.
 	Damaged []byte
 }
@@ -73,7 +76,9 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Window, erro
 		text := decode(bytes.TrimPrefix(data[:n], markOf(name)), name)
 		r, size, name = strings.NewReader(text), int64(len(text)), UTF8
 	}
-	c := &collector{ctx: ctx, r: r, size: size, buf: make([]byte, min(size, chunk)), encoding: name, query: q}
+	c := &collector{
+		ctx: ctx, r: r, size: size, buf: make([]byte, min(size, chunk)), encoding: name, query: q, first: -1,
+	}
 	c.query.Line = min(q.Line, q.Bytes)
 	if mark := markOf(UTF8BOM); name == "" || name == UTF8 || name == UTF8BOM {
 		head, err := c.read(0, int64(len(mark)))
@@ -107,6 +112,8 @@ type collector struct {
 	used    int   // of query.Bytes
 	lines   []Line
 	damaged []byte
+
+	at, first, after int64 // offsets: of the end of the current piece, of the first line, after the last line
 }
 
 func (c *collector) window() (Window, error) {
@@ -130,6 +137,7 @@ func (c *collector) window() (Window, error) {
 			break
 		}
 		at += int64(len(piece))
+		c.at = at
 		c.take(piece)
 	}
 	w := Window{Total: -1}
@@ -141,7 +149,25 @@ func (c *collector) window() (Window, error) {
 		}
 	}
 	w.Lines, w.Damaged = c.lines, c.damaged
-	return w, nil
+	return w, c.around(&w)
+}
+
+// around reads the text around the lines.
+func (c *collector) around(w *Window) error {
+	if c.query.Around == 0 || len(c.lines) == 0 {
+		return nil
+	}
+	before, err := c.read(max(c.begin, c.first-int64(c.query.Around)), c.first)
+	if err != nil {
+		return err
+	}
+	w.Before = decode(before, c.encoding)
+	after, err := c.read(c.after, c.after+int64(c.query.Around))
+	if err != nil {
+		return err
+	}
+	w.After = decode(after, c.encoding)
+	return nil
 }
 
 // read reads from one offset to another, or to the end.
@@ -223,14 +249,20 @@ func (c *collector) take(piece []byte) {
 			c.number++
 			c.open = false
 		}
+		if c.first < 0 {
+			c.first = c.at - int64(len(piece))
+		}
 		i := bytes.IndexByte(piece, '\n')
 		if i < 0 {
 			c.keep(piece)
 			return
 		}
 		c.keep(piece[:i])
+		n = len(c.lines)
 		c.line("\n")
-		piece = piece[i+1:]
+		if piece = piece[i+1:]; len(c.lines) > n {
+			c.after = c.at - int64(len(piece))
+		}
 	}
 }
 
@@ -258,7 +290,7 @@ func (c *collector) line(ending string) {
 			c.raw = c.raw[:len(c.raw)-1]
 		}
 	}
-	utf := c.encoding != Latin1 && c.encoding != Windows1252
+	utf := isUTF(c.encoding)
 	if c.cut > 0 && utf { // remove a part of a character
 		n := len(c.raw)
 		for i := n - 1; i >= max(n-utf8.UTFMax, 0); i-- {
@@ -322,7 +354,10 @@ func (c *collector) finish() {
 		return
 	}
 	if c.open {
-		c.line("")
+		n := len(c.lines)
+		if c.line(""); len(c.lines) > n {
+			c.after = c.size
+		}
 	}
 	c.full = c.full && (len(c.lines) == 0 || c.lines[len(c.lines)-1].Number != c.number-1)
 }

@@ -14,7 +14,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // The encodings. A byte order mark of UTF-16 is kept, but has no separate name.
@@ -25,11 +32,16 @@ const (
 	UTF16BE     = "utf-16be"
 	Latin1      = "latin-1"
 	Windows1252 = "windows-1252" // Latin-1 with € and curly quotes
+	ShiftJIS    = "shift_jis"
+	EUCJP       = "euc-jp"
+	GB18030     = "gb18030" // with GBK
+	Big5        = "big5"
+	EUCKR       = "euc-kr" // with Windows-949
 )
 
 // Encodings returns the names of all encodings.
 func Encodings() []string {
-	return []string{UTF8, UTF8BOM, UTF16LE, UTF16BE, Latin1, Windows1252}
+	return []string{UTF8, UTF8BOM, UTF16LE, UTF16BE, Latin1, Windows1252, ShiftJIS, EUCJP, GB18030, Big5, EUCKR}
 }
 
 // ErrEncoding is the error about an unknown name of an encoding.
@@ -129,6 +141,16 @@ func Name(encoding string) (string, error) {
 		return Latin1, nil
 	case "windows1252", "cp1252", "ansi":
 		return Windows1252, nil
+	case "shiftjis", "sjis", "cp932":
+		return ShiftJIS, nil
+	case "eucjp":
+		return EUCJP, nil
+	case "gb18030", "gbk", "gb2312", "cp936":
+		return GB18030, nil
+	case "big5", "cp950":
+		return Big5, nil
+	case "euckr", "cp949", "uhc", "ksc56011987":
+		return EUCKR, nil
 	}
 	return "", fmt.Errorf("%w: %q", ErrEncoding, encoding)
 }
@@ -164,8 +186,38 @@ func decode(data []byte, encoding string) string {
 			b.WriteRune(table(encoding).DecodeByte(c))
 		}
 		return b.String()
+	case ShiftJIS, EUCJP, GB18030, Big5, EUCKR:
+		utf, err := eastAsian(encoding).NewDecoder().Bytes(data)
+		if err != nil { // these decoders have no errors
+			return strings.Repeat(missing, len(data))
+		}
+		return string(utf)
 	}
 	return strings.ToValidUTF8(string(data), missing)
+}
+
+// eastAsian returns a double-byte encoding.
+func eastAsian(name string) encoding.Encoding {
+	switch name {
+	case ShiftJIS:
+		return japanese.ShiftJIS
+	case EUCJP:
+		return japanese.EUCJP
+	case Big5:
+		return traditionalchinese.Big5
+	case EUCKR:
+		return korean.EUCKR
+	}
+	return simplifiedchinese.GB18030
+}
+
+// isUTF reports whether an encoding is one of Unicode; "" is UTF-8.
+func isUTF(name string) bool {
+	switch name {
+	case Latin1, Windows1252, ShiftJIS, EUCJP, GB18030, Big5, EUCKR:
+		return false
+	}
+	return true
 }
 
 func order(encoding string) binary.ByteOrder {
@@ -199,6 +251,16 @@ func encode(out []byte, text, encoding string) ([]byte, error) {
 				return nil, &CharError{r, encoding}
 			}
 			out = append(out, c)
+		}
+		return out, nil
+	case ShiftJIS, EUCJP, GB18030, Big5, EUCKR:
+		encoder := eastAsian(encoding).NewEncoder()
+		for _, r := range text {
+			c, err := encoder.Bytes([]byte(string(r)))
+			if err != nil {
+				return nil, &CharError{r, encoding}
+			}
+			out = append(out, c...)
 		}
 		return out, nil
 	}
@@ -244,6 +306,8 @@ func Detect(head []byte, whole bool) string {
 	switch {
 	case invalid*10 <= valid:
 		return UTF8 // damaged UTF-8, if anything is invalid at all
+	case text.EastAsian(head) != "":
+		return text.EastAsian(head)
 	case quotes && !unassigned:
 		return Windows1252
 	}

@@ -8,9 +8,12 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func show(c Chart) string {
@@ -37,6 +40,9 @@ func TestParse(t *testing.T) {
 		{"CSV", Bar, "Month,Sales,Costs\nJan,3,4\nFeb,5,6", "Jan,Feb: Sales[3 5] Costs[4 6]"},
 		{"semicolons", Line, "a;b\nx;1.5\n", "x: b[1.5]"},
 		{"tabs", Line, "a\tb\nx\t-2\n", "x: b[-2]"},
+		{"decimal commas", Line, "Monat;Umsatz;Anteil\nJan;1,5;12,5 %\nFeb;1.234,25;7\nMrz;3;1.000", "Jan,Feb,Mrz: " +
+			"Umsatz[1.5 1234.25 3] Anteil[12.5 7 1000]"},
+		{"thousands in semicolons", Line, "a;b\nx;1,500\ny;2.5\n", "x,y: b[1500 2.5]"},
 		{"no names", Bar, "x,1\ny,2", "x,y: [1 2]"},
 		{"numbers only", Line, "1\n2\n3", "1,2,3: [1 2 3]"},
 		{"missing values", Line, "y,a,b\n2020,1,\n2021,n/a,4", "2020,2021: a[1 NaN] b[NaN 4]"},
@@ -97,6 +103,7 @@ func TestTicksAreRound(t *testing.T) {
 		{0.1, 0.35, "[0.10 0.15 0.20 0.25 0.30 0.35]"},
 		{0, 12e6, "[0 2M 4M 6M 8M 10M 12M]"},
 		{0, 3.1e9, "[0 1B 2B 3B 4B]"},
+		{0, 1e12, "[0 0.2T 0.4T 0.6T 0.8T 1.0T]"},
 		{5, 5, "[4.4 4.6 4.8 5.0 5.2 5.4 5.6]"},
 		{0, 0, "[-1.0 -0.5 0 0.5 1.0]"},
 		{0, 1e-9, "[0 2e-10 4e-10 6e-10 8e-10 1e-09]"},
@@ -285,5 +292,41 @@ func BenchmarkPNG(b *testing.B) {
 		if _, _, err := c.PNG(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestDatesAreAsFarApartAsTheyAre looks at the places of the points of a line.
+func TestDatesAreAsFarApartAsTheyAre(t *testing.T) {
+	tests := []struct {
+		labels []string
+		want   []float64
+	}{
+		{[]string{"2026-01-01", "2026-01-02", "2026-01-11"}, []float64{0, 0.1, 1}},
+		{[]string{"01.01.2026", "09.01.2026", "11.01.2026"}, []float64{0, 0.8, 1}},
+		{[]string{"2026-01-01", "x", "2026-01-11"}, nil},
+		{[]string{"2026-01-01", "2026-01-11", "2026-01-02"}, nil},
+		{[]string{"2020", "2021", "2025"}, nil},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, timesOf(tt.labels)); diff != "" {
+			t.Errorf("%q: %s", tt.labels, diff)
+		}
+	}
+	c, err := Parse(Line, "day,y\n2026-01-02,1\n2026-01-03,2\n2026-01-10,3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var xs []float64
+	for _, one := range s.shapes {
+		if one.radius > 0 {
+			xs = append(xs, one.at.x)
+		}
+	}
+	if len(xs) != 3 || math.Abs((xs[2]-xs[1])/(xs[1]-xs[0])-7) > 0.01 {
+		t.Errorf("points at %v", xs)
 	}
 }

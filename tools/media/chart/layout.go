@@ -2,11 +2,13 @@ package chart
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The page, in units.
@@ -115,8 +117,9 @@ type plot struct {
 	c                        *Chart
 	left, right, top, bottom float64
 	x, y                     axis
-	turned                   bool // the labels of the x axis
-	every                    int  // each nth of them is shown
+	turned                   bool      // the labels of the x axis
+	every                    int       // each nth of them is shown
+	times                    []float64 // of labels that are dates, from 0 to 1; nil for categories
 }
 
 // An axis is a range of values with round ticks.
@@ -164,6 +167,8 @@ func (a axis) format(v float64) string {
 	switch most := math.Max(math.Abs(a.from), math.Abs(a.to)); {
 	case most >= 1e15 || most < 1e-4:
 		return strconv.FormatFloat(v, 'g', 4, 64)
+	case most >= 1e12:
+		unit, suffix = 1e12, "T"
 	case most >= 1e9:
 		unit, suffix = 1e9, "B"
 	case most >= 1e6:
@@ -226,9 +231,46 @@ func (c *Chart) newPlot(s *scene, top float64) *plot {
 	return p
 }
 
+// timesOf returns the place of each label between the first and the last one, from 0 to 1, if
+// all of them are dates in order at different distances, and nil otherwise.
+func timesOf(labels []string) []float64 {
+	if len(labels) < 3 {
+		return nil
+	}
+	form, all := "", make([]float64, len(labels))
+	for i, label := range labels {
+		var at time.Time
+		err := errors.New("no form")
+		for _, f := range []string{form, "2006-01-02", "2006-01", "2006-01-02 15:04", "2006-01-02T15:04", time.RFC3339,
+			"2006-01-02 15:04:05", "2006/01/02", "02.01.2006"} {
+			if f == "" || form != "" && f != form {
+				continue
+			}
+			if at, err = time.Parse(f, strings.TrimSpace(label)); err == nil {
+				form = f
+				break
+			}
+		}
+		if all[i] = float64(at.Unix()); err != nil || i > 0 && all[i] <= all[i-1] {
+			return nil
+		}
+	}
+	first, last := all[0], all[len(all)-1]
+	for i := range all {
+		all[i] = (all[i] - first) / (last - first)
+	}
+	return all
+}
+
 // placeLabels turns the labels of the x axis if they are wide, and leaves out some of them
 // if they are many.
 func (p *plot) placeLabels() {
+	if p.c.Kind == Line || p.c.Kind == Area {
+		p.times = timesOf(p.c.Labels)
+	}
+	if p.times != nil {
+		return // labels that would overlap are left out
+	}
 	room := (p.right - p.left) / float64(len(p.c.Labels))
 	widest := 0.0
 	for _, label := range p.c.Labels {
@@ -291,6 +333,10 @@ func (p *plot) xOf(v float64) float64 {
 
 // slot returns the middle of the place of a label.
 func (p *plot) slot(i int) float64 {
+	if p.times != nil {
+		const room = 30 // for the half of a label
+		return p.left + room + p.times[i]*(p.right-p.left-2*room)
+	}
 	return p.left + (float64(i)+0.5)*(p.right-p.left)/float64(len(p.c.Labels))
 }
 
@@ -308,9 +354,17 @@ func (p *plot) axes(s *scene) {
 			s.write(x, p.bottom+labelSize*lineGap, labelSize, middle, p.x.format(v))
 		}
 	}
+	free := math.Inf(-1) // to the right of the labels that were written
 	for i, label := range p.c.Labels {
 		if i%p.every != 0 || p.c.Kind == Scatter {
 			continue
+		}
+		if p.times != nil {
+			half := measure(label, labelSize, false)/2 + 4
+			if p.slot(i)-half < free {
+				continue
+			}
+			free = p.slot(i) + half
 		}
 		if p.turned {
 			s.add(shape{text: fit(label, labelSize, false, maxTurned),

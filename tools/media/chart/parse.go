@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Parse reads the data of a chart of a kind. It is CSV with a line of names and a label
@@ -61,6 +63,9 @@ func readCSV(data string) (t table, err error) {
 	if err != nil {
 		return t, fmt.Errorf("the data is not CSV: %w", err)
 	}
+	if separator != ',' {
+		pointDecimals(rows)
+	}
 	if len(rows) == 0 {
 		return t, errors.New("there is no data")
 	}
@@ -68,6 +73,48 @@ func readCSV(data string) (t table, err error) {
 		rows = append([][]string{make([]string, len(rows[0]))}, rows...)
 	}
 	return table{rows[0], rows[1:]}, nil
+}
+
+// decimalComma is a number with a decimal comma, as 1.234,5. One such as 1,234 may have a
+// comma between thousands instead.
+var decimalComma = lazyregexp.New(`^[-+]?(\d+|\d{1,3}([. \x{a0}\x{202f}]\d{3})+),\d+$`)
+
+// pointDecimals writes the numbers with a point where the data has decimal commas: at least one
+// number can be nothing else, and no number has a decimal point.
+func pointDecimals(rows [][]string) {
+	bare := func(cell string) string { return strings.TrimFunc(cell, isUnit) }
+	sure := false
+	for _, row := range rows {
+		for _, cell := range row {
+			cell = bare(cell)
+			switch _, err := strconv.ParseFloat(cell, 64); {
+			case decimalComma().MatchString(cell):
+				_, thousand := number(cell)
+				sure = sure || !thousand
+			case err == nil && strings.Contains(cell, "."):
+				if whole, rest, _ := strings.Cut(cell, "."); len(rest) != 3 || len(strings.Trim(whole, "+-")) > 3 {
+					return
+				}
+			}
+		}
+	}
+	if !sure {
+		return
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			cell = bare(cell)
+			whole, rest, _ := strings.Cut(cell, ",")
+			grouped := strings.TrimLeft(whole, "+-")
+			if !decimalComma().MatchString(cell) && (rest != "" || !decimalComma().MatchString(grouped+",0")) {
+				continue
+			}
+			row[i] = strings.NewReplacer(".", "", " ", "", "\u00a0", "", "\u202f", "").Replace(whole)
+			if rest != "" {
+				row[i] += "." + rest
+			}
+		}
+	}
 }
 
 // headless reports whether the first line of CSV has values instead of names.
@@ -308,12 +355,14 @@ func (t table) into(c *Chart) {
 	}
 }
 
+// isUnit reports whether a character stands around numbers: a space, a currency or a percent
+// sign.
+func isUnit(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '%' }
+
 // number reads a number as people write it: with separators of thousands, a currency or a
 // percent sign.
 func number(text string) (float64, bool) {
-	text = strings.TrimFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '%'
-	})
+	text = strings.TrimFunc(text, isUnit)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, !math.IsNaN(v)
 	}

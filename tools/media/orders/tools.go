@@ -222,6 +222,7 @@ func (o *Orders) await(ctx context.Context, id string, limit time.Duration) (kep
 	progress := time.NewTicker(progressEvery)
 	defer progress.Stop()
 	begun := time.Now()
+	tool.Idle(ctx)
 	for last := false; ; {
 		changed := o.Store.Wait(jobs.Topic)
 		k, err := o.get(ctx, c, id)

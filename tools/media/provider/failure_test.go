@@ -84,7 +84,7 @@ func troubles() []trouble {
 		{"not JSON", provider.OpenAI, photo, openaiPhoto,
 			reply{Body: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
 			wire.Unreadable, "text/html", 1},
-		{"cut off", provider.OpenAI, photo, openaiPhoto, reply{Body: `{"data":[{"b64`, Length: 1000}, wire.Down, "", 1},
+		{"cut off", provider.OpenAI, photo, openaiPhoto, reply{Body: `{"data":[{"b64`, Length: 1000}, wire.Unknown, "", 1},
 		{"a page instead of a picture", provider.OpenAI, photo, openaiPhoto,
 			reply{Body: object{"data": list{object{"b64_json": b64([]byte("<html>no</html>"))}}}}, wire.Unreadable,
 			"text/plain", 1},
@@ -94,7 +94,7 @@ func troubles() []trouble {
 			"no file", 1},
 		{"too large", provider.OpenAI, photo, openaiPhoto, reply{Body: "x", Length: 300 << 20}, wire.Unreadable,
 			"larger than 210 MB", 1},
-		{"no connection", provider.OpenAI, photo, openaiPhoto, reply{Break: true}, wire.Down, "", 1},
+		{"no connection", provider.OpenAI, photo, openaiPhoto, reply{Break: true}, wire.Unknown, "", 1},
 		{"long message", provider.OpenAI, photo, openaiPhoto,
 			failWith(400, openaiError("", strings.Repeat("long ", 1000))), wire.Invalid,
 			"…", 1},
@@ -274,6 +274,7 @@ func TestTheNextOneIsAsked(t *testing.T) {
 		{"late", failWith(408, ""), true},
 		{"no key", failWith(401, ""), true},
 		{"unpaid", failWith(402, ""), true},
+		{"the response is lost", reply{Break: true}, false},
 		{"content", failWith(400, openaiError("content_policy_violation", "no")), false},
 	} {
 		first, second := providertest.New(t), providertest.New(t)
@@ -320,6 +321,38 @@ func TestNamedProvider(t *testing.T) {
 	}
 	if _, _, err := (*provider.Providers)(nil).Photo(t.Context(), photo); tool.AsError(err).Kind != tool.Unavailable {
 		t.Error(err)
+	}
+}
+
+func TestArgumentsThatAreNotHeeded(t *testing.T) {
+	for _, x := range exchanges() {
+		want := map[provider.Kind]string{
+			provider.OpenAI: "openai/gpt-4o-mini-tts has no language; it was not heeded",
+			provider.Gemini: "gemini/gemini-3.8-flash-tts has no speed and no language; it was not heeded",
+			provider.MiniMax: "minimax/speech-2.8-hd has no language and no style and no format opus; " +
+				"it was not heeded",
+		}[x.kind]
+		s := providertest.New(t)
+		for what, replies := range x.replies {
+			s.On(what, replies...)
+		}
+		var by provider.By
+		var err error
+		switch {
+		case x.name == "speech" && want != "":
+			_, by, err = open(t, s, x.kind, paths[x.kind]).Speak(t.Context(), wire.SpeechRequest{Text: "hello", Speed: 2,
+				Language: "de", Style: "slowly", Format: "opus"})
+		case x.name == "transcription" && x.kind == provider.OpenAI:
+			want = "does not tell speakers apart"
+			r := x.request.(wire.TranscriptionRequest)
+			r.Speakers = true
+			_, by, err = open(t, s, x.kind, paths[x.kind]).Transcribe(t.Context(), r)
+		default:
+			continue
+		}
+		if err != nil || len(by.Notes) != 1 || !strings.HasSuffix(by.Notes[0], want) {
+			t.Errorf("%s, %s: %q, %v, want %q", x.kind, x.name, by.Notes, err, want)
+		}
 	}
 }
 

@@ -97,6 +97,10 @@ type (
 	speaker interface {
 		Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 	}
+	// ignorer is a speaker that does not have all arguments.
+	ignorer interface {
+		Ignores(r wire.SpeechRequest) (names []string)
+	}
 	transcriber interface {
 		Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, error)
 	}
@@ -397,9 +401,17 @@ func run[T any](ctx context.Context, p *Providers, r wire.Request, to *wire.To,
 			settle(by.Cost)
 			return out, by, nil
 		}
-		settle(0)
 		if !errors.As(err, &last) {
+			settle(0)
 			return out, by, err
+		}
+		if r.Task() == wire.Photo {
+			last = last.Charged()
+		}
+		if last.Reason == wire.Unknown {
+			settle(c.cost(r))
+		} else {
+			settle(0)
 		}
 		if by.Notes = append(by.Notes, note(c, last)); last.Final() {
 			break
@@ -429,13 +441,29 @@ func (p *Providers) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File
 // Speak reads a text aloud.
 func (p *Providers) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, By, error) {
 	r.Text, r.Style = p.scrubbed(r.Text), p.scrubbed(r.Style)
-	return run(ctx, p, r, &r.To, func(api any) (wire.File, error) { return api.(speaker).Speak(ctx, r) })
+	var asked any
+	file, by, err := run(ctx, p, r, &r.To, func(api any) (wire.File, error) {
+		asked = api
+		return api.(speaker).Speak(ctx, r)
+	})
+	if one, ok := asked.(ignorer); ok && err == nil {
+		if names := one.Ignores(r); len(names) > 0 {
+			by.Notes = append(by.Notes, by.Model+" has no "+strings.Join(names, " and no ")+"; it was not heeded")
+		}
+	}
+	return file, by, err
 }
 
 // Transcribe returns what is said in a recording.
 func (p *Providers) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, By, error) {
 	r.Hint = p.scrubbed(r.Hint)
-	return run(ctx, p, r, &r.To, func(api any) (wire.Transcript, error) { return api.(transcriber).Transcribe(ctx, r) })
+	t, by, err := run(ctx, p, r, &r.To, func(api any) (wire.Transcript, error) {
+		return api.(transcriber).Transcribe(ctx, r)
+	})
+	if err == nil && r.Speakers && len(t.Segments) == 0 {
+		by.Notes = append(by.Notes, by.Model+" does not tell speakers apart")
+	}
+	return t, by, err
 }
 
 // Describe answers a question about files.

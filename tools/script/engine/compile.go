@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,10 @@ func compile(code string) (*goja.Program, error) {
 	parsed, err := goja.Parse(sourceName, wrapped, parser.WithDisableSourceMaps)
 	if err != nil {
 		if parsed, err = translate(wrapped); err != nil {
+			var bad *problem
+			if last := strings.Count(code, "\n") + 1; errors.As(err, &bad) && bad.line > last { // within our function
+				return nil, &problem{"SyntaxError: the code ends before a bracket, a text or a comment is closed", last}
+			}
 			return nil, err
 		}
 	}
@@ -37,6 +42,12 @@ func compile(code string) (*goja.Program, error) {
 		return nil, &problem{text: err.Error()}
 	}
 	return program, nil
+}
+
+// Check returns why code cannot be read, or nil.
+func Check(code string) error {
+	_, err := compile(code)
+	return err
 }
 
 // wrap makes code the body of a function, in which its first line is the second one. Code that

@@ -48,6 +48,7 @@ func Main() int {
 			in <- r
 		}
 	}()
+	child.Yield() // an endless loop must not slow the server down
 	if err := Run(start, os.Stdout, in); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -6,6 +6,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -56,14 +57,17 @@ const MaxMessage = 16 << 20
 
 // Send writes a message.
 func Send(w io.Writer, message any) error {
-	text, err := json.Marshal(message)
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // < in a value stays <
+	if err := encoder.Encode(message); err != nil {
 		return err
 	}
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(text) > MaxMessage {
 		return fmt.Errorf("a message has %d bytes, the maximum is %d", len(text), MaxMessage)
 	}
-	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
+	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
 	return err
 }
 

@@ -31,6 +31,7 @@ type Entry struct {
 	Header map[string]string // see Update
 	Asked  time.Time         // when it was fetched or revalidated
 	Body   []byte
+	Own    bool // it is of a command of the caller; such entries are not put into a cache
 }
 
 // Update takes over the headers of a newer response about type, age and version.

@@ -165,6 +165,9 @@ type disk struct {
 	network string // kind of the network file system, "" for a local one
 }
 
+// maxVerified is how many records of the audit log are read, which takes about a second.
+const maxVerified = 50_000
+
 func (c *checkup) checkAudit() {
 	const check = "audit log"
 	if c.data == "" {
@@ -172,7 +175,7 @@ func (c *checkup) checkAudit() {
 	}
 	var report audit.Report
 	err := c.env.WithAuditLog(c.ctx, func(record *audit.DB) (err error) {
-		report, err = record.Verify(c.ctx, c.data)
+		report, err = record.VerifyLatest(c.ctx, c.data, maxVerified)
 		return err
 	})
 	switch {
@@ -182,6 +185,9 @@ func (c *checkup) checkAudit() {
 	case !report.OK():
 		c.fail(check, "mcp-tools audit verify shows all; keep a copy, and find out who did it",
 			"%s; the first: %s", text.Plural(len(report.Problems)+report.More, "problem"), report.Problems[0])
+	case report.Unread > 0:
+		c.ok(check, "the last %d of %d records, unchanged; mcp-tools audit verify reads all", report.Records,
+			report.Records+report.Unread)
 	default:
 		c.ok(check, "%s, unchanged", text.Plural(report.Records, "record"))
 	}
@@ -205,7 +211,21 @@ func (c *checkup) checkPolicy() {
 		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q has no tools", profile)
 		return
 	}
-	c.ok(check, "profile %q has %s; mcp-tools tools list shows them", profile, text.Plural(len(seen), "tool"))
+	count := text.Plural(len(seen), "tool")
+	// Settings with which no server starts are reported by another check.
+	if here, err := c.env.Seen(c.ctx); err == nil {
+		missing := 0
+		for _, t := range here {
+			if t.Needs != "" {
+				missing++
+			}
+		}
+		if count = text.Plural(len(here)-missing, "tool"); missing > 0 {
+			c.ok(check, "profile %q has %s; mcp-tools tools list shows them, and what %d more need", profile, count, missing)
+			return
+		}
+	}
+	c.ok(check, "profile %q has %s; mcp-tools tools list shows them", profile, count)
 }
 
 func (c *checkup) checkWorkspace() {

@@ -28,7 +28,6 @@ func (c *checkup) checkModels() {
 		c.fail(check, "correct the setting", "%v", err)
 		return
 	}
-	budget := o.Budgets.Call.Money+o.Budgets.Session.Money+o.Budgets.Principal.Money+o.Budgets.Day.Money > 0
 	for _, p := range o.Providers {
 		setting := "models.providers." + p.Name
 		key, err := c.env.ModelKey(c.settings.Config, p.Name)
@@ -42,12 +41,12 @@ func (c *checkup) checkModels() {
 			c.ok(check, "%s has %s", p.Name, text.Plural(len(p.Models), "model"))
 		}
 		for _, model := range p.Models {
-			c.checkModel(setting, p, model, budget)
+			c.checkModel(setting, p, model, o.Unpriced(p, model))
 		}
 	}
 }
 
-func (c *checkup) checkModel(setting string, p llm.Provider, model string, budget bool) {
+func (c *checkup) checkModel(setting string, p llm.Provider, model string, unpriced bool) {
 	const check = "models"
 	name := p.Name + "/" + model
 	advice := fmt.Sprintf("replace it in %s.models", setting)
@@ -58,8 +57,7 @@ func (c *checkup) checkModel(setting string, p llm.Provider, model string, budge
 	case time.Until(end) < endSoon:
 		c.warn(check, advice, "%s ends on %s", name, end.Format(time.DateOnly))
 	}
-	_, own := p.Prices[model]
-	if _, known := llm.PriceOf(model); budget && !own && !known {
+	if unpriced {
 		c.warn(check, fmt.Sprintf("set its price in %s.prices, such as {%s: 3/15}", setting, strings.TrimSpace(model)),
 			"%s cannot be used: there is a budget in dollars, and its price is not known", name)
 	}

@@ -24,6 +24,14 @@ const (
 // An API is that of ElevenLabs.
 type API struct{ *wire.Client }
 
+// Ignores returns the arguments of a request for speech that the API does not have.
+func (API) Ignores(r wire.SpeechRequest) (names []string) {
+	if r.Style != "" {
+		names = append(names, "style")
+	}
+	return names
+}
+
 // Speak reads a text aloud.
 func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error) {
 	format := map[string]string{"wav": "pcm_24000", "opus": "opus_48000_64"}[r.Format]

@@ -127,6 +127,17 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) (files []wire.File,
 	return files, nil
 }
 
+// Ignores returns the arguments of a request for speech that the API does not have.
+func (API) Ignores(r wire.SpeechRequest) (names []string) {
+	if r.Speed != 0 && r.Speed != 1 {
+		names = append(names, "speed")
+	}
+	if r.Language != "" {
+		names = append(names, "language")
+	}
+	return names
+}
+
 // Speak reads a text aloud.
 func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error) {
 	words := r.Text

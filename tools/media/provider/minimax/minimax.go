@@ -94,6 +94,20 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 	return a.FetchAll(ctx, made)
 }
 
+// Ignores returns the arguments of a request for speech that the API does not have.
+func (API) Ignores(r wire.SpeechRequest) (names []string) {
+	if r.Language != "" {
+		names = append(names, "language")
+	}
+	if r.Style != "" {
+		names = append(names, "style")
+	}
+	if r.Format == "opus" {
+		names = append(names, "format opus")
+	}
+	return names
+}
+
 // Speak reads a text aloud.
 func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error) {
 	format := "mp3"

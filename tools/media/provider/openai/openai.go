@@ -105,6 +105,14 @@ func Pictures(ctx context.Context, c *wire.Client, call wire.Call) ([]wire.File,
 	return c.FetchAll(ctx, made)
 }
 
+// Ignores returns the arguments of a request for speech that the API does not have.
+func (API) Ignores(r wire.SpeechRequest) (names []string) {
+	if r.Language != "" {
+		names = append(names, "language")
+	}
+	return names
+}
+
 // Speak reads a text aloud.
 func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error) {
 	return a.File(ctx, wire.Call{Path: "audio/speech", Body: struct {

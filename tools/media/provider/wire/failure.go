@@ -69,6 +69,17 @@ func (f *Failure) Unwrap() error { return f.cause }
 // Final reports whether no other provider is asked.
 func (f *Failure) Final() bool { return f.Reason == Content || f.Reason == Unknown }
 
+// Charged returns f as the failure of a request that costs something each time that it is accepted: if the response was
+// lost, it is not known whether it was.
+func (f *Failure) Charged() *Failure {
+	if f.Status != 0 || f.Reason != Down && f.Reason != Late {
+		return f
+	}
+	unknown := *f
+	unknown.Reason = Unknown
+	return &unknown
+}
+
 // Shown returns the failure as an error for a model.
 func (f *Failure) Shown() error {
 	kind, next := tool.Unavailable, "try again later"

@@ -1,0 +1,45 @@
+package readers_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/document"
+)
+
+// TestPDFInArchive reads a PDF that is a member of an archive.
+func TestPDFInArchive(t *testing.T) {
+	page := onePage("", []byte("BT /F 12 Tf 100 700 Td (words in the archive) Tj ET"))
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	w := tar.NewWriter(z)
+	err := w.WriteHeader(&tar.Header{Name: "sub/a.pdf", Mode: 0o600, Size: int64(len(page))})
+	if err == nil {
+		_, err = w.Write(page)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	zipped := zipOf(t, "sub/a.pdf", string(page))
+	eachSandbox(t, func(t *testing.T, s *document.Service) {
+		for name, data := range map[string][]byte{"z.zip": zipped, "z.tgz": packed.Bytes()} {
+			got, err := read(t.Context(), s, name, data, "sub/a.pdf")
+			if err != nil || !strings.Contains(textOf(got), "words in the archive") {
+				t.Errorf("%s: %q, %v", name, textOf(got), err)
+			}
+		}
+		got, err := read(t.Context(), s, "outer.zip", zipOf(t, "z.zip", string(zipped)), "z.zip", "sub/a.pdf")
+		if err != nil || !strings.Contains(textOf(got), "words in the archive") {
+			t.Errorf("in two archives: %q, %v", textOf(got), err)
+		}
+	})
+}
