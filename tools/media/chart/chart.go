@@ -1,6 +1,11 @@
 // Package chart draws data as bars, lines, areas, points or a pie: as SVG, and as PNG with
 // its own rasterizer and font, so that it needs no other program. Both show the same.
 //
+// The eight charts of github.com/go-analyze/charts v0.6.4 and gonum.org/v1/plot v0.17.0 that were
+// compared with these by eye were worse. The former has no numbers on the x axis of points, shows
+// four of twelve long labels, lets dates overlap, and begins the axis of bars at 40; the latter has
+// no pies, puts its legend over the lines, and names no dates. None has CJK.
+//
 // It knows data and shapes, and neither tools nor files. Begin with [Parse] and
 // [Chart.SVG]. layout.go makes shapes of a chart, svg.go and png.go draw shapes.
 package chart
@@ -119,10 +124,12 @@ func clip(text string) string {
 	return text
 }
 
-// palette has colours that most people can tell apart, also if they see few colours.
+// palette has colours that most people can tell apart, also if they see few colours. After ten of
+// them come lighter ones or darker ones.
 func palette(i int) string {
-	colours := [...]string{
+	colours := [maxSeries]string{
 		"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#ff9da7", "#79706e",
+		"#a0cbe8", "#a65300", "#8cd17d", "#8c1d2b", "#1f5f5b", "#8a7500", "#d4a6c8", "#4d3a2e", "#d37295", "#bab0ac",
 	}
 	return colours[i%len(colours)]
 }

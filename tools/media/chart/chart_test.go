@@ -48,6 +48,7 @@ func TestParse(t *testing.T) {
 		{"missing values", Line, "y,a,b\n2020,1,\n2021,n/a,4", "2020,2021: a[1 NaN] b[NaN 4]"},
 		{"as people write", Bar, "x,y\na,\"1,234,567.5\"\nb,$5\nc,7 %\nd, 3 €", "a,b,c,d: y[1.2345675e+06 5 7 3]"},
 		{"labels with years", Bar, "Year,Sales\n2020,3\n2021,5", "2020,2021: Sales[3 5]"},
+		{"years as names", Bar, "Department,2024,2025\nHealth,3,4\nTrade,5,6", "Health,Trade: 2024[3 5] 2025[4 6]"},
 		{"short lines", Bar, "x,a,b\np,1\nq,2,3", "p,q: a[1 2] b[NaN 3]"},
 		{"object", Pie, `{"b": 2, "a": 1}`, "b,a: [2 1]"},
 		{"objects", Bar, `[{"m":"Jan","A":1},{"m":"Feb","A":2,"B":3}]`, "Jan,Feb: A[1 2] B[NaN 3]"},
@@ -89,6 +90,17 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 		if _, err := Parse(Kind(tt.kind), tt.data); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s of %.30q: %v; want %q", tt.kind, tt.data, err, tt.want)
 		}
+	}
+}
+
+// TestColours checks that no two series of a chart have the same colour.
+func TestColours(t *testing.T) {
+	seen := map[string]int{}
+	for i := range maxSeries {
+		if before, ok := seen[palette(i)]; ok {
+			t.Errorf("series %d and %d are both %s", before, i, palette(i))
+		}
+		seen[palette(i)] = i
 	}
 }
 

@@ -514,7 +514,7 @@ func (c *Chart) pie(s *scene, top float64) {
 	from := 0.0
 	for i, v := range values {
 		to := from + 2*math.Pi*v/sum
-		s.add(shape{fill: palette(i + i/10), stroke: paper, width: 2, path: sector(centre, radius, from, to),
+		s.add(shape{fill: palette(i), stroke: paper, width: 2, path: sector(centre, radius, from, to),
 			closed: true})
 		from = to
 	}
@@ -523,7 +523,7 @@ func (c *Chart) pie(s *scene, top float64) {
 	y := centre.y - float64(len(values)-1)*size*1.7/2
 	scale := newAxis(0, most, 5)
 	for i, v := range values {
-		s.rect(x, y-size*0.85, size, size, palette(i+i/10))
+		s.rect(x, y-size*0.85, size, size, palette(i))
 		share := fmt.Sprintf("  %s (%s%%)", valueText(v, scale), num(math.Round(v/sum*1000)/10))
 		label := fit(c.Labels[i], size, false, pageWidth-margin-x-size-8-measure(share, size, false))
 		s.write(x+size+8, y, size, start, label+share)

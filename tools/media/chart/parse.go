@@ -117,14 +117,23 @@ func pointDecimals(rows [][]string) {
 	}
 }
 
-// headless reports whether the first line of CSV has values instead of names.
+// headless reports whether the first line of CSV has values instead of names. Years that
+// follow each other are names.
 func headless(first []string) bool {
+	values, years := 0, 0
+	last := 0.0
 	for i, cell := range first {
-		if _, ok := number(cell); ok && (i > 0 || len(first) == 1) {
-			return true
+		value, ok := number(cell)
+		if !ok || i == 0 && len(first) > 1 {
+			continue
 		}
+		values++
+		if value >= 1900 && value <= 2100 && (years == 0 || value == last+1) {
+			years++
+		}
+		last = value
 	}
-	return false
+	return values > 0 && (years < 2 || years < len(first)-1)
 }
 
 // readJSON reads the forms of JSON.
