@@ -117,7 +117,6 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/landlock-lsm":         {"internal/sandbox"},
 		"github.com/dop251/goja":          {"tools/script/engine"},
 		"github.com/evanw/esbuild":        {"tools/script/engine"},
-		"github.com/elastic/go-seccomp":   {"internal/sandbox"},
 		"github.com/creack/pty":           {"internal/sandbox"},
 		"mvdan.cc/sh":                     {"tools/exec", "tools/custom"},
 		"github.com/PuerkitoBio/goquery":  {"internal/page", "tools/web"},

@@ -7,6 +7,10 @@
 // not permit namespaces, as in most containers, only Landlock and seccomp apply, and
 // the finding describes what is not guaranteed.
 //
+// Landlock rules are installed by go-landlock. It restricts all threads of the stage in place
+// of one, which takes about 1 ms of processor time of the 20 that a start takes. Its BestEffort
+// is not used: it would weaken the rules silently.
+//
 // The package knows mounts, rights and system calls. It does not know what commands
 // are or who may run them. Begin with [Launcher] for the server's side, and with
 // [Main] for the stage.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -145,7 +147,7 @@ func grants(p plan) []grant {
 		if p.Program != nil {
 			program = programPath
 		}
-		all = append(all, grant{"/", unix.LANDLOCK_ACCESS_FS_READ_DIR},
+		all = append(all, grant{"/", ll.AccessFSReadDir},
 			grant{"/etc", treeRead}, grant{"/tmp", treeWrite}, grant{"/dev/shm", treeWrite})
 	}
 	all = append(all, grant{program, fileRead})
@@ -153,7 +155,7 @@ func grants(p plan) []grant {
 		all = append(all, grant{p.Home, treeWrite})
 	}
 	for _, b := range p.Binds {
-		access := uint64(treeRead)
+		access := landlock.AccessFSSet(treeRead)
 		if b.Write {
 			access = treeWrite
 		}

@@ -4,8 +4,10 @@ package seccomp
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,31 +44,25 @@ const (
 	x32Bit   = 0x40000000
 )
 
-func load(offset uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-}
+func load(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
 
-func jump(op uint16, k uint32, yes, no uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: yes, Jf: no}
-}
-
-func answer(e unix.Errno) unix.SockFilter {
-	value := uint32(unix.SECCOMP_RET_ALLOW)
-	if e != 0 {
-		value = unix.SECCOMP_RET_ERRNO | uint32(e)
+// answer ends the program: with 0 the call is allowed.
+func answer(e unix.Errno) bpf.Instruction {
+	if e == 0 {
+		return bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	}
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value}
+	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(e)}
 }
 
 // assemble compiles rules to a BPF program. It refuses all calls of other
 // architectures, since they have other numbers.
-func assemble(arch uint32, rules []rule) []unix.SockFilter {
-	prog := []unix.SockFilter{
+func assemble(arch uint32, rules []rule) []bpf.Instruction {
+	prog := []bpf.Instruction{
 		load(dataArch),
-		jump(unix.BPF_JEQ, arch, 1, 0),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
 		answer(unix.EPERM),
 		load(dataCall),
-		jump(unix.BPF_JGE, x32Bit, 0, 1),
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1},
 		answer(unix.EPERM),
 	}
 	for _, r := range rules {
@@ -75,48 +71,44 @@ func assemble(arch uint32, rules []rule) []unix.SockFilter {
 	return append(prog, answer(0))
 }
 
-// assemble compiles the rule. It leaves the call number in the accumulator.
-func (r rule) assemble() []unix.SockFilter {
-	if len(r.tests) == 0 {
-		return []unix.SockFilter{jump(unix.BPF_JEQ, r.call, 0, 1), answer(r.errno)}
+// assemble compiles the rule, from its end. It leaves the call number in the accumulator.
+func (r rule) assemble() []bpf.Instruction {
+	body := []bpf.Instruction{answer(r.errno)}
+	for _, t := range slices.Backward(r.tests) {
+		body = append(t.assemble(uint8(len(body))), body...)
 	}
-	var body []unix.SockFilter
-	for i, t := range r.tests {
-		offset := dataArgs + 8*t.arg
-		if t.high {
-			offset += 4
-		}
-		body = append(body, load(offset))
-		// The remaining length of the body: two or three instructions for each
-		// later test, and the result.
-		left := uint8(1)
-		for _, later := range r.tests[i+1:] {
-			left += later.size()
-		}
-		if t.equal == nil {
-			body = append(body, jump(unix.BPF_JSET, t.mask, 0, left))
-			continue
-		}
-		body = append(body,
-			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.mask},
-			jump(unix.BPF_JEQ, *t.equal, 0, left))
+	if len(r.tests) > 0 {
+		body = append(body, load(dataCall))
 	}
-	body = append(body, answer(r.errno))
-	prog := []unix.SockFilter{jump(unix.BPF_JEQ, r.call, 0, uint8(len(body)+1))}
-	prog = append(prog, body...)
-	return append(prog, load(dataCall))
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: r.call, SkipFalse: uint8(len(body))}}, body...)
 }
 
-func (t test) size() uint8 {
-	if t.equal == nil {
-		return 2
+// assemble compiles the test. If it fails it skips rest instructions after it.
+func (t test) assemble(rest uint8) []bpf.Instruction {
+	offset := dataArgs + 8*t.arg
+	if t.high {
+		offset += 4
 	}
-	return 3
+	if t.equal == nil {
+		return []bpf.Instruction{load(offset), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: t.mask, SkipFalse: rest}}
+	}
+	return []bpf.Instruction{
+		load(offset),
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: *t.equal, SkipFalse: rest},
+	}
 }
 
 // install installs rules for the calling thread and the programs it executes.
 func install(rules []rule) error {
-	prog := assemble(auditArch, rules)
+	raw, err := bpf.Assemble(assemble(auditArch, rules))
+	if err != nil {
+		return err
+	}
+	prog := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		prog[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
 		uintptr(unsafe.Pointer(&fprog)))
