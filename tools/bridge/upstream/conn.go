@@ -378,6 +378,12 @@ func (c *Conn) request(ctx context.Context, method mcp.MCPMethod, params map[str
 			return result(got)
 		default:
 		}
+		if errors.Is(err, ErrNotSent) { // also if ctx ended at the same moment
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w: %w", ErrNotSent, context.Cause(ctx))
+			}
+			return nil, err
+		}
 		if ctx.Err() != nil {
 			c.cancelled(ctx, id, method)
 			return nil, context.Cause(ctx)

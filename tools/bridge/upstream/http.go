@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -110,16 +110,16 @@ func (l *httpLink) sessionID() string {
 }
 
 func (l *httpLink) do(ctx context.Context, method string, body []byte, header http.Header) (*http.Response, error) {
-	var content io.Reader
-	if body != nil {
-		content = bytes.NewReader(body)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, l.at.String(), content)
+	r, err := http.NewRequestWithContext(ctx, method, l.at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
+	var sent letter
 	if body != nil {
 		r.Header.Set("Content-Type", jsonType)
+		r.ContentLength = int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) { return sent.open(body), nil }
+		r.Body = sent.open(body)
 	}
 	if method == http.MethodPost {
 		r.Header.Set("Accept", acceptedByUs)
@@ -138,21 +138,46 @@ func (l *httpLink) do(ctx context.Context, method string, body []byte, header ht
 		}
 	}
 	response, err := l.client.Do(r)
-	if err != nil {
+	if err != nil && sent.withdraw() {
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, failure(err))
+	} else if err != nil {
 		return nil, failure(err)
 	}
 	return response, nil
+}
+
+// A letter is the body of a request. It is sent as soon as a byte of it was read, and it can be withdrawn before.
+type letter struct{ state atomic.Int32 }
+
+const (
+	letterSent = 1 + iota
+	letterWithdrawn
+)
+
+func (l *letter) open(body []byte) io.ReadCloser {
+	return io.NopCloser(&letterReader{l, bytes.NewReader(body)})
+}
+
+// withdraw reports whether nothing was sent. Then nothing will be.
+func (l *letter) withdraw() bool { return l.state.CompareAndSwap(0, letterWithdrawn) }
+
+type letterReader struct {
+	letter *letter
+	body   *bytes.Reader
+}
+
+func (r *letterReader) Read(p []byte) (int, error) {
+	if !r.letter.state.CompareAndSwap(0, letterSent) && r.letter.state.Load() == letterWithdrawn {
+		return 0, ErrNotSent
+	}
+	return r.body.Read(p)
 }
 
 // failure returns an error of a request without the URL, which may have a secret in it.
 func failure(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
-		err = of.Err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return fmt.Errorf("%w: %w", ErrNotSent, err)
+		return of.Err
 	}
 	return err
 }

@@ -91,6 +91,8 @@ func (l *stdioLink) send(ctx context.Context, m outgoing, _ *Call) error {
 	case l.writing <- struct{}{}:
 		defer func() { <-l.writing }()
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrNotSent, context.Cause(ctx))
 	}
 	if err := l.process.Write(ctx, append(m.body, '\n')); err != nil {

@@ -454,6 +454,87 @@ func TestForgottenSession(t *testing.T) {
 	<-c.Done()
 }
 
+// A hooked transport passes the requests of sessions through a function.
+type hooked func(r *http.Request) (*http.Response, error)
+
+func (h hooked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get(headerSession) == "" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return h(r)
+}
+
+// waitsAtEnd is the body of a response that ends after the context of its request.
+type waitsAtEnd struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b waitsAtEnd) Close() error { <-b.ctx.Done(); return b.ReadCloser.Close() }
+
+// TestNotSent: a request that the server did not get says so, also if the connection ends at the same moment; one
+// that the server may have got does not.
+func TestNotSent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m message
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		if answers, ok := hello(m.Method, m.ID); ok {
+			w.Header().Set("Content-Type", jsonType)
+			if m.Method == "initialize" {
+				w.Header().Set(headerSession, "s1")
+			}
+			_, _ = io.WriteString(w, answers[0])
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	for name, test := range map[string]struct {
+		trip    func(r *http.Request, end func()) (*http.Response, error)
+		notSent bool
+	}{
+		"the end comes before the answer is returned": {func(r *http.Request, _ func()) (*http.Response, error) {
+			response, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil {
+				response.Body = waitsAtEnd{response.Body, r.Context()}
+			}
+			return response, err
+		}, true},
+		"the end comes before a byte was read": {func(r *http.Request, end func()) (*http.Response, error) {
+			end()
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}, true},
+		"the end comes after a byte was read": {func(r *http.Request, end func()) (*http.Response, error) {
+			_, err := r.Body.Read(make([]byte, 1))
+			end()
+			<-r.Context().Done()
+			return nil, errors.Join(err, r.Context().Err())
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c *Conn
+			var calls atomic.Bool
+			c, err := Dial(t.Context(), us(), HTTP{URL: server.URL, Transport: hooked(
+				func(r *http.Request) (*http.Response, error) {
+					if !calls.Load() { // the handshake goes on
+						return &http.Response{StatusCode: http.StatusAccepted, Body: http.NoBody}, nil
+					}
+					return test.trip(r, func() { c.lose(errors.New("another request saw the end")) })
+				})}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { calls.Store(false); c.Close() }()
+			calls.Store(true)
+			_, err = c.Do(t.Context(), mcp.MethodToolsCall, nil, nil)
+			if errors.Is(err, ErrNotSent) != test.notSent || !errors.Is(err, ErrLost) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // TestEventsThatNameOthers: the older transport names an address for requests, which must be of the server.
 func TestEventsThatNameOthers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
