@@ -180,18 +180,26 @@ func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, refused *Challenge
 	writeText(w, refused.Status, h.Server.scrub.Text(refused.Reason))
 }
 
+// An IdentityHandler serves requests of someone who is known.
+type IdentityHandler = func(http.ResponseWriter, *http.Request, Identity)
+
+// OperatorVerbs serves what operators do: a list of it, and each call.
+type OperatorVerbs struct{ List, Call IdentityHandler }
+
 // approver serves a request if its token may decide approvals.
-func (h *HTTP) approver(w http.ResponseWriter, r *http.Request) {
-	who, refused := h.identify(r)
-	if refused == nil && !who.Approves {
-		refused = &Challenge{Status: http.StatusForbidden, Reason: "this token may not decide approvals"}
+func (h *HTTP) approver(serve IdentityHandler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, refused := h.identify(r)
+		if refused == nil && !who.Approves {
+			refused = &Challenge{Status: http.StatusForbidden, Reason: "this token may not decide approvals"}
+		}
+		if refused != nil {
+			h.reject(w, r, refused)
+			return
+		}
+		setWriteDeadline(w)
+		serve(w, r, who)
 	}
-	if refused != nil {
-		h.reject(w, r, refused)
-		return
-	}
-	setWriteDeadline(w)
-	h.Approvals(w, r, who)
 }
 
 // operator serves a request if its token decides approvals of everyone.

@@ -29,6 +29,8 @@ type HTTP struct {
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
 	// Operator adds paths for operators, wrapped by a function that lets no one else in; may be nil.
 	Operator func(mux *http.ServeMux, wrap func(http.HandlerFunc) http.HandlerFunc)
+	// Verbs serves /operator for tokens that may decide approvals; may be nil.
+	Verbs *OperatorVerbs
 
 	MaxMessage        int64
 	MaxSessions       int
@@ -137,14 +139,18 @@ func (h *HTTP) Handler() http.Handler {
 		}
 	}
 	if h.Approvals != nil {
-		mux.HandleFunc("GET /approvals", h.approver)
-		mux.HandleFunc("GET /approvals/{id}", h.approver)
-		mux.HandleFunc("POST /approvals/{id}", h.approver)
+		mux.HandleFunc("GET /approvals", h.approver(h.Approvals))
+		mux.HandleFunc("GET /approvals/{id}", h.approver(h.Approvals))
+		mux.HandleFunc("POST /approvals/{id}", h.approver(h.Approvals))
 		mux.HandleFunc("OPTIONS /approvals", preflight)
 		mux.HandleFunc("OPTIONS /approvals/{id}", preflight)
 	}
 	if h.Operator != nil {
 		h.Operator(mux, h.operator)
+	}
+	if h.Verbs != nil {
+		mux.HandleFunc("GET /operator", h.approver(h.Verbs.List))
+		mux.HandleFunc("POST /operator/{room}/{verb...}", h.approver(h.Verbs.Call))
 	}
 	if h.Hooks != nil {
 		mux.Handle("POST /hooks/{name}", h.Hooks)

@@ -1,13 +1,63 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
+
+// Room returns the verbs with which operators see and remove the jobs of all agents.
+func Room() *room.Room {
+	s := new(Scheduler) // which is not started
+	return &room.Room{
+		Name: "cron", Title: "List and remove the scheduled jobs of all agents",
+		Doc: `cron lists and removes the jobs that agents have scheduled with the tool cron.
+Agents add and change their own jobs. mcp-tools pause stops the jobs of an agent, or
+all jobs, in an emergency.`,
+		Open: func(h *room.Host) error { *s = *NewScheduler(SchedulerOptions{Store: h.Store}); return nil },
+		Verbs: []room.Verb{
+			room.Do(room.Verb{
+				Name: "list", Title: "List the jobs of all agents, with their next runs", Risk: tool.Reads, Where: room.Operator,
+			}, s.list),
+			room.Do(room.Verb{
+				Name: "remove", Title: "Remove a job, and cancel its run", Args: []string{"id"}, Risk: tool.Destroys,
+				Where: room.Operator,
+			}, s.remove),
+		},
+	}
+}
+
+func (s *Scheduler) list(ctx context.Context, _ struct{}) (tool.Result, error) {
+	list, err := s.Jobs(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	head := []string{"ID", "AGENT", "USER", "NEXT RUN", "LAST", "JOB", "WORK"}
+	return room.Rows(list, "No agent has scheduled a job.", head, func(j ScheduledJob) []string {
+		next := "none"
+		switch {
+		case j.Paused:
+			next = "paused"
+		case !j.Next.IsZero():
+			next = j.Next.Local().Format(time.DateTime)
+		}
+		return []string{j.ID, cmp.Or(j.Agent, "-"), cmp.Or(j.User, "-"), next, cmp.Or(j.Last, "-"), j.Name, j.Work}
+	}), nil
+}
+
+type removeArgs struct {
+	ID string `json:"id" jsonschema:"the job, as in list"`
+}
+
+func (s *Scheduler) remove(ctx context.Context, args removeArgs) (tool.Result, error) {
+	name, err := s.Remove(ctx, args.ID)
+	return room.Said(map[string]string{"removed": args.ID}, "Removed the job %s.", name), err
+}
 
 // A ScheduledJob is a job as the operator sees it.
 type ScheduledJob struct {

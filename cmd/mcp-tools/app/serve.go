@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
@@ -106,6 +106,7 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
 		Approvals: ServeApprovals(a.approvals), Hooks: a.hooks(), Documents: a.publicDocuments(),
 		Operator:   a.operatorAPI(),
+		Verbs:      a.operatorVerbs(),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 )
 
 // withApprovals passes the store of approvals to use.
@@ -82,16 +82,8 @@ func (a *CLI) listApprovals(ctx context.Context, questions *approvals.Store, _ [
 	head := []string{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}
 	return showList(a, open, none, head, func(q approvals.Question) []string {
 		left := time.Until(q.Expires).Round(time.Second).String()
-		return []string{q.ID, q.Tool, q.Risk, callerOf(q.Principal), q.Profile, left, short(q.Shown, 60)}
+		return []string{q.ID, q.Tool, q.Risk, callerOf(q.Principal), q.Profile, left, terminal.Short(q.Shown, 60)}
 	})
-}
-
-// short returns the beginning of a text, for a table.
-func short(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return text
 }
 
 func (a *CLI) approvalsShowCommand() *cobra.Command {
@@ -300,7 +292,7 @@ func (a *CLI) waitingCalls(ctx context.Context) (ids []string, err error) {
 	err = a.withApprovals(func(store *approvals.Store) error {
 		open, err := store.List(ctx, approver())
 		for _, q := range open {
-			ids = append(ids, cobra.CompletionWithDesc(q.ID, q.Tool+" "+short(terminal.OneLine(q.Shown), 60)))
+			ids = append(ids, cobra.CompletionWithDesc(q.ID, q.Tool+" "+terminal.Short(terminal.OneLine(q.Shown), 60)))
 		}
 		return err
 	})

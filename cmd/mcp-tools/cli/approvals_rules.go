@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +38,7 @@ func (a *CLI) listRules(ctx context.Context, store *approvals.Store, _ []string)
 	return showList(a, rules, none, head, func(r approvals.Rule) []string {
 		return []string{
 			r.ID, string(r.Scope), r.Tool, callerOf(r.Principal), r.Profile, terminal.Date(r.Expires), dash(r.By),
-			short(likeText(r), 80),
+			terminal.Short(likeText(r), 80),
 		}
 	})
 }

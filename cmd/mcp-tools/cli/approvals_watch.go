@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/spf13/cobra"
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
@@ -166,7 +167,7 @@ func orUnknown(text string) string { return cmp.Or(text, "unknown program") }
 func (a *CLI) printBridged(w io.Writer, st bridge.Status) error {
 	var rows [][]string
 	for _, t := range st.Tools {
-		rows = append(rows, []string{t.Name, t.Risk.String(), short(t.About, 80)})
+		rows = append(rows, []string{t.Name, t.Risk.String(), terminal.Short(t.About, 80)})
 	}
 	if len(rows) > 0 {
 		if err := a.painter(w).Columns(w, append([][]string{{"TOOL", "RISK", "DESCRIPTION"}}, rows...)); err != nil {
@@ -210,7 +211,7 @@ func bridgeRow(st bridge.Status) []string {
 	}
 	return []string{
 		st.Name, state, fmt.Sprint(len(st.Tools)), fmt.Sprint(len(st.Held)),
-		cmp.Or(st.Server.Access, bridge.AccessAll), short(tool.Visible(st.Server.Where()), 60),
+		cmp.Or(st.Server.Access, bridge.AccessAll), terminal.Short(tool.Visible(st.Server.Where()), 60),
 	}
 }
 
@@ -390,7 +391,7 @@ func (a *CLI) bridgeRequestsCommand() *cobra.Command {
 			head := []string{"ID", "STATUS", "SERVER", "AGENT", "USER", "TOOLS", "REASON"}
 			return showList(a, all, "There are no requests.", head, func(r bridge.Request) []string {
 				return []string{r.ID, r.Status, r.Server, r.Agent, r.User, strings.Join(r.Tools, ","),
-					short(tool.Visible(r.Reason), 60)}
+					terminal.Short(tool.Visible(r.Reason), 60)}
 			})
 		}),
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -104,11 +104,14 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
 		a.approvalsCommand(), a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
 		a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(), a.teamsCommand(),
-		a.cronCommand(), a.questionsCommand(), a.messagingCommand(),
+		a.messagingCommand(),
 		a.bridgeCommand(), a.customCommand(), a.pluginsCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
 		a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
+	for _, r := range a.Rooms() {
+		root.AddCommand(a.roomCommand(r))
+	}
 	full := root.UsageTemplate()
 	root.SetUsageTemplate(usage)
 	serve.SetUsageTemplate(full)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

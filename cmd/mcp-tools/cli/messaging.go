@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
 
@@ -157,8 +158,8 @@ func (a *CLI) listOutbox(ctx context.Context, m *messagingCall, _ []string) erro
 	head := []string{"CREATED", "TO", "STATE", "TEXT", "PROBLEM"}
 	return showList(a, list, "The outbox is empty.", head, func(r messaging.Report) []string {
 		return []string{
-			r.Created.Format(time.DateTime), r.Channel + ":" + r.Chat, string(r.State), short(r.Text, 50),
-			short(r.Problem, 80),
+			r.Created.Format(time.DateTime), r.Channel + ":" + r.Chat, string(r.State), terminal.Short(r.Text, 50),
+			terminal.Short(r.Problem, 80),
 		}
 	})
 }

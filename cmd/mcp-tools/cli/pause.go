@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 )
 
 func (a *CLI) pauseCommand() *cobra.Command {
@@ -81,7 +81,7 @@ func (a *CLI) showPauses(ctx context.Context, s *store.Store) error {
 	return showList(a, list, "Nothing is paused.", head, func(p pauses.Pause) []string {
 		return []string{
 			cmp.Or(p.Agent, "all"), cmp.Or(p.Session, "all"), p.At.Local().Format("15:04:05"), p.By,
-			short(terminal.OneLine(p.Reason), 80),
+			terminal.Short(terminal.OneLine(p.Reason), 80),
 		}
 	})
 }

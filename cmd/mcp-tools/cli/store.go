@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/spf13/cobra"

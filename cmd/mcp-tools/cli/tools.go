@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/spf13/cobra"
 

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/spf13/cobra"
 )

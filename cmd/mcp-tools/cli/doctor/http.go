@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"

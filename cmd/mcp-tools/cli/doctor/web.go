@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"

@@ -73,6 +73,14 @@ func OneLine(text string) string {
 	return tool.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
+// Short returns the beginning of a text, for a table.
+func Short(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
 // ForReader returns text as it may be written to w: unchanged for a program, and
 // without control characters for a terminal.
 func ForReader(w io.Writer, text string) string {

@@ -1,0 +1,50 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/questions"
+)
+
+// Rooms returns all rooms, in the order of the help. They are declared, and not open.
+func (e *Env) Rooms() []*room.Room {
+	return []*room.Room{
+		automation.Room(),
+		questions.Room(),
+	}
+}
+
+// operatorVerbs returns the API of the verbs, nil without the setting for it.
+func (a *App) operatorVerbs() *server.OperatorVerbs {
+	if !a.loaded.Config.Server.OperatorAPI {
+		return nil
+	}
+	api := room.API{
+		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.data, Log: a.log}, Record: a.recordVerb,
+	}
+	with := func(serve func(http.ResponseWriter, *http.Request, room.Person)) server.IdentityHandler {
+		return func(w http.ResponseWriter, r *http.Request, who server.Identity) {
+			serve(w, r, room.Person{Name: who.ID, Channel: "http", Agent: who.Agent, User: who.User})
+		}
+	}
+	return &server.OperatorVerbs{List: with(api.List), Call: with(api.Call)}
+}
+
+// recordVerb writes a verb that changes something to the audit log.
+func (a *App) recordVerb(r *http.Request, who room.Person, verb string, done bool, err error) error {
+	record := audit.Record{
+		Phase: audit.Intent, Kind: "operator", Tool: verb, User: who.Name, Transport: "http",
+	}
+	if done {
+		record.Phase, record.Outcome = audit.Done, "ok"
+		if err != nil {
+			record.Outcome, record.Error = string(tool.AsError(err).Kind), a.scrub.Text(err.Error())
+		}
+	}
+	return a.audit.Append(r.Context(), record)
+}

@@ -1,0 +1,63 @@
+package room
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// A Table is a list as the data of a result: JSON has the items, and people see the
+// rows.
+type Table struct {
+	Items any // a slice
+	Rows  [][]string
+}
+
+// MarshalJSON returns the items.
+func (t Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Items) }
+
+// Rows returns a list as a table with a head, or the text none if it is empty.
+func Rows[T any](list []T, none string, head []string, row func(T) []string) tool.Result {
+	items := append([]T{}, list...) // JSON has a list, also if there is none
+	if len(list) == 0 && none != "" {
+		return tool.Text(none).With(Table{Items: items})
+	}
+	rows := [][]string{head}
+	for _, one := range list {
+		rows = append(rows, row(one))
+	}
+	return tool.Result{Data: Table{items, rows}}
+}
+
+// Said returns a result with data for programs and a line for people.
+func Said(data any, format string, args ...any) tool.Result {
+	return tool.Textf(format, args...).With(data)
+}
+
+// A Person is who called a verb.
+type Person struct {
+	Name    string // of the system's user, or of the token
+	Channel string // cli or http
+	// Agent and User limit the callers about whom the person decides; empty stands
+	// for all.
+	Agent, User string
+}
+
+type personKey struct{}
+
+// As returns a context in which verbs are called by a person.
+func As(ctx context.Context, who Person) context.Context {
+	return context.WithValue(ctx, personKey{}, who)
+}
+
+// By returns who called the verb.
+func By(ctx context.Context) Person {
+	who, _ := ctx.Value(personKey{}).(Person)
+	return who
+}
+
+// Mistake returns an error about the arguments.
+func Mistake(format string, args ...any) error {
+	return tool.Errorf(tool.Invalid, format, args...)
+}
