@@ -126,7 +126,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
-		"github.com/yuin/goldmark":        {"internal/docs"},
+		"github.com/yuin/goldmark":        {"internal/docs", "internal/chat"},
 		"github.com/coder/websocket":      {"internal/chat"},
 		"github.com/prometheus":           {"internal/telemetry"},
 		"go.opentelemetry.io/otel/sdk":    {"internal/telemetry"},

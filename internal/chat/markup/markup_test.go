@@ -66,11 +66,11 @@ func TestRender(t *testing.T) {
 		{"text\n- a\nlazy\n\nend", "text\n• a\n  lazy\n\nend"},
 		{"in\n2024. It was", "in\n2024. It was"},
 		{"a\n***\nb\n\n- - -", "a\n<hr>\nb\n\n<hr>"},
-		{"| a | b\\|c |\n|---|:-:|\n| `x|y` | 22 |\n| long one |",
+		{"| a | b\\|c |\n|---|:-:|\n| `x\\|y` | 22 |\n| long one |",
 			"<pre >a         b|c\n--------  ---\nx|y       22\nlong one</pre>"},
 		{"2*3*4 = 2**3*3, a*b*c, **2**", "2*3*4 = 2**3*3, a*b*c, <b>2</b>"},
-		{"```make\nall:\n\tgo build\n```\n\tx", "<pre make>all:\n\tgo build</pre>\nx"},
-		{"line  \nbreak\r\nCRLF\ttab", "line\nbreak\nCRLF    tab"},
+		{"```make\nall:\n\tgo build\n```\n\tx", "<pre make>all:\n\tgo build</pre>\n<pre >x</pre>"},
+		{"line  \nbreak\r\nCRLF\ttab", "line\nbreak\nCRLF\ttab"},
 	} {
 		got := tags().Render(test.markdown)
 		if test.markdown == "7) a\n8) b\n* c" {

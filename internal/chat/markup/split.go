@@ -2,10 +2,13 @@ package markup
 
 import (
 	"cmp"
-	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	extension "github.com/yuin/goldmark/extension/ast"
 )
 
 // Split returns the parts of a document, each of which fits: Markdown, too, and as few as
@@ -16,49 +19,84 @@ import (
 // fits is called with a possible part. If it refuses even a single character, such parts
 // are returned nevertheless.
 func Split(markdown string, fits func(part string) bool) []string {
-	return split(linesOf(markdown), 0, fits)
+	return split(clean(markdown), 0, fits)
 }
 
 // SplitPlain returns the parts of a text that is not Markdown.
 func SplitPlain(text string, fits func(part string) bool) []string {
-	text = strings.Trim(strings.Join(linesOf(text), "\n"), "\n")
-	return cutText(cutter{text: text, fits: fits})
+	return cutText(cutter{text: strings.Trim(clean(text), "\n"), fits: fits})
 }
 
-// A unit is a block, or a part of one.
+// A unit is a block, or a part of one. An item of a list is a block, a list is not.
 type unit struct {
-	text    string
-	gap     string // before it
-	heading bool
-	block   block
-	lines   []string // of the block; nil: it is not cut
+	text   string
+	gap    string   // before it
+	marker string   // of an item, as it is shown
+	node   ast.Node // nil: it is not cut
 }
 
-func split(lines []string, depth int, fits func(string) bool) (parts []string) {
-	var units []unit
-	for _, b := range scan(lines, depth) {
-		u := unit{gap: "\n\n", heading: b.kind == Heading, block: b, lines: lines[b.from:b.to]}
-		if b.tight {
-			u.gap = "\n"
+// scan returns the blocks of a source in its lines.
+func scan(source string, depth int) (units []unit) {
+	raw := []byte(source)
+	var starts []int
+	add := func(n ast.Node, marker string) {
+		u := unit{gap: "\n", marker: marker, node: n}
+		if apart(n, raw) {
+			u.gap = "\n\n"
 		}
-		if u.text = strings.Join(u.lines, "\n"); b.kind == Item && b.marker != "-" {
-			u.text = renumber(u.text, b)
-		}
-		units = append(units, u)
+		units, starts = append(units, u), append(starts, lineOf(n, raw))
 	}
+	for n := blocks().parse(raw).FirstChild(); n != nil && depth < maxDepth; n = n.NextSibling() {
+		list, ok := n.(*ast.List)
+		if !ok {
+			add(n, "")
+			continue
+		}
+		for i, item := 0, list.FirstChild(); item != nil; i, item = i+1, item.NextSibling() {
+			marker := "-"
+			if list.IsOrdered() {
+				marker = strconv.Itoa(list.Start+i) + "."
+			}
+			add(item, marker)
+		}
+	}
+	if len(units) == 0 {
+		units, starts = []unit{{node: ast.NewParagraph()}}, []int{0}
+	}
+	starts[0] = 0
+	for i := range units {
+		end := len(source)
+		if i+1 < len(units) {
+			end = max(starts[i+1], starts[i])
+		}
+		units[i].text = strings.TrimRight(strings.TrimLeft(source[starts[i]:end], "\n"), " \t\n")
+		if number := strings.TrimSuffix(units[i].marker, "."); number != "-" && number != "" {
+			// The part that begins with an item has the number that it is shown with.
+			digits := strings.TrimLeft(units[i].text, " ")
+			indent := units[i].text[:len(units[i].text)-len(digits)]
+			units[i].text = indent + number + strings.TrimLeft(digits, "0123456789")
+		}
+	}
+	return units
+}
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+func split(source string, depth int, fits func(string) bool) (parts []string) {
+	units := scan(source, depth)
 	for len(units) > 0 {
 		n := largest(len(units), func(n int) bool { return fits(join(units[:n])) })
 		switch first := units[0]; {
-		case n == 0 && first.lines != nil:
+		case n == 0 && first.node != nil:
 			var pieces []unit
-			for _, piece := range cut(first.lines, first.block, depth, fits) {
+			for _, piece := range first.cut(depth, fits) {
 				pieces = append(pieces, unit{text: piece, gap: "\n\n"})
 			}
 			units = append(pieces, units[1:]...)
 			continue
 		case n == 0:
 			n = 1 // it fits nowhere
-		case n > 1 && n < len(units) && units[n-1].heading:
+		case n > 1 && n < len(units) && units[n-1].node != nil && units[n-1].node.Kind() == ast.KindHeading:
 			n-- // a heading stays with what it is above
 		}
 		if part := strings.Trim(join(units[:n]), "\n"); !isBlank(part) {
@@ -100,52 +138,113 @@ func largest(most int, ok func(n int) bool) int {
 	return low
 }
 
-// renumber gives an item the number that it is shown with, so that a part that begins
-// with it does.
-func renumber(unit string, b block) string {
-	digits := strings.TrimLeft(unit[b.indent:], "0123456789")
-	return unit[:b.indent] + strings.TrimSuffix(b.marker, ".") + digits
-}
-
 // cut returns the parts of a block that does not fit.
-func cut(lines []string, b block, depth int, fits func(string) bool) []string {
-	switch b.kind {
-	case Block:
-		return cutCode(lines, fits)
-	case Table:
-		head := strings.Join(lines[:2], "\n") + "\n"
-		return cutLines(lines[2:], head, "", fits)
-	case Quote:
+func (u unit) cut(depth int, fits func(string) bool) []string {
+	rows := strings.Split(u.text, "\n")
+	switch n := u.node.(type) {
+	case *ast.FencedCodeBlock:
+		first := strings.TrimLeft(rows[0], " ")
+		mark := first[:len(first)-len(strings.TrimLeft(first, first[:1]))]
+		language, _, _ := strings.Cut(strings.TrimSpace(first[len(mark):]), " ")
+		rows = rows[1:]
+		if last := len(rows) - 1; last >= 0 && len(rows) > n.Lines().Len() {
+			rows = rows[:last]
+		}
+		return cutLines(dedent(rows, len(u.text)-len(strings.TrimLeft(u.text, " "))), mark+language+"\n", "\n"+mark, fits)
+	case *ast.CodeBlock:
+		return cutLines(rows, "", "", fits)
+	case *extension.Table:
+		return cutLines(rows[2:], strings.Join(rows[:2], "\n")+"\n", "", fits)
+	case *ast.Blockquote:
 		quoted := func(part string) string { return "> " + strings.ReplaceAll(part, "\n", "\n> ") }
-		parts := split(unquote(lines), depth+1, func(part string) bool { return fits(quoted(part)) })
+		for i, row := range rows {
+			row = strings.TrimLeft(row, " ")
+			rows[i] = strings.TrimPrefix(strings.TrimPrefix(row, ">"), " ")
+		}
+		parts := split(strings.Join(rows, "\n"), depth+1, func(part string) bool { return fits(quoted(part)) })
 		for i := range parts {
 			parts[i] = quoted(parts[i])
 		}
 		return parts
-	case Item:
-		marker := b.marker + " "
+	case *ast.ListItem:
+		marker := u.marker + " "
 		within := func(part string) string {
 			return marker + strings.ReplaceAll(part, "\n", "\n"+strings.Repeat(" ", len(marker)))
 		}
-		b.width = min(b.width, len(lines[0]))
-		inner := append([]string{lines[0][b.width:]}, dedent(lines[1:], b.width)...)
-		parts := split(inner, depth+1, func(part string) bool { return fits(within(part)) })
+		first := strings.TrimLeft(rows[0], " ")
+		_, rows[0], _ = strings.Cut(strings.ReplaceAll(first, "\t", " "), " ")
+		inner := append(rows[:1:1], dedent(rows[1:], n.Offset)...)
+		parts := split(strings.Join(inner, "\n"), depth+1, func(part string) bool { return fits(within(part)) })
 		if len(parts) > 0 {
 			parts[0] = within(parts[0])
 		}
 		return parts
 	}
-	text := paragraph(lines)
-	_, spans := inline(text)
-	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return cutText(cutter{text: text, spans: spans, fits: fits, markdown: true})
+	for i, row := range rows {
+		rows[i] = strings.TrimSpace(row)
+	}
+	text := strings.Join(rows, "\n")
+	return cutText(cutter{text: text, spans: spansOf(text), fits: fits, markdown: true})
 }
 
-// cutCode returns the parts of a fence, each with a fence around it.
-func cutCode(lines []string, fits func(string) bool) []string {
-	mark := fence(lines[0])
-	language, code := fenced(lines)
-	return cutLines(code, mark+language+"\n", "\n"+mark, fits)
+// dedent removes at most n columns of white space from the beginning of each line.
+func dedent(rows []string, n int) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		rest := strings.TrimLeft(row, " \t")
+		indent := strings.ReplaceAll(row[:len(row)-len(rest)], "\t", "    ")
+		out[i] = indent[min(len(indent), n):] + rest
+	}
+	return out
+}
+
+// A span is a part of a line with markup: its bytes, and those of what is within it. An
+// atomic one is never cut.
+type span struct {
+	from, inner, innerEnd, to int
+	atomic                    bool
+}
+
+// spansOf returns the spans of a paragraph, sorted.
+func spansOf(text string) (spans []span) {
+	var walk func(parent ast.Node, end int)
+	walk = func(parent ast.Node, end int) {
+		for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+			to, mark := end, 0
+			if next := n.NextSibling(); next != nil {
+				to = from(next)
+			}
+			to = len(strings.TrimRight(text[:to], " \n"))
+			switch n := n.(type) {
+			case *ast.Text:
+				continue
+			case *ast.Emphasis:
+				mark = n.Level
+			case *extension.Strikethrough:
+				mark = from(n.FirstChild()) - n.Pos()
+			}
+			s := span{from(n), from(n) + mark, to - mark, to, mark == 0}
+			if s.inner > s.innerEnd {
+				continue
+			}
+			spans = append(spans, s)
+			if !s.atomic {
+				walk(n, s.innerEnd)
+			}
+		}
+	}
+	if paragraph := lines().parse([]byte(text)).FirstChild(); paragraph != nil {
+		walk(paragraph, len(text))
+	}
+	return spans
+}
+
+// from returns where a part of a line begins.
+func from(n ast.Node) int {
+	if e, ok := n.(*ast.Emphasis); ok { // its own position may be that of a longer run
+		return from(e.FirstChild()) - e.Level
+	}
+	return n.Pos()
 }
 
 // cutLines returns parts with a head and a foot around them. Lines that do not fit are cut.
@@ -308,7 +407,8 @@ func (c *cutter) allowed(end int) bool {
 		return true
 	}
 	rest, _, _ := strings.Cut(strings.TrimLeft(c.text[end:], " \n"), "\n")
-	return isBlank(rest) || starts([]string{rest}, 0) == Paragraph
+	first := blocks().parse([]byte(rest[:min(len(rest), 20)])).FirstChild()
+	return first == nil || first.Kind() == ast.KindParagraph
 }
 
 // joins reports whether two characters are shown as one.

@@ -49,7 +49,7 @@ func TestRender(t *testing.T) {
 		"a < b & **c *d*** ~~e~~ `f<g`":  "a &lt; b &amp; <b>c <i>d</i></b> <s>e</s> <code>f&lt;g</code>",
 		"# T\n\n- a\n\n> q\n> > r":       "<b>T</b>\n\n• a\n\n<blockquote>q\nr</blockquote>",
 		"```go\"\na<b\n```\n```\nx\n```": "<pre><code class=\"language-go&#34;\">a&lt;b</code></pre>\n<pre>x</pre>",
-		"[a\"b](https://x.example/?a=1&b=\\\") https://y.example/?a&b": "a\"b (https://x.example/?a=1&amp;b=\\\")" +
+		"[a\"b](https://x.example/?a=1&b=\\\") https://y.example/?a&b": "a\"b (https://x.example/?a=1&amp;b=\")" +
 			" https://y.example/?a&amp;b",
 		"[l](https://x.example/?a=1&b='2')": `<a href="https://x.example/?a=1&amp;b=&#39;2&#39;">l</a>`,
 	} {
