@@ -456,7 +456,7 @@ func (s *session) conditionMet(ctx context.Context, t *tab, req Request) (bool, 
 			_, err = el.object(ctx)
 		}
 		if err != nil {
-			if tool.AsError(err).Kind == tool.NotFound && !isRef().MatchString(req.Ref) {
+			if tool.AsError(err).Kind == tool.NotFound && !isRef.MatchString(req.Ref) {
 				return false, nil
 			}
 			return false, err

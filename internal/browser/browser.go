@@ -238,7 +238,7 @@ func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	if err != nil || req.Action == Tabs || req.Action == Close {
 		return "", err
 	}
-	if err = s.checkUsable(t, req.Action); err == nil && isRef().MatchString(req.Ref) {
+	if err = s.checkUsable(t, req.Action); err == nil && isRef.MatchString(req.Ref) {
 		_, err = s.elements.get(req.Ref)
 	}
 	if err != nil {

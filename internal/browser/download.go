@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,7 +14,6 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -155,21 +155,21 @@ func (s *session) openDownloaded(d *download) (*os.File, int64, error) {
 const maxFileName = 60
 
 var (
-	unsafeInNames = lazyregexp.New(`[^a-zA-Z0-9._-]`)
+	unsafeInNames = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 	// reservedNames are those of devices on Windows, and hidden and empty ones.
-	reservedNames = lazyregexp.New(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`)
+	reservedNames = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)?(\.|$)`)
 )
 
 // safeFileName returns a file name made of the characters of a suggested name that are
 // safe on all systems.
 func safeFileName(suggested string) string {
-	name := unsafeInNames().ReplaceAllString(suggested, "_")
+	name := unsafeInNames.ReplaceAllString(suggested, "_")
 	ending := filepath.Ext(name)
 	if len(ending) > 12 {
 		ending = ""
 	}
 	name = strings.Trim(strings.TrimSuffix(name, ending), "._-")
-	if reservedNames().MatchString(name) {
+	if reservedNames.MatchString(name) {
 		name = strings.TrimSuffix("file-"+name, "-")
 	}
 	return strings.TrimRight(name[:min(len(name), maxFileName)], "._-") + strings.TrimRight(ending, ".")

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,15 +16,14 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-var isRef = lazyregexp.New(`^e\d+$`)
+var isRef = regexp.MustCompile(`^e\d+$`)
 
 // element returns the element for a ref, or for a CSS selector in the main frame.
 func (s *session) element(ctx context.Context, t *tab, ref string) (element, error) {
-	if isRef().MatchString(ref) {
+	if isRef.MatchString(ref) {
 		el, err := s.elements.get(ref)
 		if err == nil && el.target.tab != t {
 			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.target.tab.name).Try("omit tab")

@@ -3,6 +3,7 @@ package browser
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -39,7 +39,7 @@ var namedKeys = map[string]key{
 	"insert": {"Insert", "Insert", 45, ""},
 }
 
-var functionKey = lazyregexp.New(`^[fF](1[0-2]|[1-9])$`)
+var functionKey = regexp.MustCompile(`^[fF](1[0-2]|[1-9])$`)
 
 // Modifiers of the DevTools protocol.
 const (
@@ -74,7 +74,7 @@ func parseKey(text string) (k key, modifiers int64, err error) {
 	if k, ok := namedKeys[name]; ok {
 		return k, modifiers, nil
 	}
-	if f := functionKey().FindStringSubmatch(name); f != nil {
+	if f := functionKey.FindStringSubmatch(name); f != nil {
 		n, _ := strconv.ParseInt(f[1], 10, 64) // it has digits only
 		return key{"F" + f[1], "F" + f[1], 111 + n, ""}, modifiers, nil
 	}

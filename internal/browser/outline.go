@@ -3,10 +3,10 @@ package browser
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -221,7 +221,7 @@ func (o *outline) preformatted(n *node, depth int) {
 	n.raw(&all, maxDepth)
 	for line := range strings.Lines(all.String()) {
 		line, _ = tool.Clean(strings.TrimRight(line, " \t\r\n"))
-		o.write(depth, looksLikeRef().ReplaceAllString(clip(line, maxText), "($1)"))
+		o.write(depth, looksLikeRef.ReplaceAllString(clip(line, maxText), "($1)"))
 	}
 }
 
@@ -412,9 +412,9 @@ func (o *outline) address(to string) string {
 
 // text returns a text of the page in one line, changed so that it does not look like a
 // ref.
-func text(s string, most int) string { return looksLikeRef().ReplaceAllString(short(s, most), "($1)") }
+func text(s string, most int) string { return looksLikeRef.ReplaceAllString(short(s, most), "($1)") }
 
-var looksLikeRef = lazyregexp.New(`\[(e\d+)\]`)
+var looksLikeRef = regexp.MustCompile(`\[(e\d+)\]`)
 
 // filter returns the lines that a snapshot is limited to.
 func (l lines) filter(req Request) (kept lines) {
@@ -423,7 +423,7 @@ func (l lines) filter(req Request) (kept lines) {
 	}
 	for _, line := range l {
 		depth := len(line) - len(strings.TrimLeft(line, " "))
-		if (req.Depth == 0 || depth < req.Depth) && (!req.Interactive || looksLikeRef().MatchString(line)) {
+		if (req.Depth == 0 || depth < req.Depth) && (!req.Interactive || looksLikeRef.MatchString(line)) {
 			kept = append(kept, line)
 		}
 	}

@@ -2,13 +2,12 @@ package browser
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/domsnapshot"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // styles are the computed styles that decide whether a person sees an element. The
@@ -132,8 +131,8 @@ func (l layout) hidesContent(at int) bool {
 	if opacity, err := strconv.ParseFloat(l.style(at, styleOpacity), 64); err == nil && opacity < minOpacity {
 		return true
 	}
-	if transparent().MatchString(l.style(at, styleFilter)) || isFlat(l.style(at, styleTransform)) ||
-		noScale().MatchString(l.style(at, styleScale)) || masksAll(l.style(at, styleMask)) || masksAll(l.style(at, styleOldMask)) {
+	if transparent.MatchString(l.style(at, styleFilter)) || isFlat(l.style(at, styleTransform)) ||
+		noScale.MatchString(l.style(at, styleScale)) || masksAll(l.style(at, styleMask)) || masksAll(l.style(at, styleOldMask)) {
 		return true
 	}
 	box := l.document.Layout.Bounds[at]
@@ -142,17 +141,17 @@ func (l layout) hidesContent(at int) bool {
 	}
 	path := l.style(at, styleClipPath)
 	return strings.HasPrefix(path, "inset(50%") || strings.HasPrefix(path, "inset(100%") ||
-		strings.HasPrefix(path, "circle(0") || emptyClip().MatchString(l.style(at, styleClip))
+		strings.HasPrefix(path, "circle(0") || emptyClip.MatchString(l.style(at, styleClip))
 }
 
 // emptyClip matches rectangles of at most a pixel, such as rect(1px, 1px, 1px, 1px).
-var emptyClip = lazyregexp.New(`^rect\((?:[01]px,? ?){4}\)$`)
+var emptyClip = regexp.MustCompile(`^rect\((?:[01]px,? ?){4}\)$`)
 
 // Computed values with which nothing of an element shows.
 var (
-	transparent = lazyregexp.New(`\bopacity\(0(?:\.0\d*)?%?\)`)
-	noScale     = lazyregexp.New(`^(?:0(?:\.0\d*)?%?(?: |$)|\S+ 0(?:\.0\d*)?%?(?: |$))`)
-	clearColor  = lazyregexp.New(`rgba\([\d.]+, [\d.]+, [\d.]+, 0(?:\.0\d*)?\)`)
+	transparent = regexp.MustCompile(`\bopacity\(0(?:\.0\d*)?%?\)`)
+	noScale     = regexp.MustCompile(`^(?:0(?:\.0\d*)?%?(?: |$)|\S+ 0(?:\.0\d*)?%?(?: |$))`)
+	clearColor  = regexp.MustCompile(`rgba\([\d.]+, [\d.]+, [\d.]+, 0(?:\.0\d*)?\)`)
 )
 
 // isFlat reports whether the matrix of a transform leaves an element no width or no height.
@@ -177,7 +176,7 @@ func isFlat(transform string) bool {
 
 // masksAll reports whether a mask is one gradient of nothing but transparent colors.
 func masksAll(mask string) bool {
-	rest := clearColor().ReplaceAllString(mask, "")
+	rest := clearColor.ReplaceAllString(mask, "")
 	return rest != mask && strings.Count(rest, "(") == 1 && strings.Contains(rest, "-gradient(") &&
 		!strings.Contains(rest, "currentcolor")
 }
@@ -249,11 +248,11 @@ func (l layout) background(node int64) (c [4]float64, ok bool) {
 	return c, false
 }
 
-var colorNumbers = lazyregexp.New(`^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$`)
+var colorNumbers = regexp.MustCompile(`^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$`)
 
 // parseColor parses a computed color: red, green and blue up to 255, alpha up to 1.
 func parseColor(text string) (c [4]float64, ok bool) {
-	found := colorNumbers().FindStringSubmatch(text)
+	found := colorNumbers.FindStringSubmatch(text)
 	if found == nil {
 		return c, false
 	}

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // jsonFile is the format of JSON settings files with an object of servers at the top
@@ -86,11 +85,11 @@ func (d *jsonDoc) bytes() []byte {
 	return out
 }
 
-var hujsonError = lazyregexp.New(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
+var hujsonError = regexp.MustCompile(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
 
 // complain converts an error of the parser in text. Its columns count bytes.
 func complain(src, text []byte, err error) error {
-	found := hujsonError().FindStringSubmatch(err.Error())
+	found := hujsonError.FindStringSubmatch(err.Error())
 	if found == nil {
 		return err
 	}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Server has the data that a client needs to reach this server: either a
@@ -29,9 +28,9 @@ type Server struct {
 }
 
 var (
-	nameRule   = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
-	envRule    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerRule = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	envRule    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerRule = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 // Check returns what is wrong with s for any client.
@@ -50,7 +49,7 @@ func (s Server) Check() error {
 		return errors.New("headers and tokens are for servers with a URL; commands get secrets from the environment")
 	}
 	for key := range s.Env {
-		if !envRule().MatchString(key) {
+		if !envRule.MatchString(key) {
 			return fmt.Errorf("%q cannot be the name of an environment variable", key)
 		}
 	}
@@ -63,7 +62,7 @@ func (s Server) Check() error {
 }
 
 func checkName(name string) error {
-	if !nameRule().MatchString(name) {
+	if !nameRule.MatchString(name) {
 		return fmt.Errorf("the server cannot be called %q: use 1 to 64 letters, digits, \"-\" and \"_\"", name)
 	}
 	return nil
@@ -80,11 +79,11 @@ func (s Server) checkRemote() error {
 	if u.User != nil {
 		return errors.New("the address holds a user or a password; send a token in a header instead")
 	}
-	if s.TokenEnv != "" && !envRule().MatchString(s.TokenEnv) {
+	if s.TokenEnv != "" && !envRule.MatchString(s.TokenEnv) {
 		return fmt.Errorf("%q cannot be the name of an environment variable", s.TokenEnv)
 	}
 	for key, value := range s.Headers {
-		if !headerRule().MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
+		if !headerRule.MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
 			return fmt.Errorf("header %q is not one that HTTP can send", key)
 		}
 	}

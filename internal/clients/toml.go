@@ -364,7 +364,7 @@ func (f tomlFile) rest(src []byte, name string) ([]string, error) {
 }
 
 func tomlKey(key string) string {
-	if nameRule().MatchString(key) {
+	if nameRule.MatchString(key) {
 		return key
 	}
 	return tomlQuote(key)

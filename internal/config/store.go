@@ -4,9 +4,8 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Store has the location and the durability of the store.
@@ -26,10 +25,10 @@ func storeForm() form {
 	}
 }
 
-var secretForm = lazyregexp.New("^(?:" + secretPattern + ")$")
+var secretForm = regexp.MustCompile("^(?:" + secretPattern + ")$")
 
 func storeReference(text string) bool {
-	return strings.Contains(text, ":") && secretForm().MatchString(text)
+	return strings.Contains(text, ":") && secretForm.MatchString(text)
 }
 
 func postgresURL(text string) bool {

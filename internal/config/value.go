@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Duration is a time span, written as 1d12h, 30s or 250ms.
@@ -16,12 +15,12 @@ type Duration time.Duration
 
 const durationPattern = `0|([0-9]{1,6}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?`
 
-var durationForm = lazyregexp.New("^(?:" + durationPattern + ")$")
+var durationForm = regexp.MustCompile("^(?:" + durationPattern + ")$")
 
 // UnmarshalText takes whole days, hours, minutes, seconds and milliseconds, in
 // this order; 0 needs no unit.
 func (d *Duration) UnmarshalText(text []byte) error {
-	if len(text) == 0 || !durationForm().Match(text) {
+	if len(text) == 0 || !durationForm.Match(text) {
 		return errors.New("not a duration")
 	}
 	rest, sum := string(text), time.Duration(0)
@@ -93,11 +92,11 @@ type Size int64
 
 const sizePattern = `[0-9]{1,18}(B|KiB|MiB|GiB|TiB)?`
 
-var sizeForm = lazyregexp.New("^(?:" + sizePattern + ")$")
+var sizeForm = regexp.MustCompile("^(?:" + sizePattern + ")$")
 
 // UnmarshalText takes a whole number with a binary unit, or without for bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	if !sizeForm().Match(text) {
+	if !sizeForm.Match(text) {
 		return errors.New("not a size")
 	}
 	digits := strings.TrimRight(string(text), "BiKMGT")

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,8 +19,6 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Page is one Markdown file.
@@ -89,7 +88,7 @@ type Block struct {
 	from, to int // in the source
 }
 
-var comment = lazyregexp.New(`(?s)^<!--\s*(.*?)\s*-->\s*$`)
+var comment = regexp.MustCompile(`(?s)^<!--\s*(.*?)\s*-->\s*$`)
 
 // Blocks returns the blocks of code. A comment that begins with "run" is one too, with
 // the language "hidden": its other lines are commands that readers do not see.
@@ -129,7 +128,7 @@ func (p Page) comment(n *ast.HTMLBlock) string {
 	if n.HasClosure() {
 		raw += string(n.ClosureLine.Value(p.Source))
 	}
-	if m := comment().FindStringSubmatch(raw); m != nil {
+	if m := comment.FindStringSubmatch(raw); m != nil {
 		return m[1]
 	}
 	return ""

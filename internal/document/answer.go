@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -318,7 +318,7 @@ func tableHead(body string, at int) string {
 	return lines[0] + lines[1]
 }
 
-var plainName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,80}$`)
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,80}$`)
 
 // pictureList returns how pictures are fetched, if there are some that are not shown.
 func pictureList(r Reading, asked Request, v View) string {
@@ -328,7 +328,7 @@ func pictureList(r Reading, asked Request, v View) string {
 	var names []string
 	for _, p := range r.Pictures {
 		// Another name could be a sentence outside of the marks.
-		if len(names) < maxListed && plainName().MatchString(p.Name) {
+		if len(names) < maxListed && plainName.MatchString(p.Name) {
 			names = append(names, p.Name)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -183,14 +183,14 @@ func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, to Target, err er
 			defer client.Close()
 			_, _ = fmt.Fprintf(client, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"+
 				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", // the client may have disconnected
-				status, unprintable().ReplaceAllString(text, " "), len(text), text)
+				status, unprintable.ReplaceAllString(text, " "), len(text), text)
 			return
 		}
 	}
 	http.Error(w, text, status)
 }
 
-var unprintable = lazyregexp.New(`[^ -~]+`)
+var unprintable = regexp.MustCompile(`[^ -~]+`)
 
 // tunnel serves CONNECT. The context of the request may end when the client has sent
 // everything, so the connection lasts until ctx ends.

@@ -189,12 +189,6 @@ func TestGlobalsDoNotChange(t *testing.T) {
 					}
 					globals[s.dir][name.Name] = true
 				}
-				for _, value := range v.Values {
-					if call, ok := value.(*ast.CallExpr); ok && compiles(call) {
-						t.Errorf("%s: a regular expression is compiled at every start of the program: use lazyregexp.New",
-							s.line(v.Pos()))
-					}
-				}
 				if v.Values == nil && !embedded(g) {
 					t.Errorf("%s: %s is a package-level variable without a value: keep state in a type",
 						s.line(v.Pos()), v.Names[0].Name)
@@ -215,16 +209,6 @@ func TestGlobalsDoNotChange(t *testing.T) {
 			return true
 		})
 	}
-}
-
-// compiles reports whether a call is one of regexp.MustCompile.
-func compiles(call *ast.CallExpr) bool {
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || f.Sel.Name != "MustCompile" {
-		return false
-	}
-	pkg, ok := f.X.(*ast.Ident)
-	return ok && pkg.Name == "regexp"
 }
 
 // embedded reports whether a variable gets its value from go:embed, here or in another package.

@@ -4,11 +4,10 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A Price is in dollars per million tokens, which is millionths of a dollar per token.
@@ -70,13 +69,13 @@ var knownModels = sync.OnceValue(func() map[string]known {
 	return table
 })
 
-var dated = lazyregexp.New(`-20[0-9]{2}-?[0-9]{2}-?[0-9]{2}$`)
+var dated = regexp.MustCompile(`-20[0-9]{2}-?[0-9]{2}-?[0-9]{2}$`)
 
 func knownModel(name string) (known, bool) {
 	table := knownModels()
 	k, ok := table[name]
 	if !ok {
-		k, ok = table[dated().ReplaceAllString(name, "")]
+		k, ok = table[dated.ReplaceAllString(name, "")]
 	}
 	return k, ok
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Field is one key of front matter with its value: nil, string, bool, []any or [Fields]. Numbers and dates are
@@ -198,14 +196,14 @@ var keyWithColons = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // blockScalar matches a line that ends with the mark of a block scalar.
-var blockScalar = lazyregexp.New(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
+var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
 
 // quoteColons puts plain values that contain ": " into quotes, with the deeper lines that continue them.
 func quoteColons(lines []string) []string {
 	out := slices.Clone(lines)
 	for i := 0; i < len(out); i++ {
 		m := keyWithColons().FindStringSubmatch(out[i])
-		if m == nil && !blockScalar().MatchString(out[i]) {
+		if m == nil && !blockScalar.MatchString(out[i]) {
 			continue
 		}
 		first, depth := i, len(out[i])-len(strings.TrimLeft(out[i], " "))

@@ -10,10 +10,9 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // normal returns the text as the rest of the package wants it: no byte order mark,
@@ -156,7 +155,7 @@ func (s *scanner) block() (block, bool) {
 	case isRule(line):
 		b.kind = rule
 		s.take(&b)
-	case line[0] == '<' && tagLine().MatchString(line):
+	case line[0] == '<' && tagLine.MatchString(line):
 		s.html(&b, strings.ToLower(line))
 	case line[0] == '>':
 		s.quote(&b)
@@ -212,7 +211,7 @@ func (s *scanner) fenced(b *block, f string) {
 }
 
 // tagLine matches a line without indentation that begins with a tag or a comment.
-var tagLine = lazyregexp.New(`^<(?:!--|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
+var tagLine = regexp.MustCompile(`^<(?:!--|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
 // html takes lines to the next blank line, or to the end of a comment or an element
 // that may contain blank lines. line is the first one in lower case.

@@ -3,13 +3,13 @@ package page
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/html"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // The CSS that pages and attackers use to hide text: display, visibility, opacity,
@@ -121,7 +121,7 @@ func (s *sheet) addRule(r *rule) {
 	}
 	key := "*"
 	compound, _, _ := strings.Cut(r.steps[len(r.steps)-1].text, "[")
-	for _, name := range simpleSelector().FindAllString(compound, -1) {
+	for _, name := range simpleSelector.FindAllString(compound, -1) {
 		switch {
 		case name[0] == ':': // and what it has in parentheses
 		case name[0] == '#' || name[0] == '.' && key[0] != '#':
@@ -134,7 +134,7 @@ func (s *sheet) addRule(r *rule) {
 }
 
 // simpleSelector matches one of the parts of which a compound such as p.a:not(.b) consists.
-var simpleSelector = lazyregexp.New(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
+var simpleSelector = regexp.MustCompile(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
 
 // rulesFor returns the rules that apply to an element, by ascending weight. checks
 // counts the comparisons.
@@ -226,14 +226,14 @@ func withoutComments(text string) string {
 }
 
 // cssEscape matches escapes such as \64 for d and \: for a colon.
-var cssEscape = lazyregexp.New(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
+var cssEscape = regexp.MustCompile(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
 
 // unescapeCSS resolves escapes.
 func unescapeCSS(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	return cssEscape().ReplaceAllStringFunc(text, func(escape string) string {
+	return cssEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		code, err := strconv.ParseUint(strings.TrimSpace(escape[1:]), 16, 32)
 		if err != nil {
 			return escape[1:]
@@ -449,17 +449,27 @@ func (st *style) inheritColors(in *inherited) {
 const far = 900
 
 var (
-	clipsAll = lazyregexp.New(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|` +
-		`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
-	scalesToNothing = lazyregexp.New(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
+	clipsAll = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|` +
+			`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
+	})
+	scalesToNothing = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
+	})
 )
 
 // A mask of one gradient, and the colours in one through which nothing shows.
 var (
-	gradient      = lazyregexp.New(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
-	clearStop     = lazyregexp.New(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)
-	clearAt       = lazyregexp.New(`^transparent(?: +[\d.]+(?:%|px)?)*$`)
-	gradientShape = lazyregexp.New(`^(?:to |from |at |circle|ellipse|closest|farthest|-?[\d.]+(?:deg|turn|g?rad)$)`)
+	gradient = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
+	})
+	clearStop = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)
+	})
+	clearAt       = regexp.MustCompile(`^transparent(?: +[\d.]+(?:%|px)?)*$`)
+	gradientShape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:to |from |at |circle|ellipse|closest|farthest|-?[\d.]+(?:deg|turn|g?rad)$)`)
+	})
 )
 
 // masksAll reports whether a mask lets nothing show: it is one gradient of nothing but
@@ -471,7 +481,7 @@ func masksAll(value string) bool {
 	}
 	for i, part := range strings.Split(m[1], ",") {
 		part = strings.TrimSpace(part)
-		if !clearAt().MatchString(part) && (i > 0 || !gradientShape().MatchString(part)) {
+		if !clearAt.MatchString(part) && (i > 0 || !gradientShape().MatchString(part)) {
 			return false
 		}
 	}
@@ -543,8 +553,8 @@ const (
 )
 
 var (
-	hexColor = lazyregexp.New(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
-	rgbColor = lazyregexp.New(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)` +
+	hexColor = regexp.MustCompile(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
+	rgbColor = regexp.MustCompile(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)` +
 		`(?:[ ,/]+([\d.]+%?))? *\)`)
 )
 
@@ -560,14 +570,14 @@ func parseColor(value string) string {
 	if strings.Contains(value, "url(") || strings.Contains(value, "gradient") {
 		return unknownColor
 	}
-	if m := rgbColor().FindStringSubmatch(value); m != nil {
+	if m := rgbColor.FindStringSubmatch(value); m != nil {
 		return withAlpha(functionColor(m[1], m[2:5]), m[5])
 	}
 	name, _, _ := strings.Cut(value, " ") // the rest of a background follows
 	if hex, ok := colorNames[name]; ok {
 		return "#" + hex
 	}
-	m := hexColor().FindStringSubmatch(value)
+	m := hexColor.FindStringSubmatch(value)
 	if m == nil {
 		return unknownColor
 	}
@@ -643,11 +653,13 @@ func similarColors(a, b string) bool {
 const screenWidth = 1280
 
 var (
-	notScreen  = lazyregexp.New(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
-	widthLimit = lazyregexp.New(`(min|max)-width: *([\d.]+[a-z]*)|` +
-		`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
-	other = lazyregexp.New(`[(][^()]*[)]`) // a feature that is not about the width
-	known = lazyregexp.New(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
+	notScreen  = regexp.MustCompile(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
+	widthLimit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(min|max)-width: *([\d.]+[a-z]*)|` +
+			`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
+	})
+	other = regexp.MustCompile(`[(][^()]*[)]`) // a feature that is not about the width
+	known = regexp.MustCompile(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
 )
 
 // forScreen reports whether a list of media queries matches the screen. A feature
@@ -662,7 +674,7 @@ func forScreen(media string) bool {
 }
 
 func queryMatches(query string) bool {
-	if notScreen().MatchString(query) {
+	if notScreen.MatchString(query) {
 		return false
 	}
 	for _, m := range widthLimit().FindAllStringSubmatch(query, -1) {
@@ -675,8 +687,8 @@ func queryMatches(query string) bool {
 	if strings.Contains(query, "screen") || strings.Contains(query, "all") {
 		return true
 	}
-	for _, feature := range other().FindAllString(query, -1) {
-		if !widthLimit().MatchString(feature) && !known().MatchString(feature) {
+	for _, feature := range other.FindAllString(query, -1) {
+		if !widthLimit().MatchString(feature) && !known.MatchString(feature) {
 			return false
 		}
 	}

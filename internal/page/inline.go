@@ -1,12 +1,11 @@
 package page
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // inline writes an inline element; false if it is not one.
@@ -75,7 +74,7 @@ func (r *renderer) inlineCode(n *html.Node) {
 var firstImage = goquery.Single("img")
 
 // noteMark matches the number or sign of a footnote.
-var noteMark = lazyregexp.New(`^[0-9a-zA-Z*†‡§]{1,4}$`)
+var noteMark = regexp.MustCompile(`^[0-9a-zA-Z*†‡§]{1,4}$`)
 
 // anchor writes a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
@@ -90,7 +89,7 @@ func (r *renderer) anchor(n *html.Node) {
 			return
 		case hasWord(class, "headerlink") || hasWord(class, "anchor") || hasWord(class, "anchorjs-link"):
 			return
-		case n.Parent != nil && n.Parent.Data == "sup" && noteMark().MatchString(text):
+		case n.Parent != nil && n.Parent.Data == "sup" && noteMark.MatchString(text):
 			r.out.raw("[" + text + "]")
 			return
 		}
@@ -223,7 +222,7 @@ var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * 
 func (r *renderer) script(n *html.Node, sign string) {
 	text := textOf(n, 40)
 	isText := n.FirstChild != nil && n.FirstChild == n.LastChild && n.FirstChild.Type == html.TextNode
-	isNumber := exponent().MatchString(text)
+	isNumber := exponent.MatchString(text)
 	switch {
 	case !isText || ordinals[strings.ToLower(text)] || isNumber && sign == "_": // as in H2O
 		r.children(n)
@@ -237,7 +236,7 @@ func (r *renderer) script(n *html.Node, sign string) {
 	}
 }
 
-var exponent = lazyregexp.New(`^[-+−]?[0-9.,]+$`)
+var exponent = regexp.MustCompile(`^[-+−]?[0-9.,]+$`)
 
 func (r *renderer) bracketed(text string) {
 	if text != "" {

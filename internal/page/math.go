@@ -1,13 +1,13 @@
 package page
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // math writes a formula as TeX, if the page contains its source, and else its
@@ -85,10 +85,16 @@ func isTeXOf(tex, shown string) bool {
 }
 
 var (
-	texWords = lazyregexp.New(
-		`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
-	texCommand = lazyregexp.New(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
-	longWord   = lazyregexp.New(`\pL{4,}`)
+	texWords = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
+	})
+	texCommand = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
+	})
+	longWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\pL{4,}`)
+	})
 )
 
 // isTeX distinguishes TeX from hidden prose: TeX has no long words outside of

@@ -3,14 +3,14 @@ package page
 import (
 	"context"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // renderer writes elements of a page to an output.
@@ -361,8 +361,10 @@ func (r *renderer) frame(n *html.Node) {
 }
 
 // videoHosts matches the addresses of videos that pages embed.
-var videoHosts = lazyregexp.New(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
-	`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
+var videoHosts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
+		`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
+})
 
 // code writes a block of code with its white space.
 func (r *renderer) code(n *html.Node) {

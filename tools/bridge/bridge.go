@@ -600,7 +600,7 @@ func (b *Bridge) connect(ctx context.Context, name string, s Server, changed fun
 func (b *Bridge) maskValues(name string, s Server, values map[string]string) {
 	var secret []string
 	for key, value := range values {
-		if secretName().MatchString(key) {
+		if secretName.MatchString(key) {
 			_, token, _ := strings.Cut(value, " ") // as in Bearer TOKEN
 			secret = append(secret, value, token)
 		}

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -228,13 +228,13 @@ func serve(accepted, offered []Offered) (usable []Offered) {
 }
 
 // escapes are the sequences that terminals act on.
-var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)?|[@-Z\\\\-_])")
+var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // cleaned returns text of a server as models see it: without characters that people do not see, and
 // bounded.
 func cleaned(from string, max int) string {
 	if strings.ContainsRune(from, '\x1b') {
-		from = escapes().ReplaceAllString(from, "")
+		from = escapes.ReplaceAllString(from, "")
 	}
 	from, _ = tool.Clean(from)
 	return text.Clip(strings.TrimSpace(from), max)

@@ -10,11 +10,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/page"
 )
 
@@ -70,7 +70,7 @@ type output struct {
 	PNG       text            `json:"png"` // version 3
 }
 
-var escapes = lazyregexp.New("\x1b\\[[0-9;?]*[A-Za-z]")
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 // reader writes a notebook.
 type reader struct {
@@ -146,7 +146,7 @@ func (r *reader) cell(number int, c cell) {
 // output writes what a cell printed: a table as one, other things as text.
 func (r *reader) output(name string, o output) {
 	if o.Type == "error" || o.Type == "pyerr" {
-		trace := strings.TrimSpace(escapes().ReplaceAllString(string(o.Traceback), ""))
+		trace := strings.TrimSpace(escapes.ReplaceAllString(string(o.Traceback), ""))
 		if message := o.Name + ": " + o.Value; !strings.Contains(trace, o.Value) {
 			trace = strings.TrimSpace(trace + "\n" + message)
 		}
@@ -190,7 +190,7 @@ func description(o output) string {
 const maxOutput = 20_000
 
 func (r *reader) code(label, text string) {
-	text = strings.Trim(escapes().ReplaceAllString(text, ""), "\n")
+	text = strings.Trim(escapes.ReplaceAllString(text, ""), "\n")
 	if text == "" {
 		return
 	}

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 const (
@@ -139,7 +138,7 @@ func (st *style) marginal(p page, lines []line) map[string]int {
 		all[place+masked(text)] = i
 		// A heading has the number of a section.
 		if (l.y1 == first || l.y1 == last) && len(text) < maxHeading && st.level(l) == 0 {
-			for _, number := range pageNumber().FindAllString(text, -1) {
+			for _, number := range pageNumber.FindAllString(text, -1) {
 				section := strings.HasPrefix(text, number+".") || strings.HasPrefix(text, number+")")
 				if strings.HasPrefix(text, number) && !section || strings.HasSuffix(text, number) {
 					n, _ := strconv.Atoi(number)
@@ -151,11 +150,11 @@ func (st *style) marginal(p page, lines []line) map[string]int {
 	return all
 }
 
-var pageNumber = lazyregexp.New(`^[ivxlc]+$|\d+`)
+var pageNumber = regexp.MustCompile(`^[ivxlc]+$|\d+`)
 
 // masked returns a text with all its numbers alike.
 func masked(text string) string {
-	return pageNumber().ReplaceAllString(strings.ToLower(text), "#")
+	return pageNumber.ReplaceAllString(strings.ToLower(text), "#")
 }
 
 // styleOf finds the size of the text, and those of headings.
@@ -289,9 +288,9 @@ func joinBlocks(blocks ...string) string {
 	return b.String()
 }
 
-var itemStart = lazyregexp.New(`^ *(- |\d+[.)] )`)
+var itemStart = regexp.MustCompile(`^ *(- |\d+[.)] )`)
 
-func isItem(block string) bool { return itemStart().MatchString(block) }
+func isItem(block string) bool { return itemStart.MatchString(block) }
 
 // measure finds the usual distance of lines and the edges of each column.
 func (f *flow) measure() {
@@ -343,7 +342,7 @@ func (f *flow) block(i int) int {
 	}
 	if isLeader(l) {
 		f.items = nil
-		f.out = append(f.out, "- "+leaders().ReplaceAllString(l.text(), " … "))
+		f.out = append(f.out, "- "+leaders.ReplaceAllString(l.text(), " … "))
 		return 1
 	}
 	return f.paragraph(i)
@@ -478,16 +477,16 @@ func spaced(l line, left float64) string {
 }
 
 var (
-	leaders = lazyregexp.New(`\s*(\.\s?){4,}\s*`)
-	leader  = lazyregexp.New(`(\.\s?){4,}\s*[0-9ivxlc]+$`)
+	leaders = regexp.MustCompile(`\s*(\.\s?){4,}\s*`)
+	leader  = regexp.MustCompile(`(\.\s?){4,}\s*[0-9ivxlc]+$`)
 )
 
 // isLeader reports whether a line is one of a table of contents.
-func isLeader(l line) bool { return leader().MatchString(l.text()) }
+func isLeader(l line) bool { return leader.MatchString(l.text()) }
 
-var bullets = lazyregexp.New(`^([•◦▪■●○‣⁃∙·❖➢✓–—*\-\x{F000}-\x{F0FF}]|o)$`)
+var bullets = regexp.MustCompile(`^([•◦▪■●○‣⁃∙·❖➢✓–—*\-\x{F000}-\x{F0FF}]|o)$`)
 
-var numbered = lazyregexp.New(`^\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]$|^\[\d{1,3}\]$`)
+var numbered = regexp.MustCompile(`^\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]$|^\[\d{1,3}\]$`)
 
 // joinMarker joins the marker of a list item or the number of a heading with the text after
 // it, so that they are not two cells of a table.
@@ -496,7 +495,7 @@ func joinMarker(l line) line {
 		return l
 	}
 	first := l.segs[0].text()
-	if !bullets().MatchString(first) && (len(l.segs) > 2 || !numbered().MatchString(first)) {
+	if !bullets.MatchString(first) && (len(l.segs) > 2 || !numbered.MatchString(first)) {
 		return l
 	}
 	both := newSegment(slices.Concat(l.segs[0].runs, l.segs[1].runs))
@@ -519,9 +518,9 @@ func (f *flow) marker(l line) (mark string, number int, text string, x float64) 
 	}
 	rest = strings.TrimSpace(rest)
 	switch {
-	case bullets().MatchString(head):
+	case bullets.MatchString(head):
 		return "-", 0, rest, x
-	case numbered().MatchString(head) && head[0] != '[':
+	case numbered.MatchString(head) && head[0] != '[':
 		n, err := strconv.Atoi(strings.Trim(head, "().]"))
 		if err != nil {
 			// a) and i. stay as they are, since Markdown has no such lists.

@@ -3,13 +3,12 @@ package pdf
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // A grid is the lines of a table in the making.
@@ -503,7 +502,7 @@ func (g *grid) isDefinitions(rows [][][]gridCell) bool {
 	return options*2 > len(rows) || !header && long*5 >= terms*2
 }
 
-var contentsEntry = lazyregexp.New(`^(\d+(\.\d+)*\.?|[A-Z]\.?|[IVX]+\.?|Chapter|Appendix|Part) `)
+var contentsEntry = regexp.MustCompile(`^(\d+(\.\d+)*\.?|[A-Z]\.?|[IVX]+\.?|Chapter|Appendix|Part) `)
 
 // isContents reports whether the rows are numbered titles with the numbers of their pages.
 func (g *grid) isContents(rows [][][]gridCell) bool {
@@ -521,7 +520,7 @@ func (g *grid) isContents(rows [][][]gridCell) bool {
 			return false
 		}
 		page = n
-		if contentsEntry().MatchString(cells[0].seg.text()) {
+		if contentsEntry.MatchString(cells[0].seg.text()) {
 			titles++
 		}
 	}

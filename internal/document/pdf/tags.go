@@ -292,12 +292,12 @@ func (b *tagBlock) items(f *flow) string {
 		}
 		mark, text := strings.TrimSpace(f.textOf(label)), f.textOf(body)
 		if head, rest, ok := strings.Cut(text, " "); mark == "" && ok &&
-			(bullets().MatchString(head) || numbered().MatchString(head)) {
+			(bullets.MatchString(head) || numbered.MatchString(head)) {
 			mark, text = head, rest
 		}
 		digits := strings.Trim(mark, "().")
 		switch {
-		case mark == "" || bullets().MatchString(mark) || letters(mark) == 0:
+		case mark == "" || bullets.MatchString(mark) || letters(mark) == 0:
 			mark = "-"
 		case isDigits(digits):
 			mark = digits + "."

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 )
 
 // Parse reads the data of a chart of a kind. It is CSV with a line of names and a label
@@ -77,7 +76,7 @@ func readCSV(data string) (t table, err error) {
 
 // decimalComma is a number with a decimal comma, as 1.234,5. One such as 1,234 may have a
 // comma between thousands instead.
-var decimalComma = lazyregexp.New(`^[-+]?(\d+|\d{1,3}([. \x{a0}\x{202f}]\d{3})+),\d+$`)
+var decimalComma = regexp.MustCompile(`^[-+]?(\d+|\d{1,3}([. \x{a0}\x{202f}]\d{3})+),\d+$`)
 
 // pointDecimals writes the numbers with a point where the data has decimal commas: at least one
 // number can be nothing else, and no number has a decimal point.
@@ -88,7 +87,7 @@ func pointDecimals(rows [][]string) {
 		for _, cell := range row {
 			cell = bare(cell)
 			switch _, err := strconv.ParseFloat(cell, 64); {
-			case decimalComma().MatchString(cell):
+			case decimalComma.MatchString(cell):
 				_, thousand := number(cell)
 				sure = sure || !thousand
 			case err == nil && strings.Contains(cell, "."):
@@ -106,7 +105,7 @@ func pointDecimals(rows [][]string) {
 			cell = bare(cell)
 			whole, rest, _ := strings.Cut(cell, ",")
 			grouped := strings.TrimLeft(whole, "+-")
-			if !decimalComma().MatchString(cell) && (rest != "" || !decimalComma().MatchString(grouped+",0")) {
+			if !decimalComma.MatchString(cell) && (rest != "" || !decimalComma.MatchString(grouped+",0")) {
 				continue
 			}
 			row[i] = strings.NewReplacer(".", "", " ", "", "\u00a0", "", "\u202f", "").Replace(whole)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/lazyregexp"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -49,7 +49,7 @@ type Endpoint struct {
 	unresponsive string // path to the list of engines behind this one that did not respond
 }
 
-var placeholder = lazyregexp.New(`\{[a-z]{1,20}\}`)
+var placeholder = regexp.MustCompile(`\{[a-z]{1,20}\}`)
 
 // keyHeader returns the header for the key, and the template of its value.
 func (e *Endpoint) keyHeader() (name, format string) {
@@ -140,14 +140,14 @@ func translate(table map[string]string, word string) string {
 
 // fill puts encoded values into a template. Placeholders in values are not replaced.
 func fill(template string, values map[string]string, encode func(string) string) string {
-	return placeholder().ReplaceAllStringFunc(template, func(name string) string {
+	return placeholder.ReplaceAllStringFunc(template, func(name string) string {
 		return encode(values[strings.Trim(name, "{}")])
 	})
 }
 
 // lacks reports whether a template has a placeholder without a value.
 func lacks(template string, values map[string]string) bool {
-	return slices.ContainsFunc(placeholder().FindAllString(template, -1), func(name string) bool {
+	return slices.ContainsFunc(placeholder.FindAllString(template, -1), func(name string) bool {
 		return values[strings.Trim(name, "{}")] == ""
 	})
 }
