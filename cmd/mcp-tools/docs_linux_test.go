@@ -345,6 +345,7 @@ func steady(text string) string {
 		{`(version|undo|redo|id|Token) \w{8}\b`, "$1 ID"},
 		{`(?m)^[a-z2-7]{8}  `, "ID  "},
 		{`(?m)^[a-z2-7]{12}\b`, "ID"},
+		{`(?m)(\bundo .*  )[a-z2-7]{8}$`, "${1}ID"}, // in the audit log
 		{`token:\w{8}\b`, "token:ID"},
 		{`\bcli-\d+-[0-9a-f]+\b`, "SESSION"},
 		{`\b[A-Z2-7]{20,}\b`, "ID"},

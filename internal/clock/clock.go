@@ -7,6 +7,7 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -117,6 +118,19 @@ func addMonths(at time.Time, n int) time.Time {
 		moved = moved.AddDate(0, 0, -moved.Day())
 	}
 	return moved
+}
+
+// Until reads the end of something: a point in time, as Parse reads it in UTC, or a
+// duration from now on, as Add reads it.
+func Until(now time.Time, text string) (time.Time, error) {
+	if at, ok := Parse(text, time.UTC); ok {
+		return at, nil
+	}
+	at, err := Add(now, text)
+	if err != nil || strings.TrimSpace(text) == "" {
+		return now, errors.New("it must be a date (2026-01-31), a time (2026-01-31T09:00:00Z) or a duration (12h, 30d)")
+	}
+	return at, nil
 }
 
 // Sleep waits for d, or until ctx ends; then it returns the cause.

@@ -42,6 +42,15 @@ func Missing(dsn string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// Missing reports whether nobody has made the store yet. It opens nothing.
+func (s *Store) Missing() bool {
+	if s.dialect.name != "sqlite" || s.ready.Load() {
+		return false
+	}
+	_, err := os.Lstat(s.location)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Status returns the status of the store in one snapshot.
 func (s *Store) Status(ctx context.Context) (st Status, err error) {
 	st = Status{Engine: s.Engine(), Location: s.location}

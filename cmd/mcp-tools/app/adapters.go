@@ -65,15 +65,16 @@ func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 	return s, setSecrets(s, c, from)
 }
 
-// PastCalls counts earlier calls: those with the very same arguments, and those
-// of the tool. The audit log has only a digest of all arguments together, so
-// calls that match a pattern cannot be counted.
-type PastCalls struct{ Equal, OfTool int }
-
-// CountPast counts the calls like c in the audit log.
-func CountPast(ctx context.Context, log *audit.DB, c approvals.Call) (p PastCalls, err error) {
-	p.Equal, p.OfTool, err = log.Count(ctx, c.Tool, c.Agent, c.User, c.Digest)
-	return p, err
+// countPast counts calls in the audit log. The log has only a digest of all arguments
+// together, so calls that match a pattern cannot be counted.
+func (e *Env) countPast(ctx context.Context, c approvals.Call) (equal, ofTool int, err error) {
+	err = e.WithAuditLog(ctx, func(log *audit.DB) (err error) {
+		if log != nil {
+			equal, ofTool, err = log.Count(ctx, c.Tool, c.Agent, c.User, c.Digest)
+		}
+		return err
+	})
+	return equal, ofTool, err
 }
 
 // ServeApprovals returns the handler of /approvals for tokens that may decide.

@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -14,6 +15,7 @@ import (
 // Rooms returns all rooms, in the order of the help. They are declared, and not open.
 func (e *Env) Rooms() []*room.Room {
 	return []*room.Room{
+		approvals.Room(e.countPast),
 		automation.Room(),
 		questions.Room(),
 	}

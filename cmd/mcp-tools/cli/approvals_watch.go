@@ -141,7 +141,7 @@ func (w *watch) show(q approvals.Question) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(q)
 	}
-	if _, err := fmt.Fprintf(w.app.Out, "\n%s", questionSheet(q)); err != nil {
+	if _, err := fmt.Fprintf(w.app.Out, "\n%s", q.Sheet()); err != nil {
 		return err
 	}
 	if w.lines == nil {
@@ -195,7 +195,7 @@ func (w *watch) take(ctx context.Context, line string) {
 	case "n", "no":
 		answer = approvals.Answer{Reason: strings.TrimSpace(reason), Scope: approvals.Once}
 	case "d", "details":
-		fmt.Fprint(w.app.Out, questionDetails(q))
+		fmt.Fprint(w.app.Out, q.Details())
 		w.prompt()
 		return
 	default:

@@ -102,15 +102,16 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
-		a.approvalsCommand(), a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
 		a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(), a.teamsCommand(),
 		a.messagingCommand(),
 		a.bridgeCommand(), a.customCommand(), a.pluginsCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
 		a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
+	more := map[string][]*cobra.Command{"approvals": {a.approvalsWatchCommand()}} // conversations
 	for _, r := range a.Rooms() {
-		root.AddCommand(a.roomCommand(r))
+		root.AddCommand(a.roomCommand(r, more[r.Name]...))
 	}
 	full := root.UsageTemplate()
 	root.SetUsageTemplate(usage)

@@ -286,3 +286,8 @@ func (f *verbFlag) Type() string {
 	}
 	return f.param.Kind
 }
+
+func isYes(line string) bool {
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes"
+}

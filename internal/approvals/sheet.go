@@ -1,8 +1,7 @@
-package cli
+package approvals
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,59 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
-
-	"github.com/spf13/cobra"
-
-	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func (a *CLI) approvalsRulesCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "rules",
-		Short:   "List the rules that approve calls for a session, or always",
-		Example: "  mcp-tools approvals rules\n  mcp-tools approvals rules --output json",
-		Args:    takes(),
-		RunE:    on(a.withApprovals, a.listRules),
-	}
-}
-
-func (a *CLI) listRules(ctx context.Context, store *approvals.Store, _ []string) error {
-	rules, err := store.Rules(ctx)
-	if err != nil {
-		return err
-	}
-	const none = "There are no rules; mcp-tools approvals allow ID --always makes one."
-	head := []string{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}
-	return showList(a, rules, none, head, func(r approvals.Rule) []string {
-		return []string{
-			r.ID, string(r.Scope), r.Tool, callerOf(r.Principal), r.Profile, terminal.Date(r.Expires), dash(r.By),
-			terminal.Short(likeText(r), 80),
-		}
-	})
-}
-
-func (a *CLI) approvalsForgetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "forget RULE",
-		Short:   "Remove a rule that approves calls",
-		Example: "  mcp-tools approvals forget abcd2345efgh",
-		Args:    takes("the ID of a RULE"),
-		RunE: on(a.withApprovals, func(ctx context.Context, store *approvals.Store, args []string) error {
-			rule, err := store.Forget(ctx, args[0])
-			if errors.Is(err, approvals.ErrUnknown) {
-				return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
-			}
-			if err != nil {
-				return err
-			}
-			return a.report(rule, "Rule %s was removed; calls of %s need an approval again.", rule.ID, rule.Tool)
-		}),
-	}
-}
-
-// questionSheet returns what a person decides on: who wants what, and its effect.
-func questionSheet(q approvals.Question) string {
+// Sheet returns what a person decides on: who wants what, and its effect.
+func (q *Question) Sheet() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s\n\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime))
 	for _, who := range [][2]string{{"User", q.User}, {"Agent", q.Agent}} {
@@ -76,9 +27,9 @@ func questionSheet(q approvals.Question) string {
 	if q.Why != "" {
 		fmt.Fprintf(&b, "Reason:    %s\n", terminal.OneLine(q.Why))
 	}
-	fmt.Fprintf(&b, "Workspace: %s\n", dash(terminal.OneLine(q.Workspace)))
+	fmt.Fprintf(&b, "Workspace: %s\n", orDash(terminal.OneLine(q.Workspace)))
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
-		if name != approvals.IdentityFact {
+		if name != IdentityFact {
 			fmt.Fprintf(&b, "%-10s %s\n", capital(terminal.OneLine(name))+":", terminal.OneLine(q.Facts[name]))
 		}
 	}
@@ -91,16 +42,16 @@ func questionSheet(q approvals.Question) string {
 		if d.Allow {
 			word = "allowed " + string(d.Scope)
 		}
-		fmt.Fprintf(&b, "Decision:  %s by %s (%s)\n", word, dash(terminal.OneLine(d.By)), terminal.OneLine(d.Channel))
+		fmt.Fprintf(&b, "Decision:  %s by %s (%s)\n", word, orDash(terminal.OneLine(d.By)), terminal.OneLine(d.Channel))
 	}
 	return b.String()
 }
 
-// questionDetails returns what identifies a call for the audit log and for rules.
-func questionDetails(q approvals.Question) string {
+// Details returns what identifies a call for the audit log and for rules.
+func (q *Question) Details() string {
 	text := fmt.Sprintf("Caller:    %s\nSession:   %s\nProfile:   %s\nDigest:    %s\n",
 		callerOf(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)
-	if identity := q.Facts[approvals.IdentityFact]; identity != "" {
+	if identity := q.Facts[IdentityFact]; identity != "" {
 		text += fmt.Sprintf("Identity:  %s\n", terminal.OneLine(identity))
 	}
 	return text
@@ -152,14 +103,14 @@ func foldLines(text string) []string {
 	return append(lines, line.String())
 }
 
-// ruleSheet returns all details of a rule.
-func ruleSheet(r approvals.Rule) string {
+// Sheet returns all details of a rule.
+func (r *Rule) Sheet() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", terminal.OneLine(r.Tool), r.Risk,
-		folded(tool.Visible(likeText(r))))
+		folded(tool.Visible(r.likeText())))
 	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", callerOf(r.Principal),
 		terminal.OneLine(r.Profile), terminal.OneLine(r.Workspace))
-	if r.Scope == approvals.Session {
+	if r.Scope == Session {
 		fmt.Fprintf(&b, "Session:    %s, until its server ends\n", terminal.OneLine(r.Session))
 	}
 	if r.Basis != "" {
@@ -170,7 +121,7 @@ func ruleSheet(r approvals.Rule) string {
 }
 
 // likeText describes the arguments that a rule allows.
-func likeText(r approvals.Rule) string {
+func (r *Rule) likeText() string {
 	if r.Digest != "" {
 		return "exactly " + r.Shown
 	}
@@ -187,3 +138,5 @@ func likeText(r approvals.Rule) string {
 	}
 	return text
 }
+
+func orDash(text string) string { return cmp.Or(text, "-") }

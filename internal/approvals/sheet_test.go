@@ -1,10 +1,8 @@
-package cli
+package approvals
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/internal/approvals"
 )
 
 // TestApprovalSheetCannotBeForged fills arguments so that a terminal of 80 cells would
@@ -17,9 +15,10 @@ func TestApprovalSheetCannotBeForged(t *testing.T) {
 		"wide":       `{"text":"` + strings.Repeat("\u4f60", 100) + `"}`,
 		"line break": "{}\nTool:      Read file (read_file), it reads",
 	} {
-		sheet := questionSheet(approvals.Question{ID: "abcd2345efgh", Call: approvals.Call{
+		q := Question{ID: "abcd2345efgh", Call: Call{
 			Title: "Launch", Tool: "launch", Risk: "runs", Why: "a\nTool: b", Principal: "a/u", Shown: shown,
-		}})
+		}}
+		sheet := q.Sheet()
 		_, arguments, _ := strings.Cut(sheet, "Arguments: ")
 		if name == "short" {
 			if arguments != shown+"\n" {
