@@ -47,11 +47,11 @@ const (
 
 // Options are the dependencies of a Service.
 type Options struct {
-	Launchers []sandbox.Launcher // the strongest first; the first one that works is used
-	Dir       string             // for the cache, compiled WebAssembly and temporary files; made when it is needed
-	Log       *slog.Logger
-	Marks     tool.Marks
-	Language  string // of text in scanned pages, as tesseract names it; empty for its default
+	Tiers    sandbox.Tiers
+	Dir      string // for the cache, compiled WebAssembly and temporary files; made when it is needed
+	Log      *slog.Logger
+	Marks    tool.Marks
+	Language string // of text in scanned pages, as tesseract names it; empty for its default
 	// Mask removes secrets from a text that is going to be cut. nil removes nothing.
 	Mask func(string) string
 	Time time.Duration // the limit of one reading; 0 is 45 s
@@ -61,7 +61,6 @@ type Options struct {
 // concurrent use. It does nothing until a document is read.
 type Service struct {
 	o         Options
-	starter   child.Starter
 	slots     chan struct{}
 	readings  cache
 	downloads cache
@@ -74,7 +73,6 @@ type Service struct {
 func New(o Options) *Service {
 	o.Time = cmp.Or(o.Time, readTime)
 	s := &Service{o: o, slots: make(chan struct{}, max(1, min(maxReaders, runtime.NumCPU())))}
-	s.starter.Launchers = o.Launchers
 	s.readings = cache{dir: filepath.Join(o.Dir, "cache"), bytes: maxCached, age: maxReadingsAge}
 	s.downloads = cache{dir: filepath.Join(o.Dir, "downloads"), bytes: maxCached, age: maxDownloadAge}
 	s.engine = sync.OnceValue(engine)
@@ -217,7 +215,7 @@ func (s *Service) run(ctx context.Context, r Request, digest, compiled string) (
 	if compiled != "" {
 		binds = append(binds, sandbox.Bind{Host: compiled, Inside: compiled})
 	}
-	link, err := s.starter.Start(ctx, []string{ChildArg}, memory, binds...)
+	link, err := child.Start(ctx, s.o.Tiers, []string{ChildArg}, memory, binds...)
 	if err != nil {
 		return got, fmt.Errorf("starting the process that reads documents: %w", err)
 	}

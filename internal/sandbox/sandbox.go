@@ -75,6 +75,7 @@ type Layout struct {
 	Binds []Bind
 	Home  string   // an empty directory that commands may write to; "" for none
 	Shown []string // directories of this machine that commands see in any case
+	Image bool     // programs are those of an image, not of this machine
 }
 
 // A Bind makes a file or directory visible in the sandbox.

@@ -77,7 +77,7 @@ func (s studio) heif(ctx context.Context, src *source, head []byte) (drawn, erro
 	if err != nil {
 		return drawn{}, err
 	}
-	p := program{files: []string{file}}
+	p := job{files: []string{file}}
 	switch {
 	case has("heif-convert"):
 		// It writes to files only, and several if the file has several pictures.

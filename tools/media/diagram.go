@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/media/mermaid"
@@ -54,10 +54,10 @@ func (s studio) dot(ctx context.Context, source, format string) ([]byte, error) 
 		return nil, tool.AsError(err).Try("write the diagram in Mermaid, or ask the operator to install graphviz")
 	}
 	var out bytes.Buffer
-	err := s.run(ctx, &out, program{
+	err := s.run(ctx, &out, job{
 		argv: []string{"dot", "-T" + format, "-Gdpi=" + dpi(format)}, stdin: strings.NewReader(source),
 	})
-	var failed *single.ExitError
+	var failed *program.ExitError
 	switch {
 	case errors.As(err, &failed) && !failed.Limit:
 		return nil, tool.Errorf(tool.Invalid, "dot cannot draw this: %s", text.Clip(firstLines(failed.Stderr, 3), 500)).
@@ -127,7 +127,7 @@ func (s studio) mermaid(ctx context.Context, source, format string) ([]byte, err
 func (s studio) rasterize(ctx context.Context, svg []byte) ([]byte, error) {
 	if has("rsvg-convert") {
 		var out bytes.Buffer
-		err := s.run(ctx, &out, program{
+		err := s.run(ctx, &out, job{
 			argv:  []string{"rsvg-convert", "--keep-aspect-ratio", "--width=1568", "--height=1568"},
 			stdin: bytes.NewReader(svg),
 		})

@@ -65,7 +65,7 @@ func (s studio) probe(ctx context.Context, src *source) (facts, error) {
 	var out bytes.Buffer
 	argv := slices.Concat([]string{"ffprobe"}, safeInput(),
 		[]string{"-print_format", "json", "-show_format", "-show_streams", "file:" + file})
-	if err := s.run(ctx, &out, program{argv: argv, files: []string{file}, max: maxProbe}); err != nil {
+	if err := s.run(ctx, &out, job{argv: argv, files: []string{file}, max: maxProbe}); err != nil {
 		return facts{}, explain(src.name, err)
 	}
 	return readProbe(out.Bytes())
@@ -222,7 +222,7 @@ func (s studio) speechTrack(ctx context.Context, src *source) (*os.File, error) 
 		return nil, err
 	}
 	argv := append(ffmpeg(file), "-map", "0:a:0", "-vn", "-ac", "1", "-ar", "16000", "-f", "wav", "pipe:1")
-	if err := s.run(ctx, out, program{argv: argv, files: []string{file}, max: maxSound,
+	if err := s.run(ctx, out, job{argv: argv, files: []string{file}, max: maxSound,
 		time: readTimeout}); err != nil {
 		private.Discard(out)
 		return nil, explain(src.name, err)

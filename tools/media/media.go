@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/media/generated"
@@ -37,7 +37,7 @@ type Options struct {
 	Client    outbound.Client // for URLs
 	Marks     tool.Marks
 	Documents *document.Service
-	Programs  *single.Runner
+	Programs  *program.Runner
 	Providers *provider.Providers
 	Browser   Browser // for diagrams; without a network
 	Scratch   string  // a private directory for files that programs read

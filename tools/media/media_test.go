@@ -20,10 +20,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/media/generated"
@@ -46,7 +47,9 @@ func TestMain(m *testing.M) {
 }
 
 // runner returns what runs programs. It is shared, because it tests once what works here.
-var runner = sync.OnceValue(func() *single.Runner { return single.New(&kernel.Launcher{}, &host.Launcher{}) })
+var runner = sync.OnceValue(func() *program.Runner {
+	return &program.Runner{Tiers: sandbox.NewTiers(&kernel.Launcher{}, &host.Launcher{})}
+})
 
 // A room is a studio with a workspace.
 type room struct {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
@@ -22,10 +23,11 @@ const (
 	programTimeout = 2 * time.Minute
 	maxMemory      = 1 << 30
 	maxOutput      = 64 << 20 // bytes that a program may write
+	maxTemp        = 256 << 20
 )
 
-// A program is what is run on a file.
-type program struct {
+// A job is a program to run on a file.
+type job struct {
 	argv  []string
 	files []string // that it may read
 	stdin io.Reader
@@ -37,13 +39,13 @@ type program struct {
 var errOutput = errors.New("the program writes too much")
 
 // run runs a program in a sandbox of its own.
-func (s studio) run(ctx context.Context, out io.Writer, p program) error {
+func (s studio) run(ctx context.Context, out io.Writer, p job) error {
 	p.time = cmp.Or(p.time, programTimeout)
 	p.max = cmp.Or(p.max, maxOutput)
-	return s.Programs.Run(ctx, single.Program{
-		Argv: p.argv, Files: p.files, Stdin: p.stdin, Stdout: &bounded{out, p.max}, Env: p.env, Timeout: p.time,
-		Memory: maxMemory,
-	})
+	return s.Programs.Run(ctx, program.Spec{
+		Argv: p.argv, Read: p.files, Env: p.env, Tier: sandbox.Local, Timeout: p.time,
+		Limits: sandbox.Limits{Memory: maxMemory, Processes: 256, FileSize: maxTemp, Temp: maxTemp},
+	}, p.stdin, &bounded{out, p.max})
 }
 
 // bounded returns an error if more than left bytes are written.
@@ -61,7 +63,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // has reports whether a program is installed.
 func has(name string) bool {
-	_, err := single.Find(name)
+	_, err := program.Installed(name)
 	return err == nil
 }
 
@@ -76,7 +78,7 @@ func (studio) needs(name, debian string) error {
 
 // explain returns the error for a file that a program could not read.
 func explain(name string, err error) error {
-	var failed *single.ExitError
+	var failed *program.ExitError
 	switch {
 	case errors.Is(err, errOutput):
 		return tool.Errorf(tool.TooLarge, "%q unpacks to more than %s", name, text.Bytes(maxOutput)).

@@ -127,7 +127,7 @@ func (t readAudio) transcribeHere(ctx context.Context, src *source, language str
 	}
 	argv, files := filled(t.Transcribe, map[string]string{"file": file, "language": language})
 	var out bytes.Buffer
-	err = t.run(ctx, &out, program{argv: argv, files: append(files, file), time: readTimeout, max: maxTranscript})
+	err = t.run(ctx, &out, job{argv: argv, files: append(files, file), time: readTimeout, max: maxTranscript})
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
@@ -204,7 +204,7 @@ func (s studio) forProvider(ctx context.Context, src *source) (wire.File, error)
 	var out bytes.Buffer
 	argv := append(ffmpeg(file), "-map", "0:a:0", "-vn", "-ac", "1", "-ar", "16000", "-b:a", "32k", "-f", "mp3",
 		"pipe:1")
-	if err := s.run(ctx, &out, program{argv: argv, files: []string{file}, max: maxSent,
+	if err := s.run(ctx, &out, job{argv: argv, files: []string{file}, max: maxSent,
 		time: readTimeout}); err != nil {
 		return wire.File{}, explain(src.name, err)
 	}

@@ -213,7 +213,7 @@ func (s studio) recognize(ctx context.Context, src *source, d drawn) (string, er
 		return "", err
 	}
 	var out bytes.Buffer
-	err = s.run(ctx, &out, program{
+	err = s.run(ctx, &out, job{
 		argv:  []string{"tesseract", "stdin", "stdout", "-l", strings.Join(s.Languages, "+")},
 		stdin: bytes.NewReader(p.Data),
 		env:   []string{"OMP_THREAD_LIMIT=1"},

@@ -237,7 +237,7 @@ func (t readVideo) sheet(
 // draw runs ffmpeg, and returns the picture that it writes.
 func (t readVideo) draw(ctx context.Context, src *source, argv []string) (tool.Part, error) {
 	var out bytes.Buffer
-	if err := t.run(ctx, &out, program{argv: argv, files: []string{src.local}}); err != nil {
+	if err := t.run(ctx, &out, job{argv: argv, files: []string{src.local}}); err != nil {
 		return tool.Part{}, explain(src.name, err)
 	}
 	if out.Len() == 0 {
@@ -253,7 +253,7 @@ func (t readVideo) scenes(ctx context.Context, src *source) (times []time.Durati
 	argv := append(ffmpeg(src.local), "-map", "0:V:0", "-vf",
 		`scale=160:-2,select=gt(scene\,0.3),metadata=print:file=-`,
 		"-an", "-f", "null", "-")
-	if err := t.run(ctx, &out, program{argv: argv, files: []string{src.local}, time: sceneTime}); err != nil {
+	if err := t.run(ctx, &out, job{argv: argv, files: []string{src.local}, time: sceneTime}); err != nil {
 		return nil, explain(src.name, err)
 	}
 	lines := bufio.NewScanner(&out)

@@ -122,7 +122,7 @@ func (s studio) speaksHere() bool { return len(s.Speak) > 0 || has("espeak-ng") 
 // speakHere reads a text aloud with a program on this machine. by is the name of the
 // program.
 func (s studio) speakHere(ctx context.Context, a speakArgs) (sound []byte, by string, err error) {
-	p := program{stdin: strings.NewReader(a.Text), time: makeTimeout}
+	p := job{stdin: strings.NewReader(a.Text), time: makeTimeout}
 	if len(s.Speak) > 0 {
 		p.argv, p.files = filled(s.Speak, map[string]string{"language": a.Language, "voice": a.Voice})
 	} else {
@@ -200,7 +200,7 @@ func (s studio) encode(ctx context.Context, wav []byte, format string) ([]byte, 
 		return wav, nil
 	}
 	var out bytes.Buffer
-	err := s.run(ctx, &out, program{argv: argv, stdin: bytes.NewReader(wav)})
+	err := s.run(ctx, &out, job{argv: argv, stdin: bytes.NewReader(wav)})
 	if err != nil && ctx.Err() == nil {
 		return wav, nil // this ffmpeg has no such encoder
 	}

@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 
 // runner returns a runner whose calls return their arguments.
 func runner(l sandbox.Launcher) *script.Runner {
-	starter := &child.Starter{Launchers: []sandbox.Launcher{l}}
+	tiers := sandbox.NewTiers(l)
 	return &script.Runner{
 		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
-			return starter.Start(ctx, args, memory)
+			return child.Start(ctx, tiers, args, memory)
 		},
 		Call: func(_ context.Context, c script.Inner) tool.Result {
 			if c.Tool == "fails" {

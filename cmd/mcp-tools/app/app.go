@@ -35,7 +35,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -117,7 +116,7 @@ type App struct {
 	builtIn      *tool.Set
 	set          *tool.Set // with the live tools
 	live         liveTools
-	launchers    []sandbox.Launcher
+	tiers        sandbox.Tiers
 	bridge       *bridge.Bridge
 	teams        *teams.Teams
 	agents       *agents.Engine
@@ -129,7 +128,6 @@ type App struct {
 	inbound      *inbound.Inbound                        // nil without channels
 	listed       atomic.Pointer[map[string]config.Token] // tokens of the settings that are in force
 	questions    *questions.Questions
-	children     *child.Starter
 	custom       customTools
 	plugins      livePlugins
 	runner       *script.Runner // of scripts
@@ -159,7 +157,7 @@ func (e *Env) Open(ctx context.Context) (_ *App, err error) {
 	}
 	for _, open := range []func(context.Context) error{
 		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openSessions, a.openModels, a.openFiles,
-		a.openSkills, a.openDocuments, a.openDrawing,
+		a.openSkills, a.openTiers, a.openDocuments, a.openDrawing,
 		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openAgents, a.openScheduler,
 		a.openMessaging, a.openProviders,
 		a.openTools, a.openCustom, a.openBridge, a.openServer,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/service"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -52,7 +54,7 @@ func (a *App) openBridge(context.Context) error {
 
 // bridgeOptions returns what a bridge needs in any case.
 func (a *App) bridgeOptions(s *store.Store) bridge.Options {
-	run := &service.Runner{Launchers: a.launchers,
+	run := &program.Runner{Tiers: a.tiers,
 		Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
 			return a.proxy(ctx, tool.Caller{Agent: "mcp_servers"}, hosts, false)
 		}}
@@ -75,10 +77,18 @@ func (a *App) bridgeOptions(s *store.Store) bridge.Options {
 		},
 		Start: func(ctx context.Context, p bridge.Program, output func([]byte), gone func(error)) (upstream.Process,
 			error) {
-			started, err := run.Start(ctx, service.Program{
+			started, err := run.Start(ctx, program.Spec{
 				Argv: p.Server.Command, Env: p.Environment, Tier: p.Server.Sandbox, Dir: p.Dir, Read: p.Server.Read,
-				Write: p.Server.Write, Hosts: p.Server.Hosts,
-			}, output, gone)
+				Write: p.Server.Write, Network: true, Hosts: p.Server.Hosts, Input: true, Output: output,
+				Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, FileSize: 2 << 30, Temp: 512 << 20},
+				Gone: func(err error) {
+					var failed *program.ExitError
+					if errors.As(err, &failed) {
+						err = fmt.Errorf("its program has ended: %s", failed.Why)
+					}
+					gone(err)
+				},
+			})
 			if err != nil {
 				return nil, err
 			}
@@ -102,11 +112,13 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 	if a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text", Scrub: a.scrub.Text}); err != nil {
 		return err
 	}
-	if a.launchers, err = Launchers(a.loaded.Config.Sandbox, a.data, a.log); err != nil {
+	launchers, err := Launchers(a.loaded.Config.Sandbox, a.data, a.log)
+	if err != nil {
 		return err
 	}
+	a.tiers = sandbox.NewTiers(launchers...)
 	defer func() {
-		for _, l := range a.launchers {
+		for _, l := range launchers {
 			if l, ok := l.(io.Closer); ok {
 				err = errors.Join(err, l.Close())
 			}

@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
@@ -61,10 +60,9 @@ func RunChild(args []string) (code int, child bool) {
 	return 0, false
 }
 
-// openCommands joins the sandboxes to the workspace. No sandbox is started yet.
-func (a *App) openCommands(context.Context) error {
-	c := a.loaded.Config
-	launchers, err := Launchers(c.Sandbox, a.data, a.log)
+// openTiers makes the sandboxes of all programs. None is started or probed yet.
+func (a *App) openTiers(context.Context) error {
+	launchers, err := Launchers(a.loaded.Config.Sandbox, a.data, a.log)
 	if err != nil {
 		return err
 	}
@@ -73,10 +71,13 @@ func (a *App) openCommands(context.Context) error {
 			a.onClose(l.Close)
 		}
 	}
-	a.children = &child.Starter{Launchers: slices.DeleteFunc(slices.Clone(launchers), func(l sandbox.Launcher) bool {
-		return l.Name() == "docker"
-	})}
-	a.launchers = launchers
+	a.tiers = sandbox.NewTiers(launchers...)
+	return nil
+}
+
+// openCommands joins the sandboxes to the workspace. No sandbox is started yet.
+func (a *App) openCommands(context.Context) error {
+	c := a.loaded.Config
 	spool, err := private.MakeSub(a.data, "commands")
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (a *App) openCommands(context.Context) error {
 	}
 	a.commands, err = commands.New(commands.Options{
 		Disposable: gitrepo.Disposable,
-		Launchers:  launchers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
+		Tiers:      a.tiers, Spool: spool, Caches: caches, GitConfig: a.gitConfig(), Log: a.log,
 		Mode:        mode,
 		Directories: a.directories, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
@@ -162,6 +163,9 @@ func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launc
 	}
 	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
 }
+
+// LocalTiers returns the sandboxes that need no settings.
+func LocalTiers() sandbox.Tiers { return sandbox.NewTiers(&kernel.Launcher{}, &host.Launcher{}) }
 
 // linuxBuild returns the path of the build of this program that runs in containers, if
 // there is one beside this program; "" is this program.

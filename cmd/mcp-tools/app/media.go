@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -12,29 +13,27 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/media"
 )
 
 // NewDocuments returns what reads documents. Nothing is started yet.
 func NewDocuments(
-	data string, c config.Media, log *slog.Logger, mask func(string) string,
+	data string, tiers sandbox.Tiers, c config.Media, log *slog.Logger, mask func(string) string,
 ) *document.Service {
 	if real, err := filepath.EvalSymlinks(data); err == nil {
 		data = real // the sandbox follows no links
 	}
 	return document.New(document.Options{
-		Launchers: []sandbox.Launcher{&kernel.Launcher{}, &host.Launcher{}}, Dir: filepath.Join(data, "documents"),
+		Tiers: tiers, Dir: filepath.Join(data, "documents"),
 		Marks: tool.NewMarks(), Mask: mask, Log: log, Language: strings.Join(c.Languages, "+"),
 	})
 }
 
 // openDocuments makes what reads documents.
 func (a *App) openDocuments(context.Context) error {
-	a.documents = NewDocuments(a.data, a.loaded.Config.Media, a.log, a.scrub.Text)
+	a.documents = NewDocuments(a.data, a.tiers, a.loaded.Config.Media, a.log, a.scrub.Text)
 	return nil
 }
 
@@ -43,7 +42,7 @@ func (a *App) mediaOptions() media.Options {
 	c := a.loaded.Config.Media
 	return media.Options{
 		Files: a.files, Client: a.web.client, Marks: a.web.options.Marks, Documents: a.documents,
-		Providers: a.providers, Made: a.generated(), Programs: single.New(&kernel.Launcher{}, &host.Launcher{}),
+		Providers: a.providers, Made: a.generated(), Programs: &program.Runner{Tiers: a.tiers, Slots: make(chan struct{}, max(2, runtime.NumCPU()))},
 		Browser:    a.drawing,
 		Scratch:    filepath.Join(a.data, "media"),
 		Transcribe: c.Transcribe.Command, Speak: c.Speech.Command, Languages: c.Languages,

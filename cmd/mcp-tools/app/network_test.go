@@ -269,7 +269,7 @@ func newSandbox(t *testing.T, launcher sandbox.Launcher, ws string, g *hostGate,
 		t.Fatal(err)
 	}
 	c, err := commands.New(commands.Options{
-		Launchers: []sandbox.Launcher{launcher}, Spool: filepath.Join(t.TempDir(), "spool"),
+		Tiers: sandbox.NewTiers(launcher), Spool: filepath.Join(t.TempDir(), "spool"),
 		Mode: func(tool.Caller) commands.Policy {
 			return commands.Policy{Mode: commands.Kernel, Network: true, Asks: true}
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/child"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -15,7 +16,7 @@ func (a *App) scripts() *script.Runner {
 	a.runner = &script.Runner{
 		Marks: tool.NewMarks(),
 		Start: func(ctx context.Context, args []string, memory int64) (sandbox.Link, error) {
-			return a.children.Start(ctx, args, memory)
+			return child.Start(ctx, a.tiers, args, memory)
 		},
 		Call: func(ctx context.Context, c script.Inner) tool.Result {
 			g := c.Grant

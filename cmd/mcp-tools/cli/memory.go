@@ -199,7 +199,7 @@ func (a *CLI) onMemory(
 			return err
 		}
 		m := memory.New(memory.Options{ // without an index: no command searches
-			Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, loaded.Config.Media, nil, nil),
+			Rows: app.MemoryRows(s, loaded.Config), Documents: app.NewDocuments(data, app.LocalTiers(), loaded.Config.Media, nil, nil),
 		})
 		caller := app.Owner(loaded.Config.Connections.Stdio)
 		return use(tool.With(cmd.Context(), &tool.Running{Caller: caller, Tool: "memory"}), m, args)

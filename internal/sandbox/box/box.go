@@ -4,7 +4,7 @@
 // commands in it. It does not know where the agent runs, which caller a command belongs to, or
 // how their output is used.
 //
-// Begin with [Open] and [Box.Start]; [Box.Dial] connects to what a command listens on.
+// Begin with [Launch] and [Box.Start]; [Box.Dial] connects to what a command listens on.
 package box
 
 import (
@@ -59,6 +59,20 @@ type Box struct {
 	closing  error // the error of closing the link
 }
 
+// Launch opens a box in a sandbox of a tier. If it fails, the tier is probed again before it is
+// used again.
+func Launch(ctx context.Context, t *sandbox.Tier, spec sandbox.Spec) (*Box, error) {
+	link, err := t.Launch(ctx, spec)
+	var b *Box
+	if err == nil {
+		b, err = Open(ctx, link)
+	}
+	if err != nil {
+		t.Doubt()
+	}
+	return b, err
+}
+
 // Open takes ownership of a link and waits for the agent's first message. If it does
 // not arrive, Open closes the link.
 func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
@@ -80,6 +94,9 @@ func Open(ctx context.Context, link sandbox.Link) (*Box, error) {
 		return nil, fmt.Errorf("the agent in the sandbox does not answer: %w", ctx.Err())
 	}
 }
+
+// Guarantees returns what the sandbox of the box guarantees.
+func (b *Box) Guarantees() []sandbox.Guarantee { return b.link.Guarantees() }
 
 // PID returns the process ID of the agent, as the agent sees it.
 func (b *Box) PID() int { return b.hello.PID }

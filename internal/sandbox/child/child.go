@@ -2,58 +2,31 @@
 // untrusted input: it cannot harm the server, and ends with it. Where the kernel
 // sandbox works the process has no network and sees no files but those it was given.
 //
-// Begin with [Starter.Start]. The process calls [Limit] first.
+// Begin with [Start]. The process calls [Limit] first.
 package child
 
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// A Starter starts processes of this program.
-type Starter struct {
-	// Launchers are the sandboxes to choose from, the strongest first.
-	Launchers []sandbox.Launcher
-
-	mu     sync.Mutex
-	chosen sandbox.Launcher
-}
-
 // Start starts this program with the arguments, which see the binds. The link is its stdin and
 // stdout; closing it ends the process. In the kernel sandbox HOME is an empty directory of
 // its own, in memory if there are namespaces; the memory limit holds for it too.
-func (s *Starter) Start(ctx context.Context, args []string, memory int64, binds ...sandbox.Bind) (sandbox.Link, error) {
-	l, err := s.launcher(ctx)
+func Start(ctx context.Context, tiers sandbox.Tiers, args []string, memory int64, binds ...sandbox.Bind) (sandbox.Link, error) {
+	tier, _, err := tiers.Choose(ctx, sandbox.Local)
 	if err != nil {
 		return nil, err
 	}
-	return l.Launch(ctx, sandbox.Spec{
-		ID: "child-" + rand.Text()[:12], Child: args, Binds: binds, Home: l.Layout(sandbox.Directories{}).Home,
+	return tier.Launch(ctx, sandbox.Spec{
+		ID: "child-" + rand.Text()[:12], Child: args, Binds: binds, Home: tier.Layout(sandbox.Directories{}).Home,
 		Limits: sandbox.Limits{Memory: memory, Temp: memory},
 	})
-}
-
-// launcher returns the first launcher that works here.
-func (s *Starter) launcher(ctx context.Context) (sandbox.Launcher, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.chosen != nil {
-		return s.chosen, nil
-	}
-	for _, l := range s.Launchers {
-		if l.Probe(ctx).Works {
-			s.chosen = l
-			return l, nil
-		}
-	}
-	return nil, errors.Join(ctx.Err(), errors.New("this program cannot be started again"))
 }
 
 // IsOutOfMemory reports whether the error of a link means that the process needed too much

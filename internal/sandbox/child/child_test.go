@@ -54,17 +54,17 @@ func greedy() int {
 	return 0
 }
 
-func starters() map[string]*child.Starter {
-	return map[string]*child.Starter{
-		"kernel": {Launchers: []sandbox.Launcher{&kernel.Launcher{}}},
-		"host":   {Launchers: []sandbox.Launcher{&host.Launcher{}}},
+func starters() map[string]sandbox.Tiers {
+	return map[string]sandbox.Tiers{
+		"kernel": sandbox.NewTiers(&kernel.Launcher{}),
+		"host":   sandbox.NewTiers(&host.Launcher{}),
 	}
 }
 
-func each(t *testing.T, test func(t *testing.T, s *child.Starter)) {
+func each(t *testing.T, test func(t *testing.T, s sandbox.Tiers)) {
 	for name, s := range starters() {
 		t.Run(name, func(t *testing.T) {
-			if p := s.Launchers[0].Probe(t.Context()); !p.Works {
+			if p := s[0].Probe(t.Context()); !p.Works {
 				t.Skip(p.Text)
 			}
 			test(t, s)
@@ -73,8 +73,8 @@ func each(t *testing.T, test func(t *testing.T, s *child.Starter)) {
 }
 
 func TestTalksUntilClosed(t *testing.T) {
-	each(t, func(t *testing.T, s *child.Starter) {
-		link, err := s.Start(t.Context(), []string{"echo"}, 0)
+	each(t, func(t *testing.T, s sandbox.Tiers) {
+		link, err := child.Start(t.Context(), s, []string{"echo"}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +95,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs RLIMIT_DATA")
 	}
-	each(t, func(t *testing.T, s *child.Starter) {
-		link, err := s.Start(t.Context(), []string{"greedy"}, 0)
+	each(t, func(t *testing.T, s sandbox.Tiers) {
+		link, err := child.Start(t.Context(), s, []string{"greedy"}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +111,11 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestSeesOnlyItsFiles(t *testing.T) {
 	s := starters()["kernel"]
-	if p := s.Launchers[0].Probe(t.Context()); !p.Works {
+	if p := s[0].Probe(t.Context()); !p.Works {
 		t.Skip(p.Text)
 	}
 	dir := t.TempDir()
-	link, err := s.Start(t.Context(), []string{"look", dir}, 0, sandbox.Bind{Host: dir, Inside: dir})
+	link, err := child.Start(t.Context(), s, []string{"look", dir}, 0, sandbox.Bind{Host: dir, Inside: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func BenchmarkStart(b *testing.B) {
 	for name, s := range starters() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				link, err := s.Start(b.Context(), []string{"echo"}, 0)
+				link, err := child.Start(b.Context(), s, []string{"echo"}, 0)
 				if err != nil {
 					b.Fatal(err)
 				}

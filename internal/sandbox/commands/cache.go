@@ -42,7 +42,7 @@ func (c *Commands) addCaches(p *target, pl *plan) {
 		git = c.o.GitConfig(p.caller)
 	}
 	pl.cache, pl.git = dir, git
-	if p.site.Tier == string(Docker) {
+	if p.layout.Image {
 		pl.cache, pl.git = cacheInContainer, gitInContainer
 	}
 	pl.spec.Binds = append(pl.spec.Binds, sandbox.Bind{Host: dir, Inside: pl.cache, Write: true})

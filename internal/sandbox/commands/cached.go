@@ -15,13 +15,8 @@ type cached[T any] struct {
 
 func newCached[T any]() *cached[T] { return &cached[T]{turn: make(chan struct{}, 1)} }
 
-// get returns the value. If it has expired, find returns a new one and its lifetime.
-func (c *cached[T]) get(ctx context.Context, find func(context.Context) (T, time.Duration, error)) (T, error) {
-	return c.getNow(ctx, false, find)
-}
-
-// getNow is like get. If now is set, it calls find in any case.
-func (c *cached[T]) getNow(
+// get returns the value. If it has expired, or now is set, find returns a new one and its lifetime.
+func (c *cached[T]) get(
 	ctx context.Context, now bool, find func(context.Context) (T, time.Duration, error),
 ) (T, error) {
 	var none T
@@ -40,13 +35,6 @@ func (c *cached[T]) getNow(
 	}
 	c.value, c.until = value, time.Now().Add(good)
 	return value, nil
-}
-
-// invalidate makes the next get compute the value again.
-func (c *cached[T]) invalidate() {
-	c.turn <- struct{}{}
-	c.until = time.Time{}
-	<-c.turn
 }
 
 // stale reports whether the value has expired and no caller is computing it.

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -32,15 +31,14 @@ const (
 
 // Commands runs commands for callers. It implements the interface of tools/exec.
 type Commands struct {
-	o         Options
-	launchers []*launcher
-	spool     *spool
-	moment    time.Duration   // lastMoment
-	ctx       context.Context // ends with Close
-	stop      context.CancelFunc
-	working   sync.WaitGroup // goroutines that Close waits for
-	finish    func() error   // waits for the goroutines, once
-	missing   sync.Map       // missing paths that were already logged
+	o       Options
+	spool   *spool
+	moment  time.Duration   // lastMoment
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	working sync.WaitGroup // goroutines that Close waits for
+	finish  func() error   // waits for the goroutines, once
+	missing sync.Map       // missing paths that were already logged
 
 	mu        sync.Mutex
 	closed    bool        // nothing can be started
@@ -65,9 +63,6 @@ func New(o Options) (*Commands, error) {
 		o: o, spool: &spool{parent: o.Spool, most: o.Background.Total}, moment: lastMoment,
 		warm: map[instanceKey]*instance{}, instances: map[*instance]bool{}, running: map[*process]bool{},
 		kept: map[string]*process{}, dirs: map[owner]*cached[callerDirs]{},
-	}
-	for _, l := range o.Launchers {
-		c.launchers = append(c.launchers, &launcher{Launcher: l, found: newCached[sandbox.ProbeResult]()})
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.finish = sync.OnceValue(c.rest)
@@ -136,14 +131,3 @@ func (c *Commands) rest() error {
 // Sweep removes the files of dead processes. The first command that needs the
 // spool does it too; Sweep is for servers that start no command.
 func (c *Commands) Sweep() { sweepSpool(c.o.Spool) }
-
-// Findings probes each launcher and returns the results by name, for status pages.
-func (c *Commands) Findings(ctx context.Context) map[string]sandbox.ProbeResult {
-	all := map[string]sandbox.ProbeResult{}
-	for _, w := range c.launchers {
-		if f, err := w.finding(ctx); err == nil {
-			all[w.Name()] = f
-		}
-	}
-	return all
-}

@@ -21,7 +21,7 @@ func TestDialReachesOwnSandbox(t *testing.T) {
 	}
 	needtest.Program(t, "python3")
 	c := newCommands(t, func(o *Options) {
-		o.Launchers = []sandbox.Launcher{launcher}
+		o.Tiers = sandbox.NewTiers(launcher)
 		o.Mode = func(tool.Caller) Policy { return Policy{} }
 	})
 	machine, err := net.Listen("tcp", "127.0.0.1:0")

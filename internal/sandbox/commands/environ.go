@@ -16,11 +16,6 @@ const (
 	proxyURL = "http://127.0.0.1:3128"
 )
 
-// systemDirs returns the directories that the kernel sandbox always shows read-only.
-func systemDirs() []string {
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"}
-}
-
 // passed returns the names of the variables that commands inherit from the server.
 func passed() []string {
 	names := []string{
@@ -133,7 +128,7 @@ func checkEnviron(env []string) error {
 // searchPath returns the directories in which commands look up programs: those of
 // the server's PATH that commands can see and cannot change.
 func (p *target) searchPath() []string {
-	if p.site.Tier == string(Docker) {
+	if p.layout.Image {
 		return strings.Split(defaultPath, ":") // the files of the image, not of this machine
 	}
 	var dirs []string
@@ -172,10 +167,10 @@ func (p *target) admits(path string) bool {
 	if inside, ok := p.inside(path); ok && inside == path {
 		return true
 	}
-	if p.site.Tier != string(Kernel) {
-		return !p.site.Isolated
+	if !p.site.Isolated {
+		return true
 	}
-	return slices.ContainsFunc(systemDirs(), func(dir string) bool {
+	return slices.ContainsFunc(p.layout.Shown, func(dir string) bool {
 		_, within := beneath(dir, path)
 		return within
 	})

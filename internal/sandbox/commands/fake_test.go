@@ -46,7 +46,7 @@ func (f *fake) finds(found sandbox.ProbeResult) {
 }
 
 func (f *fake) Layout(g sandbox.Directories) sandbox.Layout {
-	l := sandbox.Layout{Home: "/home", Binds: []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}}
+	l := sandbox.Layout{Home: "/home", Image: f.name == "docker", Binds: []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}}
 	for _, r := range g.Roots {
 		l.Binds = append(l.Binds, sandbox.Bind{Host: r.Path, Inside: "/roots/" + r.Name, Write: r.Write})
 	}
@@ -171,9 +171,9 @@ func withFakes(t *testing.T, p Policy, change func(*Options), fakes ...*fake) *C
 	t.Helper()
 	ws := filepath.FromSlash("/w")
 	return newCommands(t, func(o *Options) {
-		o.Launchers = nil
+		o.Tiers = nil
 		for _, f := range fakes {
-			o.Launchers = append(o.Launchers, f)
+			o.Tiers = append(o.Tiers, sandbox.NewTiers(f)...)
 		}
 		o.Mode = func(tool.Caller) Policy { return p }
 		o.Directories = func(context.Context) (sandbox.Directories, error) { return sandbox.Directories{Dir: ws}, nil }

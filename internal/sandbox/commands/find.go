@@ -11,7 +11,7 @@ import (
 // container the files are those of the image, which are unknown here.
 func (p *target) finder(dir string) func(string) (path, identity string) {
 	return func(program string) (string, string) {
-		if p.site.Tier == string(Docker) || program == "" {
+		if p.layout.Image || program == "" {
 			return "", ""
 		}
 		if filepath.IsAbs(program) {

@@ -42,7 +42,7 @@ func newCommands(t testing.TB, change ...func(*Options)) *Commands {
 		t.Fatal(err)
 	}
 	o := Options{
-		Launchers:   []sandbox.Launcher{host.Launcher{}},
+		Tiers:       sandbox.NewTiers(host.Launcher{}),
 		Mode:        func(tool.Caller) Policy { return Policy{Mode: Host} },
 		Directories: func(context.Context) (sandbox.Directories, error) { return sandbox.Directories{Dir: ws}, nil },
 		Dir: func(_ context.Context, path string) (string, string, error) {

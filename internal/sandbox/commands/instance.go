@@ -240,19 +240,13 @@ func (c *Commands) open(n *instance, p *target, pl plan) {
 		pl.spec.Proxy = socket
 		n.clean = append(n.clean, stop)
 	}
-	link, err := p.launcher.Launch(ctx, pl.spec)
-	if err == nil {
-		holds := link.Guarantees()
-		n.apart = p.site.Isolated && slices.Contains(holds, sandbox.Network) &&
-			slices.Contains(holds, sandbox.Processes)
-		if n.box, err = box.Open(ctx, link); err != nil {
-			err = errors.Join(err, link.Close())
-		}
-	}
-	if err != nil {
-		p.launcher.found.invalidate()
+	var err error
+	if n.box, err = box.Launch(ctx, p.launcher, pl.spec); err != nil {
 		n.err = c.openError(p, err)
+		return
 	}
+	holds := n.box.Guarantees()
+	n.apart = p.site.Isolated && slices.Contains(holds, sandbox.Network) && slices.Contains(holds, sandbox.Processes)
 }
 
 // openError returns the error for the model if a sandbox does not start.

@@ -32,7 +32,7 @@ func TestKernelSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCommands(t, func(o *Options) {
-		o.Launchers = []sandbox.Launcher{launcher}
+		o.Tiers = sandbox.NewTiers(launcher)
 		o.Mode = func(tool.Caller) Policy { return Policy{} }
 		o.ExtraRead = []string{extra}
 	})

@@ -15,11 +15,11 @@ type Mode string
 
 // The modes.
 const (
-	Auto   Mode = "auto" // the strongest sandbox that works; never the host
+	Auto   Mode = sandbox.Auto // the strongest sandbox that works; never the host
 	Docker Mode = "docker"
 	Kernel Mode = "kernel"
-	Host   Mode = "host" // no isolation
-	Off    Mode = "off"  // commands are disabled
+	Host   Mode = sandbox.Host // no isolation
+	Off    Mode = "off"        // commands are disabled
 )
 
 // A Policy holds the settings of a profile for commands.
@@ -47,8 +47,8 @@ type Limit struct {
 
 // Options configures Commands. A zero value selects the default where one is given.
 type Options struct {
-	Launchers []sandbox.Launcher // the strongest first
-	Mode      func(tool.Caller) Policy
+	Tiers sandbox.Tiers
+	Mode  func(tool.Caller) Policy
 	// Directories returns the directories that the commands of a caller work on.
 	Directories func(context.Context) (sandbox.Directories, error)
 	// Dir resolves the directory that the model wrote; "" is the workspace. The
@@ -82,9 +82,9 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	if len(o.Launchers) == 0 || o.Mode == nil || o.Directories == nil || o.Dir == nil || o.Spool == "" {
+	if len(o.Tiers) == 0 || o.Mode == nil || o.Directories == nil || o.Dir == nil || o.Spool == "" {
 		return o,
-			errors.New("commands need launchers, a mode, directories, a function to resolve a directory, and a spool")
+			errors.New("commands need sandboxes, a mode, directories, a function to resolve a directory, and a spool")
 	}
 	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Max < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||
 		o.Background.Count < 0 || o.Background.Age < 0 || o.Background.Output < 0 || o.Background.Total < 0 {

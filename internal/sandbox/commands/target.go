@@ -51,7 +51,7 @@ type resolvedLayout struct {
 type target struct {
 	caller   tool.Caller
 	policy   Policy
-	launcher *launcher
+	launcher *sandbox.Tier
 	dirs     callerDirs
 	resolvedLayout
 	site sandbox.Site
@@ -73,10 +73,15 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 		p.policy.Mode, p.policy.Require, p.site.Elevated = Host, nil, true
 	}
 	var err error
-	if p.launcher, p.site.Note, err = c.choose(ctx, p.policy); err != nil {
+	if p.policy.Mode == Off {
+		return nil, tool.Errorf(tool.Unavailable, "this profile runs no commands").
+			Try("use the other tools, or ask the operator for a sandbox")
+	}
+	p.launcher, p.site.Note, err = c.o.Tiers.Choose(ctx, string(p.policy.Mode), p.policy.Require...)
+	if err != nil {
 		return nil, err
 	}
-	p.site.Tier, p.site.Isolated = p.launcher.Name(), p.launcher.Name() != string(Host)
+	p.site.Tier, p.site.Isolated = p.launcher.Name(), p.launcher.Isolates()
 	if p.dirs, err = c.directories(ctx, p.caller, start && p.site.Isolated); err != nil {
 		return nil, err
 	}
@@ -90,10 +95,7 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 		return nil, tool.Errorf(tool.Refused, "commands cannot see the directory %q", dir).
 			Try("leave it out to run in the workspace")
 	}
-	found, err := p.launcher.finding(ctx)
-	if err != nil {
-		return nil, err
-	}
+	found := p.launcher.Probe(ctx)
 	p.site.Network = !p.site.Isolated || p.policy.Network && found.Proxy && c.o.Proxy != nil
 	p.site.Asks = p.site.Isolated && p.policy.Asks
 	p.fill(c.o, inside, identity)
@@ -105,7 +107,7 @@ func (c *Commands) target(ctx context.Context, dir string, elevated, start bool)
 	if p.site.Isolated && slices.Contains(found.Guarantees, sandbox.Processes) { // else nothing can be locked
 		p.site.Locked = func(path string) bool { return slices.Contains(p.dirs.Locked, p.outside(path)) }
 	}
-	if p.site.Tier != string(Docker) {
+	if !p.layout.Image {
 		p.site.File = p.identity
 	}
 	return p, nil
@@ -139,7 +141,7 @@ func (p *target) fill(o Options, dir, identity string) {
 }
 
 // layout returns where commands see the directories, with those that the operator adds.
-func (c *Commands) layout(w *launcher, g sandbox.Directories) sandbox.Layout {
+func (c *Commands) layout(w *sandbox.Tier, g sandbox.Directories) sandbox.Layout {
 	g.Roots = slices.Clone(g.Roots)
 	for _, dir := range c.there(c.o.ExtraRead) {
 		g.Roots = withRoot(g.Roots, dir, false)
@@ -184,7 +186,7 @@ func (c *Commands) directories(ctx context.Context, caller tool.Caller, now bool
 	}
 	c.arm()
 	c.mu.Unlock()
-	return known.getNow(ctx, now, func(ctx context.Context) (callerDirs, time.Duration, error) {
+	return known.get(ctx, now, func(ctx context.Context) (callerDirs, time.Duration, error) {
 		g, err := c.o.Directories(ctx)
 		if err != nil {
 			return callerDirs{}, 0, err

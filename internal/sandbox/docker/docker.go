@@ -95,7 +95,7 @@ func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	for _, r := range g.Roots {
 		binds = append(binds, sandbox.Bind{Host: r.Path, Inside: path.Join("/roots", r.Name), Write: r.Write})
 	}
-	return sandbox.Layout{Binds: binds, Home: home}
+	return sandbox.Layout{Binds: binds, Home: home, Image: true}
 }
 
 // Launch starts a container on the least busy engine. An engine that fails is

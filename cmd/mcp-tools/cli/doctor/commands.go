@@ -28,16 +28,13 @@ func (c *checkup) checkCommands() {
 		c.fail(checkOfCommands, "fix sandbox.docker", "%v", err)
 		return
 	}
-	found := make(map[commands.Mode]sandbox.ProbeResult)
-	var order []commands.Mode
-	for _, w := range launchers {
-		f := w.Probe(c.ctx)
-		found[commands.Mode(w.Name())] = f
-		order = append(order, commands.Mode(w.Name()))
+	tiers := sandbox.NewTiers(launchers...)
+	for _, t := range tiers {
+		f := t.Probe(c.ctx)
 		switch {
 		case f.Works && f.Advice == "":
 			c.ok("sandbox", "%s", f.Text)
-		case w.Name() != string(commands.Host):
+		case t.Isolates():
 			c.warn("sandbox", f.Advice, "%s", f.Text)
 		}
 	}
@@ -48,46 +45,38 @@ func (c *checkup) checkCommands() {
 				errors.Unwrap(err))
 		}
 	}
-	c.checkMode("", app.SandboxPolicy(s, ""), order, found)
+	c.checkMode("", app.SandboxPolicy(s, ""), tiers)
 	for profile, mode := range s.Profiles {
-		c.checkMode(" of the profile "+profile, app.SandboxPolicy(s, mode), order, found)
+		c.checkMode(" of the profile "+profile, app.SandboxPolicy(s, mode), tiers)
 	}
 	c.checkPrograms()
 }
 
 // checkMode finds out where commands run under a policy.
-func (c *checkup) checkMode(
-	whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.ProbeResult,
-) {
+func (c *checkup) checkMode(whose string, p commands.Policy, tiers sandbox.Tiers) {
 	if p.Mode == commands.Off {
 		c.ok(checkOfCommands, "commands%s are disabled", whose)
 		return
 	}
-	candidates := []commands.Mode{p.Mode}
-	if p.Mode == commands.Auto {
-		candidates = slices.DeleteFunc(order, func(m commands.Mode) bool { return m == commands.Host })
-	}
-	for _, m := range candidates {
-		if f, there := found[m]; there && commands.WhyUnusable(f, p.Require) == "" {
-			c.runsIn(whose, m, f)
-			return
-		}
+	if t, _, err := tiers.Choose(c.ctx, string(p.Mode), p.Require...); err == nil {
+		c.runsIn(whose, t)
+		return
 	}
 	c.warn(checkOfCommands, "fix the sandbox above, or choose another with sandbox.mode; host has no isolation",
 		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, joined(p.Require))
 }
 
-func (c *checkup) runsIn(whose string, m commands.Mode, f sandbox.ProbeResult) {
-	if m == commands.Host {
+func (c *checkup) runsIn(whose string, t *sandbox.Tier) {
+	if !t.Isolates() {
 		c.warn(checkOfCommands, "use a sandbox for agents that read untrusted content",
 			"commands%s run on the host without isolation: as this user, with its files and network", whose)
 		return
 	}
-	network := c.settings.Config.Sandbox.Network
+	f, network := t.Probe(c.ctx), c.settings.Config.Sandbox.Network
 	if !f.Proxy {
 		network = "off, because a proxy does not work there"
 	}
-	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, m,
+	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; network: %s", whose, t.Name(),
 		joined(f.Guarantees),
 		network)
 }

@@ -1,9 +1,10 @@
-package single_test
+package program_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/single"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 )
 
 // TestMain also runs the test binary as the launcher and as the agent. These roles end
@@ -36,16 +37,20 @@ func TestMain(m *testing.M) {
 }
 
 // each runs a test with and without isolation.
-func each(t *testing.T, test func(t *testing.T, r *single.Runner)) {
+func each(t *testing.T, test func(t *testing.T, r *program.Runner)) {
 	needtest.Program(t, "sh")
 	for _, l := range []sandbox.Launcher{&kernel.Launcher{}, host.Launcher{}} {
 		t.Run(l.Name(), func(t *testing.T) {
 			if !l.Probe(t.Context()).Works {
 				needtest.Lacking(t, l.Name(), "the sandbox does not work here")
 			}
-			test(t, single.New(l))
+			test(t, local(l))
 		})
 	}
+}
+
+func local(all ...sandbox.Launcher) *program.Runner {
+	return &program.Runner{Tiers: sandbox.NewTiers(all...)}
 }
 
 func sh(text string, args ...string) []string {
@@ -53,15 +58,15 @@ func sh(text string, args ...string) []string {
 }
 
 func TestInputAndOutput(t *testing.T) {
-	each(t, func(t *testing.T, r *single.Runner) {
+	each(t, func(t *testing.T, r *program.Runner) {
 		long := bytes.Repeat([]byte("0123456789abcdef"), 1<<18) // more than pipes hold
 		var out bytes.Buffer
-		err := r.Run(t.Context(), single.Program{Argv: []string{"cat"}, Stdin: bytes.NewReader(long), Stdout: &out})
+		err := r.Run(t.Context(), program.Spec{Argv: []string{"cat"}, Tier: sandbox.Local}, bytes.NewReader(long), &out)
 		if err != nil || !bytes.Equal(out.Bytes(), long) {
 			t.Errorf("%d bytes, %v", out.Len(), err)
 		}
 		// A program need not read what it is given.
-		if err := r.Run(t.Context(), single.Program{Argv: sh("exit 0"), Stdin: bytes.NewReader(long)}); err != nil {
+		if err := r.Run(t.Context(), program.Spec{Argv: sh("exit 0"), Tier: sandbox.Local}, bytes.NewReader(long), nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -69,32 +74,41 @@ func TestInputAndOutput(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	broken := errors.New("broken")
-	each(t, func(t *testing.T, r *single.Runner) {
+	each(t, func(t *testing.T, r *program.Runner) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		tests := []struct {
 			name string
 			ctx  context.Context
-			p    single.Program
+			p    program.Spec
 			want string
 			is   error
 		}{
-			{"missing", t.Context(), single.Program{Argv: []string{"no-such-program"}}, "not installed",
-				single.ErrMissing},
-			{"code", t.Context(), single.Program{Argv: sh("echo why >&2; exit 3")}, "sh failed: exit code 3: why", nil},
-			{"time", t.Context(), single.Program{Argv: sh("sleep 3600"), Timeout: 50 * time.Millisecond},
+			{"missing", t.Context(), program.Spec{Argv: []string{"no-such-program"}}, "not installed",
+				program.ErrMissing},
+			{"code", t.Context(), program.Spec{Argv: sh("echo why >&2; exit 3")}, "sh failed: exit code 3: why", nil},
+			{"time", t.Context(), program.Spec{Argv: sh("sleep 3600"), Timeout: 50 * time.Millisecond},
 				"sh failed: it took more than 50ms", nil},
-			{"signal", t.Context(), single.Program{Argv: sh("kill -TERM $$")}, "sh failed: it was ended by SIGTERM",
+			{"signal", t.Context(), program.Spec{Argv: sh("kill -TERM $$")}, "sh failed: it was ended by SIGTERM",
 				nil},
-			{"output", t.Context(), single.Program{Argv: sh("while :; do echo x; done"), Stdout: failing{broken}},
+			{"output", t.Context(), program.Spec{Argv: sh("while :; do echo x; done")},
 				"broken", broken},
-			{"input", t.Context(), single.Program{Argv: sh("cat"), Stdin: iotest.ErrReader(broken)}, "broken", broken},
-			{"cancelled", ended, single.Program{Argv: sh("sleep 3600")}, "context canceled", context.Canceled},
-			{"no file", t.Context(), single.Program{Argv: sh("exit 0"), Files: []string{"/no/such/file"}},
+			{"input", t.Context(), program.Spec{Argv: sh("cat")}, "broken", broken},
+			{"cancelled", ended, program.Spec{Argv: sh("sleep 3600")}, "context canceled", context.Canceled},
+			{"no file", t.Context(), program.Spec{Argv: sh("exit 0"), Read: []string{"/no/such/file"}},
 				"no such file", nil},
 		}
 		for _, tt := range tests {
-			err := r.Run(tt.ctx, tt.p)
+			var in io.Reader
+			var out io.Writer
+			switch tt.name {
+			case "input":
+				in = iotest.ErrReader(broken)
+			case "output":
+				out = failing{broken}
+			}
+			tt.p.Tier = sandbox.Local
+			err := r.Run(tt.ctx, tt.p, in, out)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
@@ -103,13 +117,12 @@ func TestFailures(t *testing.T) {
 }
 
 func TestCancelEndsTheProgram(t *testing.T) {
-	each(t, func(t *testing.T, r *single.Runner) {
+	each(t, func(t *testing.T, r *program.Runner) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		// What it starts in the background holds stdout open, too.
-		err := r.Run(ctx, single.Program{
-			Argv: sh("sleep 3600 & echo begun; wait"), Stdout: writer(func() { cancel() }),
-		})
+		err := r.Run(ctx, program.Spec{Argv: sh("sleep 3600 & echo begun; wait"), Tier: sandbox.Local}, nil,
+			writer(func() { cancel() }))
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -121,7 +134,7 @@ func TestIsolation(t *testing.T) {
 	if !l.Probe(t.Context()).Works {
 		needtest.Lacking(t, "kernel", "the sandbox does not work here")
 	}
-	r := single.New(l)
+	r := local(l)
 	dir := t.TempDir()
 	given, other := filepath.Join(dir, "given"), filepath.Join(dir, "other")
 	for _, path := range []string{given, other} {
@@ -145,9 +158,9 @@ func TestIsolation(t *testing.T) {
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	for _, tt := range tests {
 		var out strings.Builder
-		err := r.Run(t.Context(), single.Program{
-			Argv: []string{shell, "-c", tt.script, "sh", given, other, port}, Files: []string{given}, Stdout: &out,
-		})
+		err := r.Run(t.Context(), program.Spec{
+			Argv: []string{shell, "-c", tt.script, "sh", given, other, port}, Read: []string{given},
+		}, nil, &out)
 		if err != nil || strings.TrimSpace(out.String()) != tt.want {
 			t.Errorf("%s: %q, %v", tt.name, out.String(), err)
 		}
@@ -155,17 +168,21 @@ func TestIsolation(t *testing.T) {
 }
 
 func TestTheFirstThatWorksIsUsed(t *testing.T) {
-	r := single.New(broken{}, host.Launcher{})
-	if r.Isolated(t.Context()) {
-		t.Error("the host isolates nothing")
+	s := program.Spec{Argv: sh("exit 0"), Tier: sandbox.Local}
+	if err := local(broken{}, host.Launcher{}).Run(t.Context(), s, nil, nil); err != nil {
+		t.Error(err)
 	}
-	if err := single.New(broken{}).Run(t.Context(), single.Program{Argv: sh("exit 0")}); err == nil {
+	if err := local(broken{}).Run(t.Context(), s, nil, nil); err == nil {
 		t.Error("it ran without a sandbox")
 	}
 }
 
 // broken is a launcher that does not work.
 type broken struct{ sandbox.Launcher }
+
+func (broken) Name() string { return "broken" }
+
+func (broken) Layout(sandbox.Directories) sandbox.Layout { return sandbox.Layout{} }
 
 func (broken) Probe(context.Context) sandbox.ProbeResult { return sandbox.ProbeResult{} }
 

@@ -1,4 +1,4 @@
-package service_test
+package program_test
 
 import (
 	"bufio"
@@ -11,31 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/internal/sandbox/service"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 )
-
-// TestMain also runs the test binary as the launcher and as the agent. These roles end
-// with syscall.Exit, because the race detector would wait for a second.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case kernel.StageArg:
-			syscall.Exit(kernel.Main(os.Args[2:]))
-		case agent.Name:
-			syscall.Exit(agent.Main(os.Args[2:]))
-		}
-	}
-	os.Exit(m.Run())
-}
 
 // heard is what a program has written, and whether it has ended.
 type heard struct {
@@ -45,6 +29,8 @@ type heard struct {
 }
 
 func (h *heard) output(data []byte) { h.mu.Lock(); defer h.mu.Unlock(); h.text.Write(data) }
+
+func (h *heard) gone(err error) { h.ended <- err }
 
 func (h *heard) String() string { h.mu.Lock(); defer h.mu.Unlock(); return h.text.String() }
 
@@ -62,14 +48,14 @@ func TestPrograms(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(given, "notes"), []byte("of mine"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := &service.Runner{Launchers: []sandbox.Launcher{l}}
+			r := &program.Runner{Tiers: sandbox.NewTiers(l)}
 			h := &heard{ended: make(chan error, 1)}
-			p, err := r.Start(t.Context(), service.Program{
+			p, err := r.Start(t.Context(), program.Spec{
 				Argv: []string{"sh", "-c",
 					`env; cat "$1/notes"; echo kept > "$HOME/file"; while read line; do echo "got $line"; done`,
 					"sh", given},
 				Env: []string{"OWN=1"}, Tier: l.Name(), Dir: filepath.Join(t.TempDir(), "home"), Read: []string{given},
-			}, h.output, func(err error) { h.ended <- err })
+				Input: true, Output: h.output, Gone: h.gone})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,8 +86,8 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (&service.Runner{Launchers: []sandbox.Launcher{host.Launcher{}}}).Start(t.Context(),
-		service.Program{Argv: []string{"sh"}, Dir: t.TempDir()}, nil, nil); err == nil ||
+	if _, err := (&program.Runner{Tiers: sandbox.NewTiers(host.Launcher{})}).Start(t.Context(),
+		program.Spec{Argv: []string{"sh"}, Dir: t.TempDir()}); err == nil ||
 		!strings.Contains(err.Error(), "no sandbox works") {
 		t.Errorf("auto has chosen the host: %v", err)
 	}
@@ -122,9 +108,8 @@ func TestProgramsEndInOrder(t *testing.T) {
 			} {
 				dir := filepath.Join(t.TempDir(), "home")
 				h := &heard{ended: make(chan error, 1)}
-				p, err := (&service.Runner{Launchers: []sandbox.Launcher{l}}).Start(t.Context(),
-					service.Program{Argv: []string{"sh", "-c", script}, Tier: l.Name(), Dir: dir}, h.output,
-					func(err error) { h.ended <- err })
+				p, err := (&program.Runner{Tiers: sandbox.NewTiers(l)}).Start(t.Context(),
+					program.Spec{Argv: []string{"sh", "-c", script}, Tier: l.Name(), Dir: dir, Input: true, Output: h.output, Gone: h.gone})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -166,9 +151,9 @@ func TestHiddenPrograms(t *testing.T) {
 	t.Setenv("PATH", shims+":"+os.Getenv("PATH"))
 	start := func(name string, read ...string) (*heard, error) {
 		h := &heard{ended: make(chan error, 1)}
-		p, err := (&service.Runner{Launchers: []sandbox.Launcher{l}}).Start(t.Context(),
-			service.Program{Argv: []string{name}, Tier: l.Name(), Dir: filepath.Join(t.TempDir(), "home"), Read: read},
-			h.output, func(err error) { h.ended <- err })
+		p, err := (&program.Runner{Tiers: sandbox.NewTiers(l)}).Start(t.Context(),
+			program.Spec{Argv: []string{name}, Tier: l.Name(), Dir: filepath.Join(t.TempDir(), "home"), Read: read,
+				Input: true, Output: h.output, Gone: h.gone})
 		if err != nil {
 			return nil, err
 		}
@@ -224,12 +209,12 @@ func TestHostsAreReachedDirectly(t *testing.T) {
 	hosts := []string{"127.0.0.1:8765", "db.corp:5432", "db.corp:80", "other.corp:5432", "10.99.0.7:5432", "localhost:99"}
 	script := `for at in "$@"; do exec 3<>/dev/tcp/${at%:*}/${at##*:} && cat <&3; exec 3>&-; done; echo all`
 	h := &heard{ended: make(chan error, 1)}
-	p, err := (&service.Runner{Launchers: []sandbox.Launcher{l},
+	p, err := (&program.Runner{Tiers: sandbox.NewTiers(l),
 		Proxy: func(context.Context, []string) (string, func(), error) { return socket, func() {}, nil },
-	}).Start(t.Context(), service.Program{
+	}).Start(t.Context(), program.Spec{Network: true,
 		Argv: append([]string{"bash", "-c", script, "bash"}, hosts...), Tier: l.Name(),
 		Dir: filepath.Join(t.TempDir(), "home"), Hosts: append(hosts, "*.corp:1", "10.0.0.0/8:5"),
-	}, h.output, func(err error) { h.ended <- err })
+		Input: true, Output: h.output, Gone: h.gone})
 	if err != nil {
 		t.Fatal(err)
 	}
