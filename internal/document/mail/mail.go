@@ -2,6 +2,11 @@
 // of many. It returns the important header fields, the text of a mail once although it is
 // often there twice, as text and as HTML, and the list of attachments. An attachment is
 // opened by its name or number. Begin with Read.
+//
+// The standard library parses. github.com/emersion/go-message v0.18.2 was tried with some 50 damaged
+// mails: it refuses one for a line of the header that is no field or a header of over 1 MB, ends at the
+// first wrong byte of base64, and leaves texts whose charset is missing or wrong as they are. Here all
+// of these are read.
 package mail
 
 import (
@@ -23,6 +28,7 @@ import (
 	"strings"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/ianaindex"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
@@ -246,11 +252,21 @@ func bodyOf(raw []byte) []byte {
 }
 
 func decodeHeader(value string) string {
-	decoder := mime.WordDecoder{CharsetReader: charset.NewReaderLabel}
+	decoder := mime.WordDecoder{CharsetReader: charsetReader}
 	if text, err := decoder.DecodeHeader(value); err == nil {
 		value = text
 	}
 	return page.Decode([]byte(value), "") // some mails have other charsets than ASCII in their headers
+}
+
+// charsetReader decodes a charset of the web, or one such as IBM850 that only mails have.
+func charsetReader(label string, from io.Reader) (io.Reader, error) {
+	if known, _ := charset.Lookup(label); known == nil {
+		if old, _ := ianaindex.MIME.Encoding(label); old != nil {
+			return old.NewDecoder().Reader(from), nil
+		}
+	}
+	return charset.NewReaderLabel(label, from)
 }
 
 // part reads a part: it returns the text to show, and adds attachments.
@@ -280,7 +296,14 @@ func (p *parser) part(header textproto.MIMEHeader, body io.Reader, depth int) (s
 		p.m.attach(name, kind, data)
 		return "", nil
 	}
-	return p.text(kind, header.Get("Content-Type"), data)
+	contentType := header.Get("Content-Type")
+	if known, _ := charset.Lookup(params["charset"]); known == nil {
+		if r, err := charsetReader(params["charset"], bytes.NewReader(data)); err == nil {
+			data, _ = io.ReadAll(r) // decoders of such charsets have no errors
+			contentType = kind + "; charset=utf-8"
+		}
+	}
+	return p.text(kind, contentType, data)
 }
 
 // embeddedName returns the name of a mail within a mail: its subject.
