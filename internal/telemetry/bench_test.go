@@ -40,7 +40,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := New(Config{Labels: testWords()}); err != nil {
+		if _, err := New(Config{Labels: testWords(), Metrics: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

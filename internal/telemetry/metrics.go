@@ -213,10 +213,10 @@ type ModelUse struct {
 // SetModels sets the models that are counted. It is called once, before the first
 // [Calls.Model].
 func (c *Calls) SetModels(names []string) {
-	if len(names) == 0 {
+	m := c.metrics
+	if m == nil || len(names) == 0 {
 		return
 	}
-	m := c.metrics
 	m.models = &modelMetrics{
 		names: names,
 		cost:  m.counters("mcp_tools_model_cost_dollars_total", "Price of requests to language models.", "model"),
@@ -233,6 +233,9 @@ func (c *Calls) SetModels(names []string) {
 
 // Model counts a request to a model.
 func (c *Calls) Model(u ModelUse) {
+	if c.metrics == nil {
+		return
+	}
 	if m := c.metrics.models; m != nil && slices.Contains(m.names, u.Model) {
 		m.count(u, 1)
 	}

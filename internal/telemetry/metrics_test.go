@@ -25,7 +25,7 @@ func testWords() Labels {
 
 func testCalls(t testing.TB, c Config) *Calls {
 	t.Helper()
-	c.Labels = testWords()
+	c.Labels, c.Metrics = testWords(), true
 	calls, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +55,30 @@ func scrape(t *testing.T, c *Calls, prefixes ...string) []string {
 		}
 	}
 	return lines
+}
+
+// TestOff checks that calls are observed without metrics and traces: most servers have no reader of them.
+func TestOff(t *testing.T) {
+	c, err := New(Config{Labels: testWords()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetModels([]string{"m"})
+	c.AddTools("exec")
+	c.Running(1)
+	c.Queued(1)
+	c.Sessions(1)
+	c.Limited("rate")
+	c.Reload(true)
+	c.Model(ModelUse{Model: "m"})
+	ctx, end := c.Start(t.Context(), Begin{Tool: "exec"})
+	end(End{Outcome: "ok"})
+	if ctx != t.Context() {
+		t.Error("the context of a call has changed")
+	}
+	if err := c.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMetrics(t *testing.T) {

@@ -24,6 +24,7 @@ type Config struct {
 	Version string // of the program
 	Commit  string // of the program
 	Labels  Labels
+	Metrics bool // counts calls for Handler
 	Traces  Traces
 	Scrub   func(string) string // removes credentials from text; nil changes nothing
 	Log     *slog.Logger        // for failures to deliver traces; nil discards
@@ -39,8 +40,8 @@ type Labels struct {
 
 // Calls counts, times and traces tool calls. It is safe for concurrent use.
 type Calls struct {
-	metrics *metrics
-	tracer  *tracer // nil when traces are off
+	metrics *metrics // nil when metrics and traces are off: most servers have no reader of them
+	tracer  *tracer  // nil when traces are off
 }
 
 // New returns a Calls. The caller ends it with Shutdown.
@@ -55,11 +56,19 @@ func New(c Config) (*Calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Calls{metrics: newMetrics(c), tracer: tracer}, nil
+	calls := &Calls{tracer: tracer}
+	if c.Metrics || tracer != nil {
+		calls.metrics = newMetrics(c)
+	}
+	return calls, nil
 }
 
 // AddTools adds names of tools. Calls of other names are counted for tool "_unknown".
-func (c *Calls) AddTools(names ...string) { c.metrics.addTools(names) }
+func (c *Calls) AddTools(names ...string) {
+	if c.metrics != nil {
+		c.metrics.addTools(names)
+	}
+}
 
 // Begin describes a call at its start.
 type Begin struct {
@@ -84,6 +93,9 @@ type End struct {
 // Start records the start of a call. The caller calls the returned function once, at the end.
 // The returned context has the span of the call, if there is one.
 func (c *Calls) Start(ctx context.Context, b Begin) (context.Context, func(End)) {
+	if c.metrics == nil {
+		return ctx, func(End) {}
+	}
 	tool := c.metrics.tool(b.Tool)
 	if c.tracer == nil {
 		return ctx, func(e End) { c.metrics.record(tool, e) }
@@ -96,19 +108,38 @@ func (c *Calls) Start(ctx context.Context, b Begin) (context.Context, func(End))
 }
 
 // Running sets the number of running calls.
-func (c *Calls) Running(n int) { c.metrics.running.Set(float64(n)) }
+func (c *Calls) Running(n int) {
+	if c.metrics != nil {
+		c.metrics.running.Set(float64(n))
+	}
+}
 
 // Queued sets the number of waiting calls.
-func (c *Calls) Queued(n int) { c.metrics.queued.Set(float64(n)) }
+func (c *Calls) Queued(n int) {
+	if c.metrics != nil {
+		c.metrics.queued.Set(float64(n))
+	}
+}
 
 // Sessions sets the number of open sessions.
-func (c *Calls) Sessions(n int) { c.metrics.sessions.Set(float64(n)) }
+func (c *Calls) Sessions(n int) {
+	if c.metrics != nil {
+		c.metrics.sessions.Set(float64(n))
+	}
+}
 
 // Limited counts a call that was rejected by a limit.
-func (c *Calls) Limited(reason string) { c.metrics.limited.of(reason).Inc() }
+func (c *Calls) Limited(reason string) {
+	if c.metrics != nil {
+		c.metrics.limited.of(reason).Inc()
+	}
+}
 
 // Reload counts an attempt to reload the configuration.
 func (c *Calls) Reload(ok bool) {
+	if c.metrics == nil {
+		return
+	}
 	result := "ok"
 	if !ok {
 		result = "failed"
@@ -116,7 +147,7 @@ func (c *Calls) Reload(ok bool) {
 	c.metrics.reloads.WithLabelValues(result).Inc()
 }
 
-// Handler returns a handler for scrapes of the metrics.
+// Handler returns a handler for scrapes of the metrics, which must be on.
 func (c *Calls) Handler() http.Handler { return c.metrics.handler() }
 
 // Shutdown delivers the remaining spans and stops. If ctx ends first, it discards them. Either

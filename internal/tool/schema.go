@@ -115,9 +115,10 @@ func schemaOf(t reflect.Type, within []reflect.Type) (*schema, error) {
 }
 
 func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
-	s := &schema{kind: kindObject, names: make(map[string]int)}
+	visible := reflect.VisibleFields(t)
+	s := &schema{kind: kindObject, names: make(map[string]int, 3*len(visible)), fields: make([]field, 0, len(visible))}
 	var problems []error
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range visible {
 		if !f.IsExported() || f.Anonymous {
 			continue
 		}
@@ -149,7 +150,8 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 type tagList [][2]string
 
 // parseTags returns the pairs of a tag in its usual form: name:"value" name:"value".
-func parseTags(tag reflect.StructTag) (list tagList) {
+func parseTags(tag reflect.StructTag) tagList {
+	list := make(tagList, 0, 4)
 	for rest := string(tag); rest != ""; {
 		name, after, found := strings.Cut(rest, ":")
 		quoted, err := strconv.QuotedPrefix(after)

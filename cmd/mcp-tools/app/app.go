@@ -234,7 +234,8 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	}
 	a.calls, err = telemetry.New(telemetry.Config{
 		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
-		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers},
+		Metrics: a.loaded.Config.Server.Metrics != "",
+		Traces:  telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers},
 	})
 	if err != nil {
 		return err

@@ -6,21 +6,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // Version returns the version of the module that the Go tool wrote into the
 // binary: a release, or "dev" with the revision that was built.
-func Version() string {
-	version, _, _ := versionOf(debug.ReadBuildInfo())
-	return version
-}
+func Version() string { return ThisRelease().Version }
 
 // Commit returns the revision that was built, "" if unknown. It ends in "-dirty"
 // if there were uncommitted changes.
-func Commit() string {
-	_, commit, _ := versionOf(debug.ReadBuildInfo())
-	return commit
-}
+func Commit() string { return ThisRelease().Commit }
 
 func versionOf(info *debug.BuildInfo, ok bool) (version, commit, date string) {
 	if !ok {
@@ -55,12 +50,15 @@ type Release struct {
 	Arch    string `json:"arch"`
 }
 
-func ThisRelease() Release {
+// ThisRelease returns the release that runs.
+func ThisRelease() Release { return thisRelease() }
+
+var thisRelease = sync.OnceValue(func() Release {
 	version, commit, date := versionOf(debug.ReadBuildInfo())
 	return Release{
 		Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
-}
+})
 
 func (r Release) String() string {
 	return fmt.Sprintf("mcp-tools %s (commit %s, %s, %s, %s/%s)", r.Version, cmp.Or(r.Commit, "unknown"),
