@@ -44,6 +44,14 @@ func (p Painter) Word(text string) string {
 // Columns writes rows with aligned columns. Every cell is on one line, whatever
 // its text contains.
 func (p Painter) Columns(w io.Writer, rows [][]string) error {
+	_, err := io.WriteString(w, p.table(rows))
+	return err
+}
+
+// Table returns rows with aligned columns, without colours.
+func Table(rows [][]string) string { return Painter{}.table(rows) }
+
+func (p Painter) table(rows [][]string) string {
 	var widths []int
 	for i := range rows {
 		for j, text := range rows[i] {
@@ -64,8 +72,7 @@ func (p Painter) Columns(w io.Writer, rows [][]string) error {
 		}
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // OneLine returns text on one line, with control characters made visible.

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
+	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
 
 // Rooms returns all rooms, in the order of the help. They are declared, and not open.
@@ -18,6 +19,7 @@ func (e *Env) Rooms() []*room.Room {
 		approvals.Room(e.countPast),
 		automation.Room(),
 		questions.Room(),
+		teams.Room(),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (c *verbCall) addFlag(cmd *cobra.Command, p tool.Param) {
 		f.NoOptDefVal = "true"
 	}
 	if p.Required {
-		cobra.CheckErr(cmd.MarkFlagRequired(name))
+		cmd.Use += " --" + name + " " + strings.ToUpper(p.Name)
 	}
 	if p.Enum != nil {
 		offer(cmd, name, completeWords(p.Enum...))
@@ -161,14 +162,14 @@ func (c *verbCall) run(cmd *cobra.Command, _ []string) error {
 	return c.cli.withHost(func(h *room.Host) error {
 		plan, err := c.room.Prepare(ctx, c.verb, h, args)
 		if err != nil {
-			return commandError(err)
+			return c.commandError(err)
 		}
 		if ok, err := c.confirm(ctx, plan); err != nil || !ok {
 			return err
 		}
 		result, err := plan.Run(ctx)
 		if err != nil {
-			return commandError(err)
+			return c.commandError(err)
 		}
 		return c.cli.showResult(result)
 	})
@@ -211,15 +212,22 @@ func (c *verbCall) confirm(ctx context.Context, plan tool.Plan) (bool, error) {
 	return true, nil
 }
 
-// commandError returns an error of a verb as one of the command line.
-func commandError(err error) error {
+// commandError returns an error of a verb as one of the command line, with flags in
+// place of parameters.
+func (c *verbCall) commandError(err error) error {
 	known := (*tool.Error)(nil)
 	if !errors.As(err, &known) || known.Kind != tool.Invalid {
 		return err
 	}
-	text := known.What
-	if known.Next != "" {
+	text := strings.TrimPrefix(known.What, c.verb.Name+": ")
+	if known.Next != "" && !strings.HasPrefix(known.Next, "send at least {") {
 		text += "; " + known.Next
+	}
+	for _, p := range c.verb.Params() {
+		if !c.byPlace(p.Name) {
+			quoted := regexp.MustCompile(`"` + p.Name + `(\[\d+\])?"`)
+			text = quoted.ReplaceAllString(text, "--"+strings.ReplaceAll(p.Name, "_", "-"))
+		}
 	}
 	return app.Usagef("%s", text)
 }
