@@ -24,7 +24,7 @@ var keptTags = func() map[string]string {
 }()
 
 // cleanHTML returns elements as HTML without anything that is not content.
-func (r *renderer) cleanHTML(roots []*html.Node) (string, error) {
+func (r *copier) cleanHTML(roots []*html.Node) (string, error) {
 	var b strings.Builder
 	for _, root := range roots {
 		wrapper := &html.Node{Type: html.DocumentNode}
@@ -47,7 +47,7 @@ func (r *renderer) cleanHTML(roots []*html.Node) (string, error) {
 
 // clean removes what is no content from the descendants of a node, and puts each block
 // on its own lines.
-func (r *renderer) clean(n *html.Node, inPre bool) {
+func (r *copier) clean(n *html.Node, inPre bool) {
 	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
 		r.err = r.ctx.Err()
 	}
@@ -83,7 +83,7 @@ func (r *renderer) clean(n *html.Node, inPre bool) {
 }
 
 // cleanAttributes keeps the attributes that are content, made safe.
-func (r *renderer) cleanAttributes(n *html.Node) {
+func (r *copier) cleanAttributes(n *html.Node) {
 	var attrs []html.Attribute
 	for key := range strings.FieldsSeq(keptTags[n.Data]) {
 		value := first(300, attr(n, key))

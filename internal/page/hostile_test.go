@@ -173,3 +173,16 @@ func TestSelectorsAreLinear(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeBlockInACell has code of several lines where only one line fits.
+func TestCodeBlockInACell(t *testing.T) {
+	const code = "<code>a\nb\nc\nd</code>"
+	for source, want := range map[string]string{
+		"<table><tr><th>x<th>y<tr><td>" + code + "<td>z</table>": "| x | y |\n|---|---|\n| `a b c d` | z |",
+		"<h2><span>" + code + "</span></h2>":                     "## `a b c d`",
+	} {
+		if got := read(t, source, Options{Whole: true}).Text; got != want {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
+}

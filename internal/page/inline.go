@@ -9,7 +9,7 @@ import (
 )
 
 // inline writes an inline element; false if it is not one.
-func (r *renderer) inline(n *html.Node) bool {
+func (r *copier) inline(n *html.Node) bool {
 	switch n.Data {
 	case "a":
 		r.anchor(n)
@@ -18,20 +18,20 @@ func (r *renderer) inline(n *html.Node) bool {
 	case "i", "em", "cite", "dfn":
 		r.emphasized(n, "em")
 		if n.Data == "cite" && n.PrevSibling == nil && isIn(n, "blockquote") {
-			r.out.lineBreak() // the author of the quote
+			r.lineBreak() // the author of the quote
 		}
 	case "s", "del", "strike":
 		r.emphasized(n, "s")
 	case "code", "kbd", "samp", "tt":
 		r.inlineCode(n)
 	case "br":
-		r.out.lineBreak()
+		r.lineBreak()
 	case "img", "image":
 		r.image(n)
 	case "q":
-		r.out.raw("“")
+		r.text("“")
 		r.children(n)
-		r.out.raw("”")
+		r.text("”")
 	case "sup":
 		r.script(n, "^")
 	case "sub":
@@ -53,21 +53,26 @@ func (r *renderer) inline(n *html.Node) bool {
 	return true
 }
 
-func (r *renderer) inlineCode(n *html.Node) {
+func (r *copier) inlineCode(n *html.Node) {
 	text := rawTextOf(n)
 	isAlone := n.Parent != nil && n.NextSibling == nil && n.PrevSibling == nil
-	if n.Data == "code" && isAlone && strings.Count(text, "\n") > 2 {
+	if n.Data == "code" && isAlone && !r.line && strings.Count(text, "\n") > 2 {
 		r.code(n) // a block by its style
 		return
 	}
 	trimmed := strings.TrimSpace(text)
-	if r.out.plain || trimmed == "" {
-		r.out.text(text)
+	if r.format == Text || trimmed == "" {
+		r.text(text)
 		return
 	}
-	r.out.space = r.out.space || isBlank(text[0])
-	r.out.code(trimmed)
-	r.out.space = isBlank(text[len(text)-1])
+	if isBlank(text[0]) {
+		r.text(" ")
+	}
+	r.beginLink()
+	r.within("code", func() { r.pending = append(r.pending, trimmed...) })
+	if isBlank(text[len(text)-1]) {
+		r.text(" ")
+	}
 }
 
 // firstImage finds the first image in an element.
@@ -78,7 +83,7 @@ var noteMark = regexp.MustCompile(`^[0-9a-zA-Z*†‡§]{1,4}$`)
 
 // anchor writes a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
-func (r *renderer) anchor(n *html.Node) {
+func (r *copier) anchor(n *html.Node) {
 	href := attr(n, "href")
 	if strings.HasPrefix(href, "#") {
 		class := attr(n, "class")
@@ -90,7 +95,7 @@ func (r *renderer) anchor(n *html.Node) {
 		case hasWord(class, "headerlink") || hasWord(class, "anchor") || hasWord(class, "anchorjs-link"):
 			return
 		case n.Parent != nil && n.Parent.Data == "sup" && noteMark.MatchString(text):
-			r.out.raw("[" + text + "]")
+			r.raw("[" + text + "]")
 			return
 		}
 		r.children(n)
@@ -102,7 +107,7 @@ func (r *renderer) anchor(n *html.Node) {
 		return
 	}
 	r.linkText = textOf(n, 40) != ""
-	if heading := headingIn(n); heading != nil {
+	if heading := headingIn(n); heading != nil && !r.line {
 		r.card(n, heading, src)
 		return
 	}
@@ -110,24 +115,20 @@ func (r *renderer) anchor(n *html.Node) {
 	if text == "" {
 		text = goquery.NewDocumentFromNode(n).FindMatcher(firstImage).AttrOr("alt", "")
 	}
-	r.link(text, func() { r.children(n) }, src)
+	r.link(text, src, containsBlocks(n), func() { r.children(n) })
 }
 
 // card writes a link around a heading and other blocks; only the heading is linked.
-func (r *renderer) card(n, heading *html.Node, src string) {
+func (r *copier) card(n, heading *html.Node, src string) {
 	r.inLink = true
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c != heading {
 			r.node(c)
 			continue
 		}
-		r.out.heading(c.Data)
-		r.out.openInline("a", src)
-		r.children(c)
-		r.out.closeInline()
-		r.endHeading()
+		r.headingOf(c, func() { r.anchored(src, false, func() { r.children(c) }) })
 	}
-	r.inLink = false
+	r.inLink, r.targets[src] = false, true
 	r.listLink(textOf(heading, 200), src)
 }
 
@@ -142,25 +143,32 @@ func headingIn(n *html.Node) *html.Node {
 }
 
 // link writes something as a link, and lists the link under a text.
-func (r *renderer) link(text string, write func(), src string) {
-	outer := r.inLink
+func (r *copier) link(text, src string, isBlock bool, write func()) {
+	outer, before := r.inLink, r.size+len(r.pending)
 	r.inLink = true
-	before := r.out.size
-	name := "a"
-	if r.targets[src] {
-		name = ""
-	}
-	r.out.openInline(name, src)
-	write()
-	if r.out.size+len(r.out.pending) > before {
+	r.anchored(src, isBlock, write)
+	if r.size+len(r.pending) > before {
 		r.listLink(text, src)
 		r.targets[src] = true
 	}
-	r.out.closeInline()
 	r.inLink = outer
 }
 
-func (r *renderer) listLink(text, src string) {
+// anchored copies an a element. Only the first block of several is linked.
+func (r *copier) anchored(src string, isBlock bool, write func()) {
+	switch {
+	case r.targets[src] || r.format == Text:
+		write()
+	case isBlock && !r.line:
+		r.linkTo = src
+		r.into(r.at, write)
+		r.linkTo = ""
+	default:
+		r.within("a", write, html.Attribute{Key: "href", Val: src})
+	}
+}
+
+func (r *copier) listLink(text, src string) {
 	text = first(200, text)
 	if !r.wantLinks || text == "" || r.linked[src] || len(r.links) >= maxLinks {
 		return
@@ -170,7 +178,7 @@ func (r *renderer) listLink(text, src string) {
 }
 
 // image writes an image that has a description or is in a figure.
-func (r *renderer) image(n *html.Node) {
+func (r *copier) image(n *html.Node) {
 	alt := first(300, attr(n, "alt"))
 	class := attr(n, "class")
 	isShort := len([]rune(alt)) <= 2
@@ -180,11 +188,11 @@ func (r *renderer) image(n *html.Node) {
 		return
 	case isIcon(n, "width") || isIcon(n, "height"):
 		if isShort || hasWord(class, "emoji") {
-			r.out.text(alt)
+			r.text(alt)
 		}
 		return
 	case isShort && !isASCII(alt) || hasWord(class, "emoji"):
-		r.out.text(alt)
+		r.text(alt)
 		return
 	case alt == "" && !isIn(n, "figure") || r.inLink && alt != "" && r.linkText:
 		return
@@ -196,15 +204,17 @@ func (r *renderer) image(n *html.Node) {
 		}
 	}
 	switch {
-	case r.out.plain:
+	case r.format == Text:
 		if alt != "" {
-			r.out.raw("[image: " + alt + "]")
+			r.raw("[image: " + alt + "]")
 		}
 	case src == "" && alt != "":
-		r.out.raw("[image: " + labelEscaper.Replace(alt) + "]")
+		r.raw("[image: " + labelEscaper.Replace(alt) + "]")
 	case src != "":
-		r.out.space = r.out.space || follows(n, "img")
-		r.out.addInline("img",
+		if follows(n, "img") {
+			r.text(" ")
+		}
+		r.leaf("img",
 			html.Attribute{Key: "alt", Val: labelEscaper.Replace(alt)}, html.Attribute{Key: "src", Val: src})
 	}
 }
@@ -219,7 +229,7 @@ func isIcon(n *html.Node, side string) bool {
 var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * † ‡")
 
 // script writes superscript or subscript after a sign.
-func (r *renderer) script(n *html.Node, sign string) {
+func (r *copier) script(n *html.Node, sign string) {
 	text := textOf(n, 40)
 	isText := n.FirstChild != nil && n.FirstChild == n.LastChild && n.FirstChild.Type == html.TextNode
 	isNumber := exponent.MatchString(text)
@@ -227,35 +237,33 @@ func (r *renderer) script(n *html.Node, sign string) {
 	case !isText || ordinals[strings.ToLower(text)] || isNumber && sign == "_": // as in H2O
 		r.children(n)
 	case len([]rune(text)) == 1 || isNumber:
-		r.out.raw(sign)
-		r.out.text(text)
+		r.raw(sign)
+		r.text(text)
 	default:
-		r.out.raw(sign + "(")
+		r.raw(sign + "(")
 		r.children(n)
-		r.out.raw(")")
+		r.text(")")
 	}
 }
 
 var exponent = regexp.MustCompile(`^[-+−]?[0-9.,]+$`)
 
-func (r *renderer) bracketed(text string) {
+func (r *copier) bracketed(text string) {
 	if text != "" {
-		r.out.raw("(")
-		r.out.text(text)
-		r.out.raw(")")
+		r.text("(" + text + ")")
 	}
 }
 
 // time writes a time, with its date if the text does not contain the year.
-func (r *renderer) time(n *html.Node) {
+func (r *copier) time(n *html.Node) {
 	text := textOf(n, 100)
 	r.children(n)
 	date := parseDate(oneLine(attr(n, "datetime")))
 	if len(date) < 10 || strings.Contains(text, date[:4]) {
 		return
 	}
-	if r.out.space = true; text == "" {
-		r.out.text(date[:10])
+	if r.text(" "); text == "" {
+		r.text(date[:10])
 	} else {
 		r.bracketed(date[:10])
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/JohannesKaufmann/html-to-markdown/v2/collapse"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
@@ -17,66 +18,72 @@ import (
 	"golang.org/x/net/html"
 )
 
-// newConverter returns the converter for output trees, created on first use.
+// newConverter returns the converter for copies of pages, created on first use.
 var newConverter = sync.OnceValue(func() *converter.Converter {
 	return converter.NewConverter(converter.WithPlugins(
-		outputPlugin{},
+		pagePlugin{},
 		commonmark.NewCommonmarkPlugin(commonmark.WithHorizontalRule("---"), commonmark.WithListEndComment(false)),
 		strikethrough.NewStrikethroughPlugin(),
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
 })
 
-// outputPlugin takes the place of the library's base plugin, which cleans up
-// arbitrary HTML: an output tree needs no cleaning, and its text is escaped here.
-type outputPlugin struct{}
+// pagePlugin takes the place of the library's base plugin, which escapes every < and >,
+// takes quadratic time to look ahead from brackets, and separates all blocks by empty lines.
+type pagePlugin struct{}
 
 // Name returns the name of the plugin that the commonmark plugin requires.
-func (outputPlugin) Name() string { return "base" }
+func (pagePlugin) Name() string { return "base" }
 
-// Init registers the renderer and the escaping of text.
-func (outputPlugin) Init(c *converter.Converter) error {
+// Init registers the renderers and the escaping of text.
+func (pagePlugin) Init(c *converter.Converter) error {
+	c.Register.PreRenderer(func(_ converter.Context, doc *html.Node) {
+		collapse.Collapse(doc, &collapse.DomFuncs{IsVoidNode: func(n *html.Node) bool {
+			return n.Data == "img" || n.Data == rawElement
+		}})
+	}, converter.PriorityLate)
 	c.Register.Renderer(renderElement, converter.PriorityEarly)
-	c.Register.TextTransformer(func(ctx converter.Context, text string) string {
-		return outputIn(ctx).escape(text)
-	}, converter.PriorityStandard)
+	c.Register.TextTransformer(escape, converter.PriorityStandard)
 	c.Register.UnEscaper(isLineStart, converter.PriorityStandard)
-	c.Register.PostRenderer(trimLines, converter.PriorityLate-1) // before the line breaks of code are restored
+	c.Register.PostRenderer(func(ctx converter.Context, text []byte) []byte {
+		return ctx.UnEscapeContent(tidy(text))
+	}, converter.PriorityStandard)
 	return nil
 }
 
-type outputKey struct{}
+// plainKey is the key of a context for plain text.
+type plainKey struct{}
 
-func outputIn(ctx context.Context) *output {
-	o, _ := ctx.Value(outputKey{}).(*output)
-	return o
-}
+func isPlain(ctx context.Context) bool { return ctx.Value(plainKey{}) != nil }
 
-// convert returns the tree as text, at most limit bytes.
-func (o *output) convert(ctx context.Context, limit int) (text string, err error) {
-	o.flush()
-	o.limit = limit
+// convert returns a document as text, at most limit bytes; cut reports whether it was longer.
+func convert(ctx context.Context, doc *html.Node, plain bool, limit int) (text string, cut bool, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // a fault in the library fails only this page
 			err = fmt.Errorf("convert a page: %v", cause)
 		}
 	}()
-	ctx = context.WithValue(ctx, outputKey{}, o)
-	// The converter changes the document that it is given before it renders it. So it
-	// gets an empty one, and renderElement renders the tree in its place.
-	converted, err := newConverter().ConvertNode(&html.Node{Type: html.DocumentNode}, converter.WithContext(ctx))
+	with := ctx
+	if plain {
+		with = context.WithValue(ctx, plainKey{}, true)
+	}
+	converted, err := newConverter().ConvertNode(doc, converter.WithContext(with))
 	if err != nil {
-		return "", fmt.Errorf("convert a page: %w", err)
+		return "", false, fmt.Errorf("convert a page: %w", err)
 	}
 	all := string(converted)
-	if len(all) > limit {
-		o.full = true
-		for all = all[:limit]; !utf8.ValidString(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
-			all = all[:len(all)-1]
-		}
+	if cut = len(all) > limit; cut {
+		all = strings.ToValidUTF8(all[:limit], "")
 	}
-	return strings.TrimRight(all, " \n"), ctx.Err()
+	return strings.TrimRight(all, " \n"), cut, ctx.Err()
 }
+
+// Breaks that renderers write besides line breaks.
+const (
+	softBreak   = '\x01'                                // the next block begins on a new line
+	tightBreak  = '\x02'                                // the next block follows without an empty line
+	codeNewline = string(marker.MarkerCodeBlockNewline) // stands for a line break in code until the end
+)
 
 // renderElement renders the elements that the library does not know, or renders
 // differently: it encodes addresses again, pads the numbers of lists, separates
@@ -86,100 +93,109 @@ func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) conv
 		return converter.RenderSuccess
 	}
 	switch n.Data {
-	case "": // the document
-		w.Write(renderBlocks(ctx, outputIn(ctx).root))
-	case "td", "th":
-		renderLine(ctx, w, n)
-	case "p":
-		w.WriteString("\n\n")
-		renderLine(ctx, w, n)
-		w.WriteString("\n\n")
+	case "div":
+		w.WriteByte(softBreak)
+		ctx.RenderChildNodes(ctx, w, n)
+		w.WriteByte(softBreak)
 	case rawElement:
 		w.WriteString(attr(n, "text"))
 	case "a":
-		var text bytes.Buffer
-		renderLine(ctx, &text, n)
-		w.WriteString("[" + strings.TrimSpace(text.String()) + "](" + attr(n, "href") + ")")
+		renderLink(w, content(ctx, n), attr(n, "href"))
 	case "img":
 		w.WriteString("![" + attr(n, "alt") + "](" + attr(n, "src") + ")")
 	case "br":
 		w.WriteString("\n")
+	case "td", "th":
+		text := strings.NewReplacer("\n", " ", string(marker.MarkerEscaping)+"|", `\|`, "|", `\|`)
+		text.WriteString(w, string(content(ctx, n)))
 	case "li":
-		w.Write(renderBlocks(ctx, n))
+		w.Write(tidy(content(ctx, n)))
+	case "ul":
+		beginList(w, n)
+		return converter.RenderTryNext
 	case "ol":
-		renderPrefixedList(ctx, w, n)
+		beginList(w, n)
+		renderNumbered(ctx, w, n)
+	case "dt":
+		renderBlock(w, follows(n, "dt"), content(ctx, n))
+	case "dd":
+		prefix := ": "
+		if isPlain(ctx) {
+			prefix = "  "
+		}
+		renderBlock(w, follows(n, "dt", "dd"), indent(unescaped(ctx, n), prefix, "  "))
 	case "blockquote":
 		prefix := attr(n, "prefix")
-		w.WriteString("\n\n")
-		w.Write(indent(renderBlocks(ctx, n), prefix, prefix))
-		w.WriteString("\n\n")
+		renderBlock(w, false, indent(unescaped(ctx, n), prefix, prefix))
 	case "pre":
-		if !outputIn(ctx).plain {
+		if !isPlain(ctx) {
 			return converter.RenderTryNext
 		}
-		w.WriteString("\n\n" + strings.ReplaceAll(rawTextOf(n), "\n", codeNewline) + "\n\n")
+		renderBlock(w, false, []byte(strings.ReplaceAll(rawTextOf(n), "\n", codeNewline)))
 	default:
 		return converter.RenderTryNext
 	}
 	return converter.RenderSuccess
 }
 
-// codeNewline stands for a line break in code until the end of the conversion.
-const codeNewline = string(marker.MarkerCodeBlockNewline)
-
-// renderLine renders the children of an element. Text is escaped directly, because
-// the library sorts its list of handlers for each text.
-func renderLine(ctx converter.Context, w converter.Writer, n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode {
-			w.WriteString(outputIn(ctx).escape(c.Data))
-		} else {
-			renderNode(ctx, w, c)
-		}
+// renderLink writes a link on one line, with the blanks around its text outside.
+func renderLink(w converter.Writer, text []byte, href string) {
+	if bytes.ContainsAny(text, "\n"+string(softBreak)) {
+		text = bytes.Join(bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf && isBreak(byte(r)) }), []byte(" "))
+	}
+	inner := bytes.TrimSpace(text)
+	if before, after, _ := bytes.Cut(text, inner); len(inner) > 0 {
+		fmt.Fprintf(w, "%s[%s](%s)%s", before, inner, href, after)
+	} else {
+		w.Write(text)
 	}
 }
 
-func renderNode(ctx converter.Context, w converter.Writer, n *html.Node) {
-	if renderElement(ctx, w, n) == converter.RenderTryNext {
-		ctx.RenderNodes(ctx, w, n)
+// content returns the content of an element as Markdown.
+func content(ctx converter.Context, n *html.Node) []byte {
+	var b bytes.Buffer
+	ctx.RenderChildNodes(ctx, &b, n)
+	return b.Bytes()
+}
+
+// unescaped returns the content of an element whose lines begin with a prefix.
+func unescaped(ctx converter.Context, n *html.Node) []byte {
+	text := tidy(content(ctx, n))
+	if bytes.IndexByte(text, byte(marker.MarkerEscaping)) >= 0 {
+		text = ctx.UnEscapeContent(text)
+	}
+	return text
+}
+
+// renderBlock writes a block, with an empty line before it unless it is tight.
+func renderBlock(w converter.Writer, tight bool, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if tight {
+		w.WriteByte(tightBreak)
+	}
+	w.WriteString("\n\n")
+	w.Write(text)
+	w.WriteString("\n\n")
+}
+
+// beginList lets a list in an item follow the text before it without an empty line.
+func beginList(w converter.Writer, n *html.Node) {
+	for n = n.Parent; n.Data == "div" || n.Data == "p"; n = n.Parent {
+	}
+	if n.Data == "li" || n.Data == "dd" {
+		w.WriteByte(tightBreak)
 	}
 }
 
-// renderBlocks renders the blocks in an element, up to the limit. A list in an item
-// follows the text before it without an empty line.
-func renderBlocks(ctx converter.Context, n *html.Node) []byte {
-	var all []byte
-	limit := outputIn(ctx).limit
-	for c := n.FirstChild; c != nil && len(all) <= limit; c = c.NextSibling {
-		var block bytes.Buffer
-		renderNode(ctx, &block, c)
-		text := bytes.Trim(block.Bytes(), "\n")
-		if len(text) == 0 {
-			continue
-		}
-		if len(all) > 0 {
-			all = append(all, '\n')
-			if n.Data != "li" || c.Data != "ul" && c.Data != "ol" {
-				all = append(all, '\n')
-			}
-		}
-		if bytes.IndexByte(text, byte(marker.MarkerEscaping)) >= 0 {
-			text = ctx.UnEscapeContent(text)
-		}
-		all = append(all, text...)
-	}
-	return all
-}
-
-// renderPrefixedList renders a list of items with prefixes: numbers, the marks of
-// footnotes, and the colons of definitions.
-func renderPrefixedList(ctx converter.Context, w converter.Writer, n *html.Node) {
+// renderNumbered renders a list with the numbers that the page shows.
+func renderNumbered(ctx converter.Context, w converter.Writer, n *html.Node) {
 	w.WriteString("\n\n")
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		var item bytes.Buffer
-		renderNode(ctx, &item, c)
-		if prefix := attr(c, "prefix"); item.Len() > 0 {
-			w.Write(indent(item.Bytes(), prefix, strings.Repeat(" ", min(len(prefix), 4))))
+		if item := unescaped(ctx, c); len(item) > 0 {
+			prefix := attr(c, "prefix")
+			w.Write(indent(item, prefix, strings.Repeat(" ", min(len(prefix), 4))))
 			w.WriteString("\n")
 		}
 	}
@@ -188,6 +204,9 @@ func renderPrefixedList(ctx converter.Context, w converter.Writer, n *html.Node)
 
 // indent puts prefixes before the first line of a text and before the others.
 func indent(text []byte, first, rest string) []byte {
+	if len(text) == 0 {
+		return nil
+	}
 	for _, newline := range []string{"\n", codeNewline} {
 		if bytes.Contains(text, []byte(newline)) {
 			text = bytes.ReplaceAll(text, []byte(newline), []byte(newline+rest))
@@ -196,19 +215,46 @@ func indent(text []byte, first, rest string) []byte {
 	return append([]byte(first), text...)
 }
 
-// trimLines removes blanks from the ends of lines, such as the indents of empty lines.
-func trimLines(_ converter.Context, text []byte) []byte {
-	for bytes.Contains(text, []byte(" \n")) {
-		text = bytes.ReplaceAll(text, []byte(" \n"), []byte("\n"))
+// tidy writes the breaks between blocks as one or two line breaks, without blanks before
+// them, and removes those at the ends.
+func tidy(text []byte) []byte {
+	all := make([]byte, 0, len(text))
+	from := 0 // of the text that is not in all yet
+	for i := 0; i < len(text); i++ {
+		if !isBreak(text[i]) {
+			continue
+		}
+		start, lines, isTight, blanks := i, 0, false, 0
+		for ; i < len(text) && isBreak(text[i]); i++ {
+			switch blanks++; text[i] {
+			case '\n':
+				lines, blanks = min(lines+1, 2), 0
+			case softBreak, tightBreak:
+				lines, blanks = max(lines, 1), 0
+				isTight = isTight || text[i] == tightBreak
+			}
+		}
+		if lines == 0 {
+			continue
+		}
+		if isTight {
+			lines = 1
+		}
+		if all = append(all, text[from:start]...); len(all) > 0 && i < len(text) {
+			all = append(all, "\n\n"[:lines]...)
+		}
+		from = i - blanks
 	}
-	return text
+	return append(all, bytes.TrimRight(text[from:], " ")...)
 }
+
+func isBreak(c byte) bool { return c == ' ' || c == '\n' || c == softBreak || c == tightBreak }
 
 // escape escapes text so that nothing in it is Markdown markup. A character that is
 // markup only at the beginning of a line gets a marker before it: the library
 // replaces it with a backslash or removes it once it knows the line.
-func (o *output) escape(text string) string {
-	if o.plain || !strings.ContainsAny(text, "\\`*_[]<>&~|#(:!-+=.)") {
+func escape(ctx converter.Context, text string) string {
+	if isPlain(ctx) || !strings.ContainsAny(text, "\\`*_[]<>&~|#(:!-+=.)") {
 		return text
 	}
 	lineMark := lineMarkIn(text)

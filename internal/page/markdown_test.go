@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
 )
 
 // TestTextIsNotMarkup has text that looks like Markdown, in all places where lines
@@ -85,10 +86,11 @@ func TestConcurrentReads(t *testing.T) {
 
 // TestConverterPanics checks that a panic in the converter fails only one page.
 func TestConverterPanics(t *testing.T) {
-	o := newOutput(1000, false)
-	o.heading("h2")
-	o.raw("#") // the library expects a character before it
-	if _, err := o.convert(t.Context(), 1000); err == nil {
+	doc, heading := &html.Node{Type: html.DocumentNode}, &html.Node{Type: html.ElementNode, Data: "h2"}
+	doc.AppendChild(heading)
+	heading.AppendChild(&html.Node{Type: html.ElementNode, Data: rawElement,
+		Attr: []html.Attribute{{Key: "text", Val: "#"}}}) // the library expects a character before it
+	if _, _, err := convert(t.Context(), doc, false, 1000); err == nil {
 		t.Error("no error although the converter panics")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // math writes a formula as TeX, if the page contains its source, and else its
 // characters one after the other.
-func (r *renderer) math(n *html.Node) {
+func (r *copier) math(n *html.Node) {
 	if n.Data != "math" {
 		r.formula(rawTextOf(n), n.Data == texDisplay)
 		return
@@ -22,7 +22,7 @@ func (r *renderer) math(n *html.Node) {
 		tex = attr(n, "alttext")
 	}
 	if !isTeXOf(tex, shown) {
-		r.out.text(shown)
+		r.text(shown)
 		return
 	}
 	r.formula(tex, strings.EqualFold(attr(n, "display"), "block"))
@@ -111,7 +111,7 @@ func isTeX(text string) bool {
 
 // span writes a span, or the formula that a library has drawn in it. The content of
 // a formula without TeX is not searched again, because spans may nest deep.
-func (r *renderer) span(n *html.Node) {
+func (r *copier) span(n *html.Node) {
 	class := attr(n, "class")
 	isFormula := !r.inFormula &&
 		(hasWord(class, "katex") || hasWord(class, "katex-display") || hasWord(class, "mwe-math-element"))
@@ -128,7 +128,7 @@ var mathElement = goquery.Single("math")
 
 // drawnFormula writes a formula from the MathML beside its drawing; false if there
 // is no TeX.
-func (r *renderer) drawnFormula(n *html.Node) bool {
+func (r *copier) drawnFormula(n *html.Node) bool {
 	found := goquery.NewDocumentFromNode(n).FindMatcher(mathElement)
 	if found.Length() == 0 {
 		return false
@@ -143,7 +143,7 @@ func (r *renderer) drawnFormula(n *html.Node) bool {
 }
 
 // formula writes TeX between dollar signs.
-func (r *renderer) formula(tex string, display bool) {
+func (r *copier) formula(tex string, display bool) {
 	tex = oneLine(tex)
 	if inner, ok := strings.CutPrefix(tex, `{\displaystyle `); ok {
 		tex = strings.TrimSpace(strings.TrimSuffix(inner, "}"))
@@ -151,20 +151,18 @@ func (r *renderer) formula(tex string, display bool) {
 	if !isTeX(tex) {
 		return
 	}
-	if r.out.cell {
+	if r.line {
 		tex = strings.ReplaceAll(tex, "|", `\vert `)
 	}
-	if display && !r.out.cell {
-		r.out.endBlock(2)
-		r.out.raw("$$" + tex + "$$")
-		r.out.endBlock(2)
+	if display && !r.line {
+		r.within("p", func() { r.raw("$$" + tex + "$$") })
 		return
 	}
-	r.out.raw("$" + tex + "$")
+	r.raw("$" + tex + "$")
 }
 
-// text writes text. TeX in it that a script would typeset is written as a formula.
-func (r *renderer) text(text string) {
+// typeset writes text. TeX in it that a script would typeset is written as a formula.
+func (r *copier) typeset(text string) {
 	from := 0
 	for at := 0; ; {
 		next := strings.IndexAny(text[at:], `\$`)
@@ -177,12 +175,12 @@ func (r *renderer) text(text string) {
 			at += max(length, 1)
 			continue
 		}
-		r.out.text(text[from:at])
-		r.out.raw(formula)
+		r.text(text[from:at])
+		r.raw(formula)
 		at += length
 		from = at
 	}
-	r.out.text(text[from:])
+	r.text(text[from:])
 }
 
 // texDelimiters enclose TeX in a text; sign is the text between them.

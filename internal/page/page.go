@@ -110,14 +110,14 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	p.Cut = p.Cut || doc.cut || remover.exhausted
 	p.Meta = readMeta(doc, base)
 
-	r := &renderer{ctx: ctx, base: base, format: o.Format, wantLinks: o.Links}
+	r := &copier{ctx: ctx, base: base, format: o.Format, wantLinks: o.Links}
 	r.limit = min(maxOutput, 4*len(source)+4096)
 	roots, skip, err := p.choose(ctx, doc, match, o)
 	if err != nil {
 		return Page{}, err
 	}
 	r.skip = skip
-	if p.Text, err = r.render(roots); err != nil {
+	if p.Text, err = r.read(roots); err != nil {
 		return Page{}, err
 	}
 	p.Script = characters(p.Text) < 200 && doc.scripts > 0 && match == nil

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"context"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,97 +11,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// renderer writes elements of a page to an output.
-type renderer struct {
-	ctx       context.Context
-	base      *url.URL
-	format    Format
-	skip      nodeSet
-	limit     int
-	wantLinks bool
-
-	out       *output
-	inLink    bool
-	linkText  bool // the current link contains text, not only images
-	inFormula bool // in the drawing of a formula without TeX
-	links     []Link
-	linked    map[string]bool // listed in links
-	targets   map[string]bool // links that are in the text: a second one is only text
-	nodes     int
-	full      bool
-	err       error
-}
-
-// maxLinks limits the links that are listed.
-const maxLinks = 1000
-
-// render returns elements one below the other.
-func (r *renderer) render(roots []*html.Node) (string, error) {
-	if r.format == HTML {
-		return r.cleanHTML(roots)
-	}
-	r.out = newOutput(r.limit, r.format == Text)
-	r.linked, r.targets = map[string]bool{}, map[string]bool{}
-	for _, root := range roots {
-		r.out.endBlock(2)
-		r.node(root)
-	}
-	if r.err != nil {
-		return "", r.err
-	}
-	text, err := r.out.convert(r.ctx, r.limit)
-	r.full = r.out.full
-	return text, err
-}
-
-func (r *renderer) children(n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		r.node(c)
-	}
-}
-
-// node writes a node with its descendants.
-func (r *renderer) node(n *html.Node) {
-	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
-		r.err = r.ctx.Err()
-	}
-	if r.err != nil || r.out.full || r.skip[n] {
-		return
-	}
-	switch n.Type {
-	case html.TextNode:
-		r.text(n.Data)
-	case html.ElementNode:
-		switch {
-		case fieldTags[n.Data]:
-			r.out.space = true
-		case !r.inline(n) && !r.block(n):
-			r.other(n)
-		}
-	case html.DocumentNode:
-		r.children(n)
-	}
-}
-
 // fieldTags are metadata and form fields: what can be entered into a page is no content.
 var fieldTags = setOf("head meta input button optgroup meter progress")
 
-// separated writes the content of an element as separate blocks.
-func (r *renderer) separated(n *html.Node, gap int) {
-	r.out.endBlock(gap)
-	r.children(n)
-	r.out.endBlock(gap)
-}
-
-// emphasized writes the content of an element as emphasis: strong, em or s.
-func (r *renderer) emphasized(n *html.Node, name string) {
-	r.out.openInline(name, "")
-	r.children(n)
-	r.out.closeInline()
-}
-
 // other writes an element without a special form.
-func (r *renderer) other(n *html.Node) {
+func (r *copier) other(n *html.Node) {
 	switch n.Data {
 	case "label", "picture", "ruby", "rb", "bdi", "bdo", "output", "data", "slot":
 		r.children(n)
@@ -113,7 +25,7 @@ func (r *renderer) other(n *html.Node) {
 		r.children(n)
 		return
 	}
-	r.separated(n, 1)
+	r.separated(n, "div")
 }
 
 // containsBlocks reports whether a custom element contains blocks, judged by its
@@ -132,7 +44,7 @@ func containsBlocks(root *html.Node) bool {
 }
 
 // block writes a block element; false if it is not one.
-func (r *renderer) block(n *html.Node) bool {
+func (r *copier) block(n *html.Node) bool {
 	switch n.Data {
 	case "h1", "h2", "h3", "h4", "h5", "h6":
 		if isUnclosedHeading(n) {
@@ -141,20 +53,20 @@ func (r *renderer) block(n *html.Node) bool {
 		r.heading(n)
 	case "p", "address", "hgroup", "fieldset", "form":
 		if strings.Contains(attr(n, "class"), "admonition-title") {
-			r.out.endBlock(2)
-			r.emphasized(n, "strong")
-			r.out.endBlock(2)
-			return true
+			r.titled(n, "strong")
+		} else {
+			r.separated(n, "p")
 		}
-		r.separated(n, 2)
 	case "dl", "figure", "details", "section", "article", "main":
-		r.separated(n, 2)
+		r.separated(n, "p")
 	case "ul", "ol", "menu", "dir":
 		r.list(n)
 	case "li": // without a list
-		r.out.openItem("ul", "", follows(n, "li"))
-		r.item(n)
-		r.out.closeItem()
+		list := r.at.LastChild
+		if !follows(n, "li") || list == nil || list.Data != "ul" || r.line {
+			list = r.add("ul")
+		}
+		r.into(list, func() { r.container("li", "", func() { r.item(n) }) })
 	case "dt", "dd":
 		r.definition(n)
 	case "pre", "listing":
@@ -164,23 +76,18 @@ func (r *renderer) block(n *html.Node) bool {
 	case "table":
 		r.table(n)
 	case "hr":
-		if !r.out.plain && !r.out.cell {
-			r.out.addBlock("hr")
+		if r.format != Text && !r.line {
+			r.add("hr")
 		}
 	case "figcaption":
-		r.out.endBlock(2)
-		r.emphasized(n, "em")
-		r.out.endBlock(2)
+		r.titled(n, "em")
 	case "caption", "legend", "summary":
-		r.out.endBlock(2)
-		r.emphasized(n, "strong")
-		r.out.endBlock(2)
+		r.titled(n, "strong")
 	case "embed", "frame":
 		r.frame(n)
 	case "video", "audio": // its content is for browsers without
 	case "select":
-		r.out.text(textOf(n, 120))
-		r.out.space = true
+		r.text(textOf(n, 120) + " ")
 	default:
 		return false
 	}
@@ -196,39 +103,53 @@ func isUnclosedHeading(n *html.Node) bool {
 	return goquery.NewDocumentFromNode(n).ChildrenMatcher(notInHeadings).Length() > 1
 }
 
-func (r *renderer) heading(n *html.Node) {
-	switch {
-	case r.out.cell:
-		r.out.endBlock(1)
+func (r *copier) heading(n *html.Node) {
+	if r.line {
+		r.text(" ")
 		r.emphasized(n, "strong")
-		r.out.endBlock(1)
-	case r.out.inHeading():
-		r.children(n)
-	default:
-		r.out.heading(n.Data)
-		r.children(n)
-		r.endHeading()
+		r.text(" ")
+		return
 	}
+	r.headingOf(n, func() { r.children(n) })
 }
 
-func (r *renderer) endHeading() {
-	r.out.endBlock(2)
-	r.out.nextBlock = ""
+// headingOf copies a heading, on one line.
+func (r *copier) headingOf(n *html.Node, write func()) {
+	name := n.Data
+	if r.format == Text {
+		name = "p"
+	}
+	r.line, r.inHeading = true, true
+	r.within(name, write)
+	r.line, r.inHeading = false, false
 }
 
-func (r *renderer) quote(n *html.Node) {
+// titled copies an element as a paragraph that is emphasised.
+func (r *copier) titled(n *html.Node, name string) {
+	if r.line {
+		r.emphasized(n, name)
+		r.text(" ")
+		return
+	}
+	r.within("p", func() {
+		if textOf(n, 10) == "" { // only an image
+			r.children(n)
+		} else {
+			r.emphasized(n, name)
+		}
+	})
+}
+
+func (r *copier) quote(n *html.Node) {
 	prefix := "> "
-	if r.out.plain {
+	if r.format == Text {
 		prefix = "  "
 	}
-	r.out.openContainer("blockquote", prefix)
-	r.children(n)
-	r.out.closeContainer()
-	r.out.endBlock(2)
+	r.container("blockquote", prefix, func() { r.children(n) })
 }
 
 // list writes a list with the numbers that the page shows.
-func (r *renderer) list(n *html.Node) {
+func (r *copier) list(n *html.Node) {
 	name := "ul"
 	if n.Data == "ol" {
 		name = "ol"
@@ -240,13 +161,12 @@ func (r *renderer) list(n *html.Node) {
 	if hasAttr(n, "reversed") && hasAttr(n, "start") {
 		step = -1
 	}
-	r.out.openContainer(name, "")
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.Type != html.ElementNode || c.Data != "li":
-			r.node(c)
-		case r.skip[c]:
-		default:
+	r.container(name, "", func() {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if c.Data != "li" || c.Type != html.ElementNode || r.skip[c] {
+				r.node(c)
+				continue
+			}
 			prefix := ""
 			if value, ok := parseInt(attr(c, "value")); ok && value >= 0 && value < 1e8 {
 				number = value
@@ -255,13 +175,9 @@ func (r *renderer) list(n *html.Node) {
 				prefix = strconv.Itoa(max(number, 0)) + ". "
 				number += step
 			}
-			r.out.openContainer("li", prefix)
-			r.item(c)
-			r.out.closeContainer()
+			r.container("li", prefix, func() { r.item(c) })
 		}
-	}
-	r.out.closeContainer()
-	r.out.endBlock(2)
+	})
 }
 
 func parseInt(text string) (int, bool) {
@@ -272,13 +188,13 @@ func parseInt(text string) (int, bool) {
 	return n, err == nil
 }
 
-func (r *renderer) item(n *html.Node) {
-	if r.out.cell && n.PrevSibling != nil {
-		r.out.separate()
+func (r *copier) item(n *html.Node) {
+	if r.line && n.PrevSibling != nil {
+		r.separateItem()
 	}
 	if box := takeCheckbox(n); box != "" {
-		r.out.raw(box)
-		r.out.space = true
+		r.raw(box)
+		r.text(" ")
 	}
 	r.children(n)
 }
@@ -309,20 +225,15 @@ func checkbox(input *html.Node) string {
 	return "[ ]"
 }
 
-// definition writes a term or its definition as an item.
-func (r *renderer) definition(n *html.Node) {
-	if n.Data == "dt" {
-		r.out.openItem("ol", "", follows(n, "dt"))
-		r.emphasized(n, "strong")
-	} else {
-		prefix := ": "
-		if r.out.plain {
-			prefix = "  "
+// definition copies a term or its definition.
+func (r *copier) definition(n *html.Node) {
+	r.container(n.Data, "", func() {
+		if n.Data == "dt" {
+			r.emphasized(n, "strong")
+		} else {
+			r.children(n)
 		}
-		r.out.openItem("ol", prefix, follows(n, "dt", "dd"))
-		r.children(n)
-	}
-	r.out.closeItem()
+	})
 }
 
 // isIn reports whether an element is in another one, within the same table cell.
@@ -335,15 +246,8 @@ func isIn(n *html.Node, name string) bool {
 	return false
 }
 
-// follows reports whether the element before n has one of the names.
-func follows(n *html.Node, names ...string) bool {
-	for n = n.PrevSibling; n != nil && n.Type == html.TextNode; n = n.PrevSibling {
-	}
-	return n != nil && slices.Contains(names, n.Data)
-}
-
 // frame writes a video, or a part of a frameset, as a link.
-func (r *renderer) frame(n *html.Node) {
+func (r *copier) frame(n *html.Node) {
 	src := address(r.base, attr(n, "src"))
 	name := first(100, attr(n, "title"), attr(n, "name"), "Frame")
 	if n.Data == "embed" {
@@ -355,9 +259,7 @@ func (r *renderer) frame(n *html.Node) {
 	if src == "" {
 		return
 	}
-	r.out.endBlock(2)
-	r.link(name, func() { r.out.text(name) }, src)
-	r.out.endBlock(2)
+	r.within("p", func() { r.link(name, src, false, func() { r.text(name) }) })
 }
 
 // videoHosts matches the addresses of videos that pages embed.
@@ -367,8 +269,8 @@ var videoHosts = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // code writes a block of code with its white space.
-func (r *renderer) code(n *html.Node) {
-	if r.out.cell {
+func (r *copier) code(n *html.Node) {
+	if r.line {
 		r.inlineCode(n)
 		return
 	}
@@ -381,13 +283,11 @@ func (r *renderer) code(n *html.Node) {
 	if text == "" {
 		return
 	}
-	if pre := r.out.addBlock("pre"); pre != nil {
-		if language := codeLanguage(n); language != "" {
-			pre.Attr = []html.Attribute{{Key: "class", Val: "language-" + language}}
-		}
-		appendText(pre, text)
-		r.out.size += len(text)
+	var attrs []html.Attribute
+	if language := codeLanguage(n); language != "" {
+		attrs = append(attrs, html.Attribute{Key: "class", Val: "language-" + language})
 	}
+	r.within("pre", func() { r.pending = append(r.pending, text...) }, attrs...)
 }
 
 // appendCode appends the text of code, without line numbers and buttons. Block

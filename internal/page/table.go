@@ -16,46 +16,36 @@ const (
 )
 
 // table writes a table, or the content of its cells if it is only layout.
-func (r *renderer) table(n *html.Node) {
+func (r *copier) table(n *html.Node) {
 	if pre := codeInTable(n); pre != nil {
 		r.code(pre)
 		return
 	}
 	rows, captions := rowsOf(n)
-	if r.out.cell {
-		r.cells(rows, 1)
+	if r.line {
+		r.cells(rows)
 		return
 	}
-	r.out.endBlock(2)
 	for _, caption := range captions {
 		r.node(caption)
 	}
 	if isLayout(n, rows) {
-		r.cells(rows, 2)
-		r.out.endBlock(2)
+		r.cells(rows)
 		return
 	}
 	for len(rows) > 1 && len(rows[0]) == 1 && len(rows[1]) > 0 { // a title in the first row
-		r.out.endBlock(2)
-		if textOf(rows[0][0], 10) != "" {
-			r.emphasized(rows[0][0], "strong")
-		} else {
-			r.children(rows[0][0])
-		}
-		r.out.endBlock(2)
+		r.titled(rows[0][0], "strong")
 		rows = rows[1:]
 	}
 	r.rows(rows)
-	r.out.endBlock(2)
 }
 
-// cells writes cells one below the other.
-func (r *renderer) cells(rows [][]*html.Node, gap int) {
+// cells copies cells one below the other.
+func (r *copier) cells(rows [][]*html.Node) {
 	for _, row := range rows {
 		for _, cell := range row {
 			if !r.skip[cell] {
-				r.out.endBlock(gap)
-				r.children(cell)
+				r.separated(cell, "p")
 			}
 		}
 	}
@@ -134,7 +124,7 @@ func containsLayout(cell *html.Node) bool {
 
 // rows writes the rows of a table. Empty rows, and columns in which no cell begins,
 // are left out.
-func (r *renderer) rows(rows [][]*html.Node) {
+func (r *copier) rows(rows [][]*html.Node) {
 	grid, used := r.grid(rows)
 	columns := 0
 	for _, begins := range used {
@@ -143,44 +133,51 @@ func (r *renderer) rows(rows [][]*html.Node) {
 		}
 	}
 	name := "table"
-	if r.out.plain {
+	if r.format == Text {
 		name = "p"
 	}
-	table := r.out.addBlock(name)
-	for _, line := range grid {
-		if r.out.size += nodeSize * (columns - len(line)); table == nil || r.out.size > r.out.limit {
-			r.out.full = true
-			return
-		}
-		into := table
-		if !r.out.plain {
-			into = r.out.add(table, "tr")
-		} else if table.FirstChild != nil {
-			r.out.add(table, "br")
-		}
-		for i, cell := range line {
-			if used[i] {
-				r.addCell(cell, into)
+	r.within(name, func() {
+		for y, line := range grid {
+			if r.size += nodeSize * (columns - len(line)); r.size > r.limit {
+				r.full = true
+				return
 			}
+			if r.format != Text {
+				r.within("tr", func() { r.row(line, used[:], y == 0) })
+				continue
+			}
+			if y > 0 {
+				r.add("br")
+			}
+			r.row(line, used[:], false)
 		}
-	}
+	})
 }
 
-// addCell moves the content of a rendered cell into a row.
-func (r *renderer) addCell(cell, row *html.Node) {
-	into := row
-	switch {
-	case !r.out.plain && row == row.Parent.FirstChild:
-		into = r.out.add(row, "th") // the converter makes it the head
-	case !r.out.plain:
-		into = r.out.add(row, "td")
-	case row.FirstChild != nil && row.LastChild.Data != "br":
-		r.out.add(row, rawElement, html.Attribute{Key: "text", Val: " | "})
-	}
-	for cell != nil && cell.FirstChild != nil {
-		c := cell.FirstChild
-		cell.RemoveChild(c)
-		into.AppendChild(c)
+// row copies the cells of a row in which columns begin.
+func (r *copier) row(line []*html.Node, used []bool, isHead bool) {
+	for i, cell := range line {
+		switch {
+		case !used[i]:
+		case r.format == Text:
+			if r.at.LastChild != nil && r.at.LastChild.Data != "br" {
+				r.raw(" | ")
+			}
+			for cell != nil && cell.FirstChild != nil {
+				c := cell.FirstChild
+				cell.RemoveChild(c)
+				r.at.AppendChild(c)
+			}
+		default:
+			if cell == nil {
+				cell = &html.Node{Type: html.ElementNode, Data: "td"}
+			}
+			if isHead {
+				cell.Data = "th" // the converter makes it the head
+			}
+			r.size += nodeSize
+			r.at.AppendChild(cell)
+		}
 	}
 }
 
@@ -193,7 +190,7 @@ type rowSpan struct {
 
 // grid renders cells and puts them into columns. used has the columns in which a cell
 // begins.
-func (r *renderer) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
+func (r *copier) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
 	var spans [maxColumns]rowSpan
 	size, repeated := 0, 0
 	for y, row := range rows {
@@ -259,20 +256,17 @@ func spanOf(text string, limit int) int {
 }
 
 // cell renders a cell on one line, and returns its size; nil if it is empty.
-func (r *renderer) cell(n *html.Node) (*html.Node, int) {
+func (r *copier) cell(n *html.Node) (*html.Node, int) {
 	if r.skip[n] {
 		return nil, 0
 	}
-	outer := r.out
-	r.out = outer.newCell()
-	r.children(n)
-	r.out.flush()
-	inner := r.out
-	r.out = outer
-	outer.full = outer.full || inner.full
-	outer.size += inner.size
-	if inner.root.FirstChild == nil {
+	td := &html.Node{Type: html.ElementNode, Data: "td"}
+	before := r.size
+	r.line = true
+	r.into(td, func() { r.children(n) })
+	r.line = false
+	if textOf(td, 10) == "" && td.LastChild == td.FirstChild && (td.FirstChild == nil || td.FirstChild.FirstChild == nil && td.FirstChild.Type == html.TextNode) {
 		return nil, 0
 	}
-	return inner.root, inner.size
+	return td, r.size - before
 }
