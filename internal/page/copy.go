@@ -234,6 +234,16 @@ func (c *copier) emphasized(n *html.Node, name string) {
 	delete(c.emphasis, name)
 }
 
+// isEmpty reports whether an element of the copy has neither text nor images.
+func isEmpty(root *html.Node) bool {
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" || n.Data == "img" || n.Data == rawElement {
+			return false
+		}
+	}
+	return true
+}
+
 // structures are the blocks that cannot be within emphasis.
 var structures = setOf("h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table blockquote pre listing hr")
 

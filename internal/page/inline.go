@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// inline writes an inline element; false if it is not one.
+// inline copies an inline element; false if it is not one.
 func (r *copier) inline(n *html.Node) bool {
 	switch n.Data {
 	case "a":
@@ -81,7 +81,7 @@ var firstImage = goquery.Single("img")
 // noteMark matches the number or sign of a footnote.
 var noteMark = regexp.MustCompile(`^[0-9a-zA-Z*†‡§]{1,4}$`)
 
-// anchor writes a link. Links within the page are written as text, and the signs
+// anchor copies a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
 func (r *copier) anchor(n *html.Node) {
 	href := attr(n, "href")
@@ -118,7 +118,7 @@ func (r *copier) anchor(n *html.Node) {
 	r.link(text, src, containsBlocks(n), func() { r.children(n) })
 }
 
-// card writes a link around a heading and other blocks; only the heading is linked.
+// card copies a link around a heading and other blocks; only the heading is linked.
 func (r *copier) card(n, heading *html.Node, src string) {
 	r.inLink = true
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -142,29 +142,33 @@ func headingIn(n *html.Node) *html.Node {
 	return nil
 }
 
-// link writes something as a link, and lists the link under a text.
+// link copies something as a link, and lists the link under a text.
 func (r *copier) link(text, src string, isBlock bool, write func()) {
-	outer, before := r.inLink, r.size+len(r.pending)
+	outer := r.inLink
 	r.inLink = true
-	r.anchored(src, isBlock, write)
-	if r.size+len(r.pending) > before {
+	if r.anchored(src, isBlock, write) {
 		r.listLink(text, src)
 		r.targets[src] = true
 	}
 	r.inLink = outer
 }
 
-// anchored copies an a element. Only the first block of several is linked.
-func (r *copier) anchored(src string, isBlock bool, write func()) {
+// anchored copies an a element, and reports whether it contains anything. Only the first
+// block of several is linked.
+func (r *copier) anchored(src string, isBlock bool, write func()) bool {
 	switch {
 	case r.targets[src] || r.format == Text:
+		before := r.size + len(r.pending)
 		write()
+		return r.size+len(r.pending) > before
 	case isBlock && !r.line:
 		r.linkTo = src
 		r.into(r.at, write)
+		isEmpty := r.linkTo != ""
 		r.linkTo = ""
+		return !isEmpty
 	default:
-		r.within("a", write, html.Attribute{Key: "href", Val: src})
+		return !isEmpty(r.within("a", write, html.Attribute{Key: "href", Val: src}))
 	}
 }
 
@@ -177,7 +181,7 @@ func (r *copier) listLink(text, src string) {
 	r.links = append(r.links, Link{text, src})
 }
 
-// image writes an image that has a description or is in a figure.
+// image copies an image that has a description or is in a figure.
 func (r *copier) image(n *html.Node) {
 	alt := first(300, attr(n, "alt"))
 	class := attr(n, "class")
@@ -228,7 +232,7 @@ func isIcon(n *html.Node, side string) bool {
 // ordinals are superscripts that are readable on the line.
 var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * † ‡")
 
-// script writes superscript or subscript after a sign.
+// script copies superscript or subscript after a sign.
 func (r *copier) script(n *html.Node, sign string) {
 	text := textOf(n, 40)
 	isText := n.FirstChild != nil && n.FirstChild == n.LastChild && n.FirstChild.Type == html.TextNode
@@ -254,7 +258,7 @@ func (r *copier) bracketed(text string) {
 	}
 }
 
-// time writes a time, with its date if the text does not contain the year.
+// time copies a time, with its date if the text does not contain the year.
 func (r *copier) time(n *html.Node) {
 	text := textOf(n, 100)
 	r.children(n)

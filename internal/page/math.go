@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// math writes a formula as TeX, if the page contains its source, and else its
+// math copies a formula as TeX, if the page contains its source, and else its
 // characters one after the other.
 func (r *copier) math(n *html.Node) {
 	if n.Data != "math" {
@@ -109,7 +109,7 @@ func isTeX(text string) bool {
 		len(longWord().FindAllString(texCommand().ReplaceAllString(words, " "), 5)) < 5
 }
 
-// span writes a span, or the formula that a library has drawn in it. The content of
+// span copies a span, or the formula that a library has drawn in it. The content of
 // a formula without TeX is not searched again, because spans may nest deep.
 func (r *copier) span(n *html.Node) {
 	class := attr(n, "class")
@@ -126,7 +126,7 @@ func (r *copier) span(n *html.Node) {
 
 var mathElement = goquery.Single("math")
 
-// drawnFormula writes a formula from the MathML beside its drawing; false if there
+// drawnFormula copies a formula from the MathML beside its drawing; false if there
 // is no TeX.
 func (r *copier) drawnFormula(n *html.Node) bool {
 	found := goquery.NewDocumentFromNode(n).FindMatcher(mathElement)
@@ -142,7 +142,7 @@ func (r *copier) drawnFormula(n *html.Node) bool {
 	return true
 }
 
-// formula writes TeX between dollar signs.
+// formula adds TeX between dollar signs.
 func (r *copier) formula(tex string, display bool) {
 	tex = oneLine(tex)
 	if inner, ok := strings.CutPrefix(tex, `{\displaystyle `); ok {
@@ -161,7 +161,7 @@ func (r *copier) formula(tex string, display bool) {
 	r.raw("$" + tex + "$")
 }
 
-// typeset writes text. TeX in it that a script would typeset is written as a formula.
+// typeset copies text. TeX in it that a script would typeset is written as a formula.
 func (r *copier) typeset(text string) {
 	from := 0
 	for at := 0; ; {

@@ -14,9 +14,9 @@
 //   - hidden.go, css.go: remove what is hidden,
 //   - meta.go: read title, author and dates,
 //   - content.go: find the main part,
-//   - render.go, inline.go, table.go, math.go: write it as a small
-//     tree of blocks and text (output.go),
-//   - markdown.go: convert that tree with html-to-markdown.
+//   - copy.go, blocks.go, inline.go, table.go, math.go: copy it, without the
+//     elements that are only style,
+//   - markdown.go: convert the copy with html-to-markdown and our rules for it.
 //
 // cleanhtml.go writes HTML instead; selector.go finds what a CSS selector matches.
 package page

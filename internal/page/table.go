@@ -15,7 +15,7 @@ const (
 	maxInspected = 500 // cells that are inspected to recognise layout
 )
 
-// table writes a table, or the content of its cells if it is only layout.
+// table copies a table, or the content of its cells if it is only layout.
 func (r *copier) table(n *html.Node) {
 	if pre := codeInTable(n); pre != nil {
 		r.code(pre)
@@ -122,7 +122,7 @@ func containsLayout(cell *html.Node) bool {
 	return false
 }
 
-// rows writes the rows of a table. Empty rows, and columns in which no cell begins,
+// rows copies the rows of a table. Empty rows, and columns in which no cell begins,
 // are left out.
 func (r *copier) rows(rows [][]*html.Node) {
 	grid, used := r.grid(rows)
@@ -188,7 +188,7 @@ type rowSpan struct {
 	left int // rows
 }
 
-// grid renders cells and puts them into columns. used has the columns in which a cell
+// grid copies cells and puts them into columns. used has the columns in which a cell
 // begins.
 func (r *copier) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
 	var spans [maxColumns]rowSpan
@@ -255,7 +255,7 @@ func spanOf(text string, limit int) int {
 	return min(n, max(limit, 1))
 }
 
-// cell renders a cell on one line, and returns its size; nil if it is empty.
+// cell copies a cell on one line, and returns its size; nil if it is empty.
 func (r *copier) cell(n *html.Node) (*html.Node, int) {
 	if r.skip[n] {
 		return nil, 0
@@ -265,7 +265,7 @@ func (r *copier) cell(n *html.Node) (*html.Node, int) {
 	r.line = true
 	r.into(td, func() { r.children(n) })
 	r.line = false
-	if textOf(td, 10) == "" && td.LastChild == td.FirstChild && (td.FirstChild == nil || td.FirstChild.FirstChild == nil && td.FirstChild.Type == html.TextNode) {
+	if isEmpty(td) {
 		return nil, 0
 	}
 	return td, r.size - before

@@ -14,7 +14,7 @@ import (
 // fieldTags are metadata and form fields: what can be entered into a page is no content.
 var fieldTags = setOf("head meta input button optgroup meter progress")
 
-// other writes an element without a special form.
+// other copies an element without a special form.
 func (r *copier) other(n *html.Node) {
 	switch n.Data {
 	case "label", "picture", "ruby", "rb", "bdi", "bdo", "output", "data", "slot":
@@ -43,7 +43,7 @@ func containsBlocks(root *html.Node) bool {
 	return false
 }
 
-// block writes a block element; false if it is not one.
+// block copies a block element; false if it is not one.
 func (r *copier) block(n *html.Node) bool {
 	switch n.Data {
 	case "h1", "h2", "h3", "h4", "h5", "h6":
@@ -148,7 +148,7 @@ func (r *copier) quote(n *html.Node) {
 	r.container("blockquote", prefix, func() { r.children(n) })
 }
 
-// list writes a list with the numbers that the page shows.
+// list copies a list with the numbers that the page shows.
 func (r *copier) list(n *html.Node) {
 	name := "ul"
 	if n.Data == "ol" {
@@ -246,7 +246,7 @@ func isIn(n *html.Node, name string) bool {
 	return false
 }
 
-// frame writes a video, or a part of a frameset, as a link.
+// frame copies a video, or a part of a frameset, as a link.
 func (r *copier) frame(n *html.Node) {
 	src := address(r.base, attr(n, "src"))
 	name := first(100, attr(n, "title"), attr(n, "name"), "Frame")
@@ -268,7 +268,7 @@ var videoHosts = sync.OnceValue(func() *regexp.Regexp {
 		`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
 })
 
-// code writes a block of code with its white space.
+// code copies a block of code with its white space.
 func (r *copier) code(n *html.Node) {
 	if r.line {
 		r.inlineCode(n)
