@@ -4,6 +4,8 @@ import (
 	"embed"
 	"strings"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 )
 
 //go:embed docs.txt
@@ -29,7 +31,7 @@ var docs = sync.OnceValue(func() map[string]string {
 			all[key] += " " + strings.TrimSpace(line)
 		case found:
 			key = section + "." + name
-			all[key] = text
+			all[key] = strings.Replace(text, "{services}", services.Doc(name), 1)
 		}
 	}
 	return all

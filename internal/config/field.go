@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 )
 
 // A field is one declaration of a section, with its tags:
@@ -18,7 +20,7 @@ import (
 //	flag      its flag on the command line
 //	flags     of a section declared elsewhere, the names in it that are flags too
 //	min, max  bounds of numbers, sizes and durations
-//	enum      the words that are accepted, separated by commas
+//	enum      the words that are accepted, separated by commas, or *services for those of chats
 //	form      the form of its text, see form.go; of lists and maps, of their values
 //	keys      the form of a map's keys
 //	required  it must be set if its parent is
@@ -94,7 +96,9 @@ func (f *field) take(key, value string) {
 	case "max":
 		f.max = value
 	case "enum":
-		f.enum = commas(value)
+		if f.enum = commas(value); value == "*services" {
+			f.enum = services.Names()
+		}
 	case "form":
 		f.form = value
 	case "keys":

@@ -2,10 +2,10 @@ package config
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -21,7 +21,7 @@ type Messaging struct {
 
 // A MessagingChannel is an account at a service of chats.
 type MessagingChannel struct {
-	Kind       string   `yaml:"kind" enum:"telegram,slack,discord,line,lark,mail,webhook,ntfy"`
+	Kind       string   `yaml:"kind" enum:"*services"`
 	Token      Secret   `yaml:"token" form:"secret"`
 	AppToken   Secret   `yaml:"app_token" form:"secret"`
 	Secret     Secret   `yaml:"signing_secret" form:"secret"`
@@ -74,23 +74,24 @@ type QuietHours struct {
 	Zone string `yaml:"zone" form:"label"`
 }
 
-// messagingKinds are the kinds of channels.
-var messagingKinds = []string{"telegram", "slack", "discord", "line", "lark", "mail", "webhook", "ntfy"}
-
 func (m Messaging) check(add func(path, format string, args ...any)) {
 	for _, name := range sorted(m.Channels) {
 		c, at := m.Channels[name], under("messaging.channels", name)
-		switch kind := c.KindOf(name); {
-		case !slices.Contains(messagingKinds, kind):
+		service := services.Find(c.KindOf(name))
+		if service.Name == "" {
 			add(at+".kind", "set it: only a channel that is named like its kind can do without")
-		case slices.Contains([]string{"telegram", "slack", "discord", "line", "lark"}, kind) && c.Token == "":
-			add(at+".token", "set it, for example to secret:%s; mcp-tools secrets set %s stores it", name, name)
-		case kind == "lark" && c.AppID == "":
-			add(at+".app_id", "set it: the token is the secret of this app")
-		case kind == "webhook" && c.URL == "":
-			add(at+".url", "set it: messages are sent there")
-		case kind == "mail" && (c.SMTP == "" || c.From == ""):
-			add(at, "mail is sent from an address over a server; set both from and smtp")
+		}
+		set := map[string]string{"token": string(c.Token), "app_token": string(c.AppToken), "app_id": c.AppID,
+			"signing_secret": string(c.Secret), "encrypt_key": string(c.EncryptKey), "public_key": c.PublicKey,
+			"url": c.URL, "smtp": c.SMTP, "imap": c.IMAP, "user": c.User, "from": c.From, "verifier": c.Verifier}
+		for _, s := range service.Settings {
+			switch {
+			case !s.Required || set[s.Name] != "":
+			case s.Name == "token":
+				add(at+".token", "set it, for example to secret:%s; mcp-tools secrets set %s stores it", name, name)
+			default:
+				add(at+"."+s.Name, "set it: %s needs it", service.Title)
+			}
 		}
 	}
 	known := func(path, target string) {

@@ -150,3 +150,22 @@ func TestMessagingMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestChannelMistakes checks that a channel needs what its service says.
+func TestChannelMistakes(t *testing.T) {
+	for channels, want := range map[string]string{
+		"{telegram: {}}":                       "channels.telegram.token",
+		"{home: {token: env:A}}":               "channels.home.kind",
+		"{work: {kind: lark, token: env:A}}":   "channels.work.app_id",
+		"{webhook: {}}":                        "channels.webhook.url",
+		"{mail: {smtp: mail.example.org:587}}": "channels.mail.from",
+		"{mail: {from: a@example.org}}":        "channels.mail.smtp",
+		"{work: {kind: pigeon, token: env:A}}": "pigeon",
+		"{telegram: {token: env:A}, ntfy: {}}": "",
+	} {
+		_, err := Load(LoadOptions{Path: write(t, "messaging:\n  channels: "+channels)})
+		if (err != nil) != (want != "") || want != "" && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", channels, err)
+		}
+	}
+}

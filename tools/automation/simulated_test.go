@@ -98,7 +98,7 @@ func TestSimulatedChild(t *testing.T) {
 	defer s.Urgent()()
 	o := messaging.NewOutbox(messaging.OutboxOptions{
 		Store: s, Lease: attemptLease, Slots: 1, Accounts: messaging.NewAccounts([]messaging.Account{
-			{Name: "peer", Kind: "peer", Open: func() (chat.Channel, error) { return p, nil }},
+			{Name: "peer", Service: chat.Service{Name: "peer"}, Open: func() (chat.Channel, error) { return p, nil }},
 		}),
 	})
 	scheduler := NewScheduler(SchedulerOptions{Store: s, Call: func(ctx context.Context, c ScheduledCall) tool.Result {

@@ -12,9 +12,9 @@ import (
 
 // An Account is a channel of the settings.
 type Account struct {
-	Name string
-	Kind string // the service
-	Open func() (chat.Channel, error)
+	Name    string
+	Service chat.Service
+	Open    func() (chat.Channel, error)
 }
 
 // Accounts are the channels of the settings. They are opened when they are first used.
@@ -44,12 +44,17 @@ func (a *Accounts) Names() []string {
 	return slices.Sorted(maps.Keys(a.all))
 }
 
-// Kind returns the service of a channel, or "" if there is no channel with the name.
+// Kind returns the name of the service of a channel, or "" if there is no channel with the name.
 func (a *Accounts) Kind(name string) string {
+	return a.Service(name).Name
+}
+
+// Service returns the service of a channel. It has no name if there is no such channel.
+func (a *Accounts) Service(name string) chat.Service {
 	if a == nil || a.all[name] == nil {
-		return ""
+		return chat.Service{}
 	}
-	return a.all[name].Account.Kind
+	return a.all[name].Account.Service
 }
 
 // Channel returns a channel by its name.

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Contact is a person that an agent may write to. Its fields are those that other systems
-// have in their files of contacts.
+// A Contact is a person that an agent may write to. The fields of services are those that
+// other systems have in their files of contacts; Chats has chats of any service.
 type Contact struct {
 	ID       string `yaml:"contact_id" json:"contact_id"` // such as tg:@ada or slack:T1:U1
 	Nickname string `yaml:"nickname,omitempty" json:"nickname,omitempty"`

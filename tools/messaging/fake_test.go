@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
@@ -124,7 +125,7 @@ func accounts(c chat.Channel, names ...string) *messaging.Accounts {
 	for _, name := range names {
 		kind, _, _ := strings.Cut(name, "-")
 		list = append(list, messaging.Account{
-			Name: name, Kind: kind, Open: func() (chat.Channel, error) { return c, nil },
+			Name: name, Service: services.Find(kind), Open: func() (chat.Channel, error) { return c, nil },
 		})
 	}
 	return messaging.NewAccounts(list)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -93,7 +94,7 @@ func (message) Spec() tool.Spec {
 			"create_forum_topic": `{"action":"topic","channel":"telegram"}`,
 		},
 		Bare:     "text",
-		Keywords: "telegram slack discord line lark feishu email mail ntfy webhook chat notify person send",
+		Keywords: services.Words() + " chat notify person send",
 	}
 }
 
@@ -184,7 +185,7 @@ func (x message) facts(ctx context.Context, a messageArgs, to Target) (tool.Fact
 
 func (x message) find(ctx context.Context, a messageArgs) (Target, error) {
 	channel := a.Channel
-	if same := x.Targets.ofKind(serviceOf(channel)); x.Targets.Accounts.Kind(channel) == "" && len(same) > 0 {
+	if same := x.Targets.named(channel); x.Targets.Accounts.Kind(channel) == "" && len(same) > 0 {
 		channel = same[0]
 		if current := tool.CallerFrom(ctx).Channel; slices.Contains(same, current) {
 			channel = current

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -33,19 +34,6 @@ func (t Target) String() string {
 
 // topicMark separates the id of a chat from that of a topic in it.
 const topicMark = ":topic:"
-
-// prefixes are other names of services in addresses.
-func serviceOf(prefix string) string {
-	switch prefix = strings.ToLower(prefix); prefix {
-	case "tg":
-		return "telegram"
-	case "feishu":
-		return "lark"
-	case "email", "mailto":
-		return "mail"
-	}
-	return prefix
-}
 
 // Targets decides where callers may write.
 type Targets struct {
@@ -142,7 +130,7 @@ func (x Targets) ofContact(c Contact, hint string) (Target, error) {
 
 // bare returns an id without the name of a service.
 func bare(id string) string {
-	if service, rest, found := strings.Cut(id, ":"); found && serviceOf(service) != "" {
+	if service, rest, found := strings.Cut(id, ":"); found && service != "" {
 		return rest
 	}
 	return id
@@ -154,25 +142,23 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 	switch {
 	case found && x.Accounts.Kind(prefix) != "":
 		t = Target{Channel: prefix, Chat: id}
-	case found && len(x.ofKind(serviceOf(prefix))) > 0:
-		names := x.ofKind(serviceOf(prefix))
+	case found && len(x.named(prefix)) > 0:
+		names := x.named(prefix)
 		t = Target{Channel: names[0], Chat: id}
 		if len(names) > 1 {
 			t.Channel = channel
 		}
 		if len(names) > 1 && !slices.Contains(names, channel) {
-			return t, tool.Errorf(tool.Invalid, "there are several channels of %s: %s", serviceOf(prefix),
+			return t, tool.Errorf(tool.Invalid, "there are several channels of %s: %s", x.Accounts.Kind(names[0]),
 				strings.Join(names, ", ")).Try("write the name of one before the id, as in %s:%s", names[0], id)
 		}
 	case channel != "" && x.Accounts.Kind(channel) != "":
 		t = Target{Channel: channel, Chat: to}
-	case channel != "" && len(x.ofKind(serviceOf(channel))) == 1:
-		t = Target{Channel: x.ofKind(serviceOf(channel))[0], Chat: to}
-	case strings.Contains(to, "@") && !strings.HasPrefix(to, "@") && len(x.ofKind("mail")) == 1:
-		t = Target{Channel: x.ofKind("mail")[0], Chat: to}
-	case channel == "" && !found && len(x.ofKind(serviceWith(to))) == 1:
-		t = Target{Channel: x.ofKind(serviceWith(to))[0], Chat: to}
-	case x.Accounts.Kind(to) == "webhook":
+	case channel != "" && len(x.named(channel)) == 1:
+		t = Target{Channel: x.named(channel)[0], Chat: to}
+	case channel == "" && !found && len(x.owning(to)) == 1:
+		t = Target{Channel: x.owning(to)[0], Chat: to}
+	case x.Accounts.Service(to).Single:
 		t = Target{Channel: to, Chat: to}
 	case len(x.Accounts.Names()) == 1 && channel == "" && !found:
 		t = Target{Channel: x.Accounts.Names()[0], Chat: to}
@@ -181,8 +167,8 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 			Try("write a contact, or CHANNEL:ID; the channels are %s", strings.Join(x.Accounts.Names(), ", "))
 	}
 	t.Chat, t.Thread, _ = strings.Cut(t.Chat, topicMark)
-	if parts := strings.Split(t.Chat, ":"); x.Accounts.Kind(t.Channel) == "slack" && len(parts) == 2 {
-		t.Chat = parts[1] // as in slack:TEAM:USER
+	if chat := x.Accounts.Service(t.Channel).Chat; chat != nil {
+		t.Chat = chat(t.Chat)
 	}
 	if t.Chat = strings.TrimSpace(t.Chat); t.Chat == "" || strings.ContainsAny(t.Chat, "\x00\r\n") {
 		return t, tool.Errorf(tool.Invalid, "%q has no id of a chat", text.Clip(to, 100)).Try("write CHANNEL:ID")
@@ -190,31 +176,23 @@ func (x Targets) parse(to, channel string) (t Target, err error) {
 	return t, nil
 }
 
-// serviceWith returns the service whose ids look like a text, or "".
-func serviceWith(id string) string {
-	digits := func(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
-	letters := func(text, allowed string) bool { return strings.Trim(text, allowed) == "" }
-	switch {
-	case strings.HasPrefix(id, "@"), digits(strings.TrimPrefix(id, "-")) && len(id) <= 15:
-		return "telegram"
-	case digits(id) && len(id) >= 17 && len(id) <= 20:
-		return "discord"
-	case len(id) == 33 && strings.ContainsAny(id[:1], "UCR") && letters(id[1:], "0123456789abcdef"):
-		return "line"
-	case len(id) >= 8 && len(id) <= 13 && strings.ContainsAny(id[:1], "CDGUW") &&
-		letters(id[1:], "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
-		return "slack"
-	}
-	return ""
-}
-
 // Parse reads CHANNEL:ID or SERVICE:ID, for an operator.
 func (x Targets) Parse(to string) (Target, error) { return x.parse(to, "") }
 
-// ofKind returns the channels of a service.
-func (x Targets) ofKind(kind string) (names []string) {
+// named returns the channels of the service that has a name in addresses.
+func (x Targets) named(prefix string) []string {
+	prefix = strings.ToLower(prefix)
+	return x.those(func(s chat.Service) bool { return s.Names(prefix) })
+}
+
+// owning returns the channels whose service has ids like this one.
+func (x Targets) owning(id string) []string {
+	return x.those(func(s chat.Service) bool { return s.Owns != nil && s.Owns(id) })
+}
+
+func (x Targets) those(are func(s chat.Service) bool) (names []string) {
 	for _, name := range x.Accounts.Names() {
-		if x.Accounts.Kind(name) == kind {
+		if are(x.Accounts.Service(name)) {
 			names = append(names, name)
 		}
 	}

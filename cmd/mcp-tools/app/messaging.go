@@ -10,15 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/discord"
-	"github.com/mcp-tools/mcp-tools/internal/chat/lark"
-	"github.com/mcp-tools/mcp-tools/internal/chat/line"
-	"github.com/mcp-tools/mcp-tools/internal/chat/mail"
-	"github.com/mcp-tools/mcp-tools/internal/chat/ntfy"
-	"github.com/mcp-tools/mcp-tools/internal/chat/slack"
-	"github.com/mcp-tools/mcp-tools/internal/chat/telegram"
-	"github.com/mcp-tools/mcp-tools/internal/chat/webhook"
-	"github.com/mcp-tools/mcp-tools/internal/chat/wire/socket"
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -82,52 +74,29 @@ func (e *Env) Accounts(l *config.Loaded, mask func(name string, values ...string
 	var list []messaging.Account
 	for _, name := range slices.Sorted(maps.Keys(channels)) {
 		c := channels[name]
-		kind := c.KindOf(name)
+		service := services.Find(c.KindOf(name))
 		list = append(list, messaging.Account{
-			Name: name, Kind: kind, Open: func() (chat.Channel, error) { return o.open(name, kind, c) },
+			Name: name, Service: service,
+			Open: func() (chat.Channel, error) { return service.Open(o.account(name, c)) },
 		})
 	}
 	return messaging.NewAccounts(list), client.Close, nil
 }
 
-// open opens a channel. It connects to nothing.
-func (o *chatOpener) open(name, kind string, c config.MessagingChannel) (chat.Channel, error) {
-	token, secret := o.secret(name, "token", c.Token), o.secret(name, "signing_secret", c.Secret)
-	switch kind {
-	case "telegram":
-		return telegram.New(telegram.Options{HTTP: o.client, Token: token, Secret: secret, Base: c.URL})
-	case "mail":
-		return mail.New(mail.Options{
-			From: c.From, User: c.User, Password: token, SMTP: c.SMTP, IMAP: c.IMAP, Dial: o.dialer.DialContext,
-			Verifier: c.Verifier,
-		})
-	case "slack":
-		return slack.New(slack.Options{
-			HTTP: o.client, Token: token, AppToken: o.secret(name, "app_token", c.AppToken), Secret: secret,
-			Base: c.URL, Socket: socket.Options{Dial: o.dialer.DialContext},
-		})
-	case "discord":
-		return discord.New(discord.Options{
-			HTTP: o.client, Token: token, PublicKey: c.PublicKey, Base: c.URL,
-			Socket: socket.Options{Dial: o.dialer.DialContext},
-		})
-	case "line":
-		return line.New(line.Options{HTTP: o.client, Token: token, Secret: secret, Base: c.URL, Data: c.URL})
-	case "lark":
-		return lark.New(lark.Options{
-			HTTP: o.client, App: c.AppID, Secret: token, Verification: secret,
-			EncryptKey: o.secret(name, "encrypt_key", c.EncryptKey), Base: c.URL,
-		})
-	case "webhook":
-		return webhook.New(webhook.Options{HTTP: o.client, URL: c.URL, Secret: secret, Token: token})
-	case "ntfy":
-		return ntfy.New(ntfy.Options{HTTP: o.client, Base: c.URL, Token: token})
+// account returns what a channel is opened with.
+func (o *chatOpener) account(name string, c config.MessagingChannel) chat.Account {
+	return chat.Account{
+		HTTP: o.client, Dial: o.dialer.DialContext,
+		Token: o.secret(name, "token", c.Token), AppToken: o.secret(name, "app_token", c.AppToken),
+		Signing:    o.secret(name, "signing_secret", c.Secret),
+		EncryptKey: o.secret(name, "encrypt_key", c.EncryptKey),
+		AppID:      c.AppID, PublicKey: c.PublicKey, URL: c.URL, SMTP: c.SMTP, IMAP: c.IMAP, User: c.User, From: c.From,
+		Verifier: c.Verifier,
 	}
-	return nil, fmt.Errorf("there is no service %q", kind)
 }
 
 // secret returns a function that fetches a secret when it is first needed, or nil.
-func (o *chatOpener) secret(channel, name string, s config.Secret) func(context.Context) (string, error) {
+func (o *chatOpener) secret(channel, name string, s config.Secret) chat.Secret {
 	if s == "" {
 		return nil
 	}

@@ -50,6 +50,23 @@ type Options struct {
 	Now       func() time.Time // nil: the system's clock
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "discord", Title: "Discord",
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "token of the bot", Required: true},
+			{Name: "app_id", Doc: "ID of the app"},
+			{Name: "public_key", Doc: "public key of the app, which interactions are signed with"},
+		},
+		Owns: func(id string) bool { return isID(id) && len(id) >= 17 && len(id) <= 20 },
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, Token: a.Token, PublicKey: a.PublicKey, Base: a.URL,
+				Socket: socket.Options{Dial: a.Dial}})
+		},
+	}
+}
+
 // A Channel is a bot.
 type Channel struct {
 	o     Options

@@ -48,6 +48,24 @@ type Options struct {
 	Now          func() time.Time
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "lark", Title: "Lark", Also: []string{"feishu"},
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "secret of the app", Required: true},
+			{Name: "signing_secret", Doc: "verification token"},
+			{Name: "encrypt_key", Doc: "key that events are encrypted with"},
+			{Name: "app_id", Doc: "ID of the app", Required: true},
+			{Name: "url", Doc: "https://open.feishu.cn for Feishu"},
+		},
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, App: a.AppID, Secret: a.Token, Verification: a.Signing,
+				EncryptKey: a.EncryptKey, Base: a.URL})
+		},
+	}
+}
+
 // A Channel is an app with a bot.
 type Channel struct {
 	o        Options

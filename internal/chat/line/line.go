@@ -42,6 +42,23 @@ type Options struct {
 	Now    func() time.Time
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "line", Title: "LINE",
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "channel access token", Required: true},
+			{Name: "signing_secret", Doc: "channel secret"},
+		},
+		Owns: func(id string) bool {
+			return len(id) == 33 && strings.ContainsAny(id[:1], "UCR") && strings.Trim(id[1:], "0123456789abcdef") == ""
+		},
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, Token: a.Token, Secret: a.Signing, Base: a.URL, Data: a.URL})
+		},
+	}
+}
+
 // A Channel is a LINE official account.
 type Channel struct {
 	o         Options

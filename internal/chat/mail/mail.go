@@ -54,6 +54,24 @@ type Options struct {
 	Now      func() time.Time // nil: the system's clock
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "mail", Title: "Mail", Also: []string{"email", "mailto"},
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "password"},
+			{Name: "from", Required: true},
+			{Name: "smtp", Required: true},
+		},
+		Owns:    func(id string) bool { return strings.Contains(id, "@") && !strings.HasPrefix(id, "@") },
+		AnyCase: true, Forgeable: true,
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{From: a.From, User: a.User, Password: a.Token, SMTP: a.SMTP, IMAP: a.IMAP, Dial: a.Dial,
+				Verifier: a.Verifier})
+		},
+	}
+}
+
 // A Channel is a mail account.
 type Channel struct {
 	o          Options

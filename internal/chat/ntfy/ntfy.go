@@ -38,6 +38,20 @@ type Options struct {
 	Now   func() time.Time
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "ntfy", Title: "Ntfy",
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "bearer token, if one is needed"},
+			{Name: "url", Doc: "another server than https://ntfy.sh"},
+		},
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, Base: a.URL, Token: a.Token})
+		},
+	}
+}
+
 // A Channel is an account of ntfy.
 type Channel struct {
 	wire *wire.Client

@@ -43,6 +43,32 @@ type Options struct {
 	Now    func() time.Time // nil: the system's clock
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	const ids = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return chat.Service{
+		Name: "slack", Title: "Slack",
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "token of the bot (xoxb)", Required: true},
+			{Name: "app_token", Doc: "app-level token (xapp), to receive messages over a socket"},
+			{Name: "signing_secret", Doc: "signing secret"},
+		},
+		Owns: func(id string) bool {
+			return len(id) >= 8 && len(id) <= 13 && strings.ContainsAny(id[:1], "CDGUW") && strings.Trim(id[1:], ids) == ""
+		},
+		Chat: func(address string) string { // such as TEAM:USER
+			if team, id, found := strings.Cut(address, ":"); found && team != "" && !strings.Contains(id, ":") {
+				return id
+			}
+			return address
+		},
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, Token: a.Token, AppToken: a.AppToken, Secret: a.Signing, Base: a.URL,
+				Socket: socket.Options{Dial: a.Dial}})
+		},
+	}
+}
+
 // A Channel is an app.
 type Channel struct {
 	o    Options

@@ -48,6 +48,25 @@ type Options struct {
 	Now    func() time.Time // nil: the system's clock
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	digits := func(id string) bool { return id != "" && strings.Trim(id, "0123456789") == "" }
+	return chat.Service{
+		Name: "telegram", Title: "Telegram", Also: []string{"tg"},
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "token of the bot", Required: true},
+			{Name: "signing_secret", Doc: "secret token of the webhook"},
+			{Name: "url", Doc: "a server of the Bot API of your own"},
+		},
+		Owns: func(id string) bool {
+			return strings.HasPrefix(id, "@") || digits(strings.TrimPrefix(id, "-")) && len(id) <= 15
+		},
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, Token: a.Token, Secret: a.Signing, Base: a.URL})
+		},
+	}
+}
+
 // A Channel is a bot.
 type Channel struct {
 	o    Options

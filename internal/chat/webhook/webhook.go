@@ -47,6 +47,22 @@ type Options struct {
 	Now    func() time.Time
 }
 
+// Service returns the service.
+func Service() chat.Service {
+	return chat.Service{
+		Name: "webhook", Title: "Webhook",
+		Settings: []chat.Setting{
+			{Name: "token", Doc: "bearer token, if one is needed"},
+			{Name: "signing_secret", Doc: "key of the HMAC, also of what is sent"},
+			{Name: "url", Doc: "where messages are sent", Required: true},
+		},
+		Single: true,
+		Open: func(a chat.Account) (chat.Channel, error) {
+			return New(Options{HTTP: a.HTTP, URL: a.URL, Secret: a.Signing, Token: a.Token})
+		},
+	}
+}
+
 // A Channel is another program.
 type Channel struct {
 	o    Options

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
@@ -129,9 +130,9 @@ func newWorld(t *testing.T, s *store.Store, change func(*Options)) world {
 	w := world{tg: newService(), mail: newService(), records: new([]Record)}
 	w.mail.can.Buttons = false
 	accounts := messaging.NewAccounts([]messaging.Account{
-		{Name: "tg", Kind: "telegram", Open: func() (chat.Channel, error) { return w.tg, nil }},
-		{Name: "mail", Kind: "mail", Open: func() (chat.Channel, error) { return w.mail, nil }},
-		{Name: "broken", Kind: "slack", Open: func() (chat.Channel, error) { return nil, errors.New("no token") }},
+		{Name: "tg", Service: services.Find("telegram"), Open: func() (chat.Channel, error) { return w.tg, nil }},
+		{Name: "mail", Service: services.Find("mail"), Open: func() (chat.Channel, error) { return w.mail, nil }},
+		{Name: "broken", Service: services.Find("slack"), Open: func() (chat.Channel, error) { return nil, errors.New("no token") }},
 	})
 	waiting := approvals.New(approvals.Options{DB: s})
 	o := Options{
@@ -200,7 +201,7 @@ func TestOnBothStores(t *testing.T) {
 
 func accountsOf(tg *service) *messaging.Accounts {
 	return messaging.NewAccounts([]messaging.Account{
-		{Name: "tg", Kind: "telegram", Open: func() (chat.Channel, error) { return tg, nil }},
+		{Name: "tg", Service: services.Find("telegram"), Open: func() (chat.Channel, error) { return tg, nil }},
 	})
 }
 

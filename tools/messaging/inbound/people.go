@@ -303,7 +303,7 @@ func (b *Inbound) approver(channel string, in chat.Incoming) (name string, ok bo
 		return "", false
 	}
 	same := func(a, b string) bool { return a == b }
-	if b.Accounts.Kind(channel) == "mail" {
+	if b.Accounts.Service(channel).AnyCase {
 		same = strings.EqualFold
 	}
 	for _, who := range b.Approvers {
@@ -365,7 +365,7 @@ func (b *Inbound) written(t *store.Tx, channel string, in chat.Incoming) (a afte
 		}
 	}
 	if q.ID == "" { // the headers of a mail prove nothing, its code does
-		if in.ReplyTo == "" || b.Accounts.Kind(channel) == "mail" {
+		if in.ReplyTo == "" || b.Accounts.Service(channel).Forgeable {
 			return after{}, false, nil
 		}
 		if q, err = b.repliedTo(t, channel, in, who); err != nil || q.ID == "" {
