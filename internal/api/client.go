@@ -56,11 +56,20 @@ func (c *Client) JSON(ctx context.Context, call Call, into any) error {
 }
 
 // Do sends a call, again if it fails temporarily. Errors are a [*Error], or the cause of ctx.
-func (c *Client) Do(ctx context.Context, call Call) (answer *Answer, err error) {
+func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	r, err := c.request(call)
 	if err != nil {
 		return nil, err
 	}
+	return c.exchange(ctx, call, r)
+}
+
+// Send is Do for a request that is not a Call.
+func (c *Client) Send(ctx context.Context, r outbound.Request) (*Answer, error) {
+	return c.exchange(ctx, Call{Method: cmp.Or(r.Method, http.MethodGet)}, r)
+}
+
+func (c *Client) exchange(ctx context.Context, call Call, r outbound.Request) (answer *Answer, err error) {
 	err = c.attempt(ctx, call, func() error {
 		res, err := c.open(ctx, r)
 		if err != nil {

@@ -61,6 +61,12 @@ func (e *Error) Error() string {
 	return words
 }
 
+// Because sets the cause.
+func (e *Error) Because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
 // Unwrap returns the cause, which is logged and not shown.
 func (e *Error) Unwrap() error { return e.cause }
 

@@ -2,9 +2,10 @@ package embed
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/api"
 )
 
 // ErrDown means that the endpoint has failed recently and no request was sent.
@@ -48,13 +49,6 @@ func (b *breaker) failed(now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pause = min(max(2*b.pause, firstBreak), longestBreak)
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		b.pause = max(b.pause, refused.after)
-	}
-	b.until = now.Add(jittered(b.pause))
-}
-
-// jittered returns about d, so that clients that were refused together do not retry together.
-func jittered(d time.Duration) time.Duration {
-	return d - d/8 + rand.N(d/4+1)
+	b.pause = max(b.pause, min(api.After(err), longestBreak))
+	b.until = now.Add(api.Jittered(b.pause))
 }

@@ -16,16 +16,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/api"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
-// Options describe an endpoint. URL and Model are required.
+// Options describe an endpoint. URL, HTTP and Model are required.
 type Options struct {
-	URL        string // of the API, such as https://api.openai.com/v1
+	URL        string          // of the API, such as https://api.openai.com/v1
+	HTTP       outbound.Client // reaches it, within [Limits]
 	Model      string
 	Key        string // "": none
 	Dimensions int    // of the vectors; 0: those of the model
@@ -41,51 +43,43 @@ const (
 	minText      = 256              // bytes; a rejected text is not shortened further
 	maxRequest   = 96 << 10         // bytes of all texts of a request
 	timeout      = 60 * time.Second // of a request for texts
-	attempts     = 5
-	firstBackoff = 500 * time.Millisecond
-	longestWait  = time.Minute
+	maxAttempts  = 5
+	firstPause   = 500 * time.Millisecond
+	maxRedirects = 3
 )
+
+// Limits are those of the client that reaches the endpoint.
+func Limits() egress.Limits {
+	return egress.Limits{Connect: 5 * time.Second, Head: timeout, Stall: timeout}
+}
 
 // A Client sends requests to one endpoint. Its methods may be called concurrently.
 type Client struct {
-	o       Options
-	http    *http.Client
-	running chan struct{}
-	down    breaker
-	wait    func(context.Context, time.Duration) error
+	o        Options
+	api      *api.Client
+	running  chan struct{}
+	down     breaker
+	attempts api.Attempts
 }
 
 // New returns a Client. It sends nothing yet.
 func New(o Options) (*Client, error) {
-	base, err := url.Parse(o.URL)
-	if err != nil || base.Host == "" {
-		return nil, errors.New("the URL of the embeddings endpoint is invalid") // without it: it may contain a key
-	}
 	if o.Model == "" {
 		return nil, errors.New("the name of the embedding model is missing")
 	}
 	if o.Batch <= 0 {
 		o.Batch = DefaultBatch
 	}
-	o.URL = strings.TrimSuffix(o.URL, "/")
+	c, err := api.New(api.Options{
+		Name: "the embeddings endpoint", URL: o.URL, HTTP: o.HTTP, Key: api.Key(o.Key), Timeout: timeout,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
-		o: o, running: make(chan struct{}, maxRequests), wait: pause,
-		http: &http.Client{
-			Transport: &http.Transport{ // without a proxy: the environment must not decide who reads memories
-				DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-				TLSHandshakeTimeout: 5 * time.Second,
-				MaxIdleConnsPerHost: maxRequests + 1, MaxConnsPerHost: 4 * maxRequests, IdleConnTimeout: time.Minute,
-				MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
-			},
-			CheckRedirect: sameOrigin,
-		},
+		o: o, api: c, running: make(chan struct{}, maxRequests),
+		attempts: api.Attempts{Max: maxAttempts, First: firstPause},
 	}, nil
-}
-
-// Close closes idle connections.
-func (c *Client) Close() error {
-	c.http.CloseIdleConnections()
-	return nil
 }
 
 // Space returns a name for vectors that can be compared: those of one model with
@@ -95,25 +89,6 @@ func (c *Client) Space() string {
 		return c.o.Model
 	}
 	return fmt.Sprintf("%s/%d", c.o.Model, c.o.Dimensions)
-}
-
-func sameOrigin(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host || len(via) > 3 {
-		return errors.New("the embeddings endpoint redirects to another host")
-	}
-	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Query returns the vector of a query. It does not retry, and after a failure it
@@ -195,11 +170,11 @@ func (c *Client) encode(ctx context.Context, texts []string, into [][]float32) e
 // either, a harmless text shows whether the endpoint rejects everything.
 func (c *Client) divide(ctx context.Context, texts []string, into [][]float32) error {
 	list, err := c.retry(ctx, texts)
-	switch refused := (*refusal)(nil); {
+	switch refused := (*api.Error)(nil); {
 	case err == nil:
 		copy(into, list)
 		return nil
-	case !errors.As(err, &refused) || !refused.ofInput():
+	case !errors.As(err, &refused) || !ofInput(refused):
 		return err
 	case len(texts) > 1:
 		half := len(texts) / 2
@@ -213,25 +188,15 @@ func (c *Client) divide(ctx context.Context, texts []string, into [][]float32) e
 	return nil
 }
 
-// retry sends a request up to attempts times, with growing pauses.
-func (c *Client) retry(ctx context.Context, texts []string) ([][]float32, error) {
-	backoff := firstBackoff
-	for attempt := 1; ; attempt++ {
-		one, cancel := context.WithTimeout(ctx, timeout)
-		list, err := c.ask(one, texts)
-		cancel()
-		if err == nil || ctx.Err() != nil || attempt == attempts || !temporary(err) {
-			return list, err
-		}
-		d := jittered(backoff)
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
-			d = max(d, refused.after)
-		}
-		if err := c.wait(ctx, d); err != nil {
-			return nil, err
-		}
-		backoff = min(2*backoff, longestWait)
-	}
+// retry sends a request up to maxAttempts times, with growing pauses.
+func (c *Client) retry(ctx context.Context, texts []string) (list [][]float32, err error) {
+	err = c.attempts.Do(ctx, func() (error, bool) {
+		var err error
+		list, err = c.ask(ctx, texts)
+		var failed *api.Error
+		return err, errors.As(err, &failed) && failed.Temporary
+	})
+	return list, err
 }
 
 // shorten returns the beginning of a text of at most so many bytes, without cutting a character.

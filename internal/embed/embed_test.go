@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 )
 
 func client(t testing.TB, s *embedtest.Server, o Options) *Client {
 	t.Helper()
-	o.URL = s.URL + "/v1/"
+	o.URL, o.HTTP = s.URL+"/v1/", egresstest.Within(t, Limits(), s.URL)
 	if o.Model == "" {
 		o.Model = "m"
 	}
@@ -26,7 +27,6 @@ func client(t testing.TB, s *embedtest.Server, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -34,7 +34,7 @@ func client(t testing.TB, s *embedtest.Server, o Options) *Client {
 func hurried(c *Client) *[]time.Duration {
 	var mu sync.Mutex
 	var pauses []time.Duration
-	c.wait = func(ctx context.Context, d time.Duration) error {
+	c.attempts.Wait = func(ctx context.Context, d time.Duration) error {
 		mu.Lock()
 		defer mu.Unlock()
 		pauses = append(pauses, d)
@@ -264,7 +264,7 @@ func TestTheBreakerBacksOff(t *testing.T) {
 			t.Error("it is closed though all is well")
 		}
 	}
-	b.failed(now, &refusal{status: 429, after: 30 * time.Second})
+	b.failed(now, &api.Error{Status: 429, After: 30 * time.Second})
 	if b.try(now.Add(20 * time.Second)) {
 		t.Error("it sends a request before Retry-After")
 	}
@@ -301,25 +301,5 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("a vector %v", v)
 			}
 		}
-		messageOf(text, "")
 	})
-}
-
-func TestMessagesOfEndpoints(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"error":{"message":"no  such\nkey","type":"x"}}`: "no such key",
-		`[{"error":{"code":400,"message":"gemini"}}]`:      "gemini",
-		`{"object":"error","message":"vllm"}`:              "vllm",
-		`{"error":"ollama"}`:                               "ollama",
-		`<html>`:                                           "",
-		`{"error":null}`:                                   "",
-		`{"error":"a key is not known: [a key]"}`:          "... is not known: [...]",
-	} {
-		if got := messageOf([]byte(text), "a key"); got != want {
-			t.Errorf("%s says %q", text, got)
-		}
-	}
-	if got := messageOf(fmt.Appendf(nil, `{"message":%q}`, bytes.Repeat([]byte("x"), 1000)), ""); len(got) != maxMessage {
-		t.Errorf("it says %d bytes", len(got))
-	}
 }

@@ -2,8 +2,9 @@ package llm
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/api"
 )
 
 // anthropic is the API of Messages.
@@ -65,13 +66,6 @@ type anthropicBlock struct {
 type anthropicKept struct {
 	Model   string            `json:"model"`
 	Content []json.RawMessage `json:"content"`
-}
-
-func (anthropic) header(h http.Header, key string) {
-	h.Set("Anthropic-Version", anthropicVersion)
-	if key != "" {
-		h.Set("X-Api-Key", key)
-	}
 }
 
 func (anthropic) body(r Request) (string, any) {
@@ -210,10 +204,7 @@ func (d *anthropicReply) event(data []byte) error {
 	switch e.Type {
 	case "error":
 		f := failureIn(data)
-		switch f.code {
-		case "overloaded_error", "rate_limit_error", "api_error", "timeout_error":
-			f.temporary = true
-		}
+		f.Temporary = f.Has("overloaded_error", "rate_limit_error", "api_error", "timeout_error")
 		return f
 	case "message_start":
 		e.Message.Usage.add(&d.usage)
@@ -222,7 +213,7 @@ func (d *anthropicReply) event(data []byte) error {
 		d.stop = e.Delta.Stop
 	case "content_block_start":
 		if e.Index != len(d.blocks) || e.Index == maxBlocks {
-			return &failure{message: "the response of the provider has blocks out of order"}
+			return &api.Error{Message: "the response of the provider has blocks out of order"}
 		}
 		b := new(receivedBlock)
 		if err := json.Unmarshal(e.Block, &b.first); err != nil {
@@ -233,7 +224,7 @@ func (d *anthropicReply) event(data []byte) error {
 		d.blocks = append(d.blocks, b)
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(d.blocks) {
-			return &failure{message: "the response of the provider has blocks out of order"}
+			return &api.Error{Message: "the response of the provider has blocks out of order"}
 		}
 		b := d.blocks[e.Index]
 		b.text.WriteString(e.Delta.Text)
@@ -294,7 +285,7 @@ func (d *anthropicReply) reply() (Reply, error) {
 	}
 	switch d.stop {
 	case "":
-		return r, &failure{message: "the response of the provider ended too early", temporary: true}
+		return r, &api.Error{Message: "the response of the provider ended too early", Temporary: true}
 	case "refusal":
 		return r, refusal("")
 	case "max_tokens", "model_context_window_exceeded":

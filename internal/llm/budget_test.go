@@ -36,11 +36,10 @@ func open(t *testing.T, s *store.Store, p *llmtest.Server, b llm.Budgets) *llm.M
 	provider := p.Provider(llm.OpenAI)
 	provider.Models = []string{"test", "unpriced"}
 	provider.Prices = map[string]llm.Price{"test": {Input: 2, Output: 10, CacheRead: 1}}
-	models, err := llm.NewModels(llm.Options{Providers: []llm.Provider{provider}, Store: s, Budgets: b})
+	models, err := llm.NewModels(llm.Options{Providers: []llm.Provider{provider}, HTTP: p.HTTP(t), Store: s, Budgets: b})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = models.Close() })
 	return models
 }
 
@@ -236,8 +235,8 @@ func TestPrices(t *testing.T) {
 func TestNoCredentialIsSent(t *testing.T) {
 	p := llmtest.New(t)
 	models, err := llm.NewModels(llm.Options{
-		Providers: []llm.Provider{p.Provider(llm.Anthropic)},
-		Scrub:     func(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") },
+		Providers: []llm.Provider{p.Provider(llm.Anthropic)}, HTTP: p.HTTP(t),
+		Scrub: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") },
 	})
 	if err != nil {
 		t.Fatal(err)

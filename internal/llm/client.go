@@ -1,22 +1,21 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/api"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -49,29 +48,27 @@ type Endpoint struct {
 
 const (
 	attempts     = 5
-	firstBackoff = 500 * time.Millisecond
-	longestWait  = time.Minute     // a provider that asks for more gets no retry
-	idleTimeout  = 5 * time.Minute // without a byte; models that think send little
-	maxReply     = 16 << 20        // bytes of a response
-	maxErrorBody = 64 << 10
-	maxMessage   = 500 // bytes of a provider's message about an error
+	firstPause   = 500 * time.Millisecond
+	longestReply = time.Hour
+	maxReply     = 16 << 20 // bytes of a response
+	maxMessage   = 500      // bytes of a refusal
 )
+
+// Limits are those of the client that reaches providers: models that think send little.
+func Limits() egress.Limits { return egress.Limits{Head: 5 * time.Minute, Stall: 5 * time.Minute} }
 
 // A Client sends requests to one endpoint. Its methods may be called concurrently.
 type Client struct {
-	e    Endpoint
-	wire wire
-	http *http.Client
-	idle time.Duration
-	wait func(context.Context, time.Duration) error
+	e        Endpoint
+	wire     wire
+	api      *api.Client
+	attempts api.Attempts
 }
 
 // A wire is an API.
 type wire interface {
 	// body returns the path below the endpoint, and the body of a request.
 	body(r Request) (path string, body any)
-	// header adds the key, unless it is "", and what else the API wants.
-	header(h http.Header, key string)
 	// decoder returns a decoder of the response to a request for a model.
 	decoder(model string) decoder
 }
@@ -84,58 +81,36 @@ type decoder interface {
 	reply() (Reply, error)
 }
 
-// NewClient returns a Client. It sends nothing yet.
-func NewClient(e Endpoint) (*Client, error) {
-	if e.URL == "" {
-		e.URL = e.Kind.URL()
+// NewClient returns a Client that reaches the endpoint by http, within [Limits]. It sends nothing yet.
+func NewClient(e Endpoint, http outbound.Client) (*Client, error) {
+	e.URL = cmp.Or(e.URL, e.Kind.URL())
+	o := api.Options{
+		Name: fmt.Sprintf("the model provider %q", e.Name), URL: e.URL, HTTP: http, Key: api.Key(e.Key),
+		MaxBytes: maxReply, Timeout: longestReply,
 	}
-	e.URL = strings.TrimSuffix(e.URL, "/")
-	base, err := url.Parse(e.URL)
-	if err != nil || base.Host == "" || base.User != nil {
-		return nil, fmt.Errorf("the URL of the model provider %q is invalid", e.Name) // it may contain a key
-	}
-	c := &Client{
-		e: e, idle: idleTimeout, wait: clock.Sleep,
-		http: &http.Client{
-			Transport: &http.Transport{ // without a proxy: the environment must not decide who reads conversations
-				DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-				TLSHandshakeTimeout: 10 * time.Second,
-				MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute,
-				MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
+	c := &Client{e: e, attempts: api.Attempts{Max: attempts, First: firstPause}}
 	switch e.Kind {
 	case OpenAI:
-		c.wire = openAI{current: hasSuffix(base.Hostname(), "openai.com", "openai.azure.com")}
+		base, _ := url.Parse(e.URL) // New returns the error
+		c.wire = openAI{current: base != nil && hasSuffix(base.Hostname(), "openai.com", "openai.azure.com")}
 	case Anthropic:
-		c.wire = anthropic{}
+		c.wire, o.Attach = anthropic{}, api.Header("X-Api-Key", "")
 	default:
 		return nil, fmt.Errorf("the model provider %q has the unknown kind %q", e.Name, e.Kind)
 	}
-	return c, nil
+	var err error
+	c.api, err = api.New(o)
+	return c, err
 }
 
 func hasSuffix(host string, domains ...string) bool {
-	for _, domain := range domains {
-		if host == domain || strings.HasSuffix(host, "."+domain) {
-			return true
-		}
-	}
-	return false
-}
-
-// Close closes idle connections.
-func (c *Client) Close() error {
-	c.http.CloseIdleConnections()
-	return nil
+	return slices.ContainsFunc(domains, func(domain string) bool { return strings.HasSuffix("."+host, "."+domain) })
 }
 
 // Complete sends a request to the model that it names, and retries temporary
 // failures. The usage of the reply is that of all attempts, also if there is an
 // error. Errors are a *tool.Error, or the cause of ctx.
-func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
+func (c *Client) Complete(ctx context.Context, r Request) (reply Reply, err error) {
 	if r.MaxTokens <= 0 {
 		r.MaxTokens = DefaultMaxTokens
 	}
@@ -145,227 +120,114 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 		return Reply{}, tool.Errorf(tool.Invalid, "the request to the model is not valid JSON: %v", err)
 	}
 	var used Usage
-	backoff := firstBackoff
-	for attempt := 1; ; attempt++ {
-		reply, err := c.send(ctx, path, encoded, r.Model)
+	var failed *api.Error
+	err = c.attempts.Do(ctx, func() (error, bool) {
+		var err error
+		reply, err = c.send(ctx, path, encoded, r.Model)
 		used = used.Plus(reply.Usage)
-		reply.Usage = used
-		if err == nil {
-			return reply, nil
-		}
-		if ctx.Err() != nil {
-			return reply, context.Cause(ctx)
-		}
-		var f *failure
-		if !errors.As(err, &f) {
-			return reply, err
-		}
-		if !f.temporary || attempt == attempts || f.after > longestWait {
-			return reply, f.shown(c.e.Name, r.Model)
-		}
-		if err := c.wait(ctx, max(f.after, jittered(backoff))); err != nil {
-			return reply, err
-		}
-		backoff *= 2
+		return err, errors.As(err, &failed) && failed.Temporary
+	})
+	reply.Usage = used
+	if errors.As(err, &failed) {
+		err = shown(failed, c.e.Name, r.Model)
 	}
+	return reply, err
 }
-
-// jittered returns about d, so that clients that were refused together do not retry together.
-func jittered(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2+1) }
-
-var errIdle = errors.New("the provider sent nothing for too long")
 
 // send sends a request once. The reply has the usage also if there is an error.
 func (c *Client) send(ctx context.Context, path string, body []byte, model string) (Reply, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	idle := time.AfterFunc(c.idle, func() { cancel(errIdle) })
-	defer idle.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.e.URL+path, bytes.NewReader(body))
+	res, err := c.api.Open(ctx, api.Call{Path: path, Body: body, Header: http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"},
+		"Anthropic-Version": {anthropicVersion},
+	}})
 	if err != nil {
-		return Reply{}, &failure{message: "the URL of the provider is invalid"}
+		return Reply{}, err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream, application/json")
-	req.Header.Set("User-Agent", "mcp-tools")
-	c.wire.header(req.Header, c.e.Key)
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return Reply{}, c.broken(ctx, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return Reply{}, c.refused(resp)
-	}
-	in := &bounded{r: resp.Body, left: maxReply, progress: func() { idle.Reset(c.idle) }}
+	defer res.Body.Close()
 	d := c.wire.decoder(model)
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
 		var data []byte
-		if data, err = io.ReadAll(in); err == nil {
+		if data, err = io.ReadAll(res.Body); err == nil {
 			err = d.event(data)
 		}
 	} else {
-		err = events(in, d.event)
+		err = events(res.Body, d.event)
 	}
 	reply, incomplete := d.reply()
-	switch f := (*failure)(nil); {
+	switch f := (*api.Error)(nil); {
 	case errors.As(err, &f):
-		f.message = c.clean(f.message)
+		f.Message = c.api.Clean(ctx, f.Message)
 		return reply, f
 	case incomplete == nil: // what is missing after a complete reply does not matter
 		return reply, nil
 	case err != nil:
-		return reply, c.broken(ctx, err)
+		return reply, c.api.Failure(ctx, err)
 	}
 	return reply, incomplete
 }
 
-// broken returns the failure of a connection. Its cause is logged, and not shown.
-func (c *Client) broken(ctx context.Context, err error) *failure {
-	switch {
-	case errors.Is(err, errTooMuch):
-		return &failure{message: errTooMuch.Error()}
-	case errors.Is(context.Cause(ctx), errIdle):
-		return &failure{message: errIdle.Error(), temporary: true}
-	}
-	return &failure{message: "the connection to the provider broke", temporary: true, cause: err}
-}
-
-// refused reads the message of a response with an error status.
-func (c *Client) refused(resp *http.Response) *failure {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status is enough
-	f := failureIn(body)
-	f.status = resp.StatusCode
-	f.message = c.clean(f.message)
-	f.after, _ = outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
-	switch f.status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
-		f.temporary = f.code != "insufficient_quota" // which lasts
-	default:
-		f.temporary = f.status >= 500 && f.status != http.StatusNotImplemented
-	}
-	return f
-}
-
-// clean returns a message without the key, which some providers quote, on one line.
-func (c *Client) clean(message string) string {
-	if c.e.Key != "" {
-		message = strings.ReplaceAll(message, c.e.Key, "...")
-	}
-	return text.Clip(strings.Join(strings.Fields(message), " "), maxMessage)
-}
-
-// A failure is a request without a reply.
-type failure struct {
-	status    int    // 0: there was no response, or one with status 200
-	code      string // the provider's
-	message   string // the provider's or ours
-	temporary bool
-	after     time.Duration // when the provider wants the next request
-	cause     error
-}
-
-func (f *failure) Error() string { return f.message }
-
 // unreadable is the failure of an event that is not the expected JSON.
-func unreadable(err error) *failure {
-	return &failure{message: "the response of the provider is not the expected JSON", cause: err}
+func unreadable(err error) *api.Error {
+	return (&api.Error{Message: "the response of the provider is not the expected JSON"}).Because(err)
 }
 
-// failureIn reads an error from one of its usual places.
-func failureIn(body []byte) *failure {
-	type message struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-	}
-	var m message
-	var list []message // Gemini's
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		m = list[0]
-	} else if json.Unmarshal(body, &m) != nil {
-		return &failure{}
-	}
-	f := &failure{message: m.Message}
-	var inner struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-		Code    any    `json:"code"`
-	}
-	var words string
-	switch {
-	case json.Unmarshal(m.Error, &inner) == nil:
-		f.code = inner.Type
-		if code, ok := inner.Code.(string); ok && code != "" {
-			f.code = code
-		}
-		if code, ok := inner.Code.(float64); ok {
-			f.status = int(code)
-		}
-		if inner.Message != "" {
-			f.message = inner.Message
-		}
-	case json.Unmarshal(m.Error, &words) == nil:
-		f.message = words
-	}
-	return f
+// failureIn reads an error from an event.
+func failureIn(data []byte) *api.Error {
+	e := new(api.Error)
+	e.Status, e.Code, e.Message = api.Describe(data)
+	return e
 }
 
 // tooLong reports whether the conversation is longer than the model's context.
-func (f *failure) tooLong() bool {
-	if f.code == "context_length_exceeded" || f.status == http.StatusRequestEntityTooLarge {
+func tooLong(f *api.Error) bool {
+	if f.Has("context_length_exceeded") || f.Status == http.StatusRequestEntityTooLarge {
 		return true
 	}
-	m := strings.ToLower(f.message)
+	m := strings.ToLower(f.Message)
 	return strings.Contains(m, "prompt is too long") || strings.Contains(m, "maximum context length")
 }
 
-// shown returns the failure as an error for a model.
-func (f *failure) shown(provider, model string) error {
+// shown returns a failure as an error for a model.
+func shown(f *api.Error, provider, model string) error {
 	what := fmt.Sprintf("the model %q of %q did not answer", model, provider)
-	if f.status != 0 {
-		what += fmt.Sprintf(" (status %d)", f.status)
+	if f.Status != 0 {
+		what += fmt.Sprintf(" (status %d)", f.Status)
 	}
-	if f.message != "" {
-		what += ": " + f.message
+	if f.Message != "" {
+		what += ": " + f.Message
 	}
 	kind, next := tool.Unavailable, "try again later, or use another model"
 	switch {
-	case f.tooLong():
+	case tooLong(f):
 		kind, next = tool.TooLarge, "send a shorter conversation"
-	case f.code == "insufficient_quota" || f.status == http.StatusPaymentRequired:
+	case f.Has("insufficient_quota") || f.Status == http.StatusPaymentRequired:
 		next = "use another provider, or ask the operator to pay for more"
-	case f.status == http.StatusTooManyRequests:
+	case f.Status == http.StatusTooManyRequests:
 		kind = tool.Busy
-		if f.after > 0 {
-			next = fmt.Sprintf("try again in %s, or use another model", f.after.Round(time.Second))
+		if f.After > 0 {
+			next = fmt.Sprintf("try again in %s, or use another model", f.After.Round(time.Second))
 		}
-	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
 		next = fmt.Sprintf("ask the operator to check models.providers.%s.key", provider)
-	case f.status == http.StatusNotFound:
+	case f.Status == http.StatusNotFound:
 		kind, next = tool.NotFound, "use another model"
-	case f.refusal():
+	case f.Has(codeRefusal):
 		kind, next = tool.Refused, "ask for something else, or use another model"
-	case f.status >= 300 && f.status < 500 && !f.temporary:
+	case f.Status >= 300 && f.Status < 500 && !f.Temporary:
 		kind, next = tool.Invalid, "change the request"
 	}
-	e := tool.Errorf(kind, "%s", what).Try("%s", next)
-	if f.cause != nil {
-		e = e.Because(f.cause)
-	}
-	return e
+	return tool.Errorf(kind, "%s", what).Try("%s", next).Because(errors.Unwrap(f))
 }
 
 const codeRefusal = "refusal"
 
-func (f *failure) refusal() bool { return f.code == codeRefusal }
-
 // refusal is the failure of a reply that the model or its provider refuses.
-func refusal(words string) *failure {
+func refusal(words string) *api.Error {
 	message := "the model refused to answer"
 	if words != "" {
 		message += ": " + words
 	}
-	return &failure{code: codeRefusal, message: text.Clip(message, maxMessage)}
+	return &api.Error{Code: codeRefusal, Message: text.Clip(message, maxMessage)}
 }
 
 // checked returns a complete reply with the error that it amounts to.
@@ -376,13 +238,13 @@ func checked(r Reply) (Reply, error) {
 	case r.Stop == TooLong:
 		m.Calls = nil // the last one is cut
 		if m.Text == "" {
-			return r, &failure{message: "the reply is longer than its maximum of tokens, and has no text yet; " +
+			return r, &api.Error{Message: "the reply is longer than its maximum of tokens, and has no text yet; " +
 				"allow more tokens"}
 		}
 	case len(m.Calls) > 0:
 		r.Stop = WantsTool
 	case m.Text == "":
-		return r, &failure{message: "the reply is empty", temporary: true}
+		return r, &api.Error{Message: "the reply is empty", Temporary: true}
 	default:
 		r.Stop = Ended
 	}

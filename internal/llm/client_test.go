@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/llm/llmtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -19,11 +21,10 @@ func each(t *testing.T, test func(t *testing.T, s *llmtest.Server, c *llm.Client
 	for _, kind := range []llm.Kind{llm.OpenAI, llm.Anthropic} {
 		t.Run(string(kind), func(t *testing.T) {
 			s := llmtest.New(t)
-			c, err := llm.NewClient(s.Provider(kind).Endpoint)
+			c, err := llm.NewClient(s.Provider(kind).Endpoint, s.HTTP(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = c.Close() })
 			llm.WithoutWaits(c)
 			test(t, s, c)
 		})
@@ -206,7 +207,7 @@ func TestFailures(t *testing.T) {
 		"redirect":  {llmtest.Turn{Status: 307, Text: "over there"}, 1, tool.Invalid, "(status 307)"},
 		"context":   {llmtest.Turn{Status: 400, Text: "Prompt is too long: 9 > 8"}, 1, tool.TooLarge, "shorter"},
 		"broken": {llmtest.Turn{Text: "half of it", Break: 2}, 5, tool.Unavailable,
-			"the connection to the provider broke"},
+			"the connection ended before the response"},
 		"stream": {llmtest.Turn{Fail: true, Code: "overloaded_error", Text: "too hot"}, 5, tool.Unavailable, "too hot"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestUsageOfFailedAttemptsCounts(t *testing.T) {
 
 func TestResponseThatIsNoStream(t *testing.T) {
 	s := llmtest.New(t)
-	c, err := llm.NewClient(s.Provider(llm.OpenAI).Endpoint)
+	c, err := llm.NewClient(s.Provider(llm.OpenAI).Endpoint, s.HTTP(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,14 +292,18 @@ func TestCancelEndsARequest(t *testing.T) {
 }
 
 func TestSilentProvider(t *testing.T) {
-	each(t, func(t *testing.T, s *llmtest.Server, c *llm.Client) {
-		llm.WithIdle(c, 1)
+	for _, kind := range []llm.Kind{llm.OpenAI, llm.Anthropic} {
+		s := llmtest.New(t)
+		c, err := llm.NewClient(s.Provider(kind).Endpoint, egresstest.Within(t, egress.Limits{Head: 1}, s.URL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		llm.WithoutWaits(c)
 		s.Answer(func(llmtest.Request) llmtest.Turn { return llmtest.Turn{Wait: make(chan struct{})} })
-		_, err := c.Complete(t.Context(), hello())
-		if err == nil || !strings.Contains(err.Error(), "sent nothing for too long") {
+		if _, err := c.Complete(t.Context(), hello()); err == nil || !strings.Contains(err.Error(), "did not answer in time") {
 			t.Error(err)
 		}
-	})
+	}
 }
 
 func TestModelsAreFoundByName(t *testing.T) {

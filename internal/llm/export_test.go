@@ -12,7 +12,7 @@ import (
 func WithoutWaits(c *Client) func() []time.Duration {
 	var mu sync.Mutex
 	var waits []time.Duration
-	c.wait = func(_ context.Context, d time.Duration) error {
+	c.attempts.Wait = func(_ context.Context, d time.Duration) error {
 		mu.Lock()
 		defer mu.Unlock()
 		waits = append(waits, d)
@@ -24,9 +24,6 @@ func WithoutWaits(c *Client) func() []time.Duration {
 		return slices.Clone(waits)
 	}
 }
-
-// WithIdle sets how long a provider may send nothing.
-func WithIdle(c *Client, d time.Duration) { c.idle = d }
 
 // Body returns the body of a request.
 func Body(c *Client, r Request) string {

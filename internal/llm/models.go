@@ -3,13 +3,13 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -24,7 +24,8 @@ type Provider struct {
 // Options describe the models of the program. Without providers there are none.
 type Options struct {
 	Providers []Provider
-	Default   string // PROVIDER/NAME; "" is the first model of the first provider
+	HTTP      outbound.Client // reaches the providers, within Limits
+	Default   string          // PROVIDER/NAME; "" is the first model of the first provider
 	Budgets   Budgets
 	Store     *store.Store             // keeps what was used; nil keeps nothing, and there are no budgets
 	Scrub     func(text string) string // what is sent; nil leaves it as it is
@@ -65,7 +66,7 @@ func NewModels(o Options) (*Models, error) {
 		m.ledger = &ledger{o.Store, o.Budgets, o.Near}
 	}
 	for _, p := range o.Providers {
-		client, err := NewClient(p.Endpoint)
+		client, err := NewClient(p.Endpoint, o.HTTP)
 		if err != nil {
 			return nil, err
 		}
@@ -88,14 +89,6 @@ func NewModels(o Options) (*Models, error) {
 		m.names = slices.Insert(slices.Delete(m.names, at, at+1), 0, o.Default)
 	}
 	return m, nil
-}
-
-// Close closes idle connections.
-func (m *Models) Close() (err error) {
-	for _, c := range m.clients {
-		err = errors.Join(err, c.Close())
-	}
-	return err
 }
 
 // Names returns the models as PROVIDER/NAME, the default first.

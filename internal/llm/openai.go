@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/api"
 )
 
 // openAI is the API of chat completions.
@@ -72,12 +74,6 @@ type openAIKept struct {
 	Model     string                     `json:"model"`
 	Reasoning string                     `json:"reasoning,omitempty"` // some models want it with the results
 	Extra     map[string]json.RawMessage `json:"extra,omitempty"`     // by the id of a call
-}
-
-func (openAI) header(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
 }
 
 func (w openAI) body(r Request) (string, any) {
@@ -175,7 +171,7 @@ func (d *openAIReply) event(data []byte) error {
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" {
 		f := failureIn(data)
-		f.temporary = f.status == 0 || f.status == http.StatusTooManyRequests || f.status >= 500
+		f.Temporary = f.Status == 0 || f.Status == http.StatusTooManyRequests || f.Status >= 500
 		return f
 	}
 	if u := e.Usage; u != nil {
@@ -244,7 +240,7 @@ func (d *openAIReply) reply() (Reply, error) {
 	case d.refusal.Len() > 0 || d.finish == "content_filter":
 		return r, refusal(d.refusal.String())
 	case d.finish == "" && !d.done:
-		return r, &failure{message: "the response of the provider ended too early", temporary: true}
+		return r, &api.Error{Message: "the response of the provider ended too early", Temporary: true}
 	case d.finish == "length":
 		r.Stop = TooLong
 	}

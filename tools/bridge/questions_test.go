@@ -167,12 +167,11 @@ func TestSampling(t *testing.T) {
 	})
 	complete := func(o *Options) {
 		models, err := llm.NewModels(llm.Options{
-			Providers: []llm.Provider{model.Provider(llm.Anthropic)}, Store: s,
+			Providers: []llm.Provider{model.Provider(llm.Anthropic)}, HTTP: model.HTTP(t), Store: s,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = models.Close() })
 		o.Complete = models.Complete
 	}
 	process := []*aBridge{

@@ -104,7 +104,7 @@ func TestNamedProviderIsNotReplaced(t *testing.T) {
 	client := providertest.Client(t, s)
 	var err error
 	if r.Providers, err = provider.New(provider.Options{
-		Endpoints: []provider.Endpoint{{Name: "elevenlabs", Kind: provider.ElevenLabs, URL: s.URL, Key: "k"}},
+		Endpoints: []provider.Endpoint{{Name: "elevenlabs", Kind: "elevenlabs", URL: s.URL, Key: "k"}},
 		AskAbove:  1e12, API: client, Web: client, Now: time.Now,
 		Wait: func(context.Context, time.Duration) error { return nil },
 	}); err != nil {

@@ -34,14 +34,7 @@ func (e *Env) LatestRelease(ctx context.Context) (Latest, error) {
 		return Latest{}, Usagef("upgrade.url is not set, so no release can be looked up; set it to the address of " +
 			"latest.json of the releases, or of GitHub's releases/latest")
 	}
-	proxy, err := parseProxy(loaded.Config.Web.Proxy)
-	if err != nil {
-		return Latest{}, err
-	}
-	client, err := egress.NewClient(egress.ClientOptions{
-		Proxy: proxy, Agent: "mcp-tools/" + Version(),
-		Rules: func(string) (egress.Rules, error) { return egress.Rules{AllowPrivate: []string{hostPort(from)}}, nil },
-	})
+	client, err := ServiceClient(loaded.Config, egress.Limits{}, from)
 	if err != nil {
 		return Latest{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
@@ -111,14 +112,18 @@ func (a *App) openEmbeddings() error {
 	if a.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
 	}
-	encoder, key, err := a.env.Encoder(a.loaded.Config)
+	client, err := ServiceClient(a.loaded.Config, embed.Limits(), a.loaded.Config.Memory.Embeddings.URL)
+	if err != nil {
+		return err
+	}
+	a.onClose(client.Close)
+	encoder, key, err := a.env.Encoder(a.loaded.Config, client)
 	if err != nil { // the memory works without
 		a.log.Warn("memories are found by their words only: correct memory.embeddings and restart the server", "err",
 			err)
 		return nil
 	}
 	a.mask("memory.embeddings.key", key)
-	a.onClose(encoder.Close)
 	a.encoder = encoder
 	a.embeddings = embeddings.New(embeddings.Options{
 		Encoder: encoder, Space: encoder.Space(), Rows: vectors.New(a.store, a.memories, encoder.Space()),
@@ -128,14 +133,14 @@ func (a *App) openEmbeddings() error {
 	return nil
 }
 
-// Encoder returns the client of the embeddings endpoint, and the endpoint's key.
-func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error) {
+// Encoder returns the client of the embeddings endpoint, which it reaches by http, and the endpoint's key.
+func (e *Env) Encoder(all config.Config, http outbound.Client) (_ *embed.Client, key string, err error) {
 	c := all.Memory.Embeddings
 	if key, err = e.key(all, "memory.embeddings", c.Key); err != nil {
 		return nil, "", err
 	}
 	encoder, err := embed.New(embed.Options{
-		URL: c.URL, Model: c.Model, Key: key, Batch: maxEmbeddings,
+		URL: c.URL, HTTP: http, Model: c.Model, Key: key, Batch: maxEmbeddings,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("memory.embeddings: %w", err)

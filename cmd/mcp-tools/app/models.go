@@ -32,10 +32,19 @@ func (a *App) openModels(context.Context) error {
 	}
 	o.Store, o.Scrub, o.Log, o.Record = a.store, a.scrub.Text, a.log, a.recordModel
 	o.Near = a.budgetNear
+	var urls []string
+	for _, p := range o.Providers {
+		urls = append(urls, p.URL)
+	}
+	client, err := ServiceClient(a.loaded.Config, llm.Limits(), urls...)
+	if err != nil {
+		return err
+	}
+	a.onClose(client.Close)
+	o.HTTP = client
 	if a.models, err = llm.NewModels(o); err != nil {
 		return fmt.Errorf("models: %w", err)
 	}
-	a.onClose(a.models.Close)
 	a.calls.SetModels(a.models.Names())
 	return nil
 }

@@ -117,24 +117,16 @@ func (a *App) withoutMissing(o *provider.Options) {
 	}
 }
 
-// openMediaClients opens the client for the providers, which may be on a private network
-// if the settings have their URL, and the one for what their responses link to, which
-// reaches public hosts that the operator has not denied.
+// openMediaClients opens the client for the providers, and the one for what their responses link to, which reaches public
+// hosts that the operator has not denied.
 func (a *App) openMediaClients(o *provider.Options) error {
-	web := a.loaded.Config.Web
-	proxy, err := parseProxy(web.Proxy)
+	var urls []string
+	for _, e := range o.Endpoints {
+		urls = append(urls, e.URL)
+	}
+	options, err := serviceOptions(a.loaded.Config, egress.Limits{Head: mediaHead, Stall: mediaStall}, urls...)
 	if err != nil {
 		return err
-	}
-	var private []string
-	for _, e := range o.Endpoints {
-		if target := hostPort(e.URL); target != "" {
-			private = append(private, target)
-		}
-	}
-	options := egress.ClientOptions{
-		Proxy: proxy, Agent: "mcp-tools/" + Version(), Limits: egress.Limits{Head: mediaHead, Stall: mediaStall},
-		Rules: func(string) (egress.Rules, error) { return egress.Rules{AllowPrivate: private}, nil },
 	}
 	api, err := egress.NewClient(options)
 	if err != nil {
@@ -152,6 +144,30 @@ func (a *App) openMediaClients(o *provider.Options) error {
 	a.onClose(results.Close)
 	o.API, o.Web = api, results
 	return nil
+}
+
+// ServiceClient returns a client for services of the settings. It reaches public hosts, through the operator's proxy, and
+// the hosts of the URLs also on a private network. The caller closes it.
+func ServiceClient(c config.Config, limits egress.Limits, urls ...string) (*egress.Client, error) {
+	options, err := serviceOptions(c, limits, urls...)
+	if err != nil {
+		return nil, err
+	}
+	return egress.NewClient(options)
+}
+
+func serviceOptions(c config.Config, limits egress.Limits, urls ...string) (egress.ClientOptions, error) {
+	proxy, err := parseProxy(c.Web.Proxy)
+	var rules egress.Rules
+	for _, one := range urls {
+		if target := hostPort(one); target != "" {
+			rules.AllowPrivate = append(rules.AllowPrivate, target)
+		}
+	}
+	return egress.ClientOptions{
+		Proxy: proxy, Agent: "mcp-tools/" + Version(), Limits: limits,
+		Rules: func(string) (egress.Rules, error) { return rules, nil },
+	}, err
 }
 
 // hostPort returns the host and port of a URL, or "".

@@ -6,20 +6,18 @@ package clienttest
 import (
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 )
 
 // Open makes a client of a server on this machine until the end of the test.
 func Open(t testing.TB, server string) *embed.Client {
 	t.Helper()
-	c, err := embed.New(embed.Options{URL: server + "/v1", Model: "m", Batch: 8})
+	c, err := embed.New(embed.Options{
+		URL: server + "/v1", HTTP: egresstest.Within(t, embed.Limits(), server), Model: "m", Batch: 8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return c
 }

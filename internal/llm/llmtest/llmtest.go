@@ -15,7 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 // Key is the key that the provider accepts.
@@ -108,16 +110,18 @@ func (s *Server) Provider(kind llm.Kind) llm.Provider {
 	}
 }
 
+// HTTP returns a client that reaches the provider.
+func (s *Server) HTTP(t testing.TB) outbound.Client { return egresstest.Within(t, llm.Limits(), s.URL) }
+
 // Models returns the models of the provider: anthropic/test, the default, and openai/test.
 func (s *Server) Models(t testing.TB) *llm.Models {
 	t.Helper()
 	models, err := llm.NewModels(llm.Options{
-		Providers: []llm.Provider{s.Provider(llm.Anthropic), s.Provider(llm.OpenAI)},
+		Providers: []llm.Provider{s.Provider(llm.Anthropic), s.Provider(llm.OpenAI)}, HTTP: s.HTTP(t),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = models.Close() })
 	return models
 }
 

@@ -36,7 +36,7 @@ func each(t *testing.T, change func(*Options), f func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := &world{t: t, store: s, rows: memory.NewRows(s, memory.Limits{}), model: llmtest.New(t)}
 		models, err := llm.NewModels(llm.Options{
-			Providers: []llm.Provider{w.model.Provider(llm.OpenAI)}, Store: s, Scrub: scrub,
+			Providers: []llm.Provider{w.model.Provider(llm.OpenAI)}, HTTP: w.model.HTTP(t), Store: s, Scrub: scrub,
 			Record: func(_ context.Context, u llm.Use) {
 				w.mu.Lock()
 				defer w.mu.Unlock()

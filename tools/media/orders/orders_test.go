@@ -61,8 +61,8 @@ func options(t testing.TB, s *store.Store, url string, files workspace.Files, le
 	client := providertest.Client(t, &providertest.Server{URL: url})
 	p, err := provider.New(provider.Options{
 		Endpoints: []provider.Endpoint{
-			{Name: "dashscope", Kind: provider.DashScope, URL: url},
-			{Name: "elevenlabs", Kind: provider.ElevenLabs, URL: url + "/v1"},
+			{Name: "dashscope", Kind: "dashscope", URL: url},
+			{Name: "elevenlabs", Kind: "elevenlabs", URL: url + "/v1"},
 		},
 		AskAbove: 500_000, API: client, Web: client,
 		Wait: func(context.Context, time.Duration) error { return nil },
@@ -380,7 +380,7 @@ func TestTooManyOrders(t *testing.T) {
 
 func TestToolsThatCannotWork(t *testing.T) {
 	p, err := provider.New(provider.Options{
-		Endpoints: []provider.Endpoint{{Name: "elevenlabs", Kind: provider.ElevenLabs}},
+		Endpoints: []provider.Endpoint{{Name: "elevenlabs", Kind: "elevenlabs"}},
 	})
 	if err != nil {
 		t.Fatal(err)

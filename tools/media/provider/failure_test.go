@@ -55,125 +55,125 @@ func troubles() []trouble {
 		return reply{Body: object{"base_resp": object{"status_code": code, "status_msg": message}}}
 	}
 	return []trouble{
-		{"gone", provider.OpenAI, photo, openaiPhoto,
+		{"gone", "openai", photo, openaiPhoto,
 			failWith(404, openaiError("model_not_found", "The model `x` does not exist")),
 			wire.Gone, "does not exist", 1},
-		{"gone with 400", provider.OpenAI, photo, openaiPhoto,
+		{"gone with 400", "openai", photo, openaiPhoto,
 			failWith(400, openaiError("", "The model 'dall-e-3' has been deprecated")),
 			wire.Gone, "deprecated", 1},
-		{"no key", provider.OpenAI, photo, openaiPhoto,
+		{"no key", "openai", photo, openaiPhoto,
 			failWith(401, openaiError("invalid_api_key", "Incorrect API key provided: "+key)), wire.NoKey,
 			"provided: ...", 1},
-		{"unpaid", provider.OpenAI, photo, openaiPhoto,
+		{"unpaid", "openai", photo, openaiPhoto,
 			failWith(429, openaiError("insufficient_quota", "You exceeded your current quota")), wire.Unpaid, "quota",
 			1},
-		{"busy", provider.OpenAI, photo, openaiPhoto, reply{Status: 429, Header: map[string]string{"Retry-After": "7"}},
+		{"busy", "openai", photo, openaiPhoto, reply{Status: 429, Header: map[string]string{"Retry-After": "7"}},
 			wire.Busy, "status 429", 3},
-		{"busy for long", provider.OpenAI, photo, openaiPhoto,
+		{"busy for long", "openai", photo, openaiPhoto,
 			reply{Status: 429, Header: map[string]string{"Retry-After": "3600"}}, wire.Busy, "429", 1},
-		{"down", provider.OpenAI, photo, openaiPhoto, failWith(503, "<html>"), wire.Down, "status 503", 3},
-		{"never", provider.OpenAI, photo, openaiPhoto, failWith(501, ""), wire.Down, "501", 1},
-		{"late", provider.OpenAI, photo, openaiPhoto, failWith(408, ""), wire.Late, "408", 3},
-		{"content", provider.OpenAI, photo, openaiPhoto,
+		{"down", "openai", photo, openaiPhoto, failWith(503, "<html>"), wire.Down, "status 503", 3},
+		{"never", "openai", photo, openaiPhoto, failWith(501, ""), wire.Down, "501", 1},
+		{"late", "openai", photo, openaiPhoto, failWith(408, ""), wire.Late, "408", 3},
+		{"content", "openai", photo, openaiPhoto,
 			failWith(400, openaiError("moderation_blocked", "Your request was rejected by the safety system")),
 			wire.Content, "safety", 1},
-		{"invalid", provider.OpenAI, photo, openaiPhoto, failWith(400, openaiError("", "size is too large")),
+		{"invalid", "openai", photo, openaiPhoto, failWith(400, openaiError("", "size is too large")),
 			wire.Invalid, "too large", 1},
-		{"redirect", provider.OpenAI, photo, openaiPhoto,
+		{"redirect", "openai", photo, openaiPhoto,
 			reply{Status: 302, Header: map[string]string{"Location": "{{url}}/elsewhere"}}, wire.Down, "redirects", 1},
-		{"not JSON", provider.OpenAI, photo, openaiPhoto,
+		{"not JSON", "openai", photo, openaiPhoto,
 			reply{Body: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
 			wire.Unreadable, "text/html", 1},
-		{"cut off", provider.OpenAI, photo, openaiPhoto, reply{Body: `{"data":[{"b64`, Length: 1000}, wire.Unknown, "", 1},
-		{"a page instead of a picture", provider.OpenAI, photo, openaiPhoto,
+		{"cut off", "openai", photo, openaiPhoto, reply{Body: `{"data":[{"b64`, Length: 1000}, wire.Unknown, "", 1},
+		{"a page instead of a picture", "openai", photo, openaiPhoto,
 			reply{Body: object{"data": list{object{"b64_json": b64([]byte("<html>no</html>"))}}}}, wire.Unreadable,
 			"text/plain", 1},
-		{"half of base64", provider.OpenAI, photo, openaiPhoto,
+		{"half of base64", "openai", photo, openaiPhoto,
 			reply{Body: object{"data": list{object{"b64_json": "iVBORw0KG"}}}}, wire.Unreadable, "not complete", 1},
-		{"no picture", provider.OpenAI, photo, openaiPhoto, reply{Body: object{"data": list{}}}, wire.Unreadable,
+		{"no picture", "openai", photo, openaiPhoto, reply{Body: object{"data": list{}}}, wire.Unreadable,
 			"no file", 1},
-		{"too large", provider.OpenAI, photo, openaiPhoto, reply{Body: "x", Length: 300 << 20}, wire.Unreadable,
+		{"too large", "openai", photo, openaiPhoto, reply{Body: "x", Length: 300 << 20}, wire.Unreadable,
 			"larger than 210 MB", 1},
-		{"no connection", provider.OpenAI, photo, openaiPhoto, reply{Break: true}, wire.Unknown, "", 1},
-		{"long message", provider.OpenAI, photo, openaiPhoto,
+		{"no connection", "openai", photo, openaiPhoto, reply{Break: true}, wire.Unknown, "", 1},
+		{"long message", "openai", photo, openaiPhoto,
 			failWith(400, openaiError("", strings.Repeat("long ", 1000))), wire.Invalid,
 			"…", 1},
 
-		{"no key", provider.Gemini, photo, geminiPhoto, failWith(400, list{object{"error": object{
+		{"no key", "gemini", photo, geminiPhoto, failWith(400, list{object{"error": object{
 			"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT",
 		}}}), wire.NoKey, "not valid", 1},
-		{"gone", provider.Gemini, photo, geminiPhoto, failWith(404, object{"error": object{
+		{"gone", "gemini", photo, geminiPhoto, failWith(404, object{"error": object{
 			"code": 404, "message": "models/x is not found for API version v1beta", "status": "NOT_FOUND",
 		}}), wire.Gone, "not found", 1},
-		{"prompt blocked", provider.Gemini, photo, geminiPhoto,
+		{"prompt blocked", "gemini", photo, geminiPhoto,
 			reply{Body: object{"promptFeedback": object{"blockReason": "SAFETY"}}},
 			wire.Content, "SAFETY", 1},
-		{"picture blocked", provider.Gemini, photo, geminiPhoto,
+		{"picture blocked", "gemini", photo, geminiPhoto,
 			reply{Body: object{"candidates": list{object{"finishReason": "IMAGE_SAFETY"}}}}, wire.Content,
 			"IMAGE_SAFETY", 1},
-		{"text instead of a picture", provider.Gemini, photo, geminiPhoto, reply{Body: object{"candidates": list{object{
+		{"text instead of a picture", "gemini", photo, geminiPhoto, reply{Body: object{"candidates": list{object{
 			"content": object{"parts": list{object{"text": "I would rather not."}}},
 		}}}}, wire.Down, "rather not", 1},
 
-		{"unpaid", provider.MiniMax, photo, minimaxPhoto, minimax(1008, "insufficient balance"), wire.Unpaid, "balance",
+		{"unpaid", "minimax", photo, minimaxPhoto, minimax(1008, "insufficient balance"), wire.Unpaid, "balance",
 			1},
-		{"no key", provider.MiniMax, photo, minimaxPhoto, minimax(2049, "invalid api key"), wire.NoKey, "2049", 1},
-		{"busy", provider.MiniMax, photo, minimaxPhoto, minimax(1002, "rate limit"), wire.Busy, "1002", 3},
-		{"content", provider.MiniMax, photo, minimaxPhoto, minimax(1026, "input new_sensitive"), wire.Content, "1026",
+		{"no key", "minimax", photo, minimaxPhoto, minimax(2049, "invalid api key"), wire.NoKey, "2049", 1},
+		{"busy", "minimax", photo, minimaxPhoto, minimax(1002, "rate limit"), wire.Busy, "1002", 3},
+		{"content", "minimax", photo, minimaxPhoto, minimax(1026, "input new_sensitive"), wire.Content, "1026",
 			1},
-		{"invalid", provider.MiniMax, photo, minimaxPhoto, minimax(2013, "invalid params"), wire.Invalid, "2013", 1},
-		{"busy order", provider.MiniMax, film, minimaxVideo, minimax(1002, "rate limit"), wire.Busy, "1002", 3},
-		{"failed order", provider.MiniMax, song, "POST /v1/music_generation", minimax(1000, "unknown error"), wire.Down,
+		{"invalid", "minimax", photo, minimaxPhoto, minimax(2013, "invalid params"), wire.Invalid, "2013", 1},
+		{"busy order", "minimax", film, minimaxVideo, minimax(1002, "rate limit"), wire.Busy, "1002", 3},
+		{"failed order", "minimax", song, "POST /v1/music_generation", minimax(1000, "unknown error"), wire.Down,
 			"1000", 1},
 
-		{"content", provider.DashScope, photo, dashPhoto,
+		{"content", "dashscope", photo, dashPhoto,
 			failWith(400, object{"code": "DataInspectionFailed",
 				"message": "Input data may contain inappropriate content."}),
 			wire.Content, "inappropriate", 1},
-		{"unpaid", provider.DashScope, photo, dashPhoto,
+		{"unpaid", "dashscope", photo, dashPhoto,
 			failWith(400, object{"code": "Arrearage", "message": "Access denied"}),
 			wire.Unpaid, "denied", 1},
-		{"busy", provider.DashScope, photo, dashPhoto,
+		{"busy", "dashscope", photo, dashPhoto,
 			failWith(429, object{"code": "Throttling.RateQuota", "message": "Requests rate limit"}),
 			wire.Busy, "limit", 3},
-		{"gone", provider.DashScope, film, dashVideo,
+		{"gone", "dashscope", film, dashVideo,
 			failWith(404, object{"code": "ModelNotFound", "message": "Model not exist."}),
 			wire.Gone, "not exist", 1},
 
-		{"unpaid", provider.OpenRouter, film, routerVideo,
+		{"unpaid", "openrouter", film, routerVideo,
 			failWith(402, object{"error": object{"code": 402, "message": "Insufficient credits"}}),
 			wire.Unpaid, "credits", 1},
-		{"order in an unknown state", provider.OpenRouter, film, routerVideo, failWith(504, ""), wire.Unknown, "504",
+		{"order in an unknown state", "openrouter", film, routerVideo, failWith(504, ""), wire.Unknown, "504",
 			1},
-		{"order without an answer", provider.OpenRouter, film, routerVideo, reply{Break: true}, wire.Unknown, "", 1},
-		{"order with half an answer", provider.OpenRouter, film, routerVideo, reply{Body: `{"id":"v1"`, Length: 999},
+		{"order without an answer", "openrouter", film, routerVideo, reply{Break: true}, wire.Unknown, "", 1},
+		{"order with half an answer", "openrouter", film, routerVideo, reply{Body: `{"id":"v1"`, Length: 999},
 			wire.Unknown, "", 1},
-		{"order with another answer", provider.OpenRouter, film, routerVideo, reply{Body: "<html>"}, wire.Unknown, "",
+		{"order with another answer", "openrouter", film, routerVideo, reply{Body: "<html>"}, wire.Unknown, "",
 			1},
-		{"order without an id", provider.OpenRouter, film, routerVideo, reply{Body: object{"status": "pending"}},
+		{"order without an id", "openrouter", film, routerVideo, reply{Body: object{"status": "pending"}},
 			wire.Unknown, "no id", 1},
-		{"down before an order", provider.OpenRouter, film, routerVideo, failWith(503, ""), wire.Down, "503", 3},
-		{"down during an order", provider.OpenRouter, film, routerVideo, failWith(500, ""), wire.Down, "500", 1},
+		{"down before an order", "openrouter", film, routerVideo, failWith(503, ""), wire.Down, "503", 3},
+		{"down during an order", "openrouter", film, routerVideo, failWith(500, ""), wire.Down, "500", 1},
 
-		{"invalid", provider.Fal, film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
+		{"invalid", "fal", film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
 			failWith(422, object{"detail": list{object{"msg": "field required", "type": "missing"}}}), wire.Invalid,
 			"field required", 1},
-		{"unpaid", provider.Fal, film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
+		{"unpaid", "fal", film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
 			failWith(403, object{"detail": "User is locked. Reason: Exhausted balance: insufficient"}), wire.Unpaid,
 			"locked", 1},
-		{"content", provider.Fal, film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
+		{"content", "fal", film, "POST /fal-ai/minimax/hailuo-2.3/standard/text-to-video",
 			failWith(422, object{"detail": list{object{"msg": "flagged by a content checker",
 				"type": "content_policy_violation"}}}),
 			wire.Content, "flagged", 1},
 
-		{"unpaid", provider.ElevenLabs, noise, elevenSound,
+		{"unpaid", "elevenlabs", noise, elevenSound,
 			failWith(401, object{"detail": object{"status": "quota_exceeded",
 				"message": "This request exceeds your quota"}}),
 			wire.Unpaid, "exceeds", 1},
-		{"no key", provider.ElevenLabs, noise, elevenSound,
+		{"no key", "elevenlabs", noise, elevenSound,
 			failWith(401, object{"detail": object{"status": "invalid_api_key", "message": "Invalid API key"}}),
 			wire.NoKey, "Invalid", 1},
-		{"JSON instead of sound", provider.ElevenLabs, noise, elevenSound, reply{Body: object{"message": "done"}},
+		{"JSON instead of sound", "elevenlabs", noise, elevenSound, reply{Body: object{"message": "done"}},
 			wire.Unknown,
 			"text/plain", 1},
 	}
@@ -213,27 +213,27 @@ func TestOrdersThatFail(t *testing.T) {
 		reason wire.Reason
 		says   string
 	}{
-		{provider.MiniMax, map[string]reply{minimaxVideo: {Body: object{"task_id": "t1"}}},
+		{"minimax", map[string]reply{minimaxVideo: {Body: object{"task_id": "t1"}}},
 			"GET /v1/query/video_generation",
 			reply{Body: object{"status": "Fail", "base_resp": object{"status_code": 0, "status_msg": "no luck"}}},
 			wire.Down, "no luck"},
-		{provider.MiniMax, map[string]reply{minimaxVideo: {Body: object{"task_id": "t1"}}},
+		{"minimax", map[string]reply{minimaxVideo: {Body: object{"task_id": "t1"}}},
 			"GET /v1/query/video_generation",
 			reply{Body: object{"status": "Fail", "base_resp": object{"status_code": 1027, "status_msg": "output"}}},
 			wire.Content, "output"},
-		{provider.DashScope, map[string]reply{dashVideo: {Body: object{"output": object{"task_id": "t1"}}}},
+		{"dashscope", map[string]reply{dashVideo: {Body: object{"output": object{"task_id": "t1"}}}},
 			"GET /api/v1/tasks/t1",
 			reply{Body: object{"output": object{"task_status": "FAILED", "code": "InternalError.Algo",
 				"message": "no luck"}}}, wire.Down,
 			"no luck"},
-		{provider.DashScope, map[string]reply{dashVideo: {Body: object{"output": object{"task_id": "t1"}}}},
+		{"dashscope", map[string]reply{dashVideo: {Body: object{"output": object{"task_id": "t1"}}}},
 			"GET /api/v1/tasks/t1",
 			reply{Body: object{"output": object{"task_status": "UNKNOWN"}}}, wire.Down, "UNKNOWN"},
-		{provider.OpenRouter, map[string]reply{routerVideo: {Body: object{"id": "v1"}}}, "GET /api/v1/videos/v1",
+		{"openrouter", map[string]reply{routerVideo: {Body: object{"id": "v1"}}}, "GET /api/v1/videos/v1",
 			reply{Body: object{"status": "failed", "error": "no luck"}}, wire.Down, "no luck"},
-		{provider.OpenRouter, map[string]reply{routerVideo: {Body: object{"id": "v1"}}}, "GET /api/v1/videos/v1",
+		{"openrouter", map[string]reply{routerVideo: {Body: object{"id": "v1"}}}, "GET /api/v1/videos/v1",
 			reply{Body: object{"status": "expired"}}, wire.Down, "expired"},
-		{provider.Gemini, map[string]reply{"POST /v1beta/interactions": {Body: object{"id": "i1"}}},
+		{"gemini", map[string]reply{"POST /v1beta/interactions": {Body: object{"id": "i1"}}},
 			"GET /v1beta/interactions/i1",
 			reply{Body: object{"status": "failed", "error": object{"message": "no luck"}}}, wire.Down, "no luck"},
 	} {
@@ -253,8 +253,8 @@ func TestOrdersThatFail(t *testing.T) {
 // two returns two providers: OpenAI's format at one address, MiniMax at another.
 func two(t *testing.T, first, second *providertest.Server, change ...func(*provider.Options)) *provider.Providers {
 	t.Helper()
-	return open(t, first, provider.OpenAI, "/v1", append(change, func(o *provider.Options) {
-		o.Endpoints = append(o.Endpoints, provider.Endpoint{Name: "minimax", Kind: provider.MiniMax, URL: second.URL +
+	return open(t, first, "openai", "/v1", append(change, func(o *provider.Options) {
+		o.Endpoints = append(o.Endpoints, provider.Endpoint{Name: "minimax", Kind: "minimax", URL: second.URL +
 			"/v1", Key: key})
 		o.Chains = map[wire.Task][]string{wire.Photo: {"openai", "minimax"}}
 		o.API = providertest.Client(t, first, second)
@@ -327,9 +327,9 @@ func TestNamedProvider(t *testing.T) {
 func TestArgumentsThatAreNotHeeded(t *testing.T) {
 	for _, x := range exchanges() {
 		want := map[provider.Kind]string{
-			provider.OpenAI: "openai/gpt-4o-mini-tts has no language; it was not heeded",
-			provider.Gemini: "gemini/gemini-3.8-flash-tts has no speed and no language; it was not heeded",
-			provider.MiniMax: "minimax/speech-2.8-hd has no language and no style and no format opus; " +
+			"openai": "openai/gpt-4o-mini-tts has no language; it was not heeded",
+			"gemini": "gemini/gemini-3.8-flash-tts has no speed and no language; it was not heeded",
+			"minimax": "minimax/speech-2.8-hd has no language and no style and no format opus; " +
 				"it was not heeded",
 		}[x.kind]
 		s := providertest.New(t)
@@ -342,7 +342,7 @@ func TestArgumentsThatAreNotHeeded(t *testing.T) {
 		case x.name == "speech" && want != "":
 			_, by, err = open(t, s, x.kind, paths[x.kind]).Speak(t.Context(), wire.SpeechRequest{Text: "hello", Speed: 2,
 				Language: "de", Style: "slowly", Format: "opus"})
-		case x.name == "transcription" && x.kind == provider.OpenAI:
+		case x.name == "transcription" && x.kind == "openai":
 			want = "does not tell speakers apart"
 			r := x.request.(wire.TranscriptionRequest)
 			r.Speakers = true
@@ -394,7 +394,7 @@ func TestBudgets(t *testing.T) {
 
 func TestAskBecauseOfThePrice(t *testing.T) {
 	s := providertest.New(t)
-	p := open(t, s, provider.DashScope, "", func(o *provider.Options) { o.AskAbove = 500_000 })
+	p := open(t, s, "dashscope", "", func(o *provider.Options) { o.AskAbove = 500_000 })
 	for seconds, asks := range map[int]bool{2: false, 15: true} {
 		got := p.Ask(wire.VideoRequest{Prompt: "x", Seconds: seconds})
 		if (got != "") != asks || asks && got != "video for up to $2.25 (dashscope/wan2.7-t2v)" {
@@ -410,7 +410,7 @@ func TestAskBecauseOfThePrice(t *testing.T) {
 func TestSecretsAreNotSent(t *testing.T) {
 	s := providertest.New(t)
 	s.On(openaiPhoto, failWith(500, ""))
-	p := open(t, s, provider.OpenAI, "/v1", func(o *provider.Options) {
+	p := open(t, s, "openai", "/v1", func(o *provider.Options) {
 		o.Scrub = func(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") }
 	})
 	_, _, _ = p.Photo(t.Context(), wire.PhotoRequest{Prompt: "the word hunter2"}) // it fails
@@ -432,7 +432,7 @@ func TestUploads(t *testing.T) {
 	s.On("POST /v1beta/models/gemini-3.8-flash:generateContent",
 		reply{Body: object{"candidates": list{object{"content": object{"parts": list{object{"text": "a fox"}}}}}}})
 	s.On("DELETE /v1beta/files/f1", reply{})
-	words, _, err := open(t, s, provider.Gemini, "/v1beta").Describe(t.Context(),
+	words, _, err := open(t, s, "gemini", "/v1beta").Describe(t.Context(),
 		wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{large}})
 	if err != nil || words != "a fox" {
 		t.Fatal(words, err)
@@ -480,13 +480,13 @@ func TestTable(t *testing.T) {
 func TestModelsEnd(t *testing.T) {
 	s := providertest.New(t)
 	at := func(day string, named bool) []string {
-		p := open(t, s, provider.Gemini, "/v1beta", func(o *provider.Options) {
+		p := open(t, s, "gemini", "/v1beta", func(o *provider.Options) {
 			now, err := time.Parse(time.DateOnly, day)
 			if err != nil {
 				t.Fatal(err)
 			}
 			o.Now = func() time.Time { return now }
-			o.Endpoints = append(o.Endpoints, provider.Endpoint{Name: "real", Kind: provider.OpenAI, Key: key})
+			o.Endpoints = append(o.Endpoints, provider.Endpoint{Name: "real", Kind: "openai", Key: key})
 			if named {
 				o.Chains = map[wire.Task][]string{wire.Speech: {"real", "gemini"}}
 			}
@@ -514,7 +514,7 @@ func TestLinksToPrivateHosts(t *testing.T) {
 	for _, link := range []string{inside.URL + "/secret", "http://169.254.169.254/latest", "file:///etc/passwd", "://"} {
 		s := providertest.New(t)
 		s.On("POST /v1/music_generation", reply{Body: object{"data": object{"audio": link}}})
-		p := open(t, s, provider.MiniMax, "/v1", func(o *provider.Options) { o.Web = providertest.Client(t) })
+		p := open(t, s, "minimax", "/v1", func(o *provider.Options) { o.Web = providertest.Client(t) })
 		if files, _, err := order(t.Context(), p, song); err == nil {
 			t.Errorf("%s: %v", link, files)
 		}

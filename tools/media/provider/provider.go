@@ -33,60 +33,30 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// A Kind names the API of a provider.
+// A Kind names the API of a provider, as in the settings.
 type Kind string
 
-// The kinds.
-const (
-	OpenAI     Kind = "openai" // also of local servers
-	Gemini     Kind = "gemini"
-	MiniMax    Kind = "minimax"
-	DashScope  Kind = "dashscope"
-	OpenRouter Kind = "openrouter"
-	Fal        Kind = "fal"
-	ElevenLabs Kind = "elevenlabs"
-)
-
-// URL returns the address that a kind has by default, or "" if there is none that all use.
-func (k Kind) URL() string {
-	return map[Kind]string{
-		OpenAI: openai.URL, Gemini: gemini.URL, MiniMax: minimax.URL, OpenRouter: openrouter.URL, Fal: fal.URL,
-		ElevenLabs: elevenlabs.URL,
-	}[k]
+// kinds has all providers.
+func kinds() []wire.Provider {
+	return []wire.Provider{
+		openai.Provider(),
+		gemini.Provider(),
+		minimax.Provider(),
+		dashscope.Provider(),
+		openrouter.Provider(),
+		fal.Provider(),
+		elevenlabs.Provider(),
+	}
 }
 
-// open returns the API of a kind. What it can do is what methods it has.
-func (k Kind) open(o wire.Options) (any, error) {
-	o.Prefix = "Bearer "
-	switch k {
-	case Gemini:
-		o.Header, o.Prefix = "x-goog-api-key", ""
-	case ElevenLabs:
-		o.Header, o.Prefix = "xi-api-key", ""
-	case Fal:
-		o.Prefix = "Key "
+// find returns the provider of a kind; nil if there is none.
+func (k Kind) find() *wire.Provider {
+	for _, one := range kinds() {
+		if Kind(one.Kind) == k {
+			return &one
+		}
 	}
-	c, err := wire.NewClient(o)
-	if err != nil {
-		return nil, err
-	}
-	switch k {
-	case OpenAI:
-		return openai.API{Client: c}, nil
-	case Gemini:
-		return gemini.API{Client: c}, nil
-	case MiniMax:
-		return minimax.API{Client: c}, nil
-	case DashScope:
-		return dashscope.API{Client: c}, nil
-	case OpenRouter:
-		return openrouter.API{API: openai.API{Client: c}}, nil
-	case Fal:
-		return fal.API{Client: c}, nil
-	case ElevenLabs:
-		return elevenlabs.API{Client: c}, nil
-	}
-	return nil, fmt.Errorf("the media provider %q has the unknown kind %q", o.Name, k)
+	return nil
 }
 
 // What APIs can do.
@@ -150,7 +120,9 @@ type Endpoint struct {
 
 // local reports whether it is a server with the API of OpenAI that is not OpenAI's. What it
 // can do is not known, so it is asked only for what a chain has, and it costs nothing.
-func (e Endpoint) local() bool { return e.Kind == OpenAI && e.URL != "" && e.URL != openai.URL }
+func (e Endpoint) local() bool {
+	return string(e.Kind) == openai.Provider().Kind && e.URL != "" && e.URL != openai.URL
+}
 
 // Options describe the providers of the program.
 type Options struct {
@@ -187,17 +159,21 @@ func New(o Options) (*Providers, error) {
 		p.o.Now = time.Now
 	}
 	for _, e := range o.Endpoints {
-		if e.URL == "" && e.Kind.URL() == "" {
+		kind := e.Kind.find()
+		switch {
+		case kind == nil:
+			return nil, fmt.Errorf("the media provider %q has the unknown kind %q", e.Name, e.Kind)
+		case e.URL == "" && kind.URL == "":
 			return nil, fmt.Errorf("media.providers.%s: set its url, which is that of a region or workspace", e.Name)
 		}
-		api, err := e.Kind.open(wire.Options{
-			Name: e.Name, URL: cmp.Or(e.URL, e.Kind.URL()), Key: e.Key, API: o.API, Web: o.Web, Scrub: o.Scrub,
-			Wait: o.Wait,
+		c, err := wire.NewClient(wire.Options{
+			Name: e.Name, URL: cmp.Or(e.URL, kind.URL), Key: e.Key, Attach: kind.Attach, API: o.API, Web: o.Web,
+			Scrub: o.Scrub, Wait: o.Wait,
 		})
 		if err != nil {
 			return nil, err
 		}
-		p.apis[e.Name] = api
+		p.apis[e.Name] = kind.Open(c)
 	}
 	for _, t := range wire.Tasks() {
 		chain, err := p.chain(t)

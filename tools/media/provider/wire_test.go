@@ -38,7 +38,7 @@ func open(t *testing.T, s *providertest.Server, kind provider.Kind, path string,
 		Now:  func() time.Time { return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) },
 		Wait: func(context.Context, time.Duration) error { return nil },
 	}
-	if kind == provider.OpenAI { // a server at another address has no tasks by itself
+	if kind == "openai" { // a server at another address has no tasks by itself
 		o.Endpoints[0].Prices = map[string]float64{}
 		o.Chains = map[wire.Task][]string{}
 		for _, row := range provider.Table() {
@@ -60,18 +60,18 @@ func open(t *testing.T, s *providertest.Server, kind provider.Kind, path string,
 
 // paths are those of the kinds' URLs.
 var paths = map[provider.Kind]string{
-	provider.OpenAI: "/v1", provider.Gemini: "/v1beta", provider.MiniMax: "/v1", provider.DashScope: "",
-	provider.OpenRouter: "/api/v1", provider.Fal: "", provider.ElevenLabs: "/v1",
+	"openai": "/v1", "gemini": "/v1beta", "minimax": "/v1", "dashscope": "",
+	"openrouter": "/api/v1", "fal": "", "elevenlabs": "/v1",
 }
 
 // keyHeader returns the header that has the key, and its value.
 func keyHeader(k provider.Kind) (name, value string) {
 	switch k {
-	case provider.Gemini:
+	case "gemini":
 		return "X-Goog-Api-Key", key
-	case provider.ElevenLabs:
+	case "elevenlabs":
 		return "Xi-Api-Key", key
-	case provider.Fal:
+	case "fal":
 		return "Authorization", "Key " + key
 	}
 	return "Authorization", "Bearer " + key
@@ -143,7 +143,7 @@ func exchanges() []exchange {
 	file := func(data []byte) []reply { return []reply{{Body: data}} }
 	return []exchange{
 		{
-			"picture", provider.OpenAI,
+			"picture", "openai",
 			wire.PhotoRequest{Prompt: "a fox", Aspect: "16:9", Size: "2K", Quality: "high", Format: "webp",
 				Background: "opaque"},
 			map[string][]reply{"POST /v1/images/generations": {{Body: object{"data": list{object{"b64_json": b64(providertest.PNG())}}}}}},
@@ -153,7 +153,7 @@ func exchanges() []exchange {
 			}}}, png,
 		},
 		{
-			"picture of a picture", provider.OpenAI,
+			"picture of a picture", "openai",
 			wire.PhotoRequest{Prompt: "in winter", Pictures: []wire.File{picture}, Count: 2},
 			map[string][]reply{
 				"POST /v1/images/edits": {{Body: object{"data": list{object{"url": "{{url}}/result"}}}}},
@@ -165,7 +165,7 @@ func exchanges() []exchange {
 			}}, {"GET /result", nil}}, png,
 		},
 		{
-			"picture of an old model", provider.OpenAI,
+			"picture of an old model", "openai",
 			wire.PhotoRequest{To: wire.To{Model: "openai/gpt-image-1.5"}, Prompt: "a fox", Aspect: "9:16"},
 			map[string][]reply{"POST /v1/images/generations": {{Body: object{"data": list{object{"b64_json": b64(providertest.PNG())}}}}}},
 			[]want{{"POST /v1/images/generations", object{
@@ -173,7 +173,7 @@ func exchanges() []exchange {
 			}}}, png,
 		},
 		{
-			"speech", provider.OpenAI,
+			"speech", "openai",
 			wire.SpeechRequest{Text: "hello", Speed: 1.5, Style: "slowly", Format: "opus", Voice: "nova"},
 			map[string][]reply{"POST /v1/audio/speech": file(providertest.MP3())},
 			[]want{{"POST /v1/audio/speech", object{
@@ -182,7 +182,7 @@ func exchanges() []exchange {
 			}}}, mp3,
 		},
 		{
-			"transcription", provider.OpenAI, wire.TranscriptionRequest{Audio: sound, Language: "de", Hint: "Fuchs"},
+			"transcription", "openai", wire.TranscriptionRequest{Audio: sound, Language: "de", Hint: "Fuchs"},
 			map[string][]reply{"POST /v1/audio/transcriptions": {{Body: object{"text": "ein Fuchs"}}}},
 			[]want{{"POST /v1/audio/transcriptions", object{
 				"model": "gpt-transcribe", "prompt": "Fuchs", "file": "in.mp3 audio/mpeg " + string(providertest.MP3()),
@@ -190,7 +190,7 @@ func exchanges() []exchange {
 			}}}, "ein Fuchs",
 		},
 		{
-			"description", provider.OpenAI, wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{picture},
+			"description", "openai", wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{picture},
 				MaxTokens: 9},
 			map[string][]reply{"POST /v1/chat/completions": {{Body: object{
 				"choices": list{object{"message": object{"content": "a fox"}, "finish_reason": "stop"}},
@@ -204,7 +204,7 @@ func exchanges() []exchange {
 			}}}, "a fox",
 		},
 		{
-			"picture", provider.Gemini,
+			"picture", "gemini",
 			wire.PhotoRequest{Prompt: "a fox", Aspect: "21:9", Size: "4k", Pictures: []wire.File{picture}},
 			map[string][]reply{"POST /v1beta/models/gemini-3.1-flash-image:generateContent": {{Body: object{
 				"candidates": list{object{"content": object{"parts": list{
@@ -224,7 +224,7 @@ func exchanges() []exchange {
 			}}}, png,
 		},
 		{
-			"speech", provider.Gemini, wire.SpeechRequest{Text: "hello", Style: "Read slowly"},
+			"speech", "gemini", wire.SpeechRequest{Text: "hello", Style: "Read slowly"},
 			map[string][]reply{"POST /v1beta/models/gemini-3.8-flash-tts:generateContent": {{Body: object{
 				"candidates": list{object{"content": object{"parts": list{object{"inlineData": object{
 					"mimeType": "audio/L16;codec=pcm;rate=24000", "data": b64([]byte{1, 2, 3, 4}),
@@ -238,7 +238,7 @@ func exchanges() []exchange {
 			}}}, wav,
 		},
 		{
-			"description", provider.Gemini, wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{sound},
+			"description", "gemini", wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{sound},
 				MaxTokens: 9},
 			map[string][]reply{"POST /v1beta/models/gemini-3.8-flash:generateContent": {{Body: object{
 				"candidates": list{object{"content": object{"parts": list{object{"text": "a "},
@@ -253,7 +253,7 @@ func exchanges() []exchange {
 			}}}, "a fox",
 		},
 		{
-			"video", provider.Gemini, wire.VideoRequest{Prompt: "a fox", Seconds: 20, Aspect: "9:16",
+			"video", "gemini", wire.VideoRequest{Prompt: "a fox", Seconds: 20, Aspect: "9:16",
 				Picture: &picture},
 			map[string][]reply{
 				"POST /v1beta/interactions": {{Body: object{"id": "i1", "status": "in_progress"}}},
@@ -273,7 +273,7 @@ func exchanges() []exchange {
 			}, mp4,
 		},
 		{
-			"video at once", provider.Gemini, wire.VideoRequest{Prompt: "a fox"},
+			"video at once", "gemini", wire.VideoRequest{Prompt: "a fox"},
 			map[string][]reply{"POST /v1beta/interactions": {{Body: object{"status": "completed",
 				"output_video": object{
 					"data": b64(providertest.MP4()), "mime_type": "video/mp4",
@@ -283,7 +283,7 @@ func exchanges() []exchange {
 			}}}}, mp4,
 		},
 		{
-			"picture", provider.MiniMax, wire.PhotoRequest{Prompt: "a fox", Aspect: "16:9", Count: 12,
+			"picture", "minimax", wire.PhotoRequest{Prompt: "a fox", Aspect: "16:9", Count: 12,
 				Pictures: []wire.File{picture}},
 			map[string][]reply{"POST /v1/image_generation": {{Body: object{
 				"data":      object{"image_base64": list{b64(providertest.PNG())}},
@@ -295,7 +295,7 @@ func exchanges() []exchange {
 			}}}, png,
 		},
 		{
-			"speech", provider.MiniMax, wire.SpeechRequest{Text: "hello", Speed: 0.5},
+			"speech", "minimax", wire.SpeechRequest{Text: "hello", Speed: 0.5},
 			map[string][]reply{"POST /v1/t2a_v2": {{Body: object{
 				"data":      object{"audio": hex.EncodeToString(providertest.MP3())},
 				"base_resp": object{"status_code": 0.0},
@@ -306,7 +306,7 @@ func exchanges() []exchange {
 			}}}, mp3,
 		},
 		{
-			"music", provider.MiniMax, wire.MusicRequest{Prompt: "jazz", Lyrics: "[Verse] la"},
+			"music", "minimax", wire.MusicRequest{Prompt: "jazz", Lyrics: "[Verse] la"},
 			map[string][]reply{
 				"POST /v1/music_generation": {{Body: object{"data": object{"audio": "{{url}}/song"},
 					"base_resp": object{"status_code": 0.0}}}},
@@ -319,7 +319,7 @@ func exchanges() []exchange {
 			}}, {"GET /song", nil}}, mp3,
 		},
 		{
-			"video", provider.MiniMax, wire.VideoRequest{Prompt: "a fox", Seconds: 8, Picture: &picture},
+			"video", "minimax", wire.VideoRequest{Prompt: "a fox", Seconds: 8, Picture: &picture},
 			map[string][]reply{
 				"POST /v1/video_generation": {{Body: object{"task_id": "t1",
 					"base_resp": object{"status_code": 0.0}}}},
@@ -338,7 +338,7 @@ func exchanges() []exchange {
 			}, mp4,
 		},
 		{
-			"picture", provider.DashScope, wire.PhotoRequest{Prompt: "in winter", Aspect: "1:1",
+			"picture", "dashscope", wire.PhotoRequest{Prompt: "in winter", Aspect: "1:1",
 				Pictures: []wire.File{picture}},
 			map[string][]reply{
 				"POST /api/v1/services/aigc/multimodal-generation/generation": {{Body: object{"output": object{
@@ -354,7 +354,7 @@ func exchanges() []exchange {
 			}}, {"GET /p", nil}}, png,
 		},
 		{
-			"description", provider.DashScope, wire.DescriptionRequest{Prompt: "what?", MaxTokens: 9},
+			"description", "dashscope", wire.DescriptionRequest{Prompt: "what?", MaxTokens: 9},
 			map[string][]reply{"POST /compatible-mode/v1/chat/completions": {{Body: object{
 				"choices": list{object{"message": object{"content": "a fox"}}},
 			}}}},
@@ -365,7 +365,7 @@ func exchanges() []exchange {
 			}}}, "a fox",
 		},
 		{
-			"video", provider.DashScope, wire.VideoRequest{Prompt: "a fox", Seconds: 1, Aspect: "9:16",
+			"video", "dashscope", wire.VideoRequest{Prompt: "a fox", Seconds: 1, Aspect: "9:16",
 				Resolution: "1080p"},
 			map[string][]reply{
 				"POST /api/v1/services/aigc/video-generation/video-synthesis": {{Body: object{"output": object{"task_id": "t1", "task_status": "PENDING"}}}},
@@ -383,7 +383,7 @@ func exchanges() []exchange {
 			}, mp4,
 		},
 		{
-			"video of a picture", provider.DashScope, wire.VideoRequest{Prompt: "a fox", Picture: &picture},
+			"video of a picture", "dashscope", wire.VideoRequest{Prompt: "a fox", Picture: &picture},
 			map[string][]reply{
 				"POST /api/v1/services/aigc/video-generation/video-synthesis": {{Body: object{"output": object{"task_id": "t1"}}}},
 				"GET /api/v1/tasks/t1": {{Body: object{"output": object{"task_status": "SUCCEEDED",
@@ -400,7 +400,7 @@ func exchanges() []exchange {
 			}, mp4,
 		},
 		{
-			"picture", provider.OpenRouter, wire.PhotoRequest{Prompt: "a fox", Aspect: "16:9", Size: "2K",
+			"picture", "openrouter", wire.PhotoRequest{Prompt: "a fox", Aspect: "16:9", Size: "2K",
 				Pictures: []wire.File{picture}},
 			map[string][]reply{"POST /api/v1/images": {{Body: object{"data": list{object{"b64_json": b64(providertest.PNG())}}}}}},
 			[]want{{"POST /api/v1/images", object{
@@ -410,7 +410,7 @@ func exchanges() []exchange {
 			}}}, png,
 		},
 		{
-			"transcription", provider.OpenRouter, wire.TranscriptionRequest{Audio: sound, Language: "de"},
+			"transcription", "openrouter", wire.TranscriptionRequest{Audio: sound, Language: "de"},
 			map[string][]reply{"POST /api/v1/audio/transcriptions": {{Body: object{"text": "ein Fuchs"}}}},
 			[]want{{"POST /api/v1/audio/transcriptions", object{
 				"model": "openai/gpt-transcribe", "language": "de",
@@ -418,7 +418,7 @@ func exchanges() []exchange {
 			}}}, "ein Fuchs",
 		},
 		{
-			"description of sound", provider.OpenRouter,
+			"description of sound", "openrouter",
 			wire.DescriptionRequest{Prompt: "what?", Files: []wire.File{sound}},
 			map[string][]reply{"POST /api/v1/chat/completions": {{Body: object{
 				"choices": list{object{"message": object{"content": "a fox"}}},
@@ -432,7 +432,7 @@ func exchanges() []exchange {
 			}}}, "a fox",
 		},
 		{
-			"video", provider.OpenRouter, wire.VideoRequest{Prompt: "a fox", Seconds: 8, Aspect: "9:16",
+			"video", "openrouter", wire.VideoRequest{Prompt: "a fox", Seconds: 8, Aspect: "9:16",
 				Picture: &picture},
 			map[string][]reply{
 				"POST /api/v1/videos": {{Status: 202,
@@ -453,7 +453,7 @@ func exchanges() []exchange {
 			}, mp4,
 		},
 		{
-			"picture", provider.Fal, wire.PhotoRequest{Prompt: "a fox", Size: "640x480"},
+			"picture", "fal", wire.PhotoRequest{Prompt: "a fox", Size: "640x480"},
 			falReplies("fal-ai/flux/schnell", object{"images": list{object{"url": "{{url}}/p"}}}, "GET /p",
 				providertest.PNG()),
 			falWants("fal-ai/flux/schnell", object{
@@ -461,7 +461,7 @@ func exchanges() []exchange {
 			}, "GET /p"), png,
 		},
 		{
-			"video", provider.Fal, wire.VideoRequest{Prompt: "a fox", Seconds: 6, Picture: &picture},
+			"video", "fal", wire.VideoRequest{Prompt: "a fox", Seconds: 6, Picture: &picture},
 			falReplies("fal-ai/minimax/hailuo-2.3/standard/image-to-video", object{"video": object{"url": "{{url}}/v"}},
 				"GET /v",
 				providertest.MP4()),
@@ -470,7 +470,7 @@ func exchanges() []exchange {
 			}, "GET /v"), mp4,
 		},
 		{
-			"sound", provider.Fal, wire.SoundRequest{Prompt: "rain", Seconds: 2.5, Loop: true},
+			"sound", "fal", wire.SoundRequest{Prompt: "rain", Seconds: 2.5, Loop: true},
 			falReplies("fal-ai/elevenlabs/sound-effects/v2", object{"audio": object{"url": "{{url}}/s"}}, "GET /s",
 				providertest.MP3()),
 			falWants("fal-ai/elevenlabs/sound-effects/v2", object{
@@ -478,7 +478,7 @@ func exchanges() []exchange {
 			}, "GET /s"), mp3,
 		},
 		{
-			"music", provider.Fal, wire.MusicRequest{Prompt: "jazz", Seconds: 30, Instrumental: true},
+			"music", "fal", wire.MusicRequest{Prompt: "jazz", Seconds: 30, Instrumental: true},
 			falReplies("fal-ai/elevenlabs/music", object{"audio_file": object{"url": "{{url}}/s"}}, "GET /s",
 				providertest.MP3()),
 			falWants("fal-ai/elevenlabs/music", object{
@@ -486,21 +486,21 @@ func exchanges() []exchange {
 			}, "GET /s"), mp3,
 		},
 		{
-			"speech", provider.ElevenLabs, wire.SpeechRequest{Text: "hello", Voice: "v 1", Speed: 3, Language: "de"},
+			"speech", "elevenlabs", wire.SpeechRequest{Text: "hello", Voice: "v 1", Speed: 3, Language: "de"},
 			map[string][]reply{"POST /v1/text-to-speech/v%201": file(providertest.MP3())},
 			[]want{{"POST /v1/text-to-speech/v%201?output_format=mp3_44100_128", object{
 				"text": "hello", "model_id": "eleven_v3", "language_code": "de", "voice_settings": object{"speed": 1.2},
 			}}}, mp3,
 		},
 		{
-			"speech without compression", provider.ElevenLabs, wire.SpeechRequest{Text: "hello", Format: "wav"},
+			"speech without compression", "elevenlabs", wire.SpeechRequest{Text: "hello", Format: "wav"},
 			map[string][]reply{"POST /v1/text-to-speech/JBFqnCBsd6RMkjVDRZzb": file([]byte{1, 2, 3, 4})},
 			[]want{{"POST /v1/text-to-speech/JBFqnCBsd6RMkjVDRZzb?output_format=pcm_24000", object{
 				"text": "hello", "model_id": "eleven_v3",
 			}}}, wav,
 		},
 		{
-			"transcription", provider.ElevenLabs, wire.TranscriptionRequest{Audio: sound, Language: "en",
+			"transcription", "elevenlabs", wire.TranscriptionRequest{Audio: sound, Language: "en",
 				Speakers: true},
 			map[string][]reply{"POST /v1/speech-to-text": {{Body: object{"text": "a fox? yes", "language_code": "en",
 				"words": list{
@@ -514,7 +514,7 @@ func exchanges() []exchange {
 			}}}, "a fox? yes 500ms-1s s0 a fox? 1.5s-2s s1 yes",
 		},
 		{
-			"sound", provider.ElevenLabs, wire.SoundRequest{Prompt: "rain", Seconds: 40, Loop: true},
+			"sound", "elevenlabs", wire.SoundRequest{Prompt: "rain", Seconds: 40, Loop: true},
 			map[string][]reply{"POST /v1/sound-generation": file(providertest.MP3())},
 			[]want{{"POST /v1/sound-generation?output_format=mp3_44100_128", object{
 				"text": "rain", "prompt_influence": 0.3, "model_id": "eleven_text_to_sound_v2",
@@ -523,7 +523,7 @@ func exchanges() []exchange {
 			}}}, mp3,
 		},
 		{
-			"music", provider.ElevenLabs, wire.MusicRequest{Prompt: "jazz", Lyrics: "la", Seconds: 1,
+			"music", "elevenlabs", wire.MusicRequest{Prompt: "jazz", Lyrics: "la", Seconds: 1,
 				Instrumental: true},
 			map[string][]reply{"POST /v1/music": file(providertest.MP3())},
 			[]want{{"POST /v1/music?output_format=mp3_44100_128", object{

@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -31,14 +30,12 @@ const maxBody = 2 << 20
 
 // An engine is a search engine that can be queried.
 type engine struct {
-	name      string
-	client    outbound.Client
-	protocol  protocol
-	maxQuery  int // characters; 0 is unlimited
-	origin    string
-	key       func() (string, error)
-	keyHeader string
-	keyFormat string // of the header's value, with {key}
+	name     string
+	client   outbound.Client
+	api      *api.Client
+	protocol protocol
+	maxQuery int // characters; 0 is unlimited
+	hasKey   bool
 }
 
 // A protocol builds the requests and reads the responses of an engine.
@@ -68,44 +65,45 @@ type rawResponse struct {
 }
 
 func newEngine(one Engine, o Options) (*engine, error) {
-	e := &engine{name: one.Kind, client: o.Client, key: one.Key}
+	e := &engine{name: one.Kind, client: o.Client, hasKey: one.Key != nil}
 	if one.URL != "" && one.Kind != SearXNG {
 		return nil, fmt.Errorf("only %s has a URL", SearXNG)
 	}
+	page, header, format := duckPage, "", "" // of the key: format has {key}
 	if one.Kind == DuckDuckGo {
-		if one.Key != nil {
+		if e.hasKey {
 			return nil, errors.New("it does not use a key")
 		}
 		e.protocol, e.maxQuery = duckDuckGo{}, 499
-		return e, nil
-	}
-	if answers, ok := answerEngineOf(one.Kind); ok {
-		at, err := url.Parse(answers.url)
-		if err != nil || e.key == nil {
-			return nil, errors.Join(err, errors.New("it needs a key"))
+	} else if answers, ok := answerEngineOf(one.Kind); ok {
+		page, header, format, e.protocol = answers.url, answers.header, answers.keyFormat, answers
+	} else {
+		endpoint, err := one.endpoint()
+		if err != nil {
+			return nil, err
 		}
-		e.origin, e.keyHeader, e.keyFormat, e.protocol = originOf(at), answers.header, answers.keyFormat, answers
-		return e, nil
+		page, e.maxQuery, e.protocol = endpoint.URL, endpoint.maxQuery, endpoint
+		header, format = endpoint.keyHeader()
 	}
-	endpoint, err := one.endpoint()
-	if err != nil {
-		return nil, err
-	}
-	at, err := url.Parse(endpoint.URL)
-	if err != nil {
-		return nil, err
-	}
-	e.origin, e.maxQuery, e.protocol = originOf(at), endpoint.maxQuery, endpoint
-	e.keyHeader, e.keyFormat = endpoint.keyHeader()
 	if one.Kind == SearXNG { // the operator's own; its key is optional
 		e.client = o.Trusted
-		if e.key == nil {
-			e.keyHeader = ""
-		}
-	} else if e.key == nil {
+	} else if one.Kind != DuckDuckGo && !e.hasKey {
 		return nil, errors.New("it needs a key")
 	}
-	return e, nil
+	at, err := url.Parse(page)
+	if err != nil {
+		return nil, err
+	}
+	options := api.Options{Name: e.name, URL: at.Scheme + "://" + at.Host, HTTP: e.client, MaxBytes: maxBody}
+	if e.hasKey {
+		options.Key = func(context.Context) (string, error) {
+			key, err := one.Key()
+			return strings.TrimSpace(key), err
+		}
+		options.Attach = func(r *http.Request, key string) { r.Header.Set(header, strings.ReplaceAll(format, "{key}", key)) }
+	}
+	e.api, err = api.New(options)
+	return e, err
 }
 
 func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
@@ -116,16 +114,11 @@ func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
 	if err != nil {
 		return Response{}, fail(tool.Invalid, 0, "cannot express this query")
 	}
-	if r.Secret, err = e.secret(); err != nil {
-		f := fail(tool.Unavailable, keyPause, "has no usable key; the operator has to check it")
-		f.cause = err
-		return Response{}, f
-	}
 	timeout := engineTimeout
 	if _, answers := e.protocol.(answerEngine); answers {
 		timeout = answerTimeout
 	}
-	r.MaxBytes, r.Timeout = maxBody, timeout
+	r.Timeout = timeout
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found := engineReply{next: r.Body}
@@ -134,7 +127,7 @@ func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
 			return Response{}, unreadable("it does not end its search")
 		}
 		r.Body = found.next
-		raw, f := send(ctx, e.client, r)
+		raw, f := e.send(ctx, r)
 		if f != nil {
 			return Response{}, f
 		}
@@ -157,65 +150,15 @@ func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
 }
 
 // send sends a request and reads the response.
-func send(ctx context.Context, client outbound.Client, r outbound.Request) (rawResponse, *failure) {
-	got, err := client.Do(ctx, r)
+func (e *engine) send(ctx context.Context, r outbound.Request) (rawResponse, *failure) {
+	answer, err := e.api.Send(ctx, r)
+	if failed := (*api.Error)(nil); errors.As(err, &failed) && failed.Status != 0 {
+		return rawResponse{failed.Status, failed.Header, failed.Body, r.Body, e.hasKey}, nil
+	}
 	if err != nil {
 		return rawResponse{}, sendFailure(err)
 	}
-	defer got.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(got.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		err = outbound.ErrTooLong
-	}
-	if err != nil && got.Status == http.StatusOK { // for other statuses the body does not matter
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return rawResponse{}, sendFailure(err)
-	}
-	return rawResponse{got.Status, got.Header, body, r.Body, r.Secret != nil}, nil
-}
-
-// secret returns the key as it is sent; nil without a key.
-func (e *engine) secret() (outbound.Secret, error) {
-	if e.key == nil {
-		return nil, nil
-	}
-	key, err := e.key()
-	if err != nil {
-		return nil, err
-	}
-	key = strings.TrimSpace(key)
-	if key == "" || strings.ContainsFunc(key, unicode.IsControl) {
-		return nil, errors.New("the key is empty or has more than one line")
-	}
-	return originKey{e.origin, e.keyHeader, strings.ReplaceAll(e.keyFormat, "{key}", key)}, nil
-}
-
-// originKey is a key that is sent to one origin only.
-type originKey struct{ origin, header, value string }
-
-// Attach adds the key to requests to the engine itself.
-func (k originKey) Attach(_ context.Context, r *http.Request) (bool, error) {
-	if originOf(r.URL) != k.origin {
-		return false, nil
-	}
-	r.Header.Set(k.header, k.value)
-	return true, nil
-}
-
-// String keeps the key out of logs.
-func (k originKey) String() string { return "a key for " + k.origin }
-
-// GoString keeps the key out of %#v as well.
-func (k originKey) GoString() string { return k.String() }
-
-func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
+	return rawResponse{answer.Status, answer.Header, answer.Body, r.Body, e.hasKey}, nil
 }
 
 // A failure is why an engine did not respond. The text is ours: a message of an
@@ -268,7 +211,11 @@ func blocked(status int) *failure {
 // error may name hosts of the operator, so it goes to the log only.
 func sendFailure(err error) *failure {
 	f := fail(tool.Unavailable, shortPause, "cannot be reached")
+	failed := new(api.Error)
+	errors.As(err, &failed)
 	switch known := tool.AsError(err); {
+	case failed.NoKey:
+		f = fail(tool.Unavailable, keyPause, "has no usable key; the operator has to check it")
 	case errors.Is(err, outbound.ErrTooLong) || known.Kind == tool.TooLarge:
 		f = unreadable("it has more than %d MiB", maxBody>>20)
 	case known.Kind == tool.Timeout || errors.Is(err, context.DeadlineExceeded):

@@ -229,23 +229,6 @@ func TestKeysAreSentInHeadersOnly(t *testing.T) {
 	}
 }
 
-func TestKeysAreSentToOneOrigin(t *testing.T) {
-	b := originKey{"https://api.example:443", "X-Key", theKey}
-	for to, want := range map[string]bool{
-		"https://api.example/x": true, "https://API.example:443/": true, "http://api.example/": false, "https://api.example:444/": false,
-		"https://api.example.evil.example/": false, "https://evil.example/?https://api.example": false, "https://apixexample/": false,
-	} {
-		r, err := http.NewRequest(http.MethodGet, to, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := b.Attach(t.Context(), r)
-		if err != nil || got != want || (r.Header.Get("X-Key") != "") != want {
-			t.Errorf("%s: %v, %v", to, got, err)
-		}
-	}
-}
-
 func TestInvalidKeys(t *testing.T) {
 	for name, key := range map[string]func() (string, error){
 		"none": noKey, "empty": func() (string, error) { return " \n", nil },

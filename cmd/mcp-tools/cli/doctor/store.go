@@ -5,10 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/embed"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
-
-	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 )
 
@@ -64,12 +65,17 @@ func (c *checkup) checkEmbeddings() {
 	if c.settings.Config.Memory.Embeddings.URL == "" {
 		return
 	}
-	encoder, _, err := c.env.Encoder(c.settings.Config)
+	client, err := app.ServiceClient(c.settings.Config, embed.Limits(), c.settings.Config.Memory.Embeddings.URL)
+	if err != nil {
+		c.fail(check, "correct web.proxy", "%v", err)
+		return
+	}
+	defer client.Close()
+	encoder, _, err := c.env.Encoder(c.settings.Config, client)
 	if err != nil {
 		c.fail(check, "correct the setting, or set the secret that it refers to", "%v", err)
 		return
 	}
-	defer encoder.Close()
 	ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
 	defer cancel()
 	numbers, err := encoder.Query(ctx, "hello")

@@ -16,6 +16,11 @@ import (
 // pixels is how many pixels pictures have: the models want 1280² to 1440².
 const pixels = 1328 * 1328
 
+// Provider is the kind dashscope.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "dashscope", Open: func(c *wire.Client) any { return API{c} }}
+}
+
 // An API is that of DashScope. Its URL is the host, without a path.
 type API struct{ *wire.Client }
 

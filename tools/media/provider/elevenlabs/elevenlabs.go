@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
@@ -20,6 +21,11 @@ const (
 	mp3     = "mp3_44100_128"
 	pcmRate = 24000
 )
+
+// Provider is the kind elevenlabs.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "elevenlabs", URL: URL, Attach: api.Header("xi-api-key", ""), Open: func(c *wire.Client) any { return API{c} }}
+}
 
 // An API is that of ElevenLabs.
 type API struct{ *wire.Client }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
@@ -15,6 +16,11 @@ import (
 const URL = "https://queue.fal.run"
 
 const poll = 2 * time.Second
+
+// Provider is the kind fal.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "fal", URL: URL, Attach: api.Header("Authorization", "Key "), Open: func(c *wire.Client) any { return API{c} }}
+}
 
 // An API is that of fal.
 type API struct{ *wire.Client }

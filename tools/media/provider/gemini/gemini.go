@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
@@ -26,6 +27,11 @@ const (
 	uploadPoll = 2 * time.Second
 	speechRate = 24000
 )
+
+// Provider is the kind gemini.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "gemini", URL: URL, Attach: api.Header("x-goog-api-key", ""), Open: func(c *wire.Client) any { return API{c} }}
+}
 
 // An API is Gemini's.
 type API struct{ *wire.Client }

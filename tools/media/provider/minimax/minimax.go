@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
@@ -18,6 +19,11 @@ const URL = "https://api.minimax.io/v1"
 
 // voice is the default voice.
 const voice = "English_expressive_narrator"
+
+// Provider is the kind minimax.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "minimax", URL: URL, Open: func(c *wire.Client) any { return API{c} }}
+}
 
 // An API is that of MiniMax.
 type API struct{ *wire.Client }
@@ -42,7 +48,7 @@ func statusOf(code int) (status int, word string) {
 }
 
 // check returns the error in a response.
-func (a API) check(body []byte) *wire.Failure {
+func (a API) check(body []byte) *api.Error {
 	var answer struct {
 		Base struct {
 			Code    int    `json:"status_code"`
@@ -53,7 +59,7 @@ func (a API) check(body []byte) *wire.Failure {
 		return nil
 	}
 	status, word := statusOf(answer.Base.Code)
-	return a.Fail(status, word, fmt.Sprintf("%d %s", answer.Base.Code, answer.Base.Message))
+	return a.Refused(status, word, fmt.Sprintf("%d %s", answer.Base.Code, answer.Base.Message))
 }
 
 func (a API) call(path string, body any, once bool) wire.Call {

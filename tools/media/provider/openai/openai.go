@@ -15,6 +15,11 @@ import (
 // URL is the address of OpenAI.
 const URL = "https://api.openai.com/v1"
 
+// Provider is the kind openai.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "openai", URL: URL, Open: func(c *wire.Client) any { return API{Client: c} }}
+}
+
 // An API is OpenAI's, or one like it.
 type API struct {
 	*wire.Client

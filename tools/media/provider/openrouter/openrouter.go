@@ -14,6 +14,11 @@ import (
 // URL is the address of OpenRouter.
 const URL = "https://openrouter.ai/api/v1"
 
+// Provider is the kind openrouter.
+func Provider() wire.Provider {
+	return wire.Provider{Kind: "openrouter", URL: URL, Open: func(c *wire.Client) any { return API{openai.API{Client: c}} }}
+}
+
 // An API is OpenRouter's. Speech and descriptions are as with OpenAI.
 type API struct{ openai.API }
 

@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 // A Server answers requests. Requests that nothing was said about fail the test.
@@ -148,25 +147,14 @@ func (s *Server) Count(what string) (n int) {
 	return n
 }
 
-// Client returns a client that reaches the servers.
-func Client(t testing.TB, servers ...*Server) *egress.Client {
+// Client returns a client that reaches the servers, and public hosts.
+func Client(t testing.TB, servers ...*Server) outbound.Client {
 	t.Helper()
-	hosts := map[string]bool{}
+	var urls []string
 	for _, s := range servers {
-		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hosts[u.Host] = true
+		urls = append(urls, s.URL)
 	}
-	c, err := egress.NewClient(egress.ClientOptions{Rules: func(string) (egress.Rules, error) {
-		return egress.Rules{AllowPrivate: slices.Collect(maps.Keys(hosts))}, nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return egresstest.Local(t, urls...)
 }
 
 // PNG returns the beginning of a picture, as far as its type depends on it.

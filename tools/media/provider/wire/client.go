@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
@@ -25,22 +23,26 @@ const (
 	// response.
 	maxBytes = 200 << 20
 
-	maxError     = 64 << 10
 	attempts     = 3
-	firstBackoff = time.Second
-	longestWait  = time.Minute // a provider that asks for more gets no retry
 	callTimeout  = 5 * time.Minute
 	fetchTimeout = 10 * time.Minute
 	maxRedirects = 5
 )
 
+// A Provider is a kind of API. Package provider has the list of all.
+type Provider struct {
+	Kind   string                            // as in the settings
+	URL    string                            // that it has by default; "": there is none that all use
+	Attach func(r *http.Request, key string) // adds the key; nil: Authorization: Bearer KEY
+	Open   func(c *Client) any               // returns the API; what it can do is what methods it has
+}
+
 // Options describe the API of a provider.
 type Options struct {
-	Name   string // as in the settings, for errors
-	URL    string // such as https://api.openai.com/v1
-	Key    string // "": none
-	Header string // that has the key; "" is Authorization
-	Prefix string // of the key, such as "Bearer "
+	Name   string                            // as in the settings, for errors
+	URL    string                            // such as https://api.openai.com/v1
+	Key    string                            // "": none
+	Attach func(r *http.Request, key string) // adds the key; nil: Authorization: Bearer KEY
 	// API reaches the provider itself, and Web what its responses link to. Both bound what
 	// they read.
 	API, Web outbound.Client
@@ -51,25 +53,29 @@ type Options struct {
 
 // A Client sends requests to one provider. Its methods may be called concurrently.
 type Client struct {
-	o    Options
-	base *url.URL
+	o        Options
+	api, web *api.Client
 }
 
 // NewClient returns a Client. It sends nothing yet.
 func NewClient(o Options) (*Client, error) {
-	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
-	if err != nil || base.Host == "" || base.User != nil || base.RawQuery != "" {
-		return nil, fmt.Errorf("the URL of the media provider %q is invalid", o.Name) // it may contain a key
-	}
-	o.Header = cmp.Or(o.Header, "Authorization")
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxBytes)
 	if o.Wait == nil {
 		o.Wait = clock.Sleep
 	}
-	if o.Scrub == nil {
-		o.Scrub = func(text string) string { return text }
+	c := &Client{o: o}
+	options := api.Options{
+		Name: fmt.Sprintf("the media provider %q", o.Name), URL: o.URL, HTTP: o.API, Key: api.Key(o.Key), Attach: o.Attach,
+		Scrub: o.Scrub, MaxBytes: o.MaxBytes, Timeout: callTimeout, Again: c.again,
+		Attempts: api.Attempts{Max: attempts, Wait: o.Wait},
 	}
-	return &Client{o, base}, nil
+	var err error
+	if c.api, err = api.New(options); err != nil {
+		return nil, err
+	}
+	options.HTTP, options.Key = o.Web, nil
+	c.web, err = api.New(options)
+	return c, err
 }
 
 // A Call is a request to the API.
@@ -86,7 +92,7 @@ type Call struct {
 	// Sound marks a call whose response is bare samples of sound.
 	Sound bool
 	// Check returns the error that a response with status 200 describes; nil checks nothing.
-	Check func(body []byte) *Failure
+	Check func(body []byte) *api.Error
 }
 
 // AddTo adds the file to a form.
@@ -112,12 +118,12 @@ func Extension(kind string) string {
 
 // JSON sends a call and reads the JSON of its response.
 func (c *Client) JSON(ctx context.Context, call Call, into any) error {
-	data, header, err := c.send(ctx, call)
+	answer, err := c.do(ctx, call)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if err := json.Unmarshal(answer.Body, into); err != nil {
+		kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 		return c.unreadable(call, fmt.Sprintf("the response is not the expected JSON but %s", c.clean(kind)), err)
 	}
 	return nil
@@ -125,17 +131,37 @@ func (c *Client) JSON(ctx context.Context, call Call, into any) error {
 
 // Send sends a call, and returns the header of its response.
 func (c *Client) Send(ctx context.Context, call Call) (http.Header, error) {
-	_, header, err := c.send(ctx, call)
-	return header, err
+	answer, err := c.do(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Header, nil
+}
+
+func (c *Client) do(ctx context.Context, call Call) (*api.Answer, error) {
+	if strings.Contains(call.Path, "://") && !c.api.Owns(call.Path) {
+		return nil, c.unreadable(call, "it named another host for the next request", nil)
+	}
+	answer, err := c.api.Do(ctx, c.sent(call))
+	return answer, c.failed(call, err)
+}
+
+func (c *Client) sent(call Call) api.Call {
+	header := http.Header{}
+	for name, value := range call.Header {
+		header.Set(name, value)
+	}
+	return api.Call{Method: call.Method, Path: call.Path, Query: call.Query, Body: call.Body, Header: header,
+		Safe: !call.Once, Check: call.Check}
 }
 
 // File sends a call whose response is a picture, sound or video.
 func (c *Client) File(ctx context.Context, call Call) (File, error) {
-	data, header, err := c.send(ctx, call)
+	answer, err := c.do(ctx, call)
 	if err != nil {
 		return File{}, err
 	}
-	return c.media(call, header.Get("Content-Type"), data)
+	return c.media(call, answer.Header.Get("Content-Type"), answer.Body)
 }
 
 // Decode returns a file that a response has in base64 or in hexadecimal digits.
@@ -171,23 +197,22 @@ func (c *Client) media(call Call, kind string, data []byte) (File, error) {
 // Fetch downloads a file that a response links to. The provider itself gets its key, and no
 // other host does.
 func (c *Client) Fetch(ctx context.Context, link string) (File, error) {
-	call := Call{Method: http.MethodGet, Path: link}
-	target, err := c.base.Parse(link)
+	call := Call{Method: http.MethodGet}
+	target, err := c.api.Base().Parse(link)
 	if err != nil {
 		return File{}, c.unreadable(call, "the link to the result is not a URL", err)
 	}
-	r := outbound.Request{
-		URL: target.String(), MaxBytes: c.o.MaxBytes, Timeout: fetchTimeout, Redirects: maxRedirects,
+	from := c.web
+	if c.api.Owns(target.String()) {
+		from = c.api
 	}
-	from := c.o.Web
-	if c.same(target) {
-		r.Secret, from = secret{c}, c.o.API
-	}
-	data, header, err := c.retried(ctx, call, from, r)
+	answer, err := from.Do(ctx, api.Call{
+		Method: http.MethodGet, Path: target.String(), Timeout: fetchTimeout, Redirects: maxRedirects,
+	})
 	if err != nil {
-		return File{}, err
+		return File{}, c.failed(call, err)
 	}
-	return c.media(call, header.Get("Content-Type"), data)
+	return c.media(call, answer.Header.Get("Content-Type"), answer.Body)
 }
 
 // FetchAll downloads what was made.
@@ -224,119 +249,11 @@ func (c *Client) Await(ctx context.Context, every time.Duration, check func() (M
 
 // At returns the URL of a path of the provider that is not below its URL.
 func (c *Client) At(path string) string {
-	return c.base.ResolveReference(&url.URL{Path: path}).String()
-}
-
-// same reports whether a URL is one of the provider itself.
-func (c *Client) same(u *url.URL) bool { return u.Scheme == c.base.Scheme && u.Host == c.base.Host }
-
-// secret adds the key to requests to the provider, and to no other.
-type secret struct{ c *Client }
-
-// Attach adds the key.
-func (s secret) Attach(_ context.Context, r *http.Request) (bool, error) {
-	if s.c.o.Key == "" || !s.c.same(r.URL) {
-		return false, nil
-	}
-	r.Header.Set(s.c.o.Header, s.c.o.Prefix+s.c.o.Key)
-	return true, nil
-}
-
-// send sends a call, again if it failed temporarily.
-func (c *Client) send(ctx context.Context, call Call) ([]byte, http.Header, error) {
-	target := c.base.JoinPath(call.Path)
-	if strings.Contains(call.Path, "://") {
-		var err error
-		if target, err = url.Parse(call.Path); err != nil || !c.same(target) {
-			return nil, nil, c.unreadable(call, "it named another host for the next request", err)
-		}
-	}
-	if call.Query != nil {
-		target.RawQuery = call.Query.Encode()
-	}
-	r := outbound.Request{
-		Method: cmp.Or(call.Method, http.MethodPost), URL: target.String(), Header: http.Header{}, Secret: secret{c},
-		MaxBytes: c.o.MaxBytes, Timeout: callTimeout,
-	}
-	for name, value := range call.Header {
-		r.Header.Set(name, value)
-	}
-	switch body := call.Body.(type) {
-	case nil:
-	case []byte:
-		r.Body = body
-	case *outbound.Form:
-		kind, content := body.Encode()
-		r.Body = content
-		r.Header.Set("Content-Type", kind)
-	default:
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.Body = encoded
-		r.Header.Set("Content-Type", "application/json")
-	}
-	return c.retried(ctx, call, c.o.API, r)
-}
-
-func (c *Client) retried(ctx context.Context, call Call, client outbound.Client, r outbound.Request) ([]byte,
-	http.Header, error) {
-	backoff := firstBackoff
-	for attempt := 1; ; attempt++ {
-		data, header, err := c.once(ctx, client, r)
-		var f *Failure
-		if err == nil && call.Check != nil {
-			if f = call.Check(data); f != nil {
-				err = f
-			}
-		}
-		if err == nil || !errors.As(err, &f) {
-			return data, header, err
-		}
-		if call.Once && f.perhaps() {
-			f.Reason = Unknown
-		}
-		if !f.retry(call.Once) || attempt == attempts || f.After > longestWait {
-			return nil, nil, f
-		}
-		if err := c.o.Wait(ctx, max(f.After, backoff-backoff/4+rand.N(backoff/2+1))); err != nil {
-			return nil, nil, err
-		}
-		backoff *= 2
-	}
-}
-
-// once sends a request once. Errors are a *Failure, or the cause of ctx.
-func (c *Client) once(ctx context.Context, client outbound.Client, r outbound.Request) ([]byte, http.Header, error) {
-	answer, err := client.Do(ctx, r)
-	if err != nil {
-		return nil, nil, c.broken(ctx, err)
-	}
-	defer answer.Body.Close()
-	if answer.Status < 200 || answer.Status > 299 {
-		body, _ := io.ReadAll(io.LimitReader(answer.Body, maxError)) // the status is enough
-		f := c.refused(answer.Status, body)
-		f.After, _ = outbound.RetryAfter(answer.Header.Get("Retry-After"), time.Now())
-		return nil, nil, f
-	}
-	if answer.Length > r.MaxBytes {
-		return nil, nil, c.broken(ctx, outbound.ErrTooLong)
-	}
-	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, nil, c.broken(ctx, err)
-	}
-	return data, answer.Header, nil
+	return c.api.Base().ResolveReference(&url.URL{Path: path}).String()
 }
 
 // clean returns a text of the provider without the key and other credentials, on one line.
-func (c *Client) clean(message string) string {
-	if c.o.Key != "" {
-		message = strings.ReplaceAll(message, c.o.Key, "...")
-	}
-	return clip(strings.Join(strings.Fields(c.o.Scrub(message)), " "))
-}
+func (c *Client) clean(message string) string { return c.api.Clean(context.Background(), message) }
 
 // Pause waits between two requests.
 func (c *Client) Pause(ctx context.Context, d time.Duration) error { return c.o.Wait(ctx, d) }

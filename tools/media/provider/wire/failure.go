@@ -1,26 +1,18 @@
 package wire
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/api"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
-
-// maxMessage is the length of a provider's message about an error, in bytes.
-const maxMessage = 500
-
-func clip(message string) string { return text.Clip(message, maxMessage) }
 
 // A Reason says why a provider has not done what it was asked for.
 type Reason string
@@ -105,28 +97,18 @@ func (f *Failure) Shown() error {
 	return tool.Errorf(kind, "%s", f.Error()).Try("%s", next).Because(f)
 }
 
-// perhaps reports whether the provider may have accepted the request nevertheless.
-func (f *Failure) perhaps() bool {
-	switch f.Status {
-	case 0:
-		return f.Reason != Unreached
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// retry reports whether the same request may succeed later.
-func (f *Failure) retry(once bool) bool {
-	switch f.Status {
+// again reports whether the same request may succeed later. A response that was lost may cost something each time.
+func (c *Client) again(call api.Call, e *api.Error) bool {
+	switch f := c.failure(e); f.Status {
 	case http.StatusTooEarly, http.StatusServiceUnavailable:
 		return true
 	case http.StatusTooManyRequests:
 		return f.Reason == Busy // and not out of credit
 	case http.StatusRequestTimeout:
-		return !once
+		return call.Safe
+	default:
+		return call.Safe && f.Status >= 500 && f.Status != http.StatusNotImplemented
 	}
-	return !once && f.Status >= 500 && f.Status != http.StatusNotImplemented
 }
 
 // unreadable is the failure of a response that cannot be used.
@@ -138,37 +120,45 @@ func (c *Client) unreadable(call Call, message string, cause error) *Failure {
 	return f
 }
 
-// broken is the failure of a connection.
-func (c *Client) broken(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// failed returns the error of a call: a *Failure, or the cause of its context.
+func (c *Client) failed(call Call, err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return err
 	}
-	f := &Failure{Provider: c.o.Name, Reason: Down, cause: err}
-	var dial *net.OpError
-	var name *net.DNSError
-	var known *tool.Error
-	errors.As(err, &known)
-	switch {
-	case errors.Is(err, outbound.ErrTooLong):
-		f.Reason = Unreadable
-		f.Message = fmt.Sprintf("the response is larger than %s", text.Bytes(c.o.MaxBytes))
-	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &name), known != nil && known.Kind == tool.Refused:
-		f.Reason = Unreached
-		if known != nil {
-			f.Message = c.clean(known.What)
-		}
-	case known != nil && known.Kind == tool.Timeout:
-		f.Reason = Late
-	case known != nil:
-		f.Message = c.clean(known.What)
+	f := c.failure(e)
+	if call.Once && (e.Status == 0 && !e.Unaccepted || e.Status == http.StatusRequestTimeout ||
+		e.Status == http.StatusGatewayTimeout) {
+		f.Reason = Unknown
 	}
 	return f
 }
 
-// refused is the failure that a response with an error status describes.
-func (c *Client) refused(status int, body []byte) *Failure {
-	code, message := messageIn(body)
-	return c.Fail(status, code, message)
+// failure returns what an error means.
+func (c *Client) failure(e *api.Error) *Failure {
+	f := &Failure{Provider: c.o.Name, Reason: Down, Message: e.Message}
+	switch {
+	case e.Status != 0:
+		f = c.Fail(e.Status, e.Code, e.Message)
+	case e.NoKey:
+		f.Reason = NoKey
+	case e.Unreached:
+		f.Reason = Unreached
+	case e.Late:
+		f.Reason = Late
+	case e.TooLarge:
+		f.Reason = Unreadable
+		f.Message = fmt.Sprintf("the response is larger than %s", text.Bytes(c.o.MaxBytes))
+	case e.Unusable:
+		f.Reason = Unreadable
+	}
+	f.After, f.cause = e.After, e
+	return f
+}
+
+// Refused returns the error for a response that has a status of its own, with the code and message of the provider.
+func (c *Client) Refused(status int, code, message string) *api.Error {
+	return c.api.Fail(context.Background(), status, code, message)
 }
 
 // Fail returns the failure for an error that a response describes. The status is 0 if the
@@ -207,67 +197,4 @@ func (c *Client) Fail(status int, code, message string) *Failure {
 		f.Message = "it redirects to another address"
 	}
 	return f
-}
-
-// messageIn reads an error from one of its usual places.
-func messageIn(body []byte) (code, message string) {
-	var m struct {
-		Error   json.RawMessage `json:"error"`
-		Detail  json.RawMessage `json:"detail"` // ElevenLabs, fal
-		Code    any             `json:"code"`   // DashScope
-		Message string          `json:"message"`
-		Base    *struct {
-			Code    int    `json:"status_code"`
-			Message string `json:"status_msg"`
-		} `json:"base_resp"` // MiniMax
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
-	if json.Unmarshal(body, &m) != nil {
-		return "", ""
-	}
-	if m.Base != nil {
-		return fmt.Sprint(m.Base.Code), m.Base.Message
-	}
-	for _, raw := range []json.RawMessage{m.Error, m.Detail} {
-		if code, message := inner(raw); code+message != "" {
-			return code, message
-		}
-	}
-	if word, ok := m.Code.(string); ok {
-		code = word
-	}
-	return code, m.Message
-}
-
-// inner reads the part of a response that describes an error.
-func inner(raw json.RawMessage) (code, message string) {
-	var words string
-	var list []json.RawMessage
-	var object struct {
-		Message string `json:"message"`
-		Msg     string `json:"msg"`
-		Type    string `json:"type"`
-		Status  any    `json:"status"`
-		Code    any    `json:"code"`
-	}
-	switch {
-	case len(raw) == 0:
-		return "", ""
-	case json.Unmarshal(raw, &words) == nil:
-		return "", words
-	case json.Unmarshal(raw, &list) == nil && len(list) > 0:
-		return inner(list[0])
-	case json.Unmarshal(raw, &object) != nil:
-		return "", ""
-	}
-	for _, one := range []any{object.Type, object.Status, object.Code} {
-		if word, ok := one.(string); ok && word != "" {
-			code = strings.TrimSpace(code + " " + word)
-		}
-	}
-	object.Message = cmp.Or(object.Message, object.Msg)
-	return code, object.Message
 }
