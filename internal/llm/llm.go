@@ -7,6 +7,10 @@
 // they are read, and the text of a model is data. Errors may be shown to a model:
 // they contain the message of the provider, without the key.
 //
+// The two APIs are written here, not by the SDKs of their vendors, over package api. openai-go 3.96 adds 18.7 MB to the
+// program and 1.5 ms to each start, genai 1.77 adds 7.8 MB with gRPC and 3.2 ms (the bounds are 8 MB and 1 ms).
+// anthropic-sdk-go 1.84 adds 5.5 MB, 45 packages and 0.6 ms, and would replace 100 lines of anthropic.go.
+//
 // Begin with [Models.Complete], which finds the provider of a model, keeps the
 // budgets and records what is used. [Client.Complete] is one request with retries;
 // openai.go and anthropic.go are the two APIs.

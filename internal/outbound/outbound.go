@@ -1,6 +1,6 @@
 // Package outbound defines HTTP requests to the web and their responses. The web
-// tools, search engines, embeddings and telemetry use it; package egress implements
-// [Client], and is the only package that does. This package knows no address rules and
+// tools use it, and package api, over which all services are reached; package egress
+// implements [Client], and is the only package that does. This package knows no address rules and
 // opens no connection.
 //
 // Begin with [Client].

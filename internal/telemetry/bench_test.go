@@ -7,13 +7,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 // taker is a collector that accepts everything immediately.
 type taker struct{}
 
-func (taker) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}")), Request: req}, nil
+func (taker) Check(context.Context, outbound.Request) error { return nil }
+
+func (taker) Do(context.Context, outbound.Request) (*outbound.Answer, error) {
+	return &outbound.Answer{Status: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
 func BenchmarkCall(b *testing.B) {
@@ -32,7 +36,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.Run("metrics", func(b *testing.B) { run(b, testCalls(b, Config{})) })
 	b.Run("metrics and traces", func(b *testing.B) {
-		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", transport: taker{}}})
+		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", HTTP: taker{}}})
 		run(b, c)
 	})
 }

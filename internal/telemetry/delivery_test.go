@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 // A reply is a collector's response to one request.
@@ -31,28 +32,34 @@ type replies struct {
 	query string
 }
 
-func (r *replies) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := req.Context().Err(); err != nil {
+func (*replies) Check(context.Context, outbound.Request) error { return nil }
+
+func (r *replies) Do(ctx context.Context, req outbound.Request) (*outbound.Answer, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	now := r.list[min(r.seen, len(r.list)-1)]
 	r.seen++
-	r.query = req.URL.RawQuery
+	sent, err := http.NewRequestWithContext(ctx, req.Method, req.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := req.Secret.Attach(ctx, sent); err != nil {
+		return nil, err
+	}
+	r.query = sent.URL.RawQuery
 	if now.code == 0 {
 		return nil, errors.New("connection refused")
 	}
-	return &http.Response{
-		StatusCode: now.code, Status: fmt.Sprint(now.code, " ", http.StatusText(now.code)),
-		Header:  http.Header{"Retry-After": {now.after}},
-		Body:    io.NopCloser(strings.NewReader("{}")),
-		Request: req,
+	return &outbound.Answer{
+		Status: now.code, Header: http.Header{"Retry-After": {now.after}}, Body: io.NopCloser(strings.NewReader("{}")),
 	}, nil
 }
 
-func testTracer(t *testing.T, wire http.RoundTripper, log io.Writer) *tracer {
+func testTracer(t *testing.T, wire outbound.Client, log io.Writer) *tracer {
 	t.Helper()
 	tr, err := newTracer(Config{Scrub: scrubSecret, Log: slog.New(slog.NewTextHandler(log, nil)), Traces: Traces{
-		Endpoint: "http://collector.test/v1/traces?key=" + secret(), transport: wire,
+		Endpoint: "http://collector.test/v1/traces?key=" + secret(), HTTP: wire,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +124,11 @@ func TestBrokenDeliveryIsLoggedOnce(t *testing.T) {
 // A silent collector never responds.
 type silent struct{}
 
-func (silent) RoundTrip(req *http.Request) (*http.Response, error) {
-	<-req.Context().Done()
-	return nil, req.Context().Err()
+func (silent) Check(context.Context, outbound.Request) error { return nil }
+
+func (silent) Do(ctx context.Context, _ outbound.Request) (*outbound.Answer, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // TestShutdownEndsWithItsContext checks Shutdown with a silent collector. synctest fails the test

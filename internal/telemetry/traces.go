@@ -21,6 +21,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcp-tools/mcp-tools/internal/api"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
@@ -33,9 +35,8 @@ const (
 	batchDelay     = 5 * time.Second  // the time that a span waits for others
 	exportTimeout  = 30 * time.Second // for the delivery of one batch
 	requestTimeout = 10 * time.Second // of one request
-	firstPause     = time.Second      // before the second attempt
-	maxPause       = 10 * time.Second
-	maxMessage     = 256 // bytes of an error message in a span
+	maxAttempts    = 5                // of a request
+	maxMessage     = 256              // bytes of an error message in a span
 )
 
 // Traces configures where spans are sent. The zero value disables tracing.
@@ -46,7 +47,7 @@ type Traces struct {
 	// Headers are sent with every request. They usually have a key and are secret.
 	Headers map[string]string
 
-	transport http.RoundTripper // nil: the network; tests set it
+	HTTP outbound.Client // reaches the collector
 }
 
 // A tracer makes one span for each call. The SDK of OpenTelemetry sends them in batches to a collector, with OTLP over
@@ -73,24 +74,23 @@ func newTracer(c Config) (*tracer, error) {
 			return nil, fmt.Errorf("the value of the header %q for traces has a line break; remove it", name)
 		}
 	}
-	wire := c.Traces.transport
-	if wire == nil {
-		wire = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
+	base := *endpoint
+	base.RawQuery = "" // it may have a key
+	collector, err := api.New(api.Options{
+		Name: "the collector", URL: base.String(), HTTP: c.Traces.HTTP, Key: api.Key(endpoint.RawQuery),
+		Attach:  func(r *http.Request, query string) { r.URL.RawQuery = query }, // the exporter leaves it out
+		Timeout: requestTimeout, Attempts: api.Attempts{Max: maxAttempts}, Safe: true,
+	})
+	if err != nil {
+		return nil, err
 	}
 	exporter, err := otlptracehttp.New(context.Background(),
 		otlptracehttp.WithEndpointURL(endpoint.String()),
 		otlptracehttp.WithHeaders(c.Traces.Headers),
 		otlptracehttp.WithEncoding(otlptracehttp.EncodingJSON),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: firstPause, MaxInterval: maxPause, MaxElapsedTime: exportTimeout,
-		}),
-		otlptracehttp.WithHTTPClient(&http.Client{
-			Transport: withQuery{wire, endpoint.RawQuery},
-			// A redirect is not followed, because the headers may hold a key for this collector.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Timeout:       requestTimeout,
-		}))
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}), // collector does
+		otlptracehttp.WithHTTPClient(collector.HTTP()))
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
@@ -104,34 +104,6 @@ func newTracer(c Config) (*tracer, error) {
 		provider: provider, exporter: exporter, scrub: c.Scrub,
 	}, nil
 }
-
-// withQuery adds the query of the endpoint to requests, which the exporter leaves out, and marks errors of the
-// connection. The query may have a key, so errors do not show it.
-type withQuery struct {
-	http.RoundTripper
-	query string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (w withQuery) RoundTrip(r *http.Request) (*http.Response, error) {
-	if w.query != "" {
-		r = r.Clone(r.Context())
-		r.URL.RawQuery = w.query
-	}
-	answer, err := w.RoundTripper.RoundTrip(r)
-	if err != nil {
-		err = brokenConnection{err}
-	}
-	return answer, err
-}
-
-// A brokenConnection is an error that the exporter tries again, as when the collector restarts.
-type brokenConnection struct{ error }
-
-// Temporary tells the exporter to try again.
-func (brokenConnection) Temporary() bool { return true }
-
-func (b brokenConnection) Unwrap() error { return b.error }
 
 // A reporter logs when delivery starts to fail and when it works again, but not each batch in
 // between, so that a broken collector does not fill the log.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -94,6 +95,7 @@ func (c *collector) spans(t *testing.T) []map[string]any {
 // observe makes one call against a collector and delivers its span.
 func observe(t *testing.T, traces Traces, b Begin, e End) {
 	t.Helper()
+	traces.HTTP = egresstest.Local(t, traces.Endpoint)
 	calls, err := New(Config{Version: "1.2.3", Labels: testWords(), Traces: traces, Scrub: scrubSecret})
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +262,7 @@ func TestUnknownToolNameIsNotExported(t *testing.T) {
 
 func TestNestedCallsAreChildSpans(t *testing.T) {
 	c := newCollector(t)
-	calls, err := New(Config{Traces: Traces{Endpoint: c.URL + "/v1/traces"}})
+	calls, err := New(Config{Traces: Traces{Endpoint: c.URL + "/v1/traces", HTTP: egresstest.Local(t, c.URL)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,8 +322,11 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Cleanup(redirecting.Close)
 	var log bytes.Buffer
 	calls, err := New(Config{
-		Traces: Traces{Endpoint: redirecting.URL + "/?key=" + secret(), Headers: map[string]string{"x-api-key": secret()}},
-		Log:    slog.New(slog.NewTextHandler(&log, nil)),
+		Traces: Traces{
+			Endpoint: redirecting.URL + "/?key=" + secret(), Headers: map[string]string{"x-api-key": secret()},
+			HTTP: egresstest.Local(t, redirecting.URL),
+		},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

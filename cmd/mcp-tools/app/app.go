@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
@@ -232,10 +233,15 @@ func (a *App) openTelemetry(context.Context) (err error) {
 	if err := a.scrub.Set("telemetry.otlp_headers", secrets...); err != nil {
 		a.log.Debug("parts of telemetry.otlp_headers are not masked", "err", err)
 	}
+	collector, err := ServiceClient(a.loaded.Config, egress.Limits{}, t.OTLPEndpoint)
+	if err != nil {
+		return err
+	}
+	a.onClose(collector.Close)
 	a.calls, err = telemetry.New(telemetry.Config{
 		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
 		Metrics: a.loaded.Config.Server.Metrics != "",
-		Traces:  telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers},
+		Traces:  telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, HTTP: collector},
 	})
 	if err != nil {
 		return err

@@ -1,5 +1,8 @@
 // Package wire has what the providers of media share: the requests and answers of each
-// task, one HTTP client for all their APIs, and what their errors mean.
+// task, one client for all their APIs, and what their errors mean.
+//
+// The attempts, bounds and credentials are package api's. The SDKs of OpenAI and Google are not used: package llm has
+// what they weigh.
 //
 // It knows no provider. The packages beside it, one for each provider, translate between
 // a request here and the JSON there; package provider chooses between them. The responses
