@@ -136,10 +136,11 @@ func (c *Client) Complete(ctx context.Context, r Request) (reply Reply, err erro
 
 // send sends a request once. The reply has the usage also if there is an error.
 func (c *Client) send(ctx context.Context, path string, body []byte, model string) (Reply, error) {
-	res, err := c.api.Open(ctx, api.Call{Path: path, Body: body, Header: http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"},
-		"Anthropic-Version": {anthropicVersion},
-	}})
+	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
+	if c.e.Kind == Anthropic {
+		header.Set("Anthropic-Version", anthropicVersion)
+	}
+	res, err := c.api.Open(ctx, api.Call{Path: path, Body: body, Header: header})
 	if err != nil {
 		return Reply{}, err
 	}
