@@ -1,6 +1,42 @@
 package wire
 
-import "testing"
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+)
+
+// TestCallsStayAtTheProvider: a provider cannot have its next request sent to another host, and what it links to there
+// is fetched without its key.
+func TestCallsStayAtTheProvider(t *testing.T) {
+	keys := make(chan string, 10)
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		_, _ = w.Write([]byte("ID3-sound"))
+	}
+	own, other := httptest.NewServer(http.HandlerFunc(serve)), httptest.NewServer(http.HandlerFunc(serve))
+	defer own.Close()
+	defer other.Close()
+	out := egresstest.Local(t, own.URL, other.URL)
+	c, err := NewClient(Options{Name: "p", URL: own.URL + "/v1", Key: "the-key", API: out, Web: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.JSON(t.Context(), Call{Path: other.URL + "/v1/x"}, new(any)); err == nil || len(keys) > 0 {
+		t.Errorf("a request was sent to another host: %v", err)
+	}
+	for link, want := range map[string]string{"/v1/files/1": "Bearer the-key", other.URL + "/2": ""} {
+		file, err := c.Fetch(t.Context(), link)
+		if err != nil || file.MIME != "audio/mpeg" {
+			t.Fatalf("%s: %+v, %v", link, file, err)
+		}
+		if got := <-keys; got != want {
+			t.Errorf("%s got the key %q", link, got)
+		}
+	}
+}
 
 func TestSizes(t *testing.T) {
 	for _, x := range []struct {
