@@ -5,6 +5,9 @@
 //
 // A connection is never repaired. When it is lost, whoever holds it opens another.
 //
+// mcp-go's client does the handshake, and its HTTP transports carry messages; mcpgo_test.go shows why the rest is
+// ours.
+//
 // The package knows nothing of tools of ours, callers, settings or the store. Begin with [Dial];
 // conn.go has the messages, stdio.go and http.go carry them.
 package upstream
@@ -22,6 +25,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
@@ -36,9 +41,8 @@ const (
 	maxRounds    = 10      // times that one call may ask
 	maxComplaint = 500     // bytes that an error repeats of the server's
 
-	discoverLimit = 5 * time.Second  // for a server to say that it is of the stateless era
-	startLimit    = 90 * time.Second // npx may download the server first
-	endLimit      = 5 * time.Second  // for the last message to a server
+	startLimit = 90 * time.Second // npx may download the server first
+	endLimit   = 5 * time.Second  // for the last message to a server
 )
 
 var (
@@ -87,7 +91,7 @@ type link interface {
 	send(ctx context.Context, m outgoing, asked *Call) error
 	// opened is called after the handshake. Messages that the server sends by itself arrive from
 	// now on.
-	opened(ctx context.Context)
+	opened()
 	close() error
 }
 
@@ -195,6 +199,12 @@ func (c *Conn) spawn(work func()) bool {
 	}
 	c.tasks.Go(work)
 	return true
+}
+
+// relates reports whether the transport has a request and what belongs to it in one exchange of HTTP.
+func (c *Conn) relates() bool {
+	l, overHTTP := c.link.(*httpLink)
+	return overHTTP && !l.older
 }
 
 func (c *Conn) modern() bool { return mcp.IsModernProtocol(c.Info().Protocol) }
@@ -417,8 +427,7 @@ func result(m message) (json.RawMessage, error) {
 // cancelled notifies the server that the caller no longer waits for a response. Over HTTP of
 // the stateless era the end of the request says that.
 func (c *Conn) cancelled(ctx context.Context, id int64, method mcp.MCPMethod) {
-	_, overHTTP := c.link.(*httpLink)
-	if method == mcp.MethodInitialize || method == mcp.MethodServerDiscover || overHTTP && c.modern() ||
+	if method == mcp.MethodInitialize || method == mcp.MethodServerDiscover || c.relates() && c.modern() ||
 		c.life.Err() != nil {
 		return
 	}
@@ -481,7 +490,7 @@ func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call
 		return outgoing{}, err
 	}
 	m := outgoing{body: body, id: id, method: string(method), header: http.Header{}}
-	if _, overHTTP := c.link.(*httpLink); overHTTP && c.modern() {
+	if c.relates() && c.modern() {
 		for name, value := range mcp.StandardHeaders(c.Info().Protocol, method, encoded) {
 			m.header.Set(name, value)
 		}
@@ -498,101 +507,110 @@ func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call
 	return m, nil
 }
 
-func (c *Conn) capabilities() map[string]any {
-	can := map[string]any{}
+func (c *Conn) capabilities() (can mcp.ClientCapabilities) {
 	if c.client.Elicitation {
-		can["elicitation"] = map[string]any{}
+		can.Elicitation = new(mcp.ElicitationCapability)
 	}
 	if c.client.Sampling {
-		can["sampling"] = map[string]any{}
+		can.Sampling = new(mcp.SamplingCapability)
 	}
 	return can
 }
 
-func (c *Conn) implementation() map[string]any {
-	return map[string]any{"name": c.client.Name, "version": c.client.Version}
+func (c *Conn) implementation() mcp.Implementation {
+	return mcp.Implementation{Name: c.client.Name, Version: c.client.Version}
 }
 
-// shake does the handshake: discovery in the stateless era, else initialize.
+// shake does the handshake: mcp-go's client asks whether the server is of the stateless era, and else initializes.
 func (c *Conn) shake(ctx context.Context, stateless bool) error {
+	w := &handshake{conn: c}
+	version := mcp.LATEST_LEGACY_PROTOCOL_VERSION
 	if stateless {
-		err := c.discover(ctx)
-		if err == nil || errors.Is(err, ErrLogin) || c.Err() != nil || ctx.Err() != nil {
-			return err
-		}
+		version = mcp.LATEST_PROTOCOL_VERSION
 	}
-	c.about.Store(new(Info))
-	raw, err := c.request(ctx, mcp.MethodInitialize, map[string]any{
-		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "capabilities": c.capabilities(),
-		"clientInfo": c.implementation(),
-	}, nil)
+	hello, err := mcpclient.NewClient(w).Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
+		ProtocolVersion: version, Capabilities: c.capabilities(), ClientInfo: c.implementation(),
+	}})
 	if err != nil {
-		return fmt.Errorf("the handshake: %w", err)
+		return fmt.Errorf("the handshake: %w", cmp.Or(w.err, err))
 	}
-	var hello struct {
-		Version      string         `json:"protocolVersion"`
-		Capabilities capabilities   `json:"capabilities"`
-		Server       implementation `json:"serverInfo"`
-		Instructions string         `json:"instructions"`
-	}
-	if err := json.Unmarshal(raw, &hello); err != nil {
-		return fmt.Errorf("the handshake: %w", err)
-	}
-	if !mcp.IsValidProtocolVersion(hello.Version) || mcp.IsModernProtocol(hello.Version) {
-		return fmt.Errorf("the server speaks the revision %q of MCP, which this client does not know",
-			text.Clip(hello.Version, 40))
-	}
-	c.about.Store(hello.Capabilities.info(hello.Version, hello.Server, hello.Instructions))
-	return c.notify(ctx, "notifications/initialized", nil)
-}
-
-// discover asks whether the server is of the stateless era.
-func (c *Conn) discover(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
-	defer cancel()
-	c.about.Store(&Info{Protocol: mcp.LATEST_PROTOCOL_VERSION})
-	raw, err := c.request(ctx, mcp.MethodServerDiscover, map[string]any{}, nil)
-	if err != nil {
-		return err
-	}
-	var found struct {
-		Versions     []string                  `json:"supportedVersions"`
-		Capabilities capabilities              `json:"capabilities"`
-		Instructions string                    `json:"instructions"`
-		Meta         map[string]implementation `json:"_meta"`
-	}
-	if err := json.Unmarshal(raw, &found); err != nil {
-		return err
-	}
-	// Servers of old revisions answer anything with anything: only the versions are a proof.
-	version := mcp.NegotiateMutuallySupportedVersion(found.Versions)
-	if !mcp.IsModernProtocol(version) {
-		return errors.New("the server is of an earlier era")
-	}
-	c.about.Store(found.Capabilities.info(version, found.Meta[mcp.MetaKeyServerInfo], found.Instructions))
+	can := hello.Capabilities
+	c.about.Store(&Info{
+		Name: text.Clip(hello.ServerInfo.Name, 100), Version: text.Clip(hello.ServerInfo.Version, 100),
+		Protocol: hello.ProtocolVersion, Instructions: text.Clip(hello.Instructions, 2000),
+		Tools: can.Tools != nil, Resources: can.Resources != nil, Prompts: can.Prompts != nil,
+		announces: can.Tools != nil && can.Tools.ListChanged,
+	})
 	return nil
 }
 
-type implementation struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+// A handshake carries the messages of mcp-go's client. It is used for the handshake only: the client decodes
+// arguments and results, which cost more than the call, and drops members that it does not know.
+type handshake struct {
+	conn *Conn
+	err  error // of the last message, as it was
 }
 
-type capabilities struct {
-	Tools *struct {
-		ListChanged bool `json:"listChanged"`
-	} `json:"tools"`
-	Resources *struct{} `json:"resources"`
-	Prompts   *struct{} `json:"prompts"`
+func (w *handshake) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if errors.Is(w.err, ErrLogin) { // another question would get the same answer
+		return nil, w.err
+	}
+	var params map[string]any
+	encoded, err := json.Marshal(r.Params)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(encoded, &params); err != nil {
+		return nil, err
+	}
+	raw, err := w.conn.request(ctx, mcp.MCPMethod(r.Method), params, nil)
+	var said *ServerError
+	if err == nil {
+		err = believed(mcp.MCPMethod(r.Method), raw)
+	}
+	if w.err = err; errors.As(err, &said) { // it may name the revisions that the server speaks
+		return transport.NewJSONRPCErrorResponse(r.ID, said.Code, said.Message, said.Data), nil
+	}
+	return &transport.JSONRPCResponse{ID: r.ID, Result: raw}, err
 }
 
-func (c capabilities) info(version string, server implementation, instructions string) *Info {
-	return &Info{
-		Name: text.Clip(server.Name, 100), Version: text.Clip(server.Version, 100), Protocol: version,
-		Instructions: text.Clip(instructions, 2000), Tools: c.Tools != nil, Resources: c.Resources != nil,
-		Prompts: c.Prompts != nil, announces: c.Tools != nil && c.Tools.ListChanged,
+// believed checks the revision of an answer. Servers of old revisions answer anything with anything: for the
+// stateless era only the versions are a proof.
+func believed(method mcp.MCPMethod, raw json.RawMessage) error {
+	var said struct {
+		Version  string   `json:"protocolVersion"`
+		Versions []string `json:"supportedVersions"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return err
+	}
+	if method == mcp.MethodServerDiscover {
+		if !mcp.IsModernProtocol(mcp.NegotiateMutuallySupportedVersion(said.Versions)) {
+			return errors.New("the server is of an earlier era")
+		}
+	} else if !mcp.IsValidProtocolVersion(said.Version) || mcp.IsModernProtocol(said.Version) {
+		return fmt.Errorf("the server speaks the revision %q of MCP, which this client does not know",
+			text.Clip(said.Version, 40))
+	}
+	return nil
+}
+
+func (w *handshake) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	w.err = w.conn.notify(ctx, n.Method, nil)
+	return w.err
+}
+
+func (w *handshake) SetProtocolVersion(version string) {
+	w.conn.about.Store(&Info{Protocol: version})
+	if l, overHTTP := w.conn.link.(*httpLink); overHTTP {
+		l.library.SetProtocolVersion(version)
 	}
 }
+
+func (w *handshake) Start(context.Context) error                            { return nil }
+func (w *handshake) SetNotificationHandler(func(n mcp.JSONRPCNotification)) {}
+func (w *handshake) GetSessionId() string                                   { return "" }
+func (w *handshake) Close() error                                           { return nil }
 
 // listen gets the notifications of a server of the stateless era, until the connection ends.
 func (c *Conn) listen() {
@@ -626,7 +644,7 @@ func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]a
 	json.RawMessage, error,
 ) {
 	if call != nil && call.Ask != nil {
-		if _, overHTTP := c.link.(*httpLink); !overHTTP && !c.modern() {
+		if !c.relates() && !c.modern() {
 			select {
 			case c.turn <- struct{}{}:
 				defer func() { <-c.turn }()
@@ -752,7 +770,7 @@ func (c *Conn) open(ctx context.Context, stateless bool) (*Conn, error) {
 		err = cmp.Or(lostReason(c, err), err)
 		return nil, errors.Join(err, c.Close())
 	}
-	c.link.opened(c.life)
+	c.link.opened()
 	c.listen()
 	return c, nil
 }

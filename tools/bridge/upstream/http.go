@@ -3,36 +3,33 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
-	headerSession  = "Mcp-Session-Id"
-	headerVersion  = "Mcp-Protocol-Version"
-	headerLast     = "Last-Event-ID"
-	maxErrorBody   = 64 << 10 // bytes that are read of the body of an error
-	maxRetry       = 30 * time.Second
-	minRetry       = 10 * time.Millisecond
-	eventStream    = "text/event-stream"
-	jsonType       = "application/json"
-	acceptedByUs   = jsonType + ", " + eventStream
-	sessionTimeout = 5 * time.Second // for the request that ends a session
+	headerSession = "Mcp-Session-Id"
+	maxErrorBody  = 64 << 10 // bytes that are read of the body of an error
+	maxID         = 1000     // bytes of the id of a session or of an event
+	maxBackOff    = time.Minute
+	eventStream   = "text/event-stream"
+	jsonType      = "application/json"
 )
 
 // An HTTP describes a server that is reached over HTTP.
@@ -47,39 +44,54 @@ type HTTP struct {
 // Dial opens a connection to a server over HTTP. A server that refuses the handshake is tried with
 // the older transport too.
 func Dial(ctx context.Context, client Client, h HTTP, stateless bool) (*Conn, error) {
-	at, err := url.Parse(h.URL)
+	if h.SSE {
+		return dialSSE(ctx, client, h)
+	}
+	l, err := newHTTPLink(client, h)
 	if err != nil {
 		return nil, err
 	}
-	if h.SSE {
-		return dialSSE(ctx, client, h, at)
+	streams, err := transport.NewStreamableHTTP(h.URL, transport.WithHTTPBasicClient(l.client),
+		transport.WithContinuousListening(), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
 	}
-	c := newConn(client)
-	l := &httpLink{conn: c, h: h, at: at, client: newHTTPClient(h, at)}
-	c.link = l
-	opened, err := c.open(ctx, stateless)
+	l.library = streams
+	if err := streams.Start(l.conn.life); err != nil {
+		return nil, errors.Join(err, l.conn.Close())
+	}
+	opened, err := l.conn.open(ctx, stateless)
 	if status := (*statusError)(nil); errors.As(err, &status) && (status.code == http.StatusNotFound ||
 		status.code == http.StatusMethodNotAllowed || status.code == http.StatusBadRequest) {
-		if older, failed := dialSSE(ctx, client, h, at); failed == nil {
+		if older, failed := dialSSE(ctx, client, h); failed == nil {
 			return older, nil
 		}
 	}
 	return opened, err
 }
 
-// newHTTPClient returns a client whose requests stay at one origin. The timeout of a request is
-// that of its context.
-func newHTTPClient(h HTTP, at *url.URL) *http.Client {
-	return &http.Client{Transport: h.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if r.URL.Scheme != at.Scheme || r.URL.Host != at.Host {
-			return fmt.Errorf("the server redirects to another place, %s; redirects are followed within %s only",
-				text.Clip(r.URL.Host, 100), at.Host)
-		}
-		if len(via) >= 5 {
-			return errors.New("the server redirects too often")
-		}
-		return nil
-	}}
+// dialSSE opens a connection with the older transport: one stream of events from the server, and requests to the
+// address that it names.
+func dialSSE(ctx context.Context, client Client, h HTTP) (*Conn, error) {
+	l, err := newHTTPLink(client, h)
+	if err != nil {
+		return nil, err
+	}
+	l.older = true
+	events, err := transport.NewSSE(h.URL, transport.WithHTTPClient(l.client),
+		transport.WithEndpointTimeout(startLimit), transport.WithSSELogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	l.library = events
+	// The stream lasts as long as the connection.
+	stop := context.AfterFunc(ctx, func() { l.conn.lose(context.Cause(ctx)) })
+	err = events.Start(l.conn.life)
+	stop()
+	if err != nil {
+		return nil, errors.Join(cmp.Or(l.conn.Err(), failure(err)), l.conn.Close())
+	}
+	return l.conn.open(ctx, false)
 }
 
 // A statusError is an answer with a status that is not a success.
@@ -92,85 +104,109 @@ func (e *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered with status %d %s", e.code, e.body))
 }
 
-// An httpLink is a streamable HTTP connection.
+// An httpLink carries messages over a transport of mcp-go, which has the sessions, resumes streams and listens. It
+// is also the RoundTripper of that transport: all bytes pass here, so that they are bounded, and messages are read
+// here.
 type httpLink struct {
-	conn   *Conn
-	h      HTTP
-	at     *url.URL
-	client *http.Client
+	conn    *Conn
+	h       HTTP
+	at      *url.URL
+	client  *http.Client
+	library transport.HTTPConnection
+	older   bool // library is the older transport
 
-	mu      sync.Mutex
-	session string
+	ready  chan struct{} // closed after the handshake
+	pause  time.Duration // before the next stream of what the server sends by itself; for one goroutine
+	paused time.Time     // when the last one began
 }
 
-func (l *httpLink) sessionID() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.session
-}
-
-func (l *httpLink) do(ctx context.Context, method string, body []byte, header http.Header) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, l.at.String(), nil)
+func newHTTPLink(client Client, h HTTP) (*httpLink, error) {
+	at, err := url.Parse(h.URL)
 	if err != nil {
 		return nil, err
 	}
-	var sent letter
-	if body != nil {
-		r.Header.Set("Content-Type", jsonType)
-		r.ContentLength = int64(len(body))
-		r.GetBody = func() (io.ReadCloser, error) { return sent.open(body), nil }
-		r.Body = sent.open(body)
-	}
-	if method == http.MethodPost {
-		r.Header.Set("Accept", acceptedByUs)
-	} else {
-		r.Header.Set("Accept", eventStream)
-	}
-	if id := l.sessionID(); id != "" {
-		r.Header.Set(headerSession, id)
-	}
-	if version := l.conn.Info().Protocol; version != "" {
-		r.Header.Set(headerVersion, version)
-	}
-	for _, more := range []http.Header{header, l.h.Header} {
-		for name, values := range more {
-			r.Header[http.CanonicalHeaderKey(name)] = values
+	l := &httpLink{conn: newConn(client), h: h, at: at, ready: make(chan struct{})}
+	l.conn.link = l
+	// The timeout of a request is that of its context.
+	l.client = &http.Client{Transport: l, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if !l.sameOrigin(r.URL) {
+			return fmt.Errorf("the server redirects to another place, %s; redirects are followed within %s only",
+				text.Clip(r.URL.Host, 100), at.Host)
 		}
-	}
-	response, err := l.client.Do(r)
-	if err != nil && sent.withdraw() {
-		return nil, fmt.Errorf("%w: %w", ErrNotSent, failure(err))
-	} else if err != nil {
-		return nil, failure(err)
-	}
-	return response, nil
+		if len(via) >= 5 {
+			return errors.New("the server redirects too often")
+		}
+		return nil
+	}}
+	return l, nil
 }
 
-// A letter is the body of a request. It is sent as soon as a byte of it was read, and it can be withdrawn before.
-type letter struct{ state atomic.Int32 }
+func (l *httpLink) sameOrigin(to *url.URL) bool {
+	return to.Scheme == l.at.Scheme && to.Host == l.at.Host
+}
 
+// A trip is a message on its way. It is in the context of its HTTP requests.
+type trip struct {
+	outgoing
+	asked *Call
+	fail  context.CancelCauseFunc
+	state atomic.Int32
+}
+
+type tripKey struct{}
+
+// States of a trip. A message is sent as soon as a byte of it was read, and can be withdrawn before.
 const (
-	letterSent = 1 + iota
-	letterWithdrawn
+	tripSent = 1 + iota
+	tripWithdrawn
 )
 
-func (l *letter) open(body []byte) io.ReadCloser {
-	return io.NopCloser(&letterReader{l, bytes.NewReader(body)})
-}
-
 // withdraw reports whether nothing was sent. Then nothing will be.
-func (l *letter) withdraw() bool { return l.state.CompareAndSwap(0, letterWithdrawn) }
+func (t *trip) withdraw() bool { return t.state.CompareAndSwap(0, tripWithdrawn) }
 
-type letterReader struct {
-	letter *letter
-	body   *bytes.Reader
+func (t *trip) open() (io.ReadCloser, error) {
+	return io.NopCloser(&tripReader{t, bytes.NewReader(t.body)}), nil
 }
 
-func (r *letterReader) Read(p []byte) (int, error) {
-	if !r.letter.state.CompareAndSwap(0, letterSent) && r.letter.state.Load() == letterWithdrawn {
+type tripReader struct {
+	trip *trip
+	body *bytes.Reader
+}
+
+func (r *tripReader) Read(p []byte) (int, error) {
+	if !r.trip.state.CompareAndSwap(0, tripSent) && r.trip.state.Load() == tripWithdrawn {
 		return 0, ErrNotSent
 	}
 	return r.body.Read(p)
+}
+
+// send makes mcp-go send a message. The body that mcp-go writes is replaced on the way, because it would decode and
+// encode arguments again, and cannot send answers of ours.
+func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
+	t := &trip{outgoing: m, asked: asked}
+	ctx, t.fail = context.WithCancelCause(context.WithValue(ctx, tripKey{}, t))
+	defer t.fail(nil)
+	var err error
+	if m.id == 0 || l.older { // what the older transport answers comes on its stream
+		err = l.library.SendNotification(ctx, mcp.JSONRPCNotification{})
+	} else {
+		_, err = l.library.SendRequest(ctx, transport.JSONRPCRequest{
+			ID: mcp.NewRequestId(m.id), Method: m.method, Header: m.header,
+		})
+	}
+	var of *url.Error
+	if err != nil && !errors.As(err, &of) {
+		err = errNoResponse // all other failures are those of RoundTrip
+	}
+	switch err = failure(err); {
+	case err == nil || errors.Is(err, ErrNotSent):
+		return err
+	case t.withdraw():
+		return fmt.Errorf("%w: %w", ErrNotSent, err)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // failure returns an error of a request without the URL, which may have a secret in it.
@@ -182,83 +218,84 @@ func failure(err error) error {
 	return err
 }
 
-func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
-	response, err := l.do(ctx, http.MethodPost, m.body, m.header)
+// RoundTrip makes a request of mcp-go's transport.
+func (l *httpLink) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	t, _ := r.Context().Value(tripKey{}).(*trip)
+	listens := t == nil && r.Method == http.MethodGet && !l.older
+	switch {
+	case listens && !l.mayListen(r.Context()):
+		return &http.Response{StatusCode: http.StatusMethodNotAllowed, Body: http.NoBody}, nil
+	case t != nil && r.Method == http.MethodPost:
+		r.ContentLength, r.GetBody = int64(len(t.body)), t.open
+		r.Body, _ = t.open()
+	}
+	for name, values := range l.h.Header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	response, err := l.h.Transport.RoundTrip(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer response.Body.Close()
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return l.refused(response, m)
+	if response.StatusCode >= 300 && response.StatusCode <= 399 && response.Header.Get("Location") != "" {
+		response.Body.Close()
+		response.Body = http.NoBody
+		return response, nil
 	}
-	if m.id == 0 {
-		return nil
+	if len(response.Header.Get(headerSession)) >= maxID {
+		response.Header.Del(headerSession)
 	}
-	if mcp.MCPMethod(m.method) == mcp.MethodInitialize {
-		if id := response.Header.Get(headerSession); id != "" && len(id) < 1000 {
-			l.mu.Lock()
-			l.session = id
-			l.mu.Unlock()
-		}
-	}
-	return l.read(ctx, response, m.id, asked)
-}
-
-// refused returns the error of an answer that is none.
-func (l *httpLink) refused(response *http.Response, m outgoing) error {
-	if response.StatusCode == http.StatusUnauthorized {
-		return ErrLogin
-	}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // as much as there is
-	if mcp.MCPMethod(m.method) != mcp.MethodInitialize && l.forgotten(response.StatusCode, body) {
-		return fmt.Errorf("%w: %w", ErrNotSent, l.conn.Err())
-	}
-	var answer message
-	if m.id != 0 && json.Unmarshal(body, &answer) == nil && answer.Error != nil {
-		return answer.Error
-	}
-	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
-	return &statusError{response.StatusCode, text.Clip(said, maxComplaint)}
-}
-
-// forgotten reports whether an answer says that the server does not know the session, and then ends the connection.
-// The protocol has status 404 for that; many servers send 400, and name the session.
-func (l *httpLink) forgotten(status int, body []byte) bool {
-	is := status == http.StatusNotFound ||
-		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
-	if is = is && l.sessionID() != ""; is {
-		l.conn.lose(errors.New("the server has forgotten the session"))
-	}
-	return is
-}
-
-// read passes on what an answer has until the response to request id is there.
-func (l *httpLink) read(ctx context.Context, response *http.Response, id int64, asked *Call) error {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	switch kind {
-	case jsonType:
-		body, err := io.ReadAll(io.LimitReader(response.Body, MaxMessage+1))
+	body, status := response.Body, response.StatusCode
+	response.StatusCode = http.StatusOK // mcp-go takes two others only
+	switch {
+	case status < 200 || status > 299:
+		defer body.Close()
+		err := l.refused(r, status, body)
+		if listens && status < 500 { // mcp-go asks no more
+			return &http.Response{StatusCode: http.StatusMethodNotAllowed, Body: http.NoBody}, nil
+		}
+		return nil, err
+	case kind == eventStream && (t == nil || t.id != 0):
+		from, to := io.Pipe()
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{from, closer(func() error { from.Close(); return body.Close() })}
+		if !l.conn.spawn(func() { to.CloseWithError(l.events(body, to, t)) }) {
+			response.Body.Close()
+		}
+	case kind == jsonType && t != nil && t.id != 0:
+		defer body.Close()
+		whole, err := io.ReadAll(io.LimitReader(body, MaxMessage+1))
 		if err != nil {
-			return failure(err)
+			return nil, err
 		}
-		if len(body) > MaxMessage {
-			return fmt.Errorf("the server sent an answer of more than %d bytes", MaxMessage)
+		if len(whole) > MaxMessage {
+			return nil, fmt.Errorf("the server sent an answer of more than %d bytes", MaxMessage)
 		}
-		l.conn.incoming(body, asked)
-		return l.answered(id)
-	case eventStream:
-		return l.readStream(ctx, response, id, asked)
+		l.conn.incoming(whole, t.asked)
+		if l.waits(t.id) {
+			return nil, errNoResponse
+		}
+		response.Body = io.NopCloser(strings.NewReader(answered(t.id)))
+	case listens:
+		body.Close()
+		response.StatusCode, response.Body = http.StatusMethodNotAllowed, http.NoBody
+	case t != nil && t.id != 0 && !l.older:
+		defer body.Close()
+		return nil, fmt.Errorf("the server sent %q, which is no answer", text.Clip(kind, 100))
+	default:
+		body.Close()
+		response.Body = http.NoBody
 	}
-	return fmt.Errorf("the server sent %q, which is no answer", text.Clip(kind, 100))
+	return response, nil
 }
 
-// answered returns an error if a request has no response yet.
-func (l *httpLink) answered(id int64) error {
-	if l.waits(id) {
-		return errors.New("the server ended its answer without a response")
-	}
-	return nil
-}
+var errNoResponse = errors.New("the server ended its answer without a response")
+
+// answered returns a response for mcp-go, after the one of the server has gone to the caller.
+func answered(id int64) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id) }
 
 func (l *httpLink) waits(id int64) bool {
 	l.conn.mu.Lock()
@@ -266,246 +303,111 @@ func (l *httpLink) waits(id int64) bool {
 	return l.conn.waiting[id] != nil
 }
 
-// readStream reads a stream of events. If the server ends one that can be resumed, it is.
-func (l *httpLink) readStream(ctx context.Context, response *http.Response, id int64, asked *Call) error {
-	place := place{retry: time.Second}
-	for {
-		err := events(response.Body, &place, func(_, data string) bool {
-			l.conn.incoming([]byte(data), asked)
-			return l.waits(id)
-		})
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// mayListen reports whether the server of an older era announces anything. It waits before it allows another stream,
+// because mcp-go asks again each second.
+func (l *httpLink) mayListen(ctx context.Context) bool {
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+		return false
+	}
+	if time.Since(l.paused) > maxBackOff {
+		l.pause = 0
+	}
+	select {
+	case <-time.After(l.pause):
+	case <-ctx.Done():
+		return false
+	}
+	l.pause, l.paused = min(2*l.pause+time.Second, maxBackOff), time.Now()
+	return l.conn.Info().announces && l.conn.client.Changed != nil
+}
+
+// refused returns the error of an answer that is none.
+func (l *httpLink) refused(r *http.Request, status int, from io.Reader) error {
+	if status == http.StatusUnauthorized {
+		return ErrLogin
+	}
+	body, _ := io.ReadAll(io.LimitReader(from, maxErrorBody)) // as much as there is
+	// The protocol has status 404 for a session that the server does not know; many servers send 400, and name the
+	// session.
+	if r.Header.Get(headerSession) != "" && r.Method != http.MethodDelete &&
+		(status == http.StatusNotFound || status == http.StatusBadRequest &&
+			bytes.Contains(bytes.ToLower(body), []byte("session"))) {
+		l.conn.lose(errors.New("the server has forgotten the session"))
+		return fmt.Errorf("%w: %w", ErrNotSent, l.conn.Err())
+	}
+	var answer message
+	if json.Unmarshal(body, &answer) == nil && answer.Error != nil {
+		return answer.Error
+	}
+	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	return &statusError{status, text.Clip(said, maxComplaint)}
+}
+
+// events takes the messages of a stream of events. It writes to mcp-go what else is in the stream: the ids by which
+// it is resumed, the address of the older transport, and a response when the server has sent that of the trip.
+func (l *httpLink) events(from io.Reader, to io.Writer, t *trip) (err error) {
+	defer func() {
 		switch {
-		case !l.waits(id):
-			return nil
-		case err != nil:
-			return failure(err)
-		case place.last == "" || l.conn.modern():
-			return l.answered(id)
+		case t != nil && err != nil:
+			t.fail(failure(err))
+		case t == nil && l.older:
+			l.conn.lose(cmp.Or(failure(err), errors.New("the server ended the stream")))
 		}
-		select {
-		case <-time.After(place.retry):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	}()
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 4<<10), MaxMessage+64)
+	var event string
+	var data []byte
+	for lines.Scan() {
+		line := lines.Bytes()
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case string(name) == "data":
+			if data = append(append(data, value...), '\n'); len(data) > MaxMessage+1 {
+				return fmt.Errorf("the server sent an event of more than %d bytes", MaxMessage)
+			}
+			continue
+		case string(name) == "event":
+			event = string(value)
+		case string(name) == "retry" && len(value) > 5, len(line) > maxID, len(line) > 0 && len(name) == 0:
+			continue // waits of days, ids of megabytes, comments
+		case len(line) == 0 && event == "endpoint":
+			address := strings.TrimSpace(string(data))
+			if named, err := l.at.Parse(address); err != nil || !l.sameOrigin(named) {
+				return errors.New("the server names an address of another place for requests")
+			}
+			line = []byte("data: " + address + "\n")
+			event, data = "", nil
+		case len(line) == 0:
+			if t == nil {
+				l.conn.incoming(data, nil)
+			} else if l.conn.incoming(data, t.asked); !l.waits(t.id) {
+				_, err := fmt.Fprintf(to, "data: %s\n\n", answered(t.id))
+				return err
+			}
+			event, data = "", nil
 		}
-		next, err := l.do(ctx, http.MethodGet, nil, http.Header{headerLast: {place.last}})
-		if err != nil {
+		if _, err := fmt.Fprintf(to, "%s\n", line); err != nil {
 			return err
 		}
-		defer next.Body.Close() // few: the server asks for each
-		if next.StatusCode != http.StatusOK {
-			return l.refused(next, outgoing{id: id})
-		}
-		response = next
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("the server sent a line of more than %d bytes", MaxMessage)
+	}
+	return lines.Err()
 }
 
-// opened listens to what a server of the older era sends by itself.
-func (l *httpLink) opened(life context.Context) {
-	if l.conn.modern() || !l.conn.Info().announces || l.conn.client.Changed == nil {
-		return
-	}
-	l.conn.spawn(func() {
-		for wait := time.Second; life.Err() == nil; wait = min(2*wait, time.Minute) {
-			begun := time.Now()
-			if !l.listen(life) {
-				return
-			}
-			if time.Since(begun) > time.Minute {
-				wait = time.Second
-			}
-			select {
-			case <-time.After(wait):
-			case <-life.Done():
-			}
-		}
-	})
-}
-
-// listen reads one stream of what the server sends by itself. again is false if it has none.
-func (l *httpLink) listen(ctx context.Context) (again bool) {
-	response, err := l.do(ctx, http.MethodGet, nil, nil)
-	if err != nil {
-		return true
-	}
-	defer response.Body.Close()
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if response.StatusCode != http.StatusOK || kind != eventStream {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // as much as there is
-		return !l.forgotten(response.StatusCode, body) && response.StatusCode >= 500
-	}
-	_ = events(response.Body, &place{}, func(_, data string) bool { // the next stream follows
-		l.conn.incoming([]byte(data), nil)
-		return true
-	})
-	return true
-}
+func (l *httpLink) opened() { close(l.ready) }
 
 // close ends the session at the server.
 func (l *httpLink) close() error {
-	defer l.client.CloseIdleConnections()
-	if l.sessionID() == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), sessionTimeout)
-	defer cancel()
-	response, err := l.do(ctx, http.MethodDelete, nil, nil)
-	if err == nil {
-		response.Body.Close()
-	}
-	return nil // the server forgets it by itself
-}
-
-// A place is where a stream of events can be resumed.
-type place struct {
-	last  string
-	retry time.Duration
-}
-
-// events reads a stream of events until its end or until each returns false. An event has at most
-// MaxMessage bytes.
-func events(from io.Reader, at *place, each func(event, data string) bool) error {
-	lines := bufio.NewReaderSize(from, 32<<10)
-	var event, id string
-	var data []byte
-	have := false
-	for {
-		line, err := readLine(lines, MaxMessage+64)
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		if len(line) == 0 {
-			if id != "" {
-				at.last = id
-			}
-			if have && len(data) > 0 && !each(event, string(data)) {
-				return nil
-			}
-			event, id, data, have = "", "", nil, false
-			continue
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "event":
-			event = string(value)
-		case "data":
-			if have {
-				data = append(data, '\n')
-			}
-			have = true
-			if data = append(data, value...); len(data) > MaxMessage {
-				return fmt.Errorf("the server sent an event of more than %d bytes", MaxMessage)
-			}
-		case "id":
-			if len(value) < 1000 && !bytes.ContainsRune(value, 0) {
-				id = string(value)
-			}
-		case "retry":
-			if n, err := strconv.Atoi(string(value)); err == nil {
-				at.retry = min(max(time.Duration(n)*time.Millisecond, minRetry), maxRetry)
-			}
-		}
-	}
-}
-
-// readLine returns a line without its end.
-func readLine(from *bufio.Reader, max int) (line []byte, err error) {
-	for {
-		part, err := from.ReadSlice('\n')
-		if len(line)+len(part) > max {
-			return nil, fmt.Errorf("the server sent a line of more than %d bytes", max)
-		}
-		line = append(line, part...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return bytes.TrimRight(line, "\r\n"), nil
-	}
-}
-
-// An sseLink is the older transport: one stream of events from the server, and requests to the
-// address that it names.
-type sseLink struct {
-	*httpLink
-	stream   io.Closer
-	endpoint *url.URL
-}
-
-func dialSSE(ctx context.Context, client Client, h HTTP, at *url.URL) (*Conn, error) {
-	c := newConn(client)
-	l := &sseLink{httpLink: &httpLink{conn: c, h: h, at: at, client: newHTTPClient(h, at)}}
-	c.link = l
-	// The stream lasts as long as the connection.
-	opening := time.AfterFunc(startLimit, func() {
-		c.lose(fmt.Errorf("the server did not answer within %s",
-			startLimit))
-	})
-	stop := context.AfterFunc(ctx, func() { c.lose(context.Cause(ctx)) })
-	defer func() { opening.Stop(); stop() }()
-	response, err := l.do(c.life, http.MethodGet, nil, nil)
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	l.stream = response.Body
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(l.refused(response, outgoing{}), c.Close())
-	}
-	named := make(chan *url.URL, 1)
-	c.spawn(func() {
-		err := events(response.Body, &place{}, func(event, data string) bool {
-			if event != "endpoint" {
-				c.incoming([]byte(data), nil)
-				return true
-			}
-			to, err := at.Parse(strings.TrimSpace(data))
-			if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
-				c.lose(errors.New("the server names an address of another place for requests"))
-				return false
-			}
-			select {
-			case named <- to:
-			default: // the first one counts
-			}
-			return true
-		})
-		if err == nil {
-			err = errors.New("the server ended the stream")
-		}
-		c.lose(failure(err))
-	})
-	select {
-	case l.endpoint = <-named:
-	case <-c.life.Done():
-		return nil, errors.Join(c.Err(), c.Close())
-	}
-	return c.open(ctx, false)
-}
-
-func (l *sseLink) send(ctx context.Context, m outgoing, _ *Call) error {
-	at := &httpLink{conn: l.conn, h: l.h, at: l.endpoint, client: l.client}
-	response, err := at.do(ctx, http.MethodPost, m.body, nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return at.refused(response, m)
-	}
-	return nil
-}
-
-func (l *sseLink) opened(context.Context) {}
-
-func (l *sseLink) close() error {
-	if l.stream != nil {
-		l.stream.Close()
-	}
-	l.client.CloseIdleConnections()
-	return nil
+	defer (&http.Client{Transport: l.h.Transport}).CloseIdleConnections()
+	return l.library.Close()
 }

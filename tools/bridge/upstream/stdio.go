@@ -103,7 +103,7 @@ func (l *stdioLink) send(ctx context.Context, m outgoing, _ *Call) error {
 	return nil
 }
 
-func (l *stdioLink) opened(context.Context) {}
+func (l *stdioLink) opened() {}
 
 func (l *stdioLink) close() error {
 	l.closed.Do(func() { l.closing = l.process.Close() })

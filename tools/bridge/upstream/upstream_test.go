@@ -558,6 +558,86 @@ func FuzzIncoming(f *testing.F) {
 		c.end(errors.New("tests send nothing"))
 		c.closing = true
 		c.incoming(raw, nil)
-		_ = events(bytes.NewReader(raw), &place{}, func(string, string) bool { return true })
+		l, err := newHTTPLink(us(), HTTP{URL: "http://server.test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.events(bytes.NewReader(raw), io.Discard, nil)
 	})
+}
+
+// modernHello answers discovery.
+func modernHello(method string, id json.RawMessage) (answer string, ok bool) {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],`+
+		`"capabilities":{"tools":{}}}}`, id), method == "server/discover"
+}
+
+// BenchmarkDo measures a call of a server that answers at once, in both eras, with few and with 5 MB of arguments.
+func BenchmarkDo(b *testing.B) {
+	answer := func(era, line string) string {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_, id, _ := strings.Cut(line, `"id":`)
+		id, _, _ = strings.Cut(id, ",")
+		_, method, _ := strings.Cut(line, `"method":"`)
+		m.Method, _, _ = strings.Cut(method, `"`)
+		m.ID = json.RawMessage(id)
+		if hi, ok := modernHello(m.Method, m.ID); ok && era == "2026-07-28" {
+			return hi
+		}
+		if hi, ok := hello(m.Method, m.ID); ok {
+			return hi[0]
+		}
+		if id == "" {
+			return ""
+		}
+		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"done"}]}}`
+	}
+	for _, era := range []string{"2025-06-18", "2026-07-28"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", jsonType)
+			_, _ = io.WriteString(w, answer(era, string(body)))
+		}))
+		defer server.Close()
+		start := program(func(in io.Reader, out io.Writer) {
+			lines := bufio.NewReaderSize(in, 1<<20)
+			for {
+				line, err := lines.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if said := answer(era, line); said != "" {
+					_, _ = io.WriteString(out, said+"\n")
+				}
+			}
+		})
+		for name, open := range map[string]func() (*Conn, error){
+			"http": func() (*Conn, error) {
+				return Dial(b.Context(), us(), HTTP{URL: server.URL, Transport: http.DefaultTransport}, true)
+			},
+			"stdio": func() (*Conn, error) { return Spawn(b.Context(), us(), start, true) },
+		} {
+			c, err := open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			for size, bytes := range map[string]int{"10B": 10, "5MB": 5 << 20} {
+				arguments := json.RawMessage(`{"text":"` + strings.Repeat("x", bytes) + `"}`)
+				b.Run(era+"/"+name+"/"+size, func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						if _, err := c.Do(b.Context(), mcp.MethodToolsCall, map[string]any{
+							"name": "echo", "arguments": arguments,
+						}, &Call{}); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
 }
