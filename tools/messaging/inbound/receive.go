@@ -163,16 +163,19 @@ var errLost = errors.New("another process receives from the channel now")
 // hold pulls a channel under a lease, and gives it back.
 func (b *Inbound) hold(ctx context.Context, name string, p chat.Puller, position string) (err error) {
 	held, cancel := context.WithCancelCause(ctx)
+	// The lease runs in the store while a renewal hangs, so a timer ends the pull before it is over.
+	valid := b.lease * 3 / 4
+	expire := time.AfterFunc(valid, func() { cancel(errLost) })
+	defer expire.Stop()
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		until := time.Now().Add(b.lease)
-		for clock.Sleep(held, b.lease/3) == nil {
-			kept, err := b.renew(held, name)
-			switch {
-			case err == nil && !kept, time.Now().After(until):
+		for clock.Sleep(held, b.lease/4) == nil {
+			began := time.Now()
+			switch kept, err := b.renew(held, name); {
+			case err == nil && !kept:
 				cancel(errLost)
 			case err == nil:
-				until = time.Now().Add(b.lease)
+				expire.Reset(time.Until(began.Add(valid)))
 			}
 		}
 	})

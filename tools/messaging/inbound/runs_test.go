@@ -225,7 +225,7 @@ func TestOneProcessPulls(t *testing.T) {
 				bindings(o)
 				o.Receive = map[string]string{"mail": Off, "broken": Off}
 			})
-			w.lease = 200 * time.Millisecond
+			w.lease = time.Second
 			w.Accounts = accountsOf(tg)
 			ctx, stop := context.WithCancel(t.Context())
 			stops[i] = stop
@@ -261,6 +261,39 @@ func TestOneProcessPulls(t *testing.T) {
 		defer tg.mu.Unlock()
 		if tg.most > 1 {
 			t.Errorf("%d processes pulled at once", tg.most)
+		}
+	})
+}
+
+// TestPullEndsWithItsLease checks that a process which cannot renew its lease stops pulling before another may begin.
+func TestPullEndsWithItsLease(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		tg := newService()
+		w := newWorld(t, s, func(o *Options) {
+			bindings(o)
+			o.Receive = map[string]string{"mail": Off, "broken": Off}
+		})
+		w.lease = 200 * time.Millisecond
+		w.Accounts = accountsOf(tg)
+		ctx, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		defer ended.Wait()
+		defer stop()
+		ended.Go(func() { w.receive(ctx) })
+		pulls := func(n int) func() bool {
+			return func() bool {
+				tg.mu.Lock()
+				defer tg.mu.Unlock()
+				return tg.pulls == n
+			}
+		}
+		until(t, "the pull", pulls(1))
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { // renewals wait for its end
+			_, err := tx.Exec("UPDATE chat_receiver SET problem = problem")
+			until(t, "the end of the pull", pulls(0))
+			return err
+		}); err != nil {
+			t.Error(err)
 		}
 	})
 }
