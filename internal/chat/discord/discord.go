@@ -1,6 +1,11 @@
 // Package discord is a bot at Discord, by its REST API version 10, its interactions over
 // HTTP, and its Gateway. See https://docs.discord.com/developers/reference.
 //
+// It does without github.com/bwmarrin/discordgo v0.29.0 (1.3 MB, 0.4 ms of start): its
+// messages have no nonce, without which Discord sends a repeated one twice; it sends again
+// after a 502 and sleeps for rate limits, whatever the context; and its Gateway has no
+// session that a later process could resume.
+//
 // Begin with [New].
 package discord
 
