@@ -128,6 +128,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/tetratelabs/wazero":   {"internal/document"},
 		"github.com/yuin/goldmark":        {"internal/docs", "internal/chat"},
 		"github.com/coder/websocket":      {"internal/chat"},
+		"github.com/wneessen/go-mail":     {"internal/chat"},
 		"github.com/prometheus":           {"internal/telemetry"},
 		"go.opentelemetry.io/otel/sdk":    {"internal/telemetry"},
 	}

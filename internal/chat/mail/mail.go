@@ -5,6 +5,9 @@
 // if the operator's own server has noted in the field Authentication-Results that it has
 // checked the domain; the other mails have only a name.
 //
+// go-mail writes mails (0.8 MB); sending is net/smtp, step by step: only an error after the
+// end of a mail leaves in doubt whether it was sent.
+//
 // Begin with [New].
 package mail
 

@@ -32,9 +32,9 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	}
 	defer done()
 	if _, limit := client.Extension("SIZE"); limit != "" {
-		if n, err := strconv.ParseInt(limit, 10, 64); err == nil && n > 0 && l.size() > n {
+		if n, err := strconv.Atoi(limit); err == nil && n > 0 && l.raw.Len() > n {
 			return chat.Sent{}, &chat.Error{Kind: chat.Refused, Text: fmt.Sprintf(
-				"the mail has about %d bytes, and the server accepts %d", l.size(), n)}
+				"the mail has %d bytes, and the server accepts %d", l.raw.Len(), n)}
 		}
 	}
 	if err := client.Mail(c.from.Address); err != nil {
@@ -47,7 +47,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 	if err != nil {
 		return chat.Sent{}, c.failed(ctx, err)
 	}
-	if err := l.write(body); err != nil {
+	if _, err := l.raw.WriteTo(body); err != nil {
 		return chat.Sent{}, c.failed(ctx, err) // without its end the server drops it
 	}
 	if err := body.Close(); err != nil {

@@ -237,15 +237,15 @@ func TestSendWithSTARTTLS(t *testing.T) {
 		t.Errorf("sent: %+v", sent)
 	}
 	head, _, _ := strings.Cut(mails[0], "Content-Type:")
-	if wantHead := strings.ReplaceAll(`From: "Assistant" <bot@example.com>
-To: "Ann Lee" <ann@example.org>
-Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+	if wantHead := strings.ReplaceAll(`Auto-Submitted: auto-replied
 Date: Wed, 04 Mar 2026 05:06:07 +0000
-Message-ID: <`+id+`>
 In-Reply-To: <b@example.org>
-References: <a@example.org> <b@example.org>
-Auto-Submitted: auto-replied
 MIME-Version: 1.0
+Message-ID: <`+id+`>
+References: <a@example.org> <b@example.org>
+Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
+From: "Assistant" <bot@example.com>
+To: "Ann Lee" <ann@example.org>
 `, "\n", "\r\n"); head != wantHead {
 		t.Errorf("the header is\n%s", head)
 	}
@@ -313,8 +313,8 @@ func TestSendWithTLSAndLOGIN(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("the client sent %q", lines)
 	}
-	if !strings.HasSuffix(mails[0], "Content-Type: text/plain; charset=utf-8\r\n"+
-		"Content-Transfer-Encoding: quoted-printable\r\n\r\n*\r\n") {
+	if !strings.HasSuffix(mails[0], "Content-Transfer-Encoding: quoted-printable\r\n"+
+		"Content-Type: text/plain; charset=utf-8\r\n\r\n*\r\n") {
 		t.Errorf("the mail is %q", mails[0])
 	}
 }
