@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -17,10 +18,23 @@ import (
 func (e *Env) Rooms() []*room.Room {
 	return []*room.Room{
 		approvals.Room(e.countPast),
+		memory.Room(e.memoryOf),
 		automation.Room(),
 		questions.Room(),
 		teams.Room(),
 	}
+}
+
+// memoryOf returns the memory of a host, without an index.
+func (e *Env) memoryOf(h *room.Host) (*memory.Memory, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return nil, err
+	}
+	return memory.New(memory.Options{
+		Rows:      MemoryRows(h.Store, loaded.Config),
+		Documents: NewDocuments(h.Data, LocalTiers(), loaded.Config.Media, nil, nil),
+	}), nil
 }
 
 // operatorVerbs returns the API of the verbs, nil without the setting for it.

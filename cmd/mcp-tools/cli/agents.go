@@ -282,7 +282,7 @@ func (a *CLI) exportAgent(ctx context.Context, c agentsCall, force bool) error {
 		if !found { // removed since it was listed
 			continue
 		}
-		if err := (exportDir{dir: c.args[1], force: force}).Write(
+		if err := (memory.Dir{Path: c.args[1], Force: force}).Write(
 			filepath.FromSlash(e.Path), []byte(text), e.Updated,
 		); err != nil {
 			return err

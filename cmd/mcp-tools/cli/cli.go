@@ -103,7 +103,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	root.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
-		a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(),
+		a.storeCommand(), a.skillsCommand(), a.agentsCommand(),
 		a.messagingCommand(),
 		a.bridgeCommand(), a.customCommand(), a.pluginsCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
