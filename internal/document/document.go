@@ -1,7 +1,7 @@
-// Package document converts documents to Markdown. It knows the formats by their first
-// bytes, the process in which untrusted files are read, and the cache of what was read.
-// It does not know how a format is read: package readers beneath it lists the readers of
-// all formats. Begin with Document and Reader; callers begin with Service.
+// Package document converts documents to Markdown. It knows the process in which untrusted
+// files are read, the cache of what was read, and how a file gets to the format that
+// recognizes it. It knows no format but archives: package readers beneath it lists all with
+// their names and readers. Begin with Document and Handler; callers begin with Service.
 package document
 
 import (
@@ -17,12 +17,6 @@ type Reader func(ctx context.Context, src Source) (*Document, error)
 // An Opener returns a member of an archive or an attachment of a mail, by the name that
 // Document.Members has. It is an ErrNoMember if there is none.
 type Opener func(ctx context.Context, src Source, name string) (Source, error)
-
-// A Handler is what is known about a format.
-type Handler struct {
-	Read Reader
-	Open Opener // nil for formats without members
-}
 
 // A Source is a document that is to be read.
 type Source struct {

@@ -3,8 +3,8 @@ package document
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
-	"encoding/json"
 	"io"
 	"path"
 	"slices"
@@ -16,7 +16,7 @@ import (
 // A Format is a kind of file, by its content.
 type Format string
 
-// The formats.
+// Formats that are named in more than one place. A new one needs no line here.
 const (
 	PDF       Format = "pdf"
 	DOCX      Format = "docx"
@@ -48,47 +48,95 @@ const (
 	Unknown   Format = ""
 )
 
+// A Handler is what is known about a format: its name, how its files are recognized, and how they
+// are read. A file has the first format of the list that recognizes it.
+type Handler struct {
+	Format  Format
+	Name    string   // as in "it is a PDF document"; empty for formats that need no name
+	Types   []string // ends of its media types, such as /pdf
+	Begins  []Magic  // what its files begin with
+	Before  int      // bytes of something else that may come before that
+	Inside  []string // words of [Content_Types].xml or of mimetype, for formats that are ZIP files
+	Streams []string // names of streams, for formats that are compound files
+	Endings []string // of names, for formats that begin like any text
+	Looks   func(t Head) bool
+
+	Read Reader
+	Open Opener // nil for formats without members
+	// Warm fills a directory with the WebAssembly that Read runs, compiled; nil for none. It
+	// runs once for each version of the program, in a process that gets no document. Read finds
+	// the directory in Source.Compiled, and asks for it with ErrNotCompiled.
+	Warm func(ctx context.Context, dir string) error
+}
+
+// A Magic is a sequence of bytes at a position of a file.
+type Magic struct {
+	At    int
+	Bytes string
+}
+
+// A Head is the beginning of a file that is text.
+type Head struct {
+	Text   string // without blanks before it
+	Raw    string
+	Ending string // of the name, in lower case
+	Data   io.ReaderAt
+	Size   int64
+}
+
+// Formats is the list of formats.
+type Formats []Handler
+
+// Of returns the handler of a format, the zero Handler for one that is not in the list.
+func (l Formats) Of(f Format) Handler {
+	for _, h := range l {
+		if h.Format == f {
+			return h
+		}
+	}
+	return Handler{}
+}
+
 // headSize is how much of a file Detect looks at first.
 const headSize = 4096
-
-// A magic is what files of a format begin with.
-type magic struct {
-	at     int
-	bytes  string
-	format Format
-}
-
-// magics returns the beginnings of binary formats.
-func magics() []magic {
-	return []magic{
-		{0, "%PDF-", PDF}, {0, "{\\rtf", RTF}, {0, ole, "ole"}, {0, "PK\x03\x04", ZIP}, {0, "PK\x05\x06", ZIP},
-		{257, "ustar", TAR}, {0, "\x1f\x8b\x08", Gzip}, {0, "BZh", Bzip2},
-		{0, "\x89PNG\r\n\x1a\n", Image}, {0, "\xff\xd8\xff", Image}, {0, "GIF8", Image}, {0, "II*\x00", Image},
-		{0, "MM\x00*", Image}, {4, "ftypheic", Image}, {4, "ftypmif1", Image}, {4, "ftypavif", Image},
-		{8, "WEBP", Image}, {4, "ftypM4A", Sound}, {4, "ftyp", Video}, {0, "\x1aE\xdf\xa3", Video},
-		{8, "AVI ", Video}, {8, "WAVE", Sound}, {0, "ID3", Sound}, {0, "OggS", Sound}, {0, "fLaC", Sound},
-		{0, "\xff\xfb", Sound},
-	}
-}
 
 // ole is the beginning of a compound file, in which old Office formats and messages are.
 const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// Sniff returns the format of a file as far as its first bytes tell it: ZIP stands for all
-// formats that are ZIP files, DOC for all that are compound files. It is Unknown for text
+// compound stands for all formats that are compound files.
+const compound Format = "ole"
+
+// packed returns the formats that only contain others, and those that other tools show.
+func packed() Formats {
+	return Formats{
+		{Format: compound, Begins: []Magic{{0, ole}}}, {Format: ZIP, Begins: []Magic{{0, "PK\x03\x04"}, {0, "PK\x05\x06"}}},
+		{Format: Gzip, Begins: []Magic{{0, "\x1f\x8b\x08"}}}, {Format: Bzip2, Begins: []Magic{{0, "BZh"}}},
+		{Format: Image, Begins: []Magic{{0, "\x89PNG\r\n\x1a\n"}, {0, "\xff\xd8\xff"}, {0, "GIF8"}, {0, "II*\x00"},
+			{0, "MM\x00*"}, {4, "ftypheic"}, {4, "ftypmif1"}, {4, "ftypavif"}, {8, "WEBP"}}},
+		{Format: Sound, Begins: []Magic{{4, "ftypM4A"}, {8, "WAVE"}, {0, "ID3"}, {0, "OggS"}, {0, "fLaC"}, {0, "\xff\xfb"}}},
+		{Format: Video, Begins: []Magic{{4, "ftyp"}, {0, "\x1aE\xdf\xa3"}, {8, "AVI "}}},
+	}
+}
+
+// sniff returns the format of a file as far as its first bytes tell it: ZIP stands for all
+// formats that are ZIP files, compound for all that are compound files. It is Unknown for text
 // that has no format of its own.
-func Sniff(head []byte) Format {
-	for _, m := range magics() {
-		if len(head) >= m.at && bytes.HasPrefix(head[m.at:], []byte(m.bytes)) {
-			if m.bytes == ole {
-				return DOC
+func (l Formats) sniff(head []byte) Format {
+	all := append(l[:len(l):len(l)], packed()...)
+	for _, h := range all {
+		for _, m := range h.Begins {
+			if len(head) >= m.At && bytes.HasPrefix(head[m.At:], []byte(m.Bytes)) {
+				return h.Format
 			}
-			return m.format
 		}
 	}
-	// A PDF may begin with up to a kilobyte of something else, unless that is a format.
-	if at := bytes.Index(head[:min(len(head), 1024)], []byte("%PDF-")); at >= 0 && !isText(head[:at]) {
-		return PDF
+	for _, h := range l { // something else may come before, unless that is a format or text
+		for _, m := range h.Begins {
+			at := bytes.Index(head[:min(len(head), h.Before)], []byte(m.Bytes))
+			if at >= 0 && !isText(head[:at]) {
+				return h.Format
+			}
+		}
 	}
 	return Unknown
 }
@@ -99,72 +147,71 @@ func (s *Service) Takes(head []byte) bool {
 	if s == nil {
 		return false
 	}
-	switch Sniff(head) {
+	switch s.o.Formats.sniff(head) {
 	case Unknown, Image, Sound, Video:
 		return false
 	}
 	return true
 }
 
+// TakesName reports whether the name of a file is that of a document which begins like any text.
+func (s *Service) TakesName(name string) bool {
+	ending := strings.ToLower(path.Ext(name))
+	return s != nil && slices.ContainsFunc(s.o.Formats, func(h Handler) bool { return slices.Contains(h.Endings, ending) })
+}
+
+// TypeName returns the name of the format with a media type, as in "it is a PDF document"; "" for
+// types that are no documents.
+func (s *Service) TypeName(mediaType string) string {
+	if s == nil {
+		return ""
+	}
+	for _, h := range s.o.Formats {
+		if slices.ContainsFunc(h.Types, func(end string) bool { return strings.HasSuffix(mediaType, end) }) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
 // Detect returns the format of a file: by its first bytes, by the parts that a container
 // has, and for text by how it looks. The name decides only between formats that look alike.
-func Detect(data io.ReaderAt, size int64, name string) (Format, error) {
+func (l Formats) Detect(data io.ReaderAt, size int64, name string) (Format, error) {
 	head := make([]byte, min(size, headSize))
 	if n, err := data.ReadAt(head, 0); err != nil && (err != io.EOF || n < len(head)) {
 		return Unknown, err
 	}
-	switch f := Sniff(head); f {
+	switch f := l.sniff(head); f {
 	case ZIP:
-		return inZip(data, size), nil
-	case DOC:
-		return inCompound(data, size), nil
+		return l.inZip(data, size), nil
+	case compound:
+		return l.inCompound(data, size), nil
 	case Unknown:
-		return ofText(head, data, size, strings.ToLower(path.Ext(name))), nil
+		return l.ofText(head, data, size, strings.ToLower(path.Ext(name))), nil
 	default:
 		return f, nil
 	}
 }
 
 // inZip returns the format of a ZIP file by its parts.
-func inZip(data io.ReaderAt, size int64) Format {
+func (l Formats) inZip(data io.ReaderAt, size int64) Format {
 	z, err := zip.NewReader(data, size)
 	if err != nil {
 		return ZIP // its reader says what is wrong
 	}
-	has := make(map[string]*zip.File, min(len(z.File), 1000))
+	var kind, types string
 	for _, f := range z.File[:min(len(z.File), 100_000)] {
 		switch f.Name {
-		case "[Content_Types].xml", "mimetype":
-			has[f.Name] = f
+		case "mimetype":
+			kind = string(firstOf(f, 200))
+		case "[Content_Types].xml":
+			types = string(firstOf(f, 4<<20))
 		}
 	}
-	if f := has["mimetype"]; f != nil {
-		switch text := strings.TrimSpace(string(firstOf(f, 200))); {
-		case text == "application/epub+zip":
-			return EPUB
-		case strings.HasPrefix(text, "application/vnd.oasis.opendocument.text"):
-			return ODT
-		case strings.HasPrefix(text, "application/vnd.oasis.opendocument.presentation"):
-			return ODP
-		case strings.HasPrefix(text, "application/vnd.oasis.opendocument.spreadsheet"):
-			return ODS
-		}
-	}
-	if f := has["[Content_Types].xml"]; f != nil {
-		text := firstOf(f, 4<<20)
-		for _, t := range []struct {
-			word   string
-			format Format
-		}{
-			{"wordprocessingml.document.main+xml", DOCX}, {"word.document.macroEnabled.main+xml", DOCX},
-			{"wordprocessingml.template.main+xml", DOCX}, {"word.template.macroEnabledTemplate.main+xml", DOCX},
-			{"spreadsheetml.sheet.main+xml", XLSX}, {"excel.sheet.macroEnabled.main+xml", XLSX},
-			{"spreadsheetml.template.main+xml", XLSX}, {"excel.template.macroEnabled.main+xml", XLSX},
-			{"presentationml.presentation.main+xml", PPTX}, {"presentationml.slideshow.main+xml", PPTX},
-			{"powerpoint.presentation.macroEnabled.main+xml", PPTX}, {"presentationml.template.main+xml", PPTX},
-		} {
-			if bytes.Contains(text, []byte(t.word)) {
-				return t.format
+	for _, text := range []string{kind, types} {
+		for _, h := range l {
+			if slices.ContainsFunc(h.Inside, func(word string) bool { return strings.Contains(text, word) }) {
+				return h.Format
 			}
 		}
 	}
@@ -187,15 +234,8 @@ const maxCompound = 64 << 20
 
 // inCompound returns the format of a compound file by the names of its streams. The
 // directory is made of entries of 128 bytes, each of which begins with a name in UTF-16.
-func inCompound(data io.ReaderAt, size int64) Format {
-	names := []struct {
-		name   string
-		format Format
-	}{
-		{"EncryptedPackage", Encrypted}, {"__properties_version1.0", MSG}, {"WordDocument", DOC}, {"Workbook", XLS},
-		{"Book", XLS}, {"PowerPoint Document", PPT},
-	}
-	found := len(names)
+func (l Formats) inCompound(data io.ReaderAt, size int64) Format {
+	found := len(l)
 	buf := make([]byte, 64<<10)
 	for at := int64(0); at < min(size, maxCompound); at += int64(len(buf)) {
 		n, _ := data.ReadAt(buf, at)
@@ -210,47 +250,29 @@ func inCompound(data io.ReaderAt, size int64) Format {
 				units[j] = binary.LittleEndian.Uint16(entry[2*j:])
 			}
 			name := string(utf16.Decode(units))
-			for k, s := range names[:found] {
-				if s.name == name {
-					found = k
-					break
-				}
+			has := func(h Handler) bool { return slices.Contains(h.Streams, name) }
+			if k := slices.IndexFunc(l[:found], has); k >= 0 {
+				found = k
 			}
 		}
 	}
-	if found == len(names) {
+	if found == len(l) {
 		return Unknown
 	}
-	return names[found].format
+	return l[found].Format
 }
 
 // ofText returns the format of a file that is text, and Unknown if it is not.
-func ofText(head []byte, data io.ReaderAt, size int64, extension string) Format {
+func (l Formats) ofText(head []byte, data io.ReaderAt, size int64, ending string) Format {
 	if !isText(head) {
 		return Unknown
 	}
 	text := strings.TrimLeft(strings.TrimPrefix(string(head), "\ufeff"), " \t\r\n")
-	lower := strings.ToLower(text[:min(len(text), 1024)])
-	html := strings.HasPrefix(lower, "<!doctype html") || strings.HasPrefix(lower, "<html") ||
-		strings.HasPrefix(lower, "<head") || strings.HasPrefix(lower, "<body") ||
-		strings.HasPrefix(lower, "<?xml") && strings.Contains(lower, "<html")
-	switch {
-	case html:
-		return HTML
-	case strings.HasPrefix(text, "{") && isNotebook(data, size):
-		return Notebook
-	case strings.HasPrefix(string(head), "From ") && isMail(text):
-		return MBOX
-	case isMail(text):
-		return EML
-	}
-	switch extension {
-	case ".html", ".htm", ".xhtml":
-		if strings.Contains(lower, "<") {
-			return HTML
+	t := Head{Text: text, Raw: string(head), Ending: ending, Data: data, Size: size}
+	for _, h := range l {
+		if h.Looks != nil && h.Looks(t) || h.Looks == nil && slices.Contains(h.Endings, ending) {
+			return h.Format
 		}
-	case ".csv", ".tsv", ".tab":
-		return CSV
 	}
 	return Text
 }
@@ -269,59 +291,4 @@ func isText(head []byte) bool {
 		head = head[n:]
 	}
 	return true
-}
-
-// maxNotebook is the largest JSON file that is searched for what makes it a notebook.
-const maxNotebook = 64 << 20
-
-// isNotebook reports whether JSON is an object with the fields of a notebook.
-func isNotebook(data io.ReaderAt, size int64) bool {
-	if size > maxNotebook {
-		return false
-	}
-	d := json.NewDecoder(io.NewSectionReader(data, 0, size))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	cells, version := false, false
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return false
-		}
-		cells = cells || key == "cells" || key == "worksheets"
-		version = version || key == "nbformat"
-		if cells && version {
-			return true
-		}
-		var skipped json.RawMessage
-		if d.Decode(&skipped) != nil {
-			return false
-		}
-	}
-	return false
-}
-
-// isMail reports whether a text begins with the header of a mail.
-func isMail(text string) bool {
-	known, lines := 0, 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		lines++
-		if lines == 1 && strings.HasPrefix(line, "From ") || line != "" && (line[0] == ' ' || line[0] == '\t') &&
-			lines > 1 {
-			continue
-		}
-		name, _, ok := strings.Cut(line, ":")
-		if !ok || name == "" || strings.ContainsAny(name, " \t<{[(\"'") {
-			return line == "" && known >= 2
-		}
-		if slices.Contains([]string{
-			"from", "to", "subject", "date", "message-id", "received", "return-path", "mime-version", "content-type",
-			"delivered-to", "reply-to", "cc", "dkim-signature", "x-mailer",
-		}, strings.ToLower(name)) {
-			known++
-		}
-	}
-	return known >= 3 // the header is longer than what was read
 }

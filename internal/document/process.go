@@ -18,10 +18,6 @@ import (
 // ChildArg is the argument that makes this program a process that reads documents.
 const ChildArg = "document-reader"
 
-// compileArg is its second argument if it compiles WebAssembly instead. The third one is the
-// directory.
-const compileArg = "compile"
-
 // memory is the limit of one process and of the programs that it starts, in bytes.
 const memory = 512 << 20
 
@@ -44,17 +40,11 @@ type reply struct {
 	Error    string // a sentence for the model
 }
 
-// Readers are what the process can do.
-type Readers struct {
-	Handlers map[Format]Handler
-	Compile  func(ctx context.Context, dir string) error
-}
-
 // Main is the main function of the process; args come after ChildArg. It returns the exit code.
-func Main(args []string, all Readers) int {
+func Main(args []string, all Formats) int {
 	debug.SetMaxStack(maxStack)
 	if len(args) == 2 && args[0] == compileArg {
-		if err := compile(context.Background(), args[1], all); err != nil {
+		if err := all.compile(context.Background(), args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -77,7 +67,7 @@ func Main(args []string, all Readers) int {
 }
 
 // serve reads the order and the document, and carries the order out.
-func serve(in *bufio.Reader, all Readers) (reply, error) {
+func serve(in *bufio.Reader, all Formats) (reply, error) {
 	line, err := in.ReadBytes('\n')
 	if err != nil {
 		return reply{}, fmt.Errorf("reading the order: %w", err)
@@ -129,7 +119,7 @@ const readerFailed = "the reader of this format failed; this is a fault of mcp-t
 const tooMuchMemory = "reading it takes more than 512 MB of memory, so it was stopped; ask for fewer pages"
 
 // carryOut reads the document. A fault of a reader is an error like any other.
-func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply) {
+func carryOut(ctx context.Context, o order, file *os.File, all Formats) (r reply) {
 	fail := func(err error) reply {
 		switch known, ok := errors.AsType[*Error](err); {
 		case ok:
@@ -147,7 +137,7 @@ func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply
 		}
 	}()
 	o.Data = file
-	w := walk{handlers: all.Handlers}
+	w := walk{formats: all}
 	d, err := w.read(ctx, o.Source, o.Members)
 	r.Format = w.format
 	if err != nil {
@@ -155,12 +145,4 @@ func carryOut(ctx context.Context, o order, file *os.File, all Readers) (r reply
 	}
 	r.Document = d
 	return r
-}
-
-// compile fills a directory, and makes its files readable for processes of other users.
-func compile(ctx context.Context, dir string, all Readers) error {
-	if err := all.Compile(ctx, dir); err != nil {
-		return err
-	}
-	return makeReadable(dir)
 }

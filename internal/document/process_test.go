@@ -20,7 +20,7 @@ func TestAFaultOfAReaderIsNotADamagedFile(t *testing.T) {
 	}
 	defer file.Close()
 	panics := func(context.Context, Source) (*Document, error) { panic("index out of range") }
-	all := Readers{Handlers: map[Format]Handler{Text: {Read: panics}}}
+	all := Formats{{Format: Text, Read: panics}}
 	r := carryOut(t.Context(), order{Source: Source{Name: "a.txt", Size: 4, Limits: DefaultLimits()}}, file, all)
 	if r.Kind != ErrFailed || strings.Contains(r.Error, "damaged") {
 		t.Errorf("%q, %q", r.Kind, r.Error)

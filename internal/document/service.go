@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -33,8 +32,6 @@ const (
 	MaxSize = 128 << 20
 	// readTime is the default time limit of one reading.
 	readTime = 45 * time.Second
-	// compileTime is the time limit of compiling WebAssembly.
-	compileTime = 2 * time.Minute
 	// maxReply is the maximum size of the answer of a process in bytes.
 	maxReply = 128 << 20
 	// maxReaders is the maximum number of processes that read documents at the same time.
@@ -48,6 +45,7 @@ const (
 // Options are the dependencies of a Service.
 type Options struct {
 	Tiers    sandbox.Tiers
+	Formats  Formats
 	Dir      string // for the cache, compiled WebAssembly and temporary files; made when it is needed
 	Log      *slog.Logger
 	Marks    tool.Marks
@@ -64,9 +62,8 @@ type Service struct {
 	slots     chan struct{}
 	readings  cache
 	downloads cache
-
-	mu     sync.Mutex // held while WebAssembly is compiled
-	engine func() string
+	code      compiled
+	engine    func() string
 }
 
 // New returns a service. It touches neither files nor processes.
@@ -76,6 +73,10 @@ func New(o Options) *Service {
 	s.readings = cache{dir: filepath.Join(o.Dir, "cache"), bytes: maxCached, age: maxReadingsAge}
 	s.downloads = cache{dir: filepath.Join(o.Dir, "downloads"), bytes: maxCached, age: maxDownloadAge}
 	s.engine = sync.OnceValue(engine)
+	s.code.parent = func() (string, error) { return s.sub("compiled") }
+	s.code.dir = sync.OnceValue(func() string {
+		return filepath.Join(o.Dir, "compiled", fileName(s.engine())[:16])
+	})
 	return s
 }
 
@@ -193,13 +194,10 @@ func (s *Service) read(ctx context.Context, r Request, digest string) (Reading, 
 	case <-ctx.Done():
 		return Reading{}, ctx.Err()
 	}
-	dir := s.compiledDir()
-	if !isCompiled(dir) {
-		dir = ""
-	}
+	dir := s.code.complete()
 	got, err := s.run(ctx, r, digest, dir)
 	if errors.Is(err, ErrNotCompiled) && dir == "" {
-		if dir, err = s.compile(ctx); err != nil {
+		if dir, err = s.code.fill(ctx); err != nil {
 			return Reading{}, err
 		}
 		got, err = s.run(ctx, r, digest, dir)
@@ -297,81 +295,4 @@ func (s *Service) sub(name string) (string, error) {
 		return "", err
 	}
 	return private.MakeSub(s.o.Dir, name)
-}
-
-// compiledMark is a file in the directory of compiled WebAssembly that is complete.
-const compiledMark = "complete"
-
-func (s *Service) compiledDir() string {
-	sum := sha256.Sum256([]byte(s.engine()))
-	return filepath.Join(s.o.Dir, "compiled", hex.EncodeToString(sum[:8]))
-}
-
-// compile fills the directory of compiled WebAssembly, in a process that gets no document: what
-// is in it is run later. Those of other versions of the program are removed.
-func (s *Service) compile(ctx context.Context) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	dir := s.compiledDir()
-	if isCompiled(dir) {
-		return dir, nil
-	}
-	parent, err := s.sub("compiled")
-	if err != nil {
-		return "", err
-	}
-	next, err := os.MkdirTemp(parent, "new-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(next)
-	ctx, cancel := context.WithTimeout(ctx, compileTime)
-	defer cancel()
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, self, ChildArg, compileArg, next)
-	cmd.Env = []string{"HOME=" + next, "TMPDIR=" + next}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compiling what reads documents: %w: %s", err, out)
-	}
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return "", err
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || e.Name() == filepath.Base(dir) || time.Since(info.ModTime()) < compileTime {
-			continue // another process may be at work on it
-		}
-		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
-			return "", err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(next, compiledMark), nil, 0o644); err != nil {
-		return "", err
-	}
-	if err := os.Rename(next, dir); err != nil && !isCompiled(dir) {
-		return "", err
-	}
-	return dir, nil
-}
-
-func isCompiled(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, compiledMark))
-	return err == nil
-}
-
-// makeReadable lets processes of other users read the files below a directory.
-func makeReadable(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			return os.Chmod(path, 0o755)
-		}
-		return os.Chmod(path, 0o644)
-	})
 }

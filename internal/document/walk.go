@@ -18,8 +18,8 @@ import (
 
 // A walk goes from a file to the member that is wanted, and reads it.
 type walk struct {
-	handlers map[Format]Handler
-	format   Format // of what was read
+	formats Formats
+	format  Format // of what was read
 }
 
 // maxNesting is the maximum number of archives within archives.
@@ -41,7 +41,7 @@ func (w *walk) read(ctx context.Context, src Source, members []string) (*Documen
 		if len(members) == 0 {
 			return w.readOne(ctx, src)
 		}
-		h := w.handlers[w.format]
+		h := w.formats.Of(w.format)
 		next, err := src, error(Errorf(ErrNoMember, "%q has no members", path.Base(src.Name)))
 		if h.Open != nil {
 			next, err = h.Open(ctx, src, members[0])
@@ -61,7 +61,7 @@ func (w *walk) read(ctx context.Context, src Source, members []string) (*Documen
 func (w *walk) unpacked(ctx context.Context, src Source) (Source, error) {
 	for range maxNesting {
 		var err error
-		if w.format, err = Detect(src.Data, src.Size, src.Name); err != nil {
+		if w.format, err = w.formats.Detect(src.Data, src.Size, src.Name); err != nil {
 			return src, err
 		}
 		var r io.Reader
@@ -147,7 +147,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // readOne reads a file that is not a member.
 func (w *walk) readOne(ctx context.Context, src Source) (*Document, error) {
-	h := w.handlers[w.format]
+	h := w.formats.Of(w.format)
 	switch {
 	case h.Read != nil:
 	case w.format == Image:
@@ -177,7 +177,7 @@ func (w *walk) readOne(ctx context.Context, src Source) (*Document, error) {
 // picture returns a picture of a document by its name. missing is the error if there is none.
 func (w *walk) picture(ctx context.Context, src Source, name string, missing error) (*Document, error) {
 	src.Pictures, src.Pages = true, nil
-	d, err := w.handlers[w.format].Read(ctx, src)
+	d, err := w.formats.Of(w.format).Read(ctx, src)
 	if err != nil {
 		return nil, err
 	}

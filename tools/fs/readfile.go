@@ -565,7 +565,8 @@ func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, err
 		return tool.Textf("[%s: %s; not shown: it could not be decoded; to get its bytes use encoding base64]",
 			r.file.Name, facts), nil
 	}
-	if t.documents.Takes(r.head) {
+	isDocument := t.documents.Takes(r.head)
+	if isDocument {
 		res, err := t.documents.Answer(ctx, document.Request{
 			Name: document.NameOf(r.file.Name), Content: r.content, Size: r.file.Size, OCR: document.OCRAuto,
 		}, document.View{Path: r.file.Name})
@@ -573,7 +574,7 @@ func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, err
 			return res, err
 		}
 	}
-	return tool.Textf("[%s: %s; not text: %s]", r.file.Name, facts, r.adviceForBinary()), nil
+	return tool.Textf("[%s: %s; not text: %s]", r.file.Name, facts, r.adviceForBinary(isDocument)), nil
 }
 
 // loadPicture decodes and scales an image.
@@ -601,19 +602,16 @@ func (r *reader) describePicture(p picture.Picture) string {
 	return facts
 }
 
-// adviceForBinary returns how to use a file that is not text.
-func (r *reader) adviceForBinary() string {
+// adviceForBinary returns how to use a file that is not text. A document was not read since a program is missing.
+func (r *reader) adviceForBinary(isDocument bool) string {
 	mime := r.kind.MIME
 	switch {
-	case mime == "application/pdf":
-		return "read it with read_document"
 	case mime == "text/plain":
 		return "convert it to UTF-8 with a command such as iconv"
-	case strings.HasPrefix(mime, "application/vnd.openxmlformats"), strings.HasPrefix(mime, "application/vnd.oasis"),
-		mime == "application/epub+zip", mime == "application/x-ole-storage":
-		return "convert it to text with a command such as pandoc or libreoffice"
 	case bytes.HasPrefix(r.head, []byte("PK")), strings.HasSuffix(r.kind.Name, "archive"):
 		return "list or unpack it with a command"
+	case isDocument:
+		return "convert it to text with a command such as pandoc or libreoffice"
 	case mime == "application/vnd.sqlite3":
 		return "query it with a command such as sqlite3"
 	case mime == "image/heic", mime == "image/heif", mime == "image/avif":

@@ -118,7 +118,7 @@ func TestReadFile(t *testing.T) {
 			"[long lines were shortened; to read one use offset 2, limit 1 and max_bytes up to 400000, or find text in it with search]\n[9 more lines; continue with offset 3]"},
 		{`{"path":"long.txt","offset":2,"limit":1}`, "[long.txt: line 2 of 11, 30 kB, " + v("long.txt") + "]\n" + long + "\n[9 more lines; continue with offset 3]"},
 		{`{"path":"one.json"}`, "[one.json: 1 line, 3.0 kB, " + v("one.json") + ", no newline at the end]\n" + long},
-		{`{"path":"a.pdf"}`, "[a.pdf: PDF document, 10 B, " + v("a.pdf") + "; not text: read it with read_document]"},
+		{`{"path":"a.pdf"}`, "[a.pdf: PDF document, 10 B, " + v("a.pdf") + "; not text: to get its bytes use encoding base64]"},
 		{`{"path":"a.zip"}`, "[a.zip: zip archive, 29 B, " + v("a.zip") + "; not text: list or unpack it with a command]"},
 		{`{"path":"a.bin"}`, "[a.bin: binary data, 5 B, " + v("a.bin") + "; not text: to get its bytes use encoding base64]"},
 		{`{"path":"a.bin","encoding":"utf-8"}`, "[a.bin: 1 line, 5 B, " + v("a.bin") + ", no newline at the end]\na\x00b\x01c"},

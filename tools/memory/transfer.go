@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -234,8 +233,7 @@ func (m *Memory) convert(ctx context.Context, dir fs.FS, name string) (string, e
 		}
 		head = head[:n]
 	}
-	texts := []string{".html", ".htm", ".eml", ".mbox", ".csv", ".tsv", ".ipynb"} // they begin like any text
-	if !ok || !m.o.Documents.Takes(head) && !slices.Contains(texts, strings.ToLower(path.Ext(name))) {
+	if !ok || !m.o.Documents.Takes(head) && !m.o.Documents.TakesName(name) {
 		return "", tool.Errorf(tool.Invalid, "it is neither a Markdown file nor a document")
 	}
 	r := document.Request{Name: info.Name(), Content: content, Size: info.Size(), OCR: document.OCRAuto}

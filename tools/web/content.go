@@ -57,7 +57,7 @@ func (f fetcher) readAs(ctx context.Context, kind string, got cache.Entry, a fet
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
 		return content{}, tool.Errorf(tool.Invalid,
-			"selector needs an HTML page, but %q is %s", short(got.URL, 300), typeName(kind)).
+			"selector needs an HTML page, but %q is %s", short(got.URL, 300), typeName(f.documents, kind)).
 			Try("omit selector")
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return f.readImage(ctx, got, kind)
@@ -65,9 +65,9 @@ func (f fetcher) readAs(ctx context.Context, kind string, got cache.Entry, a fet
 		return readJSON(got.Body), nil
 	}
 	if isText(kind, got.Body) {
-		return content{kind: typeName(kind), text: page.Decode(got.Body, got.Header["Content-Type"])}, nil
+		return content{kind: typeName(f.documents, kind), text: page.Decode(got.Body, got.Header["Content-Type"])}, nil
 	}
-	return content{}, notReadable(got, kind)
+	return content{}, f.notReadable(got, kind)
 }
 
 // mediaType returns the type of a body: as the server declares it, or as its content
@@ -224,24 +224,23 @@ func (f fetcher) readImage(ctx context.Context, got cache.Entry, kind string) (c
 	case ctx.Err() != nil:
 		return content{}, ctx.Err()
 	}
-	return content{}, notReadable(got, kind)
+	return content{}, f.notReadable(got, kind)
 }
 
 // notReadable returns the error for a body that is not text.
-func notReadable(got cache.Entry, kind string) error {
+func (f fetcher) notReadable(got cache.Entry, kind string) error {
 	return tool.Errorf(tool.Unavailable, "%q is %s of %s, which web_fetch cannot read",
-		short(got.URL, 300), typeName(kind), formatBytes(int64(len(got.Body)))).
+		short(got.URL, 300), typeName(f.documents, kind), formatBytes(int64(len(got.Body)))).
 		Try("save it with http_request and download_path and open the file with a command, or look for an HTML version")
 }
 
 // typeName returns a name for a type. The type itself is untrusted text.
-func typeName(kind string) string {
+func typeName(documents *document.Service, kind string) string {
+	if name := documents.TypeName(kind); name != "" {
+		return name
+	}
 	for _, known := range []struct{ ending, name string }{
-		{"/pdf", "a PDF document"}, {"msword", "a Word document"}, {"wordprocessingml.document", "a Word document"},
-		{"ms-excel", "a spreadsheet"}, {"spreadsheetml.sheet", "a spreadsheet"},
-		{"opendocument.text", "an OpenDocument text"},
-		{"presentationml.presentation", "a presentation"}, {"ms-powerpoint", "a presentation"},
-		{"epub+zip", "an e-book"}, {"zip", "an archive"}, {"text/plain", "plain text"}, {"text/css", "CSS"},
+		{"text/plain", "plain text"}, {"text/css", "CSS"},
 		{"text/csv", "CSV"}, {"text/markdown", "Markdown"}, {"javascript", "JavaScript"},
 		{"svg+xml", "SVG"}, {"xml", "XML"}, {"json", "JSON"}, {"yaml", "YAML"}, {"text/html", "HTML"},
 	} {

@@ -343,7 +343,7 @@ func (t httpRequest) bodyText(
 		c.clean()
 		return c, nil
 	}
-	note := "the body is " + typeName(kind) + " and cannot be shown; save it with download_path"
+	note := "the body is " + typeName(t.documents, kind) + " and cannot be shown; save it with download_path"
 	if t.documents.Takes(got.Body) {
 		note += ", then read the file with read_document"
 	}

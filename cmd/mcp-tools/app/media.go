@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -26,7 +27,7 @@ func NewDocuments(
 		data = real // the sandbox follows no links
 	}
 	return document.New(document.Options{
-		Tiers: tiers, Dir: filepath.Join(data, "documents"),
+		Tiers: tiers, Formats: readers.Formats(), Dir: filepath.Join(data, "documents"),
 		Marks: tool.NewMarks(), Mask: mask, Log: log, Language: strings.Join(c.Languages, "+"),
 	})
 }

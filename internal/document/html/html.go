@@ -5,6 +5,7 @@ package html
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/page"
@@ -28,4 +29,19 @@ func Read(ctx context.Context, src document.Source) (*document.Document, error) 
 		doc.Notes = append(doc.Notes, "Hidden text was left out.")
 	}
 	return doc, nil
+}
+
+// Looks reports whether a text is HTML: it begins so, or has tags and the name of such a file.
+func Looks(t document.Head) bool {
+	text := strings.ToLower(t.Text[:min(len(t.Text), 1024)])
+	for _, begin := range []string{"<!doctype html", "<html", "<head", "<body"} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	switch t.Ending {
+	case ".html", ".htm", ".xhtml":
+		return strings.Contains(text, "<")
+	}
+	return strings.HasPrefix(text, "<?xml") && strings.Contains(text, "<html")
 }

@@ -404,3 +404,30 @@ func (p *parser) multipart(kind, boundary string, body io.Reader, depth int) (st
 	}
 	return strings.Join(texts, "\n\n---\n\n"), nil
 }
+
+// Looks reports whether a text is a mail.
+func Looks(t document.Head) bool { return isMail(t.Text) }
+
+// isMail reports whether a text begins with the header of a mail.
+func isMail(text string) bool {
+	known, lines := 0, 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		lines++
+		if lines == 1 && strings.HasPrefix(line, "From ") || line != "" && (line[0] == ' ' || line[0] == '\t') &&
+			lines > 1 {
+			continue
+		}
+		name, _, ok := strings.Cut(line, ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \t<{[(\"'") {
+			return line == "" && known >= 2
+		}
+		if slices.Contains([]string{
+			"from", "to", "subject", "date", "message-id", "received", "return-path", "mime-version", "content-type",
+			"delivered-to", "reply-to", "cc", "dkim-signature", "x-mailer",
+		}, strings.ToLower(name)) {
+			known++
+		}
+	}
+	return known >= 3 // the header is longer than what was read
+}

@@ -126,3 +126,6 @@ func eachMail(
 	}
 	return number, nil
 }
+
+// LooksLikeBox reports whether a text is a mailbox.
+func LooksLikeBox(t document.Head) bool { return strings.HasPrefix(t.Raw, "From ") && isMail(t.Text) }

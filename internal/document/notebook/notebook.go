@@ -212,3 +212,34 @@ func (r *reader) picture(name, kind, data string) {
 	}
 	r.pictures = append(r.pictures, one)
 }
+
+// maxNotebook is the largest JSON file that is searched for what makes it a notebook.
+const maxNotebook = 64 << 20
+
+// Looks reports whether a text is JSON with the fields of a notebook.
+func Looks(t document.Head) bool {
+	if t.Size > maxNotebook || !strings.HasPrefix(t.Text, "{") {
+		return false
+	}
+	d := json.NewDecoder(io.NewSectionReader(t.Data, 0, t.Size))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	cells, version := false, false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return false
+		}
+		cells = cells || key == "cells" || key == "worksheets"
+		version = version || key == "nbformat"
+		if cells && version {
+			return true
+		}
+		var skipped json.RawMessage
+		if d.Decode(&skipped) != nil {
+			return false
+		}
+	}
+	return false
+}

@@ -56,12 +56,12 @@ func read(t testing.TB, name string, data []byte, change func(*document.Source))
 	if change != nil {
 		change(&src)
 	}
-	format, err := document.Detect(src.Data, src.Size, name)
+	format, err := Formats().Detect(src.Data, src.Size, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, ok := Handlers()[format]
-	if !ok {
+	h := Formats().Of(format)
+	if h.Read == nil {
 		t.Fatalf("%s is %q, which has no reader", name, format)
 	}
 	return h.Read(t.Context(), src)

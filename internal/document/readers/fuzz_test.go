@@ -26,7 +26,7 @@ func small() document.Limits {
 func fuzzed(t *testing.T, format document.Format, name string, data []byte) {
 	t.Helper()
 	src := document.Source{Name: name, Data: bytes.NewReader(data), Size: int64(len(data)), Limits: small()}
-	doc, err := Handlers()[format].Read(t.Context(), src)
+	doc, err := Formats().Of(format).Read(t.Context(), src)
 	if err != nil {
 		if !errors.As(err, new(*document.Error)) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v is no error for the model", err)

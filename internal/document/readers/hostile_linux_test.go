@@ -19,6 +19,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 )
@@ -405,7 +406,7 @@ func TestHostileFiles(t *testing.T) {
 	if p := l.Probe(t.Context()); !p.Works {
 		t.Skip(p.Text)
 	}
-	s := document.New(document.Options{Tiers: sandbox.NewTiers(l), Dir: t.TempDir(), Time: 4 * time.Second})
+	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(l), Dir: t.TempDir(), Time: 4 * time.Second})
 	// The first PDF compiles PDFium, which takes more memory with the race detector than a reading may.
 	if _, err := read(t.Context(), s, "plain.pdf", onePage("", []byte("BT /F 12 Tf 50 700 Td (x) Tj ET"))); err != nil {
 		t.Fatal(err)

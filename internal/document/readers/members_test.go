@@ -37,8 +37,8 @@ func TestAttachments(t *testing.T) {
 		src := document.Source{
 			Name: test.file, Data: bytes.NewReader(data), Size: int64(len(data)), Limits: document.DefaultLimits(),
 		}
-		format, _ := document.Detect(src.Data, src.Size, src.Name)
-		got, err := Handlers()[format].Open(t.Context(), src, test.member)
+		format, _ := Formats().Detect(src.Data, src.Size, src.Name)
+		got, err := Formats().Of(format).Open(t.Context(), src, test.member)
 		if test.want == "" {
 			if !errors.Is(err, document.ErrNoMember) {
 				t.Errorf("%s!/%s: got %v, want %v", test.file, test.member, err, document.ErrNoMember)

@@ -178,7 +178,7 @@ func TestGoldenOutlook(t *testing.T) {
 	golden.Check(t, "testdata/golden/outlook.msg.md", []byte(shown(doc)))
 	src := document.Source{Name: "x.msg", Data: bytes.NewReader(data), Size: int64(len(data)),
 		Limits: document.DefaultLimits()}
-	inner, err := Handlers()[document.MSG].Open(t.Context(), src, "2")
+	inner, err := Formats().Of(document.MSG).Open(t.Context(), src, "2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,8 @@
-// Package readers lists the readers of all formats. Only the process that reads documents
-// imports it, since readers are large. A new format is one line in Handlers.
+// Package readers lists all formats: their names, how their files are recognized, and their readers.
+// It reads nothing itself. A new format is a package and one line here; begin with Formats.
 package readers
 
 import (
-	"context"
-
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/archive"
 	"github.com/mcp-tools/mcp-tools/internal/document/epub"
@@ -19,51 +17,66 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/tables"
 )
 
-// Handlers returns the handlers of all formats.
-func Handlers() map[document.Format]document.Handler {
-	return map[document.Format]document.Handler{
-		document.PDF:       {Read: pdf.Read},
-		document.DOCX:      {Read: office.DOCX},
-		document.PPTX:      {Read: office.PPTX},
-		document.XLSX:      {Read: office.XLSX},
-		document.Encrypted: {Read: office.Encrypted},
-		document.ODT:       {Read: office.ODT},
-		document.ODP:       {Read: office.ODP},
-		document.ODS:       {Read: office.ODS},
-		document.EPUB:      {Read: epub.Read},
-		document.RTF:       {Read: rtf.Read},
-		document.EML:       {Read: mail.Read, Open: mail.Open},
-		document.MBOX:      {Read: mail.ReadBox, Open: mail.OpenBox},
-		document.MSG:       {Read: mail.ReadMSG, Open: mail.OpenMSG},
-		document.CSV:       {Read: tables.Read},
-		document.Notebook:  {Read: notebook.Read},
-		document.HTML:      {Read: html.Read},
-		document.DOC: {Read: legacy.Reader(document.DOC, document.DOCX, office.DOCX,
-			"libreoffice-writer-nogui or catdoc", legacy.Program{"catdoc", "-d", "utf-8"}, legacy.Program{"antiword"})},
-		document.XLS: {Read: legacy.Reader(document.XLS, document.XLSX, office.XLSX,
-			"libreoffice-calc-nogui or catdoc", legacy.Program{"xls2csv", "-d", "utf-8"})},
-		document.PPT: {Read: legacy.Reader(document.PPT, document.PPTX, office.PPTX,
-			"libreoffice-impress-nogui or catdoc", legacy.Program{"catppt", "-d", "utf-8"})},
-		document.ZIP:  {Read: archive.ReadZIP, Open: archive.OpenZIP},
-		document.TAR:  {Read: archive.ReadTAR, Open: archive.OpenTAR},
-		document.Text: {Read: plain.Read},
+// Formats returns all formats. Of those that recognize a file the first one counts.
+func Formats() document.Formats {
+	const odf = "application/vnd.oasis.opendocument."
+	begins := func(text string) []document.Magic { return []document.Magic{{Bytes: text}} }
+	return document.Formats{
+		{Format: document.PDF, Name: "a PDF document", Types: []string{"/pdf"}, Begins: begins("%PDF-"), Before: 1024,
+			Read: pdf.Read, Warm: pdf.Warm},
+		{Format: document.DOCX, Name: "a Word document", Types: []string{"wordprocessingml.document"},
+			Inside: mainParts("wordprocessingml.document", "word.document", "wordprocessingml.template", "word.template"),
+			Read:   office.DOCX},
+		{Format: document.XLSX, Name: "a spreadsheet", Types: []string{"spreadsheetml.sheet"},
+			Inside: mainParts("spreadsheetml.sheet", "excel.sheet", "spreadsheetml.template", "excel.template"),
+			Read:   office.XLSX},
+		{Format: document.PPTX, Name: "a presentation", Types: []string{"presentationml.presentation"},
+			Inside: mainParts("presentationml.presentation", "presentationml.slideshow", "powerpoint.presentation",
+				"presentationml.template"),
+			Read: office.PPTX},
+		{Format: document.Encrypted, Streams: []string{"EncryptedPackage"}, Read: office.Encrypted},
+		{Format: document.ODT, Name: "an OpenDocument text", Types: []string{"opendocument.text"},
+			Inside: []string{odf + "text"}, Read: office.ODT},
+		{Format: document.ODP, Name: "a presentation", Types: []string{"opendocument.presentation"},
+			Inside: []string{odf + "presentation"}, Read: office.ODP},
+		{Format: document.ODS, Name: "a spreadsheet", Types: []string{"opendocument.spreadsheet"},
+			Inside: []string{odf + "spreadsheet"}, Read: office.ODS},
+		{Format: document.EPUB, Name: "an e-book", Types: []string{"epub+zip"}, Inside: []string{"application/epub+zip"},
+			Read: epub.Read},
+		{Format: document.RTF, Name: "an RTF document", Types: []string{"/rtf"}, Begins: begins("{\\rtf"), Read: rtf.Read},
+		{Format: document.MSG, Name: "a mail of Outlook", Types: []string{"ms-outlook"},
+			Streams: []string{"__properties_version1.0"}, Read: mail.ReadMSG, Open: mail.OpenMSG},
+		{Format: document.DOC, Name: "a Word document", Types: []string{"msword"}, Streams: []string{"WordDocument"},
+			Read: legacy.Reader(document.DOC, document.DOCX, office.DOCX, "libreoffice-writer-nogui or catdoc",
+				legacy.Program{"catdoc", "-d", "utf-8"}, legacy.Program{"antiword"})},
+		{Format: document.XLS, Name: "a spreadsheet", Types: []string{"ms-excel"}, Streams: []string{"Workbook", "Book"},
+			Read: legacy.Reader(document.XLS, document.XLSX, office.XLSX, "libreoffice-calc-nogui or catdoc",
+				legacy.Program{"xls2csv", "-d", "utf-8"})},
+		{Format: document.PPT, Name: "a presentation", Types: []string{"ms-powerpoint"},
+			Streams: []string{"PowerPoint Document"},
+			Read: legacy.Reader(document.PPT, document.PPTX, office.PPTX, "libreoffice-impress-nogui or catdoc",
+				legacy.Program{"catppt", "-d", "utf-8"})},
+		{Format: document.TAR, Begins: []document.Magic{{At: 257, Bytes: "ustar"}}, Read: archive.ReadTAR,
+			Open: archive.OpenTAR},
+		{Format: document.ZIP, Name: "an archive", Types: []string{"zip"}, Read: archive.ReadZIP, Open: archive.OpenZIP},
+		{Format: document.Notebook, Endings: []string{".ipynb"}, Looks: notebook.Looks, Read: notebook.Read},
+		{Format: document.MBOX, Endings: []string{".mbox"}, Looks: mail.LooksLikeBox, Read: mail.ReadBox,
+			Open: mail.OpenBox},
+		{Format: document.EML, Endings: []string{".eml"}, Looks: mail.Looks, Read: mail.Read, Open: mail.Open},
+		{Format: document.HTML, Endings: []string{".html", ".htm", ".xhtml"}, Looks: html.Looks, Read: html.Read},
+		{Format: document.CSV, Endings: []string{".csv", ".tsv", ".tab"}, Read: tables.Read},
+		{Format: document.Text, Read: plain.Read},
 	}
+}
+
+// mainParts returns the media types of the main part of a document of Office.
+func mainParts(kinds ...string) (all []string) {
+	for _, k := range kinds {
+		all = append(all, k+".main+xml", k+".macroEnabled.main+xml", k+".macroEnabledTemplate.main+xml")
+	}
+	return all
 }
 
 // Main is the main function of the process that reads documents; args come after
 // document.ChildArg. It returns the exit code.
-func Main(args []string) int {
-	return document.Main(args, document.Readers{Handlers: Handlers(), Compile: Compile})
-}
-
-// Compile fills dir with compiled WebAssembly, which Source.Compiled names later. It runs
-// once for each version of the program, in a process that gets no document. A new module
-// is one line here.
-func Compile(ctx context.Context, dir string) error {
-	for _, fill := range []func(ctx context.Context, dir string) error{pdf.Warm} {
-		if err := fill(ctx, dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func Main(args []string) int { return document.Main(args, Formats()) }

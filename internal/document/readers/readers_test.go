@@ -38,7 +38,7 @@ func eachSandbox(t *testing.T, test func(t *testing.T, s *document.Service)) {
 			if p := l.Probe(t.Context()); !p.Works {
 				t.Skip(p.Text)
 			}
-			test(t, document.New(document.Options{Tiers: sandbox.NewTiers(l), Dir: t.TempDir()}))
+			test(t, document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(l), Dir: t.TempDir()}))
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestMembersOfArchives(t *testing.T) {
 func TestSecondReadingComesFromTheCache(t *testing.T) {
 	dir := t.TempDir()
 	count := &counted{Launcher: &host.Launcher{}}
-	s := document.New(document.Options{Tiers: sandbox.NewTiers(count), Dir: dir})
+	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(count), Dir: dir})
 	for range 3 {
 		got, err := read(t.Context(), s, "a.txt", []byte("the text"))
 		if err != nil || textOf(got) != "the text" {
@@ -170,7 +170,7 @@ func (c *changing) ReadAt(p []byte, at int64) (int, error) {
 
 func TestFileThatChangesIsNotKept(t *testing.T) {
 	dir := t.TempDir()
-	s := document.New(document.Options{Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: dir})
+	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: dir})
 	_, err := s.Read(t.Context(), document.Request{Name: "a.txt", Content: &changing{}, Size: 100})
 	if !errors.Is(err, document.ErrBroken) {
 		t.Errorf("got %v", err)
@@ -205,7 +205,7 @@ func (b *blocking) ReadAt(p []byte, at int64) (int, error) {
 }
 
 func TestWhatIsTooLargeIsNotRead(t *testing.T) {
-	s := document.New(document.Options{Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: t.TempDir()})
+	s := document.New(document.Options{Formats: readers.Formats(), Tiers: sandbox.NewTiers(&host.Launcher{}), Dir: t.TempDir()})
 	_, err := s.Read(t.Context(), document.Request{Name: "a.pdf", Content: &changing{}, Size: document.MaxSize + 1})
 	if !errors.Is(err, document.ErrTooBig) {
 		t.Errorf("got %v", err)

@@ -162,7 +162,7 @@ func TestLyingSizes(t *testing.T) {
 		}
 	}
 	_ = z.Close()
-	_, err := Handlers()[document.DOCX].Read(t.Context(), document.Source{
+	_, err := Formats().Of(document.DOCX).Read(t.Context(), document.Source{
 		Name: "x.docx", Data: bytes.NewReader(b.Bytes()), Size: int64(b.Len()), Limits: document.DefaultLimits(),
 	})
 	if !errors.As(err, new(*document.Error)) {
@@ -175,11 +175,11 @@ func TestLyingSizes(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	for _, path := range files(t) {
 		name, data := load(t, path)
-		format, err := document.Detect(bytes.NewReader(data), int64(len(data)), name)
+		format, err := Formats().Detect(bytes.NewReader(data), int64(len(data)), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := Handlers()[format]
+		h := Formats().Of(format)
 		for i := range 12 {
 			damaged := bytes.Clone(data)
 			if at := len(data) * (i + 1) / 13; i%2 == 0 {
@@ -206,8 +206,8 @@ func TestCancelled(t *testing.T) {
 	for _, name := range []string{"libreoffice-rich.docx", "libreoffice-rich.odt", "libreoffice-ledger.xlsx",
 		"libreoffice-rich.rtf", "libreoffice-ledger.csv", "attachments.eml", "box.mbox"} {
 		_, data := load(t, filepath.Join(corpus, name))
-		format, _ := document.Detect(bytes.NewReader(data), int64(len(data)), name)
-		_, err := Handlers()[format].Read(ctx, document.Source{
+		format, _ := Formats().Detect(bytes.NewReader(data), int64(len(data)), name)
+		_, err := Formats().Of(format).Read(ctx, document.Source{
 			Name: name, Data: bytes.NewReader(data), Size: int64(len(data)), Limits: document.DefaultLimits(),
 		})
 		if !errors.Is(err, context.Canceled) {

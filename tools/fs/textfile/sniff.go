@@ -59,7 +59,6 @@ var signatures = []signature{
 	{0, "\xCE\xFA\xED\xFE", Kind{"Mach-O program or library", "application/x-mach-binary"}},
 	{0, "\x00asm", Kind{"WebAssembly module", "application/wasm"}},
 	{0, "SQLite format 3\x00", Kind{"SQLite database", "application/vnd.sqlite3"}},
-	{0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Kind{"old Microsoft Office document", "application/x-ole-storage"}},
 	{0, "wOFF", Kind{"WOFF font", "font/woff"}},
 	{0, "wOF2", Kind{"WOFF2 font", "font/woff2"}},
 	{0, "\x00\x01\x00\x00\x00", Kind{"TrueType font", "font/ttf"}},
@@ -122,18 +121,7 @@ func noText(head []byte) bool {
 }
 
 func sniffZip(head []byte, name string) Kind {
-	const office = "application/vnd.openxmlformats-officedocument."
 	switch ext := strings.ToLower(path.Ext(name)); {
-	case ext == ".docx" || bytes.Contains(head, []byte("word/")):
-		return Kind{"Word document", office + "wordprocessingml.document"}
-	case ext == ".xlsx" || bytes.Contains(head, []byte("xl/")):
-		return Kind{"Excel workbook", office + "spreadsheetml.sheet"}
-	case ext == ".pptx" || bytes.Contains(head, []byte("ppt/")):
-		return Kind{"PowerPoint presentation", office + "presentationml.presentation"}
-	case bytes.Contains(head, []byte("mimetypeapplication/epub+zip")):
-		return Kind{"EPUB book", "application/epub+zip"}
-	case bytes.Contains(head, []byte("mimetypeapplication/vnd.oasis.opendocument.")):
-		return Kind{"OpenDocument file", "application/vnd.oasis.opendocument"}
 	case ext == ".apk":
 		return Kind{"Android package", "application/vnd.android.package-archive"}
 	case ext == ".jar" || ext == ".war" || bytes.Contains(head, []byte("META-INF/")):
