@@ -148,8 +148,8 @@ func TestIsolatedSites(t *testing.T) {
 	cmd.Dir = "data"
 	run(ctx, t, c, cmd)
 	body := <-f.links[0].starts
-	for _, want := range []string{"HTTPS_PROXY=" + proxyURL, "HOME=/home", "USER=sandbox", "TMPDIR=/tmp", "PATH=" +
-		defaultPath} {
+	for _, want := range []string{"HTTPS_PROXY=" + sandbox.ProxyURL, "HOME=/home", "USER=sandbox", "TMPDIR=/tmp", "PATH=" +
+		sandbox.DefaultPath} {
 		if !slices.Contains(body.Env, want) {
 			t.Errorf("%s is not in %q", want, body.Env)
 		}

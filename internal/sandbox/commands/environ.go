@@ -7,13 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-)
-
-const (
-	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	// proxyURL is the address at which an agent with a proxy listens for its commands.
-	proxyURL = "http://127.0.0.1:3128"
 )
 
 // passed returns the names of the variables that commands inherit from the server.
@@ -57,12 +52,10 @@ func (c *Commands) environ(p *target, n *instance, tty bool, own []string) []str
 	env.set("TMPDIR", p.temp(n.home))
 	switch {
 	case n.proxy:
-		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-			env.set(name, proxyURL)
-			env.set(strings.ToLower(name), proxyURL)
+		for _, v := range sandbox.ProxyVariables() {
+			name, value, _ := strings.Cut(v, "=")
+			env.set(name, value)
 		}
-		env.set("NO_PROXY", "localhost,127.0.0.1,::1")
-		env.set("no_proxy", "localhost,127.0.0.1,::1")
 	case p.site.Isolated: // no host can be reached: retries only cost time
 		env.set("CARGO_NET_RETRY", "0")
 		env.set("PIP_RETRIES", "0")
@@ -95,7 +88,7 @@ func (p *target) temp(home string) string {
 	if !p.site.Isolated {
 		return dir
 	}
-	if _, within := beneath(dir, home); within && home != "/tmp" && p.site.Tier == string(Kernel) {
+	if _, within := sandbox.Beneath(dir, home); within && home != "/tmp" && p.site.Tier == string(Kernel) {
 		return home
 	}
 	return "/tmp"
@@ -129,7 +122,7 @@ func checkEnviron(env []string) error {
 // the server's PATH that commands can see and cannot change.
 func (p *target) searchPath() []string {
 	if p.layout.Image {
-		return strings.Split(defaultPath, ":") // the files of the image, not of this machine
+		return strings.Split(sandbox.DefaultPath, ":") // the files of the image, not of this machine
 	}
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -138,7 +131,7 @@ func (p *target) searchPath() []string {
 		}
 	}
 	if len(dirs) == 0 && runtime.GOOS != "windows" {
-		return strings.Split(defaultPath, ":")
+		return strings.Split(sandbox.DefaultPath, ":")
 	}
 	return dirs
 }
@@ -155,23 +148,9 @@ func (p *target) trusts(dir string) bool {
 		return false
 	}
 	for _, b := range p.layout.Binds {
-		if _, within := beneath(b.Host, real); within && b.Write {
+		if _, within := sandbox.Beneath(b.Host, real); within && b.Write {
 			return false
 		}
 	}
-	return !p.site.Isolated || p.admits(real)
-}
-
-// admits reports whether commands see a file of this machine under its own path.
-func (p *target) admits(path string) bool {
-	if inside, ok := p.inside(path); ok && inside == path {
-		return true
-	}
-	if !p.site.Isolated {
-		return true
-	}
-	return slices.ContainsFunc(p.layout.Shown, func(dir string) bool {
-		_, within := beneath(dir, path)
-		return within
-	})
+	return !p.site.Isolated || p.layout.Shows(real)
 }

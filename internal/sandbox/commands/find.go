@@ -33,7 +33,7 @@ func (p *target) finder(dir string) func(string) (path, identity string) {
 // commands cannot see it.
 func (p *target) identity(path string) string {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !filepath.IsAbs(path) || p.site.Isolated && !p.admits(real) {
+	if err != nil || !filepath.IsAbs(path) || p.site.Isolated && !p.layout.Shows(real) {
 		return ""
 	}
 	info, err := os.Stat(real)
@@ -47,7 +47,7 @@ func (p *target) identity(path string) string {
 func (p *target) program(path string) (found, identity string) {
 	for _, ending := range executableSuffixes() {
 		real, err := filepath.EvalSymlinks(path + ending)
-		if err != nil || p.site.Isolated && !p.admits(real) {
+		if err != nil || p.site.Isolated && !p.layout.Shows(real) {
 			continue
 		}
 		info, err := os.Stat(real)

@@ -45,7 +45,7 @@ func (c *Commands) openPrivate(ctx context.Context, p *target, cmd *sandbox.Comm
 		remove()
 		return nil, err
 	}
-	if p.site.Isolated && !p.admits(a.Program) {
+	if p.site.Isolated && !p.layout.Shows(a.Program) {
 		roots = append(roots, sandbox.Root{Path: a.Program})
 	}
 	pl := c.plan(p, roots...)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -213,40 +212,13 @@ func (p *target) inside(host string) (path string, ok bool) {
 	if !p.site.Isolated {
 		return host, true
 	}
-	best := -1
-	for _, b := range p.layout.Binds {
-		rel, within := beneath(b.Host, host)
-		if !within || len(b.Host) <= best {
-			continue
-		}
-		best, ok = len(b.Host), true
-		path = b.Inside
-		if rel != "." {
-			path += "/" + filepath.ToSlash(rel)
-		}
-	}
-	return path, ok
+	return p.layout.Inside(host)
 }
 
 // outside returns where a path inside is on the host; "" if it is not known.
 func (p *target) outside(inside string) string {
-	host, best := "", 0
 	if !p.site.Isolated {
 		return inside
 	}
-	for _, b := range p.layout.Binds {
-		if rel, within := beneath(b.Inside, inside); within && len(b.Inside) > best {
-			host, best = filepath.Join(b.Host, rel), len(b.Inside)
-		}
-	}
-	return host
-}
-
-// beneath returns the relative path from a directory to path, if path is in it.
-func beneath(dir, path string) (rel string, ok bool) {
-	rel, err := filepath.Rel(dir, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", false
-	}
-	return rel, true
+	return p.layout.Outside(inside)
 }

@@ -31,9 +31,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
-// ProxyURL is the address at which a program reaches its proxy.
-const ProxyURL = "http://127.0.0.1:3128"
-
 // ErrMissing means that a program is not installed.
 var ErrMissing = errors.New("the program is not installed")
 
@@ -71,6 +68,14 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 	tier, _, err := r.Tiers.Choose(ctx, s.Tier)
 	if err != nil {
 		return nil, err
+	}
+	if s.Dir != "" {
+		if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+			return nil, err
+		}
+		if s.Dir, err = filepath.EvalSymlinks(s.Dir); err != nil {
+			return nil, err
+		}
 	}
 	layout, err := layoutOf(tier, s)
 	if err != nil {
@@ -144,18 +149,9 @@ func forwards(hosts []string) (all []sandbox.Forward) {
 	return all
 }
 
-// layoutOf returns where a program sees its files. It makes the home.
+// layoutOf returns where a program sees its files.
 func layoutOf(t *sandbox.Tier, s Spec) (sandbox.Layout, error) {
-	d := sandbox.Directories{}
-	var err error
-	if s.Dir != "" {
-		if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-			return sandbox.Layout{}, err
-		}
-		if d.Dir, err = filepath.EvalSymlinks(s.Dir); err != nil {
-			return sandbox.Layout{}, err
-		}
-	}
+	d := sandbox.Directories{Dir: s.Dir}
 	for i, path := range slices.Concat(s.Read, s.Write) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -209,33 +205,11 @@ func find(argv []string, isolated bool, layout sandbox.Layout) ([]string, error)
 	return append([]string{path}, argv[1:]...), nil
 }
 
-// insideOf returns where the program sees a directory.
-func insideOf(l sandbox.Layout, dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	for _, b := range l.Binds {
-		if b.Host == dir {
-			return b.Inside
-		}
-	}
-	return dir
-}
-
 // shows reports whether a sandbox shows a program, and the file that it is a link to.
 func shows(l sandbox.Layout, path string) bool {
-	dirs := slices.Clone(l.Shown)
-	for _, b := range l.Binds {
-		dirs = append(dirs, b.Host)
-	}
 	real, err := filepath.EvalSymlinks(path)
-	shown := func(path string) bool {
-		return slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, path) })
-	}
-	return err == nil && shown(path) && shown(real)
+	return err == nil && l.Shows(path) && l.Shows(real)
 }
-
-func within(dir, path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // hidden returns the error of a program that the sandbox does not show.
 func hidden(name, path string) error {
@@ -258,16 +232,16 @@ func hidden(name, path string) error {
 // environ returns the working directory and the environment of a program. It has nothing of the server's but what
 // programs need to run at all.
 func environ(s Spec, l sandbox.Layout, isolated, proxy bool) (string, []string) {
-	path, temp, user := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "/tmp", "sandbox"
+	path, temp, user := sandbox.DefaultPath, "/tmp", "sandbox"
 	if !isolated {
 		path, temp, user = os.Getenv("PATH"), os.TempDir(), os.Getenv("USER")
 	}
-	if within(os.TempDir(), l.Home) {
+	if _, ok := sandbox.Beneath(os.TempDir(), l.Home); ok {
 		temp = l.Home // it cannot change /tmp
 	}
 	dir, home := string(filepath.Separator), cmp.Or(l.Home, temp)
 	if s.Dir != "" {
-		dir = insideOf(l, s.Dir)
+		dir, _ = l.Inside(s.Dir)
 		home = dir
 	}
 	env := []string{"LANG=C.UTF-8", "HOME=" + home, "TERM=dumb", "SHELL=/bin/sh", "TMPDIR=" + temp, "USER=" + user, "PATH=" + path}
@@ -277,11 +251,7 @@ func environ(s Spec, l sandbox.Layout, isolated, proxy bool) (string, []string) 
 		}
 	}
 	if proxy {
-		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-			env = append(env, name+"="+ProxyURL, strings.ToLower(name)+"="+ProxyURL)
-		}
-		env = append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1",
-			"NODE_USE_ENV_PROXY=1")
+		env = append(append(env, sandbox.ProxyVariables()...), "NODE_USE_ENV_PROXY=1")
 	}
 	return dir, append(env, s.Env...)
 }
