@@ -2,9 +2,9 @@
 // HTTP, and its Gateway. See https://docs.discord.com/developers/reference.
 //
 // It does without github.com/bwmarrin/discordgo v0.29.0 (1.3 MB, 0.4 ms of start): its
-// messages have no nonce, without which Discord sends a repeated one twice; it sends again
-// after a 502 and sleeps for rate limits, whatever the context; and its Gateway has no
-// session that a later process could resume.
+// messages have no nonce, without which a repeated one is sent twice; it sleeps for rate
+// limits, whatever the context, and by default sends again after a 502; and its Gateway has
+// no session that a later process could resume.
 //
 // Begin with [New].
 package discord
