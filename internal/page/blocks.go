@@ -62,11 +62,16 @@ func (r *copier) block(n *html.Node) bool {
 	case "ul", "ol", "menu", "dir":
 		r.list(n)
 	case "li": // without a list
-		list := r.at.LastChild
-		if !follows(n, "li") || list == nil || list.Data != "ul" || r.line {
-			list = r.add("ul")
+		item := func() { r.container("li", "", func() { r.item(n) }) }
+		last := r.at.LastChild
+		switch {
+		case r.line:
+			item()
+		case follows(n, "li") && last != nil && last.Data == "ul":
+			r.into(last, item)
+		default:
+			r.within("ul", item)
 		}
-		r.into(list, func() { r.container("li", "", func() { r.item(n) }) })
 	case "dt", "dd":
 		r.definition(n)
 	case "pre", "listing":

@@ -204,12 +204,13 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-func TestLinksAroundBlocks(t *testing.T) {
+func TestBlocksWithinLines(t *testing.T) {
 	for source, want := range map[string]string{
 		"<a href=/x><div>a <b>b</b></div><p>c</a> d":                                     "[a **b**](https://www.example.org/x)\n\nc d",
 		"<a href=/x>a<ul><li>b<li>c</ul></a>d":                                           "[a](https://www.example.org/x)\n\n- b\n- c\n\nd",
 		"<b>a<h2>b</h2>c</b>":                                                            "a\n\n## b\n\nc",
 		"<table role=grid><tr><th>a<th>b<tr><td><a href=/x><h3>c</h3>d</a><td>e</table>": "| a | b |\n|---|---|\n| [**c** d](https://www.example.org/x) | e |",
+		"<table><tr><th>a<th>b<tr><td><li>x<li>y<td>z</table>":                           "| a | b |\n|---|---|\n| x; y | z |",
 		"<a href=/x><h3>a</h3><div>b</div></a>c":                                         "### [a](https://www.example.org/x)\n\nb\nc",
 	} {
 		if diff := cmp.Diff(want, read(t, source, Options{Whole: true}).Text); diff != "" {

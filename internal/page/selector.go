@@ -14,7 +14,8 @@ import (
 
 // A selector is a CSS selector that finds its matches in time linear in the size of
 // the page. Cascadia walks back and forth for each element, which takes forever on
-// a page made for it; so it only matches single elements here.
+// a page made for it; so it only matches single elements here. Goquery, which selects
+// elsewhere, tells neither that a selector is invalid nor the weight of a style rule.
 type selector struct {
 	groups [][]step // of a list with commas
 }
