@@ -83,7 +83,7 @@ func (x *rpcRequest) serveTask(ctx context.Context) []byte {
 	}
 	body := append([]byte{'{'}, s.resultStamp[1:]...) // nothing else: the client asks for the new state
 	if m.Method == methodTasksGet {
-		body = append(s.appendTask([]byte{'{'}, t), s.resultStamp...)
+		body = stamped(s.writeTask(t), s.resultStamp)
 	}
 	return jsonrpc.Respond(m.ID, `,"result":`, body)
 }
@@ -199,44 +199,47 @@ func (c *call) begunTask(by tool.Tool, begun *tool.Task, shown string) *tool.Tas
 // maxTaskMessage bounds the text of a result that is the first message of its task.
 const maxTaskMessage = 1000
 
-// appendTask writes the members of a task, and its result if it has one, without the
-// closing brace.
-func (s *Server) appendTask(b []byte, t tool.Task) []byte {
-	b = appendText(append(b, `"taskId":`...), t.ID)
-	b = appendMember(b, "status", string(t.Status))
-	if t.Message != "" {
-		b = appendMember(b, "statusMessage", t.Message)
+// taskState is a task as clients get it.
+type taskState struct {
+	ID      string          `json:"taskId"`
+	Status  tool.TaskStatus `json:"status"`
+	Message string          `json:"statusMessage,omitempty"`
+	Created time.Time       `json:"createdAt"`
+	Changed time.Time       `json:"lastUpdatedAt"`
+	Keep    *int64          `json:"ttlMs"` // null: without end
+	Poll    int64           `json:"pollIntervalMs,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *jsonrpc.Error  `json:"error,omitempty"`
+	Asks    map[string]any  `json:"inputRequests,omitempty"`
+}
+
+// writeTask writes a task as an object, with its result if it has one.
+func (s *Server) writeTask(t tool.Task) []byte {
+	state := taskState{
+		ID: t.ID, Status: t.Status, Message: t.Message, Created: t.Created.UTC(), Changed: t.Changed.UTC(),
+		Poll: t.Poll.Milliseconds(),
 	}
-	changed := t.Changed
-	if changed.IsZero() {
-		changed = t.Created
+	if t.Changed.IsZero() {
+		state.Changed = state.Created
 	}
-	b = appendMember(b, "createdAt", t.Created.UTC().Format(time.RFC3339Nano))
-	b = appendMember(b, "lastUpdatedAt", changed.UTC().Format(time.RFC3339Nano))
-	var keep any // null: without end
-	if t.Keep > 0 {
-		keep = t.Keep.Milliseconds()
-	}
-	b = appendJSON(b, "ttlMs", keep)
-	if t.Poll > 0 {
-		b = appendJSON(b, "pollIntervalMs", t.Poll.Milliseconds())
+	if keep := t.Keep.Milliseconds(); t.Keep > 0 {
+		state.Keep = &keep
 	}
 	switch t.Status {
 	case tool.TaskCompleted:
-		b = append(appendResult(append(b, `,"result":`...), t.Result), '}')
+		state.Result = append(appendResult(nil, t.Result), '}')
 	case tool.TaskFailed:
 		shown := tool.AsError(t.Err)
-		b = appendJSON(b, "error", jsonrpc.Errorf(mcp.INTERNAL_ERROR, "%s", s.scrub.Text(shown.Error())))
+		state.Error = jsonrpc.Errorf(mcp.INTERNAL_ERROR, "%s", s.scrub.Text(shown.Error()))
 	case tool.TaskNeedsInput:
-		b = appendJSON(b, "inputRequests", inputRequests(t.Needs))
+		state.Asks = inputRequests(t.Needs)
 	}
-	return b
+	written, err := jsonrpc.Marshal(state)
+	if err != nil { // texts, numbers, and values that were JSON before
+		return []byte("{}")
+	}
+	return written
 }
 
-func appendJSON(b []byte, name string, value any) []byte {
-	written, err := jsonrpc.Marshal(value)
-	if err != nil { // numbers, and values that were JSON before
-		written = []byte("null")
-	}
-	return append(append(append(append(b, `,"`...), name...), `":`...), written...)
-}
+// stamped returns a JSON object with the members of stamp at its end.
+func stamped(object, stamp []byte) []byte { return append(object[:len(object)-1], stamp...) }

@@ -35,7 +35,7 @@ func encoded(r Record) []byte {
 	return append(append([]byte(`{"z":0`), appendFields(nil, r)...), '}')
 }
 
-func TestEncoderAgreesWithStandardLibrary(t *testing.T) {
+func TestLinesShowWhatTheyHold(t *testing.T) {
 	for _, text := range []string{
 		"", "plain", "two\nlines\r\n", `"quoted" \ back`, "tab\tnul\x00esc\x1b[31m", "del\x7f c1\u009b31m",
 		"bad \xff\xc3 utf-8",

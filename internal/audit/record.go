@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +15,6 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
@@ -107,47 +107,27 @@ func appendRow(b []byte, seq uint64, now time.Time, fields []byte) []byte {
 	return append(b, fields...)
 }
 
-// appendFields appends the fields of r as `,"name":value`. Numbers that JSON
-// cannot represent are left out.
+// appendFields appends the fields of r as `,"name":value`. Numbers that JSON cannot represent are left out.
 func appendFields(b []byte, r Record) []byte {
-	duration := math.Round(r.Duration*1000) / 1000
-	if math.IsNaN(duration) || math.IsInf(duration, 0) {
-		duration = 0
-	}
-	for _, f := range [...]struct {
-		name, text string
-		number     float64
-	}{
-		{"phase", string(r.Phase), 0}, {"call", r.Call, 0}, {"parent", r.Parent, 0}, {"kind", r.Kind, 0},
-		{"tool", r.Tool, 0}, {"alias", r.Alias, 0}, {"agent", r.Agent, 0}, {"user", r.User, 0},
-		{"session", r.Session, 0}, {"transport", r.Transport, 0}, {"profile", r.Profile, 0}, {"risk", r.Risk, 0},
-		{"verdict", r.Verdict, 0}, {"approval", r.Approval, 0}, {"outcome", r.Outcome, 0},
-		{"args_digest", r.ArgsDigest, 0}, {"result_digest", r.ResultDigest, 0},
-		{"about", r.About, 0}, {"args", r.ArgsShape, 0},
-		{"bytes", "", float64(r.Bytes)}, {"redactions", "", float64(r.Redactions)},
-		{"repeats", "", float64(r.Repeats)}, {"duration_ms", "", duration}, {"tokens", "", float64(r.Tokens)},
-		{"cost", "", r.Cost}, {"error", r.Error, 0}, {"trace", r.Trace, 0},
-	} {
-		if f.text != "" {
-			b = appendString(appendName(b, f.name), text.Clip(f.text, maxText))
-		} else if f.number != 0 {
-			b = strconv.AppendFloat(appendName(b, f.name), f.number, 'f', -1, 64)
+	r.Duration, r.Cost = finite(math.Round(r.Duration*1000)/1000), finite(r.Cost)
+	fields := reflect.ValueOf(&r).Elem()
+	for i := range fields.NumField() {
+		if f := fields.Field(i); f.Kind() == reflect.String && f.Len() > maxText {
+			f.SetString(text.Clip(f.String(), maxText))
 		}
 	}
-	return escapeInvisible(b)
-}
-
-func appendName(b []byte, name string) []byte {
-	return append(append(append(b, `,"`...), name...), `":`...)
-}
-
-// appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD.
-func appendString(b []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = string([]rune(s))
+	written, err := json.Marshal(&r)
+	if err != nil || len(written) <= len("{}") { // texts and finite numbers cannot fail
+		return b
 	}
-	quoted, _ := jsontext.AppendQuote(b, s) // of valid UTF-8: cannot fail
-	return quoted
+	return append(b, escapeInvisible(append([]byte{','}, written[1:len(written)-1]...))...)
+}
+
+func finite(n float64) float64 {
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
 }
 
 // escapeInvisible escapes the characters of JSON that a terminal might interpret
