@@ -118,7 +118,7 @@ func decide(t *store.Tx, q *Question, a Answer, by Approver) (d Decision, err er
 	if err != nil {
 		return d, err
 	}
-	return d, t.Changed(topic, q.ID)
+	return d, t.Changed(Topic, q.ID)
 }
 
 func scopeOf(a Answer) Scope {

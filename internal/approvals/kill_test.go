@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // The test program is also the other process: a server that asks and writes
@@ -137,7 +139,9 @@ func testTheDeathOfAServer(t *testing.T, p place) {
 	}
 	server.kill(t)
 	// it has been silent for nearly its lease
-	if err := (rows{p.db}).Renew(t.Context(), q.Owner, time.Second); err != nil {
+	if err := p.db.Update(t.Context(), func(tx *store.Tx) error {
+		return renewOwner(tx, q.Owner, time.Second)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the dead one's question to be over", func() bool {

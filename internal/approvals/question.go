@@ -128,6 +128,10 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 		return "", err
 	}
 	s.beating.Do(func() { s.done.Go(s.beat) })
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
 	return q.ID, nil
 }
 
@@ -222,15 +226,16 @@ func questionOf(k questionRow) (Question, error) {
 
 // Changed returns a channel that is closed when there may be a new question or
 // a new answer.
-func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(topic) }
+func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(Topic) }
 
 // retryEvery is the delay of Await after an error of the store.
 const retryEvery = 500 * time.Millisecond
 
 // Await returns when the question is not open or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
+	defer s.DB.Urgent()()
 	for isID(id) {
-		changed := s.DB.Wait(topic)
+		changed := s.DB.Wait(Topic)
 		state, left, err := s.rows.State(ctx, id)
 		if err == nil && state != Open {
 			return nil // Take returns the result

@@ -292,7 +292,8 @@ func TestHeartbeatKeepsQuestions(t *testing.T) {
 	p := placeIn(t, t.TempDir())
 	server := p.server(t)
 	id := mustAsk(t, server, someCall())
-	if err := (rows{p.db}).Renew(t.Context(), server.me, -time.Second); err != nil { // as if it had been silent
+	silent := func(tx *store.Tx) error { return renewOwner(tx, server.me, -time.Second) }
+	if err := p.db.Update(t.Context(), silent); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.person().Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {

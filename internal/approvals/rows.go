@@ -46,9 +46,9 @@ func (s rows) row(ctx context.Context, text string, args []any, into ...any) err
 	return s.store.Row(ctx, text, args, into...)
 }
 
-// topic is the feed topic of questions that were added, answered or withdrawn.
+// Topic is the feed topic of questions that were added, answered or withdrawn.
 // The keys are their ids.
-const topic = "approvals"
+const Topic = "approvals"
 
 // A questionRow is the row of a question.
 type questionRow struct {
@@ -89,7 +89,7 @@ func scanQuestion(scan store.Scan) (q questionRow, err error) {
 // them again and again. Add also renews the lease of the owner.
 func (s rows) Add(ctx context.Context, q questionRow, size int, wait time.Duration) error {
 	return s.update(ctx, func(t *store.Tx) error {
-		if err := t.Lock(topic); err != nil {
+		if err := t.Lock(Topic); err != nil {
 			return err
 		}
 		var open, own, text, ownText int
@@ -108,13 +108,24 @@ func (s rows) Add(ctx context.Context, q questionRow, size int, wait time.Durati
 		_, err = t.Exec(`INSERT INTO approval (id, owner, principal, size, call, state, asked, expires)
 			VALUES ($1, $2, $3, $4, $5, 'open', {{now}}, {{now}} + $6)`,
 			q.ID, q.Owner, q.Principal, size, q.Call, wait.Milliseconds())
-		return errors.Join(err, t.Changed(topic, q.ID))
+		return errors.Join(err, t.Changed(Topic, q.ID))
 	})
 }
 
-// Renew renews the lease of a process.
-func (s rows) Renew(ctx context.Context, owner string, lease time.Duration) error {
-	return s.update(ctx, func(t *store.Tx) error { return renewOwner(t, owner, lease) })
+// Renew renews the lease of a process, for long if it has no question that may be answered or used.
+func (s rows) Renew(ctx context.Context, owner string) (open bool, err error) {
+	err = s.update(ctx, func(t *store.Tx) error {
+		if err := t.Row(`SELECT EXISTS (SELECT 1 FROM approval WHERE owner = $1 AND state IN ('open', 'allowed')
+			AND expires > {{now}} - $2)`, []any{owner, takeGrace.Milliseconds()}, &open); err != nil {
+			return err
+		}
+		until := lease
+		if !open {
+			until = idleLease
+		}
+		return renewOwner(t, owner, until)
+	})
+	return open, err
 }
 
 func renewOwner(t *store.Tx, owner string, lease time.Duration) error {
@@ -135,7 +146,7 @@ func (s rows) RemoveOwner(ctx context.Context, owner string) error {
 				return err
 			}
 		}
-		return t.Changed(topic, owner)
+		return t.Changed(Topic, owner)
 	})
 }
 
@@ -173,7 +184,7 @@ func (s rows) State(ctx context.Context, id string) (state State, left time.Dura
 // lockRules keeps other transactions from adding rules. It returns an error if there is no
 // room for one more.
 func lockRules(t *store.Tx) error {
-	if err := t.Lock(topic); err != nil {
+	if err := t.Lock(Topic); err != nil {
 		return err
 	}
 	var n int
@@ -207,7 +218,7 @@ func (s rows) change(ctx context.Context, id, text string, args ...any) (done bo
 		if done = n > 0; err != nil || !done {
 			return err
 		}
-		return t.Changed(topic, id)
+		return t.Changed(Topic, id)
 	})
 	return done && err == nil, err
 }

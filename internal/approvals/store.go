@@ -73,6 +73,7 @@ type Store struct {
 
 	beating sync.Once // starts the heartbeat
 	stop    context.CancelFunc
+	asked   chan struct{}   // wakes it
 	ctx     context.Context // of the heartbeat
 	done    sync.WaitGroup
 }
@@ -82,7 +83,7 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), takeGrace: takeGrace}
+	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), takeGrace: takeGrace, asked: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -110,16 +111,29 @@ func isID(text string) bool {
 
 // The duration and the renewal interval of the lease.
 const (
-	lease   = 30 * time.Second
-	renewal = 5 * time.Second
+	lease     = 30 * time.Second
+	renewal   = 5 * time.Second
+	idleLease = 24 * time.Hour // without questions
 )
 
-// beat renews the lease of this process from its first question on. If that fails
-// for longer than a lease, the questions end, which Take reports.
+// beat renews the lease of this process while it has questions that may be answered or used. If that fails
+// for longer than a lease, the questions end, which Take reports. Afterwards the lease is long, for the rules of
+// sessions.
 func (s *Store) beat() {
-	for clock.Sleep(s.ctx, renewal) == nil {
-		if err := s.rows.Renew(s.ctx, s.me, lease); err != nil && s.ctx.Err() == nil {
-			s.Log.Warn("cannot renew the lease of this process; open questions may be lost", "err", err)
+	for {
+		select {
+		case <-s.asked:
+		case <-time.After(idleLease / 2):
+		case <-s.ctx.Done():
+			return
+		}
+		for open := true; open && clock.Sleep(s.ctx, renewal) == nil; {
+			var err error
+			if open, err = s.rows.Renew(s.ctx, s.me); err != nil {
+				if open = true; s.ctx.Err() == nil {
+					s.Log.Warn("cannot renew the lease of this process; open questions may be lost", "err", err)
+				}
+			}
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
 		"github.com/mark3labs/mcp-go":  {"server", "tools/bridge"},
 		"github.com/spf13/cobra":       {"cmd"},
-		"github.com/fsnotify/fsnotify": {"internal/config", "tools/skills", "tools/custom"},
+		"github.com/fsnotify/fsnotify": {"internal/config", "internal/store", "tools/skills", "tools/custom"},
 		"go.yaml.in/yaml": {
 			"internal/clients", "internal/config", "internal/markdown", "tools/custom", "tools/data", "tools/messaging",
 			"tools/plugins",

@@ -29,6 +29,9 @@ import (
 // Topic is the topic of the change feed. Its keys are made by [To.String].
 const Topic = "inbox"
 
+// SessionTopic is the topic of the change feed for sessions that have ended.
+const SessionTopic = "session"
+
 // A Kind classifies events.
 type Kind string
 

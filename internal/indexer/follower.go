@@ -14,8 +14,8 @@ type Feed interface {
 	// the empty one: the caller reads all rows, then follows from the cursor returned.
 	Follow(ctx context.Context, from string, limit int, topics []string, each func(topic, key string)) (
 		cursor string, lost, more bool, err error)
-	// Wait returns a channel that is closed when a topic may have changed.
-	Wait(topic string) <-chan struct{}
+	// Watch returns a channel with a value when topics may have changed since the last one was taken, until end is called.
+	Watch(topics ...string) (changed <-chan struct{}, end func())
 }
 
 // A Key names a row that can change: the topic of the change feed, and the key under it.
@@ -85,9 +85,9 @@ type Subscription struct {
 	name       string
 	ctx        context.Context
 	stop       context.CancelFunc
-	ended      chan struct{} // the Subscriber is not called any more
-	changed    chan struct{} // a topic may have changed
-	asked      chan struct{} // a caller waits
+	ended      chan struct{}   // the Subscriber is not called any more
+	changed    <-chan struct{} // a topic may have changed
+	asked      chan struct{}   // a caller waits
 
 	mu      sync.Mutex
 	waiting []chan error
@@ -97,7 +97,7 @@ type Subscription struct {
 func (f *Follower) Subscribe(name string, s Subscriber) *Subscription {
 	sub := &Subscription{
 		follower: f, subscriber: s, name: name,
-		ended: make(chan struct{}), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1),
+		ended: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 	sub.ctx, sub.stop = context.WithCancel(f.ctx)
 	f.mu.Lock()
@@ -106,11 +106,9 @@ func (f *Follower) Subscribe(name string, s Subscriber) *Subscription {
 		close(sub.ended)
 		return sub
 	}
-	for _, topic := range s.Topics() {
-		first := f.feed.Wait(topic)
-		f.done.Go(func() { sub.watch(topic, first) })
-	}
-	f.done.Go(sub.run)
+	changed, end := f.feed.Watch(s.Topics()...)
+	sub.changed = changed
+	f.done.Go(func() { defer end(); sub.run() })
 	return sub
 }
 
@@ -155,20 +153,6 @@ func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-// watch signals changes of a topic. It waits for the next one before it signals one: the read that follows
-// sees both.
-func (s *Subscription) watch(topic string, wait <-chan struct{}) {
-	for {
-		select {
-		case <-wait:
-		case <-s.ctx.Done():
-			return
-		}
-		wait = s.follower.feed.Wait(topic)
-		signal(s.changed)
 	}
 }
 

@@ -30,11 +30,11 @@ type world struct {
 	loads   int
 	// failAfter is the number of loads that succeed; 0 is all.
 	failAfter int
-	wait      chan struct{}
+	watches   []chan struct{}
 }
 
 func newWorld() *world {
-	return &world{id: "w", things: map[string][]string{}, wait: make(chan struct{})}
+	return &world{id: "w", things: map[string][]string{}}
 }
 
 func (w *world) set(key string, pieces ...string) {
@@ -44,8 +44,9 @@ func (w *world) set(key string, pieces ...string) {
 		delete(w.things, key)
 	}
 	w.changes = append(w.changes, key)
-	close(w.wait)
-	w.wait = make(chan struct{})
+	for _, c := range w.watches {
+		signal(c)
+	}
 }
 
 func (w *world) Topic() string { return "t" }
@@ -94,10 +95,12 @@ func (w *world) Follow(_ context.Context, from string, limit int, _ []string,
 	return w.id + strconv.Itoa(to), false, to < len(w.changes), w.failing
 }
 
-func (w *world) Wait(string) <-chan struct{} {
+func (w *world) Watch(...string) (<-chan struct{}, func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wait
+	c := make(chan struct{}, 1)
+	w.watches = append(w.watches, c)
+	return c, func() {}
 }
 
 func (w *world) loaded() int {

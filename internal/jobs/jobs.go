@@ -53,6 +53,7 @@ const Topic = "job"
 // A Queue has the jobs of one kind.
 type Queue struct {
 	Store *store.Store
+	Loop  *Loop // does the jobs, with those of other queues of the store; nil: one of its own
 	Kind  string
 	// Do does a job. An error fails it, with its text as the reason, which a model or a
 	// person reads; the result is kept too. An error after the context has ended makes

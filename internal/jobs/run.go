@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +16,12 @@ import (
 const (
 	defaultLease = 15 * time.Second
 	defaultKeep  = time.Hour
-	// gather is the time for several changes to be looked at together.
-	gather = 20 * time.Millisecond
 	// pause is the time before another attempt after an error of the store.
 	pause = time.Second
+	// claimedWait is the time after which a job that is due is looked at again: another process takes it.
+	claimedWait = 20 * time.Millisecond
+	// tidyEvery is the shortest time between two deletions of old jobs.
+	tidyEvery = time.Minute
 )
 
 // A Held is a job that this process does.
@@ -49,16 +52,38 @@ func (h *Held) own(rows int64, err error) error {
 	return err
 }
 
-// A runner is one Run of a queue.
-type runner struct {
-	*Queue
-	lease  time.Duration
-	holder string
+// A Loop does the jobs of the queues of a process. It looks at the store when jobs have changed, and when the next one
+// is due or the lease of another process ends; in between it does nothing.
+type Loop struct {
+	store  *store.Store
 	log    *slog.Logger
-	work   sync.WaitGroup
+	holder string
 
-	mu   sync.Mutex
-	held map[string]*Held
+	mu     sync.Mutex
+	active []*active
+	stop   context.CancelFunc // nil without a queue
+	ended  chan struct{}      // closed when the goroutine has ended
+}
+
+// An active queue is one whose jobs this process does: one Run.
+type active struct {
+	*Queue
+	lease   time.Duration
+	slots   int
+	ctx     context.Context // of the jobs
+	work    sync.WaitGroup
+	tidied  time.Time
+	renewed time.Time // when the leases of the held jobs were renewed, or the first of them was taken
+
+	held map[string]*Held // with the mutex of the Loop
+}
+
+// NewLoop returns a Loop without queues.
+func NewLoop(s *store.Store, log *slog.Logger) *Loop {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{store: s, log: log, holder: store.NewID()}
 }
 
 // Start begins to do jobs in the background, if it was not called before.
@@ -81,45 +106,184 @@ func (q *Queue) Close() error {
 // Run does the jobs that are due until the context ends and the functions that do them
 // have returned.
 func (q *Queue) Run(ctx context.Context) {
-	r := &runner{
-		Queue: q, lease: cmp.Or(q.Lease, defaultLease), holder: store.NewID(), log: q.Log, held: map[string]*Held{},
+	l := q.Loop
+	if l == nil {
+		l = NewLoop(q.Store, q.Log)
 	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
+	a := &active{
+		Queue: q, lease: cmp.Or(q.Lease, defaultLease), slots: max(q.Slots, 1), ctx: ctx, held: map[string]*Held{},
 	}
-	r.work.Go(func() { r.watch(ctx) })
-	slots := make(chan struct{}, max(q.Slots, 1))
-	for ctx.Err() == nil {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			continue
-		}
-		h, jobCtx, err := r.claim(ctx)
-		if err != nil {
-			<-slots
-			if ctx.Err() == nil {
-				r.log.Warn("cannot claim a job; trying again", "kind", q.Kind, "err", err)
-				_ = clock.Sleep(ctx, pause)
-			}
-			continue
-		}
-		r.work.Go(func() {
-			defer func() { <-slots }()
-			r.do(jobCtx, h)
-		})
-	}
-	r.work.Wait()
+	l.add(a)
+	<-ctx.Done()
+	l.mu.Lock() // what begin begins is counted now
+	l.mu.Unlock()
+	a.work.Wait()
+	l.remove(a)
 }
 
-// claim takes the job that is due first. It waits until there is one.
-func (r *runner) claim(ctx context.Context) (h *Held, jobCtx context.Context, err error) {
-	err = r.Store.Claim(ctx, Topic, "SELECT run_at - {{now}} FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1",
-		[]any{r.Kind}, func(ctx context.Context) (taken bool, err error) {
-			h, jobCtx, err = r.take(ctx)
-			return h != nil, err
-		})
-	return h, jobCtx, err
+func (l *Loop) add(a *active) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active = append(l.active, a)
+	if l.stop != nil {
+		l.store.Poke(Topic)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	l.stop, l.ended = cancel, ended
+	go func() {
+		defer close(ended)
+		l.run(ctx)
+	}()
+}
+
+func (l *Loop) remove(a *active) {
+	l.mu.Lock()
+	l.active = slices.DeleteFunc(l.active, func(other *active) bool { return other == a })
+	last, stop, ended := len(l.active) == 0, l.stop, l.ended
+	if last {
+		l.stop = nil
+	}
+	l.mu.Unlock()
+	if last {
+		stop()
+		<-ended
+	}
+}
+
+func (l *Loop) run(ctx context.Context) {
+	for l.store.View(ctx, func(*store.Tx) error { return nil }) != nil && clock.Sleep(ctx, pause) == nil { // opens it
+	}
+	failing := false
+	l.store.Work(ctx, "", func(ctx context.Context) (time.Duration, error) {
+		next, err := l.step(ctx)
+		if err != nil && ctx.Err() == nil {
+			if !failing {
+				l.log.Warn("jobs cannot be read; trying again", "err", err)
+			}
+			next = pause
+		}
+		failing = err != nil
+		return next, nil
+	}, Topic)
+}
+
+// queues returns the active queues, and all their kinds.
+func (l *Loop) queues() (list []*active, kinds []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.active {
+		if !slices.Contains(kinds, a.Kind) {
+			kinds = append(kinds, a.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Clone(l.active), kinds
+}
+
+// step renews leases, stops jobs that were cancelled or lost, ends or gives back those of dead processes, and begins
+// what is due. It returns when there is something to do again.
+func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
+	list, kinds := l.queues()
+	if len(list) == 0 {
+		return 0, nil
+	}
+	if err := l.renew(ctx, list); err != nil {
+		return 0, err
+	}
+	s, err := l.look(ctx, list, kinds)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range list {
+		if s.expired[a.Kind] {
+			if err := a.Store.Update(ctx, a.expire); err != nil {
+				return 0, err
+			}
+			s.next = time.Millisecond
+		}
+		if left, some := s.due[a]; some && left > 0 {
+			s.soon(left)
+		} else if some {
+			begun, err := l.begin(ctx, a)
+			if err != nil {
+				return 0, err
+			}
+			if s.soon(claimedWait); begun {
+				s.next = time.Millisecond
+			}
+		}
+		if time.Since(a.tidied) > tidyEvery {
+			a.tidied = time.Now()
+			if err := errors.Join(a.forget(ctx), a.followClock(ctx)); err != nil {
+				return 0, err
+			}
+		}
+		if left, some := l.renewal(a); some {
+			s.soon(max(left, time.Millisecond))
+		}
+		s.soon(a.keep())
+	}
+	return s.next, nil
+}
+
+// keep is how long jobs are kept after their end.
+func (q *Queue) keep() time.Duration { return max(cmp.Or(q.Keep, defaultKeep), tidyEvery) }
+
+// A sight is what look finds.
+type sight struct {
+	due     map[*active]time.Duration // how long until the next job of a queue with a free slot is due
+	expired map[string]bool           // the kinds with jobs of dead processes
+	next    time.Duration             // until the loop looks again
+}
+
+// soon makes the loop look again after a duration, if not before.
+func (s *sight) soon(d time.Duration) {
+	if s.next == 0 || d < s.next {
+		s.next = d
+	}
+}
+
+// renewal returns when the leases of held jobs are to be renewed.
+func (l *Loop) renewal(a *active) (left time.Duration, some bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return a.lease/5 - time.Since(a.renewed), len(a.held) > 0
+}
+
+// renew renews the leases that it is time for. If that fails for longer than a lease, the jobs are lost.
+func (l *Loop) renew(ctx context.Context, list []*active) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(a *active) bool {
+		left, some := l.renewal(a)
+		return !some || left > 0
+	})
+	if len(list) == 0 {
+		return nil
+	}
+	begun := time.Now()
+	err := l.store.Update(ctx, func(t *store.Tx) error {
+		for _, a := range list {
+			if _, err := t.Exec(`UPDATE job SET run_at = {{now}} + $3
+				WHERE kind = $1 AND state = 'running' AND holder = $2`, a.Kind, l.holder,
+				a.lease.Milliseconds()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range list {
+		if err == nil {
+			a.renewed = begun
+		} else if time.Since(a.renewed) > a.lease {
+			for _, h := range a.held {
+				h.stop(ErrLost)
+			}
+		}
+	}
+	return err
 }
 
 // ready selects the queued jobs of a kind that no pause covers.
@@ -128,75 +292,163 @@ const (
 	paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
 )
 
-// take takes a job that is due, or returns nil.
-func (r *runner) take(ctx context.Context) (h *Held, jobCtx context.Context, err error) {
+// look reads what runs and what is due, and stops the held jobs that were cancelled or lost.
+func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sight, err error) {
+	known, free := map[string]int{}, map[*active]bool{} // before the rows are read
+	l.mu.Lock()
+	for _, a := range list {
+		free[a] = len(a.held) < a.slots && a.ctx.Err() == nil
+		for id, h := range a.held {
+			known[id] = h.Attempt
+		}
+	}
+	l.mu.Unlock()
+	leases := map[string]time.Duration{}
+	for _, a := range list {
+		leases[a.Kind] = a.lease
+	}
+	var rows map[string]Job
+	if err := l.store.View(ctx, func(t *store.Tx) error {
+		s = sight{due: map[*active]time.Duration{}, expired: map[string]bool{}}
+		rows = map[string]Job{}
+		now, err := t.Now()
+		if err != nil {
+			return err
+		}
+		var args []any
+		if err := t.Each(`SELECT id, kind, holder, attempt, run_at,
+				CASE WHEN stop = '' THEN coalesce((SELECT max(pause.reason) `+paused+`), '') ELSE stop END
+			FROM job WHERE state = 'running' AND kind IN (`+store.Params(&args, kinds...)+`)`, args,
+			func(scan store.Scan) error {
+				var j Job
+				var holder string
+				var due int64
+				err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop)
+				rows[j.ID] = j
+				switch left := time.Duration(due-now) * time.Millisecond; {
+				case left <= 0 || left > tooFar(leases[j.Kind]):
+					s.expired[j.Kind] = true
+				case holder != l.holder:
+					s.soon(left + time.Millisecond)
+				}
+				return err
+			}); err != nil {
+			return err
+		}
+		for _, a := range list {
+			if !free[a] {
+				continue
+			}
+			var due int64
+			err := t.Row("SELECT run_at FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1", []any{a.Kind}, &due)
+			if err == nil {
+				s.due[a] = time.Duration(due-now) * time.Millisecond
+			} else if !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return s, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range list {
+		for id, h := range a.held {
+			switch j := rows[id]; {
+			case known[id] != h.Attempt: // begun after the rows were read
+			case j.Attempt != h.Attempt:
+				h.stop(ErrLost)
+			case j.Stop != "":
+				h.stop(cancelled{j.Stop})
+			}
+		}
+	}
+	return s, nil
+}
+
+// begin begins a job of a queue that is due, if no other process does.
+func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
+	l.mu.Lock()
+	if a.ctx.Err() != nil {
+		l.mu.Unlock()
+		return false, nil
+	}
+	a.work.Add(1)
+	l.mu.Unlock()
+	defer a.work.Done()
 	var list []Job
-	err = r.Store.Update(ctx, func(t *store.Tx) (err error) {
+	if err := a.Store.Update(ctx, func(t *store.Tx) (err error) {
 		list, err = store.List(t, `WITH due AS MATERIALIZED (
 				SELECT id FROM job WHERE `+ready+` AND run_at <= {{now}}
 				ORDER BY run_at LIMIT 1 {{skip}})
 			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
-			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{r.Kind, r.holder, r.lease.Milliseconds()}, scan)
+			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{a.Kind, l.holder, a.lease.Milliseconds()}, scan)
 		return err
-	})
-	if err != nil || len(list) == 0 {
-		return nil, nil, err
+	}); err != nil || len(list) == 0 {
+		return false, err
 	}
-	h = &Held{Job: list[0]}
-	jobCtx, h.stop = context.WithCancelCause(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held[h.ID] = h
-	return h, jobCtx, nil
+	h := &Held{Job: list[0]}
+	jobCtx, stop := context.WithCancelCause(a.ctx)
+	h.stop = stop
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(a.held) == 0 {
+		a.renewed = time.Now()
+	}
+	a.held[h.ID] = h
+	a.work.Go(func() { l.do(jobCtx, a, h) })
+	return true, nil
 }
 
 // do does a job and writes what came of it.
-func (r *runner) do(ctx context.Context, h *Held) {
+func (l *Loop) do(ctx context.Context, a *active, h *Held) {
 	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.held, h.ID)
+		l.mu.Lock()
+		delete(a.held, h.ID)
+		l.mu.Unlock()
 		h.stop(nil)
+		l.store.Poke(Topic) // a slot is free
 	}()
-	result, err := r.protected(ctx, h)
+	result, err := l.protected(ctx, a, h)
 	for {
-		switch failure := r.finish(ctx, h, result, err); {
+		switch failure := a.finish(ctx, h, result, err); {
 		case failure == nil:
 			return
 		case errors.Is(failure, ErrLost):
-			r.log.Debug("a job was lost", "kind", h.Kind, "id", h.ID)
+			l.log.Debug("a job was lost", "kind", h.Kind, "id", h.ID)
 			return
 		case ctx.Err() != nil: // the lease expires, and another process does it
-			r.log.Warn("cannot write the end of a job", "kind", h.Kind, "id", h.ID, "err", failure)
+			l.log.Warn("cannot write the end of a job", "kind", h.Kind, "id", h.ID, "err", failure)
 			return
 		default:
-			r.log.Warn("cannot write the end of a job; trying again", "kind", h.Kind, "id", h.ID, "err", failure)
+			l.log.Warn("cannot write the end of a job; trying again", "kind", h.Kind, "id", h.ID, "err", failure)
 			_ = clock.Sleep(ctx, pause)
 		}
 	}
 }
 
 // protected calls Do. A panic fails the job.
-func (r *runner) protected(ctx context.Context, h *Held) (result string, err error) {
+func (l *Loop) protected(ctx context.Context, a *active, h *Held) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("a job panicked", "kind", h.Kind, "id", h.ID, "panic", p)
+			l.log.Error("a job panicked", "kind", h.Kind, "id", h.ID, "panic", p)
 			err = errors.New("an internal error ended it")
 		}
 	}()
-	return r.Do(ctx, h)
+	return a.Do(ctx, h)
 }
 
 // finish ends a job, or gives it back if it was interrupted by the end of Run.
-func (r *runner) finish(ctx context.Context, h *Held, result string, failure error) error {
+func (a *active) finish(ctx context.Context, h *Held, result string, failure error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrLost) {
 		return ErrLost
 	}
 	interrupted := failure != nil && cause != nil && !errors.Is(cause, ErrCancelled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.lease)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.lease)
 	defer cancel()
-	return r.Store.Update(ctx, func(t *store.Tx) error {
+	return a.Store.Update(ctx, func(t *store.Tx) error {
 		const own = "id = $1 AND attempt = $2 AND state = 'running'"
 		if interrupted {
 			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = created, attempts = attempts + 1
@@ -220,147 +472,32 @@ func (r *runner) finish(ctx context.Context, h *Held, result string, failure err
 		if failure == nil {
 			args = args[:2]
 		}
-		list, err := r.end(t, own, state, reason, args...)
+		list, err := a.end(t, own, state, reason, args...)
 		return h.own(int64(len(list)), err)
 	})
 }
 
-// watch renews the leases of this process, stops jobs that were cancelled or lost, and
-// ends or gives back those of dead processes.
-func (r *runner) watch(ctx context.Context) {
-	ticker := time.NewTicker(r.lease / 5)
-	defer ticker.Stop()
-	renewed, swept := time.Now(), time.Time{}
-	renew := true
-	for {
-		changed := r.Store.Wait(Topic)
-		begun := time.Now()
-		err := r.look(ctx, renew)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && renew:
-			renewed = begun
-		case err != nil && time.Since(renewed) > r.lease:
-			r.log.Warn("the leases of jobs cannot be renewed", "kind", r.Kind, "err", err)
-			r.stopIf(func(*Held) error { return ErrLost })
-		}
-		if time.Since(swept) > time.Minute && err == nil {
-			swept = time.Now()
-			if err := r.forget(ctx); err != nil && ctx.Err() == nil {
-				r.log.Warn("cannot delete old jobs", "kind", r.Kind, "err", err)
-			}
-			if err := r.followClock(ctx); err != nil && ctx.Err() == nil {
-				r.log.Warn("cannot look for jobs from before the clock was set back", "kind", r.Kind, "err", err)
-			}
-		}
-		renew = false
-		select {
-		case <-changed:
-			_ = clock.Sleep(ctx, gather)
-		case <-ticker.C:
-			renew = true
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// stopIf stops the held jobs for which why returns an error.
-func (r *runner) stopIf(why func(*Held) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, h := range r.held {
-		if err := why(h); err != nil {
-			h.stop(err)
-		}
-	}
-}
-
-// attempts returns the attempts of the held jobs.
-func (r *runner) attempts() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := make(map[string]int, len(r.held))
-	for id, h := range r.held {
-		list[id] = h.Attempt
-	}
-	return list
-}
-
-// look reads the running jobs once, and acts on them.
-func (r *runner) look(ctx context.Context, renew bool) error {
-	known := r.attempts() // before the rows are read
-	if renew && len(known) > 0 {
-		if err := r.Store.Update(ctx, func(t *store.Tx) error {
-			_, err := t.Exec(`UPDATE job SET run_at = {{now}} + $3
-				WHERE kind = $1 AND state = 'running' AND holder = $2`, r.Kind, r.holder, r.lease.Milliseconds())
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	rows, expired := map[string]Job{}, 0
-	if err := r.Store.View(ctx, func(t *store.Tx) error {
-		clear(rows)
-		expired = 0
-		now, err := t.Now()
-		if err != nil {
-			return err
-		}
-		return t.Each(`SELECT id, attempt, run_at,
-				CASE WHEN stop = '' THEN coalesce((SELECT max(pause.reason) `+paused+`), '') ELSE stop END
-			FROM job WHERE kind = $1 AND state = 'running'`, []any{r.Kind}, func(scan store.Scan) error {
-			var j Job
-			var due int64
-			err := scan(&j.ID, &j.Attempt, &due, &j.Stop)
-			rows[j.ID] = j
-			if due <= now || due > now+r.tooFar() {
-				expired++
-			}
-			return err
-		})
-	}); err != nil {
-		return err
-	}
-	r.stopIf(func(h *Held) error {
-		switch j := rows[h.ID]; {
-		case known[h.ID] != h.Attempt:
-			return nil // begun after the rows were read
-		case j.Attempt != h.Attempt:
-			return ErrLost
-		case j.Stop != "":
-			return cancelled{j.Stop}
-		}
-		return nil
-	})
-	if expired == 0 {
-		return nil
-	}
-	return r.Store.Update(ctx, r.expire)
-}
-
-// tooFar is how far in the future, in milliseconds, no lease ends unless the clock of the database was set back.
-func (r *runner) tooFar() int64 { return 2 * r.lease.Milliseconds() }
+// tooFar is how far in the future no lease ends unless the clock of the database was set back.
+func tooFar(lease time.Duration) time.Duration { return 2 * lease }
 
 // expire handles the jobs with an expired lease: the process that did them has died
 // or cannot reach the store. A lease that was made before the clock was set back ends a lease
 // from now: a holder that works renews it until then.
-func (r *runner) expire(t *store.Tx) error {
+func (a *active) expire(t *store.Tx) error {
 	if _, err := t.Exec(`UPDATE job SET run_at = {{now}} + $2
-		WHERE kind = $1 AND state = 'running' AND run_at > {{now}} + $3`, r.Kind, r.lease.Milliseconds(),
-		r.tooFar()); err != nil {
+		WHERE kind = $1 AND state = 'running' AND run_at > {{now}} + $3`, a.Kind, a.lease.Milliseconds(),
+		tooFar(a.lease).Milliseconds()); err != nil {
 		return err
 	}
 	const expired = "kind = $1 AND state = 'running' AND run_at <= {{now}}"
-	_, err := r.end(t, expired+" AND (stop <> '' OR attempt >= attempts)",
-		"CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END", "CASE WHEN stop = '' THEN $2 ELSE stop END", r.Kind,
+	_, err := a.end(t, expired+" AND (stop <> '' OR attempt >= attempts)",
+		"CASE WHEN stop = '' THEN 'failed' ELSE 'cancelled' END", "CASE WHEN stop = '' THEN $2 ELSE stop END", a.Kind,
 		"the server that worked on it ended or lost its database")
 	if err != nil {
 		return err
 	}
 	ids, err := store.List(t, "UPDATE job SET state = 'queued', run_at = created WHERE "+expired+" RETURNING id",
-		[]any{r.Kind}, store.One[string])
+		[]any{a.Kind}, store.One[string])
 	for _, id := range ids {
 		err = errors.Join(err, t.Changed(Topic, id))
 	}
@@ -368,10 +505,10 @@ func (r *runner) expire(t *store.Tx) error {
 }
 
 // forget deletes jobs that ended long ago.
-func (r *runner) forget(ctx context.Context) error {
-	return r.Store.Update(ctx, func(t *store.Tx) error {
+func (a *active) forget(ctx context.Context) error {
+	return a.Store.Update(ctx, func(t *store.Tx) error {
 		_, err := t.Exec("DELETE FROM job WHERE kind = $1 AND ended > 0 AND ended <= {{now}} - $2",
-			r.Kind, cmp.Or(r.Keep, defaultKeep).Milliseconds())
+			a.Kind, cmp.Or(a.Keep, defaultKeep).Milliseconds())
 		return err
 	})
 }
@@ -382,15 +519,15 @@ const setBack = time.Minute
 
 // followClock handles queued jobs that were added at a time that the clock of the database has not reached: it
 // was set back since. Those that were due at once are due now, and the others are passed to Ahead.
-func (r *runner) followClock(ctx context.Context) error {
+func (a *active) followClock(ctx context.Context) error {
 	const ahead = "kind = $1 AND state = 'queued' AND created > {{now}} + $2"
-	args := []any{r.Kind, setBack.Milliseconds()}
+	args := []any{a.Kind, setBack.Milliseconds()}
 	var found bool
-	if err := r.Store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM job WHERE "+ahead+")", args, &found); err != nil ||
+	if err := a.Store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM job WHERE "+ahead+")", args, &found); err != nil ||
 		!found {
 		return err
 	}
-	return r.Store.Update(ctx, func(t *store.Tx) error {
+	return a.Store.Update(ctx, func(t *store.Tx) error {
 		list, err := store.List(t, "SELECT "+columns+" FROM job WHERE "+ahead+" {{lock}}", args, scan)
 		if err != nil {
 			return err
@@ -403,10 +540,10 @@ func (r *runner) followClock(ctx context.Context) error {
 			if err := t.Changed(Topic, j.ID); err != nil {
 				return err
 			}
-			if r.Ahead == nil || !j.Due.After(j.Created) {
+			if a.Ahead == nil || !j.Due.After(j.Created) {
 				continue
 			}
-			if err := r.Ahead(t, j); err != nil {
+			if err := a.Ahead(t, j); err != nil {
 				return err
 			}
 		}

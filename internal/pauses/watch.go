@@ -110,8 +110,9 @@ func (w *Watch) watch() {
 	}
 	timer := time.AfterFunc(firstRead, known)
 	defer timer.Stop()
+	changed, end := w.store.Watch(Topic)
+	defer end()
 	for w.ctx.Err() == nil {
-		changed := w.store.Wait(Topic)
 		list, err := List(w.ctx, w.store)
 		if err != nil {
 			known()

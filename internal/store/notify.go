@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,18 +15,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
-// A signaler exchanges hints about changes with other processes. A hint may be
-// lost: readers check the feed every maxStale anyway.
+// A signaler exchanges hints about changes with other processes. A hint may be lost: look finds what was missed.
 type signaler interface {
 	// send sends topics that have changed. Calls are not concurrent.
 	send(ctx context.Context, topics []string) error
 	// receive calls changed with topics until ctx ends or the connection is
 	// lost. Without topics anything may have changed.
 	receive(ctx context.Context, changed func(topics ...string)) error
+	// look makes receive look at the feed although it has no hint. A careful look may read the database; without that
+	// it costs next to nothing and finds most changes.
+	look(careful bool)
 }
 
-// A notifier wakes the waiters of a topic: at once for changes of this process,
-// soon for those of others, and every few seconds in any case.
+// A notifier wakes the waiters of a topic: at once for changes of this process, and soon for those of others. A process
+// in which nothing changes and no caller waits makes no statement.
 type notifier struct {
 	signaler signaler
 	log      *slog.Logger
@@ -36,22 +37,40 @@ type notifier struct {
 	start    sync.Once
 	ctx      context.Context
 	unsent   chan struct{} // pending is not empty
+	attended chan struct{} // the first call of Urgent has come
 
 	mu      sync.Mutex
 	waiters map[string]chan struct{} // closed at the next change
-	pending map[string]bool          // topics to send
+	watches map[*watch]bool
+	pending map[string]bool // topics to send
+	urgent  int             // calls of Urgent that are not done
+}
+
+// A watch is a call of Watch that has not ended.
+type watch struct {
+	topics []string
+	c      chan struct{}
 }
 
 const (
 	batchDelay     = 2 * time.Millisecond // to send several topics at once
-	maxStale       = 2 * time.Second      // maximum delay after a lost hint
 	reconnectDelay = 500 * time.Millisecond
+	// urgentLook is the time between careful looks while callers wait, in case that a hint was lost.
+	urgentLook = time.Second
+	// idleLook is the time between two looks without a statement. A clock that was set, and a process that was
+	// suspended, are noticed then.
+	idleLook = 10 * time.Second
+	// wakeEvery is the time after which all waiters look although nothing has happened. Only the death of a process
+	// between its commit and its NOTIFY makes that needed.
+	wakeEvery = 10 * time.Minute
+	// clockSet is by how much the wall clock must differ from the monotonic one.
+	clockSet = time.Second
 )
 
 func newNotifier(c signaler, log *slog.Logger) *notifier {
 	b := &notifier{
-		signaler: c, log: log, unsent: make(chan struct{}, 1),
-		waiters: make(map[string]chan struct{}), pending: make(map[string]bool),
+		signaler: c, log: log, unsent: make(chan struct{}, 1), attended: make(chan struct{}, 1),
+		waiters: make(map[string]chan struct{}), watches: make(map[*watch]bool), pending: make(map[string]bool),
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	b.done.Go(b.sendLoop)
@@ -65,53 +84,9 @@ func (b *notifier) close() {
 
 // Wait returns a channel that is closed when a topic may have changed. Callers
 // that call Wait before they read lose no change.
-func (s *Store) Wait(topic string) <-chan struct{} { return s.notifier.wait(topic) }
-
-const (
-	// claimedWait is the time after which a row is looked at again that another process takes.
-	claimedWait = 20 * time.Millisecond
-	// dueWait is the longest time between two looks: a timer does not follow when the clock of the database is
-	// set, or when the machine was suspended.
-	dueWait = time.Minute
-)
-
-// Claim waits until the first of some rows is due, and calls take until it reports that it has taken one. The
-// query returns how many milliseconds are left, without a row if nothing waits. A change of the topic makes Claim
-// look again.
-func (s *Store) Claim(
-	ctx context.Context, topic, query string, args []any, take func(context.Context) (bool, error),
-) error {
-	for {
-		changed := s.Wait(topic)
-		var left int64
-		wait := dueWait
-		err := s.Row(ctx, query, args, &left)
-		switch {
-		case err == nil && left <= 0:
-			if done, err := take(ctx); done || err != nil {
-				return err
-			}
-			wait = claimedWait
-		case err == nil:
-			wait = min(time.Duration(left)*time.Millisecond, dueWait)
-		case !errors.Is(err, ErrNotFound):
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-}
-
-func (b *notifier) wait(topic string) <-chan struct{} {
-	b.start.Do(func() { b.done.Go(b.receiveLoop) })
+func (s *Store) Wait(topic string) <-chan struct{} {
+	b := s.notifier
+	b.listen()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.waiters[topic]
@@ -122,8 +97,67 @@ func (b *notifier) wait(topic string) <-chan struct{} {
 	return c
 }
 
+// Watch returns a channel with a value when one of the topics may have changed since the last value was taken, until
+// end is called. Callers that take it before they read lose no change.
+func (s *Store) Watch(topics ...string) (changed <-chan struct{}, end func()) {
+	b, w := s.notifier, &watch{topics, make(chan struct{}, 1)}
+	b.listen()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watches[w] = true
+	return w.c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.watches, w)
+	}
+}
+
+// Poke wakes those of this process that wait for a topic, although nothing has changed.
+func (s *Store) Poke(topic string) { s.notifier.wake(topic) }
+
+// Urgent makes up for lost hints soon until done is called. It is for calls that wait for something to happen.
+func (s *Store) Urgent() (done func()) {
+	b := s.notifier
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.urgent++
+	signal(b.attended)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.urgent--
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// listen starts to receive, if that was not done before.
+func (b *notifier) listen() {
+	b.start.Do(func() {
+		b.done.Go(b.receiveLoop)
+		b.done.Go(b.lookLoop)
+	})
+}
+
 // wake wakes the waiters of topics, or all waiters if there are no topics.
 func (b *notifier) wake(topics ...string) {
+	b.mu.Lock()
+	for w := range b.watches {
+		if len(topics) == 0 || slices.ContainsFunc(w.topics, func(t string) bool { return slices.Contains(topics, t) }) {
+			signal(w.c)
+		}
+	}
+	b.mu.Unlock()
+	b.wakeCallers(topics...)
+}
+
+// wakeCallers does what wake does for those that have called Wait.
+func (b *notifier) wakeCallers(topics ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(topics) == 0 {
@@ -146,10 +180,7 @@ func (b *notifier) changed(topics map[string]bool) {
 	maps.Copy(b.pending, topics)
 	b.mu.Unlock()
 	b.wake(slices.Collect(maps.Keys(topics))...)
-	select {
-	case b.unsent <- struct{}{}:
-	default:
-	}
+	signal(b.unsent)
 }
 
 // sendLoop sends changed topics to other processes, several at a time.
@@ -168,7 +199,7 @@ func (b *notifier) sendLoop() {
 		clear(b.pending)
 		b.mu.Unlock()
 		if err := b.signaler.send(b.ctx, topics); err != nil && b.ctx.Err() == nil {
-			b.log.Debug("could not notify other processes of a change; they will poll", "err", err)
+			b.log.Debug("could not notify other processes of a change; they will notice it later", "err", err)
 		}
 	}
 }
@@ -189,71 +220,39 @@ func (b *notifier) receiveLoop() {
 	}
 }
 
-// sqlitePoll detects the commits of other processes by PRAGMA data_version,
-// which reads no table.
-type sqlitePoll struct {
-	store    *Store
-	urgent   atomic.Int32  // calls of Urgent that are not done
-	attended chan struct{} // the first of them has come
-}
-
-const (
-	pollEvery  = 150 * time.Millisecond
-	pollUrgent = 10 * time.Millisecond
-)
-
-// Urgent makes changes of other processes known sooner until done is called, at the cost of
-// some processor time. It is for calls that wait for something to happen.
-func (s *Store) Urgent() (done func()) {
-	p, ok := s.notifier.signaler.(*sqlitePoll)
-	if !ok { // PostgreSQL notifies at once
-		return func() {}
-	}
-	p.urgent.Add(1)
-	select {
-	case p.attended <- struct{}{}:
-	default:
-	}
-	return func() { p.urgent.Add(-1) }
-}
-
-// send does nothing: other processes poll.
-func (*sqlitePoll) send(context.Context, []string) error { return nil }
-
-func (p *sqlitePoll) receive(ctx context.Context, changed func(...string)) error {
-	if err := p.store.open(ctx); err != nil {
-		return err
-	}
-	conn, err := p.store.read.Conn(ctx) // the version is relative to a connection
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var before int64
-	timer := time.NewTimer(pollEvery)
+// lookLoop looks for what was missed: rarely, and often while callers wait. It wakes all waiters when the clock was set
+// or the process was suspended, because their timers do not follow.
+func (b *notifier) lookLoop() {
+	timer := time.NewTimer(idleLook)
 	defer timer.Stop()
-	last := time.Now()
-	for {
-		var now int64
-		if err := conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now); err != nil {
-			return err
-		}
-		if now != before || time.Since(last) > maxStale {
-			before, last = now, time.Now()
-			changed()
-		}
-		if p.urgent.Load() > 0 {
-			timer.Reset(pollUrgent)
+	for looked, woken := time.Now(), time.Now(); ; {
+		urgent := b.isUrgent()
+		if urgent {
+			timer.Reset(urgentLook)
 		} else {
-			timer.Reset(pollEvery)
+			timer.Reset(idleLook)
 		}
 		select {
 		case <-timer.C:
-		case <-p.attended:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-b.attended:
+			continue
+		case <-b.ctx.Done():
+			return
 		}
+		now := time.Now()
+		jump := now.Round(0).Sub(looked.Round(0)) - now.Sub(looked)
+		if looked = now; jump.Abs() > clockSet || now.Sub(woken) > wakeEvery {
+			woken = now
+			b.wake()
+		}
+		b.signaler.look(urgent)
 	}
+}
+
+func (b *notifier) isUrgent() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.urgent > 0
 }
 
 // pgListen uses NOTIFY, outside of the transactions that write: inside, it would
@@ -261,6 +260,7 @@ func (p *sqlitePoll) receive(ctx context.Context, changed func(...string)) error
 type pgListen struct {
 	config *pgx.ConnConfig
 	store  *Store
+	me     string // the first line of the notifications of this process, which it ignores
 }
 
 const (
@@ -271,12 +271,19 @@ const (
 )
 
 func (p *pgListen) send(ctx context.Context, topics []string) error {
-	payload := strings.Join(topics, "\n")
+	payload := strings.Join(append([]string{p.me}, topics...), "\n")
 	if len(payload) > maxPayload {
-		payload = ""
+		payload = p.me
 	}
 	_, err := p.store.write.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, payload)
 	return err
+}
+
+// look wakes the callers that wait, which read what they wait for.
+func (p *pgListen) look(careful bool) {
+	if careful {
+		p.store.notifier.wakeCallers()
+	}
 }
 
 func (p *pgListen) receive(ctx context.Context, changed func(...string)) error {
@@ -294,16 +301,17 @@ func (p *pgListen) receive(ctx context.Context, changed func(...string)) error {
 	}
 	changed() // changes before LISTEN
 	for {
-		wait, cancel := context.WithTimeout(ctx, maxStale)
-		n, err := conn.WaitForNotification(wait)
-		cancel()
-		switch {
-		case err == nil && n.Payload != "":
-			changed(strings.Split(n.Payload, "\n")...)
-		case err == nil, errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			changed()
-		default:
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
 			return err
+		}
+		from, topics, some := strings.Cut(n.Payload, "\n")
+		switch {
+		case from == p.me:
+		case some:
+			changed(strings.Split(topics, "\n")...)
+		default:
+			changed()
 		}
 		if conn.IsClosed() {
 			return errors.New("the connection was closed")

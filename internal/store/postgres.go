@@ -26,6 +26,7 @@ func (s *Store) usePostgres(o Options) error {
 	s.location = redacted(o.DSN)
 	config.RuntimeParams["application_name"] = "mcp-tools"
 	config.ConnectTimeout = 10 * time.Second
+	config.Tracer = &s.tracer
 	most := cmp.Or(o.Connections, defaultConnections)
 	s.connect = func(ctx context.Context) error {
 		s.write = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
@@ -42,7 +43,7 @@ func (s *Store) usePostgres(o Options) error {
 		}
 		return nil
 	}
-	s.notifier = newNotifier(&pgListen{config: config, store: s}, s.log)
+	s.notifier = newNotifier(&pgListen{config: config, store: s, me: NewID()}, s.log)
 	return nil
 }
 

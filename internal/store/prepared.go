@@ -9,7 +9,10 @@ import (
 
 // A connector opens connections of SQLite that cache prepared statements.
 // Parsing a long statement takes SQLite longer than running it.
-type connector struct{ driver.Connector }
+type connector struct {
+	driver.Connector
+	tracer *tracer
+}
 
 // Connect opens a connection.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -21,7 +24,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the SQLite driver lacks a needed interface"), opened.Close())
 	}
-	return &cachingConn{sqliteConn: able, statements: map[string]*statement{}}, nil
+	return &cachingConn{sqliteConn: able, tracer: c.tracer, statements: map[string]*statement{}}, nil
 }
 
 // A sqliteConn is a connection of the driver.
@@ -40,6 +43,7 @@ type sqliteConn interface {
 // one goroutine at a time.
 type cachingConn struct {
 	sqliteConn
+	tracer     *tracer
 	statements map[string]*statement
 }
 
@@ -111,6 +115,7 @@ func (c *cachingConn) evict() error {
 
 // ExecContext runs a statement.
 func (c *cachingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	c.tracer.saw(text)
 	s, err := c.statement(ctx, text)
 	if err != nil {
 		return nil, err
@@ -123,6 +128,7 @@ func (c *cachingConn) ExecContext(ctx context.Context, text string, args []drive
 
 // QueryContext runs a query.
 func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	c.tracer.saw(text)
 	s, err := c.statement(ctx, text)
 	if err != nil {
 		return nil, err
@@ -136,6 +142,12 @@ func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driv
 	}
 	s.busy = true
 	return &statementRows{rows, s}, nil
+}
+
+// BeginTx begins a transaction.
+func (c *cachingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	c.tracer.saw("BEGIN")
+	return c.sqliteConn.BeginTx(ctx, o)
 }
 
 // Close closes the connection and its statements.

@@ -34,7 +34,7 @@ func (s *Store) useSQLite(o Options) error {
 	s.location = filepath.Join(dir, sqliteFile)
 	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
 	s.checkpoints = &checkpointer{store: s, wake: make(chan struct{}, 1)}
-	s.notifier = newNotifier(&sqlitePoll{store: s, attended: make(chan struct{}, 1)}, s.log)
+	s.notifier = newNotifier(&walWatch{store: s, looks: make(chan bool, 1)}, s.log)
 	return nil
 }
 
@@ -56,12 +56,12 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "synchronous(" + sync + ")",
 		fmt.Sprintf("journal_size_limit(%d)", logBytes),
 	}
-	s.write, err = sqliteOpen(s.location, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
+	s.write, err = s.sqliteOpen(s.location, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	s.read, err = sqliteOpen(s.location, false, append(common, "query_only(1)"))
+	s.read, err = s.sqliteOpen(s.location, false, append(common, "query_only(1)"))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	return nil
 }
 
-func sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) {
+func (s *Store) sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) {
 	q := url.Values{"_pragma": pragmas}
 	if immediate {
 		q.Set("_txlock", "immediate")
@@ -88,7 +88,7 @@ func sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) 
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(connector{c}), nil
+	return sql.OpenDB(connector{c, &s.tracer}), nil
 }
 
 // touch creates the file with private permissions before SQLite does. It fails if

@@ -37,6 +37,7 @@ type Store struct {
 	written     sync.Map      // statements of the engine, by text
 	inserts     sync.Map      // statements of Insert, by insertKey
 	log         *slog.Logger
+	tracer      tracer
 
 	id      atomic.Pointer[string] // of the feed; see identity
 	ready   atomic.Bool

@@ -23,6 +23,7 @@ import (
 // Options are what an Engine needs.
 type Options struct {
 	Store  *store.Store
+	Jobs   *jobs.Loop // nil: one of its own
 	Inbox  *inbox.Inbox
 	Models []string // that a subagent can have, as PROVIDER/NAME; none: subagents with a model cannot be started
 	// Complete continues a conversation for the caller in ctx, as [llm.Models.Complete] does.
@@ -143,7 +144,7 @@ func New(o Options) *Engine {
 		e.Log = slog.New(slog.DiscardHandler)
 	}
 	e.queue = &jobs.Queue{
-		Store: o.Store, Kind: jobKind, Do: e.do, Ended: e.ended, Slots: slots, Keep: keep, Log: e.Log,
+		Store: o.Store, Loop: o.Jobs, Kind: jobKind, Do: e.do, Ended: e.ended, Slots: slots, Keep: keep, Log: e.Log,
 	}
 	return e
 }

@@ -356,6 +356,7 @@ func (e *Engine) await(ctx context.Context, c tool.Caller, name string, limit ti
 	}
 	e.Start()
 	tool.Idle(ctx)
+	defer e.Store.Urgent()()
 	timer := time.NewTimer(min(cmp.Or(limit, defaultWait), maxWait))
 	defer timer.Stop()
 	for over := false; ; {

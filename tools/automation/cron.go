@@ -401,6 +401,7 @@ func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (too
 	if err != nil || notDue != "" {
 		return tool.Text(notDue), err
 	}
+	defer x.s.Store.Urgent()()
 	limit := time.NewTimer(runWait)
 	defer limit.Stop()
 	for {

@@ -31,6 +31,7 @@ type ScheduledCall struct {
 // SchedulerOptions are what a Scheduler needs.
 type SchedulerOptions struct {
 	Store *store.Store
+	Jobs  *jobs.Loop // nil: one of its own
 	// Call makes a call through the pipeline of the server.
 	Call func(ctx context.Context, c ScheduledCall) tool.Result
 	// Revoked returns why the token of a grant is no longer valid, or "".
@@ -84,7 +85,7 @@ const (
 func NewScheduler(o SchedulerOptions) *Scheduler {
 	s := &Scheduler{SchedulerOptions: o}
 	s.queue = &jobs.Queue{
-		Store: o.Store, Kind: "cron", Do: s.do, Ended: s.ended, Ahead: s.ahead, Slots: maxDue, Log: o.Log,
+		Store: o.Store, Loop: o.Jobs, Kind: "cron", Do: s.do, Ended: s.ended, Ahead: s.ahead, Slots: maxDue, Log: o.Log,
 	}
 	s.slots = slots.New(slots.Limits{Total: runSlots, Running: runSlots, Queued: maxDue})
 	return s

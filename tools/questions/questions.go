@@ -271,29 +271,21 @@ func Withdraw(t *store.Tx, task string) error {
 	return t.Changed(Topic, task)
 }
 
-const (
-	remindEvery = 30 * time.Second
-	remindMax   = 100 // at once
-)
+// remindMax is how many reminders are sent at once.
+const remindMax = 100
 
 // Run sends reminders and removes old questions, until ctx ends. Every server does so; of several one sends each
 // reminder.
 func (q *Questions) Run(ctx context.Context) {
-	ticker := time.NewTicker(remindEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+	q.store.Work(ctx, "reminders of questions could not be sent", func(ctx context.Context) (time.Duration, error) {
+		if err := q.Remind(ctx); err != nil {
+			return 0, err
 		}
-		if !q.store.InUse() {
-			continue
-		}
-		if err := q.Remind(ctx); err != nil && ctx.Err() == nil {
-			q.log.Warn("reminders of questions could not be sent", "err", err)
-		}
-	}
+		return q.store.Due(ctx, `SELECT min(at) - {{now}} FROM (
+			SELECT min(next_at) AS at FROM question WHERE next_at > 0 AND state = 'open'
+			UNION ALL SELECT min(answered) + $1 FROM question WHERE answered > 0) AS due HAVING min(at) IS NOT NULL`,
+			keep.Milliseconds())
+	}, Topic)
 }
 
 // Remind sends the reminders that are due.

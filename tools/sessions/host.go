@@ -26,10 +26,11 @@ func (s *Sessions) hold(ctx context.Context) {
 		s.release, err = private.Lock(ctx, filepath.Join(s.Dir, s.host), lockTimeout)
 	}
 	if err != nil {
-		s.Log.Warn("if this process is killed, its sessions end 90 seconds later: its lock could not be taken",
+		s.Log.Warn("if this process is killed, its sessions end some minutes later: its lock could not be taken",
 			"err", err)
 		s.release = func() {}
 	}
+	s.locked = err == nil
 }
 
 // unhold releases the lock of this process, which ends.

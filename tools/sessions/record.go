@@ -19,10 +19,16 @@ type used struct {
 }
 
 const (
-	saveEvery = 3 * time.Second  // at most
-	beatEvery = 30 * time.Second // a process says that it lives
-	hostLease = 90 * time.Second
+	saveEvery = 3 * time.Second // at most
 	lastSave  = 3 * time.Second // for the last save of a process
+	// lookEvery is how often a process looks for killed ones on its machine, by their locks.
+	lookEvery = 30 * time.Second
+	// hostLease is how long a process on another machine counts as alive after it was killed there, and beatEvery how
+	// often a process with sessions renews it. On one machine the locks decide sooner, and alone with SQLite: then the
+	// lease is everLease.
+	hostLease = 10 * time.Minute
+	beatEvery = 4 * time.Minute
+	everLease = 100 * 365 * 24 * time.Hour
 	// maxUnsaved bounds the sessions that a process keeps in memory.
 	maxUnsaved = 10_000
 )
@@ -72,7 +78,7 @@ func (s *Sessions) note(c tool.Caller, use tool.Use, ended bool) {
 // Run saves what sessions use until ctx ends: soon after the first call, then every
 // few seconds. A process without sessions writes nothing.
 func (s *Sessions) Run(ctx context.Context) {
-	beat := time.NewTicker(beatEvery)
+	beat := time.NewTicker(lookEvery)
 	defer beat.Stop()
 	for ctx.Err() == nil {
 		select {
@@ -130,7 +136,8 @@ func (s *Sessions) save(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err == nil {
+	if err == nil && first {
+		s.renewed = time.Now()
 		s.forget(killed)
 	}
 	s.mu.Lock()
@@ -171,25 +178,35 @@ func (s *Sessions) renew(t *store.Tx, killed []string) error {
 	if err := bury(t, killed); err != nil {
 		return err
 	}
+	until := hostLease
+	if s.locksDecide() {
+		until = everLease
+	}
 	_, err := t.Exec(`INSERT INTO session_host (id, until) VALUES ($1, {{now}} + $2)
-		ON CONFLICT (id) DO UPDATE SET until = excluded.until`, s.host, hostLease.Milliseconds())
+		ON CONFLICT (id) DO UPDATE SET until = excluded.until`, s.host, until.Milliseconds())
 	if err != nil {
 		return err
 	}
 	return closeDead(t)
 }
 
+// locksDecide reports whether all processes that use the store see the lock of this one.
+func (s *Sessions) locksDecide() bool { return s.locked && s.Store.Engine() == "sqlite" }
+
+// beat closes the sessions of killed processes, and renews the lease of this one.
 func (s *Sessions) beat(ctx context.Context) {
 	s.mu.Lock()
 	idle := len(s.open) == 0
 	s.mu.Unlock()
-	if idle {
+	killed := s.killed()
+	if idle || len(killed) == 0 && (s.locksDecide() || time.Since(s.renewed) < beatEvery) {
 		return
 	}
-	killed := s.killed()
+	begun := time.Now()
 	err := s.Store.Update(ctx, func(t *store.Tx) error { return s.renew(t, killed) })
 	switch {
 	case err == nil:
+		s.renewed = begun
 		s.forget(killed)
 	case ctx.Err() == nil:
 		s.Log.Warn("other processes may take this one for dead: its lease could not be renewed", "err", err)

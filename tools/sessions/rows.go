@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *Sessions) Begin(t *store.Tx, c tool.Caller, label, model string) error 
 // End notes that a session has ended, and moves what it did not get to another
 // one.
 func (s *Sessions) End(t *store.Tx, of, heir inbox.To) error {
-	if err := setIn(t, of, "ended = {{now}}"); err != nil {
+	if err := errors.Join(setIn(t, of, "ended = {{now}}"), t.Changed(inbox.SessionTopic, of.String())); err != nil {
 		return err
 	}
 	return inbox.Move(t, of, heir)
@@ -123,6 +124,9 @@ func closeDead(t *store.Tx) error {
 		return err
 	}
 	for _, of := range dead {
+		if err := t.Changed(inbox.SessionTopic, of.String()); err != nil {
+			return err
+		}
 		if err := inbox.Move(t, of, inbox.To{Owner: of.Owner}); err != nil {
 			return err
 		}

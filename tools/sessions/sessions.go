@@ -72,6 +72,8 @@ type Sessions struct {
 
 	host    string // the id of this process
 	release func() // of the lock of this process; nil: none was taken yet
+	locked  bool   // it was taken
+	renewed time.Time
 	dirty   chan struct{}
 
 	mu      sync.Mutex

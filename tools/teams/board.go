@@ -202,7 +202,7 @@ type change struct {
 func (c *change) event(task, action, detail string) error {
 	_, err := c.Exec(`INSERT INTO team_event (id, task, agent, action, detail, at)
 		VALUES ($1, $2, $3, $4, $5, {{now}})`, store.NewID(), task, c.agent, action, detail)
-	return err
+	return errors.Join(err, c.Changed(taskTopic, task))
 }
 
 // tell puts a notice about a task or a message into the inbox of a member, unless that is the caller itself.

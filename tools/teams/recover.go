@@ -82,41 +82,51 @@ func (c *change) fail(k Task, why string) (Task, error) {
 }
 
 const (
-	sweepEvery = 30 * time.Second
+	// sweepPause is the shortest time between two sweeps for tasks whose time has come: the process that holds one may
+	// just extend it.
+	sweepPause = 30 * time.Second
 	sweepMax   = 100             // tasks at once
 	startLease = 5 * time.Minute // after which another start is tried
+	// taskTopic is the topic of the feed for events of tasks.
+	taskTopic = "team_task"
+)
+
+// Conditions under which tasks are taken back. A client ends with its session, or with its process.
+const (
+	expired = `status = 'in_progress' AND NOT EXISTS (SELECT 1 FROM session s
+		WHERE s.session = team_task.session AND s.depth > 0 AND s.ended = 0)`
+	abandoned = `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
+		AND (s.ended > 0 AND (s.channel = 'stdio' OR s.depth > 0) OR s.channel = 'stdio' AND s.host <> ''
+			AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`
+	assigned = "status = 'pending' AND assignee <> ''"
 )
 
 // Run takes tasks back from members without clients, until ctx ends. Every server does so; of several one
 // succeeds for each task.
 func (t *Teams) Run(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+	t.o.Store.Work(ctx, "tasks could not be given to members", func(ctx context.Context) (time.Duration, error) {
+		if err := t.Sweep(ctx); err != nil {
+			return 0, err
 		}
-		if !t.o.Store.InUse() {
-			continue
+		next, err := t.o.Store.Due(ctx, fmt.Sprintf(`SELECT min(at) - {{now}} FROM (
+			SELECT min(lock_until) AS at FROM team_task WHERE `+expired+`
+			UNION ALL SELECT min(updated) + %d FROM team_task WHERE `+assigned+`
+			UNION ALL SELECT min(h.until) FROM session_host h JOIN session s ON s.host = h.id AND s.channel = 'stdio'
+				JOIN team_task k ON k.session = s.session AND k.status = 'in_progress') AS due
+			HAVING min(at) IS NOT NULL`, staleAfter.Milliseconds()))
+		if next > 0 {
+			next = max(next, sweepPause)
 		}
-		if err := t.Sweep(ctx); err != nil && ctx.Err() == nil {
-			t.o.Log.Warn("tasks could not be given to members", "err", err)
-		}
-	}
+		return next, err
+	}, taskTopic, inbox.SessionTopic)
 }
 
 // Sweep does once what Run does.
 func (t *Teams) Sweep(ctx context.Context) error {
 	return errors.Join(
-		t.each(ctx, `status = 'in_progress' AND lock_until < {{now}} AND NOT EXISTS (SELECT 1 FROM session s
-			WHERE s.session = team_task.session AND s.depth > 0 AND s.ended = 0)`, (*change).expire),
-		t.each(ctx, `status = 'in_progress' AND EXISTS (SELECT 1 FROM session s WHERE s.session = team_task.session
-			AND (s.ended > 0 AND (s.channel = 'stdio' OR s.depth > 0) OR s.channel = 'stdio' AND s.host <> ''
-				AND s.host NOT IN (SELECT id FROM session_host WHERE until > {{now}})))`, (*change).abandon),
-		t.each(ctx, fmt.Sprintf("status = 'pending' AND assignee <> '' AND updated < {{now}} - %d",
-			staleAfter.Milliseconds()), (*change).grow),
+		t.each(ctx, expired+" AND lock_until < {{now}}", (*change).expire),
+		t.each(ctx, abandoned, (*change).abandon),
+		t.each(ctx, fmt.Sprintf(assigned+" AND updated < {{now}} - %d", staleAfter.Milliseconds()), (*change).grow),
 	)
 }
 

@@ -29,7 +29,7 @@ func (a *App) openAgents(context.Context) error {
 		return err
 	}
 	o := agents.Options{
-		Store: a.store, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
+		Store: a.store, Jobs: a.jobs, Inbox: a.inbox, Models: a.models.Names(), Complete: a.models.Complete, Limits: limits,
 		Call: func(ctx context.Context, c agents.Call) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
 				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Trace: c.Trace,
@@ -55,7 +55,7 @@ func (a *App) openAgents(context.Context) error {
 // openScheduler makes the jobs with schedules, which run when the server does.
 func (a *App) openScheduler(context.Context) error {
 	a.scheduler = automation.NewScheduler(automation.SchedulerOptions{
-		Store: a.store, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
+		Store: a.store, Jobs: a.jobs, Revoked: a.revoked, Over: a.endSession, Failed: a.jobFailed, Log: a.log,
 		Call: func(ctx context.Context, c automation.ScheduledCall) tool.Result {
 			return a.Server.CallFor(ctx, server.Request{
 				Access: server.AccessOf(c.Grant), Tool: c.Tool, Args: c.Args, Parent: c.Parent, Scheduled: true,

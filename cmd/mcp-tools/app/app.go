@@ -33,6 +33,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -86,6 +87,7 @@ type App struct {
 	calls        *telemetry.Calls
 	store        *store.Store
 	unused       func() bool // no process has ever used the store
+	jobs         *jobs.Loop
 	follower     *indexer.Follower
 	index        *indexer.Indexer
 	memories     *memory.Rows

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -40,6 +41,7 @@ func (a *App) openMemory(context.Context) error {
 		return err
 	}
 	a.onClose(a.store.Close)
+	a.jobs = jobs.NewLoop(a.store, a.log)
 	a.follower = indexer.NewFollower(a.store, a.log)
 	a.onClose(a.follower.Close)
 	if err := a.openExtractor(); err != nil {
@@ -82,7 +84,7 @@ func (a *App) openExtractor() error {
 	}
 	a.memories = MemoryRows(a.store, a.loaded.Config)
 	a.extractor = extract.New(extract.Options{
-		Store: a.store, Memories: a.memories, On: c.Model != "", Model: model, Budget: budget, Scrub: a.scrub.Text,
+		Store: a.store, Jobs: a.jobs, Memories: a.memories, On: c.Model != "", Model: model, Budget: budget, Scrub: a.scrub.Text,
 		Complete: func(ctx context.Context, r llm.Request) (llm.Reply, error) { return a.models.Complete(ctx, r) },
 		Record:   a.recordExtraction, Log: a.log,
 	})

@@ -43,7 +43,7 @@ func (a *App) openProviders(context.Context) error {
 		return err
 	}
 	a.orders = orders.New(orders.Options{
-		Store: a.store, Inbox: a.inbox, Files: a.files, Providers: a.providers, Log: a.log,
+		Store: a.store, Jobs: a.jobs, Inbox: a.inbox, Files: a.files, Providers: a.providers, Log: a.log,
 		Made: a.generated(),
 	})
 	return nil

@@ -17,9 +17,13 @@ import (
 func (a *App) openSessions(context.Context) error {
 	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
 	a.visibility.Store(&a.loaded.Config.Sessions.Visibility)
+	locks := a.data
+	if a.store.Engine() == "sqlite" { // all processes that use the store see them
+		locks = filepath.Dir(a.store.Location())
+	}
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
-		Dir:         filepath.Join(a.data, "processes"),
+		Dir:         filepath.Join(locks, "processes"),
 		Environment: a.loaded.Config.Exec.Environment,
 		Visibility:  func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
 	})

@@ -24,7 +24,7 @@ func (f *stuckFeed) Follow(context.Context, string, int, []string, func(topic, k
 	return "", false, false, errors.New("stuck")
 }
 
-func (f *stuckFeed) Wait(string) <-chan struct{} { return nil }
+func (f *stuckFeed) Watch(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
 // ready is an encoder that needs no time.
 type ready struct{}

@@ -28,8 +28,9 @@ const (
 // does so: it holds a lease, which another server gets when it dies.
 func (e *Embeddings) Work(ctx context.Context) {
 	retry := firstRetry
+	changed, end := e.o.Feed.Watch(e.documents())
+	defer end()
 	for seen := ""; ctx.Err() == nil; {
-		changed := e.o.Feed.Wait(e.documents())
 		wait, err := e.workOnce(ctx, &seen)
 		if err != nil && ctx.Err() == nil {
 			e.o.Log.Warn("embeddings of documents are not made at present", "err", err, "retry", retry)

@@ -30,6 +30,7 @@ import (
 // Options are what an Extractor needs.
 type Options struct {
 	Store    *store.Store
+	Jobs     *jobs.Loop // nil: one of its own
 	Memories *memory.Rows
 	// On is whether changed memories are to be read. If not, an Extractor only takes back what was read before.
 	On       bool
@@ -77,7 +78,7 @@ const (
 func New(o Options) *Extractor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
 	x := &Extractor{o: o}
-	x.queue = &jobs.Queue{Store: o.Store, Kind: jobKind, Do: x.do, Slots: slots, Log: o.Log}
+	x.queue = &jobs.Queue{Store: o.Store, Loop: o.Jobs, Kind: jobKind, Do: x.do, Slots: slots, Log: o.Log}
 	return x
 }
 

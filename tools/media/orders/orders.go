@@ -37,6 +37,7 @@ import (
 // Options are what Orders need.
 type Options struct {
 	Store     *store.Store
+	Jobs      *jobs.Loop // nil: one of its own
 	Inbox     *inbox.Inbox
 	Files     workspace.Files // of the caller, for pictures
 	Made      generated.Files
@@ -75,7 +76,7 @@ func New(o Options) *Orders {
 	all := &Orders{Options: o}
 	all.Log = cmp.Or(all.Log, slog.New(slog.DiscardHandler))
 	all.queue = &jobs.Queue{
-		Store: o.Store, Kind: jobKind, Do: all.do, Ended: ended, Slots: slots, Keep: keep, Lease: o.Lease, Log: all.Log,
+		Store: o.Store, Loop: o.Jobs, Kind: jobKind, Do: all.do, Ended: ended, Slots: slots, Keep: keep, Lease: o.Lease, Log: all.Log,
 	}
 	return all
 }

@@ -150,23 +150,18 @@ func (b *Inbound) Run(ctx context.Context) {
 // work starts agents that answer, sends notices, and removes what is old, until ctx ends.
 func (b *Inbound) work(ctx context.Context) {
 	swept := time.Time{}
-	for ctx.Err() == nil {
-		changed := b.Store.Wait(Topic)
-		wait := sweepEvery
+	b.Store.Work(ctx, "what waits for chats could not be read", func(ctx context.Context) (time.Duration, error) {
 		if time.Since(swept) > sweepEvery {
 			swept = time.Now()
 			b.warn(ctx, "what is old in chats could not be removed", b.sweep(ctx))
 		}
-		for _, do := range []func(context.Context) (time.Duration, error){b.sendNotices, b.startRuns} {
-			next, err := do(ctx)
-			if err != nil {
-				b.warn(ctx, "what waits for chats could not be read", err)
-				next = retryEvery
-			}
-			wait = min(wait, max(next, minWait))
+		notices, err := b.sendNotices(ctx)
+		if err != nil {
+			return 0, err
 		}
-		b.sleep(ctx, wait, changed)
-	}
+		runs, err := b.startRuns(ctx)
+		return max(min(notices, runs, sweepEvery), minWait), err
+	}, Topic)
 }
 
 const (
@@ -175,25 +170,6 @@ const (
 	// minWait keeps a clock that differs from the database's from making a busy loop.
 	minWait = 20 * time.Millisecond
 )
-
-// sleep waits for a change, a time or the end of ctx.
-func (b *Inbound) sleep(ctx context.Context, limit time.Duration, changed ...<-chan struct{}) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	var first, second <-chan struct{}
-	if len(changed) > 0 {
-		first = changed[0]
-	}
-	if len(changed) > 1 {
-		second = changed[1]
-	}
-	select {
-	case <-first:
-	case <-second:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
 
 func (b *Inbound) warn(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {

@@ -68,15 +68,10 @@ func (q asked) once(place int) string { return fmt.Sprintf("chat question %s %d"
 // ask sends approvals and questions to approvers, and edits what was sent when they end,
 // until ctx ends. Every process with settings for it does; each question is sent once.
 func (b *Inbound) ask(ctx context.Context) {
-	for ctx.Err() == nil {
-		approval, question := b.Approvals.Changed(), b.Store.Wait(questions.Topic)
+	b.Store.Work(ctx, "approvers could not be asked yet", func(ctx context.Context) (time.Duration, error) {
 		next, err := b.reconcile(ctx)
-		if err != nil {
-			b.warn(ctx, "approvers could not be asked yet", err)
-			next = retryEvery
-		}
-		b.sleep(ctx, max(next, minWait), approval, question)
-	}
+		return max(next, minWait), err
+	}, approvals.Topic, questions.Topic)
 }
 
 // reconcile makes what was sent agree with what is open, and returns when to look again.

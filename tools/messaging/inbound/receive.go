@@ -93,10 +93,15 @@ func (b *Inbound) receive(ctx context.Context) {
 // pull pulls a channel whenever no other process does.
 func (b *Inbound) pull(ctx context.Context, name string) {
 	back := firstBack
+	changed, end := b.Store.Watch(bindingTopic)
+	defer end()
 	for ctx.Err() == nil {
 		mode, err := b.Mode(ctx, name)
 		if err == nil && mode != Pull {
-			b.sleep(ctx, sweepEvery, b.Store.Wait(bindingTopic))
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		var c chat.Channel
@@ -109,12 +114,17 @@ func (b *Inbound) pull(ctx context.Context, name string) {
 			return
 		}
 		var position string
-		held := false
+		var held bool
+		var left time.Duration
 		if err == nil {
-			position, held, err = b.take(ctx, name)
+			position, held, left, err = b.take(ctx, name)
 		}
 		if err == nil && !held {
-			_ = clock.Sleep(ctx, b.lease/3) // the loop ends with ctx
+			select {
+			case <-time.After(left):
+			case <-changed: // another process has given it back
+			case <-ctx.Done():
+			}
 			continue
 		}
 		if held {
@@ -140,8 +150,9 @@ func (b *Inbound) pull(ctx context.Context, name string) {
 	}
 }
 
-// take takes the lease of a channel, unless another process has it.
-func (b *Inbound) take(ctx context.Context, name string) (position string, held bool, err error) {
+// take takes the lease of a channel, unless another process has it. Then left is the time until that one ends.
+func (b *Inbound) take(ctx context.Context, name string) (
+	position string, held bool, left time.Duration, err error) {
 	err = b.Store.Update(ctx, func(t *store.Tx) error {
 		position, held = "", false
 		if _, err := t.Exec("INSERT INTO chat_receiver (channel) VALUES ($1) ON CONFLICT (channel) DO NOTHING",
@@ -150,12 +161,15 @@ func (b *Inbound) take(ctx context.Context, name string) (position string, held 
 		}
 		n, err := t.Exec(`UPDATE chat_receiver SET owner = $2, until = {{now}} + $3
 			WHERE channel = $1 AND (until <= {{now}} OR owner = $2)`, name, b.me, b.lease.Milliseconds())
-		if held = n > 0; err != nil || !held {
+		if held = n > 0; err != nil {
 			return err
 		}
-		return t.Row("SELECT position FROM chat_receiver WHERE channel = $1", []any{name}, &position)
+		var ms int64
+		err = t.Row("SELECT position, until - {{now}} FROM chat_receiver WHERE channel = $1", []any{name}, &position, &ms)
+		left = time.Duration(max(ms, 1)) * time.Millisecond
+		return err
 	})
-	return position, held && err == nil, err
+	return position, held && err == nil, left, err
 }
 
 var errLost = errors.New("another process receives from the channel now")
@@ -208,7 +222,7 @@ func (b *Inbound) hold(ctx context.Context, name string, p chat.Puller, position
 	gone := b.Store.Update(end, func(t *store.Tx) error {
 		_, err := t.Exec("UPDATE chat_receiver SET until = 0, problem = $3 WHERE channel = $1 AND owner = $2", name,
 			b.me, problem)
-		return err
+		return errors.Join(err, t.Changed(bindingTopic, name))
 	})
 	b.warn(ctx, "a channel could not be given back; its lease ends soon", gone)
 	return err
