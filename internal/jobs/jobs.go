@@ -26,6 +26,8 @@
 // [Queue.Ended] is called, for what must happen exactly once: a message to the owner,
 // or the next job. After [Queue.Keep] the job is deleted.
 //
+// A job whose Do returns an [Again] is done again, after as long as that says.
+//
 // A pause (package pauses) of all callers, of the agent, or of the session that is the owner
 // cancels running jobs. Others wait for its end.
 //
@@ -66,10 +68,12 @@ type Queue struct {
 	// Ahead is called for a queued job that was added to be due later, before the clock of the database was set
 	// back to an earlier time. It may replace the job. Nil leaves its time as it is.
 	Ahead func(t *store.Tx, j Job) error
-	Slots int           // jobs that Run does at once; 0 means 1
-	Lease time.Duration // 0 means 15 s
-	Keep  time.Duration // how long jobs are kept after their end; 0 means an hour
-	Log   *slog.Logger  // nil is silent
+	// Always means that no pause covers the jobs.
+	Always bool
+	Slots  int           // jobs that Run does at once; 0 means 1
+	Lease  time.Duration // 0 means 15 s
+	Keep   time.Duration // how long jobs are kept after their end; 0 means an hour
+	Log    *slog.Logger  // nil is silent
 
 	start   sync.Once
 	stop    context.CancelFunc // set by Start
@@ -118,10 +122,23 @@ var (
 	ErrCancelled = errors.New("cancelled")
 )
 
+// Again is the error of [Queue.Do] for a job that is done again later, without counting the attempt. Also, if not nil,
+// is called in the transaction that says so.
+type Again struct {
+	After time.Duration
+	Err   error
+	Also  func(t *store.Tx) error
+}
+
+func (a *Again) Error() string { return a.Err.Error() }
+func (a *Again) Unwrap() error { return a.Err }
+
 // A New describes a job for [Queue.Enqueue].
 type New struct {
 	Owner, Agent, Payload string
 
+	ID       string    // "": a new one
+	Lane     string    // of several jobs with the same one, the next begins when the one with the lowest id has ended
 	Due      time.Time // zero: now
 	Attempts int       // how often it may be begun when processes die; 0 means 1
 	Once     string    // among the jobs of the store only one has this text; "" for none
@@ -140,14 +157,15 @@ func scan(row store.Scan) (j Job, err error) {
 
 // Enqueue adds a job. If there is one with the same Once, added is false.
 func (q *Queue) Enqueue(t *store.Tx, n New) (id string, added bool, err error) {
-	id = store.NewID()
+	id = cmp.Or(n.ID, store.NewID())
 	var once any
 	if n.Once != "" {
 		once = n.Once
 	}
-	rows, err := t.Exec(`INSERT INTO job (id, kind, once, owner, agent, payload, state, run_at, attempts, created)
-		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}}), $8, {{now}}) ON CONFLICT (once) DO NOTHING`,
-		id, q.Kind, once, n.Owner, n.Agent, n.Payload, store.Millis(n.Due), max(n.Attempts, 1))
+	rows, err := t.Exec(`INSERT INTO job (id, kind, once, owner, agent, payload, state, run_at, attempts, lane,
+			created)
+		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}}), $8, $9, {{now}}) ON CONFLICT (once) DO NOTHING`,
+		id, q.Kind, once, n.Owner, n.Agent, n.Payload, store.Millis(n.Due), max(n.Attempts, 1), n.Lane)
 	if err != nil || rows == 0 {
 		return "", false, err
 	}

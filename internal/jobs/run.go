@@ -286,11 +286,20 @@ func (l *Loop) renew(ctx context.Context, list []*active) error {
 	return err
 }
 
-// ready selects the queued jobs of a kind that no pause covers.
 const (
-	ready  = "kind = $1 AND state = 'queued' AND NOT EXISTS (SELECT 1 " + paused + ")"
+	// queued selects the queued jobs of a kind that are the next of their lane, if they have one.
+	queued = `kind = $1 AND state = 'queued' AND (lane = '' OR NOT EXISTS (SELECT 1 FROM job AS other
+		WHERE other.lane <> '' AND other.lane = job.lane AND other.ended = 0 AND other.id < job.id))`
 	paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
 )
+
+// ready selects the jobs that can begin when they are due: no pause covers them.
+func (q *Queue) ready() string {
+	if q.Always {
+		return queued
+	}
+	return queued + " AND NOT EXISTS (SELECT 1 " + paused + ")"
+}
 
 // look reads what runs and what is due, and stops the held jobs that were cancelled or lost.
 func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sight, err error) {
@@ -303,9 +312,9 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 		}
 	}
 	l.mu.Unlock()
-	leases := map[string]time.Duration{}
+	ofKind := map[string]*active{}
 	for _, a := range list {
-		leases[a.Kind] = a.lease
+		ofKind[a.Kind] = a
 	}
 	var rows map[string]Job
 	if err := l.store.View(ctx, func(t *store.Tx) error {
@@ -316,17 +325,19 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 			return err
 		}
 		var args []any
-		if err := t.Each(`SELECT id, kind, holder, attempt, run_at,
-				CASE WHEN stop = '' THEN coalesce((SELECT max(pause.reason) `+paused+`), '') ELSE stop END
+		if err := t.Each(`SELECT id, kind, holder, attempt, run_at, stop, coalesce((SELECT max(pause.reason) `+paused+`), '')
 			FROM job WHERE state = 'running' AND kind IN (`+store.Params(&args, kinds...)+`)`, args,
 			func(scan store.Scan) error {
 				var j Job
-				var holder string
+				var holder, pause string
 				var due int64
-				err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop)
+				err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop, &pause)
+				if j.Stop == "" && !ofKind[j.Kind].Always {
+					j.Stop = pause
+				}
 				rows[j.ID] = j
 				switch left := time.Duration(due-now) * time.Millisecond; {
-				case left <= 0 || left > tooFar(leases[j.Kind]):
+				case left <= 0 || left > tooFar(ofKind[j.Kind].lease):
 					s.expired[j.Kind] = true
 				case holder != l.holder:
 					s.soon(left + time.Millisecond)
@@ -340,7 +351,7 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 				continue
 			}
 			var due int64
-			err := t.Row("SELECT run_at FROM job WHERE "+ready+" ORDER BY run_at LIMIT 1", []any{a.Kind}, &due)
+			err := t.Row("SELECT run_at FROM job WHERE "+a.ready()+" ORDER BY run_at LIMIT 1", []any{a.Kind}, &due)
 			if err == nil {
 				s.due[a] = time.Duration(due-now) * time.Millisecond
 			} else if !errors.Is(err, store.ErrNotFound) {
@@ -380,7 +391,7 @@ func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
 	var list []Job
 	if err := a.Store.Update(ctx, func(t *store.Tx) (err error) {
 		list, err = store.List(t, `WITH due AS MATERIALIZED (
-				SELECT id FROM job WHERE `+ready+` AND run_at <= {{now}}
+				SELECT id FROM job WHERE `+a.ready()+` AND run_at <= {{now}}
 				ORDER BY run_at LIMIT 1 {{skip}})
 			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
 			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{a.Kind, l.holder, a.lease.Milliseconds()}, scan)
@@ -450,6 +461,17 @@ func (a *active) finish(ctx context.Context, h *Held, result string, failure err
 	defer cancel()
 	return a.Store.Update(ctx, func(t *store.Tx) error {
 		const own = "id = $1 AND attempt = $2 AND state = 'running'"
+		if again := (*Again)(nil); errors.As(failure, &again) && !errors.Is(cause, ErrCancelled) {
+			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}} + $3, attempts = attempts + 1
+				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt, again.After.Milliseconds())); err == nil {
+				if again.Also != nil {
+					err = again.Also(t)
+				}
+				return errors.Join(err, t.Changed(Topic, h.ID))
+			} else if !errors.Is(err, ErrLost) {
+				return err
+			}
+		}
 		if interrupted {
 			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = created, attempts = attempts + 1
 				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt)); err == nil {

@@ -56,7 +56,7 @@ const (
 	batchDelay     = 2 * time.Millisecond // to send several topics at once
 	reconnectDelay = 500 * time.Millisecond
 	// urgentLook is the time between careful looks while callers wait, in case that a hint was lost.
-	urgentLook = time.Second
+	urgentLook = 500 * time.Millisecond
 	// idleLook is the time between two looks without a statement. A clock that was set, and a process that was
 	// suspended, are noticed then.
 	idleLook = 10 * time.Second
@@ -261,6 +261,7 @@ type pgListen struct {
 	config *pgx.ConnConfig
 	store  *Store
 	me     string // the first line of the notifications of this process, which it ignores
+	looked time.Time
 }
 
 const (
@@ -268,6 +269,8 @@ const (
 	// maxPayload is the maximum size of a notification. A longer list of topics
 	// is sent as "all".
 	maxPayload = 7000
+	// maxStale is how late a caller that waits knows a change whose notification was lost.
+	maxStale = 2 * time.Second
 )
 
 func (p *pgListen) send(ctx context.Context, topics []string) error {
@@ -279,9 +282,10 @@ func (p *pgListen) send(ctx context.Context, topics []string) error {
 	return err
 }
 
-// look wakes the callers that wait, which read what they wait for.
+// look wakes the callers that wait, from time to time: they read what they wait for.
 func (p *pgListen) look(careful bool) {
-	if careful {
+	if careful && time.Since(p.looked) > maxStale {
+		p.looked = time.Now()
 		p.store.notifier.wakeCallers()
 	}
 }

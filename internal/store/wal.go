@@ -71,7 +71,9 @@ func (p *walWatch) receive(ctx context.Context, changed func(...string)) error {
 		case <-events.Errors: // events were lost
 			hint = true
 		case careful := <-p.looks:
-			hint = careful || !modified(log).Equal(written)
+			if hint = !modified(log).Equal(written); careful && !hint && !pending {
+				timer.Reset(0)
+			}
 		case <-timer.C:
 			pending = false
 			looked, written = time.Now(), modified(log)

@@ -59,33 +59,6 @@ func (s *Store) Work(ctx context.Context, problem string, do func(context.Contex
 	}
 }
 
-// Claim waits until the first of some rows is due, and calls take until it reports that it has taken one. The query and
-// its arguments are those of [Store.Due]. A change of the topic makes Claim look again.
-func (s *Store) Claim(ctx context.Context, topic, query string, args []any,
-	take func(context.Context) (bool, error)) error {
-	changed, end := s.Watch(topic)
-	defer end()
-	for {
-		if done, err := take(ctx); done || err != nil {
-			return err
-		}
-		next, err := s.Due(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		var late <-chan time.Time
-		if next > 0 {
-			late = time.After(next)
-		}
-		select {
-		case <-changed:
-		case <-late:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Due returns how many milliseconds are left until the first of some rows is due, from a query for that number, as the
 // duration for [Store.Work]. If the first is due already, because another process works on it, the duration is
 // short; it is 0 if the query finds no row.

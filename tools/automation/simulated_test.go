@@ -208,8 +208,7 @@ func (m *simulation) kill(name string) {
 	delete(m.processes, name)
 	for id, holder := range m.holder {
 		var attempt int
-		err := m.s.Row(m.t.Context(), `SELECT attempt FROM job WHERE id = $1 AND state = 'running'
-			UNION ALL SELECT attempt FROM outbox WHERE id = $1 AND state = 'sending'`, []any{id}, &attempt)
+		err := m.s.Row(m.t.Context(), `SELECT attempt FROM job WHERE id = $1 AND state = 'running'`, []any{id}, &attempt)
 		if holder == name && err == nil {
 			m.dead[id] = attempt
 		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -228,9 +227,7 @@ func (m *simulation) idle(now time.Time) bool {
 	err := m.s.View(m.t.Context(), func(t *store.Tx) error {
 		idle = true
 		return t.Each(`SELECT id, CASE WHEN state = 'running' THEN 1 ELSE 0 END, run_at, attempt FROM job
-				WHERE state IN ('queued', 'running')
-			UNION ALL SELECT id, CASE WHEN state = 'sending' THEN 1 ELSE 0 END, due, attempt FROM outbox
-				WHERE ended = 0`, nil, func(scan store.Scan) error {
+				WHERE state IN ('queued', 'running')`, nil, func(scan store.Scan) error {
 			var id string
 			var begun, attempt int
 			var due int64

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
 	"github.com/mcp-tools/mcp-tools/internal/chat/services"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
@@ -172,14 +173,14 @@ func settle(t testing.TB, o *messaging.Outbox, id string) messaging.Report {
 	return messaging.Report{}
 }
 
-// pass makes rows due, as if the time until then had passed.
+// pass makes the jobs of rows due, as if the time until then had passed.
 func pass(t testing.TB, s *store.Store, where string, args ...any) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		if _, err := tx.Exec("UPDATE outbox SET due = 0 WHERE ended = 0 AND "+where, args...); err != nil {
+		if _, err := tx.Exec("UPDATE job SET run_at = 0 WHERE kind LIKE 'outbox %' AND "+where, args...); err != nil {
 			return err
 		}
-		return tx.Changed(messaging.Topic, "")
+		return tx.Changed(jobs.Topic, "")
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func (k *murderer) kill(name, key string) {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 	k.kills++
-	pass(k.t, k.s, "state = 'sending' AND id = $1", key)
+	pass(k.t, k.s, "state = 'running' AND id = $1", key)
 	k.start(name)
 }
 

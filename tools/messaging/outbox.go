@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -93,18 +94,22 @@ type OutboxOptions struct {
 	Store    *store.Store
 	Accounts *Accounts
 	Scrub    func(string) string
-	Lease    time.Duration // how long an attempt may take before another one; 0 is a minute
-	Slots    int           // messages that this process sends at once, each to another chat; 0 is 8
-	Log      *slog.Logger  // nil: silent
+	Jobs     *jobs.Loop // nil: one of its own
+	// Lease is how long an attempt may take, and a message waits after the process has died that sent it; 0 is a minute,
+	// and the lease of jobs.
+	Lease time.Duration
+	Slots int          // messages of a channel that this process sends at once, each to another chat; 0 is 8
+	Log   *slog.Logger // nil: silent
 }
 
-// An Outbox sends messages. They are rows of the store: what was put there is sent although
-// processes die, by any process that runs the outbox.
+// An Outbox sends messages. They are rows of the store, each with a job of the same id: what was put there is sent
+// although processes die, by any process that runs the outbox.
 type Outbox struct {
 	OutboxOptions
+	queues map[string]*jobs.Queue // by channel
+	lease  time.Duration          // of the jobs; 0 is their default
 
 	start   sync.Once
-	ctx     context.Context
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
@@ -120,25 +125,59 @@ func NewOutbox(o OutboxOptions) *Outbox {
 	if o.Scrub == nil {
 		o.Scrub = func(text string) string { return text }
 	}
+	lease := o.Lease
 	o.Lease = cmp.Or(o.Lease, time.Minute)
 	o.Slots = cmp.Or(o.Slots, 8)
-	b := &Outbox{OutboxOptions: o}
-	b.ctx, b.stop = context.WithCancel(context.Background())
+	if o.Jobs == nil {
+		o.Jobs = jobs.NewLoop(o.Store, o.Log)
+	}
+	b := &Outbox{OutboxOptions: o, lease: lease, queues: map[string]*jobs.Queue{}}
+	for _, name := range o.Accounts.Names() {
+		b.queues[name] = b.queue(name)
+	}
 	return b
 }
+
+// queue returns the queue of a channel.
+func (o *Outbox) queue(channel string) *jobs.Queue {
+	return &jobs.Queue{
+		Store: o.Store, Loop: o.Jobs, Kind: jobKind + channel, Do: o.do, Ended: o.ended, Always: true, Slots: o.Slots,
+		Lease: o.lease, Log: o.Log,
+	}
+}
+
+const (
+	jobKind = "outbox " // before the name of the channel
+	// anyTimes is how often a message may be begun: its time limits that.
+	anyTimes = 1_000_000_000
+)
 
 // Start begins to send what is due, also what other processes have put there.
 func (o *Outbox) Start() {
 	o.start.Do(func() {
-		if len(o.Accounts.Names()) > 0 {
-			o.working.Go(func() { o.run(o.ctx) })
+		if len(o.queues) == 0 {
+			return
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		o.stop = cancel
+		o.working.Go(func() { o.sweep(ctx) })
+		for _, q := range o.queues {
+			q.Start()
 		}
 	})
 }
 
 // Close waits a little for the attempts that were begun, and begins no others.
 func (o *Outbox) Close() error {
-	o.stop()
+	o.start.Do(func() {})
+	if o.stop != nil {
+		o.stop()
+	}
+	var closing sync.WaitGroup
+	for _, q := range o.queues {
+		closing.Go(func() { _ = q.Close() }) // it has no error
+	}
+	closing.Wait()
 	o.working.Wait()
 	return nil
 }
@@ -231,11 +270,16 @@ func (o *Outbox) insert(t *store.Tx, p Post, post, id string, it item, first boo
 		}
 	}
 	n, err := t.Exec(`INSERT INTO outbox
-		(id, post, once, channel, chat, body, state, due, agent, usr, session, created)
-		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}}), $8, $9, $10, {{now}})
-		ON CONFLICT (once) DO NOTHING`, id, post, once, p.Channel, chatID, string(body), store.Millis(p.Due),
-		p.Sender.Agent, p.Sender.User, p.Sender.Session)
-	return n > 0, err
+		(id, post, once, channel, chat, body, state, agent, usr, session, created)
+		VALUES ($1, $2, $3, $4, $5, $6, 'queued', $7, $8, $9, {{now}}) ON CONFLICT (once) DO NOTHING`, id, post, once,
+		p.Channel, chatID, string(body), p.Sender.Agent, p.Sender.User, p.Sender.Session)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, added, err = o.queues[p.Channel].Enqueue(t, jobs.New{
+		ID: id, Lane: jobKind + p.Channel + " " + chatID, Due: p.Due, Attempts: anyTimes,
+	})
+	return added, err
 }
 
 // putFile stores the content of a file.
@@ -371,8 +415,8 @@ func (r *Report) behind(t *store.Tx) error {
 	}
 	var problem string
 	var left int64
-	err := t.Row(`SELECT problem, due - {{now}} FROM outbox WHERE ended = 0 AND channel = $1 AND chat = $2 AND id < $3
-		ORDER BY id LIMIT 1`, []any{r.Channel, r.Chat, r.ID}, &problem, &left)
+	err := t.Row(`SELECT problem, run_at - {{now}} FROM outbox JOIN job ON job.id = outbox.id
+		WHERE outbox.ended = 0 AND channel = $1 AND chat = $2 AND outbox.id < $3 ORDER BY outbox.id LIMIT 1`, []any{r.Channel, r.Chat, r.ID}, &problem, &left)
 	if errors.Is(err, store.ErrNotFound) || err == nil && problem == "" {
 		return nil
 	}
@@ -414,8 +458,10 @@ func ReportOnce(t *store.Tx, once string) (Report, error) {
 
 // reports returns the posts whose rows match.
 func reports(t *store.Tx, where string, args ...any) (list []Report, err error) {
-	err = t.Each(`SELECT post, channel, chat, body, state, due, attempt, ref, problem, created FROM outbox
-		WHERE `+where+` ORDER BY id`, args, func(scan store.Scan) error {
+	err = t.Each(`SELECT post, channel, chat, body,
+			CASE WHEN job.state = 'running' AND outbox.ended = 0 THEN 'sending' ELSE outbox.state END,
+			coalesce(job.run_at, 0), coalesce(job.attempt, outbox.attempt), ref, problem, outbox.created
+		FROM outbox LEFT JOIN job ON job.id = outbox.id WHERE `+where+` ORDER BY outbox.id`, args, func(scan store.Scan) error {
 		var r Report
 		var body, ref string
 		var due, created int64
@@ -505,7 +551,7 @@ func (o *Outbox) List(ctx context.Context, limit int) (list []Report, err error)
 
 // Late returns how many messages should have been sent minutes ago: then no process sends them.
 func Late(ctx context.Context, s *store.Store) (late int, err error) {
-	err = s.Row(ctx, "SELECT count(*) FROM outbox WHERE ended = 0 AND due < {{now}} - $1",
-		[]any{(5 * time.Minute).Milliseconds()}, &late)
+	err = s.Row(ctx, `SELECT count(*) FROM outbox JOIN job ON job.id = outbox.id
+		WHERE outbox.ended = 0 AND run_at < {{now}} - $1`, []any{(5 * time.Minute).Milliseconds()}, &late)
 	return late, err
 }

@@ -37,8 +37,12 @@ func TestOutbox(t *testing.T) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				if err := s.Update(t.Context(), func(tx *store.Tx) error {
-					_, err := tx.Exec("DELETE FROM outbox")
-					return err
+					for _, table := range []string{"outbox", "job"} {
+						if _, err := tx.Exec("DELETE FROM " + table); err != nil {
+							return err
+						}
+					}
+					return nil
 				}); err != nil {
 					t.Fatal(err)
 				}

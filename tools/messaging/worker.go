@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
@@ -39,77 +39,12 @@ const sentAgain = "(sent again: the first attempt may have arrived)"
 type row struct {
 	item
 	id, post, channel string
-	attempt, doubt    int
+	attempt, doubt    int // attempts of which the end is known, and of which it is not known whether they sent it
 	created           time.Time
 	sender            inbox.To
 }
 
-// run sends what is due, until the context ends and the attempts that were begun have ended.
-func (o *Outbox) run(ctx context.Context) {
-	var working sync.WaitGroup
-	defer working.Wait()
-	working.Go(func() { o.sweep(ctx) })
-	free := make(chan struct{}, o.Slots)
-	for ctx.Err() == nil {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		r, err := o.claim(ctx)
-		if err != nil {
-			<-free
-			if ctx.Err() == nil {
-				o.Log.Warn("cannot read the outbox; trying again", "err", err)
-				_ = clock.Sleep(ctx, firstWait)
-			}
-			continue
-		}
-		working.Go(func() {
-			defer func() { <-free }()
-			o.attempt(ctx, r)
-		})
-	}
-}
-
-// claim takes the row that is due first. It waits until there is one.
-func (o *Outbox) claim(ctx context.Context) (r row, err error) {
-	var args []any
-	query := "SELECT due - {{now}} FROM outbox WHERE " + o.ready(&args) + " ORDER BY due LIMIT 1"
-	err = o.Store.Claim(ctx, Topic, query, args, func(ctx context.Context) (taken bool, err error) {
-		list, err := o.take(ctx)
-		if len(list) > 0 {
-			r = list[0]
-		}
-		return len(list) > 0, err
-	})
-	return r, err
-}
-
-// ready selects the rows that come next in their chats, of the channels that this process has.
-func (o *Outbox) ready(args *[]any) string {
-	return `ended = 0 AND channel IN (` + store.In(args, o.Accounts.Names()) + `) AND NOT EXISTS (
-		SELECT 1 FROM outbox AS other WHERE other.ended = 0 AND other.channel = outbox.channel
-			AND other.chat = outbox.chat AND other.id < outbox.id)`
-}
-
-// take begins an attempt. The lease of another one that has expired leaves a doubt: its process
-// has died, perhaps after it had sent the message.
-func (o *Outbox) take(ctx context.Context) (list []row, err error) {
-	args := []any{o.Lease.Milliseconds(), perPiece.Milliseconds()}
-	ready := o.ready(&args)
-	err = o.Store.Update(ctx, func(t *store.Tx) (err error) {
-		list, err = store.List(t, `WITH next AS MATERIALIZED (
-				SELECT id FROM outbox WHERE due <= {{now}} AND `+ready+` ORDER BY due LIMIT 1 {{skip}})
-			UPDATE outbox SET doubt = doubt + CASE WHEN state = 'sending' THEN 1 ELSE 0 END,
-				state = 'sending', attempt = attempt + 1, due = {{now}} + $1 +
-					$2 * (SELECT count(*) FROM outbox_file WHERE outbox_file.id = outbox.id)
-			WHERE id IN (SELECT id FROM next)
-			RETURNING id, post, channel, attempt, doubt, created, agent, usr, session, body`, args, scanRow)
-		return err
-	})
-	return list, err
-}
+const rowColumns = "id, post, channel, attempt, doubt, created, agent, usr, session, body"
 
 func scanRow(scan store.Scan) (r row, err error) {
 	var created int64
@@ -122,33 +57,91 @@ func scanRow(scan store.Scan) (r row, err error) {
 	return r, json.Unmarshal([]byte(body), &r.item)
 }
 
-// attempt sends a row once, and writes what came of it.
-func (o *Outbox) attempt(ctx context.Context, r row) {
-	lease := o.Lease
-	if r.File != nil {
-		lease += perPiece * time.Duration((r.File.Size+piece-1)/piece)
+// open reads the row of a job, if it was neither sent nor given up.
+func open(t *store.Tx, id string) (r row, found bool, err error) {
+	list, err := store.List(t, "SELECT "+rowColumns+" FROM outbox WHERE id = $1 AND ended = 0 {{lock}}", []any{id},
+		scanRow)
+	if err != nil || len(list) == 0 {
+		return row{}, false, err
 	}
-	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease*9/10)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(min(grace, lease), cancel) })()
-	sent, err := o.protected(working, r)
-	writing, done := context.WithTimeout(context.WithoutCancel(ctx), o.Lease)
-	defer done()
-	for {
-		failure := o.Store.Update(writing, func(t *store.Tx) error { return o.finish(t, r, sent, err) })
-		switch {
-		case failure == nil || errors.Is(failure, errLost):
-			return
-		case writing.Err() != nil: // the lease expires
-			o.Log.Warn("cannot write what became of a message", "id", r.id, "err", failure)
-			return
-		}
-		_ = clock.Sleep(writing, time.Second)
-	}
+	return list[0], true, nil
 }
 
-// errLost means that another process has the row.
-var errLost = errors.New("another process sends the message")
+// An outcome is the result of a job.
+type outcome struct {
+	Sent chat.Sent
+	Kind chat.Kind `json:",omitempty"` // of the failure
+}
+
+// do sends a row once. When the process ends, the attempt goes on for a little.
+func (o *Outbox) do(ctx context.Context, h *jobs.Held) (result string, err error) {
+	var r row
+	var found bool
+	if err := o.Store.Update(context.WithoutCancel(ctx), func(t *store.Tx) (err error) {
+		r, found, err = open(t, h.ID)
+		return err
+	}); err != nil {
+		return "", &jobs.Again{After: firstWait, Err: err}
+	}
+	if !found {
+		return "{}", nil
+	}
+	// The processes of the attempts of which no end is known have died, perhaps after they had sent the message.
+	r.doubt += h.Attempt - 1 - r.attempt
+	limit := o.Lease
+	if r.File != nil {
+		limit += perPiece * time.Duration((r.File.Size+piece-1)/piece)
+	}
+	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit*9/10)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), jobs.ErrLost) {
+			cancel()
+		}
+		time.AfterFunc(min(grace, limit), cancel)
+	})()
+	sent, err := o.protected(working, r)
+	out := outcome{Sent: sent}
+	if err != nil {
+		err = o.failure(r, h.Attempt, err)
+		if failed := (*chat.Error)(nil); errors.As(err, &failed) {
+			out.Kind = failed.Kind
+		}
+	}
+	text, encoding := json.Marshal(out)
+	return string(text), errors.Join(err, encoding)
+}
+
+// failure returns the error of the job for that of an attempt: one to try again, or one with the problem as its text.
+func (o *Outbox) failure(r row, attempt int, failed error) error {
+	e := (*chat.Error)(nil)
+	if !errors.As(failed, &e) {
+		e = &chat.Error{Kind: chat.Unknown, Text: failed.Error()}
+	}
+	problem := text.Clip(o.Scrub(e.Error()), 500)
+	wait := min(firstWait<<min(attempt-1, 10), maxWait)
+	switch e.Kind {
+	case chat.Busy:
+		wait = max(e.After, time.Second)
+	case chat.Unknown:
+		r.doubt++
+	case chat.Down:
+	default:
+		return &chat.Error{Kind: e.Kind, Text: problem}
+	}
+	until := r.Until
+	if until.IsZero() {
+		until = r.created.Add(givenUp)
+	}
+	if time.Now().Add(wait).After(until) {
+		return &chat.Error{Kind: e.Kind, Text: "it was given up: " + problem}
+	}
+	return &jobs.Again{After: wait, Err: errors.New(problem), Also: func(t *store.Tx) error {
+		_, err := t.Exec("UPDATE outbox SET attempt = $2, doubt = $3, problem = $4 WHERE id = $1", r.id, attempt, r.doubt,
+			problem)
+		return errors.Join(err, t.Changed(Topic, r.post))
+	}}
+}
 
 // protected sends a row. A panic is an error of the service.
 func (o *Outbox) protected(ctx context.Context, r row) (sent chat.Sent, err error) {
@@ -251,56 +244,36 @@ func (o *Outbox) change(ctx context.Context, c chat.Channel, r row) (chat.Sent, 
 	}
 }
 
-// finish writes what came of an attempt.
-func (o *Outbox) finish(t *store.Tx, r row, sent chat.Sent, failure error) error {
-	const own = "id = $1 AND attempt = $2 AND state = 'sending'"
-	if failure == nil {
-		ref, err := json.Marshal(sent)
-		if err != nil {
+// ended writes what has become of a row, in the transaction that ends its job.
+func (o *Outbox) ended(t *store.Tx, j jobs.Job) error {
+	r, found, err := open(t, j.ID)
+	if err != nil || !found || j.State == jobs.Cancelled {
+		return err
+	}
+	r.attempt = j.Attempt
+	var out outcome
+	if err := store.FromJSON(j.Result, &out); err != nil {
+		return err
+	}
+	if j.State == jobs.Failed {
+		return o.fail(t, r, out.Kind, j.Reason)
+	}
+	ref, err := json.Marshal(out.Sent)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Exec(`UPDATE outbox SET state = 'sent', ended = {{now}}, problem = '', message = $2, ref = $3,
+		attempt = $4 WHERE id = $1`, r.id, out.Sent.ID, string(ref), r.attempt); err != nil {
+		return err
+	}
+	if r.Contact != "" {
+		if _, err := t.Exec("UPDATE contact SET talked = {{now}} WHERE agent = $1 AND usr = $2 AND id = $3",
+			r.sender.Agent, r.sender.User, r.Contact); err != nil {
 			return err
 		}
-		n, err := t.Exec(`UPDATE outbox SET state = 'sent', ended = {{now}}, problem = '', message = $3, ref = $4
-			WHERE `+own, r.id, r.attempt, sent.ID, string(ref))
-		if err != nil || n == 0 {
-			return cmp.Or(err, errLost)
-		}
-		if r.Contact != "" {
-			if _, err := t.Exec("UPDATE contact SET talked = {{now}} WHERE agent = $1 AND usr = $2 AND id = $3",
-				r.sender.Agent, r.sender.User, r.Contact); err != nil {
-				return err
-			}
-		}
-		if err := forgetFile(t, "id = $1", r.id); err != nil {
-			return err
-		}
-		return t.Changed(Topic, r.post)
 	}
-	e := (*chat.Error)(nil)
-	if !errors.As(failure, &e) {
-		e = &chat.Error{Kind: chat.Unknown, Text: failure.Error()}
-	}
-	problem := text.Clip(o.Scrub(e.Error()), 500)
-	wait, doubt := min(firstWait<<min(r.attempt-1, 10), maxWait), 0
-	switch e.Kind {
-	case chat.Busy:
-		wait = max(e.After, time.Second)
-	case chat.Unknown:
-		doubt = 1
-	case chat.Down:
-	default:
-		return o.fail(t, r, e.Kind, problem)
-	}
-	until := r.Until
-	if until.IsZero() {
-		until = r.created.Add(givenUp)
-	}
-	if time.Now().Add(wait).After(until) {
-		return o.fail(t, r, e.Kind, "it was given up: "+problem)
-	}
-	n, err := t.Exec(`UPDATE outbox SET state = 'queued', due = {{now}} + $3, doubt = doubt + $4, problem = $5
-		WHERE `+own, r.id, r.attempt, wait.Milliseconds(), doubt, problem)
-	if err != nil || n == 0 {
-		return cmp.Or(err, errLost)
+	if err := forgetFile(t, "id = $1", r.id); err != nil {
+		return err
 	}
 	return t.Changed(Topic, r.post)
 }
@@ -309,13 +282,18 @@ func (o *Outbox) finish(t *store.Tx, r row, sent chat.Sent, failure error) error
 // to be sent in its place is.
 func (o *Outbox) fail(t *store.Tx, r row, kind chat.Kind, problem string) error {
 	const set = "UPDATE outbox SET state = 'failed', ended = {{now}}, "
-	n, err := t.Exec(set+"problem = $3 WHERE id = $1 AND attempt = $2 AND state = 'sending'", r.id, r.attempt, problem)
-	if err != nil || n == 0 {
-		return cmp.Or(err, errLost)
-	}
-	if _, err := t.Exec(set+"problem = 'an earlier part could not be sent' WHERE post = $1 AND ended = 0",
-		r.post); err != nil {
+	if _, err := t.Exec(set+"problem = $2, attempt = $3 WHERE id = $1", r.id, problem, r.attempt); err != nil {
 		return err
+	}
+	later, err := store.List(t, set+`problem = 'an earlier part could not be sent' WHERE post = $1 AND ended = 0
+		RETURNING id`, []any{r.post}, store.One[string])
+	if err != nil {
+		return err
+	}
+	for _, id := range later {
+		if _, err := o.queue(r.channel).Cancel(t, id, "an earlier part could not be sent"); err != nil {
+			return err
+		}
 	}
 	if err := forgetFile(t, "id IN (SELECT id FROM outbox WHERE post = $1)", r.post); err != nil {
 		return err
@@ -372,12 +350,14 @@ func (o *Outbox) sweep(ctx context.Context) {
 				kept.Milliseconds()); err != nil {
 				return err
 			}
-			lost, err := store.List(t, `UPDATE outbox SET state = 'sending', attempt = attempt + 1
-				WHERE ended = 0 AND due < {{now}} - $1 AND created < {{now}} - $1
-				RETURNING id, post, channel, attempt, doubt, created, agent, usr, session, body`,
+			lost, err := store.List(t, `SELECT `+rowColumns+` FROM outbox WHERE ended = 0 AND created < {{now}} - $1
+				AND id IN (SELECT id FROM job WHERE state = 'queued' AND run_at < {{now}} - $1)`,
 				[]any{2 * givenUp.Milliseconds()}, scanRow)
 			for _, r := range lost {
-				if err := o.fail(t, r, chat.Down, "no process could send it"); err != nil && !errors.Is(err, errLost) {
+				if _, err := o.queue(r.channel).Cancel(t, r.id, "no process could send it"); err != nil {
+					return err
+				}
+				if err := o.fail(t, r, chat.Down, "no process could send it"); err != nil {
 					return err
 				}
 			}

@@ -125,7 +125,7 @@ func (a *App) openMessaging(context.Context) error {
 	a.onClose(end)
 	a.accounts = accounts
 	a.outbox = messaging.NewOutbox(messaging.OutboxOptions{
-		Store: a.store, Accounts: accounts, Scrub: a.scrub.Text, Log: a.log,
+		Store: a.store, Jobs: a.jobs, Accounts: accounts, Scrub: a.scrub.Text, Log: a.log,
 	})
 	a.onClose(a.outbox.Close)
 	return nil

@@ -184,7 +184,7 @@ func TestOnBothStores(t *testing.T) {
 			if err := s.Update(t.Context(), func(tx *store.Tx) error {
 				for _, table := range []string{
 					"chat_receiver", "chat_event", "chat_binding", "chat_pairing", "chat_message", "chat_file",
-					"chat_question", "chat_notice", "outbox", "inbox", "session", "question", "approval", "rate",
+					"chat_question", "chat_notice", "outbox", "job", "inbox", "session", "question", "approval", "rate",
 				} {
 					if _, err := tx.Exec("DELETE FROM " + table); err != nil {
 						return err
