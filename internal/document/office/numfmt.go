@@ -12,11 +12,6 @@ import (
 // numberFormat shows numbers as a format code of Excel prescribes, in English. It knows the
 // parts of the code that change what a number says, but not colours, alignment and
 // fractions.
-//
-// github.com/xuri/excelize v2.11.1 shows other numbers than Excel: 0.5 as [>=100]"big";"small" is
-// "big", 0 as 0;-0;"none" is 0, 1.005 as 0.00 is 1.00, and ##0.0E+0 has no effect. It takes 1.4 times
-// our processor time for 200,000 rows and twice our memory, and its package variables 3 to 8 ms of each
-// start. Its parser of codes, github.com/xuri/nfp, takes digits within quotes for places.
 type numberFormat struct{ sections []section }
 
 // section is one of up to four parts of a code: for positive numbers, negative ones, zero

@@ -3,6 +3,11 @@
 // with formulas, footnotes, comments, charts as tables and descriptions of pictures. Text
 // that was deleted or is hidden is left out. It fetches nothing: a picture that is not in
 // the file is only mentioned. Begin with DOCX; pack has the zip files and their XML.
+//
+// github.com/xuri/excelize v2.11.1 shows other numbers than Excel: 0.5 as [>=100]"big";"small" is
+// "big", 0 as 0;-0;"none" is 0, 1.005 as 0.00 is 1.00, and ##0.0E+0 has no effect. For 200,000 rows with
+// shared strings it takes 1.4 times our processor time and 138 MB instead of 73, and its package variables
+// take 3 to 8 ms of each start. Its parser of codes, github.com/xuri/nfp, takes digits in quotes for places.
 package office
 
 import (
