@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -571,7 +572,27 @@ func (w *handshake) SendRequest(ctx context.Context, r transport.JSONRPCRequest)
 	if w.err = err; errors.As(err, &said) { // it may name the revisions that the server speaks
 		return transport.NewJSONRPCErrorResponse(r.ID, said.Code, said.Message, said.Data), nil
 	}
-	return &transport.JSONRPCResponse{ID: r.ID, Result: raw}, err
+	return &transport.JSONRPCResponse{ID: r.ID, Result: asked(raw)}, err
+}
+
+// asked returns an answer to the handshake without the capabilities that are not asked for: mcp-go refuses the
+// answer if any has another form than it expects.
+func asked(raw json.RawMessage) json.RawMessage {
+	var answer, can map[string]json.RawMessage
+	if json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["capabilities"], &can) != nil {
+		return raw
+	}
+	maps.DeleteFunc(can, func(name string, _ json.RawMessage) bool {
+		return name != "tools" && name != "resources" && name != "prompts"
+	})
+	var err error
+	if answer["capabilities"], err = json.Marshal(can); err != nil {
+		return raw
+	}
+	if less, err := json.Marshal(answer); err == nil {
+		return less
+	}
+	return raw
 }
 
 // believed checks the revision of an answer. Servers of old revisions answer anything with anything: for the

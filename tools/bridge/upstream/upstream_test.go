@@ -420,6 +420,23 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestOddCapabilities: a capability that nobody asks for may have any form.
+func TestOddCapabilities(t *testing.T) {
+	start := scripted(func(method string, id, _ json.RawMessage) []string {
+		switch mcp.MCPMethod(method) {
+		case mcp.MethodInitialize:
+			return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18",`+
+				`"capabilities":{"experimental":[],"logging":true,"tools":{}},"serverInfo":{"name":"odd"}}}`, id)}
+		case mcp.MethodServerDiscover:
+			return []string{fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id)}
+		}
+		return nil
+	})
+	if c := spawn(t, us(), start); !c.Info().Tools {
+		t.Errorf("got %+v", c.Info())
+	}
+}
+
 // TestForgottenSession: when a server has lost the session, the request may be made again on another
 // connection.
 func TestForgottenSession(t *testing.T) {
