@@ -410,3 +410,44 @@ func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
 		}
 	})
 }
+
+// TestLanes has jobs of two lanes, of which some are done again. Those of a lane keep their order.
+func TestLanes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var mu sync.Mutex
+		done := map[string][]string{}
+		q := &jobs.Queue{Store: s, Kind: "k", Slots: 4, Always: true}
+		q.Do = func(_ context.Context, h *jobs.Held) (string, error) {
+			if h.Attempt < 3 && strings.HasSuffix(h.Payload, "2") {
+				return "", &jobs.Again{After: time.Millisecond, Err: errors.New("later"), Also: func(tx *store.Tx) error {
+					return tx.Changed("again", h.ID)
+				}}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			lane := h.Payload[:1]
+			done[lane] = append(done[lane], h.Payload)
+			return "", nil
+		}
+		var ids []string
+		for i := range 12 {
+			lane := string(rune('a' + i%2))
+			id, _ := enqueue(t, q, jobs.New{Lane: lane, Payload: fmt.Sprint(lane, i/2), Attempts: 1})
+			ids = append(ids, id)
+		}
+		run(t, q)
+		for _, id := range ids {
+			if j := await(t, q, id); j.State != jobs.Done {
+				t.Errorf("%+v", j)
+			}
+		}
+		for _, lane := range []string{"a", "b"} {
+			if !slices.IsSorted(done[lane]) || len(done[lane]) != 6 {
+				t.Errorf("done: %v", done[lane])
+			}
+		}
+		if list, err := s.Changes(t.Context(), store.Cursor{}, 100, "again"); err != nil || len(list) != 4 {
+			t.Errorf("done again %d times, %v", len(list), err)
+		}
+	})
+}
