@@ -221,6 +221,10 @@ func (c *Conn) incoming(raw []byte, asked *Call) {
 		var batch []json.RawMessage
 		if json.Unmarshal(raw, &batch) == nil {
 			for _, one := range batch {
+				if one[0] == '[' { // each level would be read again from its start
+					c.count()
+					continue
+				}
 				c.incoming(one, asked)
 			}
 		}
@@ -257,6 +261,8 @@ func (c *Conn) incoming(raw []byte, asked *Call) {
 			return
 		}
 		p.answer <- m
+	default:
+		c.count()
 	}
 }
 

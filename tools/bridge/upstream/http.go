@@ -256,6 +256,9 @@ func (l *httpLink) RoundTrip(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusMethodNotAllowed, Body: http.NoBody}, nil
 		}
 		return nil, err
+	case t != nil && l.older: // an acknowledgement, which servers write in many ways
+		body.Close()
+		response.Body = http.NoBody
 	case kind == eventStream && (t == nil || t.id != 0):
 		from, to := io.Pipe()
 		response.Body = struct {
@@ -282,7 +285,7 @@ func (l *httpLink) RoundTrip(r *http.Request) (*http.Response, error) {
 	case listens:
 		body.Close()
 		response.StatusCode, response.Body = http.StatusMethodNotAllowed, http.NoBody
-	case t != nil && t.id != 0 && !l.older:
+	case t != nil && t.id != 0:
 		defer body.Close()
 		return nil, fmt.Errorf("the server sent %q, which is no answer", text.Clip(kind, 100))
 	default:

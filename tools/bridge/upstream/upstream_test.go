@@ -565,6 +565,60 @@ func TestEventsThatNameOthers(t *testing.T) {
 	}
 }
 
+// TestOlderServersAcknowledge: what the older transport answers to a POST is no response, in JSON neither. The response
+// comes on the stream.
+func TestOlderServersAcknowledge(t *testing.T) {
+	posted := make(chan message, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			var m message
+			_ = json.NewDecoder(r.Body).Decode(&m)
+			w.Header().Set("Content-Type", jsonType)
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, `{"status":"accepted"}`)
+			time.AfterFunc(20*time.Millisecond, func() { posted <- m }) // after the answer; before it, the test only shows less
+			return
+		}
+		w.Header().Set("Content-Type", eventStream)
+		_, _ = io.WriteString(w, "event: endpoint\ndata: /message\n\n")
+		for {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case m := <-posted:
+				answers, ok := hello(m.Method, m.ID)
+				if !ok {
+					answers = []string{`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`}
+				}
+				if len(m.ID) > 0 {
+					fmt.Fprintf(w, "data: %s\n\n", answers[0])
+				}
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := Dial(t.Context(), us(), HTTP{URL: server.URL, Transport: http.DefaultTransport, SSE: true}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := c.Do(t.Context(), mcp.MethodToolsCall, nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBatchesAreFlat: a batch in a batch is dropped. 10 MB of brackets would be read again for each.
+func TestBatchesAreFlat(t *testing.T) {
+	changes := 0
+	c := newConn(Client{Changed: func() { changes++ }})
+	const change = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	c.incoming([]byte("["+change+",["+change+"],{}]"), nil)
+	if changes != 1 || c.unasked != 3 {
+		t.Errorf("%d changes, %d messages that answer nothing", changes, c.unasked)
+	}
+}
+
 func FuzzIncoming(f *testing.F) {
 	f.Add([]byte(`[{"jsonrpc":"2.0","id":1,"result":{}}]`))
 	f.Add([]byte(`{"method":"notifications/progress","params":{"progressToken":1}}`))
