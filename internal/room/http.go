@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -97,7 +98,8 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	}
 	result, err := plan.Run(ctx)
 	if v.Risk != tool.Reads {
-		if lost := a.Record(r, who, name, true, err); lost != nil {
+		// Also if the client has hung up, which ends the context of the request.
+		if lost := a.Record(r.WithContext(context.WithoutCancel(r.Context())), who, name, true, err); lost != nil {
 			a.Host.Log.Error("the end of an operator's call is not in the audit log", "verb", name, "err", lost)
 		}
 	}

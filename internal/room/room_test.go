@@ -173,6 +173,33 @@ func TestUnrecorded(t *testing.T) {
 	}
 }
 
+// TestClientHangsUp: the end of a call is recorded even if nobody waits for it.
+func TestClientHangsUp(t *testing.T) {
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	drop := room.Do(room.Verb{Name: "drop", Title: "Drop", Risk: tool.Destroys, Where: room.Operator},
+		func(context.Context, struct{}) (tool.Result, error) {
+			hangUp()
+			return tool.Text("done"), nil
+		})
+	var records []string
+	api := room.API{
+		Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{drop}}},
+		Host:  &room.Host{Log: slog.New(slog.DiscardHandler)},
+		Record: func(r *http.Request, _ room.Person, verb string, done bool, _ error) error {
+			records = append(records, fmt.Sprint(verb, " ", done, " ", r.Context().Err()))
+			return nil
+		},
+	}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/operator/notes/drop", strings.NewReader("{}"))
+	r.SetPathValue("room", "notes")
+	r.SetPathValue("verb", "drop")
+	api.Call(httptest.NewRecorder(), r, room.Person{Name: "ops"})
+	if want := "[notes drop false <nil> notes drop true <nil>]"; fmt.Sprint(records) != want {
+		t.Errorf("got %v, want %s", records, want)
+	}
+}
+
 func TestListed(t *testing.T) {
 	for who, want := range map[room.Person][]string{
 		{Name: "ops"}:                  {`"list"`, `"add"`, `"clear"`},
