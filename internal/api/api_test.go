@@ -317,3 +317,15 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 }
+
+// TestDescribeIsFlat: an error is not in a list in a list. Thousands of them would take minutes in a response of 16 MB.
+func TestDescribeIsFlat(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"detail":[{"msg":"too long"}]}`:   "too long",
+		`{"detail":[[{"msg":"too long"}]]}`: "",
+	} {
+		if _, _, message := api.Describe([]byte(body)); message != want {
+			t.Errorf("%s: got %q", body, message)
+		}
+	}
+}

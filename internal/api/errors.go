@@ -210,6 +210,9 @@ func within(raw json.RawMessage) (status int, code, message string) {
 	case json.Unmarshal(raw, &words) == nil:
 		return 0, "", words
 	case json.Unmarshal(raw, &list) == nil && len(list) > 0:
+		if list[0][0] == '[' { // each level would be read again from its start
+			return 0, "", ""
+		}
 		return within(list[0])
 	case json.Unmarshal(raw, &object) != nil:
 		return 0, "", ""
