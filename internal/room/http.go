@@ -16,9 +16,20 @@ import (
 type API struct {
 	Rooms []*Room
 	Host  *Host
-	// Record writes a verb that changes something, and its error, to the audit log.
-	// It is called before the verb runs, with done false, and after it.
-	Record func(r *http.Request, who Person, verb string, done bool, err error) error
+	// Record writes a verb that changes something to the audit log: before it runs, and
+	// with Done and Err after it.
+	Record func(context.Context, Called) error
+	Scrub  func(string) string // of errors
+}
+
+// A Called verb is what the audit log knows of a call.
+type Called struct {
+	Who  Person
+	Verb string
+	Risk tool.Risk
+	Args []byte // as they were sent
+	Done bool
+	Err  error
 }
 
 // maxBody is the maximum size of the arguments.
@@ -79,32 +90,23 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 		fail(w, tool.Errorf(tool.TooLarge, "the arguments have more than %d bytes", maxBody))
 		return
 	}
+	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
 	ctx := As(r.Context(), who)
 	plan, err := room.Prepare(ctx, v, a.Host, args)
 	if err != nil {
-		a.fail(w, room, v, err)
+		a.fail(w, done, err)
 		return
+	}
+	if plan.Ask == "" && v.Risk == tool.Destroys {
+		plan.Ask = v.Title + "."
 	}
 	if plan.Ask != "" && r.Header.Get(confirmHeader) != "yes" {
 		reply(w, http.StatusConflict, map[string]string{"confirm": plan.Ask})
 		return
 	}
-	name := room.Name + " " + v.Name
-	if v.Risk != tool.Reads {
-		if err := a.Record(r, who, name, false, nil); err != nil {
-			fail(w, tool.Errorf(tool.Unavailable, "the audit log cannot be written, so nothing was done"))
-			return
-		}
-	}
-	result, err := plan.Run(ctx)
-	if v.Risk != tool.Reads {
-		// Also if the client has hung up, which ends the context of the request.
-		if lost := a.Record(r.WithContext(context.WithoutCancel(r.Context())), who, name, true, err); lost != nil {
-			a.Host.Log.Error("the end of an operator's call is not in the audit log", "verb", name, "err", lost)
-		}
-	}
+	result, err := a.run(ctx, plan, done)
 	if err != nil {
-		a.fail(w, room, v, err)
+		a.fail(w, done, err)
 		return
 	}
 	if result.Data == nil {
@@ -113,12 +115,32 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	reply(w, http.StatusOK, result.Data)
 }
 
-// fail logs an error that is not for clients.
-func (a API) fail(w http.ResponseWriter, r *Room, v Verb, err error) {
-	if !errors.As(err, new(*tool.Error)) {
-		a.Host.Log.Error("a call of an operator failed", "verb", r.Name+" "+v.Name, "err", err)
+// run runs a plan, and records it if it changes something.
+func (a API) run(ctx context.Context, plan tool.Plan, c Called) (tool.Result, error) {
+	if c.Risk == tool.Reads {
+		return plan.Run(ctx)
 	}
-	fail(w, tool.AsError(err))
+	if err := a.Record(ctx, c); err != nil {
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "the audit log cannot be written, so nothing was done")
+	}
+	result, err := plan.Run(ctx)
+	c.Done, c.Err = true, err
+	// Also if the client has hung up, which ends the context of the request.
+	if lost := a.Record(context.WithoutCancel(ctx), c); lost != nil {
+		a.Host.Log.Error("the end of an operator's call is not in the audit log", "verb", c.Verb, "err", lost)
+	}
+	return result, err
+}
+
+// fail answers with an error. One that was not written for the caller is logged as well:
+// it may be a fault of the program.
+func (a API) fail(w http.ResponseWriter, c Called, err error) {
+	known := (*tool.Error)(nil)
+	if !errors.As(err, &known) {
+		a.Host.Log.Warn("a call of an operator failed", "verb", c.Verb, "err", err)
+		known = tool.Errorf(tool.Internal, "%s", a.Scrub(err.Error()))
+	}
+	fail(w, known)
 }
 
 func fail(w http.ResponseWriter, err *tool.Error) {

@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -86,11 +87,11 @@ func server(t *testing.T, who room.Person, refuse bool) (string, *[]string) {
 	var records []string
 	api := room.API{
 		Rooms: []*room.Room{newRoom()}, Host: &room.Host{Log: slog.New(slog.DiscardHandler)},
-		Record: func(_ *http.Request, who room.Person, verb string, done bool, err error) error {
+		Record: func(_ context.Context, c room.Called) error {
 			if refuse {
 				return fmt.Errorf("the disk is full")
 			}
-			records = append(records, fmt.Sprint(who.Name, " ", verb, " ", done, " ", err))
+			records = append(records, fmt.Sprint(c.Who.Name, " ", c.Verb, " ", c.Done, " ", c.Err))
 			return nil
 		},
 	}
@@ -173,6 +174,29 @@ func TestUnrecorded(t *testing.T) {
 	}
 }
 
+// TestRemovalsAreConfirmed: a verb that destroys is confirmed also if it does not ask, and an error that is not
+// written for callers is shown to the operator, masked.
+func TestRemovalsAreConfirmed(t *testing.T) {
+	drop := room.Do(room.Verb{Name: "drop", Title: "Drop a note", Risk: tool.Destroys, Where: room.Operator},
+		func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, errors.New("no note 7") })
+	api := room.API{
+		Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{drop}}},
+		Host:  &room.Host{Log: slog.New(slog.DiscardHandler)}, Scrub: strings.ToUpper,
+		Record: func(context.Context, room.Called) error { return nil },
+	}
+	for confirm, want := range map[string]string{"": "Drop a note.", "yes": "NO NOTE 7"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/operator/notes/drop", strings.NewReader("{}"))
+		r.SetPathValue("room", "notes")
+		r.SetPathValue("verb", "drop")
+		r.Header.Set("X-Confirm", confirm)
+		w := httptest.NewRecorder()
+		api.Call(w, r, room.Person{Name: "ops"})
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("confirmed %q: %d %s", confirm, w.Code, w.Body)
+		}
+	}
+}
+
 // TestClientHangsUp: the end of a call is recorded even if nobody waits for it.
 func TestClientHangsUp(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -186,14 +210,15 @@ func TestClientHangsUp(t *testing.T) {
 	api := room.API{
 		Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{drop}}},
 		Host:  &room.Host{Log: slog.New(slog.DiscardHandler)},
-		Record: func(r *http.Request, _ room.Person, verb string, done bool, _ error) error {
-			records = append(records, fmt.Sprint(verb, " ", done, " ", r.Context().Err()))
+		Record: func(ctx context.Context, c room.Called) error {
+			records = append(records, fmt.Sprint(c.Verb, " ", c.Done, " ", ctx.Err()))
 			return nil
 		},
 	}
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/operator/notes/drop", strings.NewReader("{}"))
 	r.SetPathValue("room", "notes")
 	r.SetPathValue("verb", "drop")
+	r.Header.Set("X-Confirm", "yes")
 	api.Call(httptest.NewRecorder(), r, room.Person{Name: "ops"})
 	if want := "[notes drop false <nil> notes drop true <nil>]"; fmt.Sprint(records) != want {
 		t.Errorf("got %v, want %s", records, want)

@@ -1,11 +1,15 @@
 package app
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
@@ -44,6 +48,7 @@ func (a *App) operatorVerbs() *server.OperatorVerbs {
 	}
 	api := room.API{
 		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.data, Log: a.log}, Record: a.recordVerb,
+		Scrub: a.scrub.Text,
 	}
 	with := func(serve func(http.ResponseWriter, *http.Request, room.Person)) server.IdentityHandler {
 		return func(w http.ResponseWriter, r *http.Request, who server.Identity) {
@@ -54,15 +59,21 @@ func (a *App) operatorVerbs() *server.OperatorVerbs {
 }
 
 // recordVerb writes a verb that changes something to the audit log.
-func (a *App) recordVerb(r *http.Request, who room.Person, verb string, done bool, err error) error {
+func (a *App) recordVerb(ctx context.Context, c room.Called) error {
+	digest := sha256.Sum256(c.Args)
 	record := audit.Record{
-		Phase: audit.Intent, Kind: "operator", Tool: verb, User: who.Name, Transport: "http",
+		Phase: audit.Intent, Kind: "operator", Tool: c.Verb, User: c.Who.Name, Transport: c.Who.Channel,
+		Risk: c.Risk.String(), ArgsDigest: hex.EncodeToString(digest[:]),
+		About: text.Clip(a.scrub.Text(string(c.Args)), maxAbout),
 	}
-	if done {
+	if c.Done {
 		record.Phase, record.Outcome = audit.Done, "ok"
-		if err != nil {
-			record.Outcome, record.Error = string(tool.AsError(err).Kind), a.scrub.Text(err.Error())
+		if c.Err != nil {
+			record.Outcome, record.Error = string(tool.AsError(c.Err).Kind), a.scrub.Text(c.Err.Error())
 		}
 	}
-	return a.audit.Append(r.Context(), record)
+	return a.audit.Append(ctx, record)
 }
+
+// maxAbout is how much of the arguments of a verb the audit log has.
+const maxAbout = 300
