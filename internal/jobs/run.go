@@ -115,10 +115,15 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 	l.add(a)
 	<-ctx.Done()
-	l.mu.Lock() // what begin begins is counted now
-	l.mu.Unlock()
+	l.settle() // what begin begins is counted now
 	a.work.Wait()
 	l.remove(a)
+}
+
+// settle waits until nobody changes the loop.
+func (l *Loop) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 }
 
 func (l *Loop) add(a *active) {

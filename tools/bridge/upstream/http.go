@@ -51,8 +51,10 @@ func Dial(ctx context.Context, client Client, h HTTP, stateless bool) (*Conn, er
 	if err != nil {
 		return nil, err
 	}
+	//lint:ignore SA1019 servers of the older revisions announce changes there
+	listening := transport.WithContinuousListening()
 	streams, err := transport.NewStreamableHTTP(h.URL, transport.WithHTTPBasicClient(l.client),
-		transport.WithContinuousListening(), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
+		listening, transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}

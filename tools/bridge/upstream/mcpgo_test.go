@@ -142,7 +142,9 @@ func TestLibraryTakesAnyAnswer(t *testing.T) {
 // TestLibraryListensToOldServersOnly: so the transport does not say that it listens, and each GET of mcp-go is
 // allowed here. It also shows that streams bring changes, and that one which ends early is resumed.
 func TestLibraryListensToOldServersOnly(t *testing.T) {
-	if !libraryHTTP(t, "http://server.test", transport.WithContinuousListening()).RequiresLegacyProtocol() {
+	//lint:ignore SA1019 the test is about it
+	listening := transport.WithContinuousListening()
+	if !libraryHTTP(t, "http://server.test", listening).RequiresLegacyProtocol() {
 		t.Error("mcp-go listens to servers of both eras now")
 	}
 	url := served(t, func(w http.ResponseWriter, r *http.Request, m message) {
