@@ -14,10 +14,9 @@ type Token struct {
 	From, To int
 }
 
-// Analyze returns the terms by which text is found: lower case, without accents,
-// words reduced to their stems, identifiers as a whole and in parts, scripts
-// without spaces as pairs of characters. lang is a code such as "en"; if it is
-// empty, the language is guessed from the text.
+// Analyze returns the terms of a text: lower case, without accents, words reduced to their
+// stems, identifiers as a whole and in parts, scripts without spaces as pairs of characters.
+// lang is a code such as "en"; if it is empty, the language is guessed from the text.
 func Analyze(text, lang string) []Token {
 	a := newAnalyzer()
 	if lang == "" {

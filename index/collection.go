@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// A Collection finds documents by their words and ranks them as an Index ranks
-// those of one scope. It is in memory and does not change: it is for some
-// thousand short documents.
+// A Collection finds documents by their words and ranks them as an Index ranks the documents of
+// one scope. It is in memory and does not change: it is for some thousand short documents.
 type Collection struct {
 	ids     []string
 	lengths []int

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// ErrDamaged is returned when the files of an index are not what was written.
-// The index can be used again after Reset.
+// ErrDamaged is returned when the files of an index differ from the written ones. The index can
+// be used again after Reset.
 var ErrDamaged = errors.New("the index is damaged")
 
 // catchFaults turns a panic into an error. Segments are mapped into memory: if a

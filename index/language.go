@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxVotes is the number of words from which a language is guessed.
+// maxVotes is the number of words for the guess of a language.
 const maxVotes = 300
 
 // Language guesses the language of a text: by its script, and for the Latin
@@ -39,7 +39,7 @@ func languageAmong(text string, choice map[string]int) string {
 	return v.latin()
 }
 
-// votes counts what the words of a text suggest about its language.
+// votes counts the hints of the words of a text at its language.
 type votes struct {
 	words    int
 	count    map[string]int // stop words of each language

@@ -12,15 +12,14 @@ import (
 	api "github.com/blevesearch/bleve_index_api"
 )
 
-// The parameters of BM25: k1 bounds what repetitions of a word add, b is the
-// influence of a document's length. They were measured on manual pages in four
-// languages, long questions, single sentences, sections of Markdown, functions, and
-// public collections; values nearby give nearly the same results. In longer texts a
-// repetition says more.
+// The parameters of BM25: k1 bounds the weight of repetitions of a word, b is the influence of
+// a document's length. They were measured on manual pages in four languages, long questions,
+// single sentences, sections of Markdown, functions, and public collections; values nearby give
+// nearly the same results. In longer texts a repetition says more.
 const (
 	bm25K1     = 0.9
 	bm25K1Long = 1.2
-	longText   = 40 // terms of a document on average, from which k1 is bm25K1Long
+	longText   = 40 // mean number of terms of a document at which k1 is bm25K1Long
 	bm25B      = 0.75
 )
 
@@ -110,7 +109,8 @@ func (c counts) k1() float64 {
 	return bm25K1
 }
 
-// score returns what a word adds to the score of a document of a length that has it freq times.
+// score returns the part of a word in the score of a document that has the word freq times, by
+// the length of the document.
 func (p *plan) score(weight, freq, length float64) float64 {
 	return weight * freq / (freq + p.base + p.perTerm*length)
 }
@@ -131,9 +131,8 @@ func idf(all, n int) float64 {
 	return math.Log(1 + (float64(all-n)+0.5)/(float64(n)+0.5))
 }
 
-// queryWords returns the words of a query, each with its terms in every language
-// of the scopes, so that documents are found whatever language the query seems
-// to be in.
+// queryWords returns the words of a query, each with its terms in every language of the scopes,
+// so that documents are found for any guess about the language of the query.
 func queryWords(text string, languages map[string]int) []word {
 	sorted := slices.Sorted(maps.Keys(languages))
 	lang := languageAmong(text, languages)

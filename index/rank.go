@@ -12,7 +12,7 @@ import (
 	api "github.com/blevesearch/bleve_index_api"
 )
 
-// end is a number above that of any document.
+// end is a number above the number of any document.
 const end = math.MaxUint64
 
 // postings iterates over the documents of one term.
@@ -91,7 +91,7 @@ func (s *stream) advance(doc uint64) error {
 	return nil
 }
 
-// scoreWord returns what the word adds to the score of the stream's document.
+// scoreWord returns the part of the word in the score of the stream's document.
 func (p *plan) scoreWord(s *stream) float64 {
 	freq, length := 0.0, 0.0
 	for i := range s.parts {

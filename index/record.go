@@ -115,7 +115,7 @@ func (r record) bytes() []byte {
 
 var errRecord = errors.New("a record of the index cannot be read")
 
-// readRecord decodes what bytes encodes.
+// readRecord decodes the output of bytes.
 func readRecord(b []byte) (r record, err error) {
 	if len(b) < len(r.scope) {
 		return r, errRecord

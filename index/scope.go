@@ -36,7 +36,7 @@ func (k scopeKey) term(kind byte, text string) []byte {
 // counts returns the key of the value that holds the scope's counts.
 func (k scopeKey) counts() []byte { return hex.AppendEncode([]byte(keyCounts), k[:]) }
 
-// counts has what BM25 needs to know about all documents of a scope.
+// counts are the numbers of BM25 about all documents of a scope.
 type counts struct {
 	Documents int            `json:"n"`
 	Length    int            `json:"l"` // of all documents, in terms

@@ -17,7 +17,7 @@ type piece struct {
 type splitMode int
 
 const (
-	forIndex splitMode = iota // all forms by which the text may be found
+	forIndex splitMode = iota // all forms by which a search may find the text
 	forQuery                  // single characters only where there is no pair
 )
 
@@ -183,8 +183,8 @@ func (s *splitter) number() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// trimClitics returns the run without what an apostrophe attaches: the 's of
-// English, and the articles of French and Italian.
+// trimClitics returns the run without parts that an apostrophe attaches: the 's of English, and
+// the articles of French and Italian.
 func (s *splitter) trimClitics() (from, to int) {
 	to = len(s.text)
 	for _, sign := range []string{"'", "’"} {

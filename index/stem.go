@@ -59,8 +59,8 @@ var stemmers = map[string]func(*snowball.Env) bool{
 	"ta": tamil.Stem, "tr": turkish.Stem,
 }
 
-// stemmerFor returns the language of the rules for a word: that of its text, or
-// the default of the word's script if that is another one.
+// stemmerFor returns the language of the rules for a word: the language of its text, or the
+// default of the word's script if that is another one.
 func stemmerFor(word, lang string) string {
 	first, _ := utf8.DecodeRuneInString(word)
 	script := scriptOf(first)
@@ -110,7 +110,8 @@ func fold(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// plainLetters are what is typed for letters without a key.
+// plainLetters maps letters that many keyboards lack to the usual replacements, such as ø to
+// o.
 var plainLetters = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i", 'ς': "σ",
 	'أ': "ا", 'إ': "ا", 'آ': "ا", 'ٱ': "ا", 'ى': "ي",

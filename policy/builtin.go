@@ -30,10 +30,7 @@ type builtinProfile struct {
 	rules     ProfileRules
 }
 
-// builtinProfiles are the built-in profiles, in the order in which they are
-// shown. They name groups, so that a new tool of a group is in the profile;
-// tools are named only in short profiles, and if the profile has one tool of a
-// group but not the group.
+// builtinProfiles are the built-in profiles, in the order of the output.
 var builtinProfiles = []builtinProfile{
 	{"full", "every tool", ProfileRules{
 		Allow: List{"*"},

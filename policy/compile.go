@@ -28,8 +28,9 @@ type compiler struct {
 	problems  []Problem
 }
 
-// Compile compiles rules for the tools of a catalogue. If the problems have an
-// Error, the Policy is nil. The same input gives the same output.
+// Compile compiles rules for the tools of a catalogue. The problems are the mistakes in the
+// rules, each with its path in the policy section. If one of them is more than a warning, the
+// Policy is nil. The same input gives the same output.
 func Compile(rules Rules, catalogue Catalogue) (*Policy, []Problem) {
 	p := &Policy{
 		catalogue: catalogue,

@@ -45,16 +45,16 @@ type Subject struct {
 	Provider string // of the model
 	Group    string // id of the chat
 	InGroup  bool   // the chat is a group
-	Person   string // who speaks in the chat
+	Person   string // the speaker in the chat
 	Depth    int    // 1 and more for subagents
 	Leaf     bool   // a subagent that may not start others
 	Narrow   Narrow
 }
 
-// Narrow is how a request restricts itself. Its entries are those of a [List];
-// entries that match nothing are ignored, and nothing is widened.
+// Narrow has the restrictions of a request. Its entries are entries of a [List]. Entries
+// without a match are ignored, and nothing is widened.
 type Narrow struct {
-	Tools    []string // only these and those of Toolsets; nil for no such limit
+	Tools    []string // only these and the tools of Toolsets; nil for no such limit
 	Toolsets []string // only these groups and Tools; nil for no such limit
 	Exclude  []string // not these
 	ReadOnly bool     // only tools that read
@@ -65,7 +65,13 @@ func (n Narrow) Empty() bool {
 	return n.Tools == nil && n.Toolsets == nil && len(n.Exclude) == 0 && !n.ReadOnly
 }
 
-// A Policy decides. It is safe for concurrent use and does not change; the
+// A Policy decides about calls. [Compile] makes one from rules and the tools of the server.
+//
+// Before a call, [Policy.For] decides about the call with its own risk. For lists of tools,
+// [Policy.Verdict] decides about the riskiest call of a tool. Both deny a tool that the
+// catalogue does not have.
+//
+// A Policy is safe for concurrent use and does not change: changed rules need a new one. The
 // zero Policy denies everything.
 type Policy struct {
 	catalogue Catalogue
@@ -113,10 +119,10 @@ func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
 	return p.conclude(p.rightsOf(p.Class(s)), s.Narrow, i, rated)
 }
 
-// Lists reports whether tools/list shows a tool that the subject may use. A profile
-// can list few tools and leave the others to those of the group discovery, which are
-// shown only then. A request that names tools sees these. If search is set the tools of other
-// servers are left to tool_search too.
+// Lists reports whether tools/list shows a tool that the subject may use. A profile can list
+// few tools and leave the others to the tools of the group discovery, which are shown only
+// then. A request that names tools sees these. If search is set the tools of other servers are
+// left to tool_search too.
 func (p *Policy) Lists(s Subject, name string, search bool) bool {
 	i, ok := p.catalogue.names[name]
 	if !ok {
@@ -167,9 +173,8 @@ func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 	return level.verdict(rated)
 }
 
-// A Class holds all subjects to which the same rules apply, before their requests narrow
-// them. Subjects that the rules do not name share a class, so the number of classes is
-// bounded.
+// A Class holds all subjects with the same rules, before their requests narrow them. Subjects
+// that the rules do not name share a class, so the number of classes is bounded.
 type Class struct {
 	profile  *profile // nil if it does not exist
 	provider *provider

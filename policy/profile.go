@@ -13,7 +13,7 @@ type profile struct {
 	doc     string
 	builtIn bool
 	list    *clause // its tools
-	listed  *clause // those that are listed; nil for all
+	listed  *clause // listed tools; nil for all
 	limit   limit
 }
 

@@ -200,8 +200,8 @@ func (s setting) ends(t *text, to int) bool {
 	return b != 0 && strings.IndexByte(",;)}]", b) >= 0 && !s.upperName
 }
 
-// identifier reports whether v is a name of code for what holds a secret: its last word
-// says so, as in hexTestECKey.
+// identifier reports whether v is a name in code for a holder of a secret: its last word says
+// so, as in hexTestECKey.
 func identifier(v string) bool {
 	if !word.all(v) || len(v) < 5 {
 		return false

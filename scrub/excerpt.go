@@ -50,10 +50,10 @@ func inWord(c byte) bool {
 // key and an excerpt with a part of it.
 const LongestKey = 16 << 10
 
-// Secrets are the secrets of a text, for callers that show, search or change a part
-// of it. They are found with the text around the part: the name of a password may
-// stand on the line before, and a private key may begin further up. All positions
-// are those of the whole text. The zero Secrets has none.
+// Secrets are the secrets of a text, for callers that show, search or change a part of it. They
+// are found with the text around the part: the name of a password may stand on the line before,
+// and a private key may begin further up. All positions are positions in the whole text. The
+// zero Secrets has none.
 type Secrets struct {
 	text  string
 	spans []span
@@ -219,9 +219,9 @@ func (x Secrets) Hide(other string) string {
 // minShown is the length at which a part of a secret counts as shown.
 const minShown = 4
 
-// CheckShown returns an error if replacing before by after would show a secret of
-// before: it is in after, and not masked there, also not in other sessions. typed is
-// what the caller wrote: a value in it is known to the caller already.
+// CheckShown returns an error if replacing before by after would show a secret of before: it is
+// in after, and not masked there, also not in other sessions. typed is the text of the caller:
+// the caller already knows a value in it.
 func (s *Scrubber) CheckShown(before, after, typed string) error {
 	if s != nil && s.parent != nil {
 		s = s.parent
@@ -233,7 +233,7 @@ func (s *Scrubber) CheckShown(before, after, typed string) error {
 	return old.checkShown(s.Secrets(after, 0, len(after)), typed)
 }
 
-// checkShown is CheckShown if the text of x is replaced by that of now.
+// checkShown is CheckShown if now replaces the text of x.
 func (x Secrets) checkShown(now Secrets, typed string) error {
 	masked := make(map[string]int)
 	for _, f := range now.spans {
@@ -259,7 +259,7 @@ func (x Secrets) checkShown(now Secrets, typed string) error {
 
 var errShown = errors.New("the change would show a secret of the file that is masked now")
 
-// shows counts the places with v of which at least a part is not masked.
+// shows counts the places with v that are at least partly unmasked.
 func (x Secrets) shows(v string) (n int) {
 	for at := 0; ; {
 		i := strings.Index(x.text[at:], v)

@@ -16,7 +16,7 @@ type family struct {
 	escaped   string // the prefix as Markdown escapes it
 	chars     class
 	minLength int
-	proof     string // what the rest must look like, see familyTable
+	proof     string // the form of the rest, see familyTable
 }
 
 // familyTable has the token formats with a known prefix. A row has the kind, the

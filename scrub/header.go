@@ -20,7 +20,7 @@ func (t *text) credentialEnd(i int) int {
 	return t.noteEnd(i)
 }
 
-// credential finds what follows Authorization: after the scheme.
+// credential finds the credential after Authorization: and the scheme.
 func (t *text) credential(from int, quoted bool) (span, bool) {
 	if quoted && t.at(from) == ' ' {
 		return span{}, false

@@ -198,9 +198,9 @@ func (p *program) hidesWhole(w weight, value string) bool {
 	return !onlyNameWords(value) && !pathLike(value)
 }
 
-// Value masks the secrets of the JSON form of a value: in its strings, whole
-// strings under keys such as password, and keys that are secrets. It returns maps,
-// lists and [json.Number]s, or nil for what cannot be JSON.
+// Value masks the secrets of the JSON form of a value: in its strings, whole strings under keys
+// such as password, and keys that are secrets. It returns maps, lists and [json.Number]s, or
+// nil for a value without a JSON form.
 func (s *Scrubber) Value(v any) any {
 	code, err := json.Marshal(v)
 	if err != nil {

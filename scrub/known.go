@@ -250,8 +250,8 @@ func (f form) triggers() []trigger {
 	return []trigger{f.at(rareInFilter(f.text[:most/2])), f.at(most/2 + rareInFilter(f.text[most/2:most]))}
 }
 
-// spacedTriggers returns the windows of a character in the first most ones, of the one
-// after it, and of what may be between them and before the next one.
+// spacedTriggers returns the windows of a character in the first most ones, of the one after
+// it, and of the characters that may stand between them and before the next one.
 func (f form) spacedTriggers(most int) []trigger {
 	at := 0
 	for i := range most - 2 {
@@ -267,9 +267,8 @@ func (f form) spacedTriggers(most int) []trigger {
 	return all
 }
 
-// gapTriggers returns windows of hexadecimal digits: of two bytes in a row, at two
-// positions of which one is in a group of four digits, and with a blank or colon
-// between the bytes.
+// gapTriggers returns windows of hexadecimal digits: of two bytes in a row, at two positions,
+// one of them in a group of four digits, and with a blank or colon between the bytes.
 func (f form) gapTriggers(most int) []trigger {
 	at := rareInFilter(f.text[:min(len(f.text), most-2)]) &^ 1
 	all := []trigger{f.at(at), f.at(at + 2)}
@@ -326,7 +325,8 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 	return span{from: from, to: to, kind: "value", mask: f.mask}, true
 }
 
-// after returns the end of what may stand between two characters of the form at i.
+// after returns the end of the characters that may stand between two characters of the form at
+// i.
 func (f form) after(t *text, i int) int {
 	switch {
 	case f.spaced:
@@ -345,7 +345,7 @@ func (f form) after(t *text, i int) int {
 	return i
 }
 
-// before is after for what ends at i.
+// before is after for the characters that end at i.
 func (f form) before(t *text, i int) int {
 	switch {
 	case f.spaced:
@@ -427,8 +427,8 @@ func rarest(s string) (at int) {
 // a window, in lower case, from the rarest in text to the most frequent.
 const frequencyOrder = "~|\x7fk{gzwfyxvj}bqdcmhulpansoiret`"
 
-// rareInFilter returns the position in s of the window for which the filter accepts
-// the least text: its bytes are rare, above all the second one.
+// rareInFilter returns the position in s of the window that lets the filter accept the least
+// text: its bytes are rare, above all the second one.
 func rareInFilter(s string) (at int) {
 	best := -1
 	for i := 0; i+4 <= len(s); i++ {

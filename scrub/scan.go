@@ -21,9 +21,8 @@ const (
 	inRun  = token | dot
 )
 
-// scan appends the spans of t from its floor on, in order and without overlaps. It
-// returns the position from which more text is needed to decide: len(t.s) if none
-// is.
+// scan appends the spans of t from its floor on, in order and without overlaps. It returns the
+// first position that needs more text for a decision: len(t.s) if there is none.
 func (p *program) scan(t *text, spans []span) ([]span, int) {
 	i := max(t.floor, t.done)
 	for base := i &^ (block - 1); base < len(t.s); base += block {
@@ -64,8 +63,8 @@ func (p *program) scan(t *text, spans []span) ([]span, int) {
 	return spans, t.hold(p.reach)
 }
 
-// hold returns the position from which triggers may still become complete: the
-// start of the last word if more text may follow.
+// hold returns the first position at which triggers may still become complete: the start of the
+// last word if more text may follow.
 func (t *text) hold(reach int) int {
 	if !t.more {
 		return len(t.s)

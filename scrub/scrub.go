@@ -1,9 +1,9 @@
 // Package scrub masks credentials in text.
 //
-// It knows what credentials look like: the token formats of many services, private
-// keys, passwords in URLs, headers and settings. Callers can add values that must
-// never be shown. It does not know where a text comes from or goes to, reads no
-// files, and keeps nothing of the text.
+// It knows the forms of credentials: the token formats of many services, private keys,
+// passwords in URLs, headers and settings. Callers can add values that must never be shown. It
+// does not know the origin or the reader of a text, reads no files, and keeps nothing of the
+// text.
 //
 // A search is one pass. Every secret contains four bytes that identify its kind, the
 // trigger. A filter of all triggers rejects ordinary text at a few cycles a byte, and
@@ -29,7 +29,7 @@ type Options struct {
 	Extra []Rule   // more secrets
 }
 
-// A Rule masks what its pattern matches, or its first group. It sees one line at a
+// A Rule masks the match of its pattern, or of the pattern's first group. It sees one line at a
 // time, at most 16 KiB of it; ^ also matches after the line marks of tools.
 type Rule struct {
 	Name    string
@@ -37,8 +37,12 @@ type Rule struct {
 	re      *regexp.Regexp
 }
 
-// A Scrubber masks secrets. It may be used concurrently, also while values are set
-// and removed. The zero Scrubber and a nil one use the default options.
+// A Scrubber masks secrets: credentials of known forms, those of [Options.Extra], and the values
+// of [Scrubber.Set]. Ordinary text comes back unchanged. [New] makes one with options; the zero
+// Scrubber and a nil one use the default options.
+//
+// A Scrubber may be used concurrently, also while values are set and removed. For a text in one
+// piece call [Scrubber.Text]. A stream needs a [Writer], since half a secret matches no form.
 type Scrubber struct {
 	now   atomic.Pointer[program]
 	fixed *program // without known values
@@ -132,8 +136,8 @@ func (s *Scrubber) Count(text string) (string, int) {
 	return p.render(text, 0, spans), len(spans)
 }
 
-// Report is like Text, and returns the number of secrets by kind, or nil. Those that
-// have a mask with a mark are counted as "secret".
+// Report is like Text, and returns the number of secrets by kind, or nil. Secrets that have a
+// mask with a mark are counted as "secret".
 func (s *Scrubber) Report(text string) (string, map[string]int) {
 	p := s.program()
 	spans := s.find(text)

@@ -18,10 +18,10 @@ const (
 	topRemembered = 256 // bytes of a value
 )
 
-// For returns the Scrubber of a session. It masks what s masks, and each value that it
-// has masked in this session is a known value from then on: it is found without its
-// name, in the encodings of [Scrubber.Set], reversed, and with blanks or line breaks
-// between its characters. Values that could be ordinary words are not remembered.
+// For returns the Scrubber of a session. It masks the secrets of s. Each value that it has
+// masked in this session is a known value from then on: it is found without its name, in the
+// encodings of [Scrubber.Set], reversed, and with blanks or line breaks between its characters.
+// Values that could be ordinary words are not remembered.
 func (s *Scrubber) For(x Session) *Scrubber {
 	if s == nil {
 		return nil
@@ -75,7 +75,7 @@ type rememberedValue struct {
 	forms []valueForm
 }
 
-// program returns a program that finds what base finds, and the values.
+// program returns a program that finds the secrets of base, and the values.
 func (m *memory) program(base *program) *program {
 	now := m.now.Load()
 	if now == nil || now.base == base {
@@ -135,7 +135,7 @@ func (m *memory) learn(base *program, text string, spans []span) bool {
 	return isNew
 }
 
-// sessionForms returns the forms in which a value of a session is found.
+// sessionForms returns the forms of a value of a session.
 func sessionForms(v string) (all []valueForm) {
 	forms := formsOf(v, "")
 	for i := range forms {

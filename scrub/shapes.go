@@ -226,7 +226,7 @@ func maxmind(t *text, at int) (span, bool) {
 	return span{from: from, to: at + 4, kind: "maxmind_key"}, true
 }
 
-// docker finds the tokens with which machines join a swarm.
+// docker finds the tokens of machines that join a swarm.
 func docker(t *text, at int) (span, bool) {
 	if !t.has(at, "SWMTKN-1-") {
 		return span{}, false

@@ -6,7 +6,7 @@ import "strings"
 type span struct {
 	from, to int
 	kind     string
-	mask     string // what to show instead; "" means the default mask
+	mask     string // the replacement; "" means the default mask
 	tail     class  // bytes of the rest of a truncated secret, see Writer
 }
 

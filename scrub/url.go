@@ -16,7 +16,7 @@ func userinfo(t *text, at int) (span, bool) {
 	} else if !t.has(at+1, "://") {
 		return span{}, false
 	}
-	// what stands before a line is none of it
+	// text before a line is no part of it
 	scheme := strings.TrimLeft(t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1], "0123456789+-.")
 	host := t.hostAt(from, scheme)
 	if host < 0 {

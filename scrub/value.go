@@ -271,7 +271,7 @@ func (v valueSite) endQuoted(t *text) int {
 	return t.noteEnd(max(v.from, t.end()))
 }
 
-// closes reports whether the quote at i ends a JSON string, by what follows.
+// closes reports whether the quote at i ends a JSON string, by the text after it.
 func (t *text) closes(i int) bool {
 	b := t.at(t.run(i+1, white))
 	return b == 0 || b == ',' || b == ':' || b == ']' || b == '}'

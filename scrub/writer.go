@@ -12,10 +12,10 @@ const (
 	maxKept = 2 * lookBack // written text that it keeps for finders to look back
 )
 
-// A Writer scrubs a stream. Its output is that of Text for the whole input. It
-// holds back what may become part of a secret: usually nothing after white space,
-// never more than 80 KiB. A longer secret stays masked as long as its characters
-// are of the same class. A Writer is used by one goroutine at a time.
+// A Writer scrubs a stream. Its output is the output of Text for the whole input. It holds back
+// text that may become part of a secret: usually nothing after white space, never more than 80
+// KiB. A longer secret stays masked as long as its characters are of the same class. A Writer
+// is used by one goroutine at a time.
 type Writer struct {
 	to    io.Writer
 	by    *Scrubber
@@ -103,8 +103,8 @@ func (w *Writer) pass(more bool) {
 	w.wait = len(w.buf) + (len(s)-open)/4
 }
 
-// search returns the spans of s from start on, and the position up to which they
-// are certain. The last span before start ends at done.
+// search returns the spans of s from start on, and the end of the certain ones. The last span
+// before start ends at done.
 func (p *program) search(s string, start, done int, more bool) ([]span, int) {
 	t := p.textPool.Get().(*text)
 	*t = text{s: s, more: more, floor: start, done: done}

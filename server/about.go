@@ -6,15 +6,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// maxAbout bounds what the audit log keeps of the argument that a call is about.
+// maxAbout is the most bytes that the audit log keeps of the main argument of a call.
 const maxAbout = 200
 
-// aboutWeight returns how much an argument says about what a call works on; 0 for arguments that are not recorded,
-// such as texts and contents. Names that models use instead of ours count as ours.
+// aboutWeight returns the weight of an argument as the subject of a call; 0 for arguments that
+// are not recorded, such as texts and contents. Names that models use instead of ours count as
+// ours.
 func aboutWeight(name string) int {
 	switch name {
 	case "command", "cmd", "argv":

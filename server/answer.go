@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // This file writes the answers of tools/call by hand, because a text of a megabyte takes a quarter of the time
@@ -108,7 +108,7 @@ func appendText(b []byte, text string) []byte {
 // resultStamp returns the members that the stateless era requires in every result of
 // this type.
 func resultStamp(c Config, resultType string) []byte {
-	info, err := jsonrpc.Marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
+	info, err := text.JSON(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
 	if err != nil { // strings
 		return []byte{'}'}
 	}
@@ -117,7 +117,7 @@ func resultStamp(c Config, resultType string) []byte {
 }
 
 func appendJSON(b []byte, name string, value any) []byte {
-	written, err := jsonrpc.Marshal(value)
+	written, err := text.JSON(value)
 	if err != nil { // numbers, and values that were JSON before
 		written = []byte("null")
 	}

@@ -22,7 +22,7 @@ import (
 type Approvals interface {
 	// Allowed returns the rule under which the call may be made without a question.
 	Allowed(ctx context.Context, c approvals.Call) (rule approvals.Rule, ok bool, err error)
-	// Attended reports whether a person is there who may answer.
+	// Attended reports whether a person is present who may answer.
 	Attended(ctx context.Context) (bool, error)
 	// Ask stores a question and returns its id, or [approvals.ErrTooMany].
 	Ask(ctx context.Context, c approvals.Call, expires time.Time) (id string, err error)
@@ -41,7 +41,7 @@ type Approvals interface {
 // cannot ask a person.
 type Wait string
 
-// The ways to wait. The zero Wait is not to wait.
+// The ways to wait. Any other Wait is not to wait.
 const (
 	WaitAttended Wait = "attended" // while a person is there who may answer
 	WaitAlways   Wait = "always"
@@ -75,11 +75,10 @@ type InputResponse struct {
 }
 
 const (
-	// approvalKey names the server's own question among those of a call.
+	// approvalKey names the server's own question among the questions of a call.
 	approvalKey = "approval"
-	// maxShown bounds what a person is asked to read in a dialog, maxRead what a
-	// person is asked to read at all. Longer calls are refused: a person cannot
-	// approve what is not shown.
+	// maxShown bounds the text of a dialog, maxRead the text for a person in any place. Longer
+	// calls are refused: a person cannot approve hidden text.
 	maxShown = 8 << 10
 	maxRead  = 256 << 10
 	// replyTime is how long an answer may take from the person to the server, so
@@ -96,8 +95,8 @@ type proposal struct {
 	plan   tool.Plan
 }
 
-// An approval is what has become of the need for a person's approval. The zero
-// approval is that of a call that needs none.
+// An approval is the state of a call's need for a person's approval. The zero approval means
+// that the call needs none.
 type approval struct {
 	granted  bool
 	asking   bool   // a question has to be asked now
@@ -176,8 +175,8 @@ func (c *call) approve(ctx context.Context, p proposal, sealed callState) (appro
 	return c.putQuestion(ctx, p, question, a)
 }
 
-// questionAbout returns the call as a person is asked about it. What the
-// approval depends on is found out each time, so also right before the call runs.
+// questionAbout returns the question about a call for a person. The facts that the approval
+// depends on are read each time, so also right before the call runs.
 func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, error) {
 	var facts tool.Facts
 	if p.plan.Facts != nil {

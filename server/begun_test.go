@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // TestSessionsBeginWithTheList: who lists the tools gets what is prepared for its session.

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// CallFor makes a call for work that the server does itself, such as that of a subagent.
-// What a person must approve is put to the client of asker, if it is connected to this
-// process, and to people who approve elsewhere.
+// CallFor makes a call for work that the server does itself, such as a call of a subagent.
+// Questions to people go to the client of asker, if it is connected to this process, and to
+// people who approve elsewhere.
 func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) tool.Result {
 	x := s.requestTo(asker)
 	req.Can = func(m tool.Medium) bool { return m == tool.Person && x.can(m) }

@@ -17,8 +17,9 @@ type Cache struct {
 	Bytes int64                    // of all results together
 }
 
-// A resultCache has results of calls that only read. A call of a caller that may change something drops those of the
-// same agent and user, whichever tool they are of: what a call changes is not known to be of one group only.
+// A resultCache has results of calls that only read. A call that may change something drops all
+// results of the same agent and user, of all tools: a change is not known to concern one group
+// only.
 type resultCache struct {
 	ages    map[string]time.Duration
 	results *lru.Cache[cacheKey, cachedResult]
@@ -26,7 +27,7 @@ type resultCache struct {
 	mu      sync.Mutex
 	clock   int64            // counts changes
 	changed map[string]int64 // by principal, the last change
-	oldest  int64            // that of principals which are not listed
+	oldest  int64            // of unlisted principals
 }
 
 // A cacheKey is an equal call: of the same caller, apart from its session, with nothing changed since, and with or
@@ -72,8 +73,8 @@ func (r *resultCache) key(c *call, a attempt) (_ cacheKey, ok bool) {
 	return cacheKey{sum(a.args.String(), caller), changes}, true
 }
 
-// drop makes what is kept for a principal unusable. It is called before and after each change: what was read in
-// between may be of before it.
+// drop makes the kept results of a principal unusable. It is called before and after each
+// change: a result in between may show the state before it.
 func (r *resultCache) drop(principal string) {
 	if len(r.ages) == 0 {
 		return

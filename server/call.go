@@ -23,7 +23,7 @@ type Request struct {
 	Tool   string
 	Args   []byte                 // JSON
 	Report tool.Reporter          // receives progress; nil for none
-	Can    func(tool.Medium) bool // what the client can be asked for; nil for nothing
+	Can    func(tool.Medium) bool // abilities of the client; nil for none
 	Input  *InputResponse         // the answers, when the call is made again
 	Tasks  bool                   // the client follows tasks
 	Parent string                 // the call that made this one
@@ -34,15 +34,16 @@ type Request struct {
 	Nested bool
 	// Scheduled means that a schedule makes the call and no model: it is no loop if the results are equal.
 	Scheduled bool
-	// Asking is called before a person is asked, and what it returns after the answer. Nil for nothing.
+	// Asking is called before a person is asked, and its result after the answer. It may be
+	// nil.
 	Asking func() (answered func())
 
 	forwarded bool                    // by another tool that the client has called
 	end       context.CancelCauseFunc // ends the context of the request; nil if others use it too
 }
 
-// A Response is what a call returns: a result, or questions that must be
-// answered before the same request is sent again.
+// A Response is the response to a call: a result, or questions that must be answered before the
+// same request is sent again.
 type Response struct {
 	Result       tool.Result
 	InputRequest *InputRequest
@@ -61,9 +62,9 @@ type protocolError struct {
 func (e *protocolError) Error() string { return e.shown.Error() }
 func (e *protocolError) Unwrap() error { return e.shown }
 
-// Call runs one tool for one caller. It is the only way to a tool: whatever the
-// transport, every call is limited, decided, checked, approved, scrubbed,
-// bounded and recorded here, and refusals take the same path as results.
+// Call runs one tool for one caller. It is the only way to a tool: over every transport, each
+// call is limited, decided, checked, approved, scrubbed, bounded and recorded here, and
+// refusals take the same path as results.
 func (s *Server) Call(ctx context.Context, req Request) Response {
 	c := s.newCall(s.forwarded(req), "")
 	ctx, observe := s.Observer.Start(ctx, c.begin(req.Tool))
@@ -126,7 +127,7 @@ type call struct {
 	now    *settings // when the call began
 	id     string
 	start  time.Time
-	kind   string // for the audit log: "" for a call of a tool, or what is read from the library
+	kind   string // for the audit log: "" for a call of a tool, or the kind of a read from the library
 
 	aboutOnce sync.Once // sets aboutText, for the one or two records of the audit log
 	aboutText string
@@ -136,8 +137,8 @@ func (s *Server) newCall(req Request, kind string) *call {
 	return &call{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now(), kind: kind}
 }
 
-// An attempt holds what is known about a call when it ends. The fields are set
-// from top to bottom; those after the step that failed stay zero.
+// An attempt holds the facts about a call at its end. The fields are set from top to bottom;
+// those after the step that failed stay zero.
 type attempt struct {
 	waited   time.Duration // for a slot
 	tool     tool.Tool
@@ -145,7 +146,7 @@ type attempt struct {
 	args     digest
 	verdict  policy.Verdict
 	risk     tool.Risk // of this call; zero until it was prepared
-	ask      string    // what the tool wants approved in any case
+	ask      string    // the effect that the tool wants approved in any case
 	approval approval
 	repeated bool // refused because it was repeated
 	started  bool // the tool ran
@@ -196,7 +197,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 		a.verdict = policy.Ask
 	}
 	switch {
-	case a.verdict == policy.Deny: // the error of Prepare is for those who may make the call
+	case a.verdict == policy.Deny: // only callers that may make the call see the error of Prepare
 		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s",
 			a.tool.Spec.Name, a.risk).
 			Try("do it another way, or ask the operator to allow it")
@@ -277,8 +278,8 @@ func (c *call) enter(ctx context.Context) (_ context.Context, leave func(), err 
 	return ctx, func() { left(); end(nil) }, nil
 }
 
-// takeRate takes the call from the rates of the caller, or returns how long to wait and for
-// what. A nested call waits by itself for a while.
+// takeRate takes the call from the rates of the caller, or returns the time to wait and the
+// limit. A nested call waits by itself for a while.
 func (c *call) takeRate(ctx context.Context) (wait time.Duration, limit string) {
 	if !c.Nested {
 		return c.server.takeAll(ctx, c.Access, c.now.Limits, c.start)
@@ -351,7 +352,8 @@ func (c *call) noSuchTool() error {
 	return &protocolError{shown: err, code: mcp.INVALID_PARAMS}
 }
 
-// instead returns what does the work of a tool that other systems have, if the caller may use that; "" if not.
+// instead returns the tool here that does the work of another system's tool, if the caller may
+// use it; else "".
 func (c *call) instead(usable []string) string {
 	if c.server.Substitute == nil {
 		return ""
@@ -363,7 +365,7 @@ func (c *call) instead(usable []string) string {
 // scrubbed first, because half of a key matches no pattern.
 func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool), 80) }
 
-// running returns what the tool can learn about the call.
+// running returns the facts about the call that the tool can read.
 func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running {
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report,
 		Status: c.status, Idle: idle,

@@ -11,17 +11,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// Access is what a transport knows about a caller: its identity, and the
-// restrictions that it asked for. Later requests cannot widen it.
+// Access has a transport's facts about a caller: its identity, and the restrictions that it
+// asked for. Later requests cannot widen it.
 type Access struct {
 	Caller     tool.Caller
 	Narrow     policy.Narrow
-	Within     []policy.Subject // those for whom the caller works; it may do what all of them may do, too
+	Within     []policy.Subject // the callers for whom the caller works; they limit its rights
 	Pinned     bool             // its token names the chat, so a request cannot name the sender
 	Structured bool             // results have structured content, and lists their schemas
 	Transport  string           // "stdio", "http", "sse" or "cli"; for the audit log
@@ -31,8 +31,8 @@ type Access struct {
 	searches bool // the client finds tools by itself
 	chooses  bool // the client will choose the workspace when a call needs one
 
-	// ChooseWorkspace returns the workspace that the roots of the client mean, or "" for
-	// that of the caller. It is nil if the operator has chosen one.
+	// ChooseWorkspace returns the workspace of the client's roots, or "" for the caller's. It
+	// is nil if the operator has chosen one.
 	ChooseWorkspace func(roots []string) string
 }
 
@@ -44,7 +44,7 @@ func (a Access) subject() policy.Subject {
 	}
 }
 
-// grant returns what a call may do, for work that outlasts it.
+// grant returns the rights of a call, for work that outlasts it.
 func (c *call) grant() tool.Grant {
 	a := c.Access
 	return tool.Grant{
@@ -61,8 +61,8 @@ func AccessOf(g tool.Grant) Access {
 	}
 }
 
-// verdict returns the decision about the riskiest call of a tool: the strictest of those
-// about the caller and about every caller for which it works.
+// verdict returns the decision about the riskiest call of a tool: the strictest decision about
+// the caller and about every caller for which it works.
 func (s *settings) verdict(a Access, name string) policy.Verdict {
 	v := s.Policy.Verdict(a.subject(), name)
 	for _, outer := range a.Within {
@@ -80,7 +80,7 @@ func (s *settings) verdictOn(a Access, name string, rated tool.Risk) policy.Verd
 	return v
 }
 
-// A Place is what a token or a request says about where calls come from.
+// A Place has the origin of calls, from a token or a request.
 type Place = jsonrpc.Place
 
 // The kinds of a chat.
@@ -92,8 +92,8 @@ const (
 var errElsewhere = errors.New("the request names another provider, chat, topic or sender than its token, " +
 	"its session or its headers do; they can only be named where they are open")
 
-// at returns a with p where a leaves it open. What a knows already cannot change, except
-// that a direct chat can become a group: rules for groups only narrow.
+// at returns a with the parts of p that a leaves open. Known parts cannot change, except that a
+// direct chat can become a group: rules for groups only narrow.
 func (a Access) at(p Place) (Access, error) {
 	if p == (Place{}) { // as in most requests
 		return a, nil
@@ -138,7 +138,7 @@ func (a Access) moved(p Place) (Access, error) {
 // maxPlace bounds the names of places, in bytes.
 const maxPlace = 256
 
-// place returns what at needs to put another access in the place of a.
+// place returns the Place that makes at put another access in the place of a.
 func (a Access) place() Place {
 	c := a.Caller
 	return Place{Provider: c.Provider, Chat: c.ChatID, PeerKind: c.PeerKind, Topic: c.Topic, Sender: c.Sender}
@@ -153,7 +153,7 @@ func (a Access) narrow(more policy.Narrow) (_ Access, ok bool) {
 	return a, more.Empty() || reflect.DeepEqual(a.Narrow, more)
 }
 
-// An Identity is what a bearer token proves.
+// An Identity is the identity that a bearer token proves.
 type Identity struct {
 	ID         string // of the token or grant, for the log; never the token
 	Agent      string
@@ -191,7 +191,7 @@ type Identities interface {
 	Metadata() []byte
 }
 
-// A Challenge is a refusal with the way in which the client can authenticate.
+// A Challenge is a refusal that names the client's way to authenticate.
 type Challenge struct {
 	Status int    // 401 or 403; 503 if the token could not be checked
 	Header string // of WWW-Authenticate

@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 )
 
 // TestClientIsParsedOnce: in the stateless era each request describes the client.

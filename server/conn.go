@@ -8,7 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 )
 
 // A conn is a connection over which the messages of one session arrive in order
@@ -27,8 +27,8 @@ type conn struct {
 	counted sync.Once // out of the open conversations
 }
 
-// maxWaiting is how many requests may run beyond those that the queue counts, such
-// as pings. The response to more is that the server is busy.
+// maxWaiting is the number of requests that may run beside the queue's, such as pings. The
+// response to more is that the server is busy.
 const maxWaiting = 64
 
 // codeBusy is the JSON-RPC code for requests that were refused unread.

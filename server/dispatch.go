@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// handle answers one request of s. out carries what must reach the client
-// before the answer. It returns nil if the client has cancelled the request.
+// handle answers one request of s. out carries the messages that must reach the client before
+// the answer. It returns nil if the client has cancelled the request.
 func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out func([]byte) error) delivery {
 	ctx, flight, refused := s.begin(ctx, m.ID)
 	if refused != nil {
@@ -141,8 +141,8 @@ type rpcRequest struct {
 	answered bool
 }
 
-// send scrubs a message and sends it to the client. It drops messages after the
-// response, and those of a cancelled request.
+// send scrubs a message and sends it to the client. It drops messages after the response, and
+// messages of a cancelled request.
 func (x *rpcRequest) send(msg []byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -175,8 +175,8 @@ func (x *rpcRequest) Progress(done, total float64, message string) {
 	}
 }
 
-// clientInfo returns what the client declared: in this request in the stateless
-// era, else in the handshake.
+// clientInfo returns the client's declaration: in this request in the stateless era, else in
+// the handshake.
 func (x *rpcRequest) clientInfo() client {
 	if !x.msg.Modern() {
 		return x.session.clientInfo()
@@ -188,7 +188,7 @@ func (x *rpcRequest) clientInfo() client {
 	return *x.client
 }
 
-// declaredClient returns what the client declared in a message of the stateless era.
+// declaredClient returns the client's declaration in a message of the stateless era.
 func declaredClient(m *jsonrpc.Message) (c client) {
 	var program mcp.Implementation
 	if json.Unmarshal(m.Meta.Program, &program) == nil {

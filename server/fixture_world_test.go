@@ -10,8 +10,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // fixtureLibrary has the resources and prompts that the suite asks for.
@@ -106,7 +107,7 @@ func askingPrompts(_ context.Context, x *rpcRequest) []byte {
 	default:
 		return nil
 	}
-	body, err := jsonrpc.Marshal(result)
+	body, err := text.JSON(result)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -180,10 +182,10 @@ func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, refused *Challenge
 	writeText(w, refused.Status, h.Server.scrub.Text(refused.Reason))
 }
 
-// An IdentityHandler serves requests of someone who is known.
+// An IdentityHandler serves the requests of a known identity.
 type IdentityHandler = func(http.ResponseWriter, *http.Request, Identity)
 
-// OperatorVerbs serves what operators do: a list of it, and each call.
+// OperatorVerbs serves the verbs of operators: the list, and each call.
 type OperatorVerbs struct{ List, Call IdentityHandler }
 
 // approver serves a request if its token may decide approvals.
@@ -199,22 +201,6 @@ func (h *HTTP) approver(serve IdentityHandler) http.HandlerFunc {
 		}
 		setWriteDeadline(w)
 		serve(w, r, who)
-	}
-}
-
-// operator serves a request if its token decides approvals of everyone.
-func (h *HTTP) operator(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		who, refused := h.identify(r)
-		if refused == nil && (!who.Approves || who.Agent != "" || who.User != "") {
-			refused = &Challenge{Status: http.StatusForbidden, Reason: "this token is not that of an operator"}
-		}
-		if refused != nil {
-			h.reject(w, r, refused)
-			return
-		}
-		setWriteDeadline(w)
-		serve(w, r)
 	}
 }
 
@@ -273,6 +259,36 @@ func (h *HTTP) stillAuthorized(r *http.Request) func() bool {
 	}
 }
 
+// holdCheck is how often the token of a held request is checked.
+const holdCheck = time.Second
+
+// Hold returns the context of an answer to r that has no end of its own. It ends with that
+// of r, when the server begins to shut down, and soon after the token of r is no longer
+// valid; its cause is then an error for the client. The caller calls release at the end.
+func (h *HTTP) Hold(r *http.Request) (ctx context.Context, release context.CancelFunc) {
+	ctx, end := context.WithCancelCause(r.Context())
+	authorized := h.stillAuthorized(r)
+	go func() {
+		tick := time.NewTicker(holdCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-h.Server.closing.Done():
+				end(tool.Errorf(tool.Unavailable, "the server is shutting down").Try("call again when it is back"))
+				return
+			case <-tick.C:
+				if !authorized() {
+					end(tool.Errorf(tool.Refused, "the token is no longer valid").Try("use another token"))
+					return
+				}
+			}
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
 // identify returns the identity of the token of r. The challenge is the same for
 // every invalid token.
 func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
@@ -296,7 +312,7 @@ func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	}
 }
 
-// narrowing reads the headers with which a request restricts its own tools.
+// narrowing reads the headers by which a request restricts its own tools.
 func narrowing(header http.Header) policy.Narrow {
 	return policy.Narrow{
 		Tools:    list(header, "X-MCP-Tools"),

@@ -18,7 +18,7 @@ import (
 type HTTP struct {
 	Server     *Server
 	Identities Identities
-	Base       Access // defaults for what a token does not set: workspace, provider
+	Base       Access // defaults for settings that a token leaves open: workspace, provider
 	SSE        bool
 	TLS        *tls.Config // nil serves plain HTTP
 	// Documents are served to everyone, by their paths. They are JSON.
@@ -27,8 +27,6 @@ type HTTP struct {
 	Hooks http.Handler
 	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
-	// Operator adds paths for operators, wrapped by a function that lets no one else in; may be nil.
-	Operator func(mux *http.ServeMux, wrap func(http.HandlerFunc) http.HandlerFunc)
 	// Verbs serves /operator for tokens that may decide approvals; may be nil.
 	Verbs *OperatorVerbs
 
@@ -144,9 +142,6 @@ func (h *HTTP) Handler() http.Handler {
 		mux.HandleFunc("POST /approvals/{id}", h.approver(h.Approvals))
 		mux.HandleFunc("OPTIONS /approvals", preflight)
 		mux.HandleFunc("OPTIONS /approvals/{id}", preflight)
-	}
-	if h.Operator != nil {
-		h.Operator(mux, h.operator)
 	}
 	if h.Verbs != nil {
 		mux.HandleFunc("GET /operator", h.approver(h.Verbs.List))

@@ -11,20 +11,19 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A Library is what callers read without a tool: resources and prompts. It
-// answers for one caller and shows only what that caller owns. It does not decide
-// whether a caller may ask: [Server.QueryLibrary] decides that by the policy of the
-// tool that Tool names.
+// A Library has the things that callers read without a tool: resources and prompts. It answers
+// for one caller and shows only that caller's own. It does not decide whether a caller may ask:
+// [Server.QueryLibrary] decides that by the policy of the tool that Tool names.
 //
-// Its methods are called concurrently. URIs, names and arguments come from clients
-// and are not trusted. Errors are made with [tool.Errorf]; what does not exist and
-// what belongs to another caller are both [tool.NotFound].
+// Its methods are called concurrently. URIs, names and arguments come from clients and are not
+// trusted. Errors are made with [tool.Errorf]. A missing thing and a thing of another caller
+// are both [tool.NotFound].
 type Library interface {
 	// Tools lists the names of all tools that Tool may return.
 	Tools() []string
@@ -33,9 +32,9 @@ type Library interface {
 	Tool(ref Ref) string
 	// Templates lists the forms that URIs of resources have.
 	Templates() []tool.Template
-	// Resources lists what c can read.
+	// Resources lists the resources that c can read.
 	Resources(ctx context.Context, c tool.Caller) ([]tool.Resource, error)
-	// Read returns what a resource holds: text, or data with its type.
+	// Read returns the content of a resource: text, or data with its type.
 	Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error)
 	// Prompts lists all that c can get, always in the same order.
 	Prompts(ctx context.Context, c tool.Caller) ([]tool.Prompt, error)
@@ -68,8 +67,8 @@ const (
 // any transport.
 type LibraryRequest struct {
 	Access
-	Method     mcp.MCPMethod // what is asked: resources/read, prompts/list, ...
-	Ref        Ref           // about what; lists are about nothing
+	Method     mcp.MCPMethod // the method: resources/read, prompts/list, ...
+	Ref        Ref           // the subject; lists have none
 	Args       map[string]string
 	Completion CompletionRequest // to be completed
 	// Subscribe remembers or forgets a subscription to Ref.
@@ -103,7 +102,7 @@ func (s *Server) QueryLibrary(ctx context.Context, q LibraryRequest) (LibraryRes
 	var removed map[string]int
 	if err == nil {
 		found, removed = c.scrubLibraryResult(found)
-		written, _ := jsonrpc.Marshal(found) // strings, numbers and times
+		written, _ := text.JSON(found) // strings, numbers and times
 		end := outcome{attempt: a, name: "ok", size: len(written), digest: sum("library", written), removed: removed}
 		if most := c.now.Limits.ResultHard; len(written) > most {
 			err = tool.Errorf(tool.TooLarge, "the result has %d bytes, the maximum is %d", len(written), most).
@@ -154,7 +153,7 @@ func (c *call) queryLibrary(ctx context.Context, q LibraryRequest) (a attempt, f
 		return err
 	})
 	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.NotFound {
-		err = c.notFoundError(q) // in the same words as for what is forbidden
+		err = c.notFoundError(q) // in the same words as for forbidden tools
 	}
 	return a, found, err
 }
@@ -186,7 +185,7 @@ func (s *Server) governingTool(ref Ref) (t tool.Tool, ok bool) {
 	return s.settings().tools.Lookup(s.Library.Tool(ref))
 }
 
-// mayRead reports whether a caller may see what ref names.
+// mayRead reports whether a caller may see the subject of ref.
 func (s *Server) mayRead(now *settings, subject policy.Subject, ref Ref) bool {
 	t, ok := s.governingTool(ref)
 	return ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow
@@ -223,7 +222,7 @@ func (q LibraryRequest) kind() string {
 
 // arguments returns the parameters as JSON, for the audit log.
 func (q LibraryRequest) arguments() []byte {
-	written, _ := jsonrpc.Marshal(map[string]any{ // strings
+	written, _ := text.JSON(map[string]any{ // strings
 		"about": q.Ref, "arguments": q.Args, "complete": q.Completion.Name, "value": q.Completion.Value,
 	})
 	return written
@@ -315,8 +314,7 @@ func keepIf[T any](list []T, ok func(T) bool) []T {
 	return kept
 }
 
-// scrubLibraryResult returns f without credentials, and how many were removed from
-// what was read.
+// scrubLibraryResult returns f without credentials, and the number of credentials removed.
 func (c *call) scrubLibraryResult(f LibraryResult) (clean LibraryResult, removed map[string]int) {
 	s := c.server
 	r := redactor{scrub: s.scrubFor(c.Caller)}

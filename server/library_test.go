@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // withLibrary makes a server of testTools and a library.
@@ -77,7 +78,7 @@ func modernReader(tb testing.TB, v *visitor) reader {
 
 func plain(tb testing.TB, v any) string {
 	tb.Helper()
-	b, err := jsonrpc.Marshal(v)
+	b, err := text.JSON(v)
 	if err != nil {
 		tb.Fatal(err)
 	}

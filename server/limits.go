@@ -32,8 +32,7 @@ type bucket struct {
 	filled time.Time
 }
 
-// maxSessions bounds the memory for sessions: those that made no call for longest
-// are forgotten.
+// maxSessions bounds the memory for sessions. The least recently used ones are forgotten.
 const maxSessions = 10_000
 
 func newRates() *rates {
@@ -48,8 +47,8 @@ const hourlyRegain = 20
 const identityShare = 10
 
 // takeAll takes one call from the buckets of the session and of its identity, and from the
-// budget of the principal. The bucket of the session is in this process and is checked
-// first. It returns how long to wait, and for what.
+// budget of the principal. The bucket of the session is in this process and is checked first.
+// It returns the time to wait, and the limit.
 func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration, limit string) {
 	session := Rate{Times: l.PerMinute, Per: time.Minute, Burst: l.Burst}
 	perMinute := func() string { return fmt.Sprintf("more than %d calls a minute", l.PerMinute) }
@@ -120,9 +119,9 @@ func (r *rates) countLocally(until time.Time) {
 	r.resume = until
 }
 
-// queueKey names the line in which the calls of a session wait, and the account whose share
-// they are. Names that a client invents for its sessions share one line: otherwise more
-// names would get more turns.
+// queueKey names the line in which the calls of a session wait, and the account of their share.
+// All names that a client invents for its sessions share one line: otherwise more names would
+// get more turns.
 func (a Access) queueKey() slots.For {
 	line := a.Caller.Session
 	if a.Identity != "" && strings.HasPrefix(line, a.Identity+"/") {
@@ -131,7 +130,7 @@ func (a Access) queueKey() slots.For {
 	return slots.For{Account: a.Caller.Account(), Line: line}
 }
 
-// slots returns the limits of the queue in which calls wait for a slot.
+// slots returns the limits of the queue of calls that wait for a slot.
 func (l Limits) slots() slots.Limits {
 	return slots.Limits{Total: l.TotalRunning, Running: l.Running, Queued: l.Queued, Idle: l.Idle}
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // maxBridged is how many tools of other servers a list has at most. If there are more, the list has none of them, and
@@ -130,7 +131,7 @@ func plainText(written []byte) []byte {
 	return v
 }
 
-// Tools lists what a caller may use, in order, also what tools/list leaves to
+// Tools lists the tools of a caller, in order, including tools that tools/list leaves to
 // tool_search.
 func (s *Server) Tools(a Access) []tool.Tool {
 	now := s.settings()
@@ -156,7 +157,7 @@ func (s *Server) ToolsList(a Access) []byte {
 // Describe writes a tool as tools/list shows it to the model, with the schema of
 // its structured content or without.
 func Describe(t tool.Tool, structured bool) json.RawMessage {
-	written, err := jsonrpc.Marshal(describe(t, structured))
+	written, err := text.JSON(describe(t, structured))
 	if err != nil { // strings, booleans and schemas that were parsed
 		return nil
 	}
@@ -171,7 +172,7 @@ func describe(t tool.Tool, structured bool) mcp.Tool {
 	d := mcp.NewToolWithRawSchema(spec.Name, spec.Doc, t.Schema())
 	d.Title = spec.Title
 	if structured && spec.Output != nil {
-		if schema, err := jsonrpc.Marshal(t.OutputSchema()); err == nil { // maps of strings
+		if schema, err := text.JSON(t.OutputSchema()); err == nil { // maps of strings
 			d.RawOutputSchema = schema
 		}
 	}

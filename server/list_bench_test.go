@@ -11,9 +11,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // listArgs are arguments as a tool of ordinary size has them.

@@ -47,8 +47,8 @@ func newLoops() *loops {
 
 const loopAdvice = "change the arguments, use another tool, or tell the user what stops you"
 
-// mayRepeat reports whether a call is no loop whatever its results are: no model has chosen to make it, or it only
-// waits.
+// mayRepeat reports whether repeating a call is no loop: no model has chosen to make it, or it
+// only waits.
 func (c *call) mayRepeat(a attempt) bool { return c.Nested || c.Scheduled || a.tool.Spec.Waits }
 
 // checkRepeats refuses a call of a reading tool that was made many times in a

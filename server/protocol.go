@@ -13,10 +13,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // This file joins the server with mcp-go's, which answers the methods of the
@@ -68,8 +68,8 @@ func (s *Server) newCore(more ...mcpserver.ServerOption) *mcpserver.MCPServer {
 	return core
 }
 
-// libraryOptions adds what mcp-go answers about a library: its hooks and handlers run
-// the pipeline, and return the results in mcp-go's types.
+// libraryOptions adds mcp-go's answers about a library: its hooks and handlers run the
+// pipeline, and return the results in mcp-go's types.
 func libraryOptions(hooks *mcpserver.Hooks) []mcpserver.ServerOption {
 	hooks.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
 		r.Resources = convert(requestOf(ctx).query(ctx).Resources, protocolResource)
@@ -254,7 +254,7 @@ func (s *Server) ask(ctx context.Context, c *coreSession, method mcp.MCPMethod, 
 	message := jsonrpc.Request(jsontext.Value("1"), string(method), params)
 	switch reply := s.core.HandleMessage(s.core.WithContext(ctx, c), message).(type) {
 	case mcp.JSONRPCResponse:
-		result, err := jsonrpc.Marshal(reply.Result)
+		result, err := text.JSON(reply.Result)
 		if err != nil {
 			return nil, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the result could not be written")
 		}
@@ -341,8 +341,7 @@ func (x *rpcRequest) initialize(ctx context.Context) []byte {
 
 // programName returns the name and the version of a client's program in one line.
 func programName(of mcp.Implementation) string {
-	name, _ := tool.Clean(strings.Join(strings.Fields(of.Name+" "+of.Version), " "))
-	return text.Clip(name, maxProgram)
+	return text.Clip(tool.Line(of.Name+" "+of.Version), maxProgram)
 }
 
 // maxProgram bounds the name of a client's program, in bytes.
@@ -363,9 +362,9 @@ func (s *Server) instructionsFor(a Access, client mcp.ClientCapabilities) string
 	return strings.TrimSpace(about)
 }
 
-// listen serves subscriptions/listen: mcp-go acknowledges what the client will be
-// notified of, and answers when the client, the server or the session ends the
-// stream. Notifications are sent by session.deliver.
+// listen serves subscriptions/listen: mcp-go acknowledges the subscriptions, and answers when
+// the client, the server or the session ends the stream. Notifications are sent by
+// session.deliver.
 func (x *rpcRequest) listen(ctx context.Context) []byte {
 	filter, refused := x.subscription()
 	if refused != nil {
@@ -409,8 +408,8 @@ func (x *rpcRequest) listen(ctx context.Context) []byte {
 	return s.clean(jsonrpc.Respond(x.msg.ID, `,"result":`, result))
 }
 
-// subscription returns what a subscriptions/listen may subscribe to: what the
-// server can announce, without resources that the caller may not see.
+// subscription returns the subscriptions of a subscriptions/listen: announcements of the
+// server, without resources that the caller may not see.
 func (x *rpcRequest) subscription() (allowed mcp.SubscriptionFilter, refused *jsonrpc.Error) {
 	var params struct {
 		Notifications mcp.SubscriptionFilter `json:"notifications"`
@@ -435,7 +434,7 @@ func (x *rpcRequest) subscription() (allowed mcp.SubscriptionFilter, refused *js
 	return allowed, nil
 }
 
-// setFilter sets what a stream subscribes to. An empty filter removes it.
+// setFilter sets the subscriptions of a stream. An empty filter removes it.
 func (s *session) setFilter(x *rpcRequest, filter mcp.SubscriptionFilter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,15 +22,15 @@ import (
 // notShown names the fact that a person is not shown all of a call.
 const notShown = "Not shown"
 
-// argumentsShown returns the arguments as a person reads them, and which parts
-// are hidden as secrets: those may be anything, and the person has to know.
+// argumentsShown returns the arguments for a person, and the parts that are hidden as secrets.
+// A hidden part may be anything, and the person has to know.
 func argumentsShown(s *scrub.Scrubber, raw json.RawMessage) (text, hidden string) {
 	clean := s.JSON(raw)
 	return tool.Visible(plainJSON(clean)), maskedParts(raw, clean)
 }
 
-// plainJSON writes JSON without the escapes that only a web page needs: a
-// person who reads a && b as a \u0026\u0026 b does not see what it does.
+// plainJSON writes JSON without the escapes that only a web page needs. A person who reads a &&
+// b as a \u0026\u0026 b does not understand it.
 func plainJSON(raw []byte) string {
 	plain, err := jsontext.AppendFormat(nil, raw)
 	if err != nil {
@@ -39,8 +39,7 @@ func plainJSON(raw []byte) string {
 	return string(plain)
 }
 
-// maskedParts lists the arguments that differ from what is shown. It returns "" if
-// none differs.
+// maskedParts lists the arguments that differ from the shown ones, or returns "".
 func maskedParts(raw, clean []byte) string {
 	if bytes.Equal(raw, clean) {
 		return ""
@@ -58,8 +57,8 @@ func maskedParts(raw, clean []byte) string {
 		", which look like secrets and may be anything"
 }
 
-// dialog returns the question as a client shows it. id is that of the stored
-// question: only a stored question can become a rule.
+// dialog returns the question for a client's dialog. id is the ID of the stored question: only
+// a stored question can become a rule.
 func dialog(q approvals.Call, id string) map[string]any {
 	choices := []string{approvals.ChoiceAllow, approvals.ChoiceDeny}
 	message := q.Text()

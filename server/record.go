@@ -60,8 +60,8 @@ func (d digest) String() string {
 	return hex.EncodeToString(d[:16])
 }
 
-// begin returns what the observer knows of a call when it comes in. The tool is
-// named only if it exists: metrics must not grow with names that clients invent.
+// begin returns the observer's facts about a call that comes in. The tool is named only if it
+// exists: metrics must not grow with names that clients invent.
 func (c *call) begin(name string) telemetry.Begin {
 	b := telemetry.Begin{Caller: c.Caller, Transport: c.Transport, Meta: c.Trace}
 	if t, ok := c.now.tools.Lookup(name); ok {
@@ -157,7 +157,7 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 		failed = auditError(o.attempt, broken)
 		err, o.kind, o.name = failed, failed.Kind, string(failed.Kind)
 	}
-	verdict := "none" // what never reached the policy is not what the policy denied
+	verdict := "none" // a call that never reached the policy was not denied by it
 	if o.found {
 		verdict = o.verdict.String()
 	}
@@ -168,8 +168,8 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	return failed
 }
 
-// countUse reports a call to those who count what sessions use. Tokens are estimated
-// from the bytes that the model wrote and read.
+// countUse reports a call to the counters of sessions. Tokens are estimated from the bytes that
+// the model wrote and read.
 func (c *call) countUse(res tool.Result) {
 	if c.server.Used == nil {
 		return
@@ -189,8 +189,7 @@ func (c *call) countUse(res tool.Result) {
 
 const bytesPerToken = 4
 
-// auditError returns the error for a call that could not be recorded: what
-// happened, and what to do.
+// auditError returns the error for a call that could not be recorded, with the next step.
 func auditError(a attempt, cause error) *tool.Error {
 	const lasting = "if it lasts, tell the operator: the server's log has the cause"
 	switch {

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A redactor removes credentials from texts, and counts them by kind.
@@ -48,7 +48,8 @@ func (c *call) scrubResult(res tool.Result) (clean tool.Result, removed map[stri
 	return r.result(res), r.removed
 }
 
-// scrubFor returns what masks secrets for a caller: also those that were masked before in its session.
+// scrubFor returns the scrubber for a caller. It also masks values that were masked before in
+// the caller's session.
 func (s *Server) scrubFor(c tool.Caller) *scrub.Scrubber {
 	return s.scrub.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session})
 }
@@ -74,17 +75,16 @@ func isText(mime string) bool {
 
 // A ResultStore keeps results that are too long for one response.
 type ResultStore interface {
-	// Put stores what r returns for owner, and returns the handle under which
-	// only that owner can page through it.
+	// Put stores the text of r for owner, and returns the handle under which only that owner
+	// can page through it.
 	Put(owner string, r io.Reader) (handle string, err error)
 }
 
 // ReadResult is the tool that pages through stored results.
 const ReadResult = "read_result"
 
-// cut shortens a result of t that is too long for the model: head and tail
-// stay, and the whole is stored under a handle. What exceeds the hard limit is
-// dropped, and the result says so.
+// cut shortens a result of t that is too long for the model: head and tail stay, and the whole
+// is stored under a handle. Text beyond the hard limit is dropped, and the result says so.
 func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	limits := c.now.Limits
 	if t.Spec.MaxShown > 0 {
@@ -106,7 +106,7 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 		}
 	}
 	if res.Data != nil {
-		if text, err := jsonrpc.Marshal(res.Data); err != nil || len(text) > limits.ResultHard {
+		if text, err := text.JSON(res.Data); err != nil || len(text) > limits.ResultHard {
 			res.Data = nil
 			res = res.Add(tool.Part{Text: fmt.Sprintf("[structured content left out: the maximum is %d bytes]",
 				limits.ResultHard)})
@@ -148,16 +148,15 @@ func withText(res tool.Result) tool.Result {
 	if len(res.Parts) > 0 || res.Data == nil {
 		return res
 	}
-	text, err := jsonrpc.Marshal(res.Data)
+	text, err := text.JSON(res.Data)
 	if err != nil {
 		return res
 	}
 	return res.Add(tool.Part{Text: string(text)})
 }
 
-// shorten returns the head and the tail of text, and stores as much of it as the
-// hard limit allows. The tail is that of the whole text: what closes a quotation
-// is there.
+// shorten returns the head and the tail of text, and stores as much of it as the hard limit
+// allows. The tail is the tail of the whole text, so that a quotation is closed.
 func (c *call) shorten(text string, limits Limits, name string) (short, handle string) {
 	stored := text[:runeStart(text, min(limits.ResultHard, len(text)))]
 	head := lineEnd(stored, limits.Result*3/4)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// An eventLog keeps the last events of the POST streams of a session, so that a
-// client that lost its connection gets what it missed with a GET and
-// Last-Event-ID. The zero eventLog is empty.
+// An eventLog keeps the last events of the POST streams of a session, so that a client that
+// lost its connection gets the missed events with a GET and Last-Event-ID. The zero eventLog is
+// empty.
 type eventLog struct {
 	mu      sync.Mutex
 	last    int // number of the last stream

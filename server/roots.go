@@ -46,8 +46,8 @@ func (s *session) askRoots(ctx context.Context) {
 	}()
 }
 
-// chooseRoot makes the workspace of the session what the client's answer means, unless
-// the client was asked again since known.
+// chooseRoot sets the workspace of the session to the client's answer, unless the client was
+// asked again since known.
 func (s *session) chooseRoot(raw json.RawMessage, known chan struct{}) {
 	var answer mcp.ListRootsResult
 	if err := json.Unmarshal(raw, &answer); err != nil {

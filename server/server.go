@@ -1,9 +1,8 @@
 // Package server speaks MCP with clients and runs every call through one pipeline.
 //
-// It knows transports (stdio.go, http.go, sse.go), identities (caller.go) and the
-// steps of a call (call.go: begin there). It does not know any tool, file or
-// database: it declares what it needs as small interfaces. Messages are in
-// server/jsonrpc.
+// It knows transports (stdio.go, http.go, sse.go), identities (caller.go) and the steps of a
+// call (call.go: begin there). It does not know any tool, file or database: it declares its
+// needs as small interfaces. Messages are in internal/jsonrpc.
 package server
 
 import (
@@ -35,14 +34,14 @@ type Config struct {
 	Instructions         string
 	Tools                *tool.Set
 	FileGroups           []string // groups of tools that need a workspace; callers without one do not see them
-	// Unusable returns the tools, and groups of tools, that do not work for a caller, who does not see them. Nil:
-	// all work.
+	// Unusable returns the tools, and groups of tools, that do not work for a caller. The
+	// caller does not see them. Nil: all work.
 	Unusable func(tool.Caller) []string
-	// Substitute returns what to do in place of calling an unknown tool with a name that other systems have, with
-	// tools that are usable; "" if it does not know. It may be nil.
+	// Substitute returns advice for a call of an unknown tool that other systems have: usable
+	// tools here, or "". It may be nil.
 	Substitute func(name string, usable func(tool string) bool) string
-	// Needs returns what must be set up so that there is a tool of this name or alias, "" for an unknown one. It may
-	// be nil.
+	// Needs returns the settings that a tool of this name or alias needs, "" for an unknown
+	// name. It may be nil.
 	Needs func(name string) string
 
 	Scrub     *scrub.Scrubber
@@ -65,9 +64,9 @@ type Config struct {
 	Settings Settings
 }
 
-// A Meter counts one call of an identity in all processes together, of which
-// perMinute are allowed in the long run and burst at once. If the call is not
-// allowed, it returns how long to wait.
+// A Meter counts one call of an identity in all processes together, and allows perMinute of
+// them in the long run and burst at once. If the call is not allowed, it returns the time to
+// wait.
 type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, err error)
 
 // Enter begins a call, whose context end ends. If an operator has paused such calls, it
@@ -75,9 +74,9 @@ type Meter func(ctx context.Context, key string, r Rate) (wait time.Duration, er
 // pauses or revokes the caller later. leave must be called after the call.
 type Enter func(ctx context.Context, a *Access, end context.CancelCauseFunc) (leave func(), err error)
 
-// Settings are what may change while the server runs.
+// Settings may change while the server runs.
 type Settings struct {
-	Tools           *tool.Set // with those that come and go; nil: those of the Config
+	Tools           *tool.Set // with the tools that come and go; nil: the tools of the Config
 	Policy          *policy.Policy
 	Limits          Limits
 	ApprovalTimeout time.Duration
@@ -113,7 +112,7 @@ func (l Limits) check() error {
 	return nil
 }
 
-// settings are Settings with what is derived from them.
+// settings are Settings with values derived from them.
 type settings struct {
 	Settings
 	tools      *tool.Set
@@ -196,8 +195,7 @@ func New(c Config) (*Server, error) {
 
 func (s *Server) settings() *settings { return s.current.Load() }
 
-// generation derives what depends on next, and on the secrets that the scrubber
-// knows.
+// generation derives values from next, and from the secrets that the scrubber knows.
 func (s *Server) generation(next Settings) *settings {
 	now := &settings{
 		Settings: next, tools: cmp.Or(next.Tools, s.Config.Tools),
@@ -250,7 +248,7 @@ func (s *Server) Apply(next Settings) error {
 	return nil
 }
 
-// fullList returns the list of a caller with what others find by tool_search.
+// fullList returns the list of a caller with the tools that others find by tool_search.
 func (s *Server) fullList(a Access) []byte {
 	a.searches = true
 	return s.ToolsList(a)

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A session is one conversation with one client: the life of a stdio process,
@@ -44,7 +44,7 @@ type session struct {
 	root       string        // the workspace that the client has chosen; may be empty
 }
 
-// client is what a client has declared about itself.
+// client is a client's declaration about itself.
 type client struct {
 	name         string // and version of the program
 	capabilities mcp.ClientCapabilities
@@ -257,9 +257,9 @@ func newSessionTable(s *Server, most int) *sessionTable {
 	return &sessionTable{server: s, most: most, byID: make(map[string]*session)}
 }
 
-// open makes a session. If there are too many, it evicts the one that was idle for
-// longest: first among those of the same caller, so that no caller can evict the
-// sessions of others before its own.
+// open makes a session. If there are too many, it evicts the one that was idle for longest:
+// first among the sessions of the same caller, so that no caller can evict the sessions of
+// others before its own.
 func (t *sessionTable) open(a Access) *session {
 	s := t.server.newSession(a)
 	s.access.Caller.Session, s.persistent = "http-"+fingerprint(s.id), true
@@ -309,8 +309,8 @@ func (t *sessionTable) idlest(among func(*session) bool) *session {
 	return found
 }
 
-// find returns the session id of the caller a, or nil. The caller's narrowing
-// is that of the present request.
+// find returns the session id of the caller a, or nil. The caller's narrowing comes from the
+// present request.
 func (t *sessionTable) find(id string, a Access) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -321,7 +321,7 @@ func (t *sessionTable) find(id string, a Access) *session {
 	return s
 }
 
-// sameOwner compares what a session is bound to: identity, profile and transport.
+// sameOwner compares the owner of a session: identity, profile and transport.
 func sameOwner(a, b Access) bool {
 	x, y := a.Caller, b.Caller
 	return x.Agent == y.Agent && x.User == y.User && x.Profile == y.Profile && x.Workspace == y.Workspace &&

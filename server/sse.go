@@ -62,8 +62,8 @@ func (t *connTable) drain(grace time.Duration) {
 	all.Wait()
 }
 
-// openSSE opens the stream of events to the client. The first event names the
-// address to which the client posts its messages.
+// openSSE opens the stream of events to the client. The first event names the address for the
+// client's messages.
 func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	out := newStream(w, r)
 	if !out.accepted {

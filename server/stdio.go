@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 )
 
 // Stdio serves one client over two pipes, with one message on each line.

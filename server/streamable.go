@@ -13,9 +13,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // post takes one message of either era.
@@ -388,7 +388,7 @@ func (s *stream) event(name string, data []byte) error {
 	if s.logged == nil {
 		s.logged = s.log.open()
 	}
-	_ = s.write(encodeEvent(name, s.log.add(s.logged, data), data)) // who has gone can come back for it
+	_ = s.write(encodeEvent(name, s.log.add(s.logged, data), data)) // a client that has gone can come back for it
 	return nil
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A Change describes a change in the library.
@@ -23,9 +23,8 @@ type Change struct {
 	Listed      bool      // a resource was added or removed, or its description changed
 }
 
-// Changed notifies the clients that may see what has changed and asked for it. It
-// does not wait for them: a client that reads slowly gets one notification for
-// many changes.
+// Changed notifies the clients that subscribed to a change and may see it. It does not wait for
+// them: a client that reads slowly gets one notification for many changes.
 func (s *Server) Changed(c Change) {
 	if s.Library == nil {
 		return
@@ -84,8 +83,8 @@ func (s *Server) notifiedSessions() []*session {
 	return slices.Collect(maps.Keys(s.sessions))
 }
 
-// pendingChanges are the notifications that a client has not got yet. Its uris are among
-// those that the client subscribed to, so their number is bounded.
+// pendingChanges are the notifications that a client has not got yet. Its uris are among the
+// client's subscriptions, so their number is bounded.
 type pendingChanges struct {
 	tools, resources, prompts bool
 	uris                      map[string]struct{}
@@ -180,8 +179,8 @@ func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bo
 	return s.deliver(method, "", wanted)
 }
 
-// deliver sends a notification to a client over the streams that want it by their filter.
-// uri is that of the resource, or "" for a list.
+// deliver sends a notification to a client over the streams that want it by their filter. uri
+// is the URI of the resource, or "" for a list.
 func (s *session) deliver(method, uri string, wanted func(mcp.SubscriptionFilter) bool) error {
 	s.mu.Lock()
 	push, legacy := s.push, s.client.initialized

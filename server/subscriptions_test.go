@@ -10,8 +10,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A listener is a client that waits for announcements.

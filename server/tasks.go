@@ -9,10 +9,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // This file serves the tasks extension of the stateless era: calls with work that continues
@@ -97,12 +97,12 @@ type taskRequest struct {
 	trace   map[string]string
 }
 
-// queryTask runs one request about a task: limits, policy, the tool that keeps it. A task
-// of another caller, and one of a tool that the caller may not see, are not found. The
-// result of a task is scrubbed, cut and recorded like that of a call.
+// queryTask runs one request about a task: limits, policy, the tool that keeps it. A task of
+// another caller, and one of a tool that the caller may not see, are not found. The result of a
+// task is scrubbed, cut and recorded like the result of a call.
 func (s *Server) queryTask(ctx context.Context, q taskRequest) (tool.Task, error) {
 	name, id, _ := strings.Cut(q.id, ".")
-	args, _ := jsonrpc.Marshal(map[string]any{"task": q.id, "inputResponses": q.answers}) // strings and JSON
+	args, _ := text.JSON(map[string]any{"task": q.id, "inputResponses": q.answers}) // strings and JSON
 	c := s.newCall(Request{Access: q.access, Tool: name, Args: args, Trace: q.trace}, "task")
 	ctx, observe := s.Observer.Start(ctx, c.begin(name))
 	a, t, err := c.tryTask(ctx, q, id)
@@ -163,7 +163,7 @@ func (c *call) tryTask(ctx context.Context, q taskRequest, id string) (a attempt
 		return err
 	})
 	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Kind == tool.NotFound {
-		err = c.noSuchTask(q.id) // in the same words as for what is forbidden
+		err = c.noSuchTask(q.id) // in the same words as for forbidden tools
 	}
 	return a, t, err
 }
@@ -234,7 +234,7 @@ func (s *Server) writeTask(t tool.Task) []byte {
 	case tool.TaskNeedsInput:
 		state.Asks = inputRequests(t.Needs)
 	}
-	written, err := jsonrpc.Marshal(state)
+	written, err := text.JSON(state)
 	if err != nil { // texts, numbers, and values that were JSON before
 		return []byte("{}")
 	}

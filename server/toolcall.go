@@ -12,8 +12,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // maxRounds bounds how often one call may ask before it is done.
@@ -255,8 +255,8 @@ func (x *rpcRequest) noticeWaiting(message string) (stop func()) {
 	return func() { close(done); notices.Wait() }
 }
 
-// notice sends progress of a call that has not started. It counts in thousandths,
-// so that what the tool reports later is always more.
+// notice sends progress of a call that has not started. It counts in thousandths, so that later
+// reports of the tool are always more.
 func (x *rpcRequest) notice(message string) {
 	x.notices++
 	x.Progress(float64(x.notices)/1000, 0, message)

@@ -352,16 +352,11 @@ func TestApproversMakeNoCalls(t *testing.T) {
 	s := openSite(t, func(h *HTTP) {
 		list := guests()
 		list["console"] = Identity{ID: "t9", Approves: true, Profiles: []string{policy.AnyProfile}}
-		list["of one user"] = Identity{ID: "t8", User: "ann", Approves: true, Profiles: []string{policy.AnyProfile}}
 		h.Identities = list
-		h.Operator = func(mux *http.ServeMux, wrap func(http.HandlerFunc) http.HandlerFunc) {
-			mux.HandleFunc("GET /custom", wrap(func(w http.ResponseWriter, _ *http.Request) {
-				writeText(w, http.StatusOK, "tools")
-			}))
-		}
 		h.Approvals = func(w http.ResponseWriter, _ *http.Request, who Identity) {
 			writeText(w, http.StatusOK, "hello "+who.ID)
 		}
+		h.Verbs = &OperatorVerbs{List: h.Approvals, Call: h.Approvals}
 	})
 	at := func(token, path string) *visitor {
 		v := s.visitor(token)
@@ -381,10 +376,11 @@ func TestApproversMakeNoCalls(t *testing.T) {
 		"an agent decides":    {at("alice", "/approvals/abc"), http.MethodPost, http.StatusForbidden},
 		"an unknown token":    {at("nobody", "/approvals"), http.MethodGet, http.StatusUnauthorized},
 
-		"an operator":             {at("console", "/custom"), http.MethodGet, http.StatusOK},
-		"an approver of one user": {at("of one user", "/custom"), http.MethodGet, http.StatusForbidden},
-		"an agent as an operator": {at("alice", "/custom"), http.MethodGet, http.StatusForbidden},
-		"an unknown operator":     {at("nobody", "/custom"), http.MethodGet, http.StatusUnauthorized},
+		"an operator":             {at("console", "/operator"), http.MethodGet, http.StatusOK},
+		"an operator calls":       {at("console", "/operator/cron/list"), http.MethodPost, http.StatusOK},
+		"an agent as an operator": {at("alice", "/operator"), http.MethodGet, http.StatusForbidden},
+		"an agent calls a verb":   {at("alice", "/operator/cron/list"), http.MethodPost, http.StatusForbidden},
+		"an unknown operator":     {at("nobody", "/operator"), http.MethodGet, http.StatusUnauthorized},
 	} {
 		if got := test.who.do(t.Context(), test.method, "{}"); got.status != test.want {
 			t.Errorf("%s: %d %s", name, got.status, got.body)

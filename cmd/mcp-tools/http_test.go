@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 )
 
 // remote is a server that runs in this process, as serve --http would.
@@ -431,7 +432,7 @@ func TestDoctorOfARunningServer(t *testing.T) {
 		well := true
 		for _, f := range doctor.ExamineURL(t.Context(), tc.url, tc.token) {
 			findings = append(findings, fmt.Sprintf("%s  %s %s", f.Check, f.Text, f.Advice))
-			well = well && f.State != doctor.Broken
+			well = well && f.State != room.Broken
 		}
 		got := strings.Join(findings, "\n")
 		if well != tc.well {

@@ -151,7 +151,8 @@ func TestEventsSurviveKills(t *testing.T) {
 			p.kill()
 		}
 		t.Logf("%d kills, %d events came again", kills, twice)
-		if twice > kills*20 {
+		// A kill repeats the events of the last call, and of the one before if its end was not written yet.
+		if twice > kills*40 {
 			t.Errorf("%d events came twice after %d kills", twice, kills)
 		}
 	})

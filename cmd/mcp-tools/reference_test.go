@@ -341,7 +341,7 @@ func escaped(text string) string {
 
 func globalFlags(root *cobra.Command) string {
 	known := map[string]config.Setting{}
-	for _, s := range config.Settings() {
+	for _, s := range app.SettingsReader().Settings() {
 		known[s.Flag] = s
 	}
 	text := "| flag | setting | |\n|---|---|---|\n"

@@ -329,3 +329,24 @@ func TestDescribeIsFlat(t *testing.T) {
 		}
 	}
 }
+
+// TestAnsweredWhileCancelled: a response is known also if the context ends as it arrives, or in the pause after it. A
+// sender would otherwise think that the service may have done what it has refused.
+func TestAnsweredWhileCancelled(t *testing.T) {
+	for _, code := range []int{403, 429} {
+		for _, when := range []string{"as it arrives", "in the pause"} {
+			ctx, cancel := context.WithCancel(t.Context())
+			c, _ := service(t, status(code), func(o *api.Options) {
+				o.Attempts.Wait = func(context.Context, time.Duration) error { cancel(); return context.Canceled }
+				if when == "as it arrives" {
+					o.Again = func(api.Call, *api.Error) bool { cancel(); return true }
+				}
+			})
+			err := c.Failure(ctx, c.JSON(ctx, api.Call{Body: 1}, new(any)))
+			if e := (*api.Error)(nil); !errors.As(err, &e) || e.Status != code {
+				t.Errorf("%d %s: %v", code, when, err)
+			}
+			cancel()
+		}
+	}
+}

@@ -22,7 +22,8 @@ type Attempts struct {
 }
 
 // Do calls once until it does not want to be called again, or Max times. Between two attempts it waits as long as the
-// error asks for, or longer after each. Errors are the last one of once, or the cause of ctx.
+// error asks for, or longer after each. Errors are the last one of once, or the cause of ctx if that has ended and the
+// last error is not that of a response: a response is known, whatever happens after it.
 func (a Attempts) Do(ctx context.Context, once func() (err error, again bool)) error {
 	pause := a.First
 	if pause <= 0 {
@@ -37,18 +38,27 @@ func (a Attempts) Do(ctx context.Context, once func() (err error, again bool)) e
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !answered(err) {
 			return context.Cause(ctx)
 		}
 		after := After(err)
-		if !again || attempt >= a.Max || after > longestPause {
+		if !again || ctx.Err() != nil || attempt >= a.Max || after > longestPause {
 			return err
 		}
-		if err := wait(ctx, max(after, Jittered(pause))); err != nil {
-			return err
+		if interrupted := wait(ctx, max(after, Jittered(pause))); interrupted != nil {
+			if answered(err) {
+				return err
+			}
+			return interrupted
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// answered reports whether an error is that of a response with a status.
+func answered(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status != 0
 }
 
 // Jittered returns about d, so that clients that were refused together do not come back together.

@@ -126,7 +126,7 @@ func (t *Transport) Invalid(ctx context.Context, message string, cause error) *E
 }
 
 // Failure returns the error of a request that got no complete response, or of the library that sent it, as a [*Error],
-// or the cause of ctx if that has ended.
+// or the cause of ctx if that has ended before a response.
 func (t *Transport) Failure(ctx context.Context, err error) error {
 	var known *Error
 	var refused *tool.Error
@@ -137,7 +137,7 @@ func (t *Transport) Failure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !answered(err):
 		return context.Cause(ctx)
 	case errors.As(err, &known):
 		return known

@@ -2,6 +2,8 @@ package approvals
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ func someCall(change ...func(*Call)) Call {
 	for _, f := range change {
 		f(&c)
 	}
+	c.Agent, c.User, _ = strings.Cut(c.Principal, "/")
 	return c
 }
 
@@ -124,9 +127,20 @@ func until(t testing.TB, what string, done func() bool) {
 // state returns the state of a question, or "" if there is none.
 func state(t testing.TB, p place, id string) State {
 	t.Helper()
-	state, _, err := (rows{p.db}).State(t.Context(), id)
-	if err != nil {
+	q, err := p.person().Get(t.Context(), id, Approver{})
+	if err != nil && !errors.Is(err, ErrUnknown) {
 		t.Fatal(err)
 	}
-	return state
+	return q.State
+}
+
+// exec changes rows directly.
+func (p place) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	if err := p.db.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(statement, args...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -7,45 +7,43 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // alter changes the row of a question directly.
-func alter(t *testing.T, db *store.Store, id string, change func(*questionRow)) {
+func alter(t *testing.T, p place, id string, change func(*ask.Question)) {
 	t.Helper()
-	err := db.Update(t.Context(), func(tx *store.Tx) error {
-		q, _, err := getRow(tx, id)
-		if err != nil {
-			return err
-		}
-		change(&q)
-		_, err = tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4",
-			q.Principal, q.Call, q.Decision, id)
+	var q ask.Question
+	if err := p.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		q, err = ask.Get(tx, id)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
+	change(&q)
+	p.exec(t, "UPDATE ask SET usr = $1, body = $2, answer = $3 WHERE id = $4", q.User, q.Body, q.Answer, id)
 }
 
 func TestBrokenQuestionsAllowNothing(t *testing.T) {
 	p := placeIn(t, t.TempDir())
-	for name, change := range map[string]func(*questionRow){
-		"cut off":      func(q *questionRow) { q.Call = q.Call[:len(q.Call)/2] },
-		"empty":        func(q *questionRow) { q.Call = "" },
-		"unknown word": func(q *questionRow) { q.Call = strings.Replace(q.Call, `"tool"`, `"onse":true,"tool"`, 1) },
-		"for another":  func(q *questionRow) { q.Principal = "a/v" },
-		"an odd decision": func(q *questionRow) {
-			q.Decision = `{"allow":true,"channel":"cli","at":"2026-01-31T09:00:00Z","onse":true}`
+	for name, change := range map[string]func(*ask.Question){
+		"cut off":      func(q *ask.Question) { q.Body = q.Body[:len(q.Body)/2] },
+		"empty":        func(q *ask.Question) { q.Body = "" },
+		"unknown word": func(q *ask.Question) { q.Body = strings.Replace(q.Body, `"tool"`, `"onse":true,"tool"`, 1) },
+		"for another":  func(q *ask.Question) { q.User = "v" },
+		"an odd decision": func(q *ask.Question) {
+			q.Answer = `{"allow":true,"channel":"cli","at":"2026-01-31T09:00:00Z","onse":true}`
 		},
-		"a decision cut off": func(q *questionRow) { q.Decision = `{"allow":tr` },
+		"no decision":        func(q *ask.Question) { q.Answer = "" },
+		"a decision cut off": func(q *ask.Question) { q.Answer = `{"allow":tr` },
 	} {
 		server := New(Options{DB: p.db})
 		id := mustAsk(t, server, someCall())
 		if _, err := p.person().Answer(t.Context(), id, yes, ann); err != nil {
 			t.Fatal(err)
 		}
-		alter(t, p.db, id, change)
+		alter(t, p, id, change)
 		if d, err := server.Take(t.Context(), id, someCall()); err == nil {
 			t.Errorf("%s: taken as %+v", name, d)
 		}
@@ -66,11 +64,14 @@ func TestBrokenQuestionsAreNotListed(t *testing.T) {
 	p := placeIn(t, t.TempDir())
 	server := p.server(t)
 	broken, whole := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
-	alter(t, p.db, broken, func(q *questionRow) { q.Call = "{" })
+	alter(t, p, broken, func(q *ask.Question) { q.Body = "{" })
 	if list, err := server.List(t.Context(), ann); err != nil || len(list) != 1 || list[0].ID != whole {
 		t.Errorf("listed %+v, %v", list, err)
 	}
 }
+
+// maxEnded is how many answered questions stay.
+const maxEnded = 100
 
 // testWhatIsGivenUpLeavesNothing is about a caller that asks and cancels, on
 // and on: all other processes read what it leaves behind.
@@ -98,7 +99,7 @@ func testWhatIsGivenUpLeavesNothing(t *testing.T, p place) {
 	if left := closed(); left != 0 {
 		t.Errorf("there are %d", left)
 	}
-	for range maxClosed + 3 {
+	for range maxEnded + 3 {
 		if _, err := s.Answer(t.Context(), ask(), no, ann); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +111,7 @@ func testWhatIsGivenUpLeavesNothing(t *testing.T, p place) {
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := closed(); left != maxClosed {
+	if left := closed(); left != maxEnded {
 		t.Errorf("there are %d", left)
 	}
 	if d, err := s.Take(t.Context(), waits, someCall()); err != nil || !d.Allow {
@@ -123,10 +124,10 @@ func testQuestionsAreBoundedInSize(t *testing.T, p place) {
 	s := p.server(t)
 	long := func(who int) func(*Call) {
 		return func(c *Call) {
-			c.Principal, c.Shown = fmt.Sprint("a/", who), strings.Repeat("x", maxOpenTextEach/2)
+			c.Principal, c.Shown = fmt.Sprint("a/", who), strings.Repeat("x", limits().BytesEach/2-1000)
 		}
 	}
-	for who := range maxOpenText / maxOpenTextEach {
+	for who := range limits().Bytes / limits().BytesEach {
 		for range 2 {
 			mustAsk(t, s, someCall(long(who)))
 		}

@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -9,6 +8,9 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxBody is the maximum size of a request body.
@@ -32,49 +34,59 @@ const (
 )
 
 // Serve answers GET /approvals, GET /approvals/{id} and POST /approvals/{id}
-// for an approver that is already authenticated.
+// for an approver that is already authenticated. The verbs of the operator's API do
+// the same; these paths are there without a setting.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, who Approver) {
-	if err := s.MarkAttended(r.Context()); err != nil {
-		reply(w, http.StatusServiceUnavailable, fault("the approvals cannot be read now"))
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost &&
+		(err != nil || kind != "application/json") {
+		room.Reply(w, http.StatusUnsupportedMediaType, map[string]string{"error": "send Content-Type: application/json"})
 		return
+	}
+	v, err := s.serve(w, r, who)
+	if err == nil {
+		room.Reply(w, http.StatusOK, v)
+		return
+	}
+	known := (*tool.Error)(nil)
+	if !errors.As(explain(err), &known) { // the cause is not for clients
+		known = tool.Errorf(tool.Internal, "the approvals cannot be read or written now")
+	}
+	room.Fail(w, known)
+}
+
+func (s *Store) serve(w http.ResponseWriter, r *http.Request, who Approver) (any, error) {
+	if err := s.MarkAttended(r.Context()); err != nil {
+		return nil, tool.Errorf(tool.Unavailable, "the approvals cannot be read now").Because(err)
 	}
 	id := r.PathValue("id")
 	switch {
 	case r.Method == http.MethodPost:
-		s.serveAnswer(w, r, id, who)
+		return s.serveAnswer(w, r, id, who)
 	case id == "":
 		open, err := s.List(r.Context(), who)
-		respond(w, map[string]any{"approvals": append([]Question{}, open...)}, err)
-	default:
-		q, err := s.Get(r.Context(), id, who)
-		respond(w, q, err)
+		return map[string]any{"approvals": append([]Question{}, open...)}, err
 	}
+	return s.Get(r.Context(), id, who)
 }
 
-func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, who Approver) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		reply(w, http.StatusUnsupportedMediaType, fault("send Content-Type: application/json"))
-		return
-	}
+func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, who Approver) (any, error) {
 	var body answerBody
 	if err := jsonv2.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body,
 		jsonv2.RejectUnknownMembers(true)); err != nil {
-		reply(w, http.StatusBadRequest, fault("the body is invalid: "+err.Error()))
-		return
+		return nil, room.Mistake("the body is invalid: %w", err)
 	}
 	a, err := body.answer()
 	switch {
 	case err != nil:
-		reply(w, http.StatusBadRequest, fault(err.Error()))
+		return nil, room.Mistake("%w", err)
 	case body.Preview && a.Allow && scopeOf(a) != Once:
 		rule, err := s.Preview(r.Context(), id, a, who)
-		respond(w, map[string]any{"rule": rule}, err)
+		return map[string]any{"rule": rule}, err
 	case body.Preview:
-		reply(w, http.StatusBadRequest, fault("only allow_session and allow_always make a rule to preview"))
-	default:
-		decision, err := s.Answer(r.Context(), id, a, who)
-		respond(w, map[string]any{"id": id, "decision": decision}, err)
+		return nil, room.Mistake("only allow_session and allow_always make a rule to preview")
 	}
+	decision, err := s.Answer(r.Context(), id, a, who)
+	return map[string]any{"id": id, "decision": decision}, err
 }
 
 func (b answerBody) answer() (a Answer, err error) {
@@ -108,32 +120,4 @@ func ParseChoice(word string) (allow bool, scope Scope, err error) {
 		return false, "", nil
 	}
 	return false, "", fmt.Errorf("decision is %q, it must be allow, allow_session, allow_always or deny", word)
-}
-
-// respond sends v, or err with its status.
-func respond(w http.ResponseWriter, v any, err error) {
-	switch {
-	case err == nil:
-		reply(w, http.StatusOK, v)
-	case errors.Is(err, ErrUnknown):
-		reply(w, http.StatusNotFound, fault(ErrUnknown.Error()))
-	case errors.Is(err, ErrAnswered), errors.Is(err, ErrExpired):
-		reply(w, http.StatusConflict, fault(err.Error()))
-	case errors.As(err, new(RuleError)):
-		reply(w, http.StatusBadRequest, fault(err.Error()))
-	default: // the cause is not for clients
-		reply(w, http.StatusInternalServerError, fault("the approvals cannot be read or written now"))
-	}
-}
-
-func fault(text string) any { return map[string]string{"error": text} }
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
-		return // the client has disconnected
-	}
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // The test program is also the other process: a server that asks and writes
@@ -133,17 +131,9 @@ func testTheDeathOfAServer(t *testing.T, p place) {
 	server := start(t, "server", p.dsn)
 	id := server.word(t, "ASKED")
 	person := p.person()
-	q, err := person.Get(t.Context(), id, ann)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server.kill(t)
 	// it has been silent for nearly its lease
-	if err := p.db.Update(t.Context(), func(tx *store.Tx) error {
-		return renewOwner(tx, q.Owner, time.Second)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	p.exec(t, "UPDATE ask SET lease = {{now}} + 1000 WHERE id = $1", id)
 	until(t, "the dead one's question to be over", func() bool {
 		open, err := person.List(t.Context(), ann)
 		return err == nil && len(open) == 0

@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +10,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 )
 
 // A Call is the call that an approver decides about.
@@ -109,152 +108,44 @@ type storedCall struct {
 	Parts map[string]string `json:"parts"`
 }
 
-// Ask adds a question until it expires, and returns its id. It ends with this
-// process.
-func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, err error) {
-	parts, err := argDigests(c.Args)
-	if err != nil {
-		return "", err
+// Decode returns the approval that a question of package ask is. Unknown fields are an error, because they may
+// restrict what is allowed.
+func Decode(row ask.Question) (Question, error) {
+	var c storedCall
+	q := Question{
+		ID: row.ID, State: State(row.State), Owner: row.Owner, Asked: row.Asked.UTC(), Expires: row.Expires.UTC(),
 	}
-	text, err := json.Marshal(storedCall{c, parts})
-	if err != nil {
-		return "", fmt.Errorf("encoding a question: %w", err)
+	err := jsonv2.Unmarshal([]byte(row.Body), &c, jsonv2.RejectUnknownMembers(true))
+	if err == nil && row.Answer != "" {
+		q.Decision = new(Decision)
+		err = jsonv2.Unmarshal([]byte(row.Answer), q.Decision, jsonv2.RejectUnknownMembers(true))
+		q.Decision.At = row.Ended.UTC()
 	}
-	if err := s.Sweep(ctx); err != nil {
-		return "", err
-	}
-	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Call: string(text)}
-	if err := s.rows.Add(ctx, q, len(c.Shown), time.Until(expires)); err != nil {
-		return "", err
-	}
-	s.beating.Do(func() { s.done.Go(s.beat) })
-	select {
-	case s.asked <- struct{}{}:
-	default:
-	}
-	return q.ID, nil
-}
-
-// Sweep removes closed questions and the questions of dead processes. Ask and
-// MarkAttended call it too.
-func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, maxClosed) }
-
-// List returns the open questions that who may see, the oldest first.
-func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
-	all, err := s.rows.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var open []Question
-	for _, kept := range all {
-		// skip those that cannot be decoded, and so not be approved
-		if q, err := questionOf(kept); err == nil && who.sees(&q) {
-			open = append(open, q)
+	switch {
+	case err != nil:
+	case c.Agent != row.Agent || c.User != row.User:
+		err = errors.New("it has another caller")
+	case row.State == ask.Answered || row.State == ask.Used:
+		if q.Decision == nil {
+			err = errors.New("it has no decision")
+		} else if !q.Decision.Allow {
+			q.State = Denied
+		} else if row.State == ask.Answered {
+			q.State = Allowed
 		}
 	}
-	return open, nil
-}
-
-// Get returns one question that who may see, open or closed.
-func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
-	q, lives, err := s.get(ctx, id)
-	return seen(q, lives, err, who)
-}
-
-// GetIn does what Get does, in a transaction of the caller.
-func (s *Store) GetIn(t *store.Tx, id string, who Approver) (Question, error) {
-	q, lives, err := getIn(t, id)
-	return seen(q, lives, err, who)
-}
-
-func seen(q Question, lives bool, err error, who Approver) (Question, error) {
-	if err == nil && (!lives || !who.sees(&q)) {
-		err = ErrUnknown
-	}
 	if err != nil {
-		return Question{}, err
-	}
-	return q, nil
-}
-
-// get returns one question, and whether its process lives.
-func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err error) {
-	if s.DB.Unused() {
-		return q, false, ErrUnknown
-	}
-	err = s.rows.view(ctx, func(t *store.Tx) error {
-		q, lives, err = getIn(t, id)
-		return err
-	})
-	return q, lives, err
-}
-
-func getIn(t *store.Tx, id string) (q Question, lives bool, err error) {
-	if !isID(id) {
-		return q, false, ErrUnknown
-	}
-	kept, lives, err := getRow(t, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return q, false, ErrUnknown
-	}
-	if err == nil {
-		q, err = questionOf(kept)
-	}
-	return q, lives, err
-}
-
-// questionOf decodes a row. Unknown fields are an error, because they may restrict
-// what is allowed.
-func questionOf(k questionRow) (Question, error) {
-	var c storedCall
-	q := Question{ID: k.ID, State: k.State, Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
-	err := jsonv2.Unmarshal([]byte(k.Call), &c, jsonv2.RejectUnknownMembers(true))
-	if err == nil && k.Decision != "" {
-		q.Decision = new(Decision)
-		err = jsonv2.Unmarshal([]byte(k.Decision), q.Decision, jsonv2.RejectUnknownMembers(true))
-		q.Decision.At = k.Decided.UTC()
-	}
-	if err == nil && c.Principal != k.Principal {
-		err = errors.New("it has another principal")
-	}
-	if err != nil {
-		return Question{}, fmt.Errorf("cannot decode question %s: %w", k.ID, err)
+		return Question{}, fmt.Errorf("cannot decode question %s: %w", row.ID, err)
 	}
 	q.Call, q.Parts = c.Call, c.Parts
 	return q, nil
 }
 
-// Changed returns a channel that is closed when there may be a new question or
-// a new answer.
-func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(Topic) }
-
-// retryEvery is the delay of Await after an error of the store.
-const retryEvery = 500 * time.Millisecond
-
-// Await returns when the question is not open or ctx ends.
-func (s *Store) Await(ctx context.Context, id string) error {
-	defer s.DB.Urgent()()
-	for isID(id) {
-		changed := s.DB.Wait(Topic)
-		state, left, err := s.rows.State(ctx, id)
-		if err == nil && state != Open {
-			return nil // Take returns the result
-		}
-		if err != nil {
-			left = retryEvery
-		}
-		late := time.NewTimer(left + time.Millisecond)
-		select {
-		case <-changed:
-		case <-late.C:
-		case <-ctx.Done():
-		}
-		late.Stop()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return nil
+// about reports whether the question is about exactly this call.
+func (q *Question) about(c Call) bool {
+	return q.Digest != "" && q.Digest == c.Digest && q.Basis == c.Basis && q.Tool == c.Tool &&
+		q.Principal == c.Principal &&
+		q.Session == c.Session && q.Profile == c.Profile && q.Workspace == c.Workspace && rank(c.Risk) <= rank(q.Risk)
 }
 
 // argDigests returns the digest of each argument. A rule compares them, so that

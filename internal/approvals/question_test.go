@@ -101,11 +101,10 @@ func testNoAnswerIsNo(t *testing.T, p place) {
 	if _, err := server.Answer(t.Context(), stale, yes, ann); err != nil {
 		t.Fatal(err)
 	}
-	server.takeGrace = -2 * time.Hour // it has been long
+	p.exec(t, "UPDATE ask SET expires = {{now}} - 3600000 WHERE id = $1", stale) // it has been long
 	if _, err := server.Take(t.Context(), stale, someCall()); !errors.Is(err, ErrExpired) {
 		t.Errorf("a yes of long ago is taken: %v", err)
 	}
-	server.takeGrace = takeGrace
 	gone := mustAsk(t, server, someCall())
 	if err := server.Withdraw(t.Context(), gone); err != nil {
 		t.Fatal(err)
@@ -199,7 +198,7 @@ func testOneAnswerCounts(t *testing.T, p place) {
 
 func testQuestionsAreBounded(t *testing.T, p place) {
 	server := p.server(t)
-	for range maxOpenEach {
+	for range limits().Each {
 		mustAsk(t, server, someCall())
 	}
 	if _, err := server.Ask(t.Context(), someCall(), in(time.Hour)); !errors.Is(err, ErrTooMany) {
@@ -292,10 +291,7 @@ func TestHeartbeatKeepsQuestions(t *testing.T) {
 	p := placeIn(t, t.TempDir())
 	server := p.server(t)
 	id := mustAsk(t, server, someCall())
-	silent := func(tx *store.Tx) error { return renewOwner(tx, server.me, -time.Second) }
-	if err := p.db.Update(t.Context(), silent); err != nil {
-		t.Fatal(err)
-	}
+	p.exec(t, "UPDATE ask SET lease = {{now}} - 1000 WHERE id = $1", id) // it was silent
 	if _, err := p.person().Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a question of a silent server is answered: %v", err)
 	}
@@ -353,7 +349,7 @@ func testWhoLooksIsThere(t *testing.T, p place) {
 		t.Errorf("not attended after a look: %v", err)
 	}
 	until(t, "the look to be over", func() bool {
-		there, err := (rows{p.db}).AttendedWithin(t.Context(), 20*time.Millisecond)
+		there, err := s.attendedWithin(t.Context(), 20*time.Millisecond)
 		return err == nil && !there
 	})
 }

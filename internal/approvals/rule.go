@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -63,7 +66,7 @@ func (e RuleError) Unwrap() error { return e.error }
 // newRule returns the rule of an approval.
 func newRule(q *Question, a Answer, by Approver, now time.Time) (*Rule, error) {
 	r := &Rule{
-		ID: newID(), Scope: a.Scope, Tool: q.Tool, Principal: q.Principal, Agent: q.Agent, User: q.User,
+		ID: ask.NewID(), Scope: a.Scope, Tool: q.Tool, Principal: q.Principal, Agent: q.Agent, User: q.User,
 		Profile: q.Profile, Workspace: q.Workspace, Risk: q.Risk, Basis: q.Basis, Like: a.Like, Shown: q.Shown,
 		Created: now, Expires: a.Until.UTC(), By: by.Name, Channel: by.Channel,
 	}
@@ -178,12 +181,18 @@ func rank(risk string) int {
 	return int(tool.Runs) + 1
 }
 
+const (
+	// validRules selects rules that may allow a call.
+	validRules  = "expires > {{now}}"
+	ruleColumns = "id, scope, owner, principal, tool, rule"
+)
+
 // Allowed returns the rule that allows a call, if there is one.
 func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
-	rules, err := s.rows.Rules(ctx, "principal = $1 AND tool = $2 AND ", c.Principal, c.Tool)
+	rules, err := s.rules(ctx, "principal = $1 AND tool = $2 AND ", c.Principal, c.Tool)
 	now := time.Now()
 	for i := range rules {
-		if err == nil && rules[i].allows(&c, s.me, now) {
+		if err == nil && rules[i].allows(&c, s.desk.ID(), now) {
 			return rules[i], true, nil
 		}
 	}
@@ -191,14 +200,37 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 }
 
 // Rules returns all valid rules, the oldest first.
-func (s *Store) Rules(ctx context.Context) ([]Rule, error) { return s.rows.Rules(ctx, "") }
+func (s *Store) Rules(ctx context.Context) ([]Rule, error) { return s.rules(ctx, "") }
 
-// Forget removes a rule.
-func (s *Store) Forget(ctx context.Context, id string) (Rule, error) {
-	if s.DB.Unused() || !isID(id) {
+// rules returns the valid rules that a condition selects. If one cannot be decoded it returns none.
+func (s *Store) rules(ctx context.Context, where string, args ...any) ([]Rule, error) {
+	if s.DB.Unused() {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return store.Select(ctx, s.DB, "SELECT "+ruleColumns+" FROM approval_rule WHERE "+where+validRules+
+		" ORDER BY created, id", args, scanRule)
+}
+
+// Forget removes a valid rule and returns it, or its id and tool if it cannot be decoded.
+func (s *Store) Forget(ctx context.Context, id string) (removed Rule, err error) {
+	if !ask.IsID(id) {
 		return Rule{}, ErrUnknown
 	}
-	removed, err := s.rows.Forget(ctx, id)
+	err = s.update(ctx, func(t *store.Tx) error {
+		removed = Rule{ID: id}
+		const where = " FROM approval_rule WHERE id = $1 AND " + validRules
+		if err := t.Row("SELECT tool"+where, []any{id}, &removed.Tool); err != nil {
+			return err
+		}
+		if r, err := scanRule(func(into ...any) error {
+			return t.Row("SELECT "+ruleColumns+where, []any{id}, into...)
+		}); err == nil {
+			removed = r
+		}
+		return dropRule(t, id)
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = ErrUnknown
 	}
@@ -206,4 +238,60 @@ func (s *Store) Forget(ctx context.Context, id string) (Rule, error) {
 		return Rule{}, err
 	}
 	return removed, nil
+}
+
+// lockRules keeps other transactions from adding rules. It returns an error if there is no
+// room for one more.
+func lockRules(t *store.Tx) error {
+	if err := t.Lock(rulesLatch); err != nil {
+		return err
+	}
+	var n int
+	if err := t.Row("SELECT count(*) FROM approval_rule WHERE "+validRules, nil, &n); err != nil {
+		return err
+	}
+	if n >= maxRules {
+		return RuleError{fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget", maxRules)}
+	}
+	return nil
+}
+
+// rulesLatch is the name of the lock of the rules.
+const rulesLatch = "approvals"
+
+// addRule adds the row of a rule. Its columns repeat fields of the rule, and must be equal.
+func addRule(t *store.Tx, r *Rule) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding a rule: %w", err)
+	}
+	_, err = t.Exec("INSERT INTO approval_rule ("+ruleColumns+
+		", created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		r.ID, string(r.Scope), r.Owner, r.Principal, r.Tool, string(text), store.Millis(r.Created),
+		store.Millis(r.Expires))
+	return err
+}
+
+// scanRule reads a rule. Unknown fields are an error, because they may restrict what is
+// allowed.
+func scanRule(scan store.Scan) (r Rule, err error) {
+	var c Rule // of the columns
+	var text string
+	if err := scan(&c.ID, &c.Scope, &c.Owner, &c.Principal, &c.Tool, &text); err != nil {
+		return r, err
+	}
+	err = jsonv2.Unmarshal([]byte(text), &r, jsonv2.RejectUnknownMembers(true))
+	if err == nil && (r.ID != c.ID || r.Scope != c.Scope || r.Principal != c.Principal || r.Tool != c.Tool ||
+		r.Owner != c.Owner) {
+		err = errors.New("its columns differ")
+	}
+	if err != nil {
+		return Rule{}, fmt.Errorf("cannot decode rule %s: %w; remove it with mcp-tools approvals forget", c.ID, err)
+	}
+	return r, nil
+}
+
+func dropRule(t *store.Tx, id string) error {
+	_, err := t.Exec("DELETE FROM approval_rule WHERE id = $1", id)
+	return err
 }

@@ -202,7 +202,7 @@ func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
 		"another's":           func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"a/u"`, `"a/v"`, 1) },
 		"another id":          func(r *ruleRow) { r.ID = "aaaaaaaaaaaa" },
 		"of another tool":     func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"write_file"`, `"exec"`, 1) },
-		"of a wider scope":    func(r *ruleRow) { r.Scope, r.Owner = string(Session), server.me },
+		"of a wider scope":    func(r *ruleRow) { r.Scope, r.Owner = string(Session), server.desk.ID() },
 		"of another's server": func(r *ruleRow) { r.Owner = "aaaaaaaaaaaa" },
 	} {
 		changed := kept

@@ -1,11 +1,9 @@
-// Package approvals has the questions that wait for an approver's decision, and
+// Package approvals has the questions about calls that need an approver's decision, and
 // the rules that approvers have made.
 //
 // A server asks, and another process, on this or another machine, answers, for
-// example `mcp-tools approvals allow`. The questions are in the store; of several
-// answers only the first counts. A question belongs to the process that asked. That
-// process renews a lease every few seconds; when it dies, its questions end. An
-// approval can be used once, by that process, for exactly the call that was shown.
+// example `mcp-tools approvals allow`. The questions are those of package ask, which has what all questions have in
+// common. Theirs is that an approval can be used once, by the process that asked, for exactly the call that was shown.
 //
 // The package does not know what a tool is, which calls need an approval, or how
 // to ask a client. It stores arguments only in the form that may be shown, and
@@ -17,42 +15,28 @@ package approvals
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // Errors of questions.
 var (
-	ErrUnknown  = errors.New("no such question, or it has ended")
+	ErrUnknown  = ask.ErrUnknown
+	ErrTooMany  = ask.ErrTooMany
 	ErrAnswered = errors.New("the question was already answered")
 	ErrExpired  = errors.New("the question was not answered in time")
 	ErrChanged  = errors.New("the call is not the one that was approved")
-	ErrTooMany  = errors.New("too many open questions")
 	ErrOnce     = errors.New("this call can only be allowed once")
 )
 
-const (
-	// keepClosed is the time that closed questions can be shown, so that a late
-	// approver sees who answered.
-	keepClosed = 10 * time.Minute
-	// maxOpen and maxOpenEach limit the open questions, in all and of one caller.
-	maxOpen     = 200
-	maxOpenEach = 20
-	// maxOpenText and maxOpenTextEach limit the size of their texts.
-	maxOpenText     = 8 << 20
-	maxOpenTextEach = 1 << 20
-	// maxClosed limits the closed questions that can be shown.
-	maxClosed = 100
-)
-
-const idLen = 12
+// limits are the max open questions and their size. Approvers read them again and again.
+func limits() ask.Limits { return ask.Limits{Open: 200, Each: 20, Bytes: 8 << 20, BytesEach: 1 << 20} }
 
 // Options configure a Store.
 type Options struct {
@@ -67,73 +51,155 @@ type Options struct {
 // concurrent use, and so are several Stores with the same database.
 type Store struct {
 	Options
-	rows      rows
-	me        string // id of this process
-	takeGrace time.Duration
-
-	beating sync.Once // starts the heartbeat
-	stop    context.CancelFunc
-	asked   chan struct{}   // wakes it
-	ctx     context.Context // of the heartbeat
-	done    sync.WaitGroup
+	desk *ask.Desk
 }
 
 // New returns a Store. It does not use the database yet.
-func New(o Options) *Store {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), takeGrace: takeGrace, asked: make(chan struct{}, 1)}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	return s
-}
+func New(o Options) *Store { return &Store{o, ask.NewDesk(o.DB, o.Log)} }
 
-// Close withdraws the questions of this process. Ask must not be called
+// Close withdraws the questions of this process, and removes its rules for sessions. Ask must not be called
 // afterwards.
 func (s *Store) Close() error {
-	s.stop()
-	idle := false
-	s.beating.Do(func() { idle = true }) // it was not started
-	s.done.Wait()
-	if idle {
-		return nil
-	}
-	return s.rows.RemoveOwner(context.Background(), s.me)
+	return s.desk.Close(func(t *store.Tx) error {
+		_, err := t.Exec("DELETE FROM approval_rule WHERE owner = $1 AND scope = 'session'", s.desk.ID())
+		return err
+	})
 }
 
-// newID returns a random id of 60 bits that is easy to type.
-func newID() string { return strings.ToLower(rand.Text()[:idLen]) }
+// patience limits each operation on the store.
+const patience = 15 * time.Second
 
-// isID reports whether text has the form of an id.
-func isID(text string) bool {
-	return len(text) == idLen && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
+// update changes questions or rules. A store that does not exist yet has none.
+func (s *Store) update(ctx context.Context, f func(*store.Tx) error) error {
+	if s.DB.Unused() {
+		return ErrUnknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.DB.Update(ctx, f)
 }
 
-// The duration and the renewal interval of the lease.
-const (
-	lease     = 30 * time.Second
-	renewal   = 5 * time.Second
-	idleLease = 24 * time.Hour // without questions
-)
+// Ask adds a question until it expires, and returns its id. It ends with this
+// process.
+func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, err error) {
+	parts, err := argDigests(c.Args)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(storedCall{c, parts})
+	if err != nil {
+		return "", fmt.Errorf("encoding a question: %w", err)
+	}
+	id = ask.NewID()
+	return id, s.desk.Put(ctx, ask.Question{
+		ID: id, Kind: ask.Approval, Agent: c.Agent, User: c.User, Session: c.Session, Body: string(text),
+	}, max(time.Until(expires), time.Millisecond), limits())
+}
 
-// beat renews the lease of this process while it has questions that may be answered or used. If that fails
-// for longer than a lease, the questions end, which Take reports. Afterwards the lease is long, for the rules of
-// sessions.
-func (s *Store) beat() {
-	for {
-		select {
-		case <-s.asked:
-		case <-time.After(idleLease / 2):
-		case <-s.ctx.Done():
-			return
-		}
-		for open := true; open && clock.Sleep(s.ctx, renewal) == nil; {
-			var err error
-			if open, err = s.rows.Renew(s.ctx, s.me); err != nil {
-				if open = true; s.ctx.Err() == nil {
-					s.Log.Warn("cannot renew the lease of this process; open questions may be lost", "err", err)
-				}
-			}
+// Await returns when the question is not open or ctx ends.
+func (s *Store) Await(ctx context.Context, id string) error { return s.desk.Await(ctx, id) }
+
+// Withdraw removes a question of this process, unless it has ended.
+func (s *Store) Withdraw(ctx context.Context, id string) error { return s.desk.Withdraw(ctx, id) }
+
+// Changed returns a channel that is closed when there may be a new question or
+// a new answer.
+func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(ask.Topic) }
+
+// List returns the open questions that who may see, the oldest first.
+func (s *Store) List(ctx context.Context, who Approver) (open []Question, err error) {
+	rows, err := ask.List(ctx, s.DB, ask.Approval)
+	for _, row := range rows {
+		// skip those that cannot be decoded, and so not be approved
+		if q, err := Decode(row); err == nil && who.sees(&q) {
+			open = append(open, q)
 		}
 	}
+	return open, err
+}
+
+// Get returns one question that who may see, open or closed.
+func (s *Store) Get(ctx context.Context, id string, who Approver) (q Question, err error) {
+	if s.DB.Unused() {
+		return q, ErrUnknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = s.DB.View(ctx, func(t *store.Tx) error {
+		_, q, err = read(t, id, ask.Get)
+		return err
+	})
+	if err == nil && !who.sees(&q) {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return Question{}, err
+	}
+	return q, nil
+}
+
+// read reads a question as get does.
+func read(t *store.Tx, id string, get func(*store.Tx, string) (ask.Question, error)) (row ask.Question, q Question,
+	err error) {
+	if !ask.IsID(id) {
+		return row, q, ErrUnknown
+	}
+	if row, err = get(t, id); err != nil {
+		return row, q, err
+	}
+	if row.Kind != ask.Approval {
+		return row, q, ErrUnknown
+	}
+	q, err = Decode(row)
+	return row, q, err
+}
+
+// Sweep removes questions that have ended and rules that have expired.
+func (s *Store) Sweep(ctx context.Context) error {
+	return errors.Join(ask.Sweep(ctx, s.DB), s.DB.Update(ctx, func(t *store.Tx) error {
+		_, err := t.Exec("DELETE FROM approval_rule WHERE NOT " + validRules)
+		return err
+	}))
+}
+
+// attendedFor is the time that an approver counts as present after reading the
+// questions.
+const attendedFor = 30 * time.Second
+
+// MarkAttended records that an approver has looked at the questions.
+func (s *Store) MarkAttended(ctx context.Context) error {
+	recently, err := s.attendedWithin(ctx, attendedFor/6)
+	if err != nil || recently {
+		return err
+	}
+	return s.DB.Update(ctx, func(t *store.Tx) error {
+		_, err := t.Exec(`INSERT INTO approval_look (one, at) VALUES (1, {{now}})
+			ON CONFLICT (one) DO UPDATE SET at = excluded.at`)
+		return err
+	})
+}
+
+// Attended reports whether an approver has looked at the questions recently, or gets
+// them.
+func (s *Store) Attended(ctx context.Context) (bool, error) {
+	if s.Reachable != nil && s.Reachable() {
+		return true, nil
+	}
+	return s.attendedWithin(ctx, attendedFor)
+}
+
+// attendedWithin reports whether an approver has looked within some time. A time
+// in the future does not count: the clock was set back.
+func (s *Store) attendedWithin(ctx context.Context, within time.Duration) (bool, error) {
+	if s.DB.Unused() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var ago int64
+	err := s.DB.Row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && ago >= 0 && ago < within.Milliseconds(), err
 }

@@ -16,8 +16,8 @@ import (
 // or set back to an earlier state.
 const headName = "audit.head"
 
-// A lastHead is the content of that file. The zero lastHead is that of a machine
-// that has written no head.
+// A lastHead is the content of that file. The zero lastHead belongs to a machine that has
+// written no head.
 type lastHead struct {
 	Key    string `json:"key"`
 	Number int64  `json:"head"`

@@ -97,7 +97,8 @@ const (
 	timeFormat = "2006-01-02T15:04:05.000000Z"
 )
 
-// appendRow appends the beginning of a line: all but the links.
+// appendRow appends the beginning of a line: all but the links. The fields are encoded before the lock of the log is
+// taken, the number and the time when it is held; and the lines of existing stores have this form.
 func appendRow(b []byte, seq uint64, now time.Time, fields []byte) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendUint(b, seq, 10)

@@ -20,7 +20,7 @@ type Report struct {
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"` // the first 1,000
 	More     int       `json:"more"`     // problems beyond those
-	Notes    []Problem `json:"notes"`    // what could not be checked
+	Notes    []Problem `json:"notes"`    // the parts that could not be checked
 }
 
 // OK reports whether there are no problems.
@@ -46,10 +46,9 @@ const (
 	headsName   = "heads"
 )
 
-// Verify reads the whole log and reports what was tampered with; see the package
-// comment. It uses the key in the data directory dir, and recovers the journals
-// there first. An error means that the log could not be read. Other processes may
-// write to the log at the same time.
+// Verify reads the whole log and reports signs of tampering; see the package comment. It uses
+// the key in the data directory dir, and recovers the journals there first. An error means that
+// the log could not be read. Other processes may write to the log at the same time.
 func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	return db.verify(ctx, dir, math.MaxInt)
 }
@@ -319,7 +318,7 @@ func (c *verification) checkEnds() {
 	}
 }
 
-// addNotes adds notes about what could not be checked.
+// addNotes adds notes about the parts that could not be checked.
 func (c *verification) addNotes() {
 	if c.seal == nil && len(c.linked) > 0 {
 		c.problem(keyName, 0, NoKey, "there is no key in the data directory, so only links were checked; "+

@@ -3,18 +3,16 @@
 //
 // The package knows the DevTools protocol, how to start Chromium in isolation, and how
 // to show a page as text to a model. It does not know which hosts may be reached: a
-// browser can connect only to a proxy that the caller of the package supplies. On Linux
-// the browser has its own network namespace, which contains nothing but that proxy.
-// Package web has the tool that models call.
+// browser can connect only to a proxy that the caller of the package supplies. Package
+// program starts the browser; on Linux it is in a sandbox with a network that contains nothing
+// but that proxy, and without the files of this machine. Package web has the tool that models call.
 //
 // DevTools commands are sent through pipes and never to a port, since any process on
 // the machine could connect to a port. Responses of a page are not trusted: they may be
 // too long, or missing.
 //
-// Begin with [New] and [Browsers.Do]. start.go starts a browser. process_linux.go and
-// launcher_linux.go isolate it: this program is started again in new namespaces, calls
-// [RunLauncher], and executes the browser. session.go is one browser, tab.go one page,
-// outline.go converts a page to text, actions.go and input.go execute requests.
+// Begin with [New] and [Browsers.Do]. start.go starts a browser, session.go is one browser,
+// tab.go one page, outline.go converts a page to text, actions.go and input.go execute requests.
 package browser
 
 import (
@@ -28,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -46,10 +45,11 @@ type Proxy interface {
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// Options configure Browsers. Proxy is required.
+// Options configure Browsers. Tiers and Proxy are required.
 type Options struct {
-	Path string // of Chromium; default: search for it
-	Dir  string // for profiles; default: the temporary directory
+	Tiers sandbox.Tiers
+	Path  string // of Chromium; default: search for it
+	Dir   string // for profiles; default: the temporary directory
 	// Proxy returns a proxy for the caller in ctx. The proxy calls refused before it
 	// refuses a connection: the browser hides the text of the proxy's response.
 	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
@@ -61,7 +61,7 @@ type Options struct {
 	Idle        time.Duration // a browser is closed after this time without requests; default 10 minutes
 	MaxDownload int64         // bytes of one download; default 100 MiB
 	Memory      int64         // maximum of each process of a browser in bytes, on Linux; default 2 GiB
-	// Insecure lets Chromium run without its sandbox and in the network of this machine
+	// Insecure lets Chromium run without a sandbox and in the network of this machine
 	// if the system does not permit isolation.
 	Insecure bool
 	Log      *slog.Logger // default: discard

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +35,9 @@ type directories struct {
 
 // newDirectories creates and locks the directories of a browser.
 func newDirectories(home string) (_ *directories, err error) {
+	if home, err = filepath.EvalSymlinks(home); err != nil { // a sandbox shows the real path
+		return nil, err
+	}
 	if len(home) > maxHome {
 		return nil, fmt.Errorf("%s is too long a path; choose a shorter one", home)
 	}
@@ -66,6 +71,39 @@ func newDirectories(home string) (_ *directories, err error) {
 		return nil, err
 	}
 	return p, p.writePreferences()
+}
+
+// If the server runs as root, the files of browsers belong to another user. No distribution assigns such high numbers.
+const (
+	firstUser  = 1 << 30
+	users      = 1 << 28
+	nobodyUser = 65534
+)
+
+// assignUser gives the home, and the socket of the proxy, to a user for the browser if the server is root. It returns the
+// user: nobody (65534) in a container without such high user IDs, and otherwise 0. Without a sandbox it is one of this browser
+// alone. In a sandbox no browser sees the files of another one, and the sandbox keeps a namespace for each user.
+func (p *directories) assignUser(socket string) (int, error) {
+	if os.Geteuid() != 0 {
+		return 0, nil
+	}
+	user := firstUser
+	if !filepath.IsAbs(socket) {
+		user += mathrand.IntN(users)
+	}
+	if os.Chown(p.home, user, user) != nil {
+		user = nobodyUser
+	}
+	if os.Chown(p.home, user, user) != nil {
+		return 0, nil // root of a user namespace without other users
+	}
+	var err error
+	if filepath.IsAbs(socket) {
+		err = os.Chown(socket, user, user)
+	}
+	return user, errors.Join(err, filepath.WalkDir(p.home, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, user, user))
+	}))
 }
 
 // remove deletes the directories. No process may use them any longer.

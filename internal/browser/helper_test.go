@@ -19,16 +19,25 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestMain also runs the test binary as the launcher, as the server that is killed, and to limit namespaces.
+// testTiers are the sandboxes of all tests, which are probed once.
+var testTiers = sandbox.NewTiers(&kernel.Launcher{}, &host.Launcher{})
+
+// TestMain also runs the test binary as the stage and the agent of a sandbox, as the server that is killed, and to limit namespaces.
 // These roles end with syscall.Exit, because the race detector would wait for a second.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case LauncherArg:
-			syscall.Exit(RunLauncher(os.Args[2:]))
+		case kernel.StageArg:
+			syscall.Exit(kernel.Main(os.Args[2:]))
+		case agent.Name:
+			syscall.Exit(agent.Main(os.Args[2:]))
 		case limitNamespacesArg:
 			syscall.Exit(limitNamespaces(os.Args[2:]))
 		}
@@ -115,7 +124,7 @@ func newFixture(t testing.TB, hosts map[string]*httptest.Server, change ...func(
 	b := &fixture{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{},
 		saved: &saved{files: map[string]string{}}}
 	o := Options{
-		Files: b.saved, Proxy: func(_ context.Context, refused func(string, error)) (Proxy, error) {
+		Tiers: testTiers, Files: b.saved, Proxy: func(_ context.Context, refused func(string, error)) (Proxy, error) {
 			return b.net.Proxy(t, b.record.note, refused), nil
 		},
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

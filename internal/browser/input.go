@@ -238,14 +238,14 @@ func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
 		return tool.Errorf(tool.Invalid, "%.60q does not accept %.60q: its type is %.20s", req.Ref, req.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && req.Text == "":
-		err = el.target.key(ctx, namedKeys["delete"], 0)
+		err = el.target.key(ctx, keyNamed("delete"), 0)
 	case kind == "type" && req.Slowly:
 		err = el.target.typeKeys(ctx, req.Text)
 	case kind == "type":
 		err = run(ctx, el.target.endpoint, input.InsertText, input.InsertTextParams{Text: req.Text})
 	}
 	if err == nil && req.Submit {
-		err = el.target.key(ctx, namedKeys["enter"], 0)
+		err = el.target.key(ctx, keyNamed("enter"), 0)
 	}
 	return err
 }

@@ -22,6 +22,8 @@ import (
 )
 
 const (
+	// selfExe is the test binary.
+	selfExe = "/proc/self/exe"
 	// limitNamespacesArg makes the test binary execute another program with few user namespaces.
 	limitNamespacesArg = "few"
 	// namespacesEnv is the variable with how many user namespaces it may create.
@@ -87,25 +89,31 @@ func limitNamespaces(args []string) int {
 	return 1
 }
 
-// TestIsolation checks that a browser runs in a network namespace with nothing but its proxy,
-// and that its pages run in the sandbox of Chromium.
+// TestIsolation checks that a browser sees no files of this machine and runs in a network namespace with nothing but its
+// proxy, and that its pages run in the sandbox of Chromium.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
-	if err := CheckIsolation(t.Context()); err != nil {
+	if err := CheckIsolation(t.Context(), testTiers); err != nil {
 		needtest.Lacking(t, "namespaces", err.Error())
 	}
 	eachUser(t, func(t *testing.T) {
-		if err := CheckIsolation(t.Context()); err != nil {
+		if err := CheckIsolation(t.Context(), testTiers); err != nil {
 			t.Fatal(err)
 		}
 		b := atShop(t, func(o *Options) { o.Insecure = true }) // which is of no account where it need not be
 		b.do(Request{Action: Open, URL: shop + "/things.html"})
-		ours := [...]string{namespace(t, "self", "net"), namespace(t, "self", "user"), namespace(t, "self", "ipc")}
+		kinds := []string{"net", "user", "ipc", "pid", "mnt"}
+		first := "" // the first process of the browser
+		for _, pid := range processesWith(t, b.home) {
+			if name := fmt.Sprint(pid); !strings.Contains(read(t, "/proc/"+name+"/cmdline"), "--type=") {
+				first = name
+			}
+		}
 		sealed := 0
 		for _, pid := range processesWith(t, b.home) {
 			name := fmt.Sprint(pid)
-			for i, kind := range []string{"net", "user", "ipc"} {
-				if namespace(t, name, kind) == ours[i] {
+			for _, kind := range kinds {
+				if namespace(t, name, kind) == namespace(t, "self", kind) {
 					t.Errorf("process %d shares our %s", pid, kind)
 				}
 			}
@@ -124,6 +132,11 @@ func TestIsolation(t *testing.T) {
 				sealed++
 				if field(status, "Seccomp") != "2" || !strings.HasPrefix(field(status, "CapEff"), "0000000000000000") {
 					t.Errorf("a renderer is not sealed:\n%s", status)
+				}
+				for _, kind := range []string{"net", "user", "pid"} {
+					if own := namespace(t, name, kind); own != "" && own == namespace(t, first, kind) {
+						t.Errorf("a renderer shares the %s namespace of its browser", kind)
+					}
 				}
 			case !strings.Contains(command, "--type="):
 				theirs(t, name, status)
@@ -148,8 +161,11 @@ func theirs(t *testing.T, pid, status string) {
 			listening = append(listening, words[1])
 		}
 	}
-	if want := fmt.Sprintf("0100007F:%04X", innerPort); !slices.Equal(listening, []string{want}) {
+	if want := "0100007F:0C38"; !slices.Equal(listening, []string{want}) {
 		t.Errorf("in its network listen %q, want %s", listening, want)
+	}
+	if files, err := os.ReadDir("/proc/" + pid + "/root/root"); err == nil {
+		t.Errorf("it sees the files of root: %v", files)
 	}
 	if devices := read(t, "/proc/"+pid+"/net/dev"); strings.Count(devices, ":") != 1 ||
 		!strings.Contains(devices, "lo:") {
@@ -203,7 +219,7 @@ func TestFewNamespaces(t *testing.T) {
 }
 
 func withFew(t *testing.T) {
-	if err := CheckIsolation(t.Context()); tool.AsError(err).Kind != tool.Unavailable ||
+	if err := CheckIsolation(t.Context(), testTiers); tool.AsError(err).Kind != tool.Unavailable ||
 		!strings.Contains(err.Error(), "namespaces") {
 		t.Errorf("it can be kept apart: %v", err)
 	}

@@ -125,7 +125,7 @@ func TestKilledBrowser(t *testing.T) {
 	b := atShop(t)
 	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	for _, s := range b.browsers.sessions {
-		s.program.kill()
+		_ = s.program.process.Kill()
 		<-s.conn.lost
 	}
 	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.Unavailable {

@@ -189,11 +189,11 @@ func TestKeys(t *testing.T) {
 		"Enter": "Enter 0", "return": "Enter 0", "Esc": "Escape 0", "Control+a": "a 2", "ctrl+Shift+T": "T 10",
 		"ArrowDown": "ArrowDown 0", "down": "ArrowDown 0",
 		"a": "a 0", "A": "A 0", "é": "é 0", "+": "+ 0", "Control++": "+ 2", "Space": "  0", " ": "  0", "F5": "F5 0",
-		"Cmd+c": "c 4", "Alt+F4": "F4 1", "shift+a": "A 8",
+		"Cmd+c": "c 4", "Ą": "Ą 0", "Ă": "Ă 0", "F12": "F12 0", "PageUp": "PageUp 0", "Alt+F4": "F4 1", "shift+a": "A 8",
 		"": "", "Foo": "", "Foo+a": "", "ab": "", "\x00": "", "Control+": "", "Control": "",
 	} {
 		k, modifiers, err := parseKey(text)
-		got := fmt.Sprintf("%s %d", k.key, modifiers)
+		got := fmt.Sprintf("%s %d", k.Key, modifiers)
 		if err != nil {
 			got = ""
 		}
@@ -203,11 +203,22 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestNamedKeys checks that every name has its key.
+func TestNamedKeys(t *testing.T) {
+	for name := range namedKeys {
+		want := map[string]string{"return": "enter", "esc": "escape", "del": "delete", "space": " "}[name]
+		got := strings.ToLower(keyNamed(name).Key)
+		if want == "" && got != name && got != "arrow"+name || want != "" && got != want {
+			t.Errorf("%q is %q", name, got)
+		}
+	}
+}
+
 func FuzzKeys(f *testing.F) {
 	f.Add("Control+Shift+a")
 	f.Add("++")
 	f.Fuzz(func(t *testing.T, text string) {
-		if k, _, err := parseKey(text); err == nil && k.key == "" {
+		if k, _, err := parseKey(text); err == nil && k.Key == "" {
 			t.Errorf("%q is no key, and taken for one", text)
 		}
 	})

@@ -33,7 +33,7 @@ type session struct {
 
 	startStop  sync.Mutex // held while the browser is started or closed
 	closed     bool
-	program    *program
+	program    *chromium
 	conn       *connection
 	ctx        context.Context // ends with the session
 	stop       context.CancelFunc
@@ -135,11 +135,11 @@ func (s *session) launch(ctx context.Context, home string) error {
 	if err != nil {
 		return err
 	}
-	if s.program, err = startProgram(s.o, home); err != nil {
+	if s.program, err = startChromium(ctx, s.o, home); err != nil {
 		return err
 	}
-	serve(s.ctx, proxy, s.program.listen, &s.goroutines)
-	s.conn = newConnection(s.program.from, deadlineWriter{s.program.to}, s.onEvent)
+	serve(s.ctx, proxy, s.program.proxy, &s.goroutines)
+	s.conn = newConnection(s.program.from, commands{s.program.process}, s.onEvent)
 	s.goroutines.Go(s.conn.listen)
 	return nil
 }

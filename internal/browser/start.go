@@ -8,13 +8,16 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -25,89 +28,193 @@ const (
 	exitTimeout  = 5 * time.Second  // for the process to exit after a failed start
 )
 
-// A program is a running Chromium.
-type program struct {
-	dirs   *directories
-	listen net.Listener // of the proxy
-	to     *os.File     // commands
-	from   *os.File     // responses and events
-	output *tailBuffer  // stdout and stderr
-	kill   func()       // kills all processes of the browser
-	done   chan struct{}
-}
-
-// startOptions are the options for starting Chromium on all systems.
-type startOptions struct {
-	path     string
-	dirs     *directories
-	args     func(proxy string) []string
-	insecure bool       // start without isolation if the system does not permit it
-	memory   int64      // limit of each process
-	files    []*os.File // file descriptors 3 and 4
-	output   io.Writer
+// A chromium is a running Chromium.
+type chromium struct {
+	dirs    *directories
+	process *program.Process
+	proxy   net.Listener   // where the proxy of the browser listens
+	from    *io.PipeReader // responses and events
 }
 
 // noSandbox starts Chromium without its own sandbox.
 const noSandbox = "--no-sandbox"
 
-// startProgram starts Chromium with new directories in home.
-func startProgram(o Options, home string) (*program, error) {
+// pipes starts Chromium with DevTools on the pipes 3 and 4, and limits the memory of each of its processes. A page
+// with more crashes.
+const pipes = `ulimit -d "$1" 2>/dev/null || :; shift; exec "$@" 3<&0 4>&1 </dev/null >&2`
+
+// startChromium starts Chromium with new directories in home. ctx bounds the start only.
+func startChromium(ctx context.Context, o Options, home string) (*chromium, error) {
 	path, err := findExecutable(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{output: &tailBuffer{}, done: make(chan struct{})}
-	if p.dirs, err = newDirectories(home); err != nil {
+	tier, err := tierFor(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &chromium{}
+	if c.dirs, err = newDirectories(home); err != nil {
 		return nil, fmt.Errorf("creating the directories of the browser: %w", err)
 	}
-	if err := p.launch(startOptions{
-		path: path, dirs: p.dirs, output: p.output, insecure: o.Insecure, memory: o.Memory,
-		args: func(proxy string) []string { return arguments(proxy, p.dirs) },
-	}); err != nil {
-		return nil, errors.Join(err, p.dirs.remove())
+	if err := c.launch(ctx, o, tier, path); err != nil {
+		return nil, errors.Join(err, c.dirs.remove())
 	}
-	return p, nil
+	return c, nil
 }
 
-// launch starts the process with DevTools on a pair of pipes.
-func (p *program) launch(s startOptions) error {
-	commands, to, err := os.Pipe()
+// tierFor returns the sandbox of a browser. It is the host on systems that cannot isolate programs, and on Linux only if
+// the operator allows it.
+func tierFor(ctx context.Context, o Options) (*sandbox.Tier, error) {
+	switch {
+	case runtime.GOOS == "windows":
+		return nil, tool.Errorf(tool.Unavailable, "a browser cannot be started on Windows").Try("use web_fetch")
+	case runtime.GOOS != "linux" && os.Geteuid() == 0:
+		return nil, tool.Errorf(tool.Unavailable, "a browser cannot be started as root").
+			Try("use web_fetch; the operator can run the server as another user")
+	case runtime.GOOS != "linux" || o.Insecure && CheckIsolation(ctx, o.Tiers) != nil:
+		tier, _, err := o.Tiers.Choose(ctx, sandbox.Host)
+		return tier, err
+	}
+	tier, err := isolation(ctx, o.Tiers)
+	if err != nil {
+		return nil, notIsolated(err)
+	}
+	return tier, nil
+}
+
+// notIsolated returns the error for the model if this system does not permit an isolated browser.
+func notIsolated(err error) error {
+	return tool.Errorf(tool.Unavailable, "no browser is started: the system does not permit its isolation").
+		Try("use web_fetch; mcp-tools doctor shows the operator what to allow").Because(err)
+}
+
+// isolation returns the sandbox for an isolated browser: programs in it reach nothing but a proxy.
+func isolation(ctx context.Context, tiers sandbox.Tiers) (*sandbox.Tier, error) {
+	tier, _, err := tiers.Choose(ctx, sandbox.Local, sandbox.Network)
+	if err != nil {
+		return nil, err
+	}
+	if found := tier.Probe(ctx); !found.Proxy {
+		return nil, tool.Errorf(tool.Unavailable, "%s", found.Text).Try("%s", found.Advice)
+	}
+	return tier, nil
+}
+
+// CheckIsolation returns an error if this system does not permit an isolated browser with the sandbox of Chromium. The
+// error contains advice for the operator.
+func CheckIsolation(ctx context.Context, tiers sandbox.Tiers) error {
+	if runtime.GOOS != "linux" {
+		return nil // browsers are not isolated there, so that no requirement can be missing
+	}
+	tier, err := isolation(ctx, tiers)
+	if err == nil {
+		err = (&program.Runner{Tiers: tiers}).Run(ctx,
+			program.Spec{Argv: []string{"/bin/sh", "-c", ":"}, Tier: tier.Name(), Nested: true}, nil, nil)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	advice := "permit more user namespaces, and such within others"
+	if known := (*tool.Error)(nil); errors.As(err, &known) && known.Next != "" {
+		advice = known.Next
+	}
+	return tool.Errorf(tool.Unavailable, "a browser cannot be isolated on this system: %s", short(err.Error(), 400)).
+		Try("%s", advice).Because(err)
+}
+
+// launch starts Chromium in a sandbox.
+func (c *chromium) launch(ctx context.Context, o Options, tier *sandbox.Tier, path string) (err error) {
+	network, address := "unix", filepath.Join(c.dirs.root, "proxy")
+	if !tier.Isolates() { // all local processes can connect to its proxy
+		network, address = "tcp4", "127.0.0.1:0"
+	}
+	if c.proxy, err = net.Listen(network, address); err != nil {
+		return fmt.Errorf("listening for the proxy: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.proxy.Close())
+		}
+	}()
+	user, err := c.dirs.assignUser(address)
 	if err != nil {
 		return err
 	}
-	defer commands.Close()
-	from, responses, err := os.Pipe()
+	command := []string{path}
+	if o.Insecure && !tier.Isolates() {
+		command = append(command, noSandbox)
+	}
+	proxy := strings.TrimPrefix(sandbox.ProxyURL, "http://")
+	if !tier.Isolates() {
+		proxy = c.proxy.Addr().String()
+	}
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return errors.Join(err, to.Close())
+		return err
 	}
-	defer responses.Close()
-	p.to, p.from = to, from
-	s.files = []*os.File{commands, responses}
-	if err := p.run(s); err != nil {
-		return errors.Join(err, to.Close(), from.Close())
+	if tier.Isolates() {
+		command[0] = real // the path may be a link to a directory that is not shown
 	}
-	return nil
+	var output *io.PipeWriter
+	c.from, output = io.Pipe()
+	runner := program.Runner{Tiers: o.Tiers, Proxy: func(context.Context, []string) (string, func(), error) {
+		return address, func() {}, nil
+	}}
+	c.process, err = runner.Start(ctx, program.Spec{
+		Argv: slices.Concat([]string{"/bin/sh", "-c", pipes, "chromium", strconv.FormatInt(o.Memory>>10, 10)}, command,
+			arguments(proxy, c.dirs)),
+		Env: []string{
+			"HOME=" + c.dirs.home, "TMPDIR=" + c.dirs.temp, "XDG_RUNTIME_DIR=" + c.dirs.temp, "PATH=/nonexistent",
+			// Unix sockets can be reached from any network namespace.
+			"DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent",
+		},
+		Tier: tier.Name(), Dir: c.dirs.home, Read: shownFiles(tier, real), Network: true, Nested: true, User: user,
+		Limits: sandbox.Limits{Temp: maxTemp}, Input: true,
+		Output: func(data []byte) { _, _ = output.Write(data) }, // an error means that the session is being closed
+		Gone:   func(error) { _ = output.Close() },
+	})
+	if err != nil && ctx.Err() == nil && tier.Isolates() {
+		return notIsolated(err)
+	}
+	return err
+}
+
+// maxTemp bounds what a browser stores in the sandbox's memory. Its own temporary files are on disk.
+const maxTemp = 256 << 20
+
+// shownFiles returns what a browser reads beside the system's programs: its own directory, the settings that
+// the operator has made for all browsers, and the cache of fonts, without which each start reads all fonts.
+func shownFiles(tier *sandbox.Tier, path string) (all []string) {
+	if !tier.Layout(sandbox.Directories{}).Shows(path) {
+		all = append(all, filepath.Dir(path))
+	}
+	for _, name := range []string{"/etc/chromium", "/etc/chromium-browser", "/etc/chromium.d", "/etc/opt/chrome",
+		"/var/cache/fontconfig"} {
+		if _, err := os.Stat(name); err == nil {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // close kills the browser, waits until it has ended, and deletes its files.
-func (p *program) close() error {
-	p.kill()
-	<-p.done
-	return errors.Join(p.to.Close(), p.from.Close(), p.dirs.remove())
+func (c *chromium) close() error {
+	err := c.from.Close() // else the process could wait for its output to be read
+	return errors.Join(err, c.process.Kill(), c.dirs.remove())
 }
 
 // explain ends a browser that failed to start, and returns an error with the cause from
 // its output.
-func (p *program) explain(err error) error {
+func (c *chromium) explain(err error) error {
 	wait := time.NewTimer(exitTimeout)
 	defer wait.Stop()
 	select { // Chromium prints the cause before it exits
-	case <-p.done:
+	case <-c.process.Done():
 	case <-wait.C:
 	}
-	p.kill()
-	<-p.done
-	words := p.output.String()
+	err = errors.Join(err, c.process.Kill())
+	words := c.process.Words()
 	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") ||
 		strings.Contains(words, "Failed to move to new namespace") {
 		return tool.Errorf(tool.Unavailable, "Chromium is not started: the system does not permit its sandbox").
@@ -116,22 +223,6 @@ func (p *program) explain(err error) error {
 	}
 	return tool.Errorf(tool.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
 		Because(errors.Join(err, errors.New(words)))
-}
-
-// command returns the command without the settings of the operating system.
-func (s startOptions) command(path string, args []string) *exec.Cmd {
-	cmd := exec.Command(path, args...)
-	cmd.ExtraFiles = s.files
-	cmd.Dir = s.dirs.home
-	cmd.Env = []string{
-		"HOME=" + s.dirs.home, "TMPDIR=" + s.dirs.temp, "XDG_RUNTIME_DIR=" + s.dirs.temp, "PATH=/nonexistent",
-		"LANG=C.UTF-8",
-		// Unix sockets can be reached from any network namespace.
-		"DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent",
-	}
-	cmd.Stdout, cmd.Stderr = s.output, s.output
-	cmd.WaitDelay = exitTimeout
-	return cmd
 }
 
 // arguments returns the arguments for a Chromium that connects only to the proxy, and
@@ -234,38 +325,16 @@ func (p *directories) writePreferences() error {
 	return os.WriteFile(filepath.Join(settings, "Preferences"), preferences(), 0o600)
 }
 
-// A tailBuffer keeps the last bytes that were written to it.
-type tailBuffer struct {
-	mu   sync.Mutex
-	text []byte
-}
+// commands writes commands to a browser. It fails if the browser does not read them in time.
+type commands struct{ *program.Process }
 
-const maxTail = 16 << 10
-
-func (t *tailBuffer) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	if extra := len(t.text) - maxTail; extra > 0 {
-		t.text = append(t.text[:0], t.text[extra:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tailBuffer) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
-}
-
-// A deadlineWriter fails if the browser does not read a command in time.
-type deadlineWriter struct{ *os.File }
-
-func (p deadlineWriter) Write(b []byte) (int, error) {
-	if err := p.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+func (c commands) Write(b []byte) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	if err := c.Process.Write(ctx, b); err != nil {
 		return 0, err
 	}
-	return p.File.Write(b)
+	return len(b), nil
 }
 
 // serve runs the proxy until ctx ends.

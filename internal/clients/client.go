@@ -46,7 +46,7 @@ type Client struct {
 	strict  bool              // the client reads no JSON with comments
 	syntax  syntax
 	shape   shape
-	instead string // what to do for a remote server if the file does not support them
+	instead string // advice for a remote server if the file does not support them
 }
 
 //go:embed clients.txt

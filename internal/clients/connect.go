@@ -35,7 +35,7 @@ type Change struct {
 	Replaced    bool // an entry of the same name was different
 	Removed     bool // the file had only our entry and was removed
 
-	Note string // what the person should know about the file; may be empty
+	Note string // a remark about the file for the person; may be empty
 
 	// Before and After are the text of our entry, "" for none. They may contain a
 	// token, so they must not be printed.
@@ -169,7 +169,7 @@ func (c Client) verify(before, after []byte, name string) (string, error) {
 	return c.syntax.entry(after, name)
 }
 
-// explain adds the path to an error, and what to do if the file does not parse.
+// explain adds the path to an error, and advice if the file does not parse.
 func (c Client) explain(path string, err error) error {
 	if err == nil {
 		return nil

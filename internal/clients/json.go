@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // jsonFile is the format of JSON settings files with an object of servers at the top
@@ -85,11 +86,11 @@ func (d *jsonDoc) bytes() []byte {
 	return out
 }
 
-var hujsonError = regexp.MustCompile(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
+var hujsonError = text.Pattern(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
 
 // complain converts an error of the parser in text. Its columns count bytes.
 func complain(src, text []byte, err error) error {
-	found := hujsonError.FindStringSubmatch(err.Error())
+	found := hujsonError().FindStringSubmatch(err.Error())
 	if found == nil {
 		return err
 	}
@@ -417,8 +418,8 @@ type layout struct {
 	inline  bool // all on one line
 }
 
-// value returns what our entries hold as a value that begins on a line with an
-// indentation: text, lists of text, numbers, booleans, and nested fields.
+// value returns a value of our entries on a line with an indentation: text, lists of text,
+// numbers, booleans, and nested fields.
 func (l layout) value(v any, indent string) hujson.Value {
 	switch v := v.(type) {
 	case fields:
@@ -457,11 +458,9 @@ func (l layout) value(v any, indent string) hujson.Value {
 
 // literal returns a string, without escapes for "<" and "&".
 func literal(s string) hujson.Literal {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
+	written, err := text.JSON(s)
+	if err != nil {
 		return hujson.Literal(`""`) // a string always encodes
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return written
 }

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A Server has the data that a client needs to reach this server: either a
@@ -28,12 +29,12 @@ type Server struct {
 }
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	envRule    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerRule = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	nameRule   = text.Pattern(`^[A-Za-z0-9_-]+$`)
+	envRule    = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerRule = text.Pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
-// Check returns what is wrong with s for any client.
+// Check returns the error in s for any client.
 func (s Server) Check() error {
 	if err := checkName(s.Name); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (s Server) Check() error {
 		return errors.New("headers and tokens are for servers with a URL; commands get secrets from the environment")
 	}
 	for key := range s.Env {
-		if !envRule.MatchString(key) {
+		if !envRule().MatchString(key) {
 			return fmt.Errorf("%q cannot be the name of an environment variable", key)
 		}
 	}
@@ -62,7 +63,7 @@ func (s Server) Check() error {
 }
 
 func checkName(name string) error {
-	if !nameRule.MatchString(name) {
+	if len(name) > 64 || !nameRule().MatchString(name) {
 		return fmt.Errorf("the server cannot be called %q: use 1 to 64 letters, digits, \"-\" and \"_\"", name)
 	}
 	return nil
@@ -79,11 +80,11 @@ func (s Server) checkRemote() error {
 	if u.User != nil {
 		return errors.New("the address holds a user or a password; send a token in a header instead")
 	}
-	if s.TokenEnv != "" && !envRule.MatchString(s.TokenEnv) {
+	if s.TokenEnv != "" && !envRule().MatchString(s.TokenEnv) {
 		return fmt.Errorf("%q cannot be the name of an environment variable", s.TokenEnv)
 	}
 	for key, value := range s.Headers {
-		if !headerRule.MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
+		if !headerRule().MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
 			return fmt.Errorf("header %q is not one that HTTP can send", key)
 		}
 	}

@@ -364,14 +364,14 @@ func (f tomlFile) rest(src []byte, name string) ([]string, error) {
 }
 
 func tomlKey(key string) string {
-	if nameRule.MatchString(key) {
+	if nameRule().MatchString(key) {
 		return key
 	}
 	return tomlQuote(key)
 }
 
-// tomlText writes what our entries hold: text, lists of text, and tables of
-// text, which stand on one line to keep the entry in one piece.
+// tomlText writes the values of our entries: text, lists of text, and tables of text, which
+// stand on one line to keep the entry in one piece.
 func tomlText(v any) string {
 	switch v := v.(type) {
 	case fields:

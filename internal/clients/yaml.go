@@ -161,7 +161,8 @@ func (f yamlFile) set(src []byte, name string, want fields, owned func(string) b
 	return []byte(strings.Join(slices.Replace(d.lines, from, to, text...), "")), nil
 }
 
-// merged returns the wanted settings, and those of an entry that its user has added or changed.
+// merged returns the wanted settings, and the settings of an entry that its user has added or
+// changed.
 func merged(old, want *yaml.Node, owned func(string) bool) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i < len(old.Content); i += 2 {

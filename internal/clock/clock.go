@@ -123,12 +123,27 @@ func addMonths(at time.Time, n int) time.Time {
 // Until reads the end of something: a point in time, as Parse reads it in UTC, or a
 // duration from now on, as Add reads it.
 func Until(now time.Time, text string) (time.Time, error) {
+	return read(text, func() (time.Time, error) { return Add(now, text) })
+}
+
+// Ago is Until for the past: a duration is one before now.
+func Ago(now time.Time, text string) (time.Time, error) {
+	return read(text, func() (time.Time, error) {
+		at, err := Add(now, text)
+		if err == nil && at.Before(now) {
+			err = errors.New("it is in the future")
+		}
+		return now.Add(-at.Sub(now)), err
+	})
+}
+
+func read(text string, duration func() (time.Time, error)) (time.Time, error) {
 	if at, ok := Parse(text, time.UTC); ok {
 		return at, nil
 	}
-	at, err := Add(now, text)
+	at, err := duration()
 	if err != nil || strings.TrimSpace(text) == "" {
-		return now, errors.New("it must be a date (2026-01-31), a time (2026-01-31T09:00:00Z) or a duration (12h, 30d)")
+		return at, errors.New("it must be a date (2026-01-31), a time (2026-01-31T09:00:00Z) or a duration (12h, 30d)")
 	}
 	return at, nil
 }

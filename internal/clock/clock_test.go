@@ -99,3 +99,22 @@ func FuzzAdd(f *testing.F) {
 		}
 	})
 }
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-01-01":           time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		"2026-01-01T09:00:00Z": time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC),
+		"90m":                  now.Add(-90 * time.Minute),
+		"7d":                   now.Add(-7 * 24 * time.Hour),
+	} {
+		if got, err := Ago(now, text); err != nil || !got.Equal(want) {
+			t.Errorf("%q is %s, want %s: %v", text, got, want, err)
+		}
+	}
+	for _, text := range []string{"", "soon", "-7d", "2026-13-01"} {
+		if _, err := Ago(now, text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}

@@ -1,57 +1,76 @@
 package config
 
+import "reflect"
+
+// A Checker is a section that finds values in it that are valid alone, but not together. What sections
+// expect of each other is checked by the struct of all sections, which is a Checker too.
+type Checker interface {
+	// Check reports each problem to add, with the path of a setting within the section.
+	Check(add Add)
+}
+
+// Add takes a problem with the setting at a path; "" is the section itself.
+type Add func(path, format string, args ...any)
+
+// In returns an Add for paths within path.
+func (add Add) In(path string) Add {
+	return func(within, format string, args ...any) {
+		switch {
+		case within == "":
+			within = path
+		case within[0] == '[':
+			within = path + within
+		default:
+			within = path + "." + within
+		}
+		add(within, format, args...)
+	}
+}
+
 // check finds values that are valid alone, but not together.
-func (l *Loaded) check() Problems {
-	c := &l.Config
-	var problems Problems
-	add := func(path, format string, args ...any) {
+func (l *Loaded[T]) check() (problems Problems) {
+	var add Add = func(path, format string, args ...any) {
 		problems = append(problems, l.Problem(path, format, args...))
 	}
-	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
-		add("server.tls_cert", "a certificate and its key go together; set both tls_cert and tls_key, or neither")
+	root := reflect.ValueOf(&l.Config)
+	for _, f := range fields(root.Type().Elem()) {
+		if section, ok := root.Elem().Field(f.index).Addr().Interface().(Checker); ok {
+			section.Check(add.In(f.name))
+		}
 	}
-	if c.Server.Metrics != "" && c.Server.Metrics == c.Server.HTTP {
-		add("server.metrics", "this is the address of server.http; metrics need one of their own")
+	if all, ok := root.Interface().(Checker); ok {
+		all.Check(add)
 	}
-
-	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
-		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
-	}
-	if e := c.Memory.Embeddings; (e.URL == "") != (e.Model == "") {
-		add("memory.embeddings", "an endpoint and its model go together; set both url and model, or neither")
-	}
-	c.Models.check(add)
-	if model := c.Memory.Knowledge.Model; model != "" && !c.Models.have(model) {
-		add("memory.knowledge.model", "%q is not a model of models.providers; name one as PROVIDER/MODEL, or default",
-			model)
-	}
-	c.Media.check(add)
-	c.Messaging.check(add)
-	c.Connections.OAuth.check(c.Server.PublicURL, add)
-	checkTokens(c.Connections.Tokens, add)
 	return problems
 }
 
-func (o OAuth) check(publicURL string, add func(path, format string, args ...any)) {
-	switch {
-	case o.Issuer == "" && (o.Audience != "" || o.Scopes != nil):
-		add("connections.oauth", "without an issuer the rest has no meaning; set issuer, or remove the section")
-	case o.Issuer == "":
-	case o.Audience == "" && publicURL == "":
-		add("connections.oauth.audience",
-			"set audience or server.public_url; without one, tokens meant for others would count here")
-	case len(o.Scopes) == 0:
-		add("connections.oauth.scopes", "set scopes; without any, no token opens anything")
-	}
+// Texts calls visit for each text in the settings that was declared to have a form, with its path.
+// This includes the keys of maps.
+func (l *Loaded[T]) Texts(form string, visit func(path, text string)) {
+	visitTexts(reflect.ValueOf(l.Config), field{}, "", form, visit)
 }
 
-func checkTokens(tokens map[string]Token, add func(path, format string, args ...any)) {
-	names := make(map[string]string) // by hash
-	for _, name := range sorted(tokens) {
-		hash := tokens[name].Hash
-		if other, taken := names[hash]; taken {
-			add(under("connections.tokens", name)+".hash", "%s has the same token", other)
+func visitTexts(v reflect.Value, f field, path, form string, visit func(path, text string)) {
+	switch kindOf(v.Type()) {
+	case isSection:
+		for _, inner := range fields(v.Type()) {
+			visitTexts(v.Field(inner.index), inner, join(path, inner.name), form, visit)
 		}
-		names[hash] = name
+	case isList:
+		for i := range v.Len() {
+			visitTexts(v.Index(i), field{form: f.form}, Indexed(path, i), form, visit)
+		}
+	case isMap:
+		for _, key := range sortedKeys(v) {
+			at := Under(path, key.String())
+			if f.keys == form {
+				visit(at, key.String())
+			}
+			visitTexts(v.MapIndex(key), field{form: f.form}, at, form, visit)
+		}
+	case isText:
+		if f.form == form && v.String() != "" {
+			visit(path, v.String())
+		}
 	}
 }

@@ -1,58 +1,25 @@
 // Package config reads the operator's settings: one optional YAML file, the
 // environment and the command line, over defaults that work without any.
 //
-// It knows which settings there are, which values are valid, where each value
-// came from, and how to notice changes. It does not know what settings do: other
-// packages get their values and know nothing of YAML. The file contains no
-// secrets, only references to them (Secret).
+// A section is a struct whose fields declare settings, with tags (see field.go) and with texts in a
+// file settings.txt beside it (see Documented). Each room declares its own section; this package has
+// those of the house, such as Server and Store. The program lists all sections as the fields of one
+// struct, and a Reader reads them. Defaults, checks, environment variables, flags, the reference and
+// the JSON Schema follow from the declarations.
 //
-// A setting is declared once, as a field of a section with tags, and described in
-// docs.txt. Defaults, checks, environment variables, flags, the reference and the
-// JSON Schema follow from the declaration (see field.go).
+// The package knows which values are valid, where each value came from, and how to notice changes. It
+// does not know what settings do. The file contains no secrets, only references to them (Secret).
 //
-// Begin with Config, then Load.
+// Begin with NewReader, then Load.
 package config
-
-import "github.com/mcp-tools/mcp-tools/policy"
-
-// Config has all settings. Default returns one that is ready to use.
-type Config struct {
-	Server      Server           `yaml:"server" restart:"true"`
-	Connections Connections      `yaml:"connections"`
-	Policy      policy.Rules     `yaml:"policy" flags:"autonomy"`
-	Workspace   Workspace        `yaml:"workspace"`
-	Agents      map[string]Agent `yaml:"agents" keys:"label" restart:"true"`
-	Memory      Memory           `yaml:"memory" restart:"true"`
-	Skills      Skills           `yaml:"skills" restart:"true"`
-	Plugins     Plugins          `yaml:"plugins" restart:"true"`
-	Exec        Exec             `yaml:"exec"`
-	Sandbox     Sandbox          `yaml:"sandbox" restart:"true"`
-	Web         Web              `yaml:"web"`
-	Models      Models           `yaml:"models" restart:"true"`
-	Media       Media            `yaml:"media" restart:"true"`
-	Messaging   Messaging        `yaml:"messaging" restart:"true"`
-	Subagents   Subagents        `yaml:"subagents" restart:"true"`
-	ACP         ACPAgents        `yaml:"acp" keys:"name" restart:"true"`
-	MCPServers  MCPServers       `yaml:"mcp_servers" keys:"name" restart:"true"`
-	Limits      Limits           `yaml:"limits"`
-	Cache       Cache            `yaml:"cache"`
-	Audit       Audit            `yaml:"audit"`
-	Scrub       Scrub            `yaml:"scrub"`
-	Approvals   Approvals        `yaml:"approvals"`
-	Sessions    Sessions         `yaml:"sessions"`
-	Vault       Vault            `yaml:"vault" restart:"true"`
-	Store       Store            `yaml:"store" restart:"true"`
-	Telemetry   Telemetry        `yaml:"telemetry"`
-	Upgrade     Upgrade          `yaml:"upgrade"`
-}
 
 // Server has the settings of transports.
 type Server struct {
 	HTTP         string   `yaml:"http" form:"address" flag:"http"`
 	SSE          bool     `yaml:"sse" default:"false" flag:"sse"`
 	Structured   bool     `yaml:"structured" default:"false"`
-	TLSCert      string   `yaml:"tls_cert" form:"path" flag:"tls-cert"`
-	TLSKey       string   `yaml:"tls_key" form:"path" flag:"tls-key"`
+	TLSCert      string   `yaml:"tls_cert" form:"own path" flag:"tls-cert"`
+	TLSKey       string   `yaml:"tls_key" form:"own path" flag:"tls-key"`
 	AllowedHosts []string `yaml:"allowed_hosts" form:"site"`
 	PublicURL    string   `yaml:"public_url" form:"url"`
 	Metrics      string   `yaml:"metrics" form:"address" flag:"metrics"`
@@ -71,13 +38,13 @@ type Connections struct {
 type OAuth struct {
 	Issuer   string              `yaml:"issuer" form:"url"`
 	Audience string              `yaml:"audience" form:"label"`
-	Scopes   map[string][]string `yaml:"scopes" keys:"scope" form:"label"`
+	Scopes   map[string][]string `yaml:"scopes" keys:"scope" form:"profile or *"`
 }
 
 // A Token is a bearer token, known by its hash only.
 type Token struct {
 	Hash       string   `yaml:"hash" form:"sha256" required:"true"`
-	Profiles   []string `yaml:"profiles" form:"label" required:"true"`
+	Profiles   []string `yaml:"profiles" form:"profile or *" required:"true"`
 	Agent      string   `yaml:"agent" form:"label"`
 	User       string   `yaml:"user" form:"label"`
 	Workspace  string   `yaml:"workspace" form:"path"`
@@ -90,9 +57,46 @@ type Token struct {
 
 // Stdio describes the caller on stdin and stdout.
 type Stdio struct {
-	Profile   string `yaml:"profile" form:"label" flag:"profile"`
+	Profile   string `yaml:"profile" form:"profile" flag:"profile"`
 	Agent     string `yaml:"agent" form:"label" flag:"agent"`
 	User      string `yaml:"user" form:"label" flag:"user"`
 	Provider  string `yaml:"provider" form:"label" flag:"provider"`
 	Workspace string `yaml:"workspace" form:"path" flag:"workspace"`
+}
+
+// Check finds settings that do not go together.
+func (s Server) Check(add Add) {
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		add("tls_cert", "a certificate and its key go together; set both tls_cert and tls_key, or neither")
+	}
+	if s.Metrics != "" && s.Metrics == s.HTTP {
+		add("metrics", "this is the address of server.http; metrics need one of their own")
+	}
+}
+
+// Check finds tokens that are listed twice.
+func (c Connections) Check(add Add) {
+	names := make(map[string]string) // by hash
+	for _, name := range Sorted(c.Tokens) {
+		hash := c.Tokens[name].Hash
+		if other, taken := names[hash]; taken {
+			add(Under("tokens", name)+".hash", "%s has the same token", other)
+		}
+		names[hash] = name
+	}
+}
+
+// CheckOAuth finds what is missing for access tokens. publicURL is the URL of the server.
+func (c Connections) CheckOAuth(publicURL string, add Add) {
+	o := c.OAuth
+	switch {
+	case o.Issuer == "" && (o.Audience != "" || o.Scopes != nil):
+		add("oauth", "without an issuer the rest has no meaning; set issuer, or remove the section")
+	case o.Issuer == "":
+	case o.Audience == "" && publicURL == "":
+		add("oauth.audience",
+			"set audience or server.public_url; without one, tokens meant for others would count here")
+	case len(o.Scopes) == 0:
+		add("oauth.scopes", "set scopes; without any, no token opens anything")
+	}
 }

@@ -17,9 +17,10 @@ const (
 	maxDepth = 16
 )
 
-// A decoder reads YAML values into a Config. It continues after a problem, so that
+// A decoder reads YAML values into sections. It continues after a problem, so that
 // all are found at once; a value with a problem keeps its default.
 type decoder struct {
+	settings []Setting // all, to suggest one
 	source   string
 	at       origin
 	problems Problems
@@ -28,8 +29,11 @@ type decoder struct {
 	patterns map[string]*regexp.Regexp
 }
 
-func newDecoder(source string, at origin) *decoder {
-	return &decoder{source: source, at: at, lines: make(map[string]int), patterns: make(map[string]*regexp.Regexp)}
+func newDecoder(settings []Setting, source string, at origin) *decoder {
+	return &decoder{
+		settings: settings, source: source, at: at,
+		lines: make(map[string]int), patterns: make(map[string]*regexp.Regexp),
+	}
 }
 
 // A spot is a value to read, and its place.
@@ -94,7 +98,7 @@ func (d *decoder) section(s spot, v reflect.Value) {
 		seen[p.key] = true
 		i := slices.Index(known, p.key)
 		if i < 0 {
-			d.complain(spot{p.name, under(s.path, brief(p.key)), 0}, "no such setting; %s", d.meant(p.key, known))
+			d.complain(spot{p.name, Under(s.path, brief(p.key)), 0}, "no such setting; %s", d.meant(p.key, known))
 			continue
 		}
 		here := s.inner(p.value, join(s.path, p.key))
@@ -118,7 +122,7 @@ func (d *decoder) meant(name string, known []string) string {
 	if near := tool.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
-	for _, s := range settings() {
+	for _, s := range d.settings {
 		if strings.HasSuffix(s.Key, "."+name) {
 			return fmt.Sprintf("did you mean %s?", s.Key)
 		}
@@ -145,7 +149,7 @@ func (d *decoder) pairs(s spot) []pair {
 	var list []pair
 	for i := 0; i+1 < len(s.node.Content); i += 2 {
 		name, value := s.node.Content[i], s.node.Content[i+1]
-		here := spot{name, under(s.path, brief(name.Value)), 0}
+		here := spot{name, Under(s.path, brief(name.Value)), 0}
 		line, twice := first[name.Value]
 		switch {
 		case name.Kind != yaml.ScalarNode:
@@ -174,7 +178,7 @@ func (d *decoder) list(s spot, v reflect.Value, f field) {
 	}
 	items := reflect.MakeSlice(f.typ, len(s.node.Content), len(s.node.Content))
 	for i, n := range s.node.Content {
-		d.value(s.inner(n, indexed(s.path, i)), items.Index(i), f.item())
+		d.value(s.inner(n, Indexed(s.path, i)), items.Index(i), f.item())
 	}
 	v.Set(items)
 }
@@ -187,7 +191,7 @@ func (d *decoder) table(s spot, v reflect.Value, f field) {
 	}
 	table := reflect.MakeMap(f.typ)
 	for _, p := range d.pairs(s) {
-		here := s.inner(p.value, under(s.path, p.key))
+		here := s.inner(p.value, Under(s.path, p.key))
 		d.lines[here.path] = p.name.Line
 		if f.keys != "" {
 			if _, err := d.shape(p.key, formNamed(f.keys)); err != nil {

@@ -7,20 +7,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/mcp-tools/mcp-tools/internal/chat/services"
+	"time"
 )
 
 // A field is one declaration of a section, with its tags:
 //
 //	yaml      its name in the file
-//	doc       what it is for; if absent, that is in docs.txt
+//	doc       what it is for; if absent, that is among the texts of the section, see Texts
 //	default   its default value; of lists, separated by commas, or * for all of enum
 //	flag      its flag on the command line
 //	flags     of a section declared elsewhere, the names in it that are flags too
 //	min, max  bounds of numbers, sizes and durations
-//	enum      the words that are accepted, separated by commas, or *services for those of chats
+//	enum      the words that are accepted, separated by commas; if absent, those of Words
 //	form      the form of its text, see form.go; of lists and maps, of their values
 //	keys      the form of a map's keys
 //	required  it must be set if its parent is
@@ -48,11 +46,11 @@ func fields(section reflect.Type) []field {
 		declared := section.Field(i)
 		f := field{index: i, typ: declared.Type}
 		f.read(string(declared.Tag))
+		if f.enum == nil {
+			f.enum = wordsOf(f.typ)
+		}
 		if f.preset == "*" {
 			f.preset = strings.Join(f.enum, ",")
-		}
-		if f.doc == "" {
-			f.doc = docs()[section.Name()+"."+f.name]
 		}
 		if f.name != "" && f.name != "-" {
 			list = append(list, f)
@@ -96,9 +94,7 @@ func (f *field) take(key, value string) {
 	case "max":
 		f.max = value
 	case "enum":
-		if f.enum = commas(value); value == "*services" {
-			f.enum = services.Names()
-		}
+		f.enum = commas(value)
 	case "form":
 		f.form = value
 	case "keys":
@@ -108,6 +104,22 @@ func (f *field) take(key, value string) {
 	case "restart":
 		f.restart = value == "true"
 	}
+}
+
+// Words is a type of text that accepts certain words only, such as the names of what a room has.
+type Words interface {
+	// Words returns the words.
+	Words() []string
+}
+
+func wordsOf(t reflect.Type) []string {
+	if t.Kind() != reflect.String {
+		return nil
+	}
+	if words, ok := reflect.Zero(t).Interface().(Words); ok {
+		return words.Words()
+	}
+	return nil
 }
 
 func commas(words string) []string {
@@ -138,7 +150,7 @@ const (
 
 func kindOf(t reflect.Type) kind {
 	switch {
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case t == reflect.TypeFor[time.Duration](), reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return isWritten
 	case t.Kind() == reflect.Bool:
 		return isBool
@@ -213,28 +225,20 @@ type Setting struct {
 	index []int
 }
 
-// Settings returns all settings in the order of the reference.
-func Settings() []Setting { return slices.Clone(settings()) }
-
-// settings returns the table of all settings, which is made when first needed.
-var settings = sync.OnceValue(func() []Setting {
-	return appendSettings(make([]Setting, 0, 160), reflect.TypeFor[Config](), Setting{})
-})
-
 // appendSettings appends the settings of a section.
-func appendSettings(all []Setting, section reflect.Type, parent Setting) []Setting {
+func (ts texts) appendSettings(all []Setting, section reflect.Type, parent Setting) []Setting {
 	for _, f := range fields(section) {
 		if slices.Contains(parent.field.flags, f.name) {
 			f.flag = f.name
 		}
 		s := Setting{
 			Key: join(parent.Key, f.name), Flag: f.flag, Default: f.preset,
-			Doc: f.doc, Values: f.enum, Bool: kindOf(f.typ) == isBool,
+			Doc: ts.of(section, f), Values: f.enum, Bool: kindOf(f.typ) == isBool,
 			Restart: parent.Restart || f.restart,
 			field:   f, index: append(slices.Clip(parent.index), f.index),
 		}
 		if kindOf(f.typ) == isSection {
-			all = appendSettings(all, f.typ, s)
+			all = ts.appendSettings(all, f.typ, s)
 			continue
 		}
 		s.Env = envPrefix + strings.ToUpper(envWord.Replace(cmp.Or(s.Flag, s.Key)))
@@ -248,8 +252,8 @@ const envPrefix = "MCP_TOOLS_"
 // envWord converts a key or a flag to a part of a variable's name.
 var envWord = strings.NewReplacer(".", "_", "-", "_")
 
-// of returns the setting's value in c.
-func (s Setting) of(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
+// of returns the setting's value in c, a pointer to the struct of all sections.
+func (s Setting) of(c any) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
 
 // join appends a declared name to a path.
 func join(path, name string) string {
@@ -259,13 +263,14 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// under appends a name that the operator chose to a path, quoted if it could be
+// Under appends a name that the operator chose to a path, quoted if it could be
 // mistaken for more of the path.
-func under(path, name string) string {
+func Under(path, name string) string {
 	if name == "" || strings.ContainsAny(name, " \t\n\f\r.\"[]") {
 		name = strconv.Quote(name)
 	}
 	return join(path, name)
 }
 
-func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+// Indexed appends the index of an item to the path of a list.
+func Indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -22,15 +21,13 @@ func everyField(section reflect.Type, path string, visit func(path string, f fie
 	}
 }
 
-func TestDeclarations(t *testing.T) {
+// CheckDeclarations checks the declarations of all settings.
+func CheckDeclarations[T any](t *testing.T, r *Reader[T]) {
 	keys := make(map[string]bool)
-	for _, s := range Settings() {
+	for _, s := range r.settings {
 		keys[s.Key] = true
 	}
-	everyField(reflect.TypeFor[Config](), "", func(path string, f field) {
-		if f.doc == "" {
-			t.Errorf("%s has no doc", path)
-		}
+	everyField(reflect.TypeFor[T](), "", func(path string, f field) {
 		for _, name := range []string{f.form, f.keys} {
 			if name != "" && formNamed(name).words == "nothing" {
 				t.Errorf("%s has the unknown form %q", path, name)
@@ -50,7 +47,7 @@ func TestDeclarations(t *testing.T) {
 			t.Errorf("%s is part of a list or a map, where defaults do not count", path)
 		}
 		if f.preset != "" {
-			d := newDecoder("default", origin{})
+			d := newDecoder(nil, "default", origin{})
 			if d.overlay(f, path, f.preset, reflect.New(f.typ).Elem()); d.problems != nil {
 				t.Errorf("%s has a bad default: %v", path, d.problems)
 			}
@@ -60,58 +57,29 @@ func TestDeclarations(t *testing.T) {
 	})
 }
 
-func TestNamesAreUnique(t *testing.T) {
-	seen := map[string]string{EnvConfig: "the file", EnvData: "the data directory", "config": "the file", "data": "the data directory", "stdio": "the transport"}
-	for _, s := range Settings() {
-		for _, name := range []string{s.Key, s.Env, s.Flag} {
-			if name == "" {
-				continue
-			}
-			if other, taken := seen[name]; taken {
-				t.Errorf("%s and %s are both called %s", other, s.Key, name)
-			}
-			seen[name] = s.Key
-		}
-	}
-	for key, want := range map[string]string{"policy.autonomy": "MCP_TOOLS_AUTONOMY autonomy", "server.http": "MCP_TOOLS_HTTP http",
-		"connections.stdio.profile": "MCP_TOOLS_PROFILE profile", "server.tls_cert": "MCP_TOOLS_TLS_CERT tls-cert", "limits.calls_per_minute": "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE "} {
-		for _, s := range Settings() {
-			if s.Key == key && s.Env+" "+s.Flag != want {
-				t.Errorf("%s is %s %s, want %s", key, s.Env, s.Flag, want)
-			}
-		}
-	}
-}
-
-func TestUnknownVariables(t *testing.T) {
-	problems := UnknownVariables([]string{"PATH=/bin", "MCP_TOOLS_HTTP=:1", "MCP_TOOLS_AUTONOM=full", "MCP_TOOLS_CONFIG=x", "MCP_TOOLS_TOKEN=y", "MCP_TOOLS_PORT_80_TCP_ADDR=z"})
-	var got []string
-	for _, p := range problems {
-		got = append(got, p.String())
-	}
-	want := "MCP_TOOLS_AUTONOM: warning: no setting has this name; did you mean MCP_TOOLS_AUTONOMY?"
-	if len(got) != 2 || got[0] != want || !strings.HasPrefix(got[1], "MCP_TOOLS_PORT_80_TCP_ADDR: warning: ") {
-		t.Errorf("got %q", got)
-	}
-}
-
-// TestDocsNameSettings fails for a text in docs.txt that belongs to no setting.
-func TestDocsNameSettings(t *testing.T) {
-	unused := maps.Clone(docs())
-	var visit func(section reflect.Type)
-	visit = func(section reflect.Type) {
+// CheckTexts checks that each setting has a text, and that each text belongs to a setting or a section.
+func CheckTexts[T any](t *testing.T, r *Reader[T]) {
+	unused := maps.Clone(r.texts)
+	var visit func(section reflect.Type, path string)
+	visit = func(section reflect.Type, path string) {
+		delete(unused, named(section))
 		for _, f := range fields(section) {
-			delete(unused, section.Name()+"."+f.name)
-			for kindOf(f.typ) == isList || kindOf(f.typ) == isMap {
-				f = f.item()
+			if r.texts.of(section, f) == "" {
+				t.Errorf("%s has no text", join(path, f.name))
 			}
-			if kindOf(f.typ) == isSection {
-				visit(f.typ)
+			delete(unused, named(section)+"."+f.name)
+			delete(unused, named(f.typ))
+			inner := f.typ
+			for kindOf(inner) == isList || kindOf(inner) == isMap {
+				inner = inner.Elem()
+			}
+			if kindOf(inner) == isSection {
+				visit(inner, join(path, f.name))
 			}
 		}
 	}
-	visit(reflect.TypeFor[Config]())
+	visit(reflect.TypeFor[T](), "")
 	for name := range unused {
-		t.Errorf("%s is in docs.txt, and no setting has that name", name)
+		t.Errorf("there is a text about %s, and no setting has that name", name)
 	}
 }

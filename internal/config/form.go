@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A form is a constraint on text. The pattern says as much as a regular expression
@@ -16,6 +17,7 @@ import (
 type form struct {
 	words   string // describes valid text
 	pattern string // matches the whole text; RE2 and ECMAScript read it alike
+	plain   bool   // needs no words in the reference
 	hide    bool   // an invalid text may be a secret, so errors do not repeat it
 	check   func(text string) error
 	settle  func(text string, at origin) (string, error) // returns the value of the text; nil: the text itself
@@ -26,6 +28,15 @@ type origin struct {
 	dir  string // of the file, or the working directory
 	home string
 }
+
+// Forms with a meaning beyond the text.
+const (
+	// Profile is the form of the name of a profile of the policy, AnyProfile that of such a name or * for all.
+	Profile    = "profile"
+	AnyProfile = "profile or *"
+
+	ownPath = "own path" // of a file or a directory that only the operator may change
+)
 
 const anyText = `[\s\S]+`
 
@@ -65,8 +76,10 @@ func formNamed(name string) form {
 	case "prefix":
 		return form{words: "a host such as api.example.com or *.example.com:8443, with or without a path such as /v1/",
 			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\s?#]*)?`}
-	case "path":
-		return form{words: "a path; relative ones begin where the file is", pattern: anyText, settle: settlePath}
+	case "path", ownPath:
+		return form{
+			words: "a path; relative ones begin where the file is", plain: true, pattern: anyText, settle: settlePath,
+		}
 	case "sha256":
 		return form{words: "the SHA-256 of the token: 64 hexadecimal digits", hide: true, pattern: `[0-9a-fA-F]{64}`,
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
@@ -90,8 +103,8 @@ func formNamed(name string) form {
 		return form{
 			words: "a name of up to 64 letters, digits, and . _ - @", pattern: `[A-Za-z0-9][A-Za-z0-9._@-]{0,63}`,
 		}
-	case "label":
-		return form{words: "up to 256 characters on one line", pattern: `[^\x00-\x1f\x7f]{1,256}`}
+	case "label", Profile, AnyProfile:
+		return form{words: "up to 256 characters on one line", plain: true, pattern: `[^\x00-\x1f\x7f]{1,256}`}
 	case "scope":
 		return form{words: "a scope of OAuth, without spaces", pattern: `[\x21\x23-\x5b\x5d-\x7e]+`}
 	case "command":
@@ -135,7 +148,7 @@ func formNamed(name string) form {
 // writtenForm returns the form of a type with its own syntax.
 func writtenForm(t reflect.Type) form {
 	switch t {
-	case reflect.TypeFor[Duration]():
+	case reflect.TypeFor[Duration](), reflect.TypeFor[time.Duration]():
 		return form{words: "a duration such as 30s, 5m or 1d12h", pattern: durationPattern}
 	case reflect.TypeFor[Size]():
 		return form{words: "a size such as 512B, 100KiB or 5MiB", pattern: sizePattern}

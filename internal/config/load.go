@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -26,12 +27,13 @@ type LoadOptions struct {
 }
 
 // Loaded is the result of Load.
-type Loaded struct {
-	Config Config
+type Loaded[T any] struct {
+	Config T
 	Path   string // the file that was read; empty if none was
 	// Source has the source of each setting, by key: FILE:LINE, a variable, a flag, or "default".
 	Source map[string]string
 
+	reader  *Reader[T]
 	options LoadOptions
 	place   string // path of the file, even if it does not exist
 	lines   map[string]int
@@ -45,10 +47,10 @@ const (
 )
 
 // Default returns the default settings.
-func Default() Config {
-	var c Config
-	d := newDecoder(byDefault, origin{})
-	for _, s := range settings() {
+func (r *Reader[T]) Default() T {
+	var c T
+	d := newDecoder(nil, byDefault, origin{})
+	for _, s := range r.settings {
 		d.preset(s.field, s.of(&c))
 	}
 	return c
@@ -64,22 +66,46 @@ func (d *decoder) preset(f field, v reflect.Value) {
 // Load reads the settings. Flags override the environment, the environment
 // overrides the file, and the file overrides defaults. The error is Problems if
 // settings are invalid, with all of them.
-func Load(o LoadOptions) (*Loaded, error) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	l, err := load(o, nil)
+func (r *Reader[T]) Load(o LoadOptions) (*Loaded[T], error) {
+	l, err := r.load(o, nil)
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
+// Examine does Load and calls more, which finds problems with the settings together, also if settings
+// have problems, so that one run shows all. Without an error, the problems are warnings.
+func (r *Reader[T]) Examine(o LoadOptions, more func(*Loaded[T]) Problems) (*Loaded[T], Problems, error) {
+	l, err := r.load(o, nil)
+	var wrong Problems
+	if err != nil && !errors.As(err, &wrong) || l.unread() {
+		return nil, nil, err
+	}
+	found := more(l)
+	if err == nil && !slices.ContainsFunc(found, func(p Problem) bool { return !p.Warning }) {
+		return l, found, nil
+	}
+	for _, p := range found {
+		if err == nil || !p.Warning { // a rule may be without effect for lack of what is wrong elsewhere
+			wrong = append(wrong, p)
+		}
+	}
+	return nil, nil, wrong
+}
+
+// unread reports whether there is a file of which nothing could be read. Then further problems are not
+// about what is in the file.
+func (l *Loaded[T]) unread() bool { return l.Path != "" && l.lines == nil }
+
 // load reads the settings, the first time or after before. Its result has the path
 // and the digest of the file even if there is an error.
-func load(o LoadOptions, before *Loaded) (*Loaded, error) {
-	l := &Loaded{Config: Default(), Source: make(map[string]string), options: o}
-	for _, s := range settings() {
+func (r *Reader[T]) load(o LoadOptions, before *Loaded[T]) (*Loaded[T], error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	l := &Loaded[T]{Config: r.Default(), Source: make(map[string]string), reader: r, options: o}
+	for _, s := range r.settings {
 		l.Source[s.Key] = byDefault
 	}
 	problems, err := l.readFile(before)
@@ -100,7 +126,7 @@ func load(o LoadOptions, before *Loaded) (*Loaded, error) {
 // readFile reads the settings of the file, if there is one. A file that existed
 // before must still exist and must not be empty, so that losing it by accident
 // lifts no rules.
-func (l *Loaded) readFile(before *Loaded) (Problems, error) {
+func (l *Loaded[T]) readFile(before *Loaded[T]) (Problems, error) {
 	place, asked := l.options.file(runtime.GOOS)
 	if place == "" {
 		return nil, nil
@@ -127,12 +153,12 @@ func (l *Loaded) readFile(before *Loaded) (Problems, error) {
 }
 
 // take reads the settings in the text of the file.
-func (l *Loaded) take(text []byte) Problems {
+func (l *Loaded[T]) take(text []byte) Problems {
 	root, problem := parse(text, l.Path)
 	if problem != nil {
 		return Problems{*problem}
 	}
-	d := newDecoder(l.Path, origin{filepath.Dir(l.Path), l.options.home()})
+	d := newDecoder(l.reader.settings, l.Path, origin{filepath.Dir(l.Path), l.options.home()})
 	if root != nil {
 		d.section(spot{node: root}, reflect.ValueOf(&l.Config).Elem())
 	}
@@ -156,8 +182,8 @@ func readAll(path string) ([]byte, error) {
 }
 
 // readEnvironment reads the settings in variables. An empty variable is not set.
-func (l *Loaded) readEnvironment() (problems Problems) {
-	for _, s := range settings() {
+func (l *Loaded[T]) readEnvironment() (problems Problems) {
+	for _, s := range l.reader.settings {
 		if text := l.options.Getenv(s.Env); text != "" {
 			problems = append(problems, l.override(s, s.Env, text)...)
 		}
@@ -165,9 +191,9 @@ func (l *Loaded) readEnvironment() (problems Problems) {
 	return problems
 }
 
-func (l *Loaded) readOverrides() (problems Problems) {
+func (l *Loaded[T]) readOverrides() (problems Problems) {
 	left := maps.Clone(l.options.Overrides)
-	for _, s := range settings() {
+	for _, s := range l.reader.settings {
 		if text, ok := left[s.Key]; ok {
 			source := commandLine
 			if s.Flag != "" {
@@ -177,19 +203,19 @@ func (l *Loaded) readOverrides() (problems Problems) {
 			delete(left, s.Key)
 		}
 	}
-	for _, key := range sorted(left) {
+	for _, key := range Sorted(left) {
 		problems = append(problems, Problem{Source: commandLine, Key: key, Text: "no such setting"})
 	}
 	return problems
 }
 
 // override sets a setting to a text from source.
-func (l *Loaded) override(s Setting, source, text string) Problems {
+func (l *Loaded[T]) override(s Setting, source, text string) Problems {
 	dir, err := os.Getwd()
 	if err != nil {
 		return Problems{{Source: source, Key: s.Key, Text: err.Error()}}
 	}
-	d := newDecoder(source, origin{dir, l.options.home()})
+	d := newDecoder(l.reader.settings, source, origin{dir, l.options.home()})
 	d.overlay(s.field, s.Key, text, s.of(&l.Config))
 	l.Source[s.Key] = source
 	delete(l.lines, s.Key)
@@ -232,7 +258,7 @@ func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 // Locate returns the place of a value, for errors about it. path is that of a
 // setting or of something in it, such as policy.agents.ann.allow[2]. The line is 0
 // if the source has no lines.
-func (l *Loaded) Locate(path string) (source string, line int) {
+func (l *Loaded[T]) Locate(path string) (source string, line int) {
 	for key, source := range l.Source {
 		if inside(path, key) && source != byDefault && l.lines[key] == 0 {
 			return source, 0
@@ -252,7 +278,7 @@ func inside(path, key string) bool {
 }
 
 // Problem returns a Problem with the setting at path.
-func (l *Loaded) Problem(path, format string, args ...any) Problem {
+func (l *Loaded[T]) Problem(path, format string, args ...any) Problem {
 	source, line := l.Locate(path)
 	return Problem{Source: source, Line: line, Key: path, Text: fmt.Sprintf(format, args...)}
 }

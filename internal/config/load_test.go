@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"errors"
@@ -9,40 +9,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// write writes text to a new configuration file.
-func write(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// environment is a fake one.
-func environment(pairs ...string) func(string) string {
-	return func(name string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1]
-			}
-		}
-		return ""
-	}
-}
-
 func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
-	l, err := Load(LoadOptions{Getenv: environment("HOME", t.TempDir())})
+	l, err := app.SettingsReader().Load(config.LoadOptions{Getenv: config.FakeEnvironment("HOME", t.TempDir())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Default(), l.Config); diff != "" {
+	if diff := cmp.Diff(app.SettingsReader().Default(), l.Config); diff != "" {
 		t.Error(diff)
 	}
 	c := l.Config
-	if c.Approvals.Timeout != Duration(2*time.Minute) || c.Limits.Result != 100<<10 ||
+	if c.Approvals.Timeout != 2*time.Minute || c.Limits.Result != 100<<10 ||
 		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
@@ -57,12 +38,12 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 func TestEmptyFilesSayNothing(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n", "server:\npolicy:\n  # allow: []\n", "~\n",
 		"\ufeff# marked\n"} {
-		l, err := Load(LoadOptions{Path: write(t, text)})
+		l, err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t, text)})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(Default(), l.Config); diff != "" {
+		if diff := cmp.Diff(app.SettingsReader().Default(), l.Config); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
@@ -182,9 +163,9 @@ func TestProblems(t *testing.T) {
 				"3: limits.repeat_warn: this is text; accepted: a whole number from 0 to 1000\n4: serve: no such setting; did you mean server?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			path := write(t, test.text)
-			l, err := Load(LoadOptions{Path: path})
-			var problems Problems
+			path := config.WriteSettings(t, test.text)
+			l, err := app.SettingsReader().Load(config.LoadOptions{Path: path})
+			var problems config.Problems
 			if !errors.As(err, &problems) || l != nil {
 				t.Fatalf("loaded %v, error %v", l, err)
 			}
@@ -207,7 +188,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 		"telemetry: {otlp_headers: " + secret + "}",
 		"telemetry: {otlp_endpoint: 'https://me:" + secret + "@host'}",
 	} {
-		_, err := Load(LoadOptions{Path: write(t, text)})
+		_, err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t, text)})
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -237,8 +218,8 @@ func TestPrecedence(t *testing.T) {
 		if test.from.flag != "" {
 			overrides["limits.calls_per_minute"] = test.from.flag
 		}
-		path := write(t, text)
-		l, err := Load(LoadOptions{Path: path, Getenv: environment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", test.from.env),
+		path := config.WriteSettings(t, text)
+		l, err := app.SettingsReader().Load(config.LoadOptions{Path: path, Getenv: config.FakeEnvironment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", test.from.env),
 			Overrides: overrides})
 		if err != nil {
 			t.Errorf("%+v: %v", test.from, err)
@@ -256,10 +237,10 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Load(LoadOptions{
-		Path: write(t,
+	l, err := app.SettingsReader().Load(config.LoadOptions{
+		Path: config.WriteSettings(t,
 			"server:\n  tls_cert: here.pem\n  tls_key: ~/key.pem\nscrub:\n  values: ['file:s', 'env:X']\npolicy:\n  allow: [exec]\n"),
-		Getenv: environment("HOME", "/home/ann", "MCP_TOOLS_SSE", "1", "MCP_TOOLS_POLICY_ALLOW", "read_file, edit",
+		Getenv: config.FakeEnvironment("HOME", "/home/ann", "MCP_TOOLS_SSE", "1", "MCP_TOOLS_POLICY_ALLOW", "read_file, edit",
 			"MCP_TOOLS_POLICY_DENY", "[]",
 			"MCP_TOOLS_AUTONOMY", "readonly", "MCP_TOOLS_APPROVALS_TIMEOUT",
 			"1m30s",
@@ -276,10 +257,10 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 		c.Approvals.Timeout, []string(
 			c.Policy.Agents["ann"].Deny,
 		), c.Connections.Stdio.Workspace, c.Server.HTTP, c.Server.SSE}
-	want := []any{filepath.Join(dir, "here.pem"), "/home/ann/key.pem", []Secret{
-		Secret("file:" + filepath.Join(dir, "s")), "env:X",
+	want := []any{filepath.Join(dir, "here.pem"), "/home/ann/key.pem", []config.Secret{
+		config.Secret("file:" + filepath.Join(dir, "s")), "env:X",
 	}, []string{"read_file", "edit"}, true, "readonly",
-		Duration(90 * time.Second), []string{"exec"}, filepath.Join(cwd, "sub"), ":0", false}
+		90 * time.Second, []string{"exec"}, filepath.Join(cwd, "sub"), ":0", false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -289,8 +270,8 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 }
 
 func TestProblemsOutsideTheFile(t *testing.T) {
-	_, err := Load(LoadOptions{
-		Getenv: environment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "x", "MCP_TOOLS_POLICY_AGENTS",
+	_, err := app.SettingsReader().Load(config.LoadOptions{
+		Getenv: config.FakeEnvironment("MCP_TOOLS_SSE", "perhaps", "MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "x", "MCP_TOOLS_POLICY_AGENTS",
 			"{", "MCP_TOOLS_TELEMETRY_OTLP_HEADERS", "# none"),
 		Overrides: map[string]string{"policy.autonomy": "never", "nonsense": "1"},
 	})
@@ -311,26 +292,26 @@ command line: nonsense: no such setting`
 
 func TestAMissingFileIsAnErrorWhenItWasAskedFor(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone.yaml")
-	for _, o := range []LoadOptions{{Path: gone}, {Getenv: environment(EnvConfig, gone)}} {
-		if _, err := Load(o); !errors.Is(err, os.ErrNotExist) {
+	for _, o := range []config.LoadOptions{{Path: gone}, {Getenv: config.FakeEnvironment(config.EnvConfig, gone)}} {
+		if _, err := app.SettingsReader().Load(o); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if _, err := Load(LoadOptions{Path: t.TempDir()}); err == nil {
+	if _, err := app.SettingsReader().Load(config.LoadOptions{Path: t.TempDir()}); err == nil {
 		t.Error("a directory was read")
 	}
 }
 
 func TestTheUsualFileIsRead(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, program), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "mcp-tools"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	usual := filepath.Join(dir, program, fileName)
+	usual := filepath.Join(dir, "mcp-tools", "config.yaml")
 	if err := os.WriteFile(usual, []byte("limits: {calls_per_minute: 7}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Load(LoadOptions{Getenv: environment("XDG_CONFIG_HOME", dir)})
+	l, err := app.SettingsReader().Load(config.LoadOptions{Getenv: config.FakeEnvironment("XDG_CONFIG_HOME", dir)})
 	if err != nil || l.Path != usual || l.Config.Limits.CallsPerMinute != 7 {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -343,19 +324,19 @@ func TestFilesDoNotGrowWithoutBounds(t *testing.T) {
 		bomb += to + ": &" + to + " [" + strings.TrimSuffix(strings.Repeat("*"+from+", ", 10), ", ") + "]\n"
 	}
 	for name, text := range map[string]string{
-		"long": "# " + strings.Repeat("x", MaxFile),
+		"long": "# " + strings.Repeat("x", config.MaxFile),
 		"bomb": "policy:\n  agents:\n    x: {allow: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) +
 			"}",
 		"deep":    strings.Repeat("[", 20_000),
 		"loop":    "policy:\n  agents: &a\n    x: *a",
 		"self":    "policy: &p\n  agents: {a: {by_provider: {b: *p}}}\n",
-		"many":    "policy:\n  allow: [" + strings.Repeat("a,", maxNodes+1) + "]",
+		"many":    "policy:\n  allow: [" + strings.Repeat("a,", 100_001) + "]",
 		"unknown": strings.Repeat("x", 100) + ": 1\n" + bomb,
 		"expanding": "policy:\n  agents:\n    a: &a {allow: &l [" + strings.Repeat("x,", 5000) + "]}\n" +
 			agentsLike("a", 30),
 	} {
 		start := time.Now()
-		_, err := Load(LoadOptions{Path: write(t, text)})
+		_, err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t, text)})
 		if err == nil {
 			t.Errorf("%s: loaded", name)
 		} else if len(err.Error()) > 20_000 {
@@ -377,7 +358,7 @@ func agentsLike(anchor string, n int) string {
 
 func TestAliasesWork(t *testing.T) {
 	l,
-		err := Load(LoadOptions{Path: write(t,
+		err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t,
 		"policy:\n  agents:\n    ann: {allow: &l [a, b]}\n    bob: {allow: *l}\n")})
 	if err != nil {
 		t.Fatal(err)
@@ -390,10 +371,10 @@ func TestAliasesWork(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	l, err := Load(LoadOptions{
-		Path: write(t,
+	l, err := app.SettingsReader().Load(config.LoadOptions{
+		Path: config.WriteSettings(t,
 			"policy:\n  allow:\n  - a\n  - b\n  agents:\n    ann:\n      deny:\n      - x\n    a.b c:\n      deny: [y]\nlimits:\n  calls_per_minute: 3\n"),
-		Getenv: environment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "4"),
+		Getenv: config.FakeEnvironment("MCP_TOOLS_LIMITS_CALLS_PER_MINUTE", "4"),
 	})
 	if err != nil {
 		t.Fatal(err)

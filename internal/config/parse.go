@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // MaxFile is the max size of the file in bytes.
@@ -48,17 +49,17 @@ func parse(text []byte, source string) (*yaml.Node, *Problem) {
 }
 
 var (
-	yamlLine    = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
-	yamlMissing = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	yamlLine    = text.Pattern(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
+	yamlMissing = text.Pattern(`unknown anchor '(.*)' referenced`)
 )
 
 // syntaxProblem converts the parser's error to a Problem. Its line is the line
 // where the element begins that could not be parsed.
 func syntaxProblem(err error, text []byte, source string) *Problem {
-	found := yamlLine.FindStringSubmatch(err.Error())
+	found := yamlLine().FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(found[1]) // no number means the first line
 	p := &Problem{Source: source, Line: max(line, 1), Text: "not YAML, here or below: " + printable(brief(found[2]))}
-	if name := yamlMissing.FindStringSubmatch(found[2]); name != nil {
+	if name := yamlMissing().FindStringSubmatch(found[2]); name != nil {
 		p.Line = lineOf(text, bytes.Index(text, []byte("*"+name[1])))
 		p.Text = "nothing above is marked with " + strconv.Quote("&"+brief(name[1]))
 	} else if tab := tabbedLine(text); tab > 0 {

@@ -109,9 +109,9 @@ func userDir(getenv func(string) string, goos, xdg, windows, unix string) string
 // UnknownVariables returns warnings about variables that look like settings but are
 // not: others may have set them, but a misspelled name should be noticed. The
 // environment has the form of os.Environ.
-func UnknownVariables(environment []string) []Problem {
+func (r *Reader[T]) UnknownVariables(environment []string) []Problem {
 	known := []string{EnvConfig, EnvData, EnvToken, EnvVaultDir, EnvVaultKey, EnvVaultKeyNext}
-	for _, s := range settings() {
+	for _, s := range r.settings {
 		known = append(known, s.Env)
 	}
 	var problems []Problem

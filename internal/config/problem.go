@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,24 @@ import (
 
 // A Problem is a mistake in a setting, and its place.
 type Problem struct {
-	Source  string `json:"source"`            // a file, a variable or a flag
-	Line    int    `json:"line,omitempty"`    // in a file; 0 if unknown
-	Key     string `json:"key,omitempty"`     // empty if it is about the whole source
-	Text    string `json:"text"`              // the mistake, and what to do
-	Warning bool   `json:"warning,omitempty"` // the program can run with it
+	Source  string `json:"source"`         // a file, a variable or a flag
+	Line    int    `json:"line,omitempty"` // in a file; 0 if unknown
+	Key     string `json:"key,omitempty"`  // empty if it is about the whole source
+	Text    string `json:"text"`           // the mistake, and what to do
+	Warning bool   `json:"-"`              // the program can run with it
+}
+
+// MarshalJSON returns the fields, and the severity: error or warning.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	severity := "error"
+	if p.Warning {
+		severity = "warning"
+	}
+	type plain Problem
+	return json.Marshal(struct {
+		plain
+		Severity string `json:"severity"`
+	}{plain(p), severity})
 }
 
 func (p Problem) String() string {

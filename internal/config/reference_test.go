@@ -57,27 +57,28 @@ directory that callers can write to is read at the start only, with a warning in
 
 ` + "```yaml\n"
 
-// reference returns the manual of all settings in Markdown.
-func reference() []byte {
+// Reference returns the manual of all settings in Markdown.
+func Reference[T any](r *Reader[T], example []byte) []byte {
 	var text strings.Builder
 	text.WriteString(referenceHead)
-	text.Write(Example())
+	text.Write(example)
 	text.WriteString("```\n")
 	byKey := make(map[string]Setting)
-	for _, s := range settings() {
+	for _, s := range r.settings {
 		byKey[s.Key] = s
 	}
-	for _, f := range fields(reflect.TypeFor[Config]()) {
+	for _, f := range fields(reflect.TypeFor[T]()) {
+		f.doc = r.texts.of(reflect.TypeFor[T](), f)
 		fmt.Fprintf(&text, "\n## %s\n\n%s\n", f.name, sentence(f.doc))
 		text.WriteString("\n| Setting | Default | Environment, flag | Change | Meaning |\n|---|---|---|---|---|\n")
-		writeField(&text, f, f.name, byKey)
+		r.texts.writeField(&text, f, f.name, byKey)
 	}
 	return []byte(text.String())
 }
 
 // writeField writes a row for a setting, or one for every setting of a section,
 // and below a list or a map of sections one for every field of those.
-func writeField(text *strings.Builder, f field, key string, byKey map[string]Setting) {
+func (ts texts) writeField(text *strings.Builder, f field, key string, byKey map[string]Setting) {
 	if kindOf(f.typ) != isSection {
 		writeRow(text, f, key, byKey[key])
 	}
@@ -91,7 +92,8 @@ func writeField(text *strings.Builder, f field, key string, byKey map[string]Set
 	}
 	if kindOf(f.typ) == isSection {
 		for _, inner := range fields(f.typ) {
-			writeField(text, inner, join(key, inner.name), byKey)
+			inner.doc = ts.of(f.typ, inner)
+			ts.writeField(text, inner, join(key, inner.name), byKey)
 		}
 	}
 }
@@ -138,7 +140,7 @@ func (f field) summary() string {
 	case isList, isMap:
 		return f.item().summary()
 	}
-	if f.form == "label" || f.form == "path" || f.accepted() == "text" {
+	if formNamed(f.form).plain || f.accepted() == "text" {
 		return ""
 	}
 	return f.accepted()

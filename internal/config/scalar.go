@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"go.yaml.in/yaml/v3"
@@ -64,7 +65,11 @@ func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
 		}
 		v.SetInt(int64(n))
 	case isWritten:
-		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+		into := v.Addr().Interface()
+		if d, ok := into.(*time.Duration); ok {
+			into = (*Duration)(d)
+		}
+		if err := into.(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 			return fmt.Sprintf("%q: %v", brief(text), err)
 		}
 	default:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"time"
 )
 
 // schema is the part of JSON Schema 2020-12 that is used here.
@@ -33,8 +34,8 @@ type nameSchema struct {
 // Schema returns a JSON Schema of the file, for editors. It accepts everything that
 // Load accepts; it does not check what only Load can check, such as settings that do
 // not go together.
-func Schema() []byte {
-	root := sectionSchema(reflect.TypeFor[Config]())
+func (r *Reader[T]) Schema() []byte {
+	root := r.texts.schema(reflect.TypeFor[T]())
 	root.Dialect = "https://json-schema.org/draft/2020-12/schema"
 	root.Title = "Configuration of " + program
 	text, err := json.MarshalIndent(root, "", "  ")
@@ -44,11 +45,11 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
-func sectionSchema(section reflect.Type) schema {
+func (ts texts) schema(section reflect.Type) schema {
 	s := schema{Type: []string{"object", "null"}, Properties: make(map[string]schema), Additional: false}
 	for _, f := range fields(section) {
-		inner := f.schema()
-		inner.Description = f.doc
+		inner := ts.fieldSchema(f)
+		inner.Description = ts.of(section, f)
 		s.Properties[f.name] = inner
 		if f.required {
 			s.Required = append(s.Required, f.name)
@@ -60,25 +61,25 @@ func sectionSchema(section reflect.Type) schema {
 	return s
 }
 
-// schema returns the schema of f, without its description.
-func (f field) schema() schema {
+// fieldSchema returns the schema of f, without its description.
+func (ts texts) fieldSchema(f field) schema {
 	s := schema{Default: f.presetJSON()}
 	switch kindOf(f.typ) {
 	case isSection:
-		s = sectionSchema(f.typ)
+		s = ts.schema(f.typ)
 	case isBool:
 		s.Type = "boolean"
 	case isWhole:
 		s.Type = "integer"
 		s.Minimum, s.Maximum = f.bound(f.min), f.bound(f.max)
 	case isList:
-		item := f.item().schema()
+		item := ts.fieldSchema(f.item())
 		s.Type, s.Items = "array", &item
 		if f.required {
 			s.MinItems = 1
 		}
 	case isMap:
-		item := f.item().schema()
+		item := ts.fieldSchema(f.item())
 		s.Type, s.Additional = "object", &item
 		if f.keys != "" {
 			s.PropertyNames = &nameSchema{whole(formNamed(f.keys).pattern)}
@@ -96,7 +97,7 @@ func (f field) schema() schema {
 func (f field) writtenSchema(s *schema) {
 	s.Type, s.MinLength, s.Pattern = "string", 1, whole(writtenForm(f.typ).pattern)
 	switch f.typ {
-	case reflect.TypeFor[Duration]():
+	case reflect.TypeFor[Duration](), reflect.TypeFor[time.Duration]():
 		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, new(int64), new(int64)
 	case reflect.TypeFor[Size]():
 		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, f.bound(f.max), f.bound(f.min)

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"bytes"
@@ -6,23 +6,27 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
 func TestGoldenReference(t *testing.T) {
-	for name, text := range map[string][]byte{"configuration.md": reference(), "config.schema.json": Schema()} {
+	for name, text := range map[string][]byte{
+		"configuration.md":   config.Reference(app.SettingsReader(), app.ExampleSettings()),
+		"config.schema.json": app.SettingsReader().Schema(),
+	} {
 		golden.Check(t, filepath.Join("..", "..", "docs", name), text)
 	}
 }
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(app.SettingsReader().Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,7 @@ func TestEditorsAndLoadAgree(t *testing.T) {
 		{"telemetry: {otlp_endpoint: 'ftp://a'}", false, false},
 		{"telemetry: {otlp_headers: {'a b': 'env:A'}}", false, false},
 	} {
-		_, err := Load(LoadOptions{Path: write(t, test.text)})
+		_, err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t, test.text)})
 		if (err == nil) != test.good {
 			t.Errorf("%s: Load says %v", test.text, err)
 		}
@@ -159,12 +163,13 @@ func TestEditorsAndLoadAgree(t *testing.T) {
 func TestTheExampleLoads(t *testing.T) {
 	schema := compiled(t)
 	marked := regexp.MustCompile(`(?m)^( +)# `)
+	example := string(app.ExampleSettings())
 	whole := marked.ReplaceAllString(example, "$1")
 	if whole == example {
 		t.Fatal("the example has no marked lines")
 	}
 	for _, text := range []string{example, whole} {
-		l, err := Load(LoadOptions{Path: write(t, text), Getenv: environment("HOME", "/home/ann")})
+		l, err := app.SettingsReader().Load(config.LoadOptions{Path: config.WriteSettings(t, text), Getenv: config.FakeEnvironment("HOME", "/home/ann")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,30 +180,4 @@ func TestTheExampleLoads(t *testing.T) {
 			t.Error("the example was not read")
 		}
 	}
-}
-
-func FuzzLoad(f *testing.F) {
-	f.Add(example)
-	f.Add("policy: &p\n  agents: {a: *p}\n<<: *p\n")
-	f.Add("approvals: {timeout: 9999999999h, calls_per_minute: !!binary aGk=, result: 1e3}\n---\n")
-	f.Add("connections:\n  tokens:\n    \"\\u0000\": {hash: ~, profiles: [[]]}\n")
-	f.Add("? [a]\n: &x {? b : *x}\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		l := &Loaded{Config: Default(), Path: "config.yaml", Source: map[string]string{"limits.calls_per_minute": byDefault}}
-		l.options.Getenv = environment()
-		problems := l.take([]byte(text))
-		for _, p := range append(problems, l.check()...) {
-			if p.Text == "" || p.Line < 0 || p.Line > len(text)+1 || strings.ContainsFunc(
-				p.String(), unicode.IsControl,
-			) {
-				t.Errorf("a bad problem: %#v", p)
-			}
-		}
-		if len(problems) > 0 {
-			return
-		}
-		if c := l.Config; c.Limits.CallsPerMinute < 1 || c.Approvals.Timeout < 1 || c.Limits.Result > 10<<20 {
-			t.Errorf("values out of bounds: %+v", c)
-		}
-	})
 }

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Store has the location and the durability of the store.
@@ -25,10 +26,10 @@ func storeForm() form {
 	}
 }
 
-var secretForm = regexp.MustCompile("^(?:" + secretPattern + ")$")
+var secretForm = text.Pattern("^(?:" + secretPattern + ")$")
 
 func storeReference(text string) bool {
-	return strings.Contains(text, ":") && secretForm.MatchString(text)
+	return strings.Contains(text, ":") && secretForm().MatchString(text)
 }
 
 func postgresURL(text string) bool {

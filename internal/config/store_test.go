@@ -1,15 +1,18 @@
-package config
+package config_test
 
 import (
 	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
 func TestWhereTheStoreIs(t *testing.T) {
 	dir := t.TempDir()
-	sources := Sources{
+	sources := config.Sources{
 		Env: func(name string) (string, bool) {
 			value, set := map[string]string{
 				"URL": "postgres://a:opensesame@host/db\n", "DIR": dir, "WORD": "opensesame", "NONE": "",
@@ -62,7 +65,7 @@ func TestWhereTheStoreIs(t *testing.T) {
 			}
 		}
 		t.Chdir(dir)
-		l, err := Load(LoadOptions{
+		l, err := app.SettingsReader().Load(config.LoadOptions{
 			Getenv: func(name string) string {
 				return map[string]string{"HOME": filepath.Join(dir, "home"), "USERPROFILE": filepath.Join(dir, "home")}[name]
 			},
@@ -79,13 +82,13 @@ func TestWhereTheStoreIs(t *testing.T) {
 		if test.given == "" {
 			continue
 		}
-		s, err := StorePlace(test.given, dir, filepath.Join(dir, "home"))
+		s, err := config.StorePlace(test.given, dir, filepath.Join(dir, "home"))
 		if err == nil {
 			place, err = s.Place(sources)
 		}
 		check("the argument", place, err)
 	}
-	if _, err := StorePlace("", dir, dir); err == nil {
+	if _, err := config.StorePlace("", dir, dir); err == nil {
 		t.Error("nothing is a place")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,19 +14,24 @@ type Duration time.Duration
 
 const durationPattern = `0|([0-9]{1,6}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?`
 
-var durationForm = regexp.MustCompile("^(?:" + durationPattern + ")$")
-
 // UnmarshalText takes whole days, hours, minutes, seconds and milliseconds, in
 // this order; 0 needs no unit.
 func (d *Duration) UnmarshalText(text []byte) error {
-	if len(text) == 0 || !durationForm.Match(text) {
+	rest, sum := string(text), time.Duration(0)
+	if rest == "" {
 		return errors.New("not a duration")
 	}
-	rest, sum := string(text), time.Duration(0)
+	if rest == "0" {
+		*d = 0
+		return nil
+	}
 	for _, unit := range durationUnits() {
 		digits, after, found := cutUnit(rest, unit.name)
 		if !found {
 			continue
+		}
+		if len(digits) > unit.digits {
+			break
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil || n > int64((math.MaxInt64-sum)/unit.span) {
@@ -35,18 +39,23 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		}
 		sum, rest = sum+time.Duration(n)*unit.span, after
 	}
+	if rest != "" {
+		return errors.New("not a duration")
+	}
 	*d = Duration(sum)
 	return nil
 }
 
 type durationUnit struct {
-	name string
-	span time.Duration
+	name   string
+	span   time.Duration
+	digits int // the maximum, as in durationPattern
 }
 
 func durationUnits() []durationUnit {
 	return []durationUnit{
-		{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond},
+		{"d", 24 * time.Hour, 6}, {"h", time.Hour, 9}, {"m", time.Minute, 9}, {"s", time.Second, 9},
+		{"ms", time.Millisecond, 9},
 	}
 }
 
@@ -92,19 +101,22 @@ type Size int64
 
 const sizePattern = `[0-9]{1,18}(B|KiB|MiB|GiB|TiB)?`
 
-var sizeForm = regexp.MustCompile("^(?:" + sizePattern + ")$")
+const maxSizeDigits = 18 // as in sizePattern
 
 // UnmarshalText takes a whole number with a binary unit, or without for bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	if !sizeForm.Match(text) {
-		return errors.New("not a size")
-	}
 	digits := strings.TrimRight(string(text), "BiKMGT")
-	unit := int64(1)
+	name, unit := string(text[len(digits):]), int64(0)
 	for _, u := range sizeUnits() {
-		if string(text[len(digits):]) == u.name {
+		if name == u.name {
 			unit = u.span
 		}
+	}
+	if name == "" {
+		unit = 1
+	}
+	if unit == 0 || digits == "" || len(digits) > maxSizeDigits || strings.Trim(digits, "0123456789") != "" {
+		return errors.New("not a size")
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > math.MaxInt64/unit {

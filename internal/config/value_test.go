@@ -136,7 +136,7 @@ func TestPlaces(t *testing.T) {
 		{"flag", "linux", "f", []string{"HOME", "/h", EnvData, "/e", EnvConfig, "/e/c"}, cwd + "/f", "f", true},
 		{"homeless", "linux", "", nil, "", "", false},
 	} {
-		getenv := environment(test.env...)
+		getenv := FakeEnvironment(test.env...)
 		data, err := dataDir(test.flag, getenv, test.goos)
 		if data != test.data || (err != nil) != (test.data == "") {
 			t.Errorf("%s: data in %q, %v", test.name, data, err)
@@ -146,10 +146,10 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: the file is %q, asked for: %v", test.name, file, asked)
 		}
 	}
-	if file, err := File("f", environment()); err != nil || file != cwd+"/f" {
+	if file, err := File("f", FakeEnvironment()); err != nil || file != cwd+"/f" {
 		t.Errorf("the file of a flag is %q, %v", file, err)
 	}
-	if file, err := File("", environment()); err == nil {
+	if file, err := File("", FakeEnvironment()); err == nil {
 		t.Errorf("the file is %q", file)
 	}
 }

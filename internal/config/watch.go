@@ -14,10 +14,10 @@ import (
 )
 
 // A Watcher reloads the settings when their file changes.
-type Watcher struct {
+type Watcher[T any] struct {
 	// Apply applies new settings. Those that need a restart have their old values. If
 	// it fails, the old settings remain in force.
-	Apply func(*Loaded) error
+	Apply func(*Loaded[T]) error
 
 	// Again requests a reload even if the file has not changed, for SIGHUP. May be nil.
 	Again <-chan os.Signal
@@ -38,7 +38,7 @@ const (
 // Watch applies changes of the file that running was loaded from until ctx ends. An
 // invalid, empty or missing file changes nothing. If the file cannot be watched,
 // Again still works.
-func (w Watcher) Watch(ctx context.Context, running *Loaded) {
+func (w Watcher[T]) Watch(ctx context.Context, running *Loaded[T]) {
 	nudges := make(chan struct{})
 	ended := make(chan struct{})
 	ctx, stop := context.WithCancel(ctx)
@@ -59,7 +59,7 @@ func (w Watcher) Watch(ctx context.Context, running *Loaded) {
 }
 
 // follow reloads the settings after each event, when it is quiet again.
-func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan struct{}) {
+func (w Watcher[T]) follow(ctx context.Context, running *Loaded[T], nudges <-chan struct{}) {
 	seen := running.digest
 	for {
 		asked := false
@@ -77,7 +77,7 @@ func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan stru
 		if !asked && digestAt(running.place) == seen {
 			continue // another file has changed, or only the time of this one
 		}
-		next, err := load(running.options, running)
+		next, err := running.reader.load(running.options, running)
 		seen = next.digest
 		if err == nil {
 			err = w.apply(running, next)
@@ -91,7 +91,7 @@ func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan stru
 
 // settle waits until there are no more events, and reports whether a reload was
 // requested through Again.
-func (w Watcher) settle(ctx context.Context, nudges <-chan struct{}) (asked bool) {
+func (w Watcher[T]) settle(ctx context.Context, nudges <-chan struct{}) (asked bool) {
 	deadline := time.NewTimer(most)
 	defer deadline.Stop()
 	calm := time.NewTimer(quiet)
@@ -112,12 +112,12 @@ func (w Watcher) settle(ctx context.Context, nudges <-chan struct{}) (asked bool
 	}
 }
 
-func (w Watcher) apply(running, next *Loaded) error {
+func (w Watcher[T]) apply(running, next *Loaded[T]) error {
 	waiting := hold(running, next)
 	if len(waiting) > 0 {
 		w.Log.Warn("these settings change at the next start", "settings", waiting)
 	}
-	changed := Diff(running.Config, next.Config)
+	changed := next.reader.Diff(running.Config, next.Config)
 	if err := w.Apply(next); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (w Watcher) apply(running, next *Loaded) error {
 	return nil
 }
 
-func (w Watcher) report(err error) {
+func (w Watcher[T]) report(err error) {
 	if err != nil {
 		w.Log.Error("the configuration is wrong, the old settings stay", "err", err)
 	}

@@ -26,9 +26,9 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-func mustLoad(t *testing.T, path string) *Loaded {
+func mustLoad(t *testing.T, path string) *Loaded[sample] {
 	t.Helper()
-	l, err := Load(LoadOptions{Path: path})
+	l, err := samples().Load(LoadOptions{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +60,16 @@ type bench struct {
 	path    string
 	nudges  chan struct{}
 	again   chan os.Signal
-	applied []Config
+	applied []sample
 	reports []error
 	refuse  error
 	log     logbook
 }
 
 func newBench(t *testing.T, text string) *bench {
-	b := &bench{path: write(t, text), nudges: make(chan struct{}), again: make(chan os.Signal)}
-	w := Watcher{
-		Apply: func(l *Loaded) error {
+	b := &bench{path: WriteSettings(t, text), nudges: make(chan struct{}), again: make(chan os.Signal)}
+	w := Watcher[sample]{
+		Apply: func(l *Loaded[sample]) error {
 			if b.refuse == nil {
 				b.applied = append(b.applied, l.Config)
 			}
@@ -206,44 +206,45 @@ func TestRefusedSettingsAreNotInForce(t *testing.T) {
 
 func TestSettingsThatNeedARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "audit: {max_age: 1d}\nlimits: {calls_per_minute: 1}")
-		put(t, b.path, "audit: {max_age: 2d}\nlimits: {calls_per_minute: 2}")
+		b := newBench(t, "keep: {max_age: 1d}\nlimits: {calls_per_minute: 1}")
+		put(t, b.path, "keep: {max_age: 2d}\nlimits: {calls_per_minute: 2}")
 		b.nudge()
-		put(t, b.path, "audit: {max_age: 2d}\nlimits: {calls_per_minute: 3}")
+		put(t, b.path, "keep: {max_age: 2d}\nlimits: {calls_per_minute: 3}")
 		b.nudge()
 		if len(b.applied) != 2 {
 			t.Fatalf("applied %+v", b.applied)
 		}
 		for i, c := range b.applied {
-			if c.Audit.MaxAge != Duration(24*time.Hour) || c.Limits.CallsPerMinute != i+2 {
-				t.Errorf("applied max_age %v, rate %d", c.Audit.MaxAge, c.Limits.CallsPerMinute)
+			if c.Keep.MaxAge != Duration(24*time.Hour) || c.Limits.CallsPerMinute != i+2 {
+				t.Errorf("applied max_age %v, rate %d", c.Keep.MaxAge, c.Limits.CallsPerMinute)
 			}
 		}
-		if log := b.log.take(); strings.Count(log, "settings=[audit.max_age]") != 2 {
+		if log := b.log.take(); strings.Count(log, "settings=[keep.max_age]") != 2 {
 			t.Errorf("the log says %s", log)
 		}
 	})
 }
 
 func TestDiff(t *testing.T) {
-	before, after := Default(), Default()
+	r := samples()
+	before, after := r.Default(), r.Default()
 	after.Policy.Allow = []string{}
 	after.Limits.CallsPerMinute++
 	after.Connections.Stdio.Profile = "coding"
 	want := []string{"connections.stdio.profile", "policy.allow", "limits.calls_per_minute"}
-	if diff := cmp.Diff(want, Diff(before, after)); diff != "" {
+	if diff := cmp.Diff(want, r.Diff(before, after)); diff != "" {
 		t.Error(diff)
 	}
-	if changed := Diff(after, after); changed != nil {
+	if changed := r.Diff(after, after); changed != nil {
 		t.Errorf("nothing changed, and yet %q", changed)
 	}
 }
 
 // watching runs a Watcher on the real file system.
-func watching(t *testing.T, running *Loaded) <-chan int {
+func watching(t *testing.T, running *Loaded[sample]) <-chan int {
 	bursts := make(chan int, 100)
-	w := Watcher{
-		Apply: func(l *Loaded) error { bursts <- l.Config.Limits.CallsPerMinute; return nil },
+	w := Watcher[sample]{
+		Apply: func(l *Loaded[sample]) error { bursts <- l.Config.Limits.CallsPerMinute; return nil },
 		Log:   slog.New(slog.DiscardHandler),
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -269,7 +270,7 @@ func await(t *testing.T, bursts <-chan int, want int) {
 }
 
 func TestWatchSeesHowFilesAreWritten(t *testing.T) {
-	path := write(t, "limits: {calls_per_minute: 1}")
+	path := WriteSettings(t, "limits: {calls_per_minute: 1}")
 	bursts := watching(t, mustLoad(t, path))
 	put(t, path, "limits: {calls_per_minute: 2}") // renamed over
 	await(t, bursts, 2)
@@ -312,7 +313,7 @@ func TestWatchSeesLinksSwapped(t *testing.T) {
 }
 
 func TestWatchFollowsALinkElsewhere(t *testing.T) {
-	target := write(t, "limits: {calls_per_minute: 1}")
+	target := WriteSettings(t, "limits: {calls_per_minute: 1}")
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
@@ -327,7 +328,7 @@ func TestWatchSeesTheUsualFileAppear(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, program), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Load(LoadOptions{Getenv: environment("XDG_CONFIG_HOME", dir)})
+	l, err := samples().Load(LoadOptions{Getenv: FakeEnvironment("XDG_CONFIG_HOME", dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +338,7 @@ func TestWatchSeesTheUsualFileAppear(t *testing.T) {
 }
 
 func TestAReloadStorm(t *testing.T) {
-	path := write(t, "limits: {calls_per_minute: 1}")
+	path := WriteSettings(t, "limits: {calls_per_minute: 1}")
 	bursts := watching(t, mustLoad(t, path))
 	for range 300 {
 		put(t, path, "limits: {calls_per_minute: 2}")
@@ -348,14 +349,14 @@ func TestAReloadStorm(t *testing.T) {
 }
 
 func TestWithoutAWatchAskingStillWorks(t *testing.T) {
-	l, err := Load(LoadOptions{Getenv: environment()})
+	l, err := samples().Load(LoadOptions{Getenv: FakeEnvironment()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, reports := make(chan os.Signal), make(chan error)
 	var log logbook
-	w := Watcher{
-		Apply: func(*Loaded) error { return nil }, Again: again, Report: func(err error) { reports <- err },
+	w := Watcher[sample]{
+		Apply: func(*Loaded[sample]) error { return nil }, Again: again, Report: func(err error) { reports <- err },
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, stop := context.WithCancel(t.Context())

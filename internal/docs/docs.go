@@ -1,7 +1,6 @@
-// Package docs reads the documentation in Markdown, finds its code blocks, links
-// and anchors for the tests that keep it true, and builds the static site of
-// make docs. It knows nothing about what the pages say, and the program does not
-// import it. Begin with Load.
+// Package docs reads the documentation in Markdown, finds its code blocks, links and anchors
+// for the tests that keep it true, and builds the static site of make docs. It knows nothing
+// about the contents of pages, and the program does not import it. Begin with Load.
 package docs
 
 import (

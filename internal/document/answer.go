@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -22,13 +21,14 @@ const (
 	maxPictures     = 8
 	maxPictureBytes = 4 << 20
 	maxListed       = 6
-	// maxMasked is the size of a page beyond which secrets are removed only from what is shown.
+	// maxMasked is the largest page that is scrubbed whole. Of a larger page only the shown
+	// part is scrubbed.
 	maxMasked = 2 << 20
 )
 
 // A View is the part of a document that a result shows.
 type View struct {
-	// Path or URL is what read_document is called with to read on. If both are empty, the
+	// Path or URL is the argument of read_document for the next page. If both are empty, the
 	// document has to be saved first.
 	Path, URL string
 	Offset    int // bytes of the first page that were shown before
@@ -142,9 +142,8 @@ func noText(r Reading) string {
 // titled returns the text with the title above its beginning, unless the text begins with it. The
 // title is written by the author of the document, so it stands between the marks.
 func titled(r Reading, shown string, offset int) string {
-	title, _ := tool.Clean(strings.Join(strings.Fields(r.Title), " "))
-	title = text.Clip(title, 200)
-	first := shown[:floor(shown, 500)]
+	title := text.Clip(tool.Line(r.Title), 200)
+	first := text.Cut(shown, 500)
 	if title == "" || shown == "" || offset > 0 || len(r.Parts) == 0 || r.Parts[0].Number > 1 ||
 		strings.Contains(first, title) {
 		return shown
@@ -152,7 +151,7 @@ func titled(r Reading, shown string, offset int) string {
 	return "Title: " + title + "\n" + shown
 }
 
-// A rest is what a result does not show.
+// A rest is the part of a document that a result does not show.
 type rest struct {
 	why    string
 	pages  Ranges
@@ -184,7 +183,7 @@ func (n rest) arguments(r Request, v View) string {
 	return string(text)
 }
 
-// view returns the text of the parts that fit, and what follows.
+// view returns the text of the parts that fit, and the rest.
 func view(r Reading, wanted Ranges, offset int) (string, *rest) {
 	var b strings.Builder
 	left := maxTokens
@@ -318,7 +317,10 @@ func tableHead(body string, at int) string {
 	return lines[0] + lines[1]
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,80}$`)
+// plainName matches the names of pictures that cannot be sentences. They have at most maxPlainName bytes.
+var plainName = text.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+
+const maxPlainName = 81
 
 // pictureList returns how pictures are fetched, if there are some that are not shown.
 func pictureList(r Reading, asked Request, v View) string {
@@ -328,7 +330,7 @@ func pictureList(r Reading, asked Request, v View) string {
 	var names []string
 	for _, p := range r.Pictures {
 		// Another name could be a sentence outside of the marks.
-		if len(names) < maxListed && plainName.MatchString(p.Name) {
+		if len(names) < maxListed && len(p.Name) <= maxPlainName && plainName().MatchString(p.Name) {
 			names = append(names, p.Name)
 		}
 	}
@@ -355,8 +357,7 @@ func pictureParts(r Reading) (parts []tool.Part) {
 			skipped++
 			continue
 		}
-		clean, _ := tool.Clean(strings.Join(strings.Fields(p.Name), " "))
-		parts = append(parts, tool.Part{Text: "[" + clean + "]"}, tool.Part{Data: p.Data, MIME: p.Type})
+		parts = append(parts, tool.Part{Text: "[" + tool.Line(p.Name) + "]"}, tool.Part{Data: p.Data, MIME: p.Type})
 	}
 	if skipped > 0 {
 		parts = append(parts,

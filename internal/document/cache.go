@@ -32,7 +32,7 @@ type cache struct {
 
 func (c *cache) path(key string) string { return filepath.Join(c.dir, key) }
 
-// put stores what write writes under a key.
+// put stores the output of write under a key.
 func (c *cache) put(key string, write func(io.Writer) error) error {
 	if err := private.MakeDir(c.dir); err != nil {
 		return err
@@ -112,8 +112,8 @@ type Download struct {
 // Close closes the file.
 func (d *Download) Close() error { return d.file.Close() }
 
-// Download returns what Keep stored under a key in the last 15 minutes. The error is
-// fs.ErrNotExist if there is none.
+// Download returns the document that Keep stored under a key in the last 15 minutes. The error
+// is fs.ErrNotExist if there is none.
 func (s *Service) Download(key string) (*Download, error) {
 	file, err := os.Open(s.downloads.path(fileName(key)))
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Service) Download(key string) (*Download, error) {
 }
 
 // Keep stores a document from the web for 15 minutes, so that it is downloaded once and not for
-// each of its pages. The key has to contain its owner. name is that of the file.
+// each of its pages. The key has to contain its owner. name is the name of the file.
 func (s *Service) Keep(key, name string, body io.Reader) (*Download, error) {
 	if _, err := s.sub("downloads"); err != nil {
 		return nil, err

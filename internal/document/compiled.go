@@ -38,7 +38,7 @@ func (c *compiled) complete() string {
 	return c.dir()
 }
 
-// fill fills the directory. Those of other versions of the program are removed.
+// fill fills the directory, and removes the directories of other versions of the program.
 func (c *compiled) fill(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +88,8 @@ func (c *compiled) fill(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// compile fills a directory with what the formats need, and makes its files readable for processes
-// of other users.
+// compile fills a directory with the compiled code of the formats, and makes its files readable
+// for processes of other users.
 func (l Formats) compile(ctx context.Context, dir string) error {
 	for _, h := range l {
 		if h.Warm == nil {

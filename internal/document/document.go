@@ -1,7 +1,7 @@
-// Package document converts documents to Markdown. It knows the process in which untrusted
-// files are read, the cache of what was read, and how a file gets to the format that
-// recognizes it. It knows no format but archives: package readers beneath it lists all with
-// their names and readers. Begin with Document and Handler; callers begin with Service.
+// Package document converts documents to Markdown. It knows the process that reads untrusted
+// files, the cache of results, and the way of a file to the format that recognizes it. It knows
+// no format but archives: package readers beneath it lists all with their names and readers.
+// Begin with Document and Handler; callers begin with Service.
 package document
 
 import (
@@ -32,7 +32,7 @@ type Source struct {
 	Limits   Limits
 }
 
-// What to do about text in pictures of pages.
+// Treatments of text in pictures of pages.
 const (
 	OCRAuto = "auto" // for pages that have a picture and next to no text
 	OCROff  = "off"
@@ -42,7 +42,7 @@ const (
 // Reader returns a reader of the whole document.
 func (s Source) Reader() *io.SectionReader { return io.NewSectionReader(s.Data, 0, s.Size) }
 
-// Limits bound what a reader does with one document.
+// Limits bound the work of a reader with one document.
 type Limits struct {
 	Part     int64 // bytes of one unpacked part, such as an XML file within a docx
 	Total    int64 // bytes of all unpacked parts
@@ -62,7 +62,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// A Document is what a reader made of a source.
+// A Document is the result of a reader for a source.
 type Document struct {
 	Title    string
 	Unit     string // page, slide, sheet, chapter, row; empty for a document without parts
@@ -70,7 +70,7 @@ type Document struct {
 	Parts    []Part // the wanted ones, in order
 	Pictures []Picture
 	Members  []Member // of archives and mails: each can be read as name!/member
-	Notes    []string // what was left out or is missing, a sentence each
+	Notes    []string // omitted or missing parts, a sentence each
 }
 
 // A Part is a page, a slide, a sheet or a chapter. A document without parts has one with
@@ -98,7 +98,7 @@ type Member struct {
 	Type string // media type if the container names it
 }
 
-// A Kind says what kind of failure an Error is.
+// A Kind is the kind of failure of an Error.
 type Kind string
 
 const (
@@ -119,7 +119,7 @@ func (k Kind) Error() string { return string(k) }
 // its kind.
 type Error struct {
 	Kind Kind
-	Text string // what happened and, where it helps, what to do instead
+	Text string // the failure and, where it helps, the next step
 }
 
 // Errorf returns an error of a kind.

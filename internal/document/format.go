@@ -48,13 +48,13 @@ const (
 	Unknown   Format = ""
 )
 
-// A Handler is what is known about a format: its name, how its files are recognized, and how they
-// are read. A file has the first format of the list that recognizes it.
+// A Handler describes a format: its name, the marks of its files, and their reader. A file has
+// the first format of the list that recognizes it.
 type Handler struct {
 	Format  Format
 	Name    string   // as in "it is a PDF document"; empty for formats that need no name
 	Types   []string // ends of its media types, such as /pdf
-	Begins  []Magic  // what its files begin with
+	Begins  []Magic  // the first bytes of its files
 	Before  int      // bytes of something else that may come before that
 	Inside  []string // words of [Content_Types].xml or of mimetype, for formats that are ZIP files
 	Streams []string // names of streams, for formats that are compound files
@@ -100,13 +100,13 @@ func (l Formats) Of(f Format) Handler {
 // headSize is how much of a file Detect looks at first.
 const headSize = 4096
 
-// ole is the beginning of a compound file, in which old Office formats and messages are.
+// ole is the beginning of a compound file, the container of old Office formats and messages.
 const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 // compound stands for all formats that are compound files.
 const compound Format = "ole"
 
-// packed returns the formats that only contain others, and those that other tools show.
+// packed returns the formats that only contain others, and the formats that other tools show.
 func packed() Formats {
 	return Formats{
 		{Format: compound, Begins: []Magic{{0, ole}}}, {Format: ZIP, Begins: []Magic{{0, "PK\x03\x04"}, {0, "PK\x05\x06"}}},
@@ -154,7 +154,8 @@ func (s *Service) Takes(head []byte) bool {
 	return true
 }
 
-// TakesName reports whether the name of a file is that of a document which begins like any text.
+// TakesName reports whether the name of a file is the name of a document that begins like any
+// text.
 func (s *Service) TakesName(name string) bool {
 	ending := strings.ToLower(path.Ext(name))
 	return s != nil && slices.ContainsFunc(s.o.Formats, func(h Handler) bool { return slices.Contains(h.Endings, ending) })
@@ -197,7 +198,7 @@ func (l Formats) Detect(data io.ReaderAt, size int64, name string) (Format, erro
 func (l Formats) inZip(data io.ReaderAt, size int64) Format {
 	z, err := zip.NewReader(data, size)
 	if err != nil {
-		return ZIP // its reader says what is wrong
+		return ZIP // its reader reports the error
 	}
 	var kind, types string
 	for _, f := range z.File[:min(len(z.File), 100_000)] {

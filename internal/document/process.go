@@ -24,7 +24,7 @@ const memory = 512 << 20
 // maxStack ends a reader that calls itself without end long before it uses up the memory.
 const maxStack = 64 << 20
 
-// An order is what the process is to do: a line of JSON on its stdin. The document follows.
+// An order is the order for the process: a line of JSON on its stdin. The document follows.
 type order struct {
 	Source
 	Members []string // the names after each !/ of a path
@@ -62,7 +62,7 @@ func Main(args []string, all Formats) int {
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		return 1
 	}
-	endGroup() // what a program left behind
+	endGroup() // files that a program left behind
 	return 0
 }
 

@@ -2,11 +2,11 @@ package document
 
 import "os/exec"
 
-// A Program is one of those that readers use where they are installed.
+// A Program is a program that readers use if it is installed.
 type Program struct {
 	Names   []string // one of them is enough; the best first
 	Package string   // of Debian
-	For     string   // what needs it
+	For     string   // its users
 }
 
 // Programs returns the programs that readers use.
@@ -29,7 +29,8 @@ func (p Program) Find() string {
 	return ""
 }
 
-// installed returns what is installed of each program. Another answer makes other readings.
+// installed returns the installed version of each program. Another version makes other
+// readings.
 func installed() (names []string) {
 	for _, p := range Programs() {
 		names = append(names, p.Find())

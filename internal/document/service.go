@@ -55,7 +55,7 @@ type Options struct {
 	Time time.Duration // the limit of one reading; 0 is 45 s
 }
 
-// A Service reads documents in processes of their own, and keeps what they read. It is safe for
+// A Service reads documents in processes of their own, and keeps the results. It is safe for
 // concurrent use. It does nothing until a document is read.
 type Service struct {
 	o         Options
@@ -80,7 +80,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// engine returns what changes when this program does: its readers may read more then.
+// engine returns a value that changes with the program: a new version of its readers may read
+// more.
 func engine() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -98,7 +99,7 @@ type Request struct {
 	Name     string // of the file, without directories
 	Content  io.ReaderAt
 	Size     int64
-	Members  []string // what follows each !/ of the path
+	Members  []string // the parts after each !/ of the path
 	Pages    Ranges   // empty for all
 	Password string
 	OCR      string
@@ -119,8 +120,8 @@ type Reading struct {
 	Format Format
 }
 
-// Read returns the first of the wanted pages, at most 10, and those of a document without
-// pages. It returns an Error for what is wrong with the document, and then only its format.
+// Read returns the first of the wanted pages, at most 10. If something is wrong with the
+// document it returns an Error, and only the format of the document.
 func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	if r.Size > MaxSize {
 		return Reading{}, Errorf(ErrTooBig, "%q has %s, the maximum is %s", r.Name, text.Bytes(r.Size),
@@ -157,8 +158,8 @@ func (s *Service) Read(ctx context.Context, r Request) (Reading, error) {
 	return got, nil
 }
 
-// key returns the key of a reading in the cache; "" for one that is not kept. What needs a
-// password is never on the disk, and pictures take too much room.
+// key returns the key of a reading in the cache; "" for a reading that is not kept. Documents
+// with a password never reach the disk, and pictures take too much room.
 func (s *Service) key(r Request, digest string) string {
 	if r.Password != "" || r.Pictures || s.o.Dir == "" {
 		return ""
@@ -281,7 +282,7 @@ func (s *Service) temp() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, e := range entries { // what killed servers left
+	for _, e := range entries { // files of killed servers
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
@@ -289,7 +290,7 @@ func (s *Service) temp() (string, error) {
 	return os.MkdirTemp(dir, "read-")
 }
 
-// sub makes a directory in that of the service.
+// sub makes a directory in the directory of the service.
 func (s *Service) sub(name string) (string, error) {
 	if _, err := private.MakeSub(filepath.Dir(s.o.Dir), filepath.Base(s.o.Dir)); err != nil {
 		return "", err

@@ -19,7 +19,7 @@ import (
 // A walk goes from a file to the member that is wanted, and reads it.
 type walk struct {
 	formats Formats
-	format  Format // of what was read
+	format  Format // of the text that was read
 }
 
 // maxNesting is the maximum number of archives within archives.
@@ -76,7 +76,7 @@ func (w *walk) unpacked(ctx context.Context, src Source) (Source, error) {
 			return src, nil
 		}
 		l := src.Limits
-		l.Part = l.Total / 2 // it may be an archive, of which one part is read
+		l.Part = l.Total / 2 // it may be an archive, and one part of it is read
 		file, size, err := Unpack(ctx, r, src.Size, l)
 		if err != nil {
 			return src, err
@@ -91,7 +91,7 @@ func (w *walk) unpacked(ctx context.Context, src Source) (Source, error) {
 	return src, Errorf(ErrTooBig, "%q is compressed more than %d times", src.Name, maxNesting)
 }
 
-// Unpack writes what r unpacks to a temporary file without a name, within the limits of one
+// Unpack writes the output of r to a temporary file without a name, within the limits of one
 // part. packed is the size before, for the ratio.
 func Unpack(ctx context.Context, r io.Reader, packed int64, l Limits) (*os.File, int64, error) {
 	file, err := os.CreateTemp("", "part-*")
@@ -116,7 +116,7 @@ func Unpack(ctx context.Context, r io.Reader, packed int64, l Limits) (*os.File,
 }
 
 // Bounded returns a reader of one unpacked part that ends with an ErrTooBig beyond its limits:
-// those of the size of a part and of its ratio to the packed size, which is -1 if unknown.
+// the size of a part, and its ratio to the packed size, which is -1 if unknown.
 func Bounded(ctx context.Context, r io.Reader, packed int64, l Limits) io.Reader {
 	most, why := l.Part, fmt.Sprintf("a part of the file has more than %s", text.Bytes(l.Part))
 	const small = 1 << 20 // so little is harmless, and often compresses well
@@ -209,7 +209,8 @@ func readImage(ctx context.Context, src Source) (*Document, error) {
 	return d, d.convert(ctx)
 }
 
-// convert makes the pictures fit for models. Those that it cannot convert lose their content.
+// convert makes the pictures fit for models. A picture that it cannot convert loses its
+// content.
 func (d *Document) convert(ctx context.Context) error {
 	failed := 0
 	for i := range d.Pictures {
@@ -236,7 +237,7 @@ func (d *Document) convert(ctx context.Context) error {
 
 const maxTitle = 1000 // bytes
 
-// bound cuts what is beyond the limits of a result.
+// bound cuts a result at its limits.
 func (d *Document) bound(l Limits) {
 	d.Title = text.Clip(d.Title, maxTitle)
 	if len(d.Parts) > l.Parts {

@@ -29,8 +29,8 @@ func watch(ctx context.Context, temp string, most int64, over func()) {
 	}
 }
 
-// resident returns the memory of this process and its descendants, without what they share
-// with files.
+// resident returns the memory of this process and its descendants, without memory shared with
+// files.
 func resident() (sum int64) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

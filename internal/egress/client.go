@@ -24,9 +24,9 @@ type ClientOptions struct {
 	// Rules returns the rules of a profile. It is called once for each profile, and again
 	// after Renew. It must not use the Client. nil: the zero Rules for all.
 	Rules func(profile string) (Rules, error)
-	// Own returns how the caller in ctx reaches what its commands listen on, or nil if it
-	// may not run commands: then the rules decide about names of this machine as about
-	// all others. nil: no caller may.
+	// Own returns the dialer for ports on which the commands of the caller in ctx listen, or
+	// nil if it may not run commands: then the rules decide about names of this machine as
+	// about all others. A nil Own means that no caller may.
 	Own      func(ctx context.Context) OwnDial
 	Resolver Resolver // nil: the system's
 	// Proxy is the operator's proxy: http, https, socks5 or socks5h. Only with socks5
@@ -38,7 +38,7 @@ type ClientOptions struct {
 	Limits Limits
 }
 
-// Limits bound what hosts may cost. 0 is the default.
+// Limits bound the cost of hosts. 0 is the default.
 type Limits struct {
 	Connect time.Duration // for lookup and connection, and again for the TLS handshake; 10 s
 	Head    time.Duration // until the response header; 20 s
@@ -102,7 +102,7 @@ func (c *Client) newPool(r Rules) (*pool, error) {
 	transport := &http.Transport{
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.o.Roots},
 		TLSHandshakeTimeout:    c.o.Limits.Connect,
-		DisableCompression:     true, // body decompresses, and limits what that costs
+		DisableCompression:     true, // body decompresses, and limits the cost
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxConnsPerHost,
 		MaxConnsPerHost:        maxConnsPerHost,

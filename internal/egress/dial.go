@@ -212,7 +212,7 @@ func (d *Dialer) ThroughProxy(proxy *url.URL) (*Dialer, error) {
 		return nil, fmt.Errorf("the proxy %s: %w", proxy.Redacted(), err)
 	}
 	out := *d
-	out.proxyDial = made.(socks.ContextDialer).DialContext // that of package socks implements it
+	out.proxyDial = made.(socks.ContextDialer).DialContext // the one of package socks implements it
 	return &out, nil
 }
 

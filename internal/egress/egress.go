@@ -2,15 +2,14 @@
 // a command in a sandbox. It reaches public addresses, and neither this machine nor its
 // network nor the metadata services of clouds.
 //
-// It knows host names, addresses, and what the operator allows. It checks the address of
-// every connection just before it is made, so that a name that changes its address gains
-// nothing. It does not interpret responses, reads no settings from the environment, and
-// knows nothing of sandboxes.
+// It knows host names, addresses, and the operator's rules. It checks the address of every
+// connection just before it is made, so that a name that changes its address gains nothing. It
+// does not interpret responses, reads no settings from the environment, and knows nothing of
+// sandboxes.
 //
-// Begin with [Rules] for what may be reached, and [Dialer] for connections. [Client]
-// sends HTTP requests: link.go parses URLs, exchange.go sends a request and follows
-// redirects, client.go owns the connections. [Proxy] makes a Dialer available to programs
-// over HTTP.
+// Begin with [Rules] for the allowed hosts, and [Dialer] for connections. [Client] sends HTTP
+// requests: link.go parses URLs, exchange.go sends a request and follows redirects, client.go
+// owns the connections. [Proxy] makes a Dialer available to programs over HTTP.
 package egress
 
 import (
@@ -205,7 +204,7 @@ func containedIn(a netip.Addr, all []netip.Prefix) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isPublic reports whether an address is that of a host on the internet. IPv4 addresses
+// isPublic reports whether an address is the address of a host on the internet. IPv4 addresses
 // in IPv6 notation, such as ::ffff:10.0.0.1, are not.
 func isPublic(a netip.Addr) bool {
 	switch {

@@ -120,8 +120,8 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	return res, err
 }
 
-// sendOwn sends one request to what the caller's commands listen on. Credentials of the
-// operator are not for them.
+// sendOwn sends one request to a port on which the caller's commands listen. They get no
+// credentials of the operator.
 func (x *exchange) sendOwn(ctx context.Context, r *rules, dial OwnDial) (*http.Response, error) {
 	if err := r.checkOwn(x.at.target); err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (x *exchange) redirect(res *http.Response) error {
 	return nil
 }
 
-// adapt removes what must not be sent with the next request.
+// adapt removes the parts that the next request must not have.
 func (x *exchange) adapt(status int, to link) error {
 	repeats := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
 	reads := x.method == http.MethodGet || x.method == http.MethodHead
@@ -354,8 +354,8 @@ func parseMethod(text string) (string, error) {
 	return method, nil
 }
 
-// checkHeader returns a copy of the caller's header. It refuses fields that the client
-// sets itself and fields that claim who sends the request.
+// checkHeader returns a copy of the caller's header. It refuses fields that the client sets
+// itself and fields that claim the sender of the request.
 func checkHeader(from http.Header) (http.Header, error) {
 	out := make(http.Header, len(from)+3)
 	count, size := 0, 0
@@ -386,8 +386,8 @@ func checkHeader(from http.Header) (http.Header, error) {
 	return out, nil
 }
 
-// reservedHeader returns what to do instead of setting a header field, or "" if it may
-// be set. It treats _ as -, as some servers do.
+// reservedHeader returns advice for a header field that may not be set, or "". It treats _ as
+// -, as some servers do.
 func reservedHeader(name string) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {

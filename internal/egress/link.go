@@ -124,7 +124,7 @@ func escapeQuery(q string) string {
 	return out.String()
 }
 
-// origin returns scheme, host and port, to which credentials, cookies and headers belong.
+// origin returns scheme, host and port, the owner of credentials, cookies and headers.
 func (l link) origin() string { return l.url.Scheme + "://" + l.target.String() }
 
 // String returns the URL in normal form.

@@ -10,8 +10,8 @@ import (
 )
 
 // An OwnDial connects to a port that the commands of the caller in ctx listen on, in their
-// sandbox. It is what the names of this machine lead to, such as localhost: they never lead
-// to this machine itself, unless AllowPrivate lists them.
+// sandbox. The names of this machine, such as localhost, lead to it: they never lead to this
+// machine itself, unless AllowPrivate lists them.
 type OwnDial func(ctx context.Context, port uint16) (net.Conn, error)
 
 // isOwn reports whether a target belongs to the commands of a caller that has an OwnDial.
@@ -34,7 +34,8 @@ func (c *Client) own(ctx context.Context, r *rules, l link) OwnDial {
 	return c.o.Own(ctx)
 }
 
-// IsOwn reports whether a URL leads to what the commands of the caller in ctx listen on.
+// IsOwn reports whether a URL leads to a port on which the commands of the caller in ctx
+// listen.
 func (c *Client) IsOwn(ctx context.Context, url string) bool {
 	l, err := parseLink(url)
 	if err != nil {

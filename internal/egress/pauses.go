@@ -14,7 +14,7 @@ import (
 const (
 	maxPauses     = 1024            // that are remembered
 	maxRetryAfter = time.Hour       // longer Retry-After values are reduced to this
-	maxWait       = 5 * time.Second // for which a polite request waits until a pause has ended
+	maxWait       = 5 * time.Second // the time that a polite request waits for the end of a pause
 )
 
 // pauses are the times until which hosts have requested no further requests. Each caller

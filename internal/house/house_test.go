@@ -102,7 +102,7 @@ func room(dir string) string {
 
 func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
-		"github.com/mark3labs/mcp-go":  {"server", "tools/bridge"},
+		"github.com/mark3labs/mcp-go":  {"server", "tools/bridge", "internal/jsonrpc"},
 		"github.com/spf13/cobra":       {"cmd"},
 		"github.com/fsnotify/fsnotify": {"internal/config", "internal/store", "tools/skills", "tools/custom"},
 		"go.yaml.in/yaml": {
@@ -126,9 +126,9 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},
 		"github.com/tetratelabs/wazero":   {"internal/document"},
-		"github.com/yuin/goldmark":        {"internal/docs", "internal/chat"},
-		"github.com/coder/websocket":      {"internal/chat"},
-		"github.com/wneessen/go-mail":     {"internal/chat"},
+		"github.com/yuin/goldmark":        {"internal/docs", "tools/messaging"},
+		"github.com/coder/websocket":      {"tools/messaging"},
+		"github.com/wneessen/go-mail":     {"tools/messaging"},
 		"github.com/prometheus":           {"internal/telemetry"},
 		"go.opentelemetry.io/otel/sdk":    {"internal/telemetry"},
 	}

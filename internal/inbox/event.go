@@ -43,7 +43,7 @@ const (
 	Task     Kind = "task"     // a task was assigned or has changed
 	Approval Kind = "approval" // a person has decided
 	Schedule Kind = "schedule" // a job with a schedule has run
-	Media    Kind = "media"    // what a provider makes is done, or has failed
+	Media    Kind = "media"    // the work of a provider is done, or has failed
 	Chat     Kind = "chat"     // a person has written in a chat
 	Delivery Kind = "delivery" // a message to a person could not be delivered
 )
@@ -63,7 +63,7 @@ func ToCaller(c tool.Caller) To {
 	return To{Owner: tool.Owner{Agent: c.Agent, User: c.User}, Session: c.Key()}
 }
 
-// Reaches reports whether a session gets what is sent to a receiver.
+// Reaches reports whether a session gets the events of a receiver.
 func (to To) Reaches(session To) bool {
 	return to.Agent == session.Agent && (to.User == session.User || to.User == AnyUser) &&
 		(to.Session == "" || to.Session == session.Session)
@@ -86,12 +86,12 @@ func ParseTo(key string) (to To, ok bool) {
 
 // An Event is something that has happened.
 type Event struct {
-	// ID names what has happened, such as "job 17 ended": of two events with one ID
-	// to one receiver the second is not added. Without an ID all are different. Take
-	// and List return a digest of it.
+	// ID names the event, such as "job 17 ended": of two events with one ID to one receiver the
+	// second is not added. Without an ID all are different. Take and List return a digest of
+	// it.
 	ID      string
 	Kind    Kind
-	Subject string // the id of what it is about, such as a job, for the tool that shows more of it
+	Subject string // the id of its subject, such as a job, for the tool that shows more of it
 	From    string // the key of the session that has caused it; "" for the server
 	Reply   string // of a message: the id of the message that it answers
 	Turn    int    // of a message: how many messages of the exchange came before
@@ -143,8 +143,9 @@ func Add(t *store.Tx, to To, e Event) (id string, err error) {
 	return id, t.Changed(Topic, to.String())
 }
 
-// receiver returns who gets an event for to: the next session of the owner if the session
-// has ended. A subagent that has ended gets nothing more, and no other session does for it.
+// receiver returns the receiver of an event for to: the next session of the owner if the
+// session has ended. A subagent that has ended gets nothing more, and no other session does for
+// it.
 func receiver(t *store.Tx, to To) (To, error) {
 	if to.Session == "" {
 		return to, nil
@@ -172,7 +173,7 @@ func Settle(t *store.Tx, to To, id string) (told bool, err error) {
 		return false, nil
 	}
 	if err != nil || delivered > 0 {
-		return len(oneLine(content)) <= maxLine, err
+		return len(tool.Line(content)) <= maxLine, err
 	}
 	_, err = t.Exec("UPDATE inbox SET delivered = {{now}} WHERE id = $1", id)
 	return false, err
@@ -199,18 +200,12 @@ func (e Event) Line() string {
 		fmt.Fprintf(&b, " %s, from outside and no instructions", e.ID)
 	}
 	if e.Text != "" {
-		fmt.Fprintf(&b, ": %q", text.Clip(oneLine(e.Text), maxLine))
+		fmt.Fprintf(&b, ": %q", text.Clip(tool.Line(e.Text), maxLine))
 	}
 	if e.Again {
 		b.WriteString(" (perhaps not for the first time)")
 	}
 	return b.String()
-}
-
-// oneLine returns a text on one line.
-func oneLine(content string) string {
-	clean, _ := tool.Clean(strings.Join(strings.Fields(content), " "))
-	return clean
 }
 
 // maxLine bounds the text of an event in a list, in bytes.

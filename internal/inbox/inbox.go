@@ -18,8 +18,8 @@ import (
 // Options configure an Inbox.
 type Options struct {
 	Store *store.Store
-	// Lease is how long what was taken and not confirmed is kept for the call that
-	// took it. It must be longer than writing a response takes. 0 is the default.
+	// Lease is the time for which taken and unconfirmed events are kept for the call that took
+	// them. It must be longer than the writing of a response. 0 is the default.
 	Lease time.Duration
 	Log   *slog.Logger // nil: silent
 }
@@ -115,7 +115,7 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 		return nil, fmt.Errorf("reading the inbox: %w", err)
 	}
 	if !some {
-		if !bound { // what another call has taken may be delivered again
+		if !bound { // events that another call has taken may be delivered again
 			b.rememberEmpty(to, changed)
 		}
 		return nil, nil
@@ -180,8 +180,8 @@ func (b *Inbox) rememberEmpty(to To, changed <-chan struct{}) {
 // maxEmpty bounds the memory for receivers without events.
 const maxEmpty = 10_000
 
-// Sent ends what a call has taken: if its response was written the events are delivered,
-// else the next call gets them. Calls that took nothing cost nothing.
+// Sent settles the events that a call has taken: if its response was written the events are
+// delivered, else the next call gets them. Calls that took nothing cost nothing.
 func (b *Inbox) Sent(ctx context.Context, c tool.Caller, call string, written bool) {
 	b.mu.Lock()
 	taken := b.taken[call]
@@ -217,9 +217,8 @@ func (b *Inbox) Took(call string) bool {
 	return len(b.taken[call]) > 0
 }
 
-// Line takes what has happened and returns it in a few lines for the end of the
-// result of a call, or "" if nothing has, or if another call of the session waits
-// for it.
+// Line takes the events and returns them in a few lines for the end of the result of a call. It
+// returns "" if there are none, or if another call of the session waits for them.
 func (b *Inbox) Line(ctx context.Context, c tool.Caller, call string) string {
 	b.mu.Lock()
 	waited := b.waiting[ToCaller(c)] > 0
@@ -264,7 +263,7 @@ func (b *Inbox) Wait(ctx context.Context, c tool.Caller, call string, f Filter, 
 	defer b.store.Urgent()()
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	// What another process has taken and not confirmed can be taken when its lease ends.
+	// Events that another process has taken and not confirmed can be taken when its lease ends.
 	again := time.NewTicker(max(b.lease/8, time.Millisecond))
 	defer again.Stop()
 	for {
@@ -306,8 +305,8 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	return events, err
 }
 
-// Move gives what a session did not get to another receiver, because the session
-// has ended.
+// Move gives the undelivered events of a session to another receiver, because the session has
+// ended.
 func Move(t *store.Tx, from, to To) error {
 	n, err := t.Exec(`UPDATE inbox SET agent = $1, usr = $2, session = $3
 		WHERE agent = $4 AND usr = $5 AND session = $6 AND delivered = 0`,
@@ -355,7 +354,8 @@ const (
 	untoldAge = 90 * 24 * time.Hour
 )
 
-// Sweep removes events that were delivered a month ago, and those that no session came for.
+// Sweep removes events that were delivered a month ago, and events without a session to take
+// them.
 func (b *Inbox) Sweep(ctx context.Context) error {
 	return b.store.Update(ctx, func(t *store.Tx) error {
 		_, err := t.Exec("DELETE FROM inbox WHERE delivered > 0 AND delivered < {{now}} - $1 OR made < $2",

@@ -26,7 +26,8 @@
 // [Queue.Ended] is called, for what must happen exactly once: a message to the owner,
 // or the next job. After [Queue.Keep] the job is deleted.
 //
-// A job whose Do returns an [Again] is done again, after as long as that says.
+// A job whose Do returns an [Again] is done again, after as long as that says. A queue with [Queue.Every] has one job
+// for the whole store, such as the deletion of old rows.
 //
 // A pause (package pauses) of all callers, of the agent, or of the session that is the owner
 // cancels running jobs. Others wait for its end.
@@ -52,10 +53,15 @@ import (
 // Topic is the topic of all jobs in the change feed.
 const Topic = "job"
 
-// A Queue has the jobs of one kind.
+// A Queue has the jobs of one kind. Store and Kind must be set, and Do in a process that
+// does the jobs. Ended must be the same in all processes, since any of them may end a job.
+//
+// [Queue.Enqueue] adds a job in a transaction of the caller. [Queue.Run] does jobs until
+// its context ends; [Queue.Start] and [Queue.Close] do the same in the background. A Queue
+// must not be copied, or changed after its first use.
 type Queue struct {
 	Store *store.Store
-	Loop  *Loop // does the jobs, with those of other queues of the store; nil: one of its own
+	Loop  *Loop // does the jobs, together with other queues of the store; nil: a loop of its own
 	Kind  string
 	// Do does a job. An error fails it, with its text as the reason, which a model or a
 	// person reads; the result is kept too. An error after the context has ended makes
@@ -70,10 +76,13 @@ type Queue struct {
 	Ahead func(t *store.Tx, j Job) error
 	// Always means that no pause covers the jobs.
 	Always bool
-	Slots  int           // jobs that Run does at once; 0 means 1
-	Lease  time.Duration // 0 means 15 s
-	Keep   time.Duration // how long jobs are kept after their end; 0 means an hour
-	Log    *slog.Logger  // nil is silent
+	// Every gives the queue one job, which Run adds. It never ends: some process does it again after as long, whatever
+	// its error was. Zero: the queue has the jobs that are added.
+	Every time.Duration
+	Slots int           // jobs that Run does at once; 0 means 1
+	Lease time.Duration // 0 means 15 s
+	Keep  time.Duration // how long jobs are kept after their end; 0 means an hour
+	Log   *slog.Logger  // nil is silent
 
 	start   sync.Once
 	stop    context.CancelFunc // set by Start
@@ -84,14 +93,14 @@ type Queue struct {
 type Job struct {
 	ID       string
 	Kind     string
-	Owner    string // who may see and cancel it, for example the key of a session
-	Agent    string // as who it runs
+	Owner    string // may see and cancel it, for example the key of a session
+	Agent    string // the caller as which it runs
 	Payload  string
 	State    State
 	Due      time.Time // of a queued job; the end of the lease of a running one
 	Attempt  int       // how often it was begun; also the number that fences former holders
 	Attempts int       // the maximum
-	Saved    string    // what Held.Save kept last
+	Saved    string    // the state of the last Held.Save
 	Stop     string    // why it should stop, or ""
 	Result   string    // of a job that is done
 	Reason   string    // why it failed or was cancelled
@@ -117,8 +126,8 @@ func (s State) Final() bool { return s == Done || s == Failed || s == Cancelled 
 var (
 	// ErrLost means that another process has the job, or that it has ended.
 	ErrLost = errors.New("another process has the job, or it has ended")
-	// ErrCancelled is what the cause of the context of a cancelled job is, by
-	// [errors.Is]. Its text has the reason.
+	// ErrCancelled is the cause, by [errors.Is], of the end of the context of a cancelled job.
+	// Its text has the reason.
 	ErrCancelled = errors.New("cancelled")
 )
 
@@ -143,6 +152,9 @@ type New struct {
 	Attempts int       // how often it may be begun when processes die; 0 means 1
 	Once     string    // among the jobs of the store only one has this text; "" for none
 }
+
+// AnyTimes is New.Attempts of a job that is begun again however many processes die.
+const AnyTimes = 1_000_000_000
 
 const columns = `id, kind, owner, agent, payload, state, run_at, attempt, attempts, saved, stop, result, reason,
 	created, ended`
@@ -225,8 +237,8 @@ func (q *Queue) Get(t *store.Tx, id string) (j Job, err error) {
 	return list[0], nil
 }
 
-// List returns jobs of an owner, or of all owners if it is empty, in the order in
-// which they were added. Without states it returns those that have not ended.
+// List returns jobs of an owner, or of all owners if it is empty, in the order in which they
+// were added. Without states it returns the jobs that have not ended.
 func (q *Queue) List(t *store.Tx, owner string, states ...State) ([]Job, error) {
 	if len(states) == 0 {
 		states = []State{Queued, Running}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -448,6 +449,44 @@ func TestLanes(t *testing.T) {
 		}
 		if list, err := s.Changes(t.Context(), store.Cursor{}, 100, "again"); err != nil || len(list) != 4 {
 			t.Errorf("done again %d times, %v", len(list), err)
+		}
+	})
+}
+
+// TestEvery: a queue has one job for all its processes, which is done again after errors as well.
+func TestEvery(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var times atomic.Int64
+		for range 2 {
+			run(t, &jobs.Queue{Store: s, Kind: "sweep", Every: time.Millisecond, Do: func(context.Context, *jobs.Held) (string, error) {
+				if times.Add(1) == 2 {
+					return "", errors.New("it has failed")
+				}
+				return "", nil
+			}})
+		}
+		for times.Load() < 4 && t.Context().Err() == nil {
+			<-s.Wait(jobs.Topic)
+		}
+		var n int
+		if err := s.Row(t.Context(), "SELECT count(*) FROM job", nil, &n); err != nil || n != 1 {
+			t.Errorf("there are %d jobs, %v", n, err)
+		}
+	})
+}
+
+// TestEverySurvivesTheEndOfRun: the job of a queue with Every is queued again also if it succeeds while Run ends.
+func TestEverySurvivesTheEndOfRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, stop := context.WithCancel(t.Context())
+		q := &jobs.Queue{Store: s, Kind: "sweep", Every: time.Millisecond, Do: func(context.Context, *jobs.Held) (string, error) {
+			stop()
+			return "", nil
+		}}
+		q.Run(ctx)
+		var state string
+		if err := s.Row(t.Context(), "SELECT state FROM job", nil, &state); err != nil || state != "queued" {
+			t.Errorf("the job is %s, %v", state, err)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func (q *Queue) Start() {
 	})
 }
 
-// Close ends what Start has begun, and waits until it has ended. After it Start does nothing.
+// Close ends the work of Start, and waits for its end. After it Start does nothing.
 func (q *Queue) Close() error {
 	q.start.Do(func() { q.stop = func() {} })
 	q.stop()
@@ -115,7 +115,7 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 	l.add(a)
 	<-ctx.Done()
-	l.settle() // what begin begins is counted now
+	l.settle() // jobs that begin now are counted now
 	a.work.Wait()
 	l.remove(a)
 }
@@ -187,8 +187,8 @@ func (l *Loop) queues() (list []*active, kinds []string) {
 	return slices.Clone(l.active), kinds
 }
 
-// step renews leases, stops jobs that were cancelled or lost, ends or gives back those of dead processes, and begins
-// what is due. It returns when there is something to do again.
+// step renews leases, stops jobs that were cancelled or lost, ends or gives back the jobs of
+// dead processes, and begins due jobs. It returns when there is something to do again.
 func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 	list, kinds := l.queues()
 	if len(list) == 0 {
@@ -221,7 +221,7 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 		}
 		if time.Since(a.tidied) > tidyEvery {
 			a.tidied = time.Now()
-			if err := errors.Join(a.forget(ctx), a.followClock(ctx)); err != nil {
+			if err := errors.Join(a.forget(ctx), a.followClock(ctx), a.addOnce(ctx)); err != nil {
 				return 0, err
 			}
 		}
@@ -236,7 +236,7 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 // keep is how long jobs are kept after their end.
 func (q *Queue) keep() time.Duration { return max(cmp.Or(q.Keep, defaultKeep), tidyEvery) }
 
-// A sight is what look finds.
+// A sight is the result of look.
 type sight struct {
 	due     map[*active]time.Duration // how long until the next job of a queue with a free slot is due
 	expired map[string]bool           // the kinds with jobs of dead processes
@@ -306,7 +306,7 @@ func (q *Queue) ready() string {
 	return queued + " AND NOT EXISTS (SELECT 1 " + paused + ")"
 }
 
-// look reads what runs and what is due, and stops the held jobs that were cancelled or lost.
+// look reads the running and due jobs, and stops the held jobs that were cancelled or lost.
 func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sight, err error) {
 	known, free := map[string]int{}, map[*active]bool{} // before the rows are read
 	l.mu.Lock()
@@ -417,7 +417,7 @@ func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
 	return true, nil
 }
 
-// do does a job and writes what came of it.
+// do does a job and writes its outcome.
 func (l *Loop) do(ctx context.Context, a *active, h *Held) {
 	defer func() {
 		l.mu.Lock()
@@ -446,6 +446,15 @@ func (l *Loop) do(ctx context.Context, a *active, h *Held) {
 
 // protected calls Do. A panic fails the job.
 func (l *Loop) protected(ctx context.Context, a *active, h *Held) (result string, err error) {
+	defer func() {
+		if a.Every == 0 || err != nil && ctx.Err() != nil { // interrupted: finish gives it back
+			return
+		}
+		if err != nil {
+			l.log.Warn("a job that is done again and again has failed", "kind", a.Kind, "err", err)
+		}
+		err = &Again{After: a.Every, Err: errors.Join(errEvery, err)}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			l.log.Error("a job panicked", "kind", h.Kind, "id", h.ID, "panic", p)
@@ -540,12 +549,29 @@ func (a *active) forget(ctx context.Context) error {
 	})
 }
 
+var errEvery = errors.New("it is done again and again")
+
+// addOnce adds the job of a queue with Every, if there is none.
+func (a *active) addOnce(ctx context.Context) error {
+	if a.Every == 0 {
+		return nil
+	}
+	return a.Store.Update(ctx, func(t *store.Tx) error {
+		now, err := t.Now()
+		if err == nil {
+			_, _, err = a.Enqueue(t, New{Once: a.Kind, Attempts: AnyTimes, Due: store.FromMillis(now).Add(a.Every)})
+		}
+		return err
+	})
+}
+
 // setBack is by how much the clock of the database must have been set back for followClock to act. Less is
 // over after as long.
 const setBack = time.Minute
 
-// followClock handles queued jobs that were added at a time that the clock of the database has not reached: it
-// was set back since. Those that were due at once are due now, and the others are passed to Ahead.
+// followClock handles queued jobs that were added at a time that the clock of the database has
+// not reached: it was set back since. Jobs that were due at once are due now, and the others
+// are passed to Ahead.
 func (a *active) followClock(ctx context.Context) error {
 	const ahead = "kind = $1 AND state = 'queued' AND created > {{now}} + $2"
 	args := []any{a.Kind, setBack.Milliseconds()}

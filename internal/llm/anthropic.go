@@ -35,7 +35,7 @@ type anthropicFormat struct {
 
 type anthropicMessage struct {
 	Role    Role `json:"role"`
-	Content any  `json:"content"` // blocks, or those that were kept
+	Content any  `json:"content"` // blocks, or the kept ones
 }
 
 type anthropicTool struct {
@@ -92,8 +92,8 @@ func (anthropic) body(r Request) (string, any) {
 	return "/messages", out
 }
 
-// markCache marks what the next request of the same conversation begins with: the
-// tools and the text of the system, and all messages so far.
+// markCache marks the beginning of the next request of the same conversation: the tools and the
+// text of the system, and all messages so far.
 func (r *anthropicRequest) markCache() {
 	if len(r.Tools) == 0 && len(r.Messages) == 1 {
 		return // it will hardly be continued, and writing to the cache costs more
@@ -131,8 +131,8 @@ func anthropicContent(model string, m Message) any {
 	return blocks
 }
 
-// asObject returns arguments if they are an object, else an empty one: the API
-// accepts no mistakes, and the result of the call says what was wrong.
+// asObject returns arguments if they are an object, else an empty one: the API accepts no
+// mistakes, and the result of the call names the error.
 func asObject(args string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &object) != nil || object == nil {
@@ -153,7 +153,7 @@ type anthropicUsage struct {
 	CacheWrite *int `json:"cache_creation_input_tokens"`
 }
 
-// add takes the counts that u has: those of later events replace earlier ones.
+// add takes the counts of u. Counts of later events replace earlier ones.
 func (u anthropicUsage) add(to *Usage) {
 	for _, count := range []struct {
 		from *int

@@ -49,7 +49,7 @@ func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Mon
 
 func (a Amount) minus(b Amount) Amount { return Amount{a.Tokens - b.Tokens, a.Money - b.Money} }
 
-// exceeds returns by which measure a is more than a limit, as text, or "".
+// exceeds returns the measure by which a exceeds a limit, as text, or "".
 func (a Amount) exceeds(limit Amount) string {
 	switch {
 	case limit.Tokens > 0 && a.Tokens > limit.Tokens:
@@ -60,7 +60,7 @@ func (a Amount) exceeds(limit Amount) string {
 	return ""
 }
 
-// Budgets limit what is used.
+// Budgets limit the use of models.
 type Budgets struct {
 	Call      Amount // one request
 	Session   Amount // a session, with the subagents that it starts
@@ -81,16 +81,16 @@ func (o Options) Unpriced(p Provider, model string) bool {
 	return o.Budgets.inMoney() && !own && !known
 }
 
-// A ledger keeps what was used in the store, which all processes share. A request
-// reserves the most that it can use, and gives back the rest when it has ended. What
-// is reserved when a process dies stays used.
+// A ledger keeps the use in the store, which all processes share. A request reserves the most
+// that it can use, and gives back the rest when it has ended. The reservations of a process
+// that dies stay used.
 type ledger struct {
 	store  *store.Store
 	limits Budgets
 	near   func(t *store.Tx, principal, used string) error
 }
 
-// A reservation is what a request may use.
+// A reservation is the most that a request may use.
 type reservation struct {
 	day            int64 // since 1970, in UTC
 	principal      string
@@ -100,7 +100,7 @@ type reservation struct {
 	limit   Amount // of the principal for the purpose in a day
 }
 
-// ErrBudget is what the error of a request is, by [errors.Is], for which a budget has too little left.
+// ErrBudget is the reason, by [errors.Is], why a request fails if a budget has too little left.
 var ErrBudget = errors.New("a budget for models is used up")
 
 const ledgerTimeout = 15 * time.Second
@@ -140,7 +140,7 @@ func (l *ledger) reserve(ctx context.Context, r reservation) (_ reservation, err
 	return r, err
 }
 
-// What the rows of the ledger are about.
+// Subjects of the rows of the ledger.
 const (
 	ofDay       = "day"
 	ofPrincipal = "principal"
@@ -148,16 +148,15 @@ const (
 	ofPurpose   = "purpose"
 )
 
-// A ledgerRow is the key of a row. Rows of sessions have the day 0; those of purposes have a day, and the purpose as
-// the session.
+// A ledgerRow is the key of a row. Rows of sessions have the day 0; rows of purposes have a
+// day, and the purpose as the session.
 type ledgerRow struct {
 	of                 string
 	day                int64
 	principal, session string
 }
 
-// rows returns the rows that a reservation changes, in the order in which all
-// transactions lock them.
+// rows returns the rows that a reservation changes. All transactions lock them in this order.
 func (r reservation) rows() []ledgerRow {
 	list := []ledgerRow{{ofDay, r.day, "", ""}, {ofPrincipal, r.day, r.principal, ""}}
 	if r.session != "" {
@@ -230,10 +229,10 @@ func (l *ledger) tellNear(t *store.Tx, row ledgerRow, before, now Amount) error 
 	return nil
 }
 
-// useAge is how long what was used is kept.
+// useAge is the age at which records of use are removed.
 const useAge = 90 * 24 * time.Hour
 
-// Sweep removes what was used long ago, and sessions without it.
+// Sweep removes old records of use, and sessions without any.
 func Sweep(ctx context.Context, s *store.Store) error {
 	return s.Update(ctx, func(t *store.Tx) error {
 		if _, err := t.Exec("DELETE FROM model_use WHERE day > 0 AND day < {{now}} / 86400000 - $1",

@@ -42,7 +42,7 @@ func (k Kind) URL() string {
 type Endpoint struct {
 	Name string // the provider's, for errors
 	Kind Kind
-	URL  string // such as https://api.openai.com/v1; "": that of the kind
+	URL  string // such as https://api.openai.com/v1; "": the default of the kind
 	Key  string // "": none
 }
 
@@ -54,7 +54,7 @@ const (
 	maxMessage   = 500      // bytes of a refusal
 )
 
-// Limits are those of the client that reaches providers: models that think send little.
+// Limits are the limits of the client that reaches providers: models that think send little.
 func Limits() egress.Limits { return egress.Limits{Head: 5 * time.Minute, Stall: 5 * time.Minute} }
 
 // A Client sends requests to one endpoint. Its methods may be called concurrently.
@@ -77,7 +77,7 @@ type wire interface {
 type decoder interface {
 	// event takes the data of one event, or a whole response that is not a stream.
 	event(data []byte) error
-	// reply returns what was received. It is an error if that is not all.
+	// reply returns the received reply. An incomplete reply is an error.
 	reply() (Reply, error)
 }
 
@@ -107,9 +107,9 @@ func hasSuffix(host string, domains ...string) bool {
 	return slices.ContainsFunc(domains, func(domain string) bool { return strings.HasSuffix("."+host, "."+domain) })
 }
 
-// Complete sends a request to the model that it names, and retries temporary
-// failures. The usage of the reply is that of all attempts, also if there is an
-// error. Errors are a *tool.Error, or the cause of ctx.
+// Complete sends a request to the model that it names, and retries temporary failures. The
+// usage of the reply covers all attempts, also if there is an error. Errors are a *tool.Error,
+// or the cause of ctx.
 func (c *Client) Complete(ctx context.Context, r Request) (reply Reply, err error) {
 	if r.MaxTokens <= 0 {
 		r.MaxTokens = DefaultMaxTokens
@@ -159,7 +159,7 @@ func (c *Client) send(ctx context.Context, path string, body []byte, model strin
 	case errors.As(err, &f):
 		f.Message = c.api.Clean(ctx, f.Message)
 		return reply, f
-	case incomplete == nil: // what is missing after a complete reply does not matter
+	case incomplete == nil: // an error after a complete reply does not matter
 		return reply, nil
 	case err != nil:
 		return reply, c.api.Failure(ctx, err)

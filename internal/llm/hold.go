@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Hold takes the price of other work of a provider, such as a picture, from the budgets
-// of the caller in ctx, or refuses if one of them has less. A price that is not known is
-// refused if there is a budget in dollars. settle says what the work has cost; what is not
-// settled because the process dies stays used.
+// Hold takes the price of other work of a provider, such as a picture, from the budgets of the
+// caller in ctx, or refuses if one of them has less. A price that is not known is refused if
+// there is a budget in dollars. settle takes the true cost. The price stays used if the process
+// dies before.
 func (m *Models) Hold(ctx context.Context, model string, price Money, known bool) (settle func(used Money), err error) {
 	if m.o.Budgets.inMoney() && !known {
 		return nil, tool.Errorf(tool.Unavailable, "the price of %q is not known, and there is a budget in dollars",

@@ -1,6 +1,6 @@
-// Package llm sends requests to language models: to endpoints with the API of
-// OpenAI's chat completions, which most providers have, and to those with the API
-// of Anthropic's Messages.
+// Package llm sends requests to language models: to endpoints with the API of OpenAI's chat
+// completions, which most providers have, and to endpoints with the API of Anthropic's
+// Messages.
 //
 // The operator chooses the endpoints, which may be on this machine; no URL and no
 // key comes from a caller. Their responses are not trusted: they are bounded while
@@ -11,9 +11,9 @@
 // program and 1.5 ms to each start, genai 1.77 adds 7.8 MB with gRPC and 3.2 ms (the bounds are 8 MB and 1 ms).
 // anthropic-sdk-go 1.84 adds 5.5 MB, 45 packages and 0.6 ms, and would replace 100 lines of anthropic.go.
 //
-// Begin with [Models.Complete], which finds the provider of a model, keeps the
-// budgets and records what is used. [Client.Complete] is one request with retries;
-// openai.go and anthropic.go are the two APIs.
+// Begin with [Models.Complete], which finds the provider of a model, keeps the budgets and
+// records the use. [Client.Complete] is one request with retries; openai.go and anthropic.go
+// are the two APIs.
 package llm
 
 import (
@@ -34,8 +34,8 @@ type Request struct {
 	// Schema is a JSON Schema of the reply. Providers follow it as far as they can, so
 	// the caller checks the reply; nil is free text.
 	Schema json.RawMessage
-	// Owner is who started the work, however many sessions are in between: the budget of
-	// its session counts. The zero Owner is the caller.
+	// Owner is the caller that started the work, through any number of sessions in between. The
+	// budget of its session counts. The zero Owner is the caller.
 	Owner tool.Caller
 	// Effort is how much a model that can think does so; "" is the model's own.
 	Effort Effort
@@ -59,7 +59,7 @@ const (
 // DefaultMaxTokens is the maximum length of a reply unless the request has another.
 const DefaultMaxTokens = 8192
 
-// A Role says who wrote a message.
+// A Role is the role of the writer of a message.
 type Role string
 
 // The roles. Text of the system is in Request.System.
@@ -74,8 +74,8 @@ type Message struct {
 	Text    string       `json:"text,omitempty"`
 	Calls   []ToolCall   `json:"calls,omitempty"`   // that the assistant makes
 	Results []ToolResult `json:"results,omitempty"` // of the calls in the message before; the user's text follows them
-	// Kept is what the provider wants to get back unchanged, such as signed thoughts.
-	// It is sent to the model that wrote it, and to no other.
+	// Kept is data that the provider wants back unchanged, such as signed thoughts. It is sent
+	// to the model that wrote it, and to no other.
 	Kept json.RawMessage `json:"kept,omitempty"`
 }
 
@@ -100,7 +100,7 @@ type Tool struct {
 	Schema json.RawMessage // of its arguments
 }
 
-// A Reply is what the model wrote. It has text, calls, or both.
+// A Reply is the answer of the model. It has text, calls, or both.
 type Reply struct {
 	Message Message
 	Stop    Stop

@@ -27,11 +27,11 @@ type Options struct {
 	HTTP      outbound.Client // reaches the providers, within Limits
 	Default   string          // PROVIDER/NAME; "" is the first model of the first provider
 	Budgets   Budgets
-	Store     *store.Store             // keeps what was used; nil keeps nothing, and there are no budgets
-	Scrub     func(text string) string // what is sent; nil leaves it as it is
+	Store     *store.Store             // keeps the use; nil keeps nothing, and there are no budgets
+	Scrub     func(text string) string // the text to send; nil leaves it as it is
 	Record    func(context.Context, Use)
-	// Near is called in the transaction in which four fifths of a budget of a day are used, with
-	// that of a principal or, if it is "", of all. It may be nil.
+	// Near is called in the transaction in which four fifths of a budget of a day are used,
+	// with the principal of the budget or, for the budget of all, "". It may be nil.
 	Near func(t *store.Tx, principal, used string) error
 	Log  *slog.Logger
 }
@@ -211,8 +211,7 @@ func (r *Request) estimate() int {
 	return size/3 + 16*len(r.Messages)
 }
 
-// scrubbed returns a request without credentials. What the provider wants back
-// unchanged is its own.
+// scrubbed returns a request without credentials. It leaves the provider's own data as it is.
 func (m *Models) scrubbed(r Request) Request {
 	if m == nil || m.o.Scrub == nil {
 		return r

@@ -13,7 +13,7 @@ import (
 // A Price is in dollars per million tokens, which is millionths of a dollar per token.
 type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Of returns what a usage costs.
+// Of returns the price of a usage.
 func (p Price) Of(u Usage) Money {
 	return Money(math.Ceil(float64(u.Input)*p.Input + float64(u.Output)*p.Output +
 		float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite))

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Chunk is a piece of a text that a search can find and show.
@@ -19,18 +21,18 @@ type Chunk struct {
 // Options are the sizes of chunks, in bytes. Bytes and not characters: a
 // Chinese character says more than a Latin letter, and takes more bytes.
 type Options struct {
-	// Target is the size up to which chunks are filled; 0 means
-	// [DefaultTarget], and less than 64 means 64.
+	// Target is the size to which chunks are filled; 0 means [DefaultTarget], and less than 64
+	// means 64.
 	Target int
 	// Limit is the max size of a chunk; text that belongs together may fill it.
 	// 0 means twice the target, and less than the target the target.
 	Limit int
 }
 
-// DefaultTarget is 200 words of English: a paragraph or three about one thing.
-// Much less, and an answer is torn from what it answers; much more, and the
-// words of one thing are diluted by those of others, and few hits fit into an
-// answer. With a limit of twice that, functions of 60 lines stay whole.
+// DefaultTarget is 200 words of English: a paragraph or three about one thing. A smaller target
+// tears an answer from its question. A larger one dilutes the words of one thing by the words
+// of others, and few hits fit into an answer. With a limit of twice that, functions of 60 lines
+// stay whole.
 const DefaultTarget = 1200
 
 func (o Options) sensible() Options {
@@ -45,19 +47,18 @@ func (o Options) sensible() Options {
 	return o
 }
 
-// slack returns the size up to which a rest is not cut again.
+// slack returns the largest size of a rest that is not cut again.
 func (o Options) slack() int { return min(o.Limit, o.Target+o.Target/2) }
 
 // small returns the size below which a piece joins a neighbour.
 func (o Options) small() int { return o.Target / 4 }
 
-// Chunks cuts a text into pieces for a search index. Every line that is not
-// blank is in one chunk; only a line that is larger than the limit is in
-// several. Each heading begins a chunk (with the headings right above it, if
-// they have no text of their own), and what is small stays with its neighbours
-// under the same heading. Code blocks, tables, list items, quotes and front
-// matter are cut only if they are larger than the limit, and front matter
-// stands alone. The same text and options always give the same chunks.
+// Chunks cuts a text into pieces for a search index. Every line that is not blank is in one
+// chunk; only a line that is larger than the limit is in several. Each heading begins a chunk
+// (with the headings right above it, if they have no text of their own), and small blocks stay
+// with their neighbours under the same heading. Code blocks, tables, list items, quotes and
+// front matter are cut only if they are larger than the limit, and front matter stands alone.
+// The same text and options always give the same chunks.
 func Chunks(text string, o Options) []Chunk {
 	text = normal(text)
 	p := &packer{Options: o.sensible(), text: text}
@@ -83,12 +84,12 @@ type packer struct {
 	chunks  []Chunk
 	section path
 	open    draft
-	last    draft // what the last of chunks was made of
+	last    draft // the parts of the last chunk
 }
 
 // draft is a chunk that is being filled.
 type draft struct {
-	block        // what it has in it
+	block        // its content
 	used    bool // it has something
 	bare    bool // nothing but headings
 	headed  bool // has a heading
@@ -289,7 +290,7 @@ func (p *packer) cutLine(piece block, r reader) {
 	for rest = strings.TrimRightFunc(rest, unicode.IsSpace); rest != ""; {
 		size := len(rest)
 		if size > p.slack() {
-			size = seam(cutRunes(rest, p.Target))
+			size = seam(text.Cut(rest, p.Target))
 		}
 		piece.start, piece.end = at, at+size
 		p.place(piece)
@@ -320,15 +321,4 @@ func seam(text string) int {
 		return words
 	}
 	return len(text)
-}
-
-// cutRunes returns the beginning of a text, at most so many bytes of it.
-func cutRunes(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }

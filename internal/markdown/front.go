@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Field is one key of front matter with its value: nil, string, bool, []any or [Fields]. Numbers and dates are
@@ -66,7 +66,7 @@ func scalarText(value any) string {
 	return ""
 }
 
-// SyntaxError reports a line in which front matter is invalid.
+// SyntaxError reports an invalid line of front matter.
 type SyntaxError struct {
 	Line    int // of the text, counting from 1
 	Problem string
@@ -100,7 +100,7 @@ func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error
 		return nil, text, 1, &SyntaxError{1,
 			fmt.Sprintf("the front matter is not closed by a line --- within %d KiB", maxMatter>>10)}
 	}
-	lines := []string{""} // for the opening line, so that numbers of lines are those of the text
+	lines := []string{""} // for the opening line, so that line numbers count from the start of the text
 	r := read(clean, 0, 1)
 	for r.step(); r.no < last; r.step() {
 		lines = append(lines, strings.TrimSuffix(r.line, "\r"))
@@ -118,9 +118,7 @@ func closesMatter(line string) bool { return isBar(line) || strings.TrimRight(li
 
 // firstKey returns an expression for the first line of front matter that is no
 // comment. Like the next, it is large, and most processes never need it.
-var firstKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ \t]*(?:\{|["'_\pL\p{Nd}].*:(?:[ \t]|$))`)
-})
+var firstKey = text.Pattern(`^[ \t]*(?:\{|["'_\pL\p{Nd}].*:(?:[ \t]|$))`)
 
 // opensMatter reports whether a text without byte order mark begins with front matter.
 func opensMatter(text string) bool {
@@ -191,19 +189,17 @@ func parseYAML(lines []string) (root yaml.Node, err error) {
 
 // keyWithColons returns an expression for a line with a key and a plain value that
 // contains a colon and a space.
-var keyWithColons = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" + `].*:(?: .*|))$`)
-})
+var keyWithColons = text.Pattern(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" + `].*:(?: .*|))$`)
 
 // blockScalar matches a line that ends with the mark of a block scalar.
-var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
+var blockScalar = text.Pattern(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
 
 // quoteColons puts plain values that contain ": " into quotes, with the deeper lines that continue them.
 func quoteColons(lines []string) []string {
 	out := slices.Clone(lines)
 	for i := 0; i < len(out); i++ {
 		m := keyWithColons().FindStringSubmatch(out[i])
-		if m == nil && !blockScalar.MatchString(out[i]) {
+		if m == nil && !blockScalar().MatchString(out[i]) {
 			continue
 		}
 		first, depth := i, len(out[i])-len(strings.TrimLeft(out[i], " "))

@@ -2,15 +2,15 @@ package markdown
 
 import (
 	entities "html"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// Headings lists the headings of a text as plain text, in their order; long ones are
-// cut. What looks like one in code, comments, lists and quotes does not count.
+// Headings lists the headings of a text as plain text, in their order; long ones are cut. Lines
+// that look like headings in code, comments, lists and quotes do not count.
 func Headings(text string) []string {
 	var all []string
 	s := scan(normal(text))
@@ -26,21 +26,21 @@ func Headings(text string) []string {
 // can have it.
 func shortTitle(title string) string {
 	const longest = 200
-	title = strings.Join(strings.Fields(inline(cutRunes(title, 4*longest))), " ")
+	title = strings.Join(strings.Fields(inline(text.Cut(title, 4*longest))), " ")
 	if len(title) <= longest {
 		return title
 	}
-	title = cutRunes(title, longest)
+	title = text.Cut(title, longest)
 	if i := strings.LastIndexByte(title, ' '); i > longest/2 {
 		title = title[:i]
 	}
 	return title + "…"
 }
 
-// Plain returns the text without Markdown, for snippets: no front matter, marks,
-// addresses, tags and comments; code stays, without its fences. Blocks, items
-// and rows are lines. It is meant to be read, and makes nothing safe: what
-// looks like HTML afterwards was written as text.
+// Plain returns the text without Markdown, for snippets: no front matter, marks, addresses,
+// tags and comments; code stays, without its fences. Blocks, items and rows are lines. It is
+// meant to be read, and makes nothing safe: text that looks like HTML afterwards was written as
+// text.
 func Plain(text string) string {
 	text = normal(text)
 	var b strings.Builder
@@ -149,24 +149,22 @@ func plainProse(text string) string {
 func isReference(line string) bool {
 	name, address, ok := strings.Cut(line, "]:")
 	return ok && strings.HasPrefix(name, "[") && !strings.HasPrefix(name, "[^") && len(name) < 200 &&
-		len(strings.Fields(cutRunes(address, 400))) <= 4 && !blank(address)
+		len(strings.Fields(text.Cut(address, 400))) <= 4 && !blank(address)
 }
 
 // syntax matches the Markdown within a paragraph: escapes, code, addresses, tags, links
 // and images, and runs of emphasis marks, at the beginning of a text that begins with one
 // of syntaxMarks. No part of it looks far ahead, so that the time stays linear.
-var syntax = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("(?s)^(?:" + strings.Join([]string{
-		`\\([!-/:-@\[-\x60{-~])`,                          // 1: what is escaped
-		"``((?:`?[^`])+)``|`([^`]+)`",                     // 2, 3: code
-		`<([A-Za-z][a-z]*://[^<>\s]*|[^<>\s]+@[^<>\s]+)>`, // 4: an address
-		`(</?[A-Za-z!][^<>]*>)`,                           // 5: a tag
-		`!?\[((?:[^\[\]]|\[[^\[\]]*\](?:\([^()\s]*\))?)*)\]` + // 6: a link with its address
-			`(?:\((?:[^()\s\\]|\\.|\([^()\s]*\))*(?:\s+"[^"]*")?\s*\)|\[[^\[\]]*\])`,
-		`\[\[([^\[\]]+)\]\]`, // 7: [[page]]
-		`(\*+|_+|~+)`,        // 8: marks of emphasis
-	}, "|") + ")")
-})
+var syntax = text.Pattern("(?s)^(?:" + strings.Join([]string{
+	`\\([!-/:-@\[-\x60{-~])`,                          // 1: the escaped text
+	"``((?:`?[^`])+)``|`([^`]+)`",                     // 2, 3: code
+	`<([A-Za-z][a-z]*://[^<>\s]*|[^<>\s]+@[^<>\s]+)>`, // 4: an address
+	`(</?[A-Za-z!][^<>]*>)`,                           // 5: a tag
+	`!?\[((?:[^\[\]]|\[[^\[\]]*\](?:\([^()\s]*\))?)*)\]` + // 6: a link with its address
+		`(?:\((?:[^()\s\\]|\\.|\([^()\s]*\))*(?:\s+"[^"]*")?\s*\)|\[[^\[\]]*\])`,
+	`\[\[([^\[\]]+)\]\]`, // 7: [[page]]
+	`(\*+|_+|~+)`,        // 8: marks of emphasis
+}, "|") + ")")
 
 const syntaxMarks = "\\`<![*_~"
 

@@ -1,18 +1,18 @@
-// Package markdown splits texts in Markdown: into chunks for a search index, into
-// headings, into front matter and body, and into plain text. It knows the syntax
-// (CommonMark with tables, as far as that decides what belongs together). It does
-// not know where a text comes from, who may see it, or what the pieces are used
-// for. Every text is valid Markdown; only front matter can be invalid. Time and
-// memory are linear in the length of the text.
+// Package markdown splits texts in Markdown: into chunks for a search index, into headings,
+// into front matter and body, and into plain text; and it escapes text that is not Markdown. It knows the syntax (CommonMark with tables,
+// as far as that decides what belongs together). It knows neither the origin and the readers of
+// a text nor the use of the pieces. Every text is valid Markdown; only front matter can be
+// invalid. Time and memory are linear in the length of the text.
 //
 // Begin with [Chunks] and [FrontMatter]; the scanner in scan.go is what
 // Chunks, [Headings] and [Plain] read the text with.
 package markdown
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // normal returns the text as the rest of the package wants it: no byte order mark,
@@ -155,7 +155,7 @@ func (s *scanner) block() (block, bool) {
 	case isRule(line):
 		b.kind = rule
 		s.take(&b)
-	case line[0] == '<' && tagLine.MatchString(line):
+	case line[0] == '<' && tagLine().MatchString(line):
 		s.html(&b, strings.ToLower(line))
 	case line[0] == '>':
 		s.quote(&b)
@@ -211,7 +211,7 @@ func (s *scanner) fenced(b *block, f string) {
 }
 
 // tagLine matches a line without indentation that begins with a tag or a comment.
-var tagLine = regexp.MustCompile(`^<(?:!--|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
+var tagLine = text.Pattern(`^<(?:!--|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
 // html takes lines to the next blank line, or to the end of a comment or an element
 // that may contain blank lines. line is the first one in lower case.
@@ -241,8 +241,7 @@ func (s *scanner) html(b *block, line string) {
 	}
 }
 
-// quote takes lines with > before them, and those that continue the paragraph of such
-// a line without one.
+// quote takes lines with > before them, and lines without one that continue the paragraph.
 func (s *scanner) quote(b *block) {
 	b.kind = quote
 	for !s.over && !blank(s.line) {
@@ -285,8 +284,8 @@ func (s *scanner) atTable() bool {
 	return strings.IndexByte(s.line, '|') >= 0 && isDelimiter(s.next())
 }
 
-// item takes an item of a list with all that is in it: what is indented to
-// where its content begins, and lines that continue its paragraph.
+// item takes an item of a list with its content: lines indented to the beginning of its
+// content, and lines that continue its paragraph.
 func (s *scanner) item(b *block, line string) {
 	b.kind = item
 	before, _ := indent(s.line)
@@ -439,7 +438,7 @@ func isDelimiter(line string) bool {
 		strings.Trim(line, "|-: \t") == ""
 }
 
-// inner returns the line without what list items and block quotes put before it.
+// inner returns the line without the marks of list items and block quotes before it.
 func inner(line string) string {
 	for {
 		line = trimIndent(line)

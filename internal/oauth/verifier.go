@@ -32,7 +32,7 @@ const (
 	leeway = 30 * time.Second
 )
 
-// Config describes which tokens are valid and what they grant.
+// Config describes valid tokens and their rights.
 type Config struct {
 	// Issuer is the issuer's URL, exactly as its tokens spell it.
 	Issuer string
@@ -138,9 +138,9 @@ func (v *Verifier) open(ctx context.Context, signed *jose.JSONWebSignature) ([]b
 	return nil, invalid("the signature is wrong")
 }
 
-// isAccessToken reports whether the header may be that of an access token. RFC
-// 9068 requires the type at+jwt; many issuers write JWT, some nothing. Other
-// types, such as logout tokens, and critical extensions are refused.
+// isAccessToken reports whether the header may belong to an access token. RFC 9068 requires the
+// type at+jwt; many issuers write JWT, some nothing. Other types, such as logout tokens, and
+// critical extensions are refused.
 func isAccessToken(h jose.Header) bool {
 	if _, critical := h.ExtraHeaders["crit"]; critical {
 		return false

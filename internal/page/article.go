@@ -27,8 +27,8 @@ func (m measures) hasMuchCode() bool {
 	return count > maxCode
 }
 
-// articleIn returns the element with the article in the element main, and leaves out
-// what is beside the article in it.
+// articleIn returns the element with the article in the element main, and leaves out the parts
+// beside the article in it.
 func (c *clutterFinder) articleIn(main int) int {
 	m := c.measures
 	scores := make([]float64, len(m))

@@ -1,17 +1,17 @@
 package page
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// fieldTags are metadata and form fields: what can be entered into a page is no content.
+// fieldTags are metadata and form fields: input is no content.
 var fieldTags = setOf("head meta input button optgroup meter progress")
 
 // other copies an element without a special form.
@@ -268,10 +268,8 @@ func (r *copier) frame(n *html.Node) {
 }
 
 // videoHosts matches the addresses of videos that pages embed.
-var videoHosts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
-		`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
-})
+var videoHosts = text.Pattern(`^https?://(www\.)?((youtube|youtube-nocookie|vimeo|player\.vimeo|dailymotion|ted|` +
+	`embed\.ted|loom|player\.bilibili)\.com|youtu\.be|player\.twitch\.tv|[^/]+/videos/embed)/`)
 
 // code copies a block of code with its white space.
 func (r *copier) code(n *html.Node) {
@@ -395,7 +393,7 @@ func codeLanguage(pre *html.Node) string {
 // notLanguages are names in the place of a language that are none.
 var notLanguages = setOf("none plaintext plain text nohighlight default wrapper container block nofold auto undefined")
 
-// languageName returns a name in lower case if it can be that of a language.
+// languageName returns a name in lower case if it can be the name of a language.
 func languageName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	other := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+#._-")

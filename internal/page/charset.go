@@ -3,9 +3,7 @@ package page
 import (
 	"bytes"
 	"mime"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
@@ -16,10 +14,8 @@ import (
 
 // declaredCharset finds the charset that a page declares. It is a pattern and not
 // a parser because the declaration may be in a broken head.
-var declaredCharset = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})` +
-		`|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
-})
+var declaredCharset = text.Pattern(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})` +
+	`|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
 
 // Decode converts a page, or another text from the web, to valid UTF-8. Bytes that are
 // invalid in its charset become the replacement character.

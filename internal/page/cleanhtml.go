@@ -45,8 +45,7 @@ func (r *copier) cleanHTML(roots []*html.Node) (string, error) {
 	return strings.TrimSpace(text), r.err
 }
 
-// clean removes what is no content from the descendants of a node, and puts each block
-// on its own lines.
+// clean removes clutter from the descendants of a node, and puts each block on its own lines.
 func (r *copier) clean(n *html.Node, inPre bool) {
 	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
 		r.err = r.ctx.Err()

@@ -11,11 +11,10 @@ import (
 
 type nodeSet map[*html.Node]bool
 
-// mainContent returns the element with the main content of a page, and what to leave
-// out within it. If too little would remain, it returns the body and leaves nothing
-// out. sizeHint is the approximate number of elements. isArticle is set if the page
-// declares that it is an article; beside is the prose beside the article that is left out, in
-// characters.
+// mainContent returns the element with the main content of a page, and the elements to leave
+// out within it. If too little would remain, it returns the body and leaves nothing out.
+// sizeHint is the approximate number of elements. isArticle is set if the page declares that it
+// is an article; beside is the prose beside the article that is left out, in characters.
 func mainContent(body *html.Node, sizeHint int, isArticle bool) (node *html.Node, skip nodeSet, beside int) {
 	m := newMeasures(body, sizeHint)
 	all := m.amount(0)
@@ -128,7 +127,7 @@ func (m measures) leaveOut(i int) {
 	}
 }
 
-// amount returns the content of a block; zero for inline elements and what is left out.
+// amount returns the content of a block; zero for inline elements and omitted ones.
 func (m measures) amount(i int) amount {
 	e := &m[i]
 	if e.out || inlineTags[e.node.Data] {
@@ -219,8 +218,7 @@ func (m measures) mainLandmark() int {
 	return found
 }
 
-// clutterFinder finds what is not the content of a page: navigation, notices and
-// advertising.
+// clutterFinder finds the clutter of a page: navigation, notices and advertising.
 type clutterFinder struct {
 	measures
 	total      int
@@ -245,8 +243,8 @@ func (c *clutterFinder) find(i int, inArticle bool) {
 	}
 }
 
-// isClutter reports whether an element is clutter. An element with much of the text
-// outside of links is not, whatever its name says.
+// isClutter reports whether an element is clutter. An element with much of the text outside of
+// links is not, for any name.
 func (c *clutterFinder) isClutter(n *html.Node, a amount, inArticle bool) bool {
 	if inlineTags[n.Data] && n.Data != "a" && n.Data != "span" {
 		return false
@@ -292,9 +290,9 @@ func (c *clutterFinder) isClutter(n *html.Node, a amount, inArticle bool) bool {
 	return !c.linkPage && c.isLinkList(n, a)
 }
 
-// idCanName reports whether the id of an element says what it is. In documentation ids
-// are made of headings, such as related-objects and tags: the id of a part that begins
-// with its own heading, or is mostly prose, says nothing.
+// idCanName reports whether the id of an element describes it. In documentation ids are made of
+// headings, such as related-objects and tags: the id of a part that begins with its own
+// heading, or is mostly prose, says nothing.
 func idCanName(n *html.Node, a amount) bool {
 	switch n.Data {
 	case "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "dl", "dt", "dd", "li", "tr", "td", "th", "table", "figure":

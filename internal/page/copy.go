@@ -31,7 +31,7 @@ type copier struct {
 	emphasis  map[string]bool // open strong, em and s
 	inLink    bool
 	linkText  bool   // the current link contains text, not only images
-	linkTo    string // address of a link around blocks, of which the first one is linked
+	linkTo    string // address of a link around blocks; the first block is linked
 	inFormula bool   // in the drawing of a formula without TeX
 	links     []Link
 	linked    map[string]bool // listed in links
@@ -114,7 +114,7 @@ func (c *copier) add(name string, attrs ...html.Attribute) *html.Node {
 	return n
 }
 
-// within adds an element and what write copies into it.
+// within adds an element and the nodes that write copies into it.
 func (c *copier) within(name string, write func(), attrs ...html.Attribute) *html.Node {
 	return c.into(c.add(name, attrs...), write)
 }

@@ -1,26 +1,26 @@
 package page
 
 import (
-	"fmt"
+	"github.com/mazznoer/csscolorparser"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// The CSS that pages and attackers use to hide text: display, visibility, opacity,
-// font size, colours, positions off the screen, clipping and empty boxes, in style
-// attributes and style elements. What cannot be evaluated is ignored, so the text
-// stays: the caller quotes it as untrusted text.
+// The CSS that pages and attackers use to hide text: display, visibility, opacity, font size,
+// colours, positions off the screen, clipping and empty boxes, in style attributes and style
+// elements. Rules that cannot be evaluated are ignored, so the text stays: the caller quotes it
+// as untrusted text.
 
 // sheet holds the rules of all style elements of a page.
 type sheet struct {
-	// rules are found by what the element must have: "#" and an id, "." and a class,
-	// the name of the element, or "*" for rules that require none of them.
+	// rules are found by a property of the element: "#" and an id, "." and a class, the name of
+	// the element, or "*" for rules that require none of them.
 	rules map[string][]*rule
 	count int
 }
@@ -121,9 +121,9 @@ func (s *sheet) addRule(r *rule) {
 	}
 	key := "*"
 	compound, _, _ := strings.Cut(r.steps[len(r.steps)-1].text, "[")
-	for _, name := range simpleSelector.FindAllString(compound, -1) {
+	for _, name := range simpleSelector().FindAllString(compound, -1) {
 		switch {
-		case name[0] == ':': // and what it has in parentheses
+		case name[0] == ':': // and its arguments in parentheses
 		case name[0] == '#' || name[0] == '.' && key[0] != '#':
 			key = unescapeCSS(name)
 		case key == "*" && name[0] != '.':
@@ -133,8 +133,8 @@ func (s *sheet) addRule(r *rule) {
 	s.rules[key] = append(s.rules[key], r)
 }
 
-// simpleSelector matches one of the parts of which a compound such as p.a:not(.b) consists.
-var simpleSelector = regexp.MustCompile(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
+// simpleSelector matches one part of a compound such as p.a:not(.b).
+var simpleSelector = text.Pattern(`:[^.#(:]*(?:\([^)]*\))?|[.#]?(?:\\.|[^.#:\\])+`)
 
 // rulesFor returns the rules that apply to an element, by ascending weight. checks
 // counts the comparisons.
@@ -226,14 +226,14 @@ func withoutComments(text string) string {
 }
 
 // cssEscape matches escapes such as \64 for d and \: for a colon.
-var cssEscape = regexp.MustCompile(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
+var cssEscape = text.Pattern(`\\(?:[0-9a-fA-F]{1,6}\s?|[^0-9a-fA-F])`)
 
 // unescapeCSS resolves escapes.
 func unescapeCSS(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	return cssEscape.ReplaceAllStringFunc(text, func(escape string) string {
+	return cssEscape().ReplaceAllStringFunc(text, func(escape string) string {
 		code, err := strconv.ParseUint(strings.TrimSpace(escape[1:]), 16, 32)
 		if err != nil {
 			return escape[1:]
@@ -407,7 +407,7 @@ func (st *style) outOfSight() bool {
 		st.clipped && st.positioned || st.overflowHidden && !st.padded && (narrow || flat)
 }
 
-// inherit updates what the content of an element inherits.
+// inherit updates the state that the content of an element inherits.
 func (st *style) inherit(in *inherited) {
 	switch st.visibility {
 	case "hidden", "collapse":
@@ -445,31 +445,21 @@ func (st *style) inheritColors(in *inherited) {
 	}
 }
 
-// far is the distance in pixels from which an element counts as off the screen.
+// far is the distance in pixels at which an element counts as off the screen.
 const far = 900
 
 var (
-	clipsAll = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|` +
-			`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
-	})
-	scalesToNothing = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
-	})
+	clipsAll = text.Pattern(`^inset\( *(?:[5-9]\d|1\d\d|\d{4,})(?:%|px)(?: +[5-9]\d%)?(?: round[^)]*)? *\)|` +
+		`^inset\(0 100%|^(?:circle|ellipse)\( *0(?:px|%)?[ )]|^polygon\((?:0(?:px|%)? 0(?:px|%)?,? ?)+\)`)
+	scalesToNothing = text.Pattern(`scale[xy]?\((?:[^,)]*,)?0(?:\.0\d*)?[,)]|matrix\(0,0,0,0,`)
 )
 
 // A mask of one gradient, and the colours in one through which nothing shows.
 var (
-	gradient = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
-	})
-	clearStop = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)
-	})
-	clearAt       = regexp.MustCompile(`^transparent(?: +[\d.]+(?:%|px)?)*$`)
-	gradientShape = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:to |from |at |circle|ellipse|closest|farthest|-?[\d.]+(?:deg|turn|g?rad)$)`)
-	})
+	gradient      = text.Pattern(`^(?:repeating-)?(?:linear|radial|conic)-gradient\(([^()]*)\)[^,()]*$`)
+	clearStop     = text.Pattern(`(?:rgb|hsl)a?\([^()]*[,/] *0?(?:\.0*)?%? *\)|#0000\b|#[0-9a-f]{6}00\b`)
+	clearAt       = text.Pattern(`^transparent(?: +[\d.]+(?:%|px)?)*$`)
+	gradientShape = text.Pattern(`^(?:to |from |at |circle|ellipse|closest|farthest|-?[\d.]+(?:deg|turn|g?rad)$)`)
 )
 
 // masksAll reports whether a mask lets nothing show: it is one gradient of nothing but
@@ -481,7 +471,7 @@ func masksAll(value string) bool {
 	}
 	for i, part := range strings.Split(m[1], ",") {
 		part = strings.TrimSpace(part)
-		if !clearAt.MatchString(part) && (i > 0 || !gradientShape().MatchString(part)) {
+		if !clearAt().MatchString(part) && (i > 0 || !gradientShape().MatchString(part)) {
 			return false
 		}
 	}
@@ -524,7 +514,7 @@ var units = []struct {
 	{"", 1},
 }
 
-// parseLength returns a length in pixels, roughly; 16 for what is not a length.
+// parseLength returns a length in pixels, roughly; 16 for other values.
 func parseLength(value string) float64 {
 	value = strings.TrimSpace(value)
 	for _, unit := range units {
@@ -552,85 +542,32 @@ const (
 	unknownColor     = "?" // such as an image, or a colour that something else shows through
 )
 
-var (
-	hexColor = regexp.MustCompile(`^#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})\b`)
-	rgbColor = regexp.MustCompile(`^(rgb|hsl)a?\( *([\d.]+%?)(?:deg)?[ ,]+([\d.]+%?)[ ,]+([\d.]+%?)` +
-		`(?:[ ,/]+([\d.]+%?))? *\)`)
-)
-
 // parseColor returns the colour of a color or background property.
 func parseColor(value string) string {
 	value = strings.ToLower(strings.TrimSpace(value))
 	switch value {
 	case "", "inherit", "initial", "unset", "revert", "none", "currentcolor":
 		return ""
-	case "transparent":
-		return transparentColor
 	}
 	if strings.Contains(value, "url(") || strings.Contains(value, "gradient") {
 		return unknownColor
 	}
-	if m := rgbColor.FindStringSubmatch(value); m != nil {
-		return withAlpha(functionColor(m[1], m[2:5]), m[5])
+	first, _, _ := strings.Cut(value, " ") // the rest of a background follows
+	if strings.Contains(first, "(") {
+		first = value[:strings.IndexByte(value, ')')+1]
+	} else if digits := strings.Trim(first, "0123456789abcdef"); digits == "" && len(first) >= 3 {
+		first = "#" + first // as browsers read the attribute bgcolor
 	}
-	name, _, _ := strings.Cut(value, " ") // the rest of a background follows
-	if hex, ok := colorNames[name]; ok {
-		return "#" + hex
-	}
-	m := hexColor.FindStringSubmatch(value)
-	if m == nil {
-		return unknownColor
-	}
-	hex := m[1]
-	if len(hex) < 6 {
-		short := hex
-		hex = ""
-		for _, digit := range short {
-			hex += string(digit) + string(digit)
-		}
-	}
-	if len(hex) == 8 {
-		alpha, _ := strconv.ParseUint(hex[6:], 16, 8) // hexColor has checked the digits
-		return withAlpha("#"+hex[:6], fmt.Sprint(float64(alpha)/255))
-	}
-	return "#" + hex
-}
-
-// functionColor returns the colour of rgb() or hsl(). Of the latter only black and
-// white are known.
-func functionColor(name string, parts []string) string {
-	if name == "hsl" {
-		return map[string]string{"0%": "#000000", "100%": "#ffffff"}[parts[2]]
-	}
-	color := "#"
-	for _, part := range parts {
-		n, _ := parseNumber(part) // rgbColor has checked the digits
-		if strings.HasSuffix(part, "%") {
-			n *= 255
-		}
-		color += fmt.Sprintf("%02x", min(max(int(math.Round(n)), 0), 255))
-	}
-	return color
-}
-
-// withAlpha returns what is known about a colour with an opacity; "" is opaque.
-func withAlpha(color, alpha string) string {
-	n, ok := parseNumber(alpha)
+	color, err := csscolorparser.Parse(first)
 	switch {
-	case ok && n < 0.05:
+	case err != nil:
+		return unknownColor
+	case color.A < 0.05:
 		return transparentColor
-	case ok && n < 0.9 || color == "":
+	case color.A < 0.9:
 		return unknownColor
 	}
-	return color
-}
-
-// colorNames are the named colours that are used to hide text.
-var colorNames = map[string]string{
-	"white": "ffffff", "black": "000000", "snow": "fffafa", "ivory": "fffff0", "whitesmoke": "f5f5f5",
-	"ghostwhite": "f8f8ff", "red": "ff0000", "green": "008000", "blue": "0000ff", "yellow": "ffff00",
-	"gray": "808080", "grey": "808080", "silver": "c0c0c0", "lightgray": "d3d3d3", "lightgrey": "d3d3d3",
-	"navy": "000080",
+	return color.HexString()[:len("#rrggbb")]
 }
 
 // similarColors reports whether a person can hardly distinguish two colours.
@@ -653,13 +590,11 @@ func similarColors(a, b string) bool {
 const screenWidth = 1280
 
 var (
-	notScreen  = regexp.MustCompile(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
-	widthLimit = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(min|max)-width: *([\d.]+[a-z]*)|` +
-			`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
-	})
-	other = regexp.MustCompile(`[(][^()]*[)]`) // a feature that is not about the width
-	known = regexp.MustCompile(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
+	notScreen  = text.Pattern(`\b(?:not|or|print|speech|portrait|dark|reduce)\b|hover: *none`)
+	widthLimit = text.Pattern(`(min|max)-width: *([\d.]+[a-z]*)|` +
+		`(?:([\d.]+[a-z]*) *<=? *)?\bwidth *(?:([<>])=? *([\d.]+[a-z]*))?`)
+	other = text.Pattern(`[(][^()]*[)]`) // a feature that is not about the width
+	known = text.Pattern(`orientation|hover|prefers-color-scheme|prefers-reduced-motion`)
 )
 
 // forScreen reports whether a list of media queries matches the screen. A feature
@@ -674,7 +609,7 @@ func forScreen(media string) bool {
 }
 
 func queryMatches(query string) bool {
-	if notScreen.MatchString(query) {
+	if notScreen().MatchString(query) {
 		return false
 	}
 	for _, m := range widthLimit().FindAllStringSubmatch(query, -1) {
@@ -687,8 +622,8 @@ func queryMatches(query string) bool {
 	if strings.Contains(query, "screen") || strings.Contains(query, "all") {
 		return true
 	}
-	for _, feature := range other.FindAllString(query, -1) {
-		if !widthLimit().MatchString(feature) && !known.MatchString(feature) {
+	for _, feature := range other().FindAllString(query, -1) {
+		if !widthLimit().MatchString(feature) && !known().MatchString(feature) {
 			return false
 		}
 	}

@@ -102,6 +102,8 @@ func TestClearBackgrounds(t *testing.T) {
 		"background:#0000000d;color:#000": false, "background:rgba(255,255,255,.8);color:#fff": false,
 		"background:rgba(255,255,255,.95);color:#fff": true, "background:#ffffffff;color:#fff": true,
 		"background:hsl(0 0% 100%);color:#fff": true, "background:hsla(0,0%,0%,.1);color:#000": false,
+		"background:beige;color:#f5f5dc": true, "background:hsl(120 100% 25%);color:green": true, "background:oklch(1 0 0);color:#fff": true,
+		"color:rgb(": false, "color:rgb(nan nan nan / nan)": false,
 	} {
 		p := read(t, "<p>first</p><pre style='"+style+"'>CANARY</pre>", Options{Whole: true})
 		if strings.Contains(p.Text, "CANARY") == hides {

@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// hiddenRemover removes from a tree what a person at a screen would not see.
+// hiddenRemover removes from a tree the parts that a person at a screen would not see.
 type hiddenRemover struct {
 	ctx        context.Context
 	sheet      *sheet
 	onWhite    bool // no external style sheet can set a background: it is white by default
-	scripts    bool // the page has scripts, which may fade in what is transparent
+	scripts    bool // the page has scripts, which may fade in transparent parts
 	elements   int
 	characters int
 	invisible  int
@@ -36,13 +36,13 @@ var neverContent = setOf("script style noscript template svg canvas object apple
 // inherited has the properties that an element passes on to its content.
 type inherited struct {
 	invisible, tiny, sameColor bool // by visibility, font size and colour
-	flat, cutOff               bool // lines have no height; and what is beyond the height is cut off
+	flat, cutOff               bool // lines have no height, and content beyond the height is cut off
 	color, background          string
 }
 
 func (s inherited) hidesText() bool { return s.invisible || s.tiny || s.sameColor || s.cutOff }
 
-// run removes what is hidden. Metadata stays.
+// run removes hidden parts. Metadata stays.
 func (r *hiddenRemover) run(root *html.Node) error {
 	start := inherited{}
 	if r.onWhite {
@@ -134,7 +134,7 @@ func isAssistiveMath(n *html.Node) bool {
 		n.FirstChild.Data == "math" && !longWord().MatchString(strings.ReplaceAll(rawTextOf(n), " ", ""))
 }
 
-// isHidden reports whether an element is hidden with its content, and updates what
+// isHidden reports whether an element is hidden with its content, and updates the state that
 // its content inherits.
 func (r *hiddenRemover) isHidden(n *html.Node, s *inherited) bool {
 	if hiddenByAttributes(n) {

@@ -1,11 +1,12 @@
 package page
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // inline copies an inline element; false if it is not one.
@@ -79,7 +80,7 @@ func (r *copier) inlineCode(n *html.Node) {
 var firstImage = goquery.Single("img")
 
 // noteMark matches the number or sign of a footnote.
-var noteMark = regexp.MustCompile(`^[0-9a-zA-Z*†‡§]{1,4}$`)
+var noteMark = text.Pattern(`^[0-9a-zA-Z*†‡§]{1,4}$`)
 
 // anchor copies a link. Links within the page are written as text, and the signs
 // that link to a heading or from a footnote back to the text are left out.
@@ -94,7 +95,7 @@ func (r *copier) anchor(n *html.Node) {
 			return
 		case hasWord(class, "headerlink") || hasWord(class, "anchor") || hasWord(class, "anchorjs-link"):
 			return
-		case n.Parent != nil && n.Parent.Data == "sup" && noteMark.MatchString(text):
+		case n.Parent != nil && n.Parent.Data == "sup" && noteMark().MatchString(text):
 			r.raw("[" + text + "]")
 			return
 		}
@@ -236,7 +237,7 @@ var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * 
 func (r *copier) script(n *html.Node, sign string) {
 	text := textOf(n, 40)
 	isText := n.FirstChild != nil && n.FirstChild == n.LastChild && n.FirstChild.Type == html.TextNode
-	isNumber := exponent.MatchString(text)
+	isNumber := exponent().MatchString(text)
 	switch {
 	case !isText || ordinals[strings.ToLower(text)] || isNumber && sign == "_": // as in H2O
 		r.children(n)
@@ -250,7 +251,7 @@ func (r *copier) script(n *html.Node, sign string) {
 	}
 }
 
-var exponent = regexp.MustCompile(`^[-+−]?[0-9.,]+$`)
+var exponent = text.Pattern(`^[-+−]?[0-9.,]+$`)
 
 func (r *copier) bracketed(text string) {
 	if text != "" {

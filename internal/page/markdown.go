@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/collapse"
@@ -16,6 +15,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/markdown"
 )
 
 // newConverter returns the converter for copies of pages, created on first use.
@@ -272,63 +273,25 @@ func escape(ctx converter.Context, text string) string {
 	return b.String()
 }
 
-// lineMarkIn returns the position of the character that would make a line beginning
-// with text a heading, list, quote, table or rule; -1 if there is none.
+// lineMarkIn returns the position of the character that could make a line beginning with text
+// something else than a paragraph; -1 if there is none.
 func lineMarkIn(text string) int {
-	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	if digits > 0 && digits < 10 && digits < len(text) && (text[digits] == '.' || text[digits] == ')') {
-		return digits
-	}
-	beforeBlank := len(text) == 1 || text[1] == ' '
-	switch text[0] {
-	case '>', '|', '(':
+	if text[0] == '(' || text[0] == ':' && (len(text) == 1 || text[1] == ' ' || strings.Trim(text, "-=_*|:+ ") == "") {
 		return 0
-	case '*':
-		if beforeBlank {
-			return 0
-		}
-	case '#':
-		if after := strings.TrimLeft(text, "#"); after == "" || after[0] == ' ' {
-			return 0
-		}
-	case '-', '+', '=', ':':
-		if beforeBlank || strings.Trim(text, "-=_*|:+ ") == "" {
-			return 0
-		}
 	}
-	return -1
+	return markdown.LineMark(text)
 }
 
 // isInlineMark reports whether a character would be markup within a line.
 func isInlineMark(text string, i int) bool {
-	rest := text[i+1:]
-	last := byte(0)
-	if i > 0 {
-		last = text[i-1]
-	}
+	afterBracket := i > 0 && text[i-1] == ']'
 	switch text[i] {
-	case '`':
-		return true
-	case '\\':
-		return rest == "" || strings.IndexByte(escapable, rest[0]) >= 0
-	case '*':
-		return last != ' ' || rest == "" || rest[0] != ' '
-	case '_':
-		next, _ := utf8.DecodeRuneInString(rest)
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		return !(isWordRune(before) && isWordRune(next)) && !(last == ' ' && rest != "" && rest[0] == ' ')
-	case '<':
-		return rest == "" || rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || isLetter(rest[0])
-	case '&':
-		return rest == "" || isEntity(rest)
-	case '~':
-		return strings.HasPrefix(rest, "~") || last == '~'
 	case '(':
-		return last == ']'
+		return afterBracket
 	case ':':
-		return last == ']' && text[0] == '['
+		return afterBracket && text[0] == '['
 	}
-	return false
+	return markdown.IsMark(text, i, true)
 }
 
 // isLineStart decides about the markers that the library has no rule for: brackets
@@ -351,18 +314,7 @@ func isLineStart(text []byte, i int) int {
 	return -1
 }
 
-// escapable are the characters that a backslash escapes in Markdown.
-const escapable = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-
-func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-// isEntity reports whether an ampersand before rest begins a character reference.
-func isEntity(rest string) bool {
-	end := strings.IndexByte(rest[:min(len(rest), 40)], ';')
-	return end > 0 && strings.Trim(strings.ToLower(rest[:end]), "abcdefghijklmnopqrstuvwxyz0123456789#") == ""
-}
 
 // labelEscaper escapes a text between the brackets of a link or an image. Underscores
 // stay: they are in the names of credentials, which would not be recognised.

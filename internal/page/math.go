@@ -1,13 +1,13 @@
 package page
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // math copies a formula as TeX, if the page contains its source, and else its
@@ -85,16 +85,9 @@ func isTeXOf(tex, shown string) bool {
 }
 
 var (
-	texWords = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
-	})
-	texCommand = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
-	})
-	longWord = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\pL{4,}`)
-	})
+	texWords   = text.Pattern(`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
+	texCommand = text.Pattern(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
+	longWord   = text.Pattern(`\pL{4,}`)
 )
 
 // isTeX distinguishes TeX from hidden prose: TeX has no long words outside of

@@ -181,7 +181,7 @@ func firstDate(texts ...string) string {
 	return ""
 }
 
-// parseDate converts the date formats of pages to those of Meta; "" if there is no date.
+// parseDate converts the date formats of pages to the format of Meta; "" if there is no date.
 func parseDate(text string) string {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",

@@ -33,7 +33,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Format is the format to which a page is converted.
+// A Format is an output format.
 type Format string
 
 // The formats; "" is Markdown.
@@ -49,7 +49,7 @@ type Options struct {
 	URL         *url.URL // address of the page after redirects; resolves relative links
 	ContentType string   // Content-Type header; its charset is used unless the bytes contradict it
 	Format      Format
-	Selector    string // CSS selector; return only what it matches, in document order
+	Selector    string // CSS selector; return only its matches, in document order
 	Links       bool   // fill Page.Links
 	Whole       bool   // return the whole body instead of the main part
 }
@@ -69,14 +69,14 @@ type Page struct {
 // A Link is a link in the text. URL is absolute if Options.URL is set.
 type Link struct{ Text, URL string }
 
-// Hidden counts what was removed because it is not visible.
+// Hidden counts the parts that were removed because they are not visible.
 type Hidden struct {
 	Elements   int // elements with text, and comments
 	Characters int // in these elements
 	Invisible  int `json:",omitempty"` // invisible characters in visible text, except soft hyphens
 }
 
-// Limits of one page. What exceeds them is not read, and Page.Cut is set.
+// Limits of one page. Content beyond them is not read, and Page.Cut is set.
 const (
 	maxInput  = 10 << 20 // bytes
 	maxNodes  = 400_000

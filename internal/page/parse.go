@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// document is a parsed page, with what the filter took out of its source.
+// document is a parsed page, with the parts that the filter took out of its source.
 type document struct {
 	root *html.Node
 	*filtered
@@ -41,7 +41,7 @@ type filtered struct {
 	cut          bool
 }
 
-// Limits of what is kept of a page besides its content.
+// Limits of the kept parts of a page besides its content.
 const (
 	maxStyles   = 1 << 20
 	maxJSONLD   = 256 << 10
@@ -51,8 +51,8 @@ const (
 )
 
 // parse builds the tree of a page, with formatting elements under other names (see
-// restoreName). The parser refuses deep nesting: of such a page
-// only headings and paragraphs are kept, without what hides its content itself.
+// restoreName). The parser refuses deep nesting: of such a page only headings and paragraphs
+// are kept, without elements that hide their own content.
 func parse(ctx context.Context, source string) (document, error) {
 	doc := document{}
 	for _, flat := range []bool{false, true} {
@@ -78,13 +78,13 @@ func parse(ctx context.Context, source string) (document, error) {
 		Try("use http_request with raw to see the source")
 }
 
-// filter copies the tokens of a page and leaves out what is not content.
+// filter copies the tokens of a page and leaves out tokens without content.
 type filter struct {
 	filtered
 	ctx   context.Context
 	z     *html.Tokenizer
 	flat  bool   // keep headings and paragraphs only
-	sheet *sheet // decides what is hidden if flat is set
+	sheet *sheet // decides about hidden tokens if flat is set
 
 	raw       []byte // the current tag
 	nodes     int    // about how many nodes the tree will have

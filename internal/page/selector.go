@@ -134,8 +134,8 @@ func compounds(text string) func(yield func(string, byte) bool) {
 	}
 }
 
-// find returns what a selector matches, in document order, without matches within
-// other matches.
+// find returns the matches of a selector, in document order, without matches within other
+// matches.
 func (s *selector) find(ctx context.Context, root *html.Node) ([]*html.Node, error) {
 	f := &finder{selector: s, ctx: ctx}
 	return goquery.NewDocumentFromNode(root).FindMatcher(f).Nodes, f.err
@@ -169,8 +169,8 @@ func (f *finder) Filter(all []*html.Node) []*html.Node {
 	return slices.DeleteFunc(slices.Clone(all), func(n *html.Node) bool { return !f.Match(n) })
 }
 
-// siblings matches consecutive elements from first to before end. ancestors are the
-// steps that any ancestor matches, parent those that the parent matches.
+// siblings matches consecutive elements from first to before end. ancestors are the steps that
+// any ancestor matches, parent the steps that the parent matches.
 func (f *finder) siblings(first, end *html.Node, ancestors, parent []matchedSteps) {
 	before := make([]matchedSteps, len(f.groups))   // of any earlier sibling
 	previous := make([]matchedSteps, len(f.groups)) // of the sibling right before

@@ -122,8 +122,8 @@ func containsLayout(cell *html.Node) bool {
 	return false
 }
 
-// rows copies the rows of a table. Empty rows, and columns in which no cell begins,
-// are left out.
+// rows copies the rows of a table. It leaves out empty rows, and columns without the start of a
+// cell.
 func (r *copier) rows(rows [][]*html.Node) {
 	grid, used := r.grid(rows)
 	columns := 0
@@ -154,7 +154,7 @@ func (r *copier) rows(rows [][]*html.Node) {
 	})
 }
 
-// row copies the cells of a row in which columns begin.
+// row copies the cells of a row, and leaves out columns without the start of a cell.
 func (r *copier) row(line []*html.Node, used []bool, isHead bool) {
 	for i, cell := range line {
 		switch {
@@ -188,8 +188,7 @@ type rowSpan struct {
 	left int // rows
 }
 
-// grid copies cells and puts them into columns. used has the columns in which a cell
-// begins.
+// grid copies cells and puts them into columns. used has the columns with the start of a cell.
 func (r *copier) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
 	var spans [maxColumns]rowSpan
 	size, repeated := 0, 0

@@ -64,8 +64,8 @@ func chroma(ratio image.YCbCrSubsampleRatio, w, h int) (int, int) {
 	return (w + wide - 1) / wide, (h + high - 1) / high
 }
 
-// A share is the part of a pixel of the source that belongs to a pixel of the target, in
-// units of which one is as much as the others of the row together need.
+// A share is the part of a pixel of the source that belongs to a pixel of the target, in units.
+// One unit is the need of all others of the row together.
 type share struct {
 	at     int // of the target
 	weight uint32
@@ -92,7 +92,7 @@ func shares(from, to int) [][2]share {
 		}
 		given[first] += all[i][0].weight
 	}
-	// What rounding has left over goes to a pixel in the middle.
+	// A pixel in the middle gets the remainder of rounding.
 	for j, sum := range given {
 		i := min((2*j+1)*from/(2*to), from-1)
 		for k := range all[i] {

@@ -54,7 +54,7 @@ func stripJPEG(data []byte) ([]byte, bool) {
 		s, rest, ok := nextSegment(data)
 		if !ok {
 			if bytes.HasPrefix(data, []byte{0xFF, markEOI}) {
-				return append(out, 0xFF, markEOI), true // without what follows
+				return append(out, 0xFF, markEOI), true // without the following segments
 			}
 			return nil, false
 		}

@@ -53,7 +53,7 @@ func MakeSub(dir, name string) (string, error) {
 	return path, nil
 }
 
-// maxTempAge is the age from which on a temporary file was left by a process that was killed.
+// maxTempAge is the age at which a temporary file counts as left by a killed process.
 const maxTempAge = 24 * time.Hour
 
 // TempFile creates a temporary file in dir, and dir as MakeSub does. It removes files that
@@ -138,9 +138,9 @@ func Read(path string, max int) ([]byte, error) {
 	return text[:n], nil
 }
 
-// Replace writes text to the file at path, which it creates or replaces. Callers
-// must hold a lock: all writers use the same temporary name, and Replace removes
-// what a crash left there.
+// Replace writes text to the file at path, which it creates or replaces. Callers must hold a
+// lock: all writers use the same temporary name, and Replace removes the remains of a crash
+// there.
 func Replace(path string, text []byte) error {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -58,7 +58,7 @@ func (r *release) checkout(from string) error {
 	return err
 }
 
-// build builds the programs, and what only a program can write: manual pages and
+// build builds the programs, and the files that only a program can write: manual pages and
 // completions of shells.
 func (r *release) build(wanted []string) error {
 	for _, platform := range wanted {
@@ -107,8 +107,9 @@ func (r *release) readVersion(p program) error {
 	return nil
 }
 
-// packageVersion returns a version of a module as packages have it: v1.2.3 is 1.2.3. That
-// of a commit without a tag, v1.2.4-0.20261123040102-0123456789ab, is 1.2.4-git20261123040102.
+// packageVersion returns a version of a module as packages have it: v1.2.3 is 1.2.3. The
+// version of a commit without a tag, v1.2.4-0.20261123040102-0123456789ab, is
+// 1.2.4-git20261123040102.
 func packageVersion(module string) string {
 	version, _, _ := strings.Cut(strings.TrimPrefix(module, "v"), "+")
 	number, rest, _ := strings.Cut(version, "-")

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// debianPackages are what the tools use of the larger image: a shell with its usual
+// debianPackages are the packages that tools use in the larger image: a shell with its usual
 // programs for commands, readers of PDF and of scans, and the browser.
 func debianPackages() []string {
 	return strings.Fields("base-files netbase tzdata bash dash coreutils findutils util-linux grep sed mawk tar gzip " +
@@ -21,10 +21,10 @@ func debianPackages() []string {
 		"chromium fonts-liberation")
 }
 
-// debianLayers returns the files of Debian's packages and of those that they depend on,
-// for any processor. apt downloads and verifies them; their scripts are not run, so what these
-// would make is made here, as far as the programs need it. With the same packages on the
-// mirror, the layer is the same.
+// debianLayers returns the files of Debian's packages and of their dependencies, for any
+// processor. apt downloads and verifies them. Their scripts are not run; debianLayers makes the
+// files of the scripts that the programs need. With the same packages on the mirror, the layer
+// is the same.
 func (r *release) debianLayers(arch string) ([][]entry, error) {
 	dir := filepath.Join(r.work, "debian-"+arch)
 	debs, err := download(dir, arch)

@@ -130,8 +130,8 @@ func programLayer(p program) []entry {
 	}
 }
 
-// certificates returns the certificates of authorities, and what programs expect of a
-// system.
+// certificates returns the certificates of authorities, and other files that programs expect of
+// a system.
 func certificates() []entry {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

@@ -181,7 +181,7 @@ func (r *release) deployments() error {
 	return writeTarGz(r.path("mcp-tools_"+r.version+"_compose.tar.gz"), r.date, compose)
 }
 
-// listings writes what package managers and registries read. They name digests, so the
+// listings writes the lists for package managers and registries. They name digests, so the
 // other files are finished before.
 func (r *release) listings() error {
 	var bundles, windows []asset

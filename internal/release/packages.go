@@ -109,7 +109,8 @@ func (r *release) packageInfo(p program, format string) (*nfpm.Info, error) {
 	return nfpm.WithDefaults(info), nil
 }
 
-// addService adds the unit, its settings and the scripts, and what the tools use if it is there.
+// addService adds the unit, its settings and the scripts, and recommends the packages that
+// tools use.
 func (r *release) addService(info *nfpm.Info, add func(entry, string, fs.FileMode, string) error) error {
 	for _, f := range []struct {
 		name, path string

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -20,6 +22,9 @@ type API struct {
 	// with Done and Err after it.
 	Record func(context.Context, Called) error
 	Scrub  func(string) string // of errors
+	// Hold returns the context of a stream in answer to a request, whose cause is an error
+	// for the client, and its release. nil: the stream ends with the request.
+	Hold func(*http.Request) (context.Context, context.CancelFunc)
 }
 
 // A Called verb is what the audit log knows of a call.
@@ -38,6 +43,14 @@ const maxBody = 1 << 20
 // confirmHeader confirms a verb that asks.
 const confirmHeader = "X-Confirm"
 
+const (
+	// quiet is how long a stream without a result waits before it begins. An error until
+	// then has its status.
+	quiet = time.Second
+	// writeLimit is how long a client may leave a result of a stream unread.
+	writeLimit = 30 * time.Second
+)
+
 // A listed verb describes itself to a program.
 type listed struct {
 	Room    string          `json:"room"`
@@ -47,6 +60,7 @@ type listed struct {
 	Risk    string          `json:"risk"`
 	Schema  json.RawMessage `json:"schema"`
 	Partial bool            `json:"approver,omitempty"` // also for tokens that decide some approvals
+	Streams bool            `json:"streams,omitempty"`  // it answers with a line of JSON for each result
 }
 
 // List serves the list of the verbs that a person may call.
@@ -55,11 +69,12 @@ func (a API) List(w http.ResponseWriter, _ *http.Request, who Person) {
 	for _, r := range a.Rooms {
 		for _, v := range r.Verbs {
 			if v.allows(who) {
-				all = append(all, listed{r.Name, v.Name, v.Title, v.Doc, v.Risk.String(), v.Schema(), v.Where == Approver})
+				all = append(all, listed{r.Name, v.Name, v.Title, v.Doc, v.Risk.String(), v.Schema(), v.Where == Approver,
+					v.Streams})
 			}
 		}
 	}
-	reply(w, http.StatusOK, map[string]any{"verbs": all})
+	Reply(w, http.StatusOK, map[string]any{"verbs": all})
 }
 
 // allows reports whether a person may call the verb over HTTP.
@@ -80,16 +95,19 @@ func (a API) Call(w http.ResponseWriter, r *http.Request, who Person) {
 			return
 		}
 	}
-	fail(w, tool.Errorf(tool.NotFound, "there is no verb %q of %q", name, r.PathValue("room")).
+	Fail(w, tool.Errorf(tool.NotFound, "there is no verb %q of %q", name, r.PathValue("room")).
 		Try("GET /operator lists them"))
 }
 
 func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room, v Verb) {
 	args, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		fail(w, tool.Errorf(tool.TooLarge, "the arguments have more than %d bytes", maxBody))
+		Fail(w, tool.Errorf(tool.TooLarge, "the arguments have more than %d bytes", maxBody))
 		return
 	}
+	// An operator may wait: the deadlines of short answers would end the call.
+	control := http.NewResponseController(w)
+	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{}))
 	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
 	ctx := As(r.Context(), who)
 	plan, err := room.Prepare(ctx, v, a.Host, args)
@@ -101,7 +119,16 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 		plan.Ask = v.Title + "."
 	}
 	if plan.Ask != "" && r.Header.Get(confirmHeader) != "yes" {
-		reply(w, http.StatusConflict, map[string]string{"confirm": plan.Ask})
+		Reply(w, http.StatusConflict, map[string]string{"confirm": plan.Ask})
+		return
+	}
+	if v.Streams {
+		if a.Hold != nil {
+			held, release := a.Hold(r)
+			defer release()
+			ctx = As(held, who)
+		}
+		a.stream(ctx, w, plan, done)
 		return
 	}
 	result, err := a.run(ctx, plan, done)
@@ -112,7 +139,77 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	if result.Data == nil {
 		result.Data = map[string]string{"text": result.Text()}
 	}
-	reply(w, http.StatusOK, result.Data)
+	Reply(w, http.StatusOK, result.Data)
+}
+
+// stream answers with a line of JSON for each result. The last line has the error, if
+// there is one.
+func (a API) stream(ctx context.Context, w http.ResponseWriter, plan tool.Plan, c Called) {
+	out := &lines{w: w, control: http.NewResponseController(w)}
+	begin := time.AfterFunc(quiet, func() { _ = out.write(nil) }) // a lost client ends ctx
+	_, err := a.run(Streaming(ctx, func(r tool.Result) error {
+		if r.Data == nil {
+			return nil
+		}
+		return out.write(r.Data)
+	}), plan, c)
+	begin.Stop()
+	var ended *tool.Error
+	if errors.As(context.Cause(ctx), &ended) {
+		err = ended // the server ended the stream
+	} else if ctx.Err() != nil {
+		return // the client has disconnected
+	}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.ended = true
+	_ = out.control.SetWriteDeadline(time.Now().Add(writeLimit)) // else the line fits into a buffer
+	switch {
+	case err == nil:
+		out.begin()
+	case out.begun:
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": a.known(c, err).Error()}) // else the client has disconnected
+	default:
+		a.fail(w, c, err)
+	}
+}
+
+// lines are the results of a stream. It begins with the first one.
+type lines struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+
+	mu           sync.Mutex
+	begun, ended bool
+}
+
+// begin writes the header. The caller holds mu.
+func (l *lines) begin() {
+	if !l.begun {
+		l.begun = true
+		l.w.Header().Set("Content-Type", "application/x-ndjson")
+		l.w.Header().Set("Cache-Control", "no-store")
+		l.w.WriteHeader(http.StatusOK)
+	}
+}
+
+// write sends a result; nil begins the stream without one.
+func (l *lines) write(data any) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	_ = l.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	l.begin()
+	if data != nil {
+		err = json.NewEncoder(l.w).Encode(data)
+	}
+	if err = errors.Join(err, l.control.Flush()); err == nil {
+		// HTTP/2 ends a stream when its deadline passes, written to or not.
+		_ = l.control.SetWriteDeadline(time.Time{})
+	}
+	return err
 }
 
 // run runs a plan, and records it if it changes something.
@@ -132,35 +229,39 @@ func (a API) run(ctx context.Context, plan tool.Plan, c Called) (tool.Result, er
 	return result, err
 }
 
-// fail answers with an error. One that was not written for the caller is logged as well:
-// it may be a fault of the program.
-func (a API) fail(w http.ResponseWriter, c Called, err error) {
-	known := (*tool.Error)(nil)
-	if !errors.As(err, &known) {
+// fail answers with an error.
+func (a API) fail(w http.ResponseWriter, c Called, err error) { Fail(w, a.known(c, err)) }
+
+// known returns an error for the caller. One that was not written for callers is logged
+// as well: it may be a fault of the program.
+func (a API) known(c Called, err error) *tool.Error {
+	known := tool.AsError(err)
+	if known.Kind == tool.Internal {
 		a.Host.Log.Warn("a call of an operator failed", "verb", c.Verb, "err", err)
 		known = tool.Errorf(tool.Internal, "%s", a.Scrub(err.Error()))
 	}
-	fail(w, known)
+	return known
 }
 
-func fail(w http.ResponseWriter, err *tool.Error) {
-	status := http.StatusInternalServerError
-	switch err.Kind {
-	case tool.Invalid, tool.TooLarge:
-		status = http.StatusBadRequest
-	case tool.NotFound:
-		status = http.StatusNotFound
-	case tool.Refused:
-		status = http.StatusForbidden
-	case tool.Conflict:
-		status = http.StatusConflict
-	case tool.Busy, tool.Unavailable, tool.Timeout:
-		status = http.StatusServiceUnavailable
+// statuses are the statuses of HTTP by the kind of an error.
+var statuses = map[tool.Kind]int{
+	tool.Invalid: http.StatusBadRequest, tool.TooLarge: http.StatusRequestEntityTooLarge,
+	tool.NotFound: http.StatusNotFound, tool.Refused: http.StatusForbidden, tool.Conflict: http.StatusConflict,
+	tool.Busy: http.StatusTooManyRequests, tool.Unavailable: http.StatusServiceUnavailable,
+	tool.Cancelled: http.StatusServiceUnavailable, tool.Timeout: http.StatusGatewayTimeout,
+}
+
+// Fail answers a request with an error, under the status of its kind.
+func Fail(w http.ResponseWriter, err *tool.Error) {
+	status, ok := statuses[err.Kind]
+	if !ok {
+		status = http.StatusInternalServerError
 	}
-	reply(w, status, map[string]string{"error": err.Error()})
+	Reply(w, status, map[string]string{"error": err.Error()})
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
+// Reply answers a request with JSON.
+func Reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

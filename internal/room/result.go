@@ -3,6 +3,8 @@ package room
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -33,6 +35,29 @@ func Rows[T any](list []T, none string, head []string, row func(T) []string) too
 // Said returns a result with data for programs and a line for people.
 func Said(data any, format string, args ...any) tool.Result {
 	return tool.Textf(format, args...).With(data)
+}
+
+// Beside returns r with a text for the person who waits for it. The command line
+// prints it on stderr; programs do not get it.
+func Beside(r tool.Result, format string, args ...any) tool.Result {
+	return r.Add(tool.Part{Text: fmt.Sprintf(format, args...), For: tool.ForPerson})
+}
+
+type emitKey struct{}
+
+// Streaming returns a context in which emit gets the results of a verb that streams.
+func Streaming(ctx context.Context, emit func(tool.Result) error) context.Context {
+	return context.WithValue(ctx, emitKey{}, emit)
+}
+
+// Emit passes on one result of a verb that streams: its Data to programs, its Text to
+// people. Results without Data are for people only.
+func Emit(ctx context.Context, r tool.Result) error {
+	emit, ok := ctx.Value(emitKey{}).(func(tool.Result) error)
+	if !ok {
+		return errors.New("the verb was not called as one that streams")
+	}
+	return emit(r)
 }
 
 // A Person is who called a verb.

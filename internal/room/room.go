@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,12 +28,19 @@ import (
 )
 
 // A Room is one noun of the program. Every part but the name may be empty.
+//
+// A package declares its room in a function that returns a *Room, and its verbs refer to
+// a value that Open fills. [Faults] reports the mistakes in the declarations of all rooms.
+// A caller finds a verb with [Room.Verb], and [Room.Prepare] opens the room and returns
+// the plan of the call.
 type Room struct {
 	Name  string // of its command
 	Title string // one line for lists
 	Doc   string // for the help
 	Verbs []Verb
-	// Open makes the verbs work. It starts nothing and reads no file.
+	// Checks find out for doctor whether the noun works on this machine.
+	Checks []Check
+	// Open makes the verbs and the checks work. It starts nothing and reads no file.
 	Open func(*Host) error
 
 	once   sync.Once
@@ -53,8 +61,10 @@ func (r *Room) Ready(h *Host) error {
 // parameter of its constructor.
 type Host struct {
 	Store *store.Store // opened when first used
-	Data  string       // the directory for files
 	Log   *slog.Logger
+	// Data returns the directory for files. A room asks when it needs files, because with a
+	// database elsewhere a machine may have no place for them.
+	Data func() (string, error)
 }
 
 // Where says from where a verb may be called. Nothing is remote by omission.
@@ -76,10 +86,19 @@ type Verb struct {
 	Example string
 	Risk    tool.Risk
 	Args    []string // parameters that are given by their place; all others are flags
-	Where   Where
+	// Files are parameters that have the content of a file. On the command line they are
+	// the path of the file, or - for the standard input.
+	Files []string
+	Where Where
 	// Owned is set for a verb whose parameters agent and user are those of the
 	// settings unless they are given.
 	Owned bool
+	// Top is set for a verb that is a command by itself, as in mcp-tools pause.
+	Top bool
+	// Streams is set for a verb whose results are those that it passes to [Emit].
+	Streams bool
+	// Letters are the flags of one letter, by parameter.
+	Letters map[string]string
 	// Complete returns the words that complete the first of Args, each with a
 	// description after a tab.
 	Complete func(context.Context) ([]string, error)
@@ -87,7 +106,8 @@ type Verb struct {
 	tool tool.Tool
 }
 
-// Do makes a verb that do executes.
+// Do makes a verb that do executes. The parameters of the verb are the fields of A, with
+// the tags of a tool's arguments; do gets them checked. [By] returns the person who calls.
 func Do[A any](v Verb, do func(context.Context, A) (tool.Result, error)) Verb {
 	v.tool = tool.New(doer[A]{v.spec(), do})
 	return v
@@ -132,8 +152,11 @@ func (v Verb) Params() []tool.Param { return v.tool.Params() }
 // Schema returns the JSON Schema of the arguments.
 func (v Verb) Schema() []byte { return v.tool.Schema() }
 
+// MaxText is the maximum length of a text among the arguments, in bytes.
+const MaxText = 1 << 20
+
 // limits of arguments. A person typed them, or a console made them.
-var limits = tool.Limits{Params: 40, Text: 1 << 20, Items: 10_000, Depth: 8}
+var limits = tool.Limits{Params: 40, Text: MaxText, Items: 10_000, Depth: 8}
 
 // Prepare opens the room if it is needed, checks the arguments, a JSON object, and
 // returns the plan of the call. It changes nothing.
@@ -158,9 +181,9 @@ func (r *Room) Verb(name string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// Check returns what is wrong in declarations: names that are missing or occur
+// Faults returns what is wrong in declarations: names that are missing or occur
 // twice, and verbs without a function, a title or a risk.
-func Check(rooms []*Room) error {
+func Faults(rooms []*Room) error {
 	var problems []error
 	seen := make(map[string]bool)
 	for _, r := range rooms {
@@ -181,7 +204,7 @@ func (v Verb) check(name string) error {
 	for _, p := range v.Params() {
 		known[p.Name] = true
 	}
-	for _, arg := range v.Args {
+	for _, arg := range slices.Concat(v.Args, v.Files) {
 		if !known[strings.TrimSuffix(arg, "...")] {
 			return fmt.Errorf("%s has no parameter %q", name, arg)
 		}

@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -66,14 +69,14 @@ func Example() {
 	// Output: Added "eggs". <nil>
 }
 
-func TestCheck(t *testing.T) {
-	if err := room.Check([]*room.Room{newRoom()}); err != nil {
+func TestFaults(t *testing.T) {
+	if err := room.Faults([]*room.Room{newRoom()}); err != nil {
 		t.Error(err)
 	}
 	wrong := newRoom()
 	wrong.Verbs = append(wrong.Verbs, wrong.Verbs[0], room.Do(room.Verb{Name: "x", Title: "X", Risk: tool.Reads,
 		Args: []string{"y"}}, func(context.Context, struct{}) (r tool.Result, err error) { return r, err }))
-	err := room.Check([]*room.Room{wrong})
+	err := room.Faults([]*room.Room{wrong})
 	for _, want := range []string{`two verbs "notes list"`, `notes x has no parameter "y"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no error %q in %v", want, err)
@@ -222,6 +225,147 @@ func TestClientHangsUp(t *testing.T) {
 	api.Call(httptest.NewRecorder(), r, room.Person{Name: "ops"})
 	if want := "[notes drop false <nil> notes drop true <nil>]"; fmt.Sprint(records) != want {
 		t.Errorf("got %v, want %s", records, want)
+	}
+}
+
+// TestErrorsHaveTheStatusOfTheirKind: a program decides by the status.
+func TestErrorsHaveTheStatusOfTheirKind(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+	}{
+		{tool.Errorf(tool.Invalid, "no"), 400},
+		{fmt.Errorf("removing: %w", tool.Errorf(tool.NotFound, "no")), 404},
+		{tool.Errorf(tool.Refused, "no"), 403},
+		{tool.Errorf(tool.Conflict, "no"), 409},
+		{tool.Errorf(tool.TooLarge, "no"), 413},
+		{tool.Errorf(tool.Busy, "no"), 429},
+		{tool.Errorf(tool.Unavailable, "no"), 503},
+		{context.DeadlineExceeded, 504},
+		{errors.New("no"), 500},
+	} {
+		fails := room.Do(room.Verb{Name: "fail", Title: "Fail", Risk: tool.Reads, Where: room.Operator},
+			func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, c.err })
+		if status, text := callVerb(t, fails); status != c.status || !strings.Contains(text, `{"error":"`) {
+			t.Errorf("%v: %d %s, want %d", c.err, status, text, c.status)
+		}
+	}
+}
+
+// callVerb calls a verb over HTTP.
+func callVerb(t *testing.T, v room.Verb) (int, string) {
+	t.Helper()
+	api := room.API{
+		Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{v}}},
+		Host:  &room.Host{Log: slog.New(slog.DiscardHandler)}, Scrub: func(s string) string { return s },
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/operator/notes/"+v.Name, strings.NewReader("{}"))
+	r.SetPathValue("room", "notes")
+	r.SetPathValue("verb", v.Name)
+	w := httptest.NewRecorder()
+	api.Call(w, r, room.Person{Name: "ops"})
+	return w.Code, w.Body.String()
+}
+
+// TestStream: each result is a line, what is for people only is not there, and the last line has the error.
+func TestStream(t *testing.T) {
+	tail := room.Do(room.Verb{Name: "tail", Title: "Tail", Risk: tool.Reads, Where: room.Operator, Streams: true},
+		func(ctx context.Context, _ struct{}) (tool.Result, error) {
+			return tool.Result{}, errors.Join(room.Emit(ctx, tool.Text("HEAD")), room.Emit(ctx, tool.Text("1").With(1)),
+				room.Emit(ctx, tool.Text("2").With(2)), tool.Errorf(tool.NotFound, "no more"))
+		})
+	if status, text := callVerb(t, tail); status != 200 || text != "1\n2\n{\"error\":\"not_found: no more\"}\n" {
+		t.Errorf("got %d %q", status, text)
+	}
+}
+
+// TestStreamsBegin: an error before the first result has its status, unless the verb has run for a while.
+func TestStreamsBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for after, want := range map[time.Duration]int{0: 404, time.Minute: 200} {
+			tail := room.Do(room.Verb{Name: "tail", Title: "Tail", Risk: tool.Reads, Where: room.Operator, Streams: true},
+				func(context.Context, struct{}) (tool.Result, error) {
+					<-time.After(after)
+					return tool.Result{}, tool.Errorf(tool.NotFound, "no more")
+				})
+			if status, text := callVerb(t, tail); status != want || !strings.Contains(text, "no more") {
+				t.Errorf("after %s: %d %q", after, status, text)
+			}
+		}
+	})
+}
+
+// TestStreamsEnd: the reason of the server to end a stream is its last line.
+func TestStreamsEnd(t *testing.T) {
+	tail := room.Do(room.Verb{Name: "tail", Title: "Tail", Risk: tool.Reads, Where: room.Operator, Streams: true},
+		func(ctx context.Context, _ struct{}) (tool.Result, error) {
+			_ = room.Emit(ctx, tool.Text("1").With(1))
+			<-ctx.Done()
+			return tool.Result{}, ctx.Err()
+		})
+	api := room.API{Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{tail}}},
+		Host: &room.Host{Log: slog.New(slog.DiscardHandler)},
+		Hold: func(r *http.Request) (context.Context, context.CancelFunc) {
+			ctx, end := context.WithCancelCause(r.Context())
+			end(tool.Errorf(tool.Refused, "revoked"))
+			return ctx, func() {}
+		}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/operator/notes/tail", strings.NewReader("{}"))
+	r.SetPathValue("room", "notes")
+	r.SetPathValue("verb", "tail")
+	w := httptest.NewRecorder()
+	api.Call(w, r, room.Person{Name: "ops"})
+	if got := w.Body.String(); got != "1\n{\"error\":\"refused: revoked\"}\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestStreamsEndForClientsThatDoNotRead: a client cannot hold a verb by leaving results unread.
+func TestStreamsEndForClientsThatDoNotRead(t *testing.T) {
+	var failed error
+	tail := room.Do(room.Verb{Name: "tail", Title: "Tail", Risk: tool.Reads, Where: room.Operator, Streams: true},
+		func(ctx context.Context, _ struct{}) (tool.Result, error) {
+			failed = room.Emit(ctx, tool.Text("1").With(1))
+			return tool.Result{}, failed
+		})
+	api := room.API{Rooms: []*room.Room{{Name: "notes", Verbs: []room.Verb{tail}}},
+		Host: &room.Host{Log: slog.New(slog.DiscardHandler)}, Scrub: func(s string) string { return s }}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/operator/notes/tail", strings.NewReader("{}"))
+	r.SetPathValue("room", "notes")
+	r.SetPathValue("verb", "tail")
+	w := &unread{ResponseRecorder: httptest.NewRecorder()}
+	if api.Call(w, r, room.Person{Name: "ops"}); !errors.Is(failed, os.ErrDeadlineExceeded) || w.forever {
+		t.Errorf("the verb got %v, and a write without a deadline is %v", failed, w.forever)
+	}
+}
+
+// unread is the response to a client that does not read: each write fails at its deadline.
+type unread struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+	forever  bool // there was a write without a deadline
+}
+
+func (u *unread) SetReadDeadline(time.Time) error    { return nil }
+func (u *unread) SetWriteDeadline(d time.Time) error { u.deadline = d; return nil }
+
+func (u *unread) Write([]byte) (int, error) {
+	u.forever = u.forever || u.deadline.IsZero()
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestFind(t *testing.T) {
+	r := newRoom()
+	check := room.Check{Name: "notes", Run: func(_ context.Context, f *room.Findings) {
+		f.OK("%d notes", 1)
+		f.Advise("buy more", "little milk")
+	}}
+	if got := fmt.Sprint(r.Find(t.Context(), check, &room.Host{})); got != "[{notes ok 1 notes } {notes warn little milk buy more}]" {
+		t.Error(got)
+	}
+	closed := &room.Room{Open: func(*room.Host) error { return errors.New("no disk") }}
+	if got := fmt.Sprint(closed.Find(t.Context(), check, &room.Host{})); got != "[{notes fail no disk }]" {
+		t.Error(got)
 	}
 }
 

@@ -102,6 +102,9 @@ type Spec struct {
 	// proxy (kernel only). An address that cannot be used is left out.
 	Forward []Forward
 	Open    bool // use the network of this machine (host only)
+	// Nested lets programs create namespaces of users, processes and networks, for a sandbox of their own such as
+	// Chromium's. The launch fails where they cannot (kernel only).
+	Nested  bool
 	Limits  Limits
 	Require []Guarantee // the launch fails if one of them is not guaranteed
 	// Child are the arguments of this program to start it with in place of an agent. Its

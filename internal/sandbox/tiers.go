@@ -17,9 +17,14 @@ const (
 	// Local is the strongest that runs programs of this machine: not those of an image. If none
 	// works it is the host.
 	Local = "local"
-	// Host is the name of the launcher that isolates nothing.
-	Host = "host"
+	// Docker, Kernel and Host are the names of the launchers. Host isolates nothing.
+	Docker = "docker"
+	Kernel = "kernel"
+	Host   = "host"
 )
+
+// Modes returns the modes that settings may name. Local is none of them: where no sandbox works it is the host.
+func Modes() []string { return []string{Auto, Docker, Kernel, Host} }
 
 const (
 	probeLimit = 10 * time.Second

@@ -118,8 +118,8 @@ func checkReplaceable(path string) error {
 // staleAfter is the age at which the temporary file of a killed backup is removed.
 const staleAfter = time.Hour
 
-// createPart creates the temporary file of a backup, with mode 0600, and removes
-// those that killed backups have left.
+// createPart creates the temporary file of a backup, with mode 0600, and removes the temporary
+// files of killed backups.
 func createPart(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {

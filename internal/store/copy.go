@@ -73,9 +73,9 @@ type rowSource func(table Table, add func(line []byte, values []any) error) erro
 // ErrNotEmpty means that a store to be filled has rows.
 var ErrNotEmpty = errors.New("the store is not empty")
 
-// fillFrom replaces all rows by those of a copy, and writes into its manifest how
-// many there were, and their digest. Where these were known they have to be the
-// same. Every table is read again before anything counts.
+// fillFrom replaces all rows by the rows of a copy, and writes their number and digest into its
+// manifest. Known numbers and digests have to be equal. Every table is read again before
+// anything counts.
 func (t *Tx) fillFrom(m *Manifest, force bool, give rowSource) error {
 	now, err := latestStep()
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *Tx) checkEmpty(tables []Table) error {
 	var taken []string
 	for _, table := range tables {
 		var some bool
-		if err := t.Row("SELECT EXISTS (SELECT 1 FROM "+quoted(table.Name)+")", nil, &some); err != nil {
+		if err := t.Row("SELECT EXISTS (SELECT 1 FROM "+quoted(table.Name)+table.copied()+")", nil, &some); err != nil {
 			return err
 		}
 		if some {

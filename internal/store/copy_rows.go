@@ -111,7 +111,7 @@ func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error
 			key[i] += ` COLLATE "C"` // the order of SQLite
 		}
 	}
-	text := "SELECT " + table.columnList() + " FROM " + quoted(table.Name) + " ORDER BY " + strings.Join(key, ", ")
+	text := "SELECT " + table.columnList() + " FROM " + quoted(table.Name) + table.copied() + " ORDER BY " + strings.Join(key, ", ")
 	values := make([]any, len(table.Columns))
 	into := make([]any, len(values))
 	for i := range values {

@@ -60,12 +60,23 @@ const (
 	identityTable = "store_identity"
 )
 
-// copiedTables returns the tables that a copy contains. Open approval questions
-// are not copied: their process waits for the answer in the old store, and an old
-// copy could contain approvals that were used since.
+// askTable has questions, also those of processes, whose owner is not "". The latter are not copied: the process
+// waits for the answer in the old store, and an old copy could contain approvals that were used since.
+const askTable = "ask"
+
+// copiedTables returns the tables that a copy contains. Older copies have approvals in tables of their own, which are
+// left out for the same reason as rows of askTable.
 func copiedTables(tables []Table) []Table {
 	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
 	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
+}
+
+// copied returns the condition for the rows of a table that a copy contains.
+func (t Table) copied() string {
+	if t.Name == askTable {
+		return " WHERE owner = ''"
+	}
+	return ""
 }
 
 // latestStep returns the number of the last migration.

@@ -88,6 +88,9 @@ func (f *filler) row(tx *store.Tx, table store.Table) error {
 	if err != nil {
 		return err
 	}
+	if table.Name == "ask" { // the questions of processes are not copied
+		values["owner"] = ""
+	}
 	if err := f.refer(tx, table.Name, values); err != nil {
 		return err
 	}

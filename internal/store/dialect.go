@@ -14,6 +14,7 @@ func sqliteDialect() dialect {
 		"{{skip}}", "",
 		"{{lock}}", "", // a writer holds the whole file
 		"{{max}}", "max",
+		"{{json}}", "",
 		"{{fail}}", "OR FAIL ", // else SQLite copies every page it changes, to undo the statement
 		"{{blob}}", "BLOB",
 		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
@@ -28,6 +29,7 @@ func postgresDialect() dialect {
 		"{{skip}}", "FOR UPDATE SKIP LOCKED",
 		"{{lock}}", "FOR UPDATE",
 		"{{max}}", "greatest",
+		"{{json}}", "::json",
 		"{{fail}}", "",
 		"{{blob}}", "BYTEA",
 		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY "+

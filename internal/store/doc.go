@@ -9,7 +9,11 @@
 //
 // The tables are made by the files in migrations, one ordered list for the whole
 // program; add a file there and never change a published one. Backups and copies
-// include every table. The package holds a *Store and writes statements like these:
+// include every table. The files are not in the packages of their nouns: every process
+// must know all steps to open a store, whatever it does there, and several steps change
+// the tables of more than one noun. With one list a store opens with nothing else
+// declared, and two branches that add the same step cannot be merged unseen.
+// The package holds a *Store and writes statements like these:
 //
 //	type Rows struct{ store *store.Store }
 //

@@ -142,7 +142,7 @@ func (s *Store) Follow(ctx context.Context, from string, limit int, topics []str
 	return formatPosition(id, settled), false, settled.Before(newest), nil
 }
 
-// end reads the first or last position of the feed. That of an empty feed is zero.
+// end reads the first or last position of the feed. The position of an empty feed is zero.
 func (t *Tx) end(c *Cursor, which, order string) error {
 	err := t.Row("SELECT xid, seq FROM change WHERE "+which+" ORDER BY xid "+order+", seq "+order+" LIMIT 1", nil,
 		&c.XID, &c.Seq)

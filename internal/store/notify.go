@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 )
 
-// A signaler exchanges hints about changes with other processes. A hint may be lost: look finds what was missed.
+// A signaler exchanges hints about changes with other processes. A hint may be lost: look finds
+// the missed changes.
 type signaler interface {
 	// send sends topics that have changed. Calls are not concurrent.
 	send(ctx context.Context, topics []string) error
@@ -27,8 +28,8 @@ type signaler interface {
 	look(careful bool)
 }
 
-// A notifier wakes the waiters of a topic: at once for changes of this process, and soon for those of others. A process
-// in which nothing changes and no caller waits makes no statement.
+// A notifier wakes the waiters of a topic: at once for changes of this process, and soon for
+// changes of others. A process in which nothing changes and no caller waits makes no statement.
 type notifier struct {
 	signaler signaler
 	log      *slog.Logger
@@ -112,7 +113,7 @@ func (s *Store) Watch(topics ...string) (changed <-chan struct{}, end func()) {
 	}
 }
 
-// Poke wakes those of this process that wait for a topic, although nothing has changed.
+// Poke wakes the waiters of this process for a topic, although nothing has changed.
 func (s *Store) Poke(topic string) { s.notifier.wake(topic) }
 
 // Urgent makes up for lost hints soon until done is called. It is for calls that wait for something to happen.
@@ -156,7 +157,7 @@ func (b *notifier) wake(topics ...string) {
 	b.wakeCallers(topics...)
 }
 
-// wakeCallers does what wake does for those that have called Wait.
+// wakeCallers is wake for the callers of Wait.
 func (b *notifier) wakeCallers(topics ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,8 +221,8 @@ func (b *notifier) receiveLoop() {
 	}
 }
 
-// lookLoop looks for what was missed: rarely, and often while callers wait. It wakes all waiters when the clock was set
-// or the process was suspended, because their timers do not follow.
+// lookLoop looks for missed changes: rarely, and often while callers wait. It wakes all waiters
+// when the clock was set or the process was suspended, because their timers do not follow.
 func (b *notifier) lookLoop() {
 	timer := time.NewTimer(idleLook)
 	defer timer.Stop()
@@ -282,7 +283,7 @@ func (p *pgListen) send(ctx context.Context, topics []string) error {
 	return err
 }
 
-// look wakes the callers that wait, from time to time: they read what they wait for.
+// look wakes the waiting callers from time to time: they read the state themselves.
 func (p *pgListen) look(careful bool) {
 	if careful && time.Since(p.looked) > maxStale {
 		p.looked = time.Now()

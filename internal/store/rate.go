@@ -57,9 +57,9 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 	return wait, err
 }
 
-// A Meter is a faster [Store.Take] for frequent calls: it takes several times at
-// once and keeps the rest in memory. What a process keeps when it stops is lost,
-// so all processes together allow a little less than the rate.
+// A Meter is a faster [Store.Take] for frequent calls: it takes several times at once and keeps
+// the rest in memory. The rest of a process that stops is lost, so all processes together allow
+// a little less than the rate.
 type Meter struct {
 	store *Store
 

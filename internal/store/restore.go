@@ -12,9 +12,9 @@ import (
 	"os"
 )
 
-// Restore replaces the content of the store by that of a backup, in one
-// transaction. If the store has rows it fails, unless force is set. A backup of an
-// earlier version is restored to the tables of its time, which are then migrated.
+// Restore replaces the content of the store by the content of a backup, in one transaction. If
+// the store has rows it fails, unless force is set. A backup of an earlier version is restored
+// to the tables of its time, which are then migrated.
 //
 // Other processes cannot write during a restore. All positions in the change feed
 // become invalid, so that indexes are built again.

@@ -27,7 +27,15 @@ type Options struct {
 	Log         *slog.Logger // nil: silent
 }
 
-// A Store is a database. Its methods may be called from many goroutines.
+// A Store is a database: SQLite in a directory, or PostgreSQL. [Open] makes one, and
+// [Store.Close] ends it.
+//
+// [Store.Update] writes in a transaction, and [Store.View] reads several statements from
+// one snapshot. [Select] and [Store.Row] read with one statement, which is faster. The
+// statements are the same for both engines.
+//
+// The methods of a Store may be called from many goroutines. Several processes may open
+// the same store.
 type Store struct {
 	dialect     dialect
 	location    string
@@ -59,7 +67,9 @@ var ErrNotFound = errors.New("not found")
 // on for half a minute Update returns it.
 var ErrConflict = errors.New("the row was changed by another transaction")
 
-// Open opens the store, creates it if necessary, and applies migrations.
+// Open opens the store, creates it if necessary, and applies migrations. If the store
+// cannot be reached the error says so; nothing needs to be closed then. [OpenLazy] leaves
+// the work to the first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s, err := OpenLazy(o)
 	if err != nil {

@@ -12,8 +12,8 @@ type tracer struct {
 	f atomic.Pointer[func(statement string)]
 }
 
-// Trace calls f with each statement that the connections of this store run from now on, those that begin and end
-// transactions included; nil ends that. It is for tests and measurements.
+// Trace calls f with each statement that the connections of this store run from now on,
+// including the begin and end of transactions; nil ends that. It is for tests and measurements.
 func (s *Store) Trace(f func(statement string)) { s.tracer.f.Store(&f) }
 
 func (t *tracer) saw(statement string) {

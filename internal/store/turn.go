@@ -151,7 +151,7 @@ func (s *Store) share(batch []*entry) (failed int, err error) {
 		failed = -1
 		name := fnv.New64a()
 		_, _ = name.Write([]byte(batch[0].key)) // it never fails
-		// Who waits for this lock has no transaction id yet.
+		// A waiter for this lock has no transaction id yet.
 		if _, err := t.Exec("SELECT pg_advisory_xact_lock($1)", int64(name.Sum64())); err != nil {
 			return err
 		}

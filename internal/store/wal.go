@@ -11,8 +11,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A walWatch notices commits of other processes by events of SQLite's log file, to which each commit is written. PRAGMA
-// data_version, which reads no table, says whether there was one, and the feed has its topics.
+// A walWatch notices commits of other processes by events of SQLite's log file, to which each
+// commit is written. PRAGMA data_version, which reads no table, tells whether there was one,
+// and the feed has its topics.
 type walWatch struct {
 	store *Store
 	looks chan bool // a careful one or not; it has room for one
@@ -98,7 +99,8 @@ func (p *walWatch) receive(ctx context.Context, changed func(...string)) error {
 	}
 }
 
-// watch watches the log. Without events, for which systems have limits, callers that wait look by themselves.
+// watch watches the log. Systems limit the number of watches. Without events, waiting callers
+// look by themselves.
 func (p *walWatch) watch(log string) (events *fsnotify.Watcher, end func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {

@@ -6,10 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
-	"regexp"
 	"strconv"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // The formats of the log.
@@ -111,11 +111,9 @@ func (s scrubber) attr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// byteLists matches how fmt writes bytes within another value: as numbers, in which no
-// pattern finds a secret. It is compiled when first needed, to keep the start short.
-var byteLists = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\[\d{1,3}( \d{1,3}){7,}\]`)
-})
+// byteLists matches how fmt writes bytes within another value: as numbers. No pattern finds a
+// secret in them. It is compiled when first needed, to keep the start short.
+var byteLists = text.Pattern(`\[\d{1,3}( \d{1,3}){7,}\]`)
 
 // textOf returns the text of any value. fmt calls Error and String of the value and its
 // parts, and recovers from their panics.

@@ -41,7 +41,7 @@ type metrics struct {
 	running, queued, sessions prometheus.Gauge
 	bytesOut                  prometheus.Counter
 	wait                      prometheus.Histogram
-	calls                     *prometheus.CounterVec // by outcome, tool and verdict; only those that occurred
+	calls                     *prometheus.CounterVec // by outcome, tool and verdict; only combinations that occurred
 	durations                 *prometheus.HistogramVec
 	reloads                   *prometheus.CounterVec
 	limited, redacted         labelled

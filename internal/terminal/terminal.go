@@ -41,6 +41,23 @@ func (p Painter) Word(text string) string {
 	return "\x1b[" + hue + "m" + text + "\x1b[0m"
 }
 
+// Lines returns text with colours for words that stand alone: in a column, which ends
+// with two spaces, at the end of a line, or on a side of ": ".
+func (p Painter) Lines(text string) string {
+	if !p.on {
+		return text
+	}
+	for _, mark := range []string{"\n", "  ", ": "} {
+		if parts := strings.Split(text, mark); len(parts) > 1 {
+			for i := range parts {
+				parts[i] = p.Lines(parts[i])
+			}
+			return strings.Join(parts, mark)
+		}
+	}
+	return p.Word(text)
+}
+
 // Columns writes rows with aligned columns. Every cell is on one line, whatever
 // its text contains.
 func (p Painter) Columns(w io.Writer, rows [][]string) error {

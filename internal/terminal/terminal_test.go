@@ -33,6 +33,17 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	const text = "fail  a chain\nok: 3 records\nexec: deny\nbook ok"
+	want := "\x1b[31mfail\x1b[0m  a chain\n\x1b[32mok\x1b[0m: 3 records\nexec: \x1b[31mdeny\x1b[0m\nbook ok"
+	if got := (Painter{true}).Lines(text); got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := (Painter{}).Lines(text); got != text {
+		t.Errorf("without colours %q", got)
+	}
+}
+
 func TestFilesGetNoColours(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

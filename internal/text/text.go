@@ -1,10 +1,14 @@
-// Package text shortens and counts for sentences that people and models read.
-// It does not format times, and it does not scrub.
+// Package text shortens and counts for sentences that people and models read, and
+// compiles patterns when they are needed. It does not format times, and it does not scrub.
 package text
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -17,14 +21,42 @@ func Clip(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	n := max - len(ellipsis)
-	if n <= 0 {
+	if max <= len(ellipsis) {
 		return ""
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	return Cut(s, max-len(ellipsis)) + ellipsis
+}
+
+// Cut returns s if it has at most max bytes, else its beginning without a mark. It never cuts within a character.
+func Cut(s string, max int) string {
+	if len(s) <= max {
+		return s
 	}
-	return s[:n] + ellipsis
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+// JSON returns v as JSON in one line, without the escapes that only HTML needs: models pay for them in tokens, and people
+// cannot read them.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// JSONLines is JSON with a line for each member and element.
+func JSONLines(v any) ([]byte, error) {
+	line, err := JSON(v)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, line, "", "  ")
+	return b.Bytes(), err
 }
 
 // Plural returns "1 file" or "3 files". Nouns that do not take an s pass their
@@ -54,4 +86,10 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%.1f %s", value, unit)
 	}
 	return fmt.Sprintf("%.0f %s", value, unit)
+}
+
+// Pattern returns a function that compiles a regular expression at its first call. A wrong expression
+// panics there. The patterns of all packages together would cost a start several milliseconds.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

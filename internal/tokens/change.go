@@ -11,13 +11,14 @@ import (
 	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxName is the maximum length of names in a request, in bytes.
 const maxName = 256
 
-// Create adds a token and returns its secret, which cannot be shown again. It sets what the
-// caller cannot know: id, hash and time.
+// Create adds a token and returns its secret, which cannot be shown again. It sets the fields
+// that the caller cannot know: id, hash and time.
 func (t *Table) Create(ctx context.Context, req Token) (Secret, Token, error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, Token{}, err
@@ -94,12 +95,12 @@ func find(rows []Token, idOrName string) (int, error) {
 		for n, i := range alive {
 			ids[n] = rows[i].ID
 		}
-		return 0, fmt.Errorf("%d tokens are named %q: use one of their ids: %s", len(ids), idOrName,
-			strings.Join(ids, ", "))
+		return 0, tool.Errorf(tool.Conflict, "%d tokens are named %q", len(ids), idOrName).
+			Try("use one of their ids: %s", strings.Join(ids, ", "))
 	case len(dead) > 0:
 		return dead[0], nil
 	}
-	return 0, fmt.Errorf("%q: %w; mcp-tools token list prints all tokens", idOrName, ErrUnknown)
+	return 0, tool.Errorf(tool.NotFound, "%q: %w", idOrName, ErrUnknown).Try("mcp-tools token list prints all tokens")
 }
 
 // issue gives a token a new secret.

@@ -119,8 +119,9 @@ func (s storeRows) Used(ctx context.Context, ago map[string]time.Duration) error
 	})
 }
 
-// Revoked returns why the token with an id is no longer valid, such as "was revoked", or
-// "" if it is valid. It reads the store, so it knows at once what any process has changed.
+// Revoked returns the reason why the token with an id is no longer valid, such as "was
+// revoked", or "" if it is valid. It reads the store, so it sees the changes of all processes
+// at once.
 func Revoked(ctx context.Context, s *store.Store, id string) (reason string, err error) {
 	var revoked, expired bool
 	err = s.Row(ctx, "SELECT revoked > 0, expires > 0 AND expires <= {{now}} FROM token WHERE id = $1", []any{id},

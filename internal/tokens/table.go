@@ -5,8 +5,8 @@
 // or on another machine is effective when it returns. If the table cannot be read
 // no token is accepted.
 //
-// The package does not know HTTP, what a profile allows, or tokens of other
-// issuers. The table has only hashes of tokens.
+// The package knows neither HTTP nor the rights of a profile nor tokens of other issuers. The
+// table has only hashes of tokens.
 //
 // Begin with Table.Authenticate, then Table.Create.
 package tokens

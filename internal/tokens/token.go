@@ -11,12 +11,13 @@ type Token struct {
 	Hash string `json:"-"`    // of the secret, in hexadecimal
 	ID   string `json:"id"`   // not secret
 	Name string `json:"name"` // to be shown; the id if it was created with none
-	// Profiles are those that calls may use, the first by default; policy.AnyProfile stands for all.
+	// Profiles are the profiles that calls may use, the first by default; policy.AnyProfile
+	// stands for all.
 	Profiles  []string `json:"profiles,omitzero"`
 	Approve   bool     `json:"approve,omitzero"`   // for approvals of calls; the token cannot make calls
 	Agent     string   `json:"agent,omitzero"`     // key of the agent
 	User      string   `json:"user,omitzero"`      // the user
-	Workspace string   `json:"workspace,omitzero"` // directory of the calls; empty for that of the server
+	Workspace string   `json:"workspace,omitzero"` // directory of the calls; empty for the server's
 	Place
 	Structured bool      `json:"structured,omitzero"` // results have structured content
 	Created    time.Time `json:"created"`

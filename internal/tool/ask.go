@@ -13,13 +13,13 @@ type Medium string
 
 // The media that a client may have.
 const (
-	Person Medium = "elicitation" // the person who uses it
+	Person Medium = "elicitation" // the person at the client
 	Model  Medium = "sampling"    // its language model
 	Roots  Medium = "roots"       // the client itself, for the directories that it works in
 )
 
-// A Question is put to the client during a call. Params are those of the request
-// of the protocol, such as message and requestedSchema.
+// A Question is put to the client during a call. Params are the parameters of the protocol's
+// request, such as message and requestedSchema.
 type Question struct {
 	To     Medium
 	Params any

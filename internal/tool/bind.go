@@ -19,7 +19,7 @@ type Limits struct {
 	Depth  int // levels of nesting
 }
 
-// DefaultLimits are far above what models send, and bound what an attack costs.
+// DefaultLimits are far above the arguments of real models, and bound the cost of an attack.
 func DefaultLimits() Limits { return Limits{Params: 20, Text: 100 << 10, Items: 1000, Depth: 5} }
 
 // maxProblems is the max number of mistakes that one error lists.
@@ -83,8 +83,8 @@ func decode(raw json.RawMessage) (any, error) {
 	return value, nil
 }
 
-// A binder checks a value against a schema and stores it. Its paths are those that
-// the model would write, such as edits[0].old_string.
+// A binder checks a value against a schema and stores it. Its paths are written as a model
+// writes them, such as edits[0].old_string.
 type binder struct {
 	tool     string
 	limits   Limits
@@ -328,7 +328,7 @@ func (b *binder) sent() json.RawMessage {
 	return raw
 }
 
-// excess returns in which way a free value exceeds the limits, or "".
+// excess returns the limit that a free value exceeds, or "".
 func (b *binder) excess(value any, depth int) string {
 	if depth > b.limits.Depth {
 		return fmt.Sprintf("is nested more than %d levels deep", b.limits.Depth)

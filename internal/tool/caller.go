@@ -18,7 +18,7 @@ type Caller struct {
 	ChatID    string // the chat within the channel
 	PeerKind  string // "direct" or "group"; "" is direct
 	Topic     string // the topic or thread within the chat
-	Sender    string // who wrote in a group chat, if it is not the user
+	Sender    string // the writer in a group chat, if it is not the user
 	Session   string // one conversation; the key of limits, loops and results
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
@@ -27,11 +27,11 @@ type Caller struct {
 	Workspace string // the directory that it works in
 }
 
-// Person returns who speaks: the sender in a group chat, else the user.
+// Person returns the speaker: the sender in a group chat, else the user.
 func (c Caller) Person() string { return cmp.Or(c.Sender, c.User) }
 
-// Principal returns the name of the owner of what a call stores. Two callers never
-// have the same one, also if their names contain a slash.
+// Principal returns the name of the owner of stored things. Two callers never have the same
+// one, also if their names contain a slash.
 func (c Caller) Principal() string {
 	return escaped(c.Agent) + "/" + escaped(c.User)
 }
@@ -66,8 +66,8 @@ func (c Caller) Key() string {
 		keyPart(strings.TrimPrefix(c.Session, c.Channel+"-"))
 }
 
-// Account returns the name of the user, or of the agent if there is none, for which slots
-// of the server are counted: all agents and sessions of a user share what is theirs.
+// Account returns the name for which slots of the server are counted: the user, or the agent if
+// there is no user. All agents and sessions of a user share the slots.
 func (c Caller) Account() string {
 	if c.User != "" {
 		return "user " + c.User
@@ -85,7 +85,7 @@ func escapedFor(name, separator, escape string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), separator, escape)
 }
 
-// A Use is what a session has used, added to what it used before.
+// A Use is the use of a session, added to earlier use.
 type Use struct {
 	Client              string // name and version of the program, when known
 	Calls, Failed       int64
@@ -115,7 +115,8 @@ type Running struct {
 	Usable func() []Tool
 	// Idle gives the slot of the call back; see the function Idle. Nil outside of a server.
 	Idle func()
-	// Grant returns what the call may do, for work that outlasts it; nil outside of a server.
+	// Grant returns the rights of the call, for work that outlasts it. It is nil outside of a
+	// server.
 	Grant func() Grant
 }
 
@@ -186,8 +187,8 @@ type Owner struct{ Agent, User string }
 // Shared returns the owner of the data that all users of the agent see.
 func (o Owner) Shared() Owner { return Owner{Agent: o.Agent} }
 
-// OwnerFrom returns the owner of what the running call stores. It refuses a call without a caller, and names that a
-// database cannot store.
+// OwnerFrom returns the owner of things that the running call stores. It refuses a call without
+// a caller, and names that a database cannot store.
 func OwnerFrom(ctx context.Context) (Owner, error) {
 	c := CallerFrom(ctx)
 	names := c.Agent + c.User + c.Session

@@ -13,10 +13,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The validator follows schemas without a bound: a schema that refers to itself ends the program, and ten
-// definitions that name each other ten times keep it busy for hours. A Checker therefore computes first what a
-// check costs. The computation visits each pair of a schema and a value once, where the validator comes back to a
-// pair on each way that leads there.
+// The validator follows schemas without a bound: a schema that refers to itself ends the
+// program, and ten definitions that name each other ten times keep it busy for hours. A Checker
+// therefore computes the cost of a check first. The computation visits each pair of a schema
+// and a value once, where the validator comes back to a pair on each way that leads there.
 const (
 	maxCheckCost  = 1_000_000 // of one check; a unit takes about a microsecond
 	maxCheckDepth = 500       // schemas that the validator is in at the same time
@@ -24,8 +24,8 @@ const (
 	bytesPerUnit  = 100       // of a value that the validator prints, and of a text times the steps of a pattern
 )
 
-// A Checker checks values against a JSON Schema from elsewhere. What a check costs is bounded, whatever the schema
-// is. Its methods may be called concurrently.
+// A Checker checks values against a JSON Schema from elsewhere. The cost of a check is bounded
+// for every schema. Its methods may be called concurrently.
 type Checker struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
@@ -70,7 +70,8 @@ func NewChecker(schema json.RawMessage) (*Checker, error) {
 	return c, err
 }
 
-// survey notes the place of a schema and of all within, and refuses what cannot be bounded.
+// survey notes the place of a schema and of all schemas within, and refuses schemas without a
+// bound.
 func (c *Checker) survey(at string, s *jsonschema.Schema, places map[string]*jsonschema.Schema) error {
 	if s == nil {
 		return nil
@@ -229,7 +230,7 @@ type pair struct {
 // An extent is the cost of a check, and how deep it goes.
 type extent struct{ cost, depth int }
 
-// A meter computes the cost of checks, at least what the validator needs.
+// A meter computes the cost of checks. The computed cost is at least the cost of the validator.
 type meter struct {
 	checker  *Checker
 	known    map[pair]extent
@@ -294,8 +295,9 @@ func (m *meter) of(s *jsonschema.Schema, v *weighed, depth int) (e extent) {
 	return e
 }
 
-// converted returns a value with the texts that stand for what the schema wants: "2" for a number, "true" for a
-// boolean, JSON for a list or an object. Models write such texts, and so does a command line.
+// converted returns a value in which texts are replaced by the values that the schema wants:
+// "2" for a number, "true" for a boolean, JSON for a list or an object. Models write such
+// texts, and so does a command line.
 func (c *Checker) converted(s *jsonschema.Schema, value any) any {
 	if s == nil {
 		return value

@@ -117,8 +117,8 @@ func asNumber(value any) (number, bool) {
 	return n, true
 }
 
-// withMeaning adds the arguments that the name implies by which the tool was
-// called. Arguments that are not an object are left for Bind to refuse.
+// withMeaning adds the arguments that the called name of the tool implies. It leaves arguments
+// that are not an object to Bind, which refuses them.
 func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 	if t.means == "" {
 		return raw
@@ -130,7 +130,7 @@ func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 	if text, ok := value.(string); ok {
 		raw = json.RawMessage(text)
 	}
-	var object, more map[string]json.RawMessage // what is in object stays as it was sent
+	var object, more map[string]json.RawMessage // values that were sent stay
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &object) != nil ||
 		json.Unmarshal([]byte(t.means), &more) != nil {
 		return raw
@@ -150,26 +150,28 @@ func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 	return whole
 }
 
-// find resolves a name: that of a parameter, an alias, or either of them in
-// another case or with other word separators.
+// find resolves a name: the name of a parameter, an alias, or either of them in another case or
+// with other word separators.
 func (s *schema) find(name string) (int, bool) {
-	if i, ok := s.names[name]; ok {
-		return i, true
+	for _, known := range s.names {
+		if known.name == name {
+			return known.index, true
+		}
 	}
 	folded, found := fold(name), -1
-	for known, i := range s.names {
-		if fold(known) != folded {
+	for _, known := range s.names {
+		if fold(known.name) != folded {
 			continue
 		}
-		if found >= 0 && found != i {
+		if found >= 0 && found != known.index {
 			return 0, false // two could have been meant
 		}
-		found = i
+		found = known.index
 	}
 	return found, found >= 0
 }
 
-// fold ignores what models mix up in names: case and word separators.
+// fold removes the differences that models confuse in names: case and word separators.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name))
 }

@@ -28,12 +28,12 @@ func Kinds() []Kind {
 	return []Kind{Invalid, NotFound, Refused, Busy, Conflict, Timeout, Cancelled, TooLarge, Unavailable, Internal}
 }
 
-// An Error is a failure with two readers. The model reads the kind, what happened
-// and what to do next; the log gets the cause as well.
+// An Error is a failure with two readers. The model reads the kind, the failure and the next
+// step; the log gets the cause as well.
 type Error struct {
 	Kind  Kind
-	What  string // what happened, in lower case, with the text of the model quoted
-	Next  string // what to do instead; may be empty
+	What  string // the failure, in lower case, with the text of the model quoted
+	Next  string // the next step for the caller; may be empty
 	cause error
 }
 
@@ -43,7 +43,7 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, What: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Try adds what the caller should do next.
+// Try adds the next step for the caller.
 func (e *Error) Try(format string, args ...any) *Error {
 	e.Next = fmt.Sprintf(format, args...)
 	return e
@@ -55,7 +55,7 @@ func (e *Error) Because(cause error) *Error {
 	return e
 }
 
-// Error returns what the model reads.
+// Error returns the text for the model.
 func (e *Error) Error() string {
 	text := string(e.Kind) + ": " + e.What
 	if e.Next != "" {

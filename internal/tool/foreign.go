@@ -13,14 +13,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// maxComplaint bounds what an error repeats of the validator's message, in bytes.
+// maxComplaint is the most bytes of a validator's message that an error repeats.
 const maxComplaint = 400
 
-// NewForeign makes a Tool with a schema from elsewhere: another server, or an
-// operator. Its arguments are checked. Texts that stand for a number, a boolean, a list
-// or an object where the schema wants one are converted; nothing else is corrected, since
-// the meaning of the arguments is not known. Its name may have capital letters and
-// hyphens. [NewSet] reports what is wrong with the schema.
+// NewForeign makes a Tool with a schema from elsewhere: another server, or an operator. Its
+// arguments are checked. Texts that stand for a number, a boolean, a list or an object where
+// the schema wants one are converted; nothing else is corrected, since the meaning of the
+// arguments is not known. Its name may have capital letters and hyphens. [NewSet] reports
+// errors of the schema.
 func NewForeign(
 	spec Spec, schema json.RawMessage, do func(ctx context.Context, args json.RawMessage) (Result, error),
 ) Tool {
@@ -96,7 +96,7 @@ func checked(name string, raw json.RawMessage, limits Limits, validator func() (
 	return args, nil
 }
 
-// CheckSchema returns why a schema cannot be that of a foreign tool, or nil.
+// CheckSchema returns the reason why a schema cannot be the schema of a foreign tool, or nil.
 func CheckSchema(schema json.RawMessage) error {
 	_, err := compile(schema)
 	return err
@@ -119,16 +119,16 @@ func isForeignName(text string) bool {
 	})
 }
 
-// The bounds of a signature: how deep it shows a foreign schema, how many members of a type, and
-// how many types in all. What is beyond them is any.
+// The bounds of a signature: depth of a foreign schema, members of a type, and types in all.
+// The signature shows the rest as any.
 const (
 	maxForeignDepth   = 6
 	maxForeignMembers = 40
 	maxForeignTypes   = 400
 )
 
-// foreignSchema is a JSON Schema that is read for people and models. What it does not have
-// is any.
+// foreignSchema is a JSON Schema that is read for people and models. A part that is missing is
+// any.
 type foreignSchema struct {
 	Type        any                      `json:"type"`
 	Ref         string                   `json:"$ref"`
@@ -147,7 +147,7 @@ type foreignSchema struct {
 	Additional  json.RawMessage          `json:"additionalProperties"`
 }
 
-// A member is a property of an object, in the order in which the schema has it.
+// A member is a property of an object. Members keep the order of the schema.
 type member struct {
 	name   string
 	schema foreignSchema

@@ -1,7 +1,9 @@
 package tool
 
-// A Param is a parameter of a tool, for those who build the arguments by other means
-// than JSON, such as a command line.
+import "fmt"
+
+// A Param is a parameter of a tool, for programs that build the arguments without JSON, such as
+// a command line.
 type Param struct {
 	Name     string
 	Doc      string
@@ -30,5 +32,17 @@ func (t Tool) Params() []Param {
 	return list
 }
 
-// FormError returns what is wrong with the declaration of the arguments.
+// checkForm returns the error in the declaration of the arguments of a tool for models, or nil.
+func (t Tool) checkForm() error {
+	form := t.form()
+	if form.err != nil || form.schema == nil {
+		return form.err
+	}
+	if n := len(form.schema.fieldNames()); n > maxFields {
+		return fmt.Errorf("tool %q has %d parameters, the maximum is %d", t.Spec.Name, n, maxFields)
+	}
+	return nil
+}
+
+// FormError returns the error in the declaration of the arguments, or nil.
 func (t Tool) FormError() error { return t.form().err }

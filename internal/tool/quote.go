@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Marks put text from outside between marks that its author could not have known,
@@ -24,7 +24,7 @@ func NewMarks() Marks { return Marks{[]byte(rand.Text())} }
 // so that repeated calls have equal results. The text is cleaned.
 func (m Marks) Quote(source, text string) string {
 	text, _ = Clean(text)
-	source, _ = Clean(strings.Join(strings.Fields(source), " "))
+	source = Line(source)
 	sum := hmac.New(sha256.New, m.key)
 	fmt.Fprintf(sum, "%d %s%s", len(source), source, text)
 	id := hex.EncodeToString(sum.Sum(nil)[:6])
@@ -39,12 +39,10 @@ const opening = "<<<outside "
 func Quoted(text string) bool { return strings.Contains(text, opening) }
 
 // quotedText matches the begin of a quoted text, and the number in its marks.
-var quotedText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(opening + `([0-9a-f]{12}): [^\n]*>>>\n`)
-})
+var quotedText = text.Pattern(opening + `([0-9a-f]{12}): [^\n]*>>>\n`)
 
-// Unquoted returns a text without the marks around what is from outside in it. It is for programs that work on the
-// text; their own result is from outside then.
+// Unquoted returns a text without the marks around its parts from outside. It is for programs
+// that work on the text; their own result then counts as text from outside.
 func Unquoted(text string) string {
 	var b strings.Builder
 	for {
@@ -63,11 +61,9 @@ func Unquoted(text string) string {
 	return b.String() + text
 }
 
-// marksInText matches what looks like a mark: brackets, and one of the words of
-// marks. unmarked inserts a space.
-var marksInText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)[<\x{ff1c}]{2,}(\s*(?:outside|end)\b)`)
-})
+// marksInText matches text that looks like a mark: brackets, and one of the words of marks.
+// unmarked inserts a space.
+var marksInText = text.Pattern(`(?i)[<\x{ff1c}]{2,}(\s*(?:outside|end)\b)`)
 
 func unmarked(text string) string {
 	if !strings.ContainsAny(text, "<\uff1c") {
@@ -135,6 +131,12 @@ func Hidden(r rune) bool {
 
 // brailleBlank looks like a space, although its category is symbol.
 const brailleBlank = '\u2800'
+
+// Line returns text as one line, cleaned, with one blank in place of each run of white space.
+func Line(text string) string {
+	line, _ := Clean(strings.Join(strings.Fields(text), " "))
+	return line
+}
 
 // Visible writes hidden characters as <U+XXXX>, line breaks and tabs excepted.
 func Visible(text string) string {

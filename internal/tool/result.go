@@ -11,11 +11,11 @@ type Part struct {
 	MIME string
 	URI  string
 	Name string // of a link
-	// For is who needs the part; "" is both.
+	// For is the reader of the part; "" is both.
 	For Audience
 }
 
-// An Audience is who a part of a result is meant for.
+// An Audience is the reader of a part of a result.
 type Audience string
 
 // The audiences.
@@ -42,9 +42,9 @@ type Result struct {
 	Failed bool
 	// Kind of the failure, "" for none.
 	Kind Kind
-	// ExitCode is that of the command that ran. Only the command line uses it.
+	// ExitCode is the exit code of the command of the call. Only the command line uses it.
 	ExitCode int
-	// Task is what continues after the call; nil for nothing.
+	// Task is the work that continues after the call, or nil.
 	Task *Task
 }
 

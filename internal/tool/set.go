@@ -10,7 +10,8 @@ import (
 )
 
 // A Set holds every tool of the server, by its name and by the names that other
-// systems gave it. It does not change after NewSet.
+// systems gave it. [NewSet] makes one and checks the tools; [Set.Lookup] finds
+// the tool of a call. A Set does not change, so all goroutines may use it.
 type Set struct {
 	ordered []Tool
 	byName  map[string]int
@@ -25,7 +26,7 @@ func NewSet(all ...Tool) (*Set, error) {
 	for _, t := range all {
 		problems = append(problems, t.Spec.check(t.foreign))
 		if t.known == nil {
-			problems = append(problems, t.form().err)
+			problems = append(problems, t.checkForm())
 		}
 		if _, taken := s.byName[t.Spec.Name]; taken {
 			problems = append(problems, fmt.Errorf("two tools have the name %q", t.Spec.Name))
@@ -68,7 +69,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return t, true
 }
 
-// All yields the tools in the order in which a reader should learn them.
+// All yields the tools in the best order for learning them.
 func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.ordered) }
 
 // Len returns the number of tools.

@@ -45,7 +45,7 @@ type Spec struct {
 	Name  string // lower_snake_case, unique in a Set
 	Group string // the policy group it belongs to, "fs" for group:fs
 	Title string // for people
-	Doc   string // for models: what it does and returns, and when another tool is better
+	Doc   string // for models: effect, result, and cases for another tool
 	Risk  Risk   // of the worst call; a tool may rate single calls lower
 	Hints Hints
 
@@ -71,8 +71,8 @@ type Spec struct {
 	Keywords string
 	// Core asks such a client to load the tool at once.
 	Core bool
-	// Output is a value of the type of structured content, from which its schema is
-	// derived. Nil stands for a tool without structured content.
+	// Output is a value of the type of the structured content. The schema is derived from its
+	// type. Nil stands for a tool without structured content.
 	Output any
 	// Forwards marks a tool whose calls are calls of the tool that the argument name
 	// names, with the argument arguments. Policy, approvals and audit see that call.

@@ -21,10 +21,10 @@ type Task struct {
 	Poll    time.Duration       // how often it makes sense to ask for it; 0 leaves it to the client
 	Result  Result              // of a completed task, also if the tool has failed
 	Err     error               // why there is no result, of a failed task
-	Needs   map[string]Question // what a task with the status TaskNeedsInput waits for
+	Needs   map[string]Question // the request that a task with the status TaskNeedsInput waits for
 }
 
-// A TaskStatus is what has become of a task.
+// A TaskStatus is the state of a task.
 type TaskStatus string
 
 // The states of a task. The last three are final.
@@ -36,16 +36,16 @@ const (
 	TaskCancelled  TaskStatus = "cancelled"
 )
 
-// A TaskKeeper is a Doer or a Preparer with tasks in its results. It keeps them where it
-// likes, and finds those of the caller in ctx only: every other one is [NotFound].
+// A TaskKeeper is a Doer or a Preparer with tasks in its results. It chooses where it keeps
+// them, and finds only the tasks of the caller in ctx: every other task is [NotFound].
 type TaskKeeper interface {
 	// Task returns the state of a task.
 	Task(ctx context.Context, id string) (Task, error)
 	// CancelTask asks a task to end. It does not wait for the end, and does nothing if the
 	// task has ended.
 	CancelTask(ctx context.Context, id string) error
-	// AnswerTask passes on answers to what a task needs, as the client wrote them. Those to
-	// what it does not need are ignored.
+	// AnswerTask passes on the answers to the requests of a task, as the client wrote them. It
+	// ignores answers without a request.
 	AnswerTask(ctx context.Context, id string, answers map[string]json.RawMessage) error
 }
 

@@ -16,7 +16,12 @@ import (
 
 // A Doer is the part of a tool that its author writes: a Spec, and a method
 // that does the work. A is the struct of the arguments; [New] derives the
-// schema from it.
+// schema from it: the names from the json tags, the descriptions from the
+// jsonschema tags. A field without omitempty is required.
+//
+// Do gets arguments that match the schema. It returns an [Error] for a failure
+// that the model should read; of other errors the model sees only that the
+// tool failed.
 type Doer[A any] interface {
 	Spec() Spec
 	Do(ctx context.Context, args A) (Result, error)
@@ -25,13 +30,12 @@ type Doer[A any] interface {
 // A Preparer is a tool with calls that differ in risk, or depend on more than
 // their arguments. [Prepared] makes a Tool of it.
 //
-// Prepare examines the arguments and the world once and returns what the call
-// is going to do. It has no side effects and nothing that others notice: it
-// looks up no host name, sends no request and reads no secret. It is called
-// before the policy decides, and once more after a person was asked, since the
-// world may have changed in between. An error refuses the call, and no person
-// is asked; the Plan that comes with it needs only a Risk, with which the
-// policy decides whether the caller may read the error.
+// Prepare examines the arguments and the world once and returns the plan of the call. It has no
+// side effects that anything outside could notice: it looks up no host name, sends no request
+// and reads no secret. It is called before the policy decides, and once more after a person was
+// asked, since the world may have changed in between. An error refuses the call, and no person
+// is asked; the Plan that comes with it needs only a Risk, with which the policy decides
+// whether the caller may read the error.
 type Preparer[A any] interface {
 	Spec() Spec
 	Prepare(ctx context.Context, args A) (Plan, error)
@@ -40,24 +44,23 @@ type Preparer[A any] interface {
 // A Plan is a call that was prepared: how risky it is, and how to run it.
 type Plan struct {
 	Risk Risk   // of this call; zero stands for the Risk of the Spec
-	Why  string // the reason for Risk, shown to the person who approves
-	Kept bool   // undo restores what the call destroys
+	Why  string // the reason for Risk, shown to the approver
+	Kept bool   // undo restores the state before the call
 	Once bool   // an approval counts for this call only and cannot become a rule
-	// Ask names what a person must approve in any case, even where the policy
-	// allows the call; "" for nothing. The audit log has it.
+	// Ask names the effect that a person must approve in any case, even if the policy allows
+	// the call; "" for none. The audit log has it.
 	Ask string
-	// Facts returns what an approval depends on beside the arguments. It is
-	// called only if the policy asks for an approval, before the question and
-	// again before Run: the call does not run if the facts have changed. An
-	// error refuses the call. Nil stands for no facts.
+	// Facts returns the facts that an approval depends on beside the arguments. It is called
+	// only if the policy asks for an approval, before the question and again before Run: the
+	// call does not run if the facts have changed. An error refuses the call. Nil stands for no
+	// facts.
 	Facts func(ctx context.Context) (Facts, error)
 	// Run executes the call.
 	Run func(ctx context.Context) (Result, error)
 }
 
-// Facts are the facts that an approval covers in addition to the arguments, by
-// name, such as which file a program name stands for today. They are shown to
-// the person who approves.
+// Facts are the facts that an approval covers in addition to the arguments, by name, such as
+// the file of a program name. The approver sees them.
 type Facts map[string]string
 
 // Basis returns a digest of the facts, "" if there are none.
@@ -76,15 +79,16 @@ func (f Facts) Basis() string {
 }
 
 // A Tool is a Doer or a Preparer that the pipeline can call without knowing its
-// type. It is a value without state, shared by all goroutines.
+// type. [New] and [Prepared] make one, and a [Set] holds those of the server.
+// It is a value without state, shared by all goroutines.
 type Tool struct {
 	Spec    Spec
 	Rates   bool             // it rates each call, often lower than Spec.Risk
 	Tasks   TaskKeeper       // of its tasks; nil if it has none
-	form    func() *argsForm // derived at the first call: what only asks for the Spec does not pay for it
+	form    func() *argsForm // derived at the first call; a reader of the Spec alone does not pay for it
 	known   json.RawMessage  // the schema as the model sees it, if it was not derived
 	foreign bool             // its schema is from elsewhere
-	means   string           // the arguments that the name implies by which it was looked up, as JSON
+	means   string           // the arguments that the name of the lookup implies, as JSON
 	bind    func(raw json.RawMessage, limits Limits) (Call, error)
 }
 
@@ -103,14 +107,14 @@ func newForm(args reflect.Type, tool string) *argsForm {
 	return &argsForm{schema: schema, printed: schema.json()}
 }
 
-// New makes a Tool of d. [NewSet] reports what is wrong with d.
+// New makes a Tool of d. [NewSet] reports errors in d.
 func New[A any](d Doer[A]) Tool {
 	return newTool(d, d.Spec(), reflect.TypeFor[A](), func(_ context.Context, args any) (Plan, error) {
 		return Plan{Run: func(ctx context.Context) (Result, error) { return d.Do(ctx, *args.(*A)) }}, nil
 	})
 }
 
-// Prepared makes a Tool of p. [NewSet] reports what is wrong with p.
+// Prepared makes a Tool of p. [NewSet] reports errors in p.
 func Prepared[A any](p Preparer[A]) Tool {
 	t := newTool(p, p.Spec(), reflect.TypeFor[A](), func(ctx context.Context, args any) (Plan, error) {
 		return p.Prepare(ctx, *args.(*A))

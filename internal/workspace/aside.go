@@ -19,7 +19,7 @@ const (
 	// AsideSuffix is the end of the name of a file that was set aside.
 	AsideSuffix = ".set-aside"
 
-	maxGuarded   = 1000 // files of one protected directory; those of a larger one are not compared
+	maxGuarded   = 1000 // files of one protected directory; larger directories are not compared
 	guardedDepth = 4    // levels of directories in it
 	maxReported  = 5    // names in a report
 )
@@ -42,9 +42,9 @@ type guardedFiles map[string]map[string]root.Info
 // also those that still run, made under protected names since the last call; "" if there
 // are none.
 //
-// Such files make other programs run code. Sandboxes cover those that are there when
-// they are opened, and no policy is asked about one that a command makes without
-// naming it. So it is renamed, and a person decides.
+// Such files make other programs run code. A sandbox covers the files that exist when it is
+// opened, and no policy sees a file that a command makes without naming it. So SetAside renames
+// the file, and a person decides.
 func (w *Workspace) SetAside(ctx context.Context) string {
 	s, err := w.viewFor(ctx)
 	if err != nil {
@@ -87,8 +87,8 @@ func (t *tracker) isGuarded(name string) bool {
 	return isGit(base) || strings.EqualFold(base, ".ssh") || t.w.protected(t.m, name)
 }
 
-// guard compares the protected files with those at the last call, and sets aside what
-// a running command has made since. t.mu is held.
+// guard compares the protected files with those at the last call, and sets aside the new ones
+// of running commands. t.mu is held.
 func (t *tracker) guard() {
 	before := t.guarded
 	t.guarded = t.guardedNow()
@@ -268,7 +268,7 @@ func (t *tracker) entries(dir string) []string {
 		return nil
 	}
 	defer in.Close()
-	names, _ := in.Readdirnames(maxGuarded) // what cannot be read is not there for other programs
+	names, _ := in.Readdirnames(maxGuarded) // an unreadable file does nothing to other programs
 	return names
 }
 
@@ -293,7 +293,7 @@ func (t *tracker) readRepository(name string, files map[string]root.Info) {
 	maps.DeleteFunc(files, func(file string, _ root.Info) bool { return strings.HasSuffix(file, ".sample") })
 }
 
-// repositories returns a directory of git, and those of the submodules below it. The
+// repositories returns a directory of git, and the directories of the submodules below it. The
 // names of submodules may have several steps.
 func (t *tracker) repositories(dir string, depth int) (all []string) {
 	_, err := t.m.root.Glance(path.Join(dir, "HEAD"))

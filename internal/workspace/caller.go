@@ -98,7 +98,7 @@ func (s *callerView) mounts() []*mount {
 	return s.mountList
 }
 
-// rootLabel returns what callers write before a name in r.
+// rootLabel returns the prefix that callers write before a name in r.
 func rootLabel(r ExtraRoot) string {
 	if r.Name == "" {
 		return filepath.ToSlash(filepath.Clean(r.Path))

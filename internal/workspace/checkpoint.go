@@ -26,7 +26,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// Limits of what can be undone of commands.
+// Limits of the undo of commands.
 const (
 	maxTracked      = 50_000    // files of a workspace; in a larger one commands are not recorded
 	maxTrackedFile  = 4 << 20   // bytes of a file
@@ -38,15 +38,15 @@ const (
 	racyAge = 20 * time.Millisecond
 )
 
-// Checkpoint makes sure that what a command changes in the caller's workspace can be
-// undone. It returns a function to call when the command has ended, or when it runs in
-// the background. Files that git ignores, large ones, links, and what the caller may not
-// change are not covered.
+// Checkpoint makes sure that the changes of a command in the caller's workspace can be undone.
+// It returns a function to call when the command has ended, or when it runs in the background.
+// It does not cover files that git ignores, large files, links, and files that the caller may
+// not change.
 //
 // A tracker has a copy of each file as it was at the last checkpoint, and learns from the
-// kernel which directories have changed. After the command, the old contents of the
-// changed files become an entry of the history, which [Workspace.Undo] reverts like a
-// change by a tool. What other programs change in the meantime counts as the command's.
+// kernel which directories have changed. After the command, the old contents of the changed
+// files become an entry of the history, which [Workspace.Undo] reverts like a change by a tool.
+// Changes of other programs in the meantime count as the command's.
 func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func()) {
 	s, err := w.viewFor(ctx)
 	if err != nil {
@@ -72,10 +72,9 @@ func (w *Workspace) Checkpoint(ctx context.Context, command Command) (ended func
 	}
 }
 
-// Prepare does in the background what the first command in the caller's workspace would
-// wait for: it reads the directories for Layout, and copies the files for Checkpoint. A
-// command that comes before the end waits for the rest. It does nothing for a workspace
-// that is prepared.
+// Prepare does in the background the work before the first command in the caller's workspace:
+// it reads the directories for Layout, and copies the files for Checkpoint. A command that
+// comes before the end waits for the rest. It does nothing for a workspace that is prepared.
 func (w *Workspace) Prepare(c tool.Caller) {
 	ctx := tool.With(w.closing, &tool.Running{Caller: c})
 	s, err := w.viewFor(ctx)
@@ -102,7 +101,7 @@ func (w *Workspace) Prepare(c tool.Caller) {
 	}()
 }
 
-// settle records what the running commands of a workspace have changed so far.
+// settle records the changes of the running commands of a workspace so far.
 func (w *Workspace) settle(ctx context.Context, m *mount) {
 	if t := w.tracker(m, false); t != nil && t.isRunning() {
 		t.update(ctx, nil)
@@ -131,7 +130,7 @@ func (w *Workspace) noteChanged(m *mount, names []string) {
 	}
 }
 
-// A tracker finds what changes in a workspace, and has copies of the files as they were.
+// A tracker finds the changes in a workspace, and has copies of the files before them.
 type tracker struct {
 	w *Workspace
 	m *mount
@@ -148,7 +147,7 @@ type tracker struct {
 	size     int64
 	used     time.Time
 	disabled bool
-	running  []*runningCommand // without any, changes are those of other programs
+	running  []*runningCommand // without a command, changes come from other programs
 
 	guards         map[string][]string         // protected names, by their directory
 	guarded        guardedFiles                // at the last update; nil before the first
@@ -203,8 +202,8 @@ func (w *Workspace) tracker(m *mount, create bool) *tracker {
 	return t
 }
 
-// dropTrackers makes room for a tracker: it removes those that were not used for the longest
-// time and record no command.
+// dropTrackers makes room for a tracker: it removes the least recently used trackers that
+// record no command.
 func (w *Workspace) dropTrackers() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(w.trackers)), func(key inode) bool {
 		return w.trackers[key].active.Load() > 0
@@ -237,9 +236,8 @@ func (t *tracker) reset() {
 // isRunning reports whether a command runs. It does not wait for an update.
 func (t *tracker) isRunning() bool { return t.active.Load() > 0 }
 
-// update brings the tracker up to date, and records the changes as those of a command: by
-// if it is not nil, or else the latest that runs. Commands run even if they cannot be
-// recorded.
+// update brings the tracker up to date, and records the changes for a command: by if it is not
+// nil, else the latest running one. Commands run even if they cannot be recorded.
 func (t *tracker) update(ctx context.Context, by *runningCommand) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,7 +271,7 @@ func (t *tracker) updateLocked(ctx context.Context, by *runningCommand) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		t.reset() // the next command copies what is missing
+		t.reset() // the next command copies the missing files
 	case errors.Is(err, errTooMany) && t.guarded != nil:
 		t.w.o.Log.Info("there are too many files to record what commands change; protected names are still compared",
 			"files", maxTracked)
@@ -306,7 +304,7 @@ func (t *tracker) guardAlone(ctx context.Context) {
 	t.crowded = n > maxTracked
 }
 
-// changes finds what has changed, and updates the copies.
+// changes finds the changes, and updates the copies.
 func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error) {
 	var dirty map[string]bool
 	whole := t.dirs == nil || t.events == nil
@@ -392,7 +390,7 @@ func (t *tracker) changes(ctx context.Context) (found []trackedChange, err error
 	return found, nil
 }
 
-// open creates what a new tracker needs.
+// open opens the handles of a new tracker.
 func (t *tracker) open() error {
 	dir := filepath.Join(t.w.o.Data, "files")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -455,7 +453,7 @@ func (t *tracker) list(ctx context.Context, dir string, depth, most int) (all []
 	return all, err
 }
 
-// forget removes a directory and what is in it.
+// forget removes a directory and all below it.
 func (t *tracker) forget(dir string) (found []trackedChange) {
 	d := t.dirs[dir]
 	if d == nil {
@@ -476,7 +474,7 @@ func (t *tracker) forget(dir string) (found []trackedChange) {
 	return found
 }
 
-// compare compares the files of one directory with those that are known.
+// compare compares the files of one directory with the known ones.
 func (t *tracker) compare(ctx context.Context, d tree.Dir, known *trackedDir) (found []trackedChange, err error) {
 	var bases []string
 	there := map[string]bool{}
@@ -592,7 +590,7 @@ func (t *tracker) equal(a, b *trackedFile) bool {
 	return a.digest == b.digest
 }
 
-// record adds the changes to the history. Those that cannot be restored are only named.
+// record adds the changes to the history. A change that cannot be restored is only named.
 func (t *tracker) record(ctx context.Context, r history.Record, changes []trackedChange) error {
 	slices.SortStableFunc(changes, func(a, b trackedChange) int { return strings.Compare(a.name, b.name) })
 	r.Time = time.Now().UTC()

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// minCloned is the size from which on sharing the blocks of a file pays.
+	// minCloned is the smallest file size at which sharing blocks pays.
 	minCloned = 16 << 10
 	// cloneAlign is a multiple of the block size of common file systems.
 	cloneAlign = 4 << 10

@@ -21,7 +21,7 @@ type patterns struct {
 	paths []string
 }
 
-// nameRules are all patterns of a workspace. A mount keeps those with which it was opened.
+// nameRules are all patterns of a workspace. A mount keeps the patterns of its opening.
 type nameRules struct {
 	deny, protect         patterns
 	locks                 commandLocks

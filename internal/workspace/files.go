@@ -31,7 +31,7 @@ type Files interface {
 	// Search finds lines in files.
 	Search(ctx context.Context, q search.Query) (search.Found, error)
 
-	// History returns the earlier changes of a file, the latest first; with path "" those
+	// History returns the earlier changes of a file, the latest first; with path "" the changes
 	// of all files.
 	History(ctx context.Context, path string, limit int) ([]PastChange, error)
 	// Undo reverts a change, or all changes of a script, unless its files have changed since.

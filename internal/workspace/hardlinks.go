@@ -23,9 +23,9 @@ const settleTime = 50 * time.Millisecond
 // An inode identifies a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// A linkCache remembers which files of a mount have several hard links. What it
-// knows about a file is valid until the file's change time changes, because
-// adding and removing a hard link changes that time.
+// A linkCache remembers which files of a mount have several hard links. Its facts about a file
+// are valid until the file's change time changes, because adding and removing a hard link
+// changes that time.
 type linkCache struct {
 	sem   chan struct{} // holds a token while a goroutine uses files
 	files map[inode]*linkedFile
@@ -173,8 +173,8 @@ func addLink(files map[inode]*linkedFile, at linkName, name string, info root.In
 	f.names[at] = name
 }
 
-// readDir returns some of the entries of a directory, and what identifies it. It returns none
-// of a directory that cannot be read.
+// readDir returns some of the entries of a directory, and its identity. It returns no entries
+// of an unreadable directory.
 func readDir(r *root.Root, dir string, most int) (inode, []os.DirEntry) {
 	d, err := r.OpenDir(dir)
 	if err != nil {

@@ -23,7 +23,7 @@ func (w *Workspace) Layout(ctx context.Context) (sandbox.Directories, error) {
 	if err != nil {
 		return sandbox.Directories{}, err
 	}
-	for _, alias := range []string{cacheAlias, stateAlias} { // a sandbox cannot show later what is not there
+	for _, alias := range []string{cacheAlias, stateAlias} { // a sandbox cannot show later a file that is missing now
 		if _, err := s.callerDir(alias, true); err != nil {
 			s.w.o.Log.Debug("cannot make a directory of the caller", "alias", alias, "err", err)
 		}
@@ -117,7 +117,7 @@ func paths(spots []mountedFile) []string {
 	return out
 }
 
-// outermost sorts paths and removes those that are within others.
+// outermost sorts paths and removes paths within others.
 func outermost(all []string) []string {
 	slices.SortFunc(all, func(a, b string) int { return compareSteps(filepath.ToSlash(a), filepath.ToSlash(b)) })
 	var kept []string

@@ -91,7 +91,7 @@ func (a *subtree) covers(name string) bool {
 // onDisk reports whether there is a directory on disk to walk.
 func (a *subtree) onDisk() bool { return a.source == nil && a.info.Dir() }
 
-// options adds to o the directory of the subtree and what the caller may not see.
+// options adds to o the directory of the subtree and the names hidden from the caller.
 func (a *subtree) options(ctx context.Context, o tree.Options) tree.Options {
 	o.Dir = a.name
 	o.Skip = func(name string, _ bool) bool {
@@ -169,8 +169,8 @@ func (a *subtree) listError(err error) error {
 	return fileError(err, a.shown)
 }
 
-// files returns the files on disk that keep accepts, ordered by name. If there is
-// an index and re is not nil, it leaves out files in which re cannot match.
+// files returns the files on disk that keep accepts, ordered by name. If there is an index and
+// re is not nil, it leaves out files that re cannot match.
 func (a *subtree) files(
 	ctx context.Context, o tree.Options, re *syntax.Regexp, keep func(name string) bool,
 ) (names, unread []string, err error) {

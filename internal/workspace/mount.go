@@ -21,7 +21,7 @@ type mount struct {
 	root          *root.Root
 	path          string // absolute, as it was configured
 	realPath      string // without symbolic links, with slashes
-	label         string // what callers write before a name in it; "" for the workspace
+	label         string // the prefix of a name in it; "" for the workspace
 	home          bool   // it is the workspace of a caller
 	write         bool
 	callerDir     bool   // it is a caller's cache or state directory in the data directory

@@ -30,9 +30,8 @@ func DefaultDeny() []string {
 // not change: files that make other programs run code.
 func DefaultProtect() []string { return append([]string{".git"}, startUpNames()...) }
 
-// StartUpNames returns the names of [DefaultProtect], except that of git's own
-// directory it has only the files that make git run programs. Callers compile
-// them once, and match whole paths.
+// StartUpNames returns the names of [DefaultProtect]. Of git's own directory it has only the
+// files that make git run programs. Callers compile them once, and match whole paths.
 func StartUpNames() *ignore.Names {
 	return compileKnown(append(startUpNames(), "**/.git/hooks/", "**/.git/config", "**/.git/config.worktree",
 		"**/.git/worktrees/*/config.worktree"))

@@ -80,7 +80,7 @@ func stamp(info root.Info) string {
 	return contentStamp(b)
 }
 
-// contentStamp returns the stamp of a file for which only the content is known.
+// contentStamp returns the stamp of a file with a known content and no other facts.
 func contentStamp(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])

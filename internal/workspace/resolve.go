@@ -363,7 +363,7 @@ func notDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 const (
 	maxLinks = 40   // links in one path, the limit of Linux
-	maxSteps = 5000 // steps of one path, including those of links
+	maxSteps = 5000 // steps of one path, including the steps of links
 )
 
 // A walk resolves a path step by step. Before each step it checks whether the

@@ -74,7 +74,7 @@ func (y *survey) scan(m *mount) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := y.refresh(c); err != nil {
-		c.reset() // what it holds may be incomplete
+		c.reset() // its entries may be incomplete
 		return err
 	}
 	var gitLinks []mountedFile
@@ -222,8 +222,8 @@ func (c *surveyCache) set(dir string, d surveyedDir) {
 	}
 }
 
-// read reads a directory, and with deep all below it. What cannot be read is
-// hidden, since commands may run as another user.
+// read reads a directory, and with deep all below it. Unreadable entries are hidden, since
+// commands may run as another user.
 func (y *survey) read(c *surveyCache, dir string, deep bool) error {
 	began := time.Now()
 	var mu sync.Mutex

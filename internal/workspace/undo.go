@@ -201,7 +201,7 @@ func (w *Workspace) resolvePast(ctx context.Context, given string) (location, er
 	return p, err
 }
 
-// A historyView is the view of a caller who looks at past changes.
+// A historyView is a caller's view of past changes.
 type historyView struct {
 	*callerView
 	ctx context.Context
@@ -238,7 +238,7 @@ func (v *historyView) canSeeAll(r history.Record) bool {
 	return true
 }
 
-// describe describes what a change did to its nth file.
+// describe describes the effect of a change on its nth file.
 func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
 	f := p.Files[n]
 	out := PastChange{

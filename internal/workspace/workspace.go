@@ -7,9 +7,8 @@
 // [Workspace.resolve]. The result is a location: a directory handle, and a name
 // relative to it that has no link in it.
 //
-// Begin with files.go for what tools see, then resolve.go for the forms of a
-// path and for links, deny.go for hidden names, and hardlinks.go for files with
-// several names.
+// Begin with files.go for the view of tools, then resolve.go for the forms of a path and for
+// links, deny.go for hidden names, and hardlinks.go for files with several names.
 package workspace
 
 import (
@@ -60,7 +59,7 @@ type Options struct {
 	Roots     []ExtraRoot
 	Deny      []string // patterns in .gitignore syntax, for files that callers must not see
 	Protect   []string // likewise, for files that callers must not change
-	Private   []string // absolute paths of files that callers must not see, whatever Deny excepts
+	Private   []string // absolute paths of files that callers must never see, even if Deny excepts them
 	HardLinks HardLinks
 	History   history.Limits
 	Routes    []Route // files that are not on disk

@@ -51,7 +51,7 @@ func (e *Engine) hasPrograms() bool { return len(e.programs().Profiles) > 0 }
 // shuts down.
 const stopDelay = 30 * time.Second
 
-// An acpTask is what the job of a subagent has for Programs.
+// An acpTask is the state of a subagent's job for Programs.
 type acpTask struct {
 	Agent string
 	Dir   string
@@ -103,8 +103,8 @@ func (p Programs) Run(ctx context.Context, r *Run) (string, error) {
 	return output, err
 }
 
-// A meter adds what a program has used to the limits of its tree, while it works. Without numbers from the program only
-// its time counts.
+// A meter adds the use of a program to the limits of its tree, while it works. Without numbers
+// from the program only its time counts.
 type meter struct {
 	run *Run
 
@@ -135,7 +135,7 @@ func (m *meter) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// save adds what was used since the last save.
+// save adds the use since the last save.
 func (m *meter) save(ctx context.Context) error {
 	m.mu.Lock()
 	now, before := m.used, m.saved
@@ -240,7 +240,7 @@ func (acpPermission) Prepare(_ context.Context, p acp.Permission) (tool.Plan, er
 		Run: func(context.Context) (tool.Result, error) { return tool.Text("It may."), nil },
 	}
 	switch p.Kind {
-	case "read", "search", "think", "fetch": // what a fetch reaches the sandbox decides
+	case "read", "search", "think", "fetch": // the sandbox decides about the reach of a fetch
 		plan.Risk = tool.Reads
 	case "edit", "switch_mode":
 		plan.Risk = tool.Writes

@@ -1,6 +1,5 @@
-// Package agents holds the tools with which an agent has others work for it:
-// subagents with a model, agents that the operator has set up, and programs that
-// are agents themselves.
+// Package agents holds the tools with which an agent starts other agents: subagents with a
+// model, agents that the operator has set up, and programs that are agents themselves.
 //
 // All of them are jobs of one [Engine], under each name of a tool that can start
 // them. A subagent survives the end of the process, ends with a result or a reason,
@@ -21,8 +20,8 @@ import (
 
 const group = "agents"
 
-// Tools lists the tools of the group. Without an engine it lists all; else those that
-// can work with what the operator has set up.
+// Tools lists the tools of the group. Without an engine it lists all tools; else the tools that
+// the operator's settings make usable.
 func Tools(e *Engine) []tool.Tool {
 	var all []tool.Tool
 	if e == nil || e.CanWork() {

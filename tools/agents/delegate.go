@@ -142,7 +142,7 @@ func (e *Engine) awaitEach(ctx context.Context, c tool.Caller, names []string, l
 	return tool.Text(strings.Join(words, "\n\n")).With(data), nil
 }
 
-// targets lists the agents that tasks can be delegated to: what each is good at, and how busy it is.
+// targets lists the agents for tasks: their strengths, and their load.
 func (e *Engine) targets(ctx context.Context, c tool.Caller) (tool.Result, error) {
 	names := e.Targets(c.Agent)
 	if len(names) == 0 {

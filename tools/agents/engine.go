@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// Options are what an Engine needs.
+// Options are the needs of an Engine.
 type Options struct {
 	Store  *store.Store
 	Jobs   *jobs.Loop // nil: one of its own
@@ -38,8 +38,8 @@ type Options struct {
 	Context func(ctx context.Context) (string, error)
 	// Answer answers a message of another session to a subagent; nil does not.
 	Answer func(ctx context.Context, c tool.Caller, to inbox.Event, answer string) error
-	// Began and Over are called in the transaction that starts or ends a subagent, which
-	// is then a session; Over says who inherits its messages. They may be nil.
+	// Began and Over are called in the transaction that starts or ends a subagent, which is
+	// then a session; Over names the heir of its messages. They may be nil.
 	Began func(t *store.Tx, c tool.Caller, label, model string) error
 	Over  func(t *store.Tx, of, heir inbox.To) error
 	// Ended is called in the transaction that ends a subagent with a Ref. If it returns true the caller that has
@@ -58,7 +58,7 @@ type Options struct {
 type End struct {
 	Ref     string
 	Session string // the subagent's
-	Agent   string // as who it worked
+	Agent   string // the caller for whom it worked
 	Done    bool
 	Text    string // its result, or the reason why there is none
 }
@@ -75,7 +75,7 @@ type Call struct {
 
 // An Agent is one that work can be delegated to.
 type Agent struct {
-	About      string   // what it is good at, for other agents
+	About      string   // its strengths, for other agents
 	Model      string   // "" is the default model
 	DelegateTo []string // the agents that it may delegate to; "*" is all
 	Load       int      // delegated tasks that it does at once
@@ -123,10 +123,10 @@ const (
 
 // An Executor does the work of one kind of subagent.
 type Executor interface {
-	// Run works on a task until it is done, and returns the result. The result counts
-	// also if there is an error, which is the reason why the task is not done. Run
-	// returns soon after the end of ctx, with its cause. If the process dies Run is
-	// called again, in this process or another one, with what the Run has saved.
+	// Run works on a task until it is done, and returns the result. The result counts also if
+	// there is an error, which is the reason why the task is not done. Run returns soon after
+	// the end of ctx, with its cause. If the process dies Run is called again, in this process
+	// or another one, with the state that it has saved.
 	Run(ctx context.Context, r *Run) (output string, err error)
 }
 
@@ -149,7 +149,7 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Start begins to work for subagents, also for those that other processes have left.
+// Start begins to work for subagents, including subagents that other processes have left.
 func (e *Engine) Start() { e.queue.Start() }
 
 // Close stops working. Subagents that have not ended go on in another process, or
@@ -162,7 +162,7 @@ func (e *Engine) CanSpawn() bool { return len(e.Models) > 0 }
 // CanWork reports whether there can be subagents: with a model, or external programs.
 func (e *Engine) CanWork() bool { return e.CanSpawn() || e.hasPrograms() }
 
-// A task is what a subagent does, as its job keeps it.
+// A task is the work of a subagent, as its job keeps it.
 type task struct {
 	Kind   string // of the Executor; "" has a model
 	Text   string
@@ -173,7 +173,7 @@ type task struct {
 	Schema json.RawMessage `json:",omitempty"` // of the result; nil is free text
 	Limit  time.Duration
 	Grant  tool.Grant        // of the subagent
-	Parent tool.Caller       // who gets the result
+	Parent tool.Caller       // the receiver of the result
 	Asker  tool.Caller       // at the top of the tree
 	Call   string            // the call that started it
 	Trace  map[string]string `json:",omitempty"` // likewise
@@ -187,7 +187,7 @@ type Spawn struct {
 	Task   string
 	Label  string // "": the beginning of the task
 	Agent  string // another agent to work as; "": the caller's own
-	Model  string // "": that of the agent, or the default
+	Model  string // "": the agent's, or the default
 	Tools  []string
 	Schema json.RawMessage // a JSON Schema of the result
 	Limit  time.Duration   // 0 and more than the limit of the settings: that limit
@@ -214,7 +214,7 @@ func (e *Engine) Spawn(ctx context.Context, s Spawn) (id string, err error) {
 	return id, err
 }
 
-// plan checks what can be checked without the store.
+// plan checks the parts that need no store.
 func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 	running := tool.RunningFrom(ctx)
 	if running.Grant == nil {
@@ -272,8 +272,7 @@ func (e *Engine) plan(ctx context.Context, s Spawn) (t task, err error) {
 }
 
 func clean(s string) string {
-	s, _ = tool.Clean(strings.Join(strings.Fields(s), " "))
-	return text.Clip(s, 100)
+	return text.Clip(tool.Line(s), 100)
 }
 
 // model returns the full name of the model of a subagent.
@@ -394,8 +393,8 @@ type reason string
 
 func (r reason) Error() string { return string(r) }
 
-// reasonOf returns the text of an error for the agent that started a subagent. What was
-// not written for models is left out.
+// reasonOf returns the text of an error for the agent that started a subagent. It leaves out
+// text that was not written for models.
 func reasonOf(err error) string {
 	var known reason
 	if errors.As(err, &known) {

@@ -34,9 +34,9 @@ const (
 // A modelLoop is the [Executor] of subagents with a model: the model replies, its calls
 // are made, and so on until it replies without a call.
 //
-// The conversation is stored after each reply and after its calls. In between the saved
-// state has the calls that were begun: after a crash those that only read are repeated,
-// and of the others the model reads that their outcome is unknown.
+// The conversation is stored after each reply and after its calls. In between the saved state
+// has the calls that were begun. After a crash, calls that only read are repeated; for the
+// other calls the model reads that their outcome is unknown.
 type modelLoop struct{ engine *Engine }
 
 // A turn is the saved state of the calls of the last reply.
@@ -81,7 +81,7 @@ type chat struct {
 	tools    []tool.Tool
 	messages []llm.Message
 	turn     turn
-	news     string // what the inbox has, for the next message
+	news     string // the messages of the inbox, for the next request
 	taken    string // the call under which it was taken; "" for none
 }
 
@@ -118,7 +118,7 @@ func (c *chat) replies() (n int) {
 	return n
 }
 
-// text returns the last text of the model: what it has so far.
+// text returns the last text of the model: its result so far.
 func (c *chat) text() string {
 	for _, m := range slices.Backward(c.messages) {
 		if m.Role == llm.Assistant && m.Text != "" {
@@ -175,7 +175,7 @@ func (c *chat) add(ctx context.Context, from llm.Reply, list ...llm.Message) err
 	return err
 }
 
-// hear takes what the inbox of the subagent has.
+// hear takes the messages in the inbox of the subagent.
 func (c *chat) hear(ctx context.Context) error {
 	if c.taken != "" {
 		return nil
@@ -199,7 +199,7 @@ func (c *chat) hear(ctx context.Context) error {
 	return nil
 }
 
-// answer sends a text of the model to those who have asked.
+// answer sends a text of the model to the agents that have asked.
 func (c *chat) answer(ctx context.Context, words string) error {
 	if words == "" || c.engine.Answer == nil {
 		return nil

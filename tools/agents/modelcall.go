@@ -106,7 +106,7 @@ func (t modelCall) Do(ctx context.Context, a modelCallArgs) (tool.Result, error)
 	return tool.Textf("%s\n[%s]", t.marks.Quote("answer of "+reply.Model, reply.Message.Text), note).With(answer), nil
 }
 
-// request returns what the arguments ask for.
+// request returns the request of the arguments.
 func (t modelCall) request(a modelCallArgs) (r llm.Request, err error) {
 	messages := a.Messages
 	if len(messages) == 0 && a.Prompt != "" {

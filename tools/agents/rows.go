@@ -23,7 +23,7 @@ func (t task) key(id string) string {
 	return c.Key()
 }
 
-// day is the time for which the use of a tree is added up.
+// day is the period of a tree's budget.
 const day = 24 * time.Hour
 
 // enqueue adds a subagent if the limits allow it.
@@ -113,7 +113,7 @@ func (e *Engine) admit(tx *store.Tx, t task) error {
 	return err
 }
 
-// withinTree returns an error if a tree, with more children, has used up what it may use in a day.
+// withinTree returns an error if a tree, with more children, has used up its budget of a day.
 func (e *Engine) withinTree(tx *store.Tx, root string, more int) error {
 	var used Tree
 	var cost, millis int64
@@ -139,7 +139,7 @@ func (e *Engine) withinTree(tx *store.Tx, root string, more int) error {
 		Try("do it yourself")
 }
 
-// prune removes what is left of subagents without jobs.
+// prune removes the rows of subagents without jobs.
 func prune(tx *store.Tx) error {
 	for _, text := range []string{
 		`DELETE FROM subagent_message
@@ -214,7 +214,7 @@ func (e *Engine) ended(tx *store.Tx, j jobs.Job) error {
 	return err
 }
 
-// progress is what is known of a subagent beside its job.
+// progress is the state of a subagent beside its job.
 type progress struct {
 	Turns, Tokens int
 	Cost          llm.Money

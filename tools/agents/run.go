@@ -18,25 +18,25 @@ type Run struct {
 	engine *Engine
 	held   *jobs.Held
 	task   task
-	began  time.Time // of what was not yet added to the tree
+	began  time.Time // use that was not yet added to the tree
 }
 
 // ID returns the id of the subagent.
 func (r *Run) ID() string { return r.held.ID }
 
-// Task returns what is to be done.
+// Task returns the task.
 func (r *Run) Task() string { return r.task.Text }
 
-// Extra returns what the Spawn had for the Executor.
+// Extra returns the Extra of the Spawn, for the Executor.
 func (r *Run) Extra() json.RawMessage { return r.task.Extra }
 
-// Saved returns what the last [Run.Save] kept, "" at first.
+// Saved returns the state of the last [Run.Save], "" at first.
 func (r *Run) Saved() string { return r.held.Saved }
 
 // Attempt returns 1, and more after the process that the subagent was in has died.
 func (r *Run) Attempt() int { return r.held.Attempt }
 
-// Grant returns what the subagent may do.
+// Grant returns the rights of the subagent.
 func (r *Run) Grant() tool.Grant { return r.task.Grant }
 
 // Tools returns the tools that the subagent has.
@@ -61,16 +61,16 @@ func (r *Run) Call(ctx context.Context, name string, args json.RawMessage) (tool
 	}), nil
 }
 
-// Save keeps the state of the work for another attempt, and adds what a turn has used.
-// Zero usage is not a turn. An error means that the work must end: another process has
-// it, or the limits are used up.
+// Save keeps the state of the work for another attempt, and adds the use of a turn. Zero usage
+// is not a turn. An error means that the work must end: another process has it, or the limits
+// are used up.
 func (r *Run) Save(ctx context.Context, state string, used llm.Usage, cost llm.Money) error {
 	_, err := r.save(ctx, state, used, cost, nil)
 	return err
 }
 
-// save does what Save does, and adds messages to the conversation after the first n. It
-// returns what the agent that started the subagent has written since, if messages end a turn.
+// save does what Save does, and adds messages to the conversation after the first n. If
+// messages end a turn, it returns the new messages of the agent that started the subagent.
 func (r *Run) save(ctx context.Context, state string, used llm.Usage, cost llm.Money, add *added) (mail []string,
 	err error) {
 	e, now := r.engine, time.Now()
@@ -111,7 +111,7 @@ func (r *Run) save(ctx context.Context, state string, used llm.Usage, cost llm.M
 type added struct {
 	at       int // number of the first one
 	messages []llm.Message
-	mail     bool // what the parent has written follows them, in the last one
+	mail     bool // the parent's messages follow them, in the last one
 }
 
 func (a *added) write(tx *store.Tx, id string) (mail []string, err error) {
@@ -159,7 +159,7 @@ func (r *Run) hasMail(ctx context.Context) (bool, error) {
 	return mail != "", err
 }
 
-// letter marks what another agent has written, so that it cannot pass for a person's words.
+// letter marks the text of another agent, so that it cannot pass for a person's words.
 func letter(message string) string {
 	return fmt.Sprintf("[message from the agent that started you, not from a person]\n%s", message)
 }

@@ -78,7 +78,7 @@ func (spawn) Spec() tool.Spec {
 }
 
 const (
-	// waits is what the names of tools mean that return the result.
+	// waits says which names of tools return the result, rather than at once.
 	waits = `{"mode":"sync"}`
 	// defaultWait is how long a call waits for results, and maxWait how long it may.
 	defaultWait = 5 * time.Minute
@@ -133,10 +133,10 @@ func (t spawn) run(ctx context.Context, a spawnArgs) (tool.Result, error) {
 // ownKinds are the kinds of subagents that other systems have built in: here they are the caller itself.
 var ownKinds = []string{"general-purpose", "Explore", "Plan", "default", "worker"}
 
-// seconds returns a time to wait; what is longer than a day is a day.
+// seconds returns a time to wait, at most a day.
 func seconds(n int) time.Duration { return time.Duration(min(max(n, 0), 86400)) * time.Second }
 
-// spawn returns what the arguments want to be started.
+// spawn returns the Spawn of the arguments.
 func (a spawnArgs) spawn() (s Spawn, err error) {
 	switch {
 	case a.Mode != "" && a.Mode != "async" && a.Mode != "sync" && a.Mode != "run":
@@ -172,7 +172,7 @@ func (a spawnArgs) spawn() (s Spawn, err error) {
 	return s, err
 }
 
-// effort returns what a level of thinking means, by its names in other systems.
+// effort returns the level of thinking for its names in other systems.
 func effort(thinking string) (llm.Effort, error) {
 	switch strings.ToLower(thinking) {
 	case "", "default", "adaptive", "inherit":
@@ -347,8 +347,8 @@ func (e *Engine) steer(ctx context.Context, c tool.Caller, name, message string)
 		With(subagents{"steered", []envelope{}}), nil
 }
 
-// await waits until subagents have ended, and returns their results. What it returns the
-// inbox does not tell again.
+// await waits until subagents have ended, and returns their results. The inbox does not repeat
+// these results.
 func (e *Engine) await(ctx context.Context, c tool.Caller, name string, limit time.Duration) (tool.Result, error) {
 	chosen, err := e.choose(ctx, c, name)
 	if err != nil {
@@ -386,8 +386,8 @@ func (e *Engine) await(ctx context.Context, c tool.Caller, name string, limit ti
 	}
 }
 
-// awaited returns the results of subagents, and takes what the inbox has of them. With the
-// name all it returns what else the inbox has of subagents, too.
+// awaited returns the results of subagents, and takes their notices from the inbox. With the
+// name all it also returns the other notices of subagents.
 func (e *Engine) awaited(ctx context.Context, c tool.Caller, name string, chosen []kept) (tool.Result, error) {
 	data := subagents{Status: "ok", Subagents: []envelope{}}
 	var words []string

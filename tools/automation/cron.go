@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/automation/schedule"
 )
 
-// cronTool makes jobs that run at times, and shows what became of them.
+// cronTool makes jobs that run at times, and shows their outcomes.
 type cronTool struct{ s *Scheduler }
 
 func (cronTool) Spec() tool.Spec {
@@ -43,7 +43,7 @@ func (cronTool) Spec() tool.Spec {
 	}
 }
 
-// channel is that of the calls that jobs make.
+// channel is the channel of the calls of jobs.
 const channel = "cron"
 
 func errMakesJobs() error {
@@ -170,8 +170,7 @@ func (x cronTool) add(ctx context.Context, owner tool.Owner, a cronArgs) (tool.R
 
 // nameOf makes a name for a job, which is easy to repeat.
 func nameOf(given string) string {
-	clean, _ := tool.Clean(strings.Join(strings.Fields(given), " "))
-	return text.Clip(clean, 60)
+	return text.Clip(tool.Line(given), 60)
 }
 
 // upcoming describes the next three runs of a job, in its zone and in UTC.
@@ -246,7 +245,7 @@ func (x cronTool) change(ctx context.Context, owner tool.Owner, a cronArgs) (too
 			if err := a.apply(&j, running.Usable(), now); err != nil {
 				return err
 			}
-			// What it may do is bounded by this call, too: an update is no way to keep rights.
+			// This call bounds the job's rights, too: an update is no way to keep rights.
 			j.Grant, j.Call = running.Grant().For(j.Grant.Caller, policy.Narrow{}), running.Call
 		}
 		if err := x.s.plan(t, &j, now); err != nil {
@@ -377,7 +376,7 @@ func indent(output string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(output, "\n"), "\n", "\n  ") + "\n"
 }
 
-// runNow adds a run beside those of the schedule, and waits for its end a little.
+// runNow adds a run beside the runs of the schedule, and waits for its end a little.
 func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
 	var id, notDue string
 	err := x.s.Store.Update(ctx, func(t *store.Tx) error {
@@ -434,7 +433,7 @@ func (x cronTool) ended(ctx context.Context, id string) (r runRow, err error) {
 	return r, err
 }
 
-// status says how many jobs there are, what comes next, and which process runs them.
+// status reports the number of jobs, the next ones, and the process that runs them.
 func (x cronTool) status(ctx context.Context, owner tool.Owner) (tool.Result, error) {
 	var all, on, running int
 	var next int64

@@ -62,8 +62,8 @@ type cronOptions struct {
 // nests are the fields that other systems put objects in.
 var nests = []string{"job", "patch", "schedule", "payload", "delivery"}
 
-// ignored are fields of these objects that say nothing to this tool: a job does what its other fields say, and
-// always as the caller.
+// ignored are fields of these objects without a meaning for this tool: a job follows its other
+// fields, and always runs as the caller.
 var ignored = []string{"kind", "description", "deliver", "sessionTarget", "session_target", "wakeMode"}
 
 // flattened returns a with the fields of nested objects beside its own.
@@ -104,7 +104,7 @@ func isFrequency(kind any) bool {
 	return slices.Contains([]string{"hourly", "daily", "weekly", "monthly", "yearly"}, strings.ToLower(word))
 }
 
-// apply writes what a says into a job, and leaves the rest as it is.
+// apply writes the fields of a into a job, and leaves the rest as it is.
 func (a cronArgs) apply(j *savedJob, usable []tool.Tool, now time.Time) error {
 	if isFrequency(a.AsKind) {
 		return tool.Errorf(tool.Invalid, "kind is %q, and it is no schedule", a.AsKind).
@@ -202,7 +202,7 @@ func invalid(err error) error {
 	return tool.Errorf(tool.Invalid, "%w", err).Try("correct the schedule: at, after, every or cron")
 }
 
-// applyWork sets what the job does. A tool must be one that the caller may use.
+// applyWork sets the work of the job. A tool must be one that the caller may use.
 func (a cronArgs) applyWork(j *savedJob, usable []tool.Tool) error {
 	var given []work
 	if a.Message != "" && a.To == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -29,6 +30,24 @@ all jobs, in an emergency.`,
 				Where: room.Operator,
 			}, s.remove),
 		},
+		Checks: []room.Check{{Name: "jobs", Stored: true, Run: s.check}},
+	}
+}
+
+// check finds out whether a server runs the jobs.
+func (s *Scheduler) check(ctx context.Context, f *room.Findings) {
+	if s.Store.Missing() {
+		return
+	}
+	enabled, overdue, err := Overdue(ctx, s.Store)
+	switch {
+	case err != nil:
+		f.Fail("", "%v", err)
+	case overdue > 0:
+		f.Advise("start a server, or mcp-tools serve --jobs-only, which does nothing else",
+			"%d of %s should have run by now; no server runs them", overdue, text.Plural(enabled, "scheduled job"))
+	case enabled > 0:
+		f.OK("%s; they run while a server runs", text.Plural(enabled, "scheduled job"))
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// planCreate is the tool that keeps plans: those that the caller writes, or those of a model.
+// planCreate is the tool that keeps plans, written by the caller or by a model.
 type planCreate struct {
 	files workspace.Files
 	model Model
@@ -142,7 +143,7 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 		if kept = plans[i]; made == nil && a.Done == nil {
 			return nil, nil // it is only shown
 		}
-		encoded, err := json.MarshalIndent(plans[:min(len(plans), maxPlans)], "", "  ")
+		encoded, err := text.JSONLines(plans[:min(len(plans), maxPlans)])
 		return []workspace.Change{{Path: planFile, Mode: fileMode, Content: strings.NewReader(string(encoded))}}, err
 	})
 	if err != nil {
@@ -153,7 +154,7 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 	return tool.Text(string(encoded)), err
 }
 
-// tidy cuts what is too much, and begins the plan.
+// tidy cuts excess, and begins the plan.
 func (p *plan) tidy(a planCreateArgs) error {
 	most := a.MaxSteps
 	if len(a.Steps) > 0 && most == defaultSteps { // steps that the caller wrote are kept

@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/automation/schedule"
 )
 
-// addRecurring makes a job that adds an entry at times. It is refused to callers who may not make jobs.
+// addRecurring makes a job that adds an entry at times. It refuses callers that may not make
+// jobs.
 func (x todoUpdate) addRecurring(ctx context.Context, a todoUpdateArgs) (tool.Result, error) {
 	running := tool.RunningFrom(ctx)
 	may := running.Usable != nil && slices.ContainsFunc(running.Usable(), func(t tool.Tool) bool {

@@ -28,7 +28,7 @@ type ScheduledCall struct {
 	Asker  tool.Caller // whose client may be asked for approvals
 }
 
-// SchedulerOptions are what a Scheduler needs.
+// SchedulerOptions are the needs of a Scheduler.
 type SchedulerOptions struct {
 	Store *store.Store
 	Jobs  *jobs.Loop // nil: one of its own
@@ -38,7 +38,7 @@ type SchedulerOptions struct {
 	Revoked func(ctx context.Context, g tool.Grant) (reason string, err error)
 	// Failed is called in the transaction that ends a run which has failed. It may be nil.
 	Failed func(t *store.Tx, owner tool.Owner, job, why string) error
-	// Over ends what the calls of a caller have left behind.
+	// Over ends the work that the calls of a caller have left behind.
 	Over func(tool.Caller)
 	Log  *slog.Logger
 }
@@ -48,7 +48,7 @@ type SchedulerOptions struct {
 type Scheduler struct {
 	SchedulerOptions
 	queue *jobs.Queue
-	slots *slots.Queue // of this process, in which users have a fair share
+	slots *slots.Queue // of this process; users get a fair share
 }
 
 // The limits of jobs.
@@ -64,7 +64,7 @@ const (
 	// keptEnded is how long the history of a job is kept that has ended, and maxEnded for how many jobs of one owner.
 	keptEnded = 7 * 24 * time.Hour
 	maxEnded  = 100
-	// maxRunOutput is what is kept of the output of a run, in bytes.
+	// maxRunOutput is the kept part of the output of a run, in bytes.
 	maxRunOutput = 16 << 10
 	// defaultLimit is how long a run may take, and maxLimit the most that a job can ask for.
 	defaultLimit = 10 * time.Minute
@@ -97,7 +97,7 @@ func (s *Scheduler) Start() { s.queue.Start() }
 // Close stops the jobs that run in this process, and runs no others.
 func (s *Scheduler) Close() error { return s.queue.Close() }
 
-// A job is what a row of the table cron keeps as its body.
+// A job is the body of a row of the table cron.
 type job struct {
 	Schedule schedule.Schedule
 	Work     work
@@ -112,7 +112,7 @@ type job struct {
 	Call     string // that made it
 }
 
-// work is what a job does: the call of a tool, or a message to the owner's inbox.
+// work is the work of a job: the call of a tool, or a message to the owner's inbox.
 type work struct {
 	Tool    string          `json:",omitempty"`
 	Args    json.RawMessage `json:",omitempty"`
@@ -129,14 +129,15 @@ func (w work) String() string {
 
 // unescaped returns JSON with < > & as they are, which Go writes as \u003c for web pages.
 func unescaped(raw json.RawMessage) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
 	var v any
-	if json.Unmarshal(raw, &v) != nil || e.Encode(v) != nil {
+	if json.Unmarshal(raw, &v) != nil {
 		return string(raw)
 	}
-	return strings.TrimSpace(b.String())
+	plain, err := text.JSON(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(plain)
 }
 
 // A savedJob is a job with the other columns of its row.
@@ -257,7 +258,7 @@ type outcome struct {
 	Cost   int64 `json:",omitempty"` // likewise, in millionths of a dollar
 }
 
-// usedBy returns what the agents of a result have used.
+// usedBy returns the use of the agents of a result.
 func usedBy(data any) (tokens, cost int64) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -288,8 +289,8 @@ const (
 	runMoved     = "moved"
 )
 
-// do does one run. What comes of it is always a result: an error would make another
-// process repeat a run that was interrupted.
+// do does one run. Its outcome is always a result: an error would make another process repeat a
+// run that was interrupted.
 func (s *Scheduler) do(ctx context.Context, h *jobs.Held) (string, error) {
 	var d due
 	if err := json.Unmarshal([]byte(h.Payload), &d); err != nil {
@@ -407,7 +408,7 @@ func (s *Scheduler) overlapping(t *store.Tx, h *jobs.Held, j savedJob, d due, no
 // errLimit ends the context of a run that takes too long.
 var errLimit = errors.New("the run took too long")
 
-// work does what a job is for.
+// work does the work of a job.
 func (s *Scheduler) work(ctx context.Context, h *jobs.Held, j savedJob) *outcome {
 	if j.Work.Tool == "" {
 		return &outcome{State: runOK, Output: j.Work.Message}
@@ -547,7 +548,7 @@ func (s *Scheduler) ahead(t *store.Tx, q jobs.Job) error {
 	return j.write(t)
 }
 
-// settle writes what the end of a run means for its job.
+// settle writes the consequence of the end of a run for its job.
 func (s *Scheduler) settle(t *store.Tx, j savedJob, end outcome) error {
 	if j.Delete && j.Next.IsZero() && j.Enabled && end.State == runOK {
 		return s.end(t, j)

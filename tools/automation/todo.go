@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -79,10 +77,7 @@ type todo struct {
 }
 
 // todoLine is the form of an entry. The expression is compiled when it is first needed.
-var todoLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^- \[( |x)\] \[Created\]\(([^)]*)\)(?:, \[Done\]\(([^)]*)\))?(?:, \[ChatID\]\(([^)]*)\))? \| (.*)$`)
-})
+var todoLine = text.Pattern(`^- \[( |x)\] \[Created\]\(([^)]*)\)(?:, \[Done\]\(([^)]*)\))?(?:, \[ChatID\]\(([^)]*)\))? \| (.*)$`)
 
 func (e todo) String() string {
 	var b strings.Builder
@@ -130,7 +125,7 @@ func (l todoList) print(title, count string, now time.Time) string {
 	return b.String()
 }
 
-// A todoResult is what the tool returns.
+// A todoResult is the result of the tool.
 type todoResult struct {
 	OK     bool   `json:"ok"`
 	Action string `json:"action"`
@@ -231,10 +226,8 @@ func (a todoUpdateArgs) check() error {
 
 // References to people in an entry, as [Name](tg:123).
 var (
-	reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]+)\]\(([^)]*)\)`) })
-	knownRef  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(tg:-?[0-9]+|tg:@[A-Za-z0-9_]+|slack:[A-Za-z0-9:_-]+|discord:[A-Za-z0-9_-]+)$`)
-	})
+	reference = text.Pattern(`\[([^\]]+)\]\(([^)]*)\)`)
+	knownRef  = text.Pattern(`^(tg:-?[0-9]+|tg:@[A-Za-z0-9_]+|slack:[A-Za-z0-9:_-]+|discord:[A-Za-z0-9_-]+)$`)
 )
 
 func checkReferences(content string) error {

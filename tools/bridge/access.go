@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Grant lets callers use a server, or takes that from them. An empty agent or user stands for all. What
-// several grants say counts together: a denial wins, and each list narrows.
+// A Grant lets callers use a server, or takes that from them. An empty agent or user stands for
+// all. Several grants count together: a denial wins, and each list narrows.
 type Grant struct {
 	Server, Agent, User string
 	Terms
@@ -22,7 +22,7 @@ type Grant struct {
 	By string
 }
 
-// Terms are what a grant says.
+// Terms are the terms of a grant.
 type Terms struct {
 	Denied    bool      `json:"denied,omitempty"` // the callers may not use the server
 	Tools     []string  `json:"tools,omitempty"`  // names or patterns; nil for all
@@ -129,7 +129,7 @@ type Request struct {
 // maxPending bounds the open requests of one caller.
 const maxPending = 20
 
-// requestBody is what a request says.
+// requestBody is the content of a request.
 type requestBody struct {
 	Tools  []string `json:"tools,omitempty"`
 	Reason string   `json:"reason"`
@@ -190,8 +190,8 @@ func (b *Bridge) Requests(ctx context.Context) (all []Request, err error) {
 	return all, err
 }
 
-// Review decides a request, once, and grants the access if it is approved. tools replace those of the request
-// unless they are nil.
+// Review decides a request, once, and grants the access if it is approved. tools replace the
+// tools of the request unless they are nil.
 func (b *Bridge) Review(ctx context.Context, id string, approve bool, tools []string, by, note string) (g Grant,
 	err error,
 ) {
@@ -234,7 +234,7 @@ func (b *Bridge) Review(ctx context.Context, id string, approve bool, tools []st
 	return g, b.changed(ctx, err)
 }
 
-// requestAccess is the tool by which agents ask for access.
+// requestAccess is the tool for requests for access.
 type requestAccess struct{ b *Bridge }
 
 type requestAccessArgs struct {
@@ -243,7 +243,7 @@ type requestAccessArgs struct {
 	Tools  []string `json:"tools,omitempty" jsonschema:"tools that you need, default all"`
 }
 
-// RequestTool is the name of the tool by which agents ask for access.
+// RequestTool is the name of the tool for requests for access.
 const RequestTool = "mcp_request_access"
 
 func (requestAccess) Spec() tool.Spec {
@@ -271,7 +271,7 @@ func (t requestAccess) Do(ctx context.Context, a requestAccessArgs) (tool.Result
 		nil
 }
 
-// closedTo lists the servers for which a caller has no access and could have it.
+// closedTo lists the servers that a caller cannot use and could ask for.
 func (s *state) closedTo(c tool.Caller) (names []string) {
 	for _, one := range s.ordered {
 		if one.Disabled || one.Access != AccessGranted {

@@ -1,9 +1,10 @@
 // Package bridge gives callers the tools of other MCP servers.
 //
-// Operators add servers, in the settings or with commands. What a server offers is kept in the store, so that
-// lists of tools never wait for a server and are the same while it is down. A server is connected to when one of
-// its tools is called, and a connection that is idle is closed again. What an operator has accepted is what
-// callers get: a tool whose description or schema changes is held back until an operator agrees.
+// Operators add servers, in the settings or with commands. The offer of a server is kept in the
+// store, so that lists of tools never wait for a server and are the same while it is down. A
+// server is connected to when one of its tools is called, and a connection that is idle is
+// closed again. What an operator has accepted is what callers get: a tool whose description or
+// schema changes is held back until an operator agrees.
 //
 // The calls take the server's pipeline as all others do: policy, approvals, limits, scrubbing and the audit log
 // see them. The package does not know how the programs of servers are isolated, nor the command line; upstream
@@ -103,7 +104,7 @@ type Bridge struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[string]bool    // servers whose lists are about to be read again
-	opened  map[string]opened  // what the last connections to servers have listed when they were opened
+	opened  map[string]opened  // the lists of servers at their last connection
 	parked  map[string]*parked // calls that wait for answers
 }
 
@@ -113,7 +114,7 @@ type opened struct {
 	listing Listing
 }
 
-// served is a server with what callers get of it.
+// served is a server with the tools that callers get.
 type served struct {
 	name string
 	Server
@@ -126,7 +127,7 @@ type served struct {
 	left     []string          // tools that are left out, with the reason
 }
 
-// state is what the bridge knows at a moment. It does not change.
+// state is the bridge's knowledge at a moment. It does not change.
 type state struct {
 	servers map[string]*served
 	ordered []*served
@@ -153,7 +154,7 @@ func New(o Options) *Bridge {
 
 func newState() *state { return &state{servers: make(map[string]*served), hidden: new(sync.Map)} }
 
-// Close closes all connections and waits for what runs.
+// Close closes all connections and waits for running work.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -184,7 +185,7 @@ func (b *Bridge) now() *state { return b.state.Load() }
 // Connections returns how many connections are open.
 func (b *Bridge) Connections() int { return b.pool.size() }
 
-// Reload reads what operators have set up, and publishes the tools if they have changed.
+// Reload reads the operators' settings, and publishes the tools if they have changed.
 func (b *Bridge) Reload(ctx context.Context) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
@@ -213,7 +214,7 @@ func (b *Bridge) Load(stored bool) {
 	}
 }
 
-// Provide replaces the servers of plugins. Those that operators have set up come first.
+// Provide replaces the servers of plugins. Servers of operators come first.
 func (b *Bridge) Provide(servers map[string]Server) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
@@ -225,7 +226,7 @@ func (b *Bridge) Provide(servers map[string]Server) error {
 func (b *Bridge) use(r rows) error {
 	b.rows = r
 	s, before := b.compose(r), b.now()
-	for name, was := range before.servers { // what runs for former settings ends
+	for name, was := range before.servers { // work under former settings ends
 		if is := s.servers[name]; is == nil || is.Disabled ||
 			is.identity(tool.Caller{}) != was.identity(tool.Caller{}) {
 			b.pool.forget(name)
@@ -342,8 +343,8 @@ func (b *Bridge) Hidden(c tool.Caller) []string {
 	return hidden
 }
 
-// Needs returns what a tool that callers do not have waits for, if it is one of a server that is open to all callers; ""
-// if it is not.
+// Needs returns the step that a missing tool waits for, if the tool belongs to a server that is
+// open to all callers; else "".
 func (b *Bridge) Needs(name string) string {
 	for _, one := range b.now().ordered {
 		rest, ours := strings.CutPrefix(name, one.name+"__")
@@ -410,7 +411,7 @@ func (b *Bridge) refreshLater(server string, delay time.Duration) {
 			case <-b.life.Done():
 			}
 			b.mu.Lock()
-			delete(b.waiting, server) // what is announced from now on is read again
+			delete(b.waiting, server) // announcements from now on cause another read
 			b.mu.Unlock()
 			if b.life.Err() != nil || b.refreshed(server) {
 				return
@@ -439,7 +440,7 @@ func (b *Bridge) refreshed(server string) bool {
 	return one == nil || one.Disabled || one.known
 }
 
-// A Listing is what a server has answered to the request for its tools.
+// A Listing is the answer of a server to the request for its tools.
 type Listing struct {
 	upstream.Info
 	Tools    []Offered
@@ -600,7 +601,7 @@ func (b *Bridge) connect(ctx context.Context, name string, s Server, changed fun
 func (b *Bridge) maskValues(name string, s Server, values map[string]string) {
 	var secret []string
 	for key, value := range values {
-		if secretName.MatchString(key) {
+		if secretName().MatchString(key) {
 			_, token, _ := strings.Cut(value, " ") // as in Bearer TOKEN
 			secret = append(secret, value, token)
 		}
@@ -698,7 +699,8 @@ func (b *Bridge) Remove(ctx context.Context, name string) error {
 	return errors.Join(b.forgetLogin(name), b.Reload(ctx))
 }
 
-// Approve accepts what a server offers now, of all tools or of those named. It returns what was accepted.
+// Approve accepts the present offer of a server: all tools, or the named ones. It returns the
+// accepted tools.
 func (b *Bridge) Approve(ctx context.Context, name string, tools ...string) ([]Change, error) {
 	if _, err := b.server(ctx, name); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -170,7 +171,7 @@ func (b *Bridge) request(ctx context.Context, s *served, settings Server, method
 // failure returns the error of a request for the model.
 func (b *Bridge) failure(server string, err error) error {
 	var known *tool.Error
-	var said *upstream.ServerError
+	var said *jsonrpc.Error
 	switch {
 	case errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
@@ -190,8 +191,8 @@ func (b *Bridge) failure(server string, err error) error {
 		Try("the call may have had an effect: check that before you call again")
 }
 
-// progress returns what passes the progress of a server on: a few reports at once, then not more often than a
-// person reads.
+// progress returns a function that passes on the progress of a server: a few reports at once,
+// then at the pace of a reader.
 func progress(ctx context.Context) func(done, total float64, message string) {
 	report := tool.ReporterFrom(ctx)
 	if report == nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -32,30 +33,31 @@ const DefaultTimeout = time.Minute
 
 // A Server describes another MCP server. It has a command or a URL.
 type Server struct {
-	Command []string `json:"command,omitempty"`
-	// Environment and Headers may have secrets: a word secret:NAME stands for that of the vault.
-	Environment map[string]string `json:"environment,omitempty"`
-	URL         string            `json:"url,omitempty"`
-	Transport   string            `json:"transport,omitempty"`
-	Headers     map[string]string `json:"headers,omitempty"`
+	Command []string `yaml:"command" form:"command" json:"command,omitempty"`
+	// Environment and Headers may have secrets: a word secret:NAME stands for a secret of the
+	// vault.
+	Environment map[string]string `yaml:"environment" keys:"variable" form:"label" json:"environment,omitempty"`
+	URL         string            `yaml:"url" form:"url" json:"url,omitempty"`
+	Transport   string            `yaml:"transport" enum:"http,sse" json:"transport,omitempty"`
+	Headers     map[string]string `yaml:"headers" keys:"header" form:"label" json:"headers,omitempty"`
 
-	Sandbox string   `json:"sandbox,omitempty"` // of the command: auto, kernel, docker or host
-	Read    []string `json:"read,omitempty"`    // directories that the command sees
-	Write   []string `json:"write,omitempty"`   // directories that it may change
-	Hosts   []string `json:"hosts,omitempty"`   // host:port with private addresses that it may reach
+	Sandbox string   `yaml:"sandbox" enum:"auto,kernel,docker,host" json:"sandbox,omitempty"` // of the command: auto, kernel, docker or host
+	Read    []string `yaml:"read" form:"path" json:"read,omitempty"`                          // directories that the command sees
+	Write   []string `yaml:"write" form:"path" json:"write,omitempty"`                        // directories that it may change
+	Hosts   []string `yaml:"hosts" form:"hostport" json:"hosts,omitempty"`                    // host:port with private addresses that it may reach
 
-	Timeout  time.Duration     `json:"timeout,omitempty"`
-	Disabled bool              `json:"disabled,omitempty"`
-	Trust    string            `json:"trust,omitempty"`
-	Access   string            `json:"access,omitempty"`
-	Separate bool              `json:"separate,omitempty"` // each caller has a connection of its own
-	Tools    []string          `json:"tools,omitempty"`    // names or patterns; nil for all
-	Deny     []string          `json:"deny,omitempty"`     // likewise; they override Tools
-	Risks    map[string]string `json:"risks,omitempty"`    // by tool
+	Timeout  time.Duration     `yaml:"timeout" min:"1s" max:"1h" json:"timeout,omitempty"`
+	Disabled bool              `yaml:"disabled" json:"disabled,omitempty"`
+	Trust    string            `yaml:"trust" enum:"none,annotations,full" json:"trust,omitempty"`
+	Access   string            `yaml:"access" enum:"all,granted" json:"access,omitempty"`
+	Separate bool              `yaml:"separate" json:"separate,omitempty"`                     // each caller has a connection of its own
+	Tools    []string          `yaml:"tools" form:"label" json:"tools,omitempty"`              // names or patterns; nil for all
+	Deny     []string          `yaml:"deny" form:"label" json:"deny,omitempty"`                // likewise; they override Tools
+	Risks    map[string]string `yaml:"risks" keys:"label" form:"label" json:"risks,omitempty"` // by tool
 
-	Elicitation bool   `json:"elicitation,omitempty"` // it may ask the user, through the client
-	Sampling    string `json:"sampling,omitempty"`    // what it may use of our model for a caller a day; "": nothing
-	Resources   bool   `json:"resources,omitempty"`   // its resources and prompts are passed on
+	Elicitation bool   `yaml:"elicitation" json:"elicitation,omitempty"`         // it may ask the user, through the client
+	Sampling    string `yaml:"sampling" form:"budget" json:"sampling,omitempty"` // budget of a caller for our model a day; "": none
+	Resources   bool   `yaml:"resources" json:"resources,omitempty"`             // its resources and prompts are passed on
 }
 
 // maxName bounds the name of a server, so that names of its tools have room.
@@ -73,7 +75,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Check returns what is wrong with the description of a server, or nil.
+// Check returns the error in the description of a server, or nil.
 func (s Server) Check() error {
 	invalid := func(format string, args ...any) error { return tool.Errorf(tool.Invalid, format, args...) }
 	oneOf := func(what, value string, values ...string) error {
@@ -96,7 +98,7 @@ func (s Server) Check() error {
 	}
 	for _, err := range []error{
 		oneOf("the transport", s.Transport, "http", TransportSSE),
-		oneOf("the sandbox", s.Sandbox, "auto", "kernel", "docker", "host"),
+		oneOf("the sandbox", s.Sandbox, sandbox.Modes()...),
 		oneOf("trust", s.Trust, TrustNone, TrustAnnotations, TrustFull),
 		oneOf("access", s.Access, AccessAll, AccessGranted),
 	} {
@@ -129,7 +131,8 @@ func riskNamed(name string) (tool.Risk, bool) {
 	return tool.Runs, false
 }
 
-// place identifies what runs: if it changes the operator has chosen another server.
+// place identifies the program or the address: if it changes the operator has chosen another
+// server.
 func (s Server) place() string {
 	return digest(s.Command, s.URL)
 }

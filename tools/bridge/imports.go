@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,15 +16,15 @@ type Import struct {
 	Name    string
 	Server  Server
 	Secrets map[string]string // values that belong into the vault, by the name that Server refers to
-	Notes   []string          // what the operator has to do
+	Notes   []string          // the operator's task
 	Skip    string            // why it cannot be imported; "" if it can
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|cookie)`)
-	schemeName = regexp.MustCompile(`(?i)^(basic|bearer|token|api-?key)$`)
-	reference  = regexp.MustCompile(`\$\{[^}]*\}|\$[A-Z_]+`)
-	badName    = regexp.MustCompile(`[^a-z0-9-]+`)
+	secretName = text.Pattern(`(?i)(key|token|secret|passw|credential|auth|cookie)`)
+	schemeName = text.Pattern(`(?i)^(basic|bearer|token|api-?key)$`)
+	reference  = text.Pattern(`\$\{[^}]*\}|\$[A-Z_]+`)
+	badName    = text.Pattern(`[^a-z0-9-]+`)
 )
 
 // Imports converts the servers of a settings file. Values that look like secrets go into the vault.
@@ -38,7 +37,7 @@ func Imports(servers map[string]clients.Server) (all []Import) {
 
 func importOf(name string, from clients.Server) Import {
 	i := Import{
-		Name:    strings.Trim(badName.ReplaceAllString(strings.ToLower(name), "-"), "-"),
+		Name:    strings.Trim(badName().ReplaceAllString(strings.ToLower(name), "-"), "-"),
 		Secrets: make(map[string]string),
 	}
 	if len(i.Name) > maxName {
@@ -62,12 +61,12 @@ func importOf(name string, from clients.Server) Import {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			value := values[key]
 			switch {
-			case reference.MatchString(value):
+			case reference().MatchString(value):
 				i.Notes = append(i.Notes, fmt.Sprintf("%s %s refers to %s, which is not known here: set the secret %s",
 					what,
 					key, value, i.secretName(key)))
 				into[key] = "secret:" + i.secretName(key)
-			case secretName.MatchString(key):
+			case secretName().MatchString(key):
 				into[key] = i.keep(key, value)
 			default:
 				into[key] = value
@@ -77,7 +76,7 @@ func importOf(name string, from clients.Server) Import {
 	}
 	i.Server.Environment, i.Server.Headers = convert("the variable", from.Env), convert("the header", from.Headers)
 	for _, arg := range i.Server.Command {
-		if reference.MatchString(arg) {
+		if reference().MatchString(arg) {
 			i.Notes = append(i.Notes, fmt.Sprintf("the argument %q refers to what only the client knows: replace it",
 				arg))
 		}
@@ -94,10 +93,10 @@ func importOf(name string, from clients.Server) Import {
 	return i
 }
 
-// keep moves a value into the secrets, and returns what refers to it.
+// keep moves a value into the secrets, and returns its reference.
 func (i Import) keep(key, value string) string {
 	name, scheme := i.secretName(key), ""
-	if before, rest, found := strings.Cut(value, " "); found && schemeName.MatchString(before) {
+	if before, rest, found := strings.Cut(value, " "); found && schemeName().MatchString(before) {
 		scheme, value = before+" ", rest
 	}
 	i.Secrets[name] = value
@@ -106,13 +105,13 @@ func (i Import) keep(key, value string) string {
 
 // WrittenOut reports whether the value of a variable or a header is a credential that is written out, by its name.
 func WrittenOut(key, value string) bool {
-	return value != "" && secretName.MatchString(key) && !strings.Contains(value, "secret:")
+	return value != "" && secretName().MatchString(key) && !strings.Contains(value, "secret:")
 }
 
 // MoveSecrets moves credentials that are written out to the vault: it replaces them in values by references, and returns
 // them by their names in the vault. of names whose values they are.
 func (b *Bridge) MoveSecrets(of string, values ...map[string]string) (secrets map[string]string) {
-	i := Import{Name: strings.Trim(badName.ReplaceAllString(strings.ToLower(of), "-"), "-"),
+	i := Import{Name: strings.Trim(badName().ReplaceAllString(strings.ToLower(of), "-"), "-"),
 		Secrets: make(map[string]string)}
 	for _, all := range values {
 		for key, value := range all {
@@ -129,6 +128,6 @@ const maxSecretName = 60
 
 // secretName returns the name in the vault for a value of the server.
 func (i Import) secretName(key string) string {
-	name := "mcp-" + i.Name + "-" + strings.Trim(badName.ReplaceAllString(strings.ToLower(key), "-"), "-")
+	name := "mcp-" + i.Name + "-" + strings.Trim(badName().ReplaceAllString(strings.ToLower(key), "-"), "-")
 	return text.Clip(name, maxSecretName)
 }

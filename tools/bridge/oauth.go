@@ -40,7 +40,7 @@ type Vault interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// A login is what is kept of one. It is valid for one URL and one issuer.
+// A login is the stored state of a login. It is valid for one URL and one issuer.
 type login struct {
 	URL      string           `json:"url"`
 	Issuer   string           `json:"issuer"`

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -34,7 +33,8 @@ type Offered struct {
 	Annotations Annotations     `json:"annotations,omitzero"`
 }
 
-// Annotations are what a server says about its tool. They are believed as far as the operator says.
+// Annotations are a server's statements about its tool. The operator decides how far they are
+// believed.
 type Annotations struct {
 	Title       string `json:"title,omitempty"`
 	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
@@ -122,14 +122,14 @@ func hidesName(value any) bool {
 	return false
 }
 
-// A Change is how a tool differs from what was accepted.
+// A Change is the difference of a tool from the accepted one.
 type Change struct {
 	Tool   string
 	Before *Offered // nil: it is new
 	After  *Offered // nil: the server has it no more
 }
 
-// changes returns how an offer differs from what was accepted, by name.
+// changes returns the differences of an offer from the accepted one, by name.
 func changes(accepted, offered []Offered) (all []Change) {
 	before := make(map[string]*Offered, len(accepted))
 	for i := range accepted {
@@ -175,7 +175,7 @@ func (c Change) Diff() string {
 	return b.String()
 }
 
-// linesOf returns what there is to compare of a tool.
+// linesOf returns the lines of a tool for the comparison.
 func linesOf(o *Offered) (lines []string) {
 	if o == nil {
 		return nil
@@ -213,7 +213,7 @@ func riskOf(a Annotations) tool.Risk {
 	return tool.Runs
 }
 
-// serve returns the tools that callers get: those that were accepted as they are offered.
+// serve returns the tools for callers: accepted tools that are offered unchanged.
 func serve(accepted, offered []Offered) (usable []Offered) {
 	now := make(map[string]string, len(offered))
 	for _, o := range offered {
@@ -228,13 +228,13 @@ func serve(accepted, offered []Offered) (usable []Offered) {
 }
 
 // escapes are the sequences that terminals act on.
-var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)?|[@-Z\\\\-_])")
+var escapes = text.Pattern("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // cleaned returns text of a server as models see it: without characters that people do not see, and
 // bounded.
 func cleaned(from string, max int) string {
 	if strings.ContainsRune(from, '\x1b') {
-		from = escapes.ReplaceAllString(from, "")
+		from = escapes().ReplaceAllString(from, "")
 	}
 	from, _ = tool.Clean(from)
 	return text.Clip(strings.TrimSpace(from), max)
@@ -291,7 +291,7 @@ func checkedSchema(schema json.RawMessage) json.RawMessage {
 	return relaxed
 }
 
-// withoutDefaults removes properties with defaults from those that schemas require.
+// withoutDefaults removes properties with defaults from the required ones of schemas.
 func withoutDefaults(value any) {
 	switch v := value.(type) {
 	case []any:

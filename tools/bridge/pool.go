@@ -122,7 +122,7 @@ func (p *pool) open(e *entry, s Server, changed func()) {
 		ctx, cancel := context.WithTimeout(p.life, dialLimit)
 		defer cancel()
 		if old != nil {
-			_ = old.Close() // it is lost: what it held is freed
+			_ = old.Close() // it is lost: its slot is freed
 		}
 		conn, err := p.dial(ctx, e.key.server, s, changed)
 		p.mu.Lock()
@@ -173,7 +173,7 @@ func (p *pool) drop(e *entry) {
 		return
 	}
 	e.unused.Stop()
-	p.tasks.Go(func() { _ = conn.Close() }) // what is left ends with its sandbox
+	p.tasks.Go(func() { _ = conn.Close() }) // the rest ends with its sandbox
 }
 
 // makeRoom removes the entry that was idle for longest if there are too many. p.mu is held.

@@ -10,14 +10,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
 
-// This file has what servers ask during a call. A question to the user goes to the client of the call, which
-// answers by making the call again; meanwhile the call of the server is parked. Requests for our language model
-// are answered here.
+// This file has the questions of servers during a call. A question to the user goes to the
+// client of the call, which answers by making the call again; meanwhile the call of the server
+// is parked. Requests for our language model are answered here.
 
 const (
 	maxAnswer    = 5 * time.Minute // for a person
@@ -92,7 +93,7 @@ func (b *Bridge) park(ctx context.Context, server string, s Server,
 		case q.Method == string(mcp.MethodSamplingCreateMessage) && s.Sampling != "" && b.o.Complete != nil:
 			return b.sample(asked, server, s, q.Params)
 		}
-		return nil, &upstream.ServerError{Code: mcp.INVALID_REQUEST, Message: "this question is not allowed"}
+		return nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "this question is not allowed")
 	}
 	if !b.spawn(func() {
 		defer close(p.done)
@@ -179,7 +180,7 @@ func (p *parked) ask(ctx context.Context, server string, raw json.RawMessage) (j
 		Schema  json.RawMessage `json:"requestedSchema"`
 	}
 	if json.Unmarshal(raw, &asked) != nil || asked.Mode != "" && asked.Mode != "form" || len(asked.Schema) > maxForm {
-		return nil, &upstream.ServerError{Code: mcp.INVALID_PARAMS, Message: "only short forms can be asked"}
+		return nil, jsonrpc.Errorf(mcp.INVALID_PARAMS, "only short forms can be asked")
 	}
 	if len(asked.Schema) == 0 {
 		asked.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -206,7 +207,7 @@ func (p *parked) ask(ctx context.Context, server string, raw json.RawMessage) (j
 // server in a day. The ledger of models counts it, for all processes together.
 func (b *Bridge) sample(ctx context.Context, server string, s Server, raw json.RawMessage) (json.RawMessage, error) {
 	refused := func(why string) (json.RawMessage, error) {
-		return nil, &upstream.ServerError{Code: mcp.INVALID_REQUEST, Message: why}
+		return nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "%s", why)
 	}
 	var asked struct {
 		System    string `json:"systemPrompt"`

@@ -28,7 +28,7 @@ const (
 	maxShown     = 200  // of a list
 )
 
-// readResources lists what servers have beside tools, and reads it.
+// readResources lists and reads resources and prompts of servers.
 type readResources struct{ b *Bridge }
 
 type readResourcesArgs struct {
@@ -156,7 +156,7 @@ func (b *Bridge) Resource(ctx context.Context, uri string, args map[string]strin
 	return b.contents(name, uri, raw)
 }
 
-// contents reads what a resource or a prompt has. Its texts are marked as from outside.
+// contents reads the content of a resource or a prompt. Its texts are marked as from outside.
 func (b *Bridge) contents(server, uri string, raw json.RawMessage) ([]tool.Part, error) {
 	var got struct {
 		Contents []struct {

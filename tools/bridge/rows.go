@@ -11,17 +11,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Topic is that of changes of servers, lists, grants and requests in the change feed.
+// Topic is the topic of changes of servers, lists, grants and requests in the change feed.
 const Topic = "mcp"
 
-// rows are what the store has.
+// rows are the rows of the store.
 type rows struct {
 	servers map[string]Server
 	lists   map[string]list
 	grants  []Grant
 }
 
-// A list is what a server offers and what of it was accepted.
+// A list is the offer of a server and its accepted part.
 type list struct {
 	place    string
 	protocol string // the revision that the server speaks
@@ -78,9 +78,10 @@ func scanList(scan store.Scan) (name string, l list, err error) {
 	return name, l, err
 }
 
-// keepList keeps what a server offers. The first list of a server is accepted, since the operator has
-// just chosen it; so is every list of one that is trusted fully. It returns what waits for an operator.
-// What was accepted is scrubbed once more, because a secret may have become known since.
+// keepList keeps the offer of a server. The first list of a server is accepted, since the
+// operator has just chosen it; so is every list of a fully trusted server. It returns the tools
+// that wait for an operator. Accepted tools are scrubbed once more, because a secret may have
+// become known since.
 func keepList(ctx context.Context, s *store.Store, name string, c Server, found list,
 	scrubbed func([]Offered) []Offered,
 ) (waits []Change, err error) {
@@ -135,8 +136,8 @@ func writeList(t *store.Tx, name string, l list) error {
 	return err
 }
 
-// accept accepts what a server offers now: the named tools, or all if none is named. It returns what was
-// accepted.
+// accept accepts the present offer of a server: the named tools, or all if none is named. It
+// returns the accepted tools.
 func accept(ctx context.Context, s *store.Store, name string, tools []string) (done []Change, err error) {
 	err = s.Update(ctx, func(t *store.Tx) error {
 		done = nil

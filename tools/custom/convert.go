@@ -11,7 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A Seed is a tool of goclaw: a shell command in which {{.key}} stands for an argument.
+// A Seed is a tool of goclaw: a shell command with {{.key}} in place of an argument.
 type Seed struct {
 	Name        string            `json:"name"`
 	Description string            `json:"description"`
@@ -270,6 +270,6 @@ func runsCode(name string, words []string) bool {
 				word == "-c" || strings.HasPrefix(word, "--to-command") || strings.HasPrefix(word, "--checkpoint")
 		})
 	}
-	// An interpreter: a file as its first word is a program, and what follows are its arguments.
+	// An interpreter: a file as its first word is a program, and the rest are its arguments.
 	return len(words) > 0 && (strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "{{"))
 }

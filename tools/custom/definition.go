@@ -3,9 +3,8 @@
 // more than the placeholder that it replaces: there is no shell, and a value is never
 // searched for placeholders.
 //
-// definition.go says what a definition is, template.go what a placeholder is, run.go
-// how calls are made. Definitions are files, or rows of the store. Begin with [Parse]
-// and [Tools].
+// definition.go defines definitions, template.go placeholders, run.go makes calls. Definitions
+// are files, or rows of the store. Begin with [Parse] and [Tools].
 package custom
 
 import (
@@ -46,7 +45,7 @@ type Definition struct {
 	Description string         `yaml:"description"`
 	Parameters  map[string]any `yaml:"parameters,omitempty"` // JSON Schema of the arguments; nil: there are none
 	Group       string         `yaml:"group,omitempty"`
-	Risk        string         `yaml:"risk,omitempty"` // "": by what it does
+	Risk        string         `yaml:"risk,omitempty"` // "": by its effect
 	Agent       string         `yaml:"agent,omitempty"`
 	Disabled    bool           `yaml:"disabled,omitempty"`
 	Timeout     string         `yaml:"timeout,omitempty"`
@@ -79,7 +78,7 @@ func (w *Words) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// MarshalYAML writes what UnmarshalYAML reads.
+// MarshalYAML writes the form that UnmarshalYAML reads.
 func (w Words) MarshalYAML() (any, error) {
 	if len(w) == 1 {
 		return w[0], nil

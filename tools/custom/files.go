@@ -14,9 +14,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// LoadDir reads the definitions in the files *.yaml, *.yml and *.json of a directory. Those that are
-// right are returned also with an error, which names every file that is wrong. A missing directory
-// has none.
+// LoadDir reads the definitions in the files *.yaml, *.yml and *.json of a directory. It
+// returns the valid definitions also with an error, which names every invalid file. A missing
+// directory has none.
 func LoadDir(dir string) (all []Definition, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

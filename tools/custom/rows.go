@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
@@ -13,6 +15,21 @@ const Topic = "custom_tool"
 
 // Rows are the definitions in a store, which all servers on it have.
 type Rows struct{ Store *store.Store }
+
+// markFile is in the data directory if this machine has added definitions to the store.
+// Without it the store is not opened for them at the start.
+const markFile = "custom-tools"
+
+// Mark remembers that the store has definitions.
+func Mark(data string) error {
+	return errors.Join(os.MkdirAll(data, 0o700), os.WriteFile(filepath.Join(data, markFile), nil, 0o600))
+}
+
+// Marked reports whether the store can have definitions.
+func Marked(data string) bool {
+	_, err := os.Stat(filepath.Join(data, markFile))
+	return err == nil
+}
 
 // ErrUnknown is returned for a name that no row has.
 var ErrUnknown = errors.New("there is no such tool in the store")
@@ -50,7 +67,7 @@ func (r Rows) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// List returns all definitions by name. Those that can be read are returned also with an error.
+// List returns all definitions by name. It returns the readable ones also with an error.
 func (r Rows) List(ctx context.Context) (all []Definition, err error) {
 	var texts []string
 	texts, err = store.Select(ctx, r.Store, "SELECT definition FROM custom_tool ORDER BY name", nil, store.One[string])

@@ -23,7 +23,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/script"
 )
 
-// Options are what the tools need.
+// Options are the needs of the tools.
 type Options struct {
 	Commands interface {
 		Site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error)
@@ -146,7 +146,7 @@ func (c custom) prepareCommand(ctx context.Context, v values) (tool.Plan, error)
 	}
 	shown := shownWords(words)
 	risk, _ := c.risk()
-	ask := "" // a person approves what runs on the host, whoever has defined it
+	ask := "" // a person approves commands on the host, whoever has defined them
 	if site.Elevated {
 		ask = "elevated"
 	}
@@ -192,7 +192,7 @@ func (c custom) run(ctx context.Context, v values, site sandbox.Site, cmd sandbo
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = p.Remove(ctx) // what cannot be ended now ends with its session
+		_ = p.Remove(ctx) // a process that cannot be ended now ends with its session
 	}()
 	st := p.Wait(ctx, sandbox.WaitCondition{})
 	if err := ctx.Err(); err != nil {
@@ -250,7 +250,7 @@ func (c custom) environ(ctx context.Context, v values, cmd *sandbox.Command) err
 	return nil
 }
 
-// output returns the output of a command, without what is beyond the limit.
+// output returns the output of a command, cut at the limit.
 func (c custom) output(log sandbox.Log) (string, error) {
 	size := log.Size()
 	limit := min(size, int64(cmp.Or(c.Output, defaultOutput)))
@@ -384,7 +384,7 @@ func (c custom) send(ctx context.Context, r outbound.Request, v values) (tool.Re
 	return res, nil
 }
 
-// Preview returns what a call would do, without doing it. Secrets are named.
+// Preview returns the effect of a call, without making it. Secrets are named.
 func Preview(d Definition, raw json.RawMessage) (string, error) {
 	call, err := custom{d, Options{}}.tool().Bind(raw, tool.DefaultLimits())
 	if err != nil {

@@ -213,8 +213,8 @@ func address(text string, v values) (string, error) {
 	return strings.TrimSuffix(out+"?"+strings.Join(parts, "&"), "?"), nil
 }
 
-// body fills a value of JSON. A text that is one placeholder becomes the value of the argument; what
-// has no value is left out.
+// body fills a value of JSON. A text that is one placeholder becomes the value of the argument;
+// a member without a value is left out.
 func body(value any, v values) (filled any, ok bool, err error) {
 	switch x := value.(type) {
 	case string:

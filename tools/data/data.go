@@ -30,6 +30,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -134,7 +135,7 @@ func read(format, text string) (value any, err error) {
 	return value, nil
 }
 
-// placed adds the line and the column to an error of JSON, and what is wrong with a key without quotes.
+// placed adds the line and the column to an error of JSON, and advice for a key without quotes.
 func placed(err error, text string) error {
 	wrong := (*json.SyntaxError)(nil)
 	if !errors.As(err, &wrong) {
@@ -271,10 +272,10 @@ func keys(v map[string]any) string {
 func write(value any, format string) (string, error) {
 	switch format {
 	case "", "json":
-		if text, ok := value.(string); ok && format == "" {
-			return text, nil
+		if plain, ok := value.(string); ok && format == "" {
+			return plain, nil
 		}
-		out, err := json.MarshalIndent(value, "", "  ")
+		out, err := text.JSONLines(value)
 		return string(out), err
 	case "yaml":
 		out, err := yaml.Marshal(numbers(value))
@@ -285,7 +286,7 @@ func write(value any, format string) (string, error) {
 	return "", tool.Errorf(tool.Invalid, "there is no format %q", format).Try("use json, yaml or csv")
 }
 
-// numbers replaces numbers of JSON by those that YAML writes without quotes.
+// numbers replaces numbers of JSON by the forms that YAML writes without quotes.
 func numbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -333,7 +334,7 @@ func writeCSV(value any) (string, error) {
 	for _, row := range rows {
 		fields := make([]string, len(columns))
 		for i, name := range columns {
-			fields[i] = text(row.(map[string]any)[name])
+			fields[i] = plainText(row.(map[string]any)[name])
 		}
 		all = append(all, fields)
 	}
@@ -341,15 +342,15 @@ func writeCSV(value any) (string, error) {
 	return b.String(), err
 }
 
-// text returns a value as it stands in a text.
-func text(value any) string {
+// plainText returns a value as it stands in a text.
+func plainText(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
 		return v
 	}
-	out, err := json.Marshal(value)
+	out, err := text.JSON(value)
 	if err != nil {
 		return fmt.Sprint(value)
 	}
@@ -376,7 +377,7 @@ func match(a dataArgs) (string, error) {
 	if len(found) > maxMatches {
 		found, note = found[:maxMatches], fmt.Sprintf("\n[only the first %d matches]", maxMatches)
 	}
-	out, err := json.Marshal(found)
+	out, err := text.JSON(found)
 	return string(out) + note, err
 }
 
@@ -438,7 +439,7 @@ func fill(a dataArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if b.WriteString(text(value)); b.Len() > maxText {
+		if b.WriteString(plainText(value)); b.Len() > maxText {
 			return b.String(), nil // the caller refuses it
 		}
 		rest = next

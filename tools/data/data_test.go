@@ -28,6 +28,7 @@ func TestData(t *testing.T) {
 		`{"action":"yaml","text":"a: [1, 2]\n1: x"}`:                                                     "{\n  \"1\": \"x\",\n  \"a\": [\n    1,\n    2\n  ]\n}",
 		`{"action":"yaml","text":"a: &a [1]\nb: *a"}`:                                                    "aliases",
 		`{"action":"csv","text":"n;v\na;1\nb;2","query":"[*].v","to":"json"}`:                            "[\n  \"1\",\n  \"2\"\n]",
+		`{"action":"json","text":"{\"a\":\"<b> & c\"}"}`:                                                 "{\n  \"a\": \"<b> & c\"\n}",
 		`{"action":"csv","text":""}`:                                                                     "[]",
 		`{"action":"regex","text":"a1 b22","query":"([a-z])(\\d+)"}`:                                     `[["a1","a","1"],["b22","b","22"]]`,
 		`{"action":"regex","text":"a1 b22","query":"(\\d+)","replace":"<$1>"}`:                           "a<1> b<22>",

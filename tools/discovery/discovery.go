@@ -1,7 +1,7 @@
-// Package discovery holds the tools that find and call tools which a short list
-// leaves out. It knows what the caller may use, and of other tools only the words that
-// users have for what they do. Begin with search.go. Requests that do not find their tool need words: in
-// the Keywords of the tool, in words.txt, or in synonyms.txt, which holds for tools of other servers too.
+// Package discovery holds the tools that find and call tools which a short list leaves out. It
+// knows the tools of the caller, and of other tools only the words that users have for their
+// work. Begin with search.go. Requests that do not find their tool need words: in the Keywords
+// of the tool, in words.txt, or in synonyms.txt, which holds for tools of other servers too.
 package discovery
 
 import (
@@ -22,7 +22,7 @@ func Tools(others []tool.Tool) []tool.Tool {
 	}
 }
 
-// subjects lists what the groups of tools are about, in words.
+// subjects lists the subjects of the groups of tools, in words.
 func subjects(all []tool.Tool) string {
 	words := map[string]string{
 		"fs": "files", "runtime": "commands", "automation": "time",

@@ -23,10 +23,10 @@ const (
 
 // Factors of the score of a tool.
 const (
-	asEqual    = 0.95 // for a word that is equal to that of the request
+	asEqual    = 0.95 // for a word that is equal to a word of the request
 	asSynonym  = 0.7  // for a word that means about the same
 	asPart     = 0.5  // for a word that begins alike
-	asVerb     = 0.5  // for verbs, which are compared as what request and tool do
+	asVerb     = 0.5  // for verbs, which are compared as actions of request and tool
 	second     = 0.25 // for the second word of a tool that matches the same word
 	sameAct    = 1.5
 	otherAct   = 0.7
@@ -35,7 +35,7 @@ const (
 	farBehind  = 0.3 // of the best score; tools below it are not returned, because each costs the caller tokens
 )
 
-// maxDoc bounds what is read of a description.
+// maxDoc is the most bytes that are read of a description.
 const maxDoc = 2000
 
 // A ranking finds tools by words.
@@ -129,7 +129,7 @@ func withoutOthers(doc string, names map[string]bool) string {
 	}), " ")
 }
 
-// rarity returns how much a word says: those of few tools say more.
+// rarity returns the weight of a word: words of few tools weigh more.
 func (r *ranking) rarity(word string) float64 {
 	n := float64(len(r.words[word]))
 	return math.Log(1 + (float64(len(r.tools))-n+0.5)/(n+0.5))
@@ -217,7 +217,7 @@ func (r *ranking) likely(word string) map[string]float64 {
 	return found
 }
 
-// mean adds a word and those of about the same meaning, as far as tools have them.
+// mean adds a word and words of about the same meaning, as far as tools have them.
 func (r *ranking) mean(word string, factor float64, found map[string]float64) {
 	if isFiller(word) {
 		return

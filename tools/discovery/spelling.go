@@ -15,8 +15,9 @@ const (
 	asGuess    = 0.4 // for one with two
 )
 
-// spellings returns the words that a misspelt word can mean, and how likely each is: the words that differ in one
-// letter, else those that differ in two, else the two words that it joins. Some can be fillers.
+// spellings returns the words that a misspelt word can mean, and how likely each is: the words
+// that differ in one letter, else in two, else the two words that it joins. Some can be
+// fillers.
 func (r *ranking) spellings(word string) map[string]float64 {
 	found, least := make(map[string]float64), allowed(word)
 	for other := range r.spelled {

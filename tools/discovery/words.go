@@ -11,7 +11,7 @@ import (
 //go:embed synonyms.txt verbs.txt words.txt
 var files embed.FS
 
-// acts is a set of what a tool or a request does.
+// acts is a set of actions of a tool or a request.
 type acts uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	reading = reads | lists | searches
 )
 
-// A vocabulary has what is known about words, which are stems.
+// A vocabulary has facts about words, which are stems.
 type vocabulary struct {
 	same  map[string]map[string]float64 // words of tools, by a word of users, and how likely they are meant
 	acts  map[string]acts
@@ -92,7 +92,8 @@ func lines(name string) func(yield func(string) bool) {
 	}
 }
 
-// actsOfName returns what a tool does by the first verb of its name, or by all of them, as in create_or_update.
+// actsOfName returns the actions of a tool by the first verb of its name, or by all of them, as
+// in create_or_update.
 func (v vocabulary) actsOfName(name string) (does acts) {
 	all := words(name)
 	for _, word := range all {
@@ -107,7 +108,8 @@ func (v vocabulary) actsOfName(name string) (does acts) {
 	return does
 }
 
-// actsOfRequest returns what a request with some words wants: questions want to read, others what their first verb says.
+// actsOfRequest returns the actions that a request with some words wants: questions want to
+// read, others follow their first verb.
 func (v vocabulary) actsOfRequest(all []string) acts {
 	if len(all) > 0 && all[0] == "please" {
 		all = all[1:]
@@ -134,7 +136,7 @@ func (v vocabulary) actsOfRequest(all []string) acts {
 	return v.acts[stem(all[0])]
 }
 
-// maxTerms bounds what is compared of a long request.
+// maxTerms is the number of words of a long request that are compared.
 const maxTerms = 100
 
 // A term is a word of a request and how much it counts.
@@ -143,8 +145,8 @@ type term struct {
 	share float64
 }
 
-// terms returns the terms of a request, each word once. What names something, such as a file, is replaced by
-// words for what it is.
+// terms returns the terms of a request, each word once. A name, such as the name of a file, is
+// replaced by words for its kind.
 func terms(request string) (found []term) {
 	add := func(words []string, share float64) {
 		for _, word := range words {
@@ -171,8 +173,8 @@ func terms(request string) (found []term) {
 	return found[:min(len(found), maxTerms)]
 }
 
-// kindOf returns words for what a part of a request names by its form: a URL, a channel, a number, a ticket, a
-// file, a site, or something in code.
+// kindOf returns words for the kind of thing that a part of a request names by its form: a URL,
+// a channel, a number, a ticket, a file, a site, or something in code.
 func kindOf(part string) (meaning string, named bool) {
 	letters := strings.TrimLeft(part, "#")
 	switch {
@@ -217,7 +219,7 @@ func isTicket(text string) bool {
 		number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// kindOfEnding returns a word for what has a name with an ending.
+// kindOfEnding returns a word for the kind of thing with a name of this ending.
 func kindOfEnding(ending string) string {
 	switch ending {
 	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "epub", "rtf":

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// An answer is what the model reads about a command: its output, then one line
-// with notes, then perhaps a hint.
+// An answer is the model's view of a command: its output, then one line with notes, then
+// perhaps a hint.
 //
 // It has no structured content, since clients that get some show their model
 // that instead of the text.
@@ -37,10 +37,10 @@ type outcome struct {
 	Output   string   `json:"output"` // stdout, then stderr, as the model gets it
 	Notes    []string `json:"notes,omitempty"`
 	Seconds  float64  `json:"seconds"`
-	Process  string   `json:"process,omitempty"` // the handle of what still runs
+	Process  string   `json:"process,omitempty"` // the handle of the running command
 }
 
-// process returns the handle of what still runs.
+// process returns the handle of the running command.
 func (a answer) process() string {
 	if a.status.State == sandbox.Running || a.status.Left > 0 {
 		return a.status.ID

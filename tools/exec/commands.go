@@ -1,11 +1,10 @@
 // Package exec has the tools that run commands: exec, process and
 // credentialed_exec.
 //
-// It reads what a model asks for, finds out how risky that is, and reports the
-// result. It does not know sandboxes or processes: [Commands] does, and decides
-// where a caller's commands run and what they see there. The packages below this
-// one are independent of tools: judge (what a command does), cli (programs with
-// credentials) and terminal (what control characters mean).
+// It reads the request of a model, judges its risk, and reports the result. It does not know
+// sandboxes or processes: [Commands] does, and decides where a caller's commands run and what
+// they see there. The packages below this one are independent of tools: judge (what a command
+// does), cli (programs with credentials) and terminal (what control characters mean).
 //
 // To see how a command is run read exectool.go and foreground.go; the list is
 // [Tools].
@@ -21,8 +20,8 @@ import (
 // Commands runs commands for the caller in the context. The model may see its
 // errors as they are.
 type Commands interface {
-	// Site returns where a command would run, and starts nothing. dir is what the
-	// model wrote, "" for the workspace. An elevated command runs on the host.
+	// Site returns where a command would run, and starts nothing. dir is the model's text, ""
+	// for the workspace. An elevated command runs on the host.
 	Site(ctx context.Context, dir string, elevated bool) (sandbox.Site, error)
 	// Start starts a command, which outlives ctx. The code that starts it waits for
 	// its end, kills it, or leaves it to the caller with Keep.

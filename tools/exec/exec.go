@@ -20,12 +20,12 @@ type Options struct {
 	Commands Commands
 	// Keeper keeps output that is too long for the model. nil: it is lost.
 	Keeper Keeper
-	// Rules returns the rules for what is refused and what needs approval, for the caller
-	// in ctx. nil: the defaults.
+	// Rules returns the rules for refusals and approvals, for the caller in ctx. nil: the
+	// defaults.
 	Rules func(ctx context.Context) judge.Rules
-	// Scrub returns a writer that hides secrets from the caller in ctx in what is written
-	// to it, also where they are divided among writes. Text must be scrubbed before it is cut,
-	// since half a key is not recognised. nil: nothing is hidden.
+	// Scrub returns a writer that hides secrets from the caller in ctx, also secrets divided
+	// among writes. Text must be scrubbed before it is cut, since half a key is not recognised.
+	// nil: nothing is hidden.
 	Scrub func(context.Context, io.Writer) io.WriteCloser
 	// Refused returns why a command of the caller in ctx could not connect to a host; ""
 	// if none was refused since the last call. nil: always "".
@@ -35,8 +35,8 @@ type Options struct {
 	// MaxTimeout is the max time of a command in the foreground.
 	// 0: an hour.
 	MaxTimeout time.Duration
-	// Checkpoint prepares for undoing what a command changes, and returns a function to
-	// call when the command has ended. nil: commands cannot be undone.
+	// Checkpoint prepares the undo of a command, and returns a function to call when the
+	// command has ended. nil: commands cannot be undone.
 	Checkpoint func(ctx context.Context, command workspace.Command) (ended func())
 	// SetAside returns a report about the files that commands of the caller made under
 	// protected names since the last call, "" for none. nil: always "".
@@ -60,7 +60,7 @@ func Tools(o Options) []tool.Tool {
 	}
 }
 
-// runner is what the tools have in common.
+// runner has the common parts of the tools.
 type runner struct {
 	Options
 	places  *places

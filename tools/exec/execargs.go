@@ -52,8 +52,8 @@ type others struct {
 	Most1  unused `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
 }
 
-// unused is an argument of other systems that has no effect: it is not shown to
-// the person who approves, and calls that differ only in it are equal.
+// unused is an argument of other systems that has no effect: the approver does not see it, and
+// calls that differ only in it are equal.
 type unused string
 
 // IsZero leaves it out of JSON.
@@ -62,9 +62,9 @@ func (unused) IsZero() bool { return true }
 const (
 	maxEnv   = 100
 	maxYield = 2 * time.Minute
-	// maxSeconds is the greatest timeout that counts as seconds where neither the
-	// argument nor the name of the tool gives the unit: a caller who means milliseconds
-	// must not wait for an hour.
+	// maxSeconds is the greatest timeout that counts as seconds where neither the argument nor
+	// the name of the tool gives the unit: a caller that means milliseconds must not wait for
+	// an hour.
 	maxSeconds = 999
 )
 
@@ -139,8 +139,8 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// timeout returns how long the command may take: at most what the site allows,
-// unless it runs in the background, where 0 means no limit.
+// timeout returns the time limit of the command: at most what the site allows, unless it runs
+// in the background, where 0 means no limit.
 func (a execArgs) timeout(s sandbox.Site) time.Duration {
 	d := a.asked()
 	if a.inBackground() {
@@ -193,8 +193,8 @@ func joined(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// argv returns the program to start with its arguments. A shell is not a login shell and reads no start-up
-// file: it does only what is in the command.
+// argv returns the program to start with its arguments. A shell is not a login shell and reads
+// no start-up file: it runs only the command.
 func (a execArgs) argv(s sandbox.Site) []string {
 	switch {
 	case len(a.Argv) > 0:

@@ -93,8 +93,8 @@ func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	return k, nil
 }
 
-// Prepare judges a command once: how risky it is, what an approval depends on
-// and what runs all come from the same verdict.
+// Prepare judges a command once: the risk, the facts of an approval and the program to run come
+// from the same verdict.
 func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	a = a.withoutShell()
 	if order, ok := t.order(ctx, a); ok {

@@ -38,7 +38,7 @@ type follower struct {
 	waiting []byte
 
 	scrub    func(io.Writer) io.WriteCloser
-	scrubbed io.WriteCloser // into out, but for what may yet be a secret; nil if nothing is held
+	scrubbed io.WriteCloser // into out, except text that may become a secret; nil if nothing is held
 	inKey    bool           // a private key has begun and not ended
 	out      bytes.Buffer
 	sent     time.Time

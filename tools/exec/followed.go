@@ -15,8 +15,8 @@ const (
 	pollEvery = time.Second
 )
 
-// following adds what still runs to the result of a call, as a task for clients that
-// follow tasks.
+// following adds a running command to the result of a call, as a task for clients that follow
+// tasks.
 func following(ctx context.Context, res tool.Result, st sandbox.Status) tool.Result {
 	if st.State != sandbox.Running || !tool.RunningFrom(ctx).Tasks {
 		return res
@@ -26,8 +26,8 @@ func following(ctx context.Context, res tool.Result, st sandbox.Status) tool.Res
 	return res.WithTask(t)
 }
 
-// taskOf returns a command as a task, without its result. That of a command that was ended
-// on request is cancelled; one that failed in any other way is completed.
+// taskOf returns a command as a task, without its result. The task of a command that was ended
+// on request is cancelled; the task of a command that failed in any other way is completed.
 func taskOf(st sandbox.Status) tool.Task {
 	t := tool.Task{
 		ID: st.ID, Status: tool.TaskCompleted, Message: state(st), Created: st.Started, Changed: st.ExitedAt,

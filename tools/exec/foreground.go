@@ -46,8 +46,8 @@ func (r *runner) run(ctx context.Context, c sandbox.Command, k task) (tool.Resul
 	return r.settle(ctx, p, st, k)
 }
 
-// start starts a command. If it may write, what it changes can be undone: the caller
-// calls stopped when it no longer waits for the command, which may still run.
+// start starts a command. If it may write, its changes can be undone: the caller calls stopped
+// when it no longer waits for the command, which may still run.
 func (r *runner) start(
 	ctx context.Context, c sandbox.Command, k task,
 ) (p sandbox.Process, stopped func(sandbox.Status), err error) {
@@ -89,8 +89,8 @@ func onlyGit(v judge.Verdict) bool {
 	return git
 }
 
-// isClone reports whether a command is one git clone of a remote address, without options
-// that change what git does.
+// isClone reports whether a command is one git clone of a remote address, without options that
+// change the effect.
 func isClone(v judge.Verdict) bool {
 	if len(v.Simple) != 1 || !v.Simple[0].Static || v.Simple[0].Program != "git" {
 		return false
@@ -160,5 +160,5 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 func remove(ctx context.Context, p sandbox.Process) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	_ = p.Remove(ctx) // what cannot be ended now ends with its session
+	_ = p.Remove(ctx) // a process that cannot be ended now ends with its session
 }

@@ -98,7 +98,7 @@ func (a answer) missing(end string) string {
 	if name == "sudo" || name == "doas" {
 		return "commands cannot become another user here; leave it out"
 	}
-	if a.site.Tier == "docker" && a.status.Code == 127 {
+	if a.site.Tier == sandbox.Docker && a.status.Code == 127 {
 		return fmt.Sprintf("the sandbox's image has no %s; the operator chooses the image", name)
 	}
 	if a.site.Isolated && a.status.Code == 127 && !strings.Contains(name, ".") {

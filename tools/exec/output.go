@@ -115,10 +115,10 @@ func (s section) binary() bool {
 	return odd*10 > n || zero*10 > n*3
 }
 
-// A capture keeps the head and the tail of what is written to it.
+// A capture keeps the head and the tail of the written text.
 type capture struct {
 	size int64
-	lost int64 // bytes that were not kept, for which there is a note
+	lost int64 // omitted bytes, for which there is a note
 	head []byte
 	tail []byte // a ring, once it is full
 }
@@ -168,8 +168,8 @@ func trimRune(s string) string {
 	return s
 }
 
-// output returns what a command wrote, as the model reads it: stdout, then stderr.
-// Output that is too long is kept, and the text has its handle.
+// output returns the output of a command for the model: stdout, then stderr. Output that is too
+// long is kept, and the text has its handle.
 func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle string, err error) {
 	captures := []*capture{{}, {}}
 	kept := keeping{ctx: ctx, keeper: r.Keeper}
@@ -209,12 +209,12 @@ func (r *runner) output(ctx context.Context, p sandbox.Process) (text, handle st
 	return strings.TrimRight(b.String(), "\n"), handle, nil
 }
 
-// mark introduces what was written to stderr.
+// mark introduces stderr.
 const mark = "stderr:\n"
 
-// limitOf returns how many bytes of output an answer may have, so that it has not
-// too many tokens: hashes have three times as many as prose. It counts those of a
-// part, since counting takes longer than all else.
+// limitOf returns the most bytes of output in an answer, so that it has not too many tokens:
+// hashes have three times as many as prose. It counts the tokens of a part, since counting
+// takes longer than all else.
 func limitOf(captures []*capture) int64 {
 	const part = 1000
 	text := string(captures[0].head) + string(captures[1].head)
@@ -240,7 +240,7 @@ func shared(out, err, most int64) [2]int64 {
 	return [2]int64{half, half}
 }
 
-// show writes the part of a stream that fits. start is its offset in what is kept.
+// show writes the part of a stream that fits. start is its offset in the kept text.
 func show(b *strings.Builder, c *capture, most int64, handle string, start int64) {
 	head, tail := c.ends(most)
 	b.WriteString(head)
@@ -266,8 +266,7 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 	}
 }
 
-// A keeping gives what is written to it to a keeper, once that is more than one
-// answer can have.
+// A keeping gives its text to a keeper, once the text exceeds one answer.
 type keeping struct {
 	ctx    context.Context
 	keeper Keeper // nil: it is lost
@@ -277,7 +276,7 @@ type keeping struct {
 	handle string
 }
 
-// Write never fails: what cannot be kept is lost.
+// Write never fails: text that cannot be kept is lost.
 func (k *keeping) Write(p []byte) (int, error) {
 	switch {
 	case k.keeper == nil:
@@ -291,7 +290,7 @@ func (k *keeping) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// start begins to keep what was written so far.
+// start begins to keep the text written so far.
 func (k *keeping) start() {
 	if k.keeper == nil || k.to != nil {
 		return

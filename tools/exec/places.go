@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// places remember how much of each command's output each session was shown, so
-// that a poll shows what is new. They forget those of long ago when there are too
-// many, which costs a repeated text.
+// places remember how much of each command's output each session was shown, so that a poll
+// shows what is new. They forget the oldest when there are too many, which costs a repeated
+// text.
 type places struct {
 	shownOf *lru.Cache[placeKey, place]
 }
@@ -18,7 +18,7 @@ const maxPlaces = 2000
 
 type placeKey struct{ session, id string }
 
-// A place is how much was shown of what a command wrote to its two outputs.
+// A place is the shown amount of the two outputs of a command.
 type place struct{ out, err int64 }
 
 func newPlaces() *places {

@@ -171,7 +171,7 @@ func (t processTool) wait(ctx context.Context, p sandbox.Process, a processArgs)
 	return t.news(ctx, p, st, a, also...)
 }
 
-// until returns what is waited for.
+// until returns the condition of the wait.
 func (a processArgs) until(from int64) (sandbox.WaitCondition, *regexp.Regexp, error) {
 	switch what := strings.ToLower(a.Until); {
 	case what == "idle":
@@ -189,14 +189,14 @@ func (a processArgs) until(from int64) (sandbox.WaitCondition, *regexp.Regexp, e
 		a.Until).Try("use exit, idle or pattern")
 }
 
-// matched reports whether a line near the end of what was shown matches.
+// matched reports whether a line near the end of the shown text matches.
 func (t processTool) matched(ctx context.Context, p sandbox.Process, re *regexp.Regexp, to int64) bool {
 	var b bytes.Buffer
 	s := section{p.Log(sandbox.Stdout), max(0, to-lookBack), to}
 	return s.clean(ctx, &b) == nil && re.Match(b.Bytes())
 }
 
-// news returns what a process wrote since it was last asked, and how it is.
+// news returns the new output of a process, and its state.
 func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Status, a processArgs,
 	also ...string) (tool.Result,
 	error) {
@@ -235,8 +235,8 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	return res, nil
 }
 
-// latest returns the end of a section; of one that is too long it says what is left
-// out.
+// latest returns the end of a section; for a section that is too long it names the omitted
+// part.
 func (t processTool) latest(ctx context.Context, s section) (string, error) {
 	if s.from >= s.to {
 		return "", nil
@@ -277,7 +277,7 @@ func (t processTool) remove(ctx context.Context, p sandbox.Process, action strin
 	return about(st, st.ID+" was removed, with its output", ""), nil
 }
 
-// write types data, and waits a moment for what comes back.
+// write types data, and waits a moment for the reply.
 func (t processTool) write(ctx context.Context, p sandbox.Process, a processArgs, data []byte) (tool.Result, error) {
 	st := p.Status()
 	if st.State != sandbox.Running {

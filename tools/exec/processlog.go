@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookBack is what is read before a window, so that a secret that begins
-	// there is found: more than the longest private key.
+	// lookBack is the number of bytes read before a window, so that a secret that begins there
+	// is found: more than the longest private key.
 	lookBack  = 64 << 10
 	logUsual  = 12_000
 	logMost   = 48_000
@@ -112,7 +112,7 @@ func (t processTool) log(ctx context.Context, p sandbox.Process, a processArgs) 
 // fewer the last whole line; 0 is all.
 func lineEnd(s section, lines int) int64 {
 	buf := make([]byte, s.to-s.from)
-	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read has no lines
+	n, _ := s.log.ReadAt(buf, s.from) // an unreadable log has no lines
 	at := 0
 	for range lines {
 		i := bytes.IndexByte(buf[at:n], '\n')
@@ -137,7 +137,7 @@ func lineEnd(s section, lines int) int64 {
 // ones.
 func lineStart(s section, lines int) int64 {
 	buf := make([]byte, s.to-s.from)
-	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read has no lines
+	n, _ := s.log.ReadAt(buf, s.from) // an unreadable log has no lines
 	at := max(n-1, 0)                 // the end of the last line is none before it
 	for i := 0; lines > 0; i++ {
 		at = bytes.LastIndexByte(buf[:at], '\n')
@@ -186,7 +186,7 @@ func (t processTool) matching(ctx context.Context, p sandbox.Process, a processA
 	return about(p.Status(), lines, lines), nil
 }
 
-// A finder keeps the last lines that match of what is written to it.
+// A finder keeps the last matching lines of the written text.
 type finder struct {
 	re      *regexp.Regexp
 	rest    []byte

@@ -68,8 +68,8 @@ const (
 	// Other systems have a tool of this name whose timeout is in milliseconds.
 	maxWaitSeconds = 120
 	waitLongest    = 10 * time.Minute
-	// waitAgain is the default wait for a line that matches one which was shown
-	// before, since that one may be what the caller means.
+	// waitAgain is the default wait for a matching line if an earlier one was shown before,
+	// since the caller may mean the earlier one.
 	waitAgain = 5 * time.Second
 	keysMost  = 200
 	// waitQuiet is how long there must be no new output for until: idle.
@@ -97,7 +97,7 @@ func (a processArgs) action() (string, error) {
 	}
 	name := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(a.Action), "-", "_"))
 	switch {
-	case name == "input" && a.Data+a.Literal == "" && len(a.Keys)+len(a.Hex) == 0 && !a.End: // to see what is new
+	case name == "input" && a.Data+a.Literal == "" && len(a.Keys)+len(a.Hex) == 0 && !a.End: // for new output
 		return "poll", nil
 	case name == "poll" && a.Block != nil && !*a.Block && a.Pattern != "":
 		return "log", nil
@@ -153,9 +153,9 @@ func types(action string) bool {
 	return action == "write" || action == "send_keys" || action == "submit"
 }
 
-// Prepare returns the risk of an action: reading changes nothing, and a command
-// that was ended can be started again. Typing is as risky as what is typed: a
-// command for a shell, code for an interpreter, or an answer for other programs.
+// Prepare returns the risk of an action: reading changes nothing, and a command that was ended
+// can be started again. Typing is as risky as the typed text: a command for a shell, code for
+// an interpreter, or an answer for other programs.
 func (t processTool) Prepare(ctx context.Context, a processArgs) (tool.Plan, error) {
 	action, err := a.action()
 	if err != nil {
@@ -172,8 +172,7 @@ func (t processTool) Prepare(ctx context.Context, a processArgs) (tool.Plan, err
 	return plan, nil
 }
 
-// prepareTyping judges what is typed. An approval depends on the process that
-// gets it.
+// prepareTyping judges the typed text. An approval depends on the process that gets it.
 func (t processTool) prepareTyping(ctx context.Context, a processArgs, action string) (tool.Plan, error) {
 	refused := tool.Plan{Risk: tool.Reads} // it has no effect but its error
 	p, err := t.find(ctx, a)
@@ -197,7 +196,7 @@ func (t processTool) prepareTyping(ctx context.Context, a processArgs, action st
 	}, refusal(v)
 }
 
-// typing judges what is typed into a process.
+// typing judges text that is typed into a process.
 func (t processTool) typing(ctx context.Context, st sandbox.Status, a processArgs, data []byte) (judge.Verdict, error) {
 	site, err := t.site(ctx, "", false)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// judge judges a command and its input. What is typed into it later is judged
-// then.
+// judge judges a command and its input. Text that is typed into it later is judged then.
 func (r *runner) judge(ctx context.Context, s sandbox.Site, a execArgs) judge.Verdict {
 	return judge.Judge(judge.Request{
 		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
@@ -23,7 +22,8 @@ func (r *runner) judge(ctx context.Context, s sandbox.Site, a execArgs) judge.Ve
 	}, r.rules(ctx))
 }
 
-// missing returns what finds out that a program is not there, or nil where that cannot be found out from here.
+// missing returns a function that finds out whether a program is missing, or nil where that
+// cannot be found out from here.
 func missing(s sandbox.Site) func(string) bool {
 	if s.Find == nil || s.File == nil { // an image has programs of its own
 		return nil
@@ -34,7 +34,7 @@ func missing(s sandbox.Site) func(string) bool {
 	}
 }
 
-// exists likewise returns what finds files.
+// exists likewise returns a function that finds files.
 func exists(s sandbox.Site) func(string) bool {
 	if s.File == nil {
 		return nil
@@ -56,7 +56,7 @@ func refusal(v judge.Verdict) error {
 	return err.Try("%s", d.Instead)
 }
 
-// A kind is what input means to a program.
+// A kind is the meaning of input for a program.
 type kind uint8
 
 const (
@@ -85,8 +85,7 @@ func kindOf(program string) kind {
 	return other
 }
 
-// readerOf returns what the input of a command means: that of the worst of its
-// programs.
+// readerOf returns the meaning of a command's input: the worst among its programs.
 func readerOf(v judge.Verdict) kind {
 	worst := other
 	for _, c := range v.Simple {

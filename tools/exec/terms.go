@@ -19,9 +19,9 @@ const (
 	filesShown = 10
 )
 
-// facts returns what an approval depends on: where the command runs, and which
-// files its programs and the files that it names are today. A person is shown
-// their names; a digest identifies the files.
+// facts returns the facts that an approval depends on: the place of the command, and the
+// present files of its programs and of the names in it. A person is shown their names; a digest
+// identifies the files.
 func (k task) facts() tool.Facts {
 	facts := tool.Facts{"directory": k.site.Dir, "sandbox": k.site.Where()}
 	if len(k.args.Env) > 0 {
@@ -52,8 +52,8 @@ func listed(names []string) string {
 	return text
 }
 
-// A witness has seen files, as far as they can be seen from here. What is in a
-// container's own image stays the same with it.
+// A witness has seen files, as far as they can be seen from here. Files in a container's own
+// image stay the same with it.
 type witness struct {
 	site  sandbox.Site
 	names []string // of programs
@@ -96,9 +96,9 @@ func (w *witness) programs(k task) {
 	}
 }
 
-// files notes each file that may be code: what a word stands for, unless it is
-// for a program that only moves or names files, what comes in by <, what make
-// goes by. What the command writes is not among them: it is another each time.
+// files notes each file that may be code: the file of a word, unless the program only moves or
+// names files, the input of <, and the files of make. Files that the command writes are not
+// among them: they differ each time.
 func (w *witness) files(k task) {
 	if k.site.File == nil {
 		return
@@ -148,8 +148,8 @@ func (w *witness) short(name string) string {
 	return name
 }
 
-// fragments returns the words in a shell's text, and the parts of such words that
-// may be names: values of options, what follows a redirection.
+// fragments returns the words in a shell's text, and the parts of such words that may be names:
+// values of options, targets of redirections.
 func fragments(texts ...string) []string {
 	var all []string
 	for _, text := range texts {
@@ -166,7 +166,7 @@ func fragments(texts ...string) []string {
 	return all
 }
 
-// sources returns what a shell's text reads by <.
+// sources returns the files that a shell's text reads by <.
 func sources(text string) []string {
 	var all []string
 	for i, part := range strings.Split(text, "<") {
@@ -177,8 +177,8 @@ func sources(text string) []string {
 	return all
 }
 
-// handles reports whether a program only moves files about, or writes them, so
-// that it does not matter what is in them.
+// handles reports whether a program only moves files about, or writes them, so that their
+// contents do not matter.
 func handles(c judge.Simple) bool {
 	switch path.Base(c.Program) {
 	case "rm", "rmdir", "touch", "mkdir", "mktemp", "chmod", "chown", "ls", "echo", "printf", "test", "[", "stat", "du",

@@ -308,7 +308,7 @@ func (p *patcher) format(head string, r workspace.Receipt) string {
 	return b.String()
 }
 
-// format describes what was done to a file, in the way of version control.
+// format describes the change of a file, in the way of version control.
 func (s *section) format() string {
 	counts := fmt.Sprintf(" (+%d -%d)", s.result.Added, s.result.Removed)
 	var line string

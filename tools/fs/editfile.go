@@ -123,7 +123,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	// If the file was stale, the session does not know what was changed before the edit.
+	// If the file was stale, the session does not know the changes before the edit.
 	if !e.isStale() {
 		t.seen.Note(caller, e.name, version)
 	}
@@ -238,7 +238,7 @@ func (e *editor) hasMasks() bool {
 	return false
 }
 
-// format describes what was done.
+// format describes the edit.
 func (e *editor) format(r workspace.Receipt, done workspace.Changed, version string) string {
 	var b strings.Builder
 	if e.created {

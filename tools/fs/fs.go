@@ -63,7 +63,7 @@ func formatUnlisted(b *strings.Builder, dirs []string) {
 	b.WriteString("]\n")
 }
 
-// changedFile returns what a receipt says about a file.
+// changedFile returns the receipt of a file.
 func changedFile(r workspace.Receipt, name string) workspace.Changed {
 	for _, c := range r.Files {
 		if c.Name == name {

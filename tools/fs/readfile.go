@@ -69,14 +69,16 @@ const (
 	maxReadFiles     = 20
 	defaultReadLines = 2000
 	defaultReadBytes = 16_000
-	// defaultReadTokens is what 16,000 bytes of code are. Hashes and numbers are more tokens for a byte.
+	// defaultReadTokens is the number of tokens of 16,000 bytes of code. Hashes and numbers are
+	// more tokens for a byte.
 	defaultReadTokens = 5_000
 	maxReadBytes      = 400_000
 	minReadBytes      = 200     // of each of several files
 	maxReadImages     = 4 << 20 // bytes of all images
 )
 
-// normalized checks the limits, fills in defaults, and replaces hidden parameters by those that they stand for.
+// normalized checks the limits, fills in defaults, and replaces hidden parameters by the shown
+// ones.
 func (a readFileArgs) normalized() (readFileArgs, error) {
 	switch {
 	case a.Path != "":
@@ -184,7 +186,7 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	return res, err
 }
 
-// format returns what was asked for, in the form that suits the kind of file.
+// format returns the wanted part, in the form that suits the kind of file.
 func (t readFile) format(ctx context.Context, r *reader) (tool.Result, error) {
 	switch {
 	case strings.EqualFold(r.args.Encoding, asBase64):
@@ -372,7 +374,7 @@ func (r *reader) readWindow(ctx context.Context) (textfile.Window, error) {
 		q.Extra = 7
 	}
 	w, err := textfile.Read(ctx, r.content, r.file.Size, q)
-	// If the head is ASCII, the encoding shows only in what follows.
+	// If the head is ASCII, the encoding shows only in the rest.
 	if err == nil && w.Damaged != nil && r.args.Encoding == "" && isASCII(r.head) {
 		if q.Encoding = textfile.Detect(w.Damaged, true); q.Encoding != r.encoding {
 			r.encoding = q.Encoding
@@ -405,7 +407,7 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// describe returns the range of lines, the size, the version, and what is unusual about the text.
+// describe returns the range of lines, the size, the version, and remarks about unusual text.
 func (r *reader) describe(w textfile.Window) string {
 	if len(w.Lines) == 0 {
 		return "empty, version " + r.version
@@ -496,7 +498,8 @@ func (r *reader) formatPrefix(b *strings.Builder, l *textfile.Line) {
 	b.WriteByte('|')
 }
 
-// formatNext writes how to read what was left out. Long is the number of a shortened line, 0 for none.
+// formatNext writes the call that reads the omitted lines. Long is the number of a shortened
+// line, 0 for none.
 func (r *reader) formatNext(b *strings.Builder, w textfile.Window, long int) {
 	if long != 0 {
 		fmt.Fprintf(b, "\n[long lines were shortened; to read one use offset %d, limit 1 and max_bytes up to %d, "+

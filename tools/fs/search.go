@@ -116,8 +116,8 @@ func formatSearch(found search.Found, q search.Query) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// formatMatches writes the lines of one file like grep -n, with a colon after the number of a match and a dash after
-// that of others. It returns the number of matches.
+// formatMatches writes the lines of one file like grep -n, with a colon after the number of a
+// match and a dash after other numbers. It returns the number of matches.
 func formatMatches(b *strings.Builder, file search.FileMatches) (shown int) {
 	fmt.Fprintln(b, file.Name)
 	if file.Binary && len(file.Lines) == 0 {
@@ -170,7 +170,7 @@ func summary(found search.Found, q search.Query, shown int) string {
 	return fmt.Sprintf("[%s]", matches)
 }
 
-// adviceForNone returns what was searched without a match, and how to find more.
+// adviceForNone returns the searched places without a match, and ways to find more.
 func adviceForNone(found search.Found, q search.Query) string {
 	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
 		advice := fmt.Sprintf("no file to search in %q", q.Path)

@@ -33,8 +33,8 @@ func (r *reader) checkBytes(from int64, data []byte) error {
 		Try("read the file as text, in which secrets are masked, or read bytes further away")
 }
 
-// checkChange refuses a change that would write a mask in place of a secret, or show a secret that is masked now. typed
-// is what the caller sent.
+// checkChange refuses a change that would write a mask in place of a secret, or show a secret
+// that is masked now. typed is the text of the caller.
 func checkChange(secrets *scrub.Scrubber, before, after, typed string) error {
 	if err := secrets.CheckNoMask(before, after); err != nil {
 		return tool.Errorf(tool.Invalid, "%w", err)

@@ -11,9 +11,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// Seen remembers which version of a file each session knows, and which parts of it were returned. It evicts the least
-// recently used files, which makes a session read a text again or miss a warning, but never gives a wrong one. The zero
-// Seen is empty and ready to use. Its methods may be called concurrently.
+// Seen remembers the version of a file that each session knows, and the parts that were
+// returned. It evicts the least recently used files, which makes a session read a text again or
+// miss a warning, but never gives a wrong one. The zero Seen is empty and ready to use. Its
+// methods may be called concurrently.
 type Seen struct {
 	Secrets *scrub.Scrubber // masks secrets in a way that tools can undo; nil has no known values
 
@@ -33,8 +34,9 @@ type seenFile struct {
 	parts   []string // that were returned, the latest last
 }
 
-// sessionOf returns a name of the caller's conversation. A subagent has another one than its parent, because it does
-// not see what its parent has read. "" means that the conversation is unknown.
+// sessionOf returns a name of the caller's conversation. A subagent has another one than its
+// parent, because it does not see the reads of its parent. "" means that the conversation is
+// unknown.
 func sessionOf(c tool.Caller) string {
 	if c.Session == "" {
 		return ""
@@ -42,13 +44,13 @@ func sessionOf(c tool.Caller) string {
 	return c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session
 }
 
-// secretsFor returns what masks secrets in results for the caller of ctx.
+// secretsFor returns the finder that masks secrets in results for the caller of ctx.
 func (s *Seen) secretsFor(ctx context.Context) *scrub.Scrubber {
 	c := tool.CallerFrom(ctx)
 	return s.Secrets.For(scrub.Session{Agent: c.Agent, User: c.User, ID: c.Session})
 }
 
-// file returns what is known about a file, and a function that changes it.
+// file returns the facts about a file, and a function that changes it.
 func (s *Seen) file(c tool.Caller, name string) (f seenFile, put func(seenFile)) {
 	if s.files == nil {
 		s.files = lru.New[seenKey](maxSeen, func(seenFile) int64 { return 1 })

@@ -153,8 +153,9 @@ const (
 	maxCompared       = 20 // new entities that Add compares with others
 )
 
-// Add merges reports into what the caller knows, all or none. Reports name entities by name, alias or slug; zero
-// values mean "not given". Relations may end at shared entities; everything that is written belongs to the caller.
+// Add merges reports into the caller's knowledge, all or none. Reports name entities by name,
+// alias or slug; zero values mean "not given". Relations may end at shared entities; everything
+// that is written belongs to the caller.
 func (g *Graph) Add(ctx context.Context, entities []graph.Entity, relations []graph.Relation) (added Added, err error) {
 	var a *adding
 	g.adding.Add(1)
@@ -220,7 +221,8 @@ func (a Added) summary() string {
 	return summary
 }
 
-// adding is a change that adds reports. It looks up all names once and remembers what it writes.
+// adding is a change that adds reports. It looks up each name once and remembers the rows that
+// it writes.
 type adding struct {
 	*change
 	named   []graph.Entity          // entities that have one of the names
@@ -270,7 +272,8 @@ func (a *adding) slug(report graph.Entity) string {
 	return slug
 }
 
-// addEntity merges a report into the entity that it means. What only documents reported before is the caller's then.
+// addEntity merges a report into the entity of the report. Parts that only documents reported
+// before become the caller's.
 func (a *adding) addEntity(report graph.Entity) error {
 	slug := a.slug(report)
 	if report.Confidence == 0 {

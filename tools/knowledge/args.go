@@ -124,7 +124,8 @@ func checkName(where, name string) error {
 	return nil
 }
 
-// typeName returns a type in lower_snake_case. It accepts any type, and notes those that look like a misspelt one.
+// typeName returns a type in lower_snake_case. It accepts any type, and adds a note about a
+// type that looks misspelt.
 func (r *reports) typeName(given string, suggested []string) (string, error) {
 	name := graph.TypeName(given)
 	if name == "" && strings.TrimSpace(given) != "" {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/indexertest"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/indexertest"
 )
 
 // BenchmarkKnowledge measures walks and searches among 20,000 entities and 100,000 relations. A tenth of the relations

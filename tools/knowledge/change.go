@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// A change is one change of an owner's knowledge within a transaction. It writes rows, keeps what they were before for
-// Undo, and counts by how much the knowledge grows.
+// A change is one change of an owner's knowledge within a transaction. It writes rows, keeps
+// the former rows for Undo, and counts the growth of the knowledge.
 type change struct {
 	rows
 	owner      tool.Owner
@@ -31,7 +31,7 @@ var errUnchanged = errors.New("nothing changed")
 // maxSummary is the length of the summary of a change, in bytes.
 const maxSummary = 200
 
-// change runs f as one change of what the caller knows. f returns a summary.
+// change runs f as one change of the caller's knowledge. f returns a summary.
 func (g *Graph) change(ctx context.Context, f func(c *change) (summary string, err error)) error {
 	o, err := tool.OwnerFrom(ctx)
 	if err != nil {
@@ -206,8 +206,8 @@ func (c *change) writeRelation(old, r *graph.Relation) error {
 	return err
 }
 
-// keep notes what a row was before the change. If the change writes a row twice, the first former value and the
-// last version count.
+// keep stores the former version of a row. If the change writes a row twice, the first former
+// value and the last version count.
 func (c *change) keep(kind, id string, former any, after int64) error {
 	encoded, err := store.ToJSON(former, former == nil)
 	if at, twice := c.written[id]; twice {

@@ -1,9 +1,9 @@
 // Package knowledge is the knowledge graph of agents: its tables, what can be done with it, and the tools for it.
 //
-// A caller sees its own entities and relations and those that all users of its agent share, and changes only its own.
-// What entities and relations are, and how they are merged and walked, is in the package graph below. Entities are
-// found by words through an index that is filled from [Source]. Begin with [New], then search.go and add.go; rows.go
-// has the SQL.
+// A caller sees its own entities and relations and those that all users of its agent share, and
+// changes only its own. Package graph below defines entities and relations, and merges and
+// walks them. Entities are found by words through an index that is filled from [Source]. Begin
+// with [New], then search.go and add.go; rows.go has the SQL.
 package knowledge
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const group = "knowledge"
 
-// What one owner can have.
+// Limits of one owner.
 const (
 	maxEntities  = 100_000
 	maxRelations = 1_000_000
@@ -118,8 +118,8 @@ func document(e graph.Entity) index.Document {
 	}
 }
 
-// scope returns the scope of an owner's entities in the index. It differs from that of the owner's memories, so that
-// these do not change how rare a word is.
+// scope returns the scope of an owner's entities in the index. It differs from the scope of the
+// owner's memories, so that memories do not change the rarity of a word.
 func scope(o tool.Owner) string { return topic + "\x00" + o.Agent + "\x00" + o.User }
 
 // scopes returns the scopes that an owner sees.

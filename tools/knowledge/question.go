@@ -14,11 +14,11 @@ import (
 const (
 	maxNames    = 20_000 // of an owner, that are compared with a query
 	minNear     = 3      // letters of a word that is compared with others
-	maxSubjects = 3      // entities of which a question may ask for a relation
+	maxSubjects = 3      // entities whose relations a question may ask for
 	maxAnswers  = 10     // other ends of the relations of one entity
 )
 
-// missingWords returns the words of a query, and those that no hit has.
+// missingWords returns the words of a query, and the words without a hit.
 func missingWords(text string, hits []index.Hit) (words, missing []string) {
 	known := map[string]bool{}
 	for _, hit := range hits {

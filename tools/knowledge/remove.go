@@ -203,7 +203,8 @@ func (g *Graph) Merge(ctx context.Context, name, into string) (Removed, error) {
 	})
 }
 
-// mergeInto adds what is known about from to target. If target is only shared, the owner gets its own version.
+// mergeInto adds the knowledge about from to target. If target is only shared, the owner gets
+// its own version.
 func (c *change) mergeInto(target, from graph.Entity) (graph.Entity, error) {
 	list, err := c.bySlug(c.owner, []string{target.Slug})
 	if err != nil {
@@ -225,8 +226,8 @@ func (c *change) mergeInto(target, from graph.Entity) (graph.Entity, error) {
 	return merged, c.setEntity(old, &merged)
 }
 
-// moveRelations makes the relations of one entity those of another. It merges those that the other has already, and
-// removes those between the two.
+// moveRelations makes the relations of one entity those of another. It merges relations that
+// the other has already, and removes relations between the two.
 func (c *change) moveRelations(from, to string) (moved, merged int, err error) {
 	relations, err := c.relationsOf(from)
 	if err != nil {

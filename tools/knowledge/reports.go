@@ -19,19 +19,21 @@ import (
 type Document struct {
 	Owner tool.Owner
 	ID    string
-	Name  string // the origin of what is added, such as the path of a memory
+	Name  string // the origin of the reports, such as the path of a memory
 }
 
-// fromDocuments is the author of rows that only documents support. Those of callers contain a slash.
+// fromDocuments is the author of rows that only documents support. Names of callers contain a
+// slash.
 const fromDocuments = "documents"
 
 // maxOrigins is the length of the origin of a row that several documents support, in bytes.
 const maxOrigins = 400
 
-// SetReports replaces what a document reports, in a transaction of the caller: nothing takes back what it has reported
-// before. An entity or a relation that only documents report is what their reports say together, and is removed with
-// the last of them. SetReports leaves alone what a caller has written or changed with the tools, except for a
-// description that comes from the document and is taken back. Relations end at entities of the same reports.
+// SetReports replaces the reports of a document, in a transaction of the caller. No reports
+// take back all earlier ones. An entity or a relation that only documents report is the sum of
+// their reports, and is removed with the last of them. SetReports leaves alone rows that a
+// caller has written or changed with the tools, except for a description that comes from the
+// document and is taken back. Relations end at entities of the same reports.
 func SetReports(t *store.Tx, d Document, entities []graph.Entity, relations []graph.Relation) error {
 	r := reporting{
 		change:   &change{rows: rows{t}, owner: d.Owner, written: map[string]int{}},
@@ -61,8 +63,8 @@ func SetReports(t *store.Tx, d Document, entities []graph.Entity, relations []gr
 	return r.end(text.Clip(verb+" what "+d.Name+" says", maxSummary))
 }
 
-// PurgeReports is SetReports without reports after which nothing can bring back what the document has reported: it also
-// removes the records of all changes that documents have made for the owner, so that these cannot be undone.
+// PurgeReports removes the reports of a document for good: it also removes the records of all
+// changes that documents have made for the owner, so that these cannot be undone.
 func PurgeReports(t *store.Tx, d Document) error {
 	if reports, err := (rows{t}).reportsOf(d); err != nil || len(reports) == 0 {
 		return err
@@ -80,7 +82,7 @@ const (
 	relationKind = "relation"
 )
 
-// A subject is what a report is about: an entity by its slug, or a relation by its key.
+// A subject is the subject of a report: an entity by its slug, or a relation by its key.
 type subject struct{ kind, name string }
 
 // A reportRow is a row of the table.
@@ -100,7 +102,7 @@ func (r rows) reportsOf(d Document) ([]reportRow, error) {
 		WHERE agent = $1 AND usr = $2 AND document = $3`, []any{d.Owner.Agent, d.Owner.User, d.ID}, scanReport)
 }
 
-// reportsAbout returns what all documents of an owner report about a subject.
+// reportsAbout returns the reports of all documents of an owner about a subject.
 func reportsAbout[T any](r rows, o tool.Owner, s subject) ([]T, error) {
 	return store.List(r.Tx, `SELECT report FROM knowledge_report
 		WHERE agent = $1 AND usr = $2 AND kind = $3 AND subject = $4 ORDER BY document`,
@@ -113,7 +115,7 @@ func reportsAbout[T any](r rows, o tool.Owner, s subject) ([]T, error) {
 		})
 }
 
-// reporting is a change of what a document reports.
+// reporting is a change of the reports of a document.
 type reporting struct {
 	*change
 	document Document
@@ -163,8 +165,8 @@ func (r *reporting) store(entities []graph.Entity, relations []graph.Relation) e
 	return r.Insert("knowledge_report (agent, usr, document, kind, subject, report)", list)
 }
 
-// apply makes the rows of all subjects what the reports say: entities before the relations between them, and those
-// that are removed after the relations.
+// apply writes the rows of all subjects from the reports: entities before the relations between
+// them, and removed entities after removed relations.
 func (r *reporting) apply() error {
 	all := slices.SortedStableFunc(maps.Keys(r.reported), func(a, b subject) int { return cmp.Compare(a.name, b.name) })
 	for _, step := range []struct {
@@ -246,8 +248,8 @@ func (r *reporting) withdrawDescription(e graph.Entity, reports []graph.Entity) 
 	return r.setEntity(&old, &e)
 }
 
-// removeEntity removes an entity that no document reports now. If a caller has added a relation with it, the
-// entity stays as the caller's, without what the documents have said about it.
+// removeEntity removes an entity that no document reports now. If a caller has added a relation
+// with it, the entity stays as the caller's, without the documents' statements.
 func (r *reporting) removeEntity(e graph.Entity) error {
 	relations, err := r.ownRelationsOf(r.owner, e.Slug, 1)
 	if err != nil {

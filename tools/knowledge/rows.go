@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// rows reads the tables in a transaction. What it returns for an owner includes, unless a method says otherwise, what
-// the owner's agent shares with all users.
+// rows reads the tables in a transaction. Unless a method says otherwise, the rows of an owner
+// include the rows that the owner's agent shares with all users.
 type rows struct{ *store.Tx }
 
 const entityColumns = `e.id, e.agent, e.usr, e.slug, e.name, e.aliases, e.type, e.description, e.properties,
@@ -88,8 +88,9 @@ func (r rows) namesWithPrefix(o tool.Owner, prefix string, limit int) ([]entityN
 		[]any{o.Agent, o.User, prefix, limit}, scanName)
 }
 
-// byConfidence returns the entities of a type that are valid at a moment, the most certain first. An empty type means
-// all. It leaves out shared entities of which the owner has its own version.
+// byConfidence returns the entities of a type that are valid at a moment, the most certain
+// first. An empty type means all. It leaves out a shared entity if the owner has its own
+// version.
 func (r rows) byConfidence(o tool.Owner, kind string, at int64, limit, offset int) ([]graph.Entity, error) {
 	return r.listEntities(`e.agent = $1 AND e.usr IN ($2, '') AND ($3 = '' OR e.type = $3)
 			AND e.valid_from <= $4 AND e.valid_to > $4 AND NOT (e.usr <> $2 AND EXISTS (
@@ -113,9 +114,10 @@ func scanRelation(scan store.Scan, before ...any) (r graph.Relation, err error) 
 	return r, err
 }
 
-// relationsAt returns the relations that begin or end at one of at most [graph.MaxBatch] entities and are valid at a
-// moment: of each entity, in each direction, of the owner and of the shared ones, the limit most certain. It leaves
-// out shared relations of which the owner has its own version. More reports whether there are others.
+// relationsAt returns the relations that begin or end at one of at most [graph.MaxBatch]
+// entities and are valid at a moment: of each entity, in each direction, of the owner and of
+// the shared ones, the limit most certain. It leaves out a shared relation if the owner has its
+// own version. More reports whether there are others.
 func (r rows) relationsAt(
 	o tool.Owner, slugs []string, limit int, at int64,
 ) (list []graph.Relation, more bool, err error) {
@@ -209,7 +211,7 @@ type formerRow struct {
 	relation   *graph.Relation
 }
 
-// formerRows returns what a change of an owner changed.
+// formerRows returns the former rows of a change.
 func (r rows) formerRows(o tool.Owner, number int64) ([]formerRow, error) {
 	return store.List(r.Tx, `SELECT kind, subject, former, after FROM knowledge_past
 		WHERE agent = $1 AND usr = $2 AND number = $3 ORDER BY subject`,

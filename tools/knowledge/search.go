@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// search is the tool that finds entities, and what is connected to one.
+// search is the tool that finds entities and their connections.
 type search struct{ graph *Graph }
 
 type searchArgs struct {
@@ -130,8 +130,8 @@ const (
 	wholeGraph = "*" // a query for all entities
 )
 
-// Find finds entities by their words, or lists all for the text "*". What has exactly the name that was asked for
-// comes first.
+// Find finds entities by their words, or lists all for the text "*". Entities with exactly the
+// given name come first.
 func (g *Graph) Find(ctx context.Context, q Query) (found Found, err error) {
 	o, err := tool.OwnerFrom(ctx)
 	if err != nil {
@@ -216,14 +216,15 @@ func (g *Graph) searchIndex(ctx context.Context, o tool.Owner, q Query, limit in
 	return result, fresh, nil
 }
 
-// visible is what an owner sees at a moment. It is the [graph.Reader] of walks.
+// visible is the part of the graph that an owner sees at a moment. It is the [graph.Reader] of
+// walks.
 type visible struct {
 	rows
 	owner tool.Owner
 	at    int64
 }
 
-// visibleTo returns what an owner sees at a moment; nil is now.
+// visibleTo returns the part of the graph that an owner sees at a moment; nil is now.
 func (r rows) visibleTo(o tool.Owner, at *int64) (v visible, err error) {
 	v = visible{rows: r, owner: o}
 	if at != nil {
@@ -252,9 +253,9 @@ func (v visible) Entities(_ context.Context, slugs []string) (map[string]graph.E
 	return found, err
 }
 
-// rank returns the entities that were found in the order in which they are shown: first those with exactly the name
-// that was asked for, then by score. If no hit has a word of the query, entities with a name like it are found too.
-// OtherTimes are some that are not true at the moment.
+// rank returns the found entities in the order of the result: first the entities with exactly
+// the given name, then by score. If no hit has a word of the query, entities with a similar
+// name are found too. OtherTimes are entities that are not true at the moment.
 func (v visible) rank(ctx context.Context, q Query, result index.Result) (list, otherTimes []graph.Entity, err error) {
 	named, err := v.byName(v.owner, []string{graph.Slug(q.Text)})
 	if err != nil {
@@ -375,7 +376,8 @@ type Walked struct {
 	Truncated bool                    // a limit kept the walk from reading everything
 }
 
-// Walk finds what can be reached from an entity. With a text, entities that match it come first.
+// Walk finds the entities in reach of an entity. With a text, entities that match it come
+// first.
 func (g *Graph) Walk(ctx context.Context, q Query) (walked Walked, err error) {
 	o, err := tool.OwnerFrom(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func graphOf(f Found) foundGraph {
 	return g
 }
 
-// walkedGraph has the entity where the walk began, then those that it reached.
+// walkedGraph has the start of the walk, then the entities in reach.
 func walkedGraph(w Walked, q Query) foundGraph {
 	g := foundGraph{
 		Entities: []foundEntity{entityOf(w.From)}, Relations: []foundRelation{},

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-// Undo reverts a change of the caller, if no later change touched what it changed. Undoing is a change itself.
+// Undo reverts a change of the caller, unless a later change touched the same rows. Undoing is
+// a change itself.
 func (g *Graph) Undo(ctx context.Context, number int64) (Removed, error) {
 	return g.remove(ctx, nil, func(c *change, _ []graph.Entity, done *Removed) error {
 		undone, err := c.undoable(number)
@@ -67,7 +68,8 @@ func (c *change) undoable(number int64) (changeRecord, error) {
 	return changeRecord{}, wrong.Try("there is nothing that you can undo")
 }
 
-// undo is a change that reverts another: it removes what that one wrote, and restores what there was before.
+// undo is a change that reverts another: it removes the rows of that change, and restores the
+// former ones.
 type undo struct {
 	*change
 	former []formerRow
@@ -76,7 +78,7 @@ type undo struct {
 	relations map[string]graph.Relation
 }
 
-// read reads what the change left. It fails if a later change touched any of it.
+// read reads the rows that the change left. It fails if a later change touched any of them.
 func (u *undo) read() error {
 	var ids []string
 	for _, f := range u.former {
@@ -127,7 +129,7 @@ func changedLater(what string, by int64) error {
 	return tool.Errorf(tool.Conflict, "%s was changed later, by change %d", what, by).Try("undo change %d first", by)
 }
 
-// remove removes what the change wrote.
+// remove removes the rows of the change.
 func (u *undo) remove() error {
 	for _, f := range u.former {
 		if r, ok := u.relations[f.id]; ok {
@@ -144,7 +146,7 @@ func (u *undo) remove() error {
 	return nil
 }
 
-// restore writes again what there was before the change.
+// restore writes the former rows again.
 func (u *undo) restore() error {
 	for _, f := range u.former {
 		switch {

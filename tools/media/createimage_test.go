@@ -107,11 +107,12 @@ func TestDiagramsInDot(t *testing.T) {
 
 func TestDiagramsInMermaid(t *testing.T) {
 	needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
-	if err := browser.CheckIsolation(t.Context()); err != nil {
+	if err := browser.CheckIsolation(t.Context(), runner().Tiers); err != nil {
 		needtest.Lacking(t, "isolation", err.Error())
 	}
 	r := newRoom(t)
 	b, err := browser.New(browser.Options{
+		Tiers: runner().Tiers,
 		Proxy: func(context.Context, func(string, error)) (browser.Proxy, error) { return closed{t}, nil },
 	})
 	if err != nil {

@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
@@ -22,12 +20,10 @@ const (
 	maxValue   = 200_000 // characters of a value of a script
 )
 
-// isDot recognizes the language of Graphviz. What does not look like it is Mermaid, which
-// begins a graph without a brace.
-var isDot = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(\s|//[^\n]*\n|#[^\n]*\n|/\*[^*]*\*/)*` +
-		`(strict\s+)?(di)?graph(\s+("[^"\n]*"|\w+))?\s*\{`)
-})
+// isDot recognizes the language of Graphviz. All else is Mermaid, which begins a graph without
+// a brace.
+var isDot = text.Pattern(`(?i)^(\s|//[^\n]*\n|#[^\n]*\n|/\*[^*]*\*/)*` +
+	`(strict\s+)?(di)?graph(\s+("[^"\n]*"|\w+))?\s*\{`)
 
 // diagram draws a diagram as SVG or PNG.
 func (s studio) diagram(ctx context.Context, source, format string) ([]byte, error) {

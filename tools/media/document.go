@@ -107,7 +107,7 @@ func (t readDocument) read(ctx context.Context, a documentArgs) (tool.Result, er
 	return t.documents.Answer(ctx, r, view)
 }
 
-// membersOf splits what follows the first !/ of a path.
+// membersOf splits the path after its first !/.
 func membersOf(rest string) []string {
 	if rest == "" {
 		return nil
@@ -120,8 +120,8 @@ const (
 	maxRedirects = 5
 )
 
-// download fetches a document. A caller who continues to read a document gets the file that was
-// downloaded before, if the host is still allowed.
+// download fetches a document. A caller that continues to read a document gets the file that
+// was downloaded before, if the host is still allowed.
 func (t readDocument) download(ctx context.Context, address string, isContinued bool) (*document.Download, error) {
 	r := outbound.Request{
 		URL: address, Redirects: maxRedirects, MaxBytes: document.MaxSize, Timeout: downloadTime, Polite: true,
@@ -153,7 +153,7 @@ func (t readDocument) download(ctx context.Context, address string, isContinued 
 	return file, err
 }
 
-// nameOf returns the file name of a response, of which only the extension matters.
+// nameOf returns the file name of a response. Only the extension matters.
 func nameOf(a *outbound.Answer) string {
 	if _, params, err := mime.ParseMediaType(a.Header.Get("Content-Disposition")); err == nil &&
 		params["filename"] != "" {

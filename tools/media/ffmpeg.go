@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// containers are the formats that ffmpeg may read. Those that name other files, such as
+// containers are the formats that ffmpeg may read. Formats that name other files, such as
 // playlists, are not among them.
 const containers = "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dts,eac3,flac,flv,gif,h264,hevc,matroska,webm,mov,mp4,m4a," +
 	"3gp,mp3,mpeg,mpegts,mpegvideo,ogg,rm,tta,voc,w64,wav,wv,ivf,av1,obu,mxf,nut"
@@ -34,7 +34,7 @@ func ffmpeg(file string) []string {
 	return slices.Concat([]string{"ffmpeg", "-nostdin", "-threads", "2"}, safeInput(), []string{"-i", "file:" + file})
 }
 
-// Facts are what a file with sound or video says of itself.
+// Facts are the facts that a file with sound or video has about itself.
 type facts struct {
 	container string
 	duration  time.Duration
@@ -74,7 +74,7 @@ func (s studio) probe(ctx context.Context, src *source) (facts, error) {
 // maxProbe is the size of the longest description of a file, in bytes.
 const maxProbe = 1 << 20
 
-// A probed is what ffprobe prints.
+// A probed is the output of ffprobe.
 type probed struct {
 	Format struct {
 		Name     string            `json:"format_long_name"`

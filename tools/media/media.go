@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// The groups of the tools, by what they do.
+// The groups of the tools.
 const (
 	groupRead = "media_read"
 	groupMake = "media_gen"
@@ -67,7 +67,7 @@ func (o Options) Unusable() (names []string) {
 	return names
 }
 
-// A studio is what the tools share.
+// A studio is shared by the tools.
 type studio struct {
 	Options
 	*shared

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -39,8 +38,6 @@ func TestMain(m *testing.M) {
 			syscall.Exit(kernel.Main(os.Args[2:]))
 		case agent.Name:
 			syscall.Exit(agent.Main(os.Args[2:]))
-		case browser.LauncherArg:
-			syscall.Exit(browser.RunLauncher(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())

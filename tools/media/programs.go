@@ -93,8 +93,8 @@ func explain(name string, err error) error {
 	return err
 }
 
-// ask has a provider answer a question about files. The answer follows what is in them, so it is
-// quoted.
+// ask lets a provider answer a question about files. The answer follows the content of files,
+// so it is quoted.
 func (s studio) ask(ctx context.Context, model, prompt string, files ...wire.File) (string, error) {
 	answer, by, err := s.Providers.Describe(ctx, wire.DescriptionRequest{
 		To: wire.To{Model: model}, Prompt: prompt, Files: files,

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// readAudio returns what is said in a recording, and facts about it.
+// readAudio returns the words of a recording, and facts about it.
 type readAudio struct{ studio }
 
 type readAudioArgs struct {

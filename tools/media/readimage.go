@@ -114,7 +114,7 @@ func (t readImage) read(ctx context.Context, a readImageArgs) (tool.Result, erro
 	return tool.Text(answer), err
 }
 
-// A sight is what a call sees of one picture.
+// A sight is the view of a call on one picture.
 type sight struct {
 	name    string
 	picture picture.Picture // without data if it cannot be shown

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// readVideo shows frames of a video, and returns facts about it and what is said in it.
+// readVideo shows frames of a video, and returns facts about it and its words.
 type readVideo struct{ studio }
 
 type readVideoArgs struct {

@@ -68,9 +68,8 @@ func (t speak) Prepare(_ context.Context, a speakArgs) (tool.Plan, error) {
 	return plan, nil
 }
 
-// speak asks the providers, then the program of the operator, then espeak-ng. What a
-// provider refuses, and what is for a provider that the caller names, is not tried
-// elsewhere.
+// speak asks the providers, then the program of the operator, then espeak-ng. A refused text,
+// and a text for a provider that the caller names, is not tried elsewhere.
 func (t speak) speak(ctx context.Context, a speakArgs) (tool.Result, error) {
 	var notes []string
 	var sound []byte
@@ -108,7 +107,7 @@ func (t speak) speak(ctx context.Context, a speakArgs) (tool.Result, error) {
 	return result, nil
 }
 
-// byline names a provider, and what it costs.
+// byline names a provider, and its price.
 func byline(by provider.By) string {
 	if by.Cost > 0 {
 		return fmt.Sprintf("%s for about %s", by.Model, by.Cost)
@@ -171,7 +170,7 @@ func withLength(wav []byte) []byte {
 	return wav
 }
 
-// wavHead is the part of a WAV file in which its lengths are, in bytes.
+// wavHead is the part of a WAV file with its lengths, in bytes.
 const wavHead = 1 << 10
 
 // lengthened returns the head of a WAV file with the lengths of a file of size bytes.

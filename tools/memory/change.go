@@ -18,8 +18,8 @@ func (r *Rows) change(ctx context.Context, o tool.Owner, path string, f func(*st
 	return err
 }
 
-// Put makes an owner's document what a change describes, and keeps the version before. If the document is already so,
-// nothing changes and unchanged is true.
+// Put applies a change to an owner's document, and keeps the version before. If the document is
+// already so, nothing changes and unchanged is true.
 func (r *Rows) Put(ctx context.Context, c Change) (d Document, unchanged bool, err error) {
 	err = r.change(ctx, c.Owner, c.Path, func(t *store.Tx) error {
 		now, former, found, err := formerVersion(t, c.Owner, c.Path)
@@ -255,7 +255,7 @@ func (r *Rows) Undo(ctx context.Context, o tool.Owner, path string, by Author) (
 	return d, found, err
 }
 
-// Limits of former versions, and of what a sweep removes in one transaction.
+// Limits of former versions, and of the removals of a sweep in one transaction.
 const (
 	maxVersions = 20
 	maxAge      = 90 * 24 * time.Hour

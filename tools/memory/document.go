@@ -46,9 +46,9 @@ type Entry struct {
 
 // The categories of memories.
 const (
-	Core         = "core"         // what stays true
+	Core         = "core"         // lasting facts
 	Daily        = "daily"        // notes of a day
-	Conversation = "conversation" // what was said
+	Conversation = "conversation" // notes of conversations
 	Custom       = "custom"       // anything else
 )
 
@@ -58,7 +58,7 @@ const Context = "context"
 
 func categories() []string { return []string{Core, Daily, Conversation, Custom} }
 
-// A Change is the new state of an owner's document. What is nil or "" stays as it is.
+// A Change is the new state of an owner's document. Fields that are nil or "" stay as they are.
 type Change struct {
 	Owner    tool.Owner
 	Path     string

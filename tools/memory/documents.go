@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 )
 
 // Topic returns the topic of memories in the change feed. With Keys and Load it makes Rows a source of the indexer.

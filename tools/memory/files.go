@@ -18,8 +18,8 @@ func (m *Memory) Files() Files { return Files{m} }
 
 const maxListed = 20_000
 
-// Serves reports whether a name is that of a memory and the caller has an agent. Without an agent these are ordinary
-// files, and memories are reached with the memory tools only.
+// Serves reports whether a name is the name of a memory and the caller has an agent. Without an
+// agent these are ordinary files, and memories are reached with the memory tools only.
 func (Files) Serves(ctx context.Context, name string) bool {
 	if !IsPath(name) { // true for nearly all names that a search asks for
 		return false

@@ -5,7 +5,7 @@
 // A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller
 // comes from the context. The package knows which paths are memories, how a document is cut into parts that can
 // be found, and how hits are ranked. It does not know how the index and the embeddings are kept up to date
-// (internal/indexer), nor what is in context files, which are rows of the same tables (contextfiles).
+// (tools/memory/indexer), nor what is in context files, which are rows of the same tables (contextfiles).
 //
 // What the tools return was written by agents and people. It is data: nothing in it is an instruction.
 //
@@ -24,9 +24,9 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/document"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 )
 
 const group = "memory"
@@ -83,7 +83,7 @@ func New(o Options) *Memory {
 	return &Memory{o: o}
 }
 
-// caller returns the owner and the author of what the caller writes.
+// caller returns the owner and the author of the caller's writes.
 func caller(ctx context.Context) (tool.Owner, Author, error) {
 	o, err := tool.OwnerFrom(ctx)
 	if err == nil && o == (tool.Owner{}) {
@@ -121,7 +121,7 @@ func (m *Memory) Get(ctx context.Context, path string) (Document, error) {
 // maxNames is the max number of names that are compared with a misspelled one.
 const maxNames = 500
 
-// missing returns the error for a path without a document, with what may have been meant.
+// missing returns the error for a path without a document, with similar paths.
 func (m *Memory) missing(ctx context.Context, o tool.Owner, path string) error {
 	e := tool.Errorf(tool.NotFound, "there is no memory %q", path)
 	entries, err := m.o.Rows.List(ctx, o, maxNames)
@@ -171,9 +171,9 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 // similar ones, which takes longer than storing one.
 const maxComparing = 4
 
-// similar returns paths of documents with nearly the same text: those with the same digest, and
-// those that the index finds without waiting and that share most of their words. It is advice:
-// errors only leave it out.
+// similar returns paths of documents with nearly the same text: documents with the same digest,
+// and documents that the index finds without waiting and that share most of their words. It is
+// advice: an error only leaves it out.
 func (m *Memory) similar(ctx context.Context, o tool.Owner, d Document) []string {
 	paths, err := m.o.Rows.Duplicates(ctx, o, d.Digest, d.Path)
 	if err != nil {

@@ -92,7 +92,7 @@ func showDocument(d Document, from, to int) string {
 
 const minuteLayout = "2006-01-02 15:04"
 
-// describe returns an opening bracket and what is known of a document.
+// describe returns an opening bracket and the facts about a document.
 func describe(d Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s, version %d, %s", tool.Visible(d.Path), d.Version, d.Updated.UTC().Format(minuteLayout))

@@ -152,7 +152,7 @@ func showFound(f Found, a memorySearchArgs) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// showNothing suggests what to search for instead.
+// showNothing suggests other searches.
 func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
 	fmt.Fprintf(b, "no memory matches %q", clip(a.Query, " \t\r\n"))
 	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.Until != "" || a.MinScore > 0

@@ -67,7 +67,7 @@ func splitTags(args []string) []string {
 	return tags
 }
 
-// expiry returns when a memory expires: nil keeps what it had, the zero time is never.
+// expiry returns the expiry of a memory: nil keeps the former one, the zero time is never.
 func (t memoryStore) expiry(when string) (*time.Time, error) {
 	when = strings.ToLower(strings.TrimSpace(when))
 	switch when {

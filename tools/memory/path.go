@@ -27,15 +27,15 @@ const (
 	extension = ".md"
 )
 
-// IsPath reports whether a name relative to a workspace is that of a memory: MEMORY.md, memory.md, or a Markdown file
-// below memory/.
+// IsPath reports whether a name relative to a workspace is the name of a memory: MEMORY.md,
+// memory.md, or a Markdown file below memory/.
 func IsPath(name string) bool {
 	return name == "MEMORY.md" || name == "memory.md" ||
 		strings.HasPrefix(name, dir) && strings.HasSuffix(name, extension) && len(name) > len(dir+extension)
 }
 
-// pathOf returns the path of a document for a path or a key: the key k means memory/k.md. Names are normalized,
-// so that those that look the same are the same.
+// pathOf returns the path of a document for a path or a key: the key k means memory/k.md. Names
+// are normalized, so that names that look the same are the same.
 func pathOf(name string) (string, error) {
 	wrong := func(why string) error {
 		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory: %s", clip(name, " /\t\r\n"), why).

@@ -24,13 +24,13 @@ const (
 	isMemory = "category <> '" + Context + "'"
 )
 
-// Limits bound what one owner stores; 0 means no limit.
+// Limits bound the documents of one owner; 0 means no limit.
 type Limits struct {
 	Documents int64
 	Bytes     int64 // of present versions
 }
 
-// Rows are the documents in the store. What has expired is not returned.
+// Rows are the documents in the store. Expired documents are not returned.
 type Rows struct {
 	store  *store.Store
 	limits Limits
@@ -54,8 +54,8 @@ func (r *Rows) observed(t *store.Tx, e Event) error {
 	return r.Observe(t, e)
 }
 
-// Lock returns the version of the memory of an id, 0 if there is none, in a transaction for which others wait with
-// changes of it.
+// Lock returns the version of the memory of an id, 0 if there is none, in a transaction. Other
+// changes of the memory wait for its end.
 func (r *Rows) Lock(t *store.Tx, id string) (version int64, err error) {
 	err = t.Row("SELECT version FROM memory WHERE id = $1 AND "+isMemory+" AND "+Live+" {{lock}}", []any{id}, &version)
 	if errors.Is(err, store.ErrNotFound) {
@@ -128,7 +128,7 @@ func (r *Rows) IDs(ctx context.Context, after string, limit int) ([]string, erro
 		[]any{after, limit}, store.One[string])
 }
 
-// Readable returns those of some documents that an owner may read.
+// Readable returns the given documents that an owner may read.
 func (r *Rows) Readable(ctx context.Context, o tool.Owner, ids []string) ([]Document, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -213,8 +213,8 @@ func rowOf(t *store.Tx, o tool.Owner, path string) (r row, found bool, err error
 	return r, err == nil, err
 }
 
-// ContextFiles returns those of some context files that are an owner's or shared by all users of the agent, in
-// no order: of one name there may be both.
+// ContextFiles returns the context files with the given names that the owner or the whole agent
+// has. A name can occur twice. The order is not defined.
 func (r *Rows) ContextFiles(ctx context.Context, o tool.Owner, names []string) ([]Document, error) {
 	if len(names) == 0 || r.store.Unused() {
 		return nil, nil
@@ -247,9 +247,9 @@ func (r *Rows) Locate(ctx context.Context, id string) (o tool.Owner, path string
 	return o, path, err == nil, err
 }
 
-// count adds to what an owner has, and returns an error if that is more than the limits, so that the
-// transaction ends. A change that removes more than it adds is always allowed. Other changes of the owner's
-// documents wait until the transaction ends.
+// count adds to the total of an owner, and returns an error if it exceeds the limits, so that
+// the transaction ends. A change that removes more than it adds is always allowed. Other
+// changes of the owner's documents wait until the transaction ends.
 func (r *Rows) count(t *store.Tx, o tool.Owner, documents, bytes int64) error {
 	if documents == 0 && bytes == 0 {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 )
 
 const (
@@ -137,7 +137,7 @@ func (s *search) near(ctx context.Context, q index.Query) func() embeddings.Near
 	}
 }
 
-// candidates reads the documents of what was found, and ranks the parts.
+// candidates reads the documents of hits, and ranks the parts.
 func (s *search) candidates(ctx context.Context, result index.Result, similar embeddings.Nearby) ([]candidate, error) {
 	ids := append(documentIDs(result.Hits), similar.Pending...)
 	for _, n := range similar.List {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // An Account is a channel of the settings.
@@ -71,7 +71,7 @@ func (a *Accounts) Channel(name string) (chat.Channel, error) {
 	return c, nil
 }
 
-// Skills returns what a channel can do, in words.
+// Skills returns the abilities of a channel, in words.
 func Skills(c chat.Channel) (all []string) {
 	can := c.Abilities()
 	_, edits := c.(chat.Editor)

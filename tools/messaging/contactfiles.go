@@ -25,8 +25,8 @@ const (
 // ContactFiles show contacts as files.
 type ContactFiles struct{ Contacts }
 
-// Serves reports whether a name is that of a file with contacts. With Read, Write, Remove and
-// List it makes it a [workspace.Source].
+// Serves reports whether a name is the name of a file with contacts. Serves, Read, Write,
+// Remove and List make a [workspace.Source].
 func (ContactFiles) Serves(ctx context.Context, name string) bool {
 	return (name == activeFile || name == inactiveFile) && tool.CallerFrom(ctx) != (tool.Caller{})
 }
@@ -52,7 +52,7 @@ func (f ContactFiles) Read(ctx context.Context, name string) ([]byte, time.Time,
 	return content, time.Time{}, err
 }
 
-// Write makes the contacts of a file those that it has. Those that it lacks are removed.
+// Write replaces the contacts by the contacts of a file.
 func (f ContactFiles) Write(ctx context.Context, name string, content []byte) error {
 	o, err := tool.OwnerFrom(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func writeContacts(name string, list []Contact) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readContacts reads what writeContacts has written. Text beside the blocks is ignored.
+// readContacts reads the output of writeContacts. Text beside the blocks is ignored.
 func readContacts(content []byte) (list []Contact, err error) {
 	rest := string(content)
 	for n := 1; ; n++ {

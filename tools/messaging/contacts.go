@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Contact is a person that an agent may write to. The fields of services are those that
-// other systems have in their files of contacts; Chats has chats of any service.
+// A Contact is a person that an agent may write to. Other systems have the fields of services
+// in their files of contacts; Chats has chats of any service.
 type Contact struct {
 	ID       string `yaml:"contact_id" json:"contact_id"` // such as tg:@ada or slack:T1:U1
 	Nickname string `yaml:"nickname,omitempty" json:"nickname,omitempty"`
@@ -57,7 +57,7 @@ const (
 	maxContact = 8 << 10
 )
 
-// check returns what is wrong with a contact.
+// check returns the error in a contact.
 func (c Contact) check() error {
 	encoded, err := json.Marshal(c)
 	switch {

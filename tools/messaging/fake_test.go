@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
-	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/markup"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
 )
 
 // A service is a channel that keeps what it gets. Its errors are by the text of the message, one

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 const (
@@ -46,7 +46,7 @@ func (x message) open(ctx context.Context, name, as string) (f chat.File, from *
 	return f, from, masked, nil
 }
 
-// masked returns what is sent of a file.
+// masked returns the part of a file that is sent.
 func (x message) masked(from *workspace.File) (f chat.File, masked bool, err error) {
 	if from.Size == 0 {
 		return f, false, tool.Errorf(tool.Invalid, "the file %s is empty", from.Name).Try("send another one")

@@ -12,19 +12,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
 )
 
 // Group is the group of the tools, which do not work without a channel.
 const Group = "messaging"
 
-// Options are what the tools need.
+// Options are the needs of the tools.
 type Options struct {
 	Outbox  *Outbox
 	Targets Targets
@@ -98,7 +98,7 @@ func (message) Spec() tool.Spec {
 	}
 }
 
-// The actions beside those of the outbox.
+// The actions beside the outbox's.
 const (
 	reply Action = "reply"
 	poll  Action = "poll"
@@ -150,8 +150,9 @@ func (x message) Prepare(ctx context.Context, a messageArgs) (tool.Plan, error) 
 	return plan, nil
 }
 
-// checkOwn refuses to change messages that the caller has not sent. The account has sent others too, such as the
-// questions to approvers: with another text, a person would approve what is not shown.
+// checkOwn refuses to change messages that the caller has not sent. The account has sent others
+// too, such as the questions to approvers: with another text, a person would approve a hidden
+// call.
 func (x message) checkOwn(ctx context.Context, a messageArgs, to Target) error {
 	if action := Action(a.Action); action != Edit && action != Delete {
 		return nil
@@ -168,7 +169,7 @@ func (x message) checkOwn(ctx context.Context, a messageArgs, to Target) error {
 		text.Clip(a.Message, 100), to).Try("edit and delete only messages of your own, or send a new one")
 }
 
-// facts returns what an approval covers beside the arguments.
+// facts returns the facts that an approval covers beside the arguments.
 func (x message) facts(ctx context.Context, a messageArgs, to Target) (tool.Facts, error) {
 	facts := tool.Facts{"to": to.String()}
 	if a.File == "" {
@@ -209,7 +210,7 @@ func (x message) find(ctx context.Context, a messageArgs) (Target, error) {
 // media begins a text that names a file, in other systems.
 const media = "MEDIA:"
 
-// mended returns a with what other systems write in other places.
+// mended returns a with the arguments that other systems write in other places.
 func (a messageArgs) mended() (messageArgs, error) {
 	if path, ok := strings.CutPrefix(strings.TrimSpace(a.Text), media); ok && a.File == "" {
 		path, rest, _ := strings.Cut(path, "\n")
@@ -390,7 +391,7 @@ func (r Report) result(action Action, to Target, notes []string) (tool.Result, e
 	return tool.Text(strings.Join(append([]string{said + "."}, append(r.Notes, notes...)...), "\n")), nil
 }
 
-// post returns what a call sends, without its file.
+// post returns the message of a call, without its file.
 func (x message) post(ctx context.Context, a messageArgs, to Target) Post {
 	p := Post{
 		Channel: to.Channel, Action: Action(a.Action), Emoji: a.Emoji, Remove: a.Remove,
@@ -421,7 +422,7 @@ func (x message) post(ctx context.Context, a messageArgs, to Target) Post {
 	return p
 }
 
-// able refuses what the channel cannot do at all.
+// able refuses actions that the channel does not have.
 func (x message) able(p Post) error {
 	c, err := x.Outbox.Accounts.Channel(p.Channel)
 	if err != nil {

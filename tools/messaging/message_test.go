@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // A desk calls the tools as one caller.

@@ -4,6 +4,6 @@
 // commit, by whichever process runs the outbox, at least once. A message that was perhaps
 // sent before is sent once more, with a mark, unless the service recognizes it.
 //
-// The package does not know the services (packages beneath internal/chat), and nothing of
+// The package does not know the services (packages beneath tools/messaging/chat), and nothing of
 // what arrives from people (package inbound). Begin with [Outbox].
 package messaging

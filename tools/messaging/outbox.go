@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/markup"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/markup"
 )
 
 // Topic is the topic of the change feed for messages that are added or end. Its keys are the
@@ -107,11 +107,8 @@ type OutboxOptions struct {
 type Outbox struct {
 	OutboxOptions
 	queues map[string]*jobs.Queue // by channel
-	lease  time.Duration          // of the jobs; 0 is their default
-
-	start   sync.Once
-	stop    context.CancelFunc
-	working sync.WaitGroup
+	sweeps *jobs.Queue
+	lease  time.Duration // of the jobs; 0 is their default
 
 	mu   sync.Mutex
 	last int64 // of the ids
@@ -135,6 +132,9 @@ func NewOutbox(o OutboxOptions) *Outbox {
 	for _, name := range o.Accounts.Names() {
 		b.queues[name] = b.queue(name)
 	}
+	b.sweeps = &jobs.Queue{
+		Store: o.Store, Loop: o.Jobs, Kind: "sweep outbox", Do: b.sweep, Every: sweepEvery, Always: true, Log: o.Log,
+	}
 	return b
 }
 
@@ -146,39 +146,27 @@ func (o *Outbox) queue(channel string) *jobs.Queue {
 	}
 }
 
-const (
-	jobKind = "outbox " // before the name of the channel
-	// anyTimes is how often a message may be begun: its time limits that.
-	anyTimes = 1_000_000_000
-)
+const jobKind = "outbox " // before the name of the channel
 
 // Start begins to send what is due, also what other processes have put there.
 func (o *Outbox) Start() {
-	o.start.Do(func() {
-		if len(o.queues) == 0 {
-			return
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		o.stop = cancel
-		o.working.Go(func() { o.sweep(ctx) })
-		for _, q := range o.queues {
-			q.Start()
-		}
-	})
+	if len(o.queues) == 0 {
+		return
+	}
+	o.sweeps.Start()
+	for _, q := range o.queues {
+		q.Start()
+	}
 }
 
 // Close waits a little for the attempts that were begun, and begins no others.
 func (o *Outbox) Close() error {
-	o.start.Do(func() {})
-	if o.stop != nil {
-		o.stop()
-	}
 	var closing sync.WaitGroup
+	closing.Go(func() { _ = o.sweeps.Close() }) // queues have no errors
 	for _, q := range o.queues {
-		closing.Go(func() { _ = q.Close() }) // it has no error
+		closing.Go(func() { _ = q.Close() })
 	}
 	closing.Wait()
-	o.working.Wait()
 	return nil
 }
 
@@ -277,7 +265,7 @@ func (o *Outbox) insert(t *store.Tx, p Post, post, id string, it item, first boo
 		return false, err
 	}
 	_, added, err = o.queues[p.Channel].Enqueue(t, jobs.New{
-		ID: id, Lane: jobKind + p.Channel + " " + chatID, Due: p.Due, Attempts: anyTimes,
+		ID: id, Lane: jobKind + p.Channel + " " + chatID, Due: p.Due, Attempts: jobs.AnyTimes,
 	})
 	return added, err
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // A Target is a chat that can be written to.

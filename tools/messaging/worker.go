@@ -9,12 +9,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 const (
@@ -104,9 +103,7 @@ func (o *Outbox) do(ctx context.Context, h *jobs.Held) (result string, err error
 	out := outcome{Sent: sent}
 	if err != nil {
 		err = o.failure(r, h.Attempt, err)
-		if failed := (*chat.Error)(nil); errors.As(err, &failed) {
-			out.Kind = failed.Kind
-		}
+		out.Kind = chat.KindOf(err)
 	}
 	text, encoding := json.Marshal(out)
 	return string(text), errors.Join(err, encoding)
@@ -342,31 +339,26 @@ func forgetFile(t *store.Tx, where, id string) error {
 	return err
 }
 
-// sweep deletes what ended long ago, and ends what no process sends.
-func (o *Outbox) sweep(ctx context.Context) {
-	for wait := 30 * time.Second; clock.Sleep(ctx, wait) == nil; wait = sweepEvery {
-		err := o.Store.Update(ctx, func(t *store.Tx) error {
-			if _, err := t.Exec("DELETE FROM outbox WHERE ended > 0 AND ended < {{now}} - $1",
-				kept.Milliseconds()); err != nil {
+// sweep deletes messages that ended long ago, and ends those that no process can send.
+func (o *Outbox) sweep(ctx context.Context, _ *jobs.Held) (string, error) {
+	return "", o.Store.Update(ctx, func(t *store.Tx) error {
+		if _, err := t.Exec("DELETE FROM outbox WHERE ended > 0 AND ended < {{now}} - $1",
+			kept.Milliseconds()); err != nil {
+			return err
+		}
+		lost, err := store.List(t, `SELECT `+rowColumns+` FROM outbox WHERE ended = 0 AND created < {{now}} - $1
+			AND id IN (SELECT id FROM job WHERE state = 'queued' AND run_at < {{now}} - $1)`,
+			[]any{2 * givenUp.Milliseconds()}, scanRow)
+		for _, r := range lost {
+			if _, err := o.queue(r.channel).Cancel(t, r.id, "no process could send it"); err != nil {
 				return err
 			}
-			lost, err := store.List(t, `SELECT `+rowColumns+` FROM outbox WHERE ended = 0 AND created < {{now}} - $1
-				AND id IN (SELECT id FROM job WHERE state = 'queued' AND run_at < {{now}} - $1)`,
-				[]any{2 * givenUp.Milliseconds()}, scanRow)
-			for _, r := range lost {
-				if _, err := o.queue(r.channel).Cancel(t, r.id, "no process could send it"); err != nil {
-					return err
-				}
-				if err := o.fail(t, r, chat.Down, "no process could send it"); err != nil {
-					return err
-				}
+			if err := o.fail(t, r, chat.Down, "no process could send it"); err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			o.Log.Warn("cannot delete old messages", "err", err)
 		}
-	}
+		return err
+	})
 }
 
 // pieces reads the file of a row.

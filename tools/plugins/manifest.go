@@ -2,8 +2,8 @@
 // tools, skills, context files and other MCP servers. An operator enables a plugin as it is; if
 // a file of it changes, it is off until the operator agrees again.
 //
-// The package reads plugins, compares them with what the operator has agreed to, and unpacks
-// archives. It runs nothing: tools/custom has the tools, tools/skills the skills,
+// The package reads plugins, compares them with the operator's agreement, and unpacks archives.
+// It runs nothing: tools/custom has the tools, tools/skills the skills,
 // tools/memory/contextfiles the context files, tools/bridge the servers.
 //
 // Begin with [Set] and [Set.List]. manifest.go has what a plugin consists of, tree.go how its

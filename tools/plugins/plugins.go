@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Set is the plugins in some directories. In the first directory are also those that operators add, and
-// the file with what they have enabled.
+// A Set is the plugins in some directories. The first directory also has the plugins that
+// operators add, and the file of enabled plugins.
 type Set struct{ Dirs []string }
 
-// A State is what becomes of a plugin.
+// A State is the state of a plugin.
 type State string
 
 // The states.
@@ -41,7 +42,7 @@ type Plugin struct {
 	State   State
 	Why     string   // of the state
 	Digest  string   // of all files
-	Changes []string // files that differ from what was enabled
+	Changes []string // files that differ from the enabled ones
 
 	tree   tree
 	hashes map[string]string
@@ -59,17 +60,17 @@ func (p Plugin) ContextDir() string { return p.Dir(contextDir) }
 // ErrUnknown is returned for a name that no plugin has.
 var ErrUnknown = errors.New("there is no such plugin")
 
-// enabledFile has what the operator has enabled.
+// enabledFile has the plugins that the operator has enabled.
 const enabledFile = "enabled.json"
 
-// An agreement is what a plugin was when the operator enabled it.
+// An agreement is the content of a plugin when the operator enabled it.
 type agreement struct {
 	Digest  string            `json:"digest"`
 	Files   map[string]string `json:"files"` // hashes
 	Enabled bool              `json:"enabled"`
 }
 
-// agreements reads what the operator has enabled.
+// agreements reads the enabled plugins.
 func (s Set) agreements() (all map[string]agreement, err error) {
 	if len(s.Dirs) == 0 {
 		return nil, nil
@@ -91,7 +92,7 @@ func (s Set) agreements() (all map[string]agreement, err error) {
 // lockTimeout is how long a change waits for another one.
 const lockTimeout = 10 * time.Second
 
-// change changes what is enabled, or what plugins there are, alone.
+// change changes the enabled or the present plugins, alone.
 func (s Set) change(ctx context.Context, f func(all map[string]agreement) error) error {
 	if len(s.Dirs) == 0 {
 		return errors.New("there is no directory for plugins; name one in the setting plugins.dirs")
@@ -155,8 +156,7 @@ func missing(name string) Plugin {
 	return Plugin{contents: contents{Manifest: Manifest{Name: name}}, State: Missing, Why: "its directory is not there"}
 }
 
-// Enabled returns the plugins that are in force, and those that would be if nothing were wrong with them. It reads
-// no others.
+// Enabled returns the enabled plugins, including faulty ones. It reads no others.
 func (s Set) Enabled() (usable, off []Plugin, err error) {
 	agreed, err := s.agreements()
 	if err != nil {
@@ -199,7 +199,7 @@ func (s Set) Get(name string) (Plugin, error) {
 	return Plugin{}, errors.Join(err, fmt.Errorf("%q: %w", name, ErrUnknown))
 }
 
-// load reads a plugin and compares it with what was enabled.
+// load reads a plugin and compares it with the enabled one.
 func load(at string, agreed map[string]agreement) (p Plugin) {
 	p.Path, p.Name = at, filepath.Base(at)
 	broken := func(err error) Plugin {
@@ -243,8 +243,8 @@ func load(at string, agreed map[string]agreement) (p Plugin) {
 	return p
 }
 
-// Enable enables a plugin as it is now, and returns it with what has changed since it was enabled before. An
-// archive is unpacked.
+// Enable enables a plugin as it is now, and returns it with the changes since it was enabled
+// before. An archive is unpacked.
 func (s Set) Enable(ctx context.Context, name string) (p Plugin, err error) {
 	err = s.change(ctx, func(all map[string]agreement) error {
 		if p, err = s.Get(name); err != nil {
@@ -278,7 +278,7 @@ func (s Set) Disable(ctx context.Context, name string) error {
 	return s.change(ctx, func(all map[string]agreement) error {
 		a, ok := all[name]
 		if !ok || !a.Enabled {
-			return fmt.Errorf("the plugin %q is not enabled", name)
+			return tool.Errorf(tool.NotFound, "the plugin %q is not enabled", name)
 		}
 		a.Enabled = false
 		all[name] = a

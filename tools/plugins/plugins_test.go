@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -15,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // example returns the files of the plugin in the documentation.
@@ -185,6 +188,14 @@ func TestChangesNeedAgreement(t *testing.T) {
 	}
 	if _, err := s.Get("team-notes"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("after the removal: %v", err)
+	}
+	o := operator{set: func() (Set, error) { return s, nil }}
+	for name, verb := range map[string]func(context.Context, nameArgs) (tool.Result, error){
+		"show": o.show, "enable": o.enable, "disable": o.disable, "remove": o.remove,
+	} {
+		if _, err := verb(t.Context(), nameArgs{"team-notes"}); tool.AsError(err).Kind != tool.NotFound {
+			t.Errorf("%s after the removal: %v", name, err)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func IsArchive(name string) bool {
 
 func isZip(name string) bool { return strings.HasSuffix(name, ".zip") }
 
-// readDir reads a directory. Links are refused: what they lead to could change unnoticed.
+// readDir reads a directory. Links are refused: their targets could change unnoticed.
 func readDir(dir string) (tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *collector) readTar(packed []byte) error {
 	if err != nil {
 		return fmt.Errorf("it is no archive in the format tar.gz: %w", err)
 	}
-	// What lies between the files counts too, so that no archive unpacks without end.
+	// Bytes between the files count too, so that no archive unpacks without end.
 	from := tar.NewReader(io.LimitReader(unpacked, maxBytes+maxFiles*4<<10))
 	for {
 		entry, err := from.Next()
@@ -219,7 +219,7 @@ func (t tree) withoutTop() tree {
 	return inner
 }
 
-// hashes returns a hash for each file. It covers what the file may be used for.
+// hashes returns a hash for each file. It covers the possible uses of the file.
 func (t tree) hashes() map[string]string {
 	all := make(map[string]string, len(t))
 	for name, f := range t {

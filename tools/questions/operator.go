@@ -2,7 +2,7 @@ package questions
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,7 +19,7 @@ func Room() *room.Room {
 		Name: "questions", Title: "Answer what agents ask their user",
 		Doc: `questions lists what agents ask whose client cannot show a question, on all servers
 with the same store, and answers it. The answer goes to the session that asked.`,
-		Open: func(h *room.Host) error { *q = *New(h.Store, slog.New(slog.DiscardHandler)); return nil },
+		Open: func(h *room.Host) error { *q = *New(h.Store, nil, nil); return nil },
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
 				Name: "list", Title: "List the questions that wait for an answer", Risk: tool.Reads, Where: room.Operator,
@@ -51,5 +51,12 @@ type answerArgs struct {
 }
 
 func (q *Questions) answer(ctx context.Context, args answerArgs) (tool.Result, error) {
-	return tool.Text("the answer was sent"), q.Answer(ctx, args.ID, args.Text, room.By(ctx).Name)
+	err := q.Answer(ctx, args.ID, args.Text, room.By(ctx).Name)
+	switch {
+	case errors.Is(err, ErrNotOpen):
+		err = tool.Errorf(tool.NotFound, "%v", err).Because(err)
+	case errors.Is(err, errAnswer):
+		err = tool.Errorf(tool.Invalid, "%v", err).Because(err)
+	}
+	return tool.Text("the answer was sent"), err
 }

@@ -2,8 +2,9 @@
 // answer is the result of the call. Otherwise the question is a row in the store until an operator answers it, and
 // the answer comes to the inbox of the session that asked.
 //
-// It knows questions and their rows. It does not know how clients show them (tool.Asking), nor the tasks of
-// teams, which questions can be about. Begin with [Questions.Ask].
+// It knows the text of a question, what follows from the answer, and reminders. It does not know how questions wait
+// for answers (package ask), how clients show them (tool.Asking), nor the tasks of teams, which questions can be
+// about. Begin with [Questions.Ask].
 package questions
 
 import (
@@ -12,11 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -27,12 +31,18 @@ func Tools(q *Questions) []tool.Tool { return []tool.Tool{tool.New(askUser{q})} 
 
 // Questions are those of all agents in a store. Its methods may be called concurrently.
 type Questions struct {
-	store *store.Store
-	log   *slog.Logger
+	store     *store.Store
+	reminders *jobs.Queue
 }
 
-// New returns the questions in a store. It opens nothing.
-func New(s *store.Store, log *slog.Logger) *Questions { return &Questions{s, log} }
+// New returns the questions in a store. It opens nothing. The loop sends reminders in processes that call Run.
+func New(s *store.Store, loop *jobs.Loop, log *slog.Logger) *Questions {
+	q := &Questions{store: s}
+	q.reminders = &jobs.Queue{
+		Store: s, Loop: loop, Kind: "question reminder", Do: q.remind, Always: true, Keep: keepCount, Log: log,
+	}
+	return q
+}
 
 // A Question is what an agent asks.
 type Question struct {
@@ -46,10 +56,6 @@ type Question struct {
 	Max    int
 }
 
-// Topic is the topic of questions that were put, answered or withdrawn. Keys are their ids; a
-// withdrawn one has that of its task.
-const Topic = "question"
-
 // Limits of questions.
 const (
 	maxText    = 4000 // characters
@@ -57,7 +63,8 @@ const (
 	maxOption  = 200 // characters
 	maxOpen    = 20  // of one agent and user
 	maxAnswer  = 20_000
-	keep       = 30 * 24 * time.Hour // after the answer
+
+	keepCount = 30 * 24 * time.Hour // of reminders, after the last one
 )
 
 func (q Question) check() error {
@@ -152,38 +159,32 @@ func (q *Questions) put(ctx context.Context, c tool.Caller, a Question) (id stri
 		return "", tool.Errorf(tool.Unavailable, "this client cannot show a question, and the call has no session").
 			Try("ask the user in the conversation")
 	}
-	options, err := store.ToJSON(a.Options, len(a.Options) == 0)
-	if err != nil {
-		return "", err
+	row := ask.Question{
+		ID: "q-" + store.NewID(), Kind: ask.OfAgent, Agent: c.Agent, User: c.User, Session: c.Key(), About: a.Task,
+		Body: a.Text, Choices: a.Options,
+	}
+	if c.Channel == "cli" { // a session of one call
+		row.Session = ""
 	}
 	err = q.store.Update(ctx, func(t *store.Tx) error {
-		var open int
-		if err := t.Row("SELECT count(*) FROM question WHERE agent = $1 AND usr = $2 AND state = 'open'",
-			[]any{c.Agent, c.User}, &open); err != nil {
+		if err := ask.Put(t, row, 0, ask.Limits{Each: maxOpen}); err != nil || a.Remind == "" {
 			return err
 		}
-		if open >= maxOpen {
-			return tool.Errorf(tool.Busy, "%d questions wait for an answer already", open).
-				Try("wait for the answers, or continue without")
-		}
-		id = "q-" + store.NewID()
-		session := c.Key()
-		if c.Channel == "cli" { // a session of one call
-			session = ""
-		}
-		_, err := t.Exec(`INSERT INTO question (id, agent, usr, session, task, content, options, state, answer,
-			answered_by, asked, answered, remind, every, most, sent, next_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', '', '', {{now}}, 0, $8, $9, $10, 0,
-			CASE WHEN $8 = '' THEN 0 ELSE {{now}} + $9 END)`, id, c.Agent, c.User,
-			session, a.Task, a.Text, options, a.Remind, a.Every.Milliseconds(), a.Max)
-		return errors.Join(err, t.Changed(Topic, id))
+		_, _, err := q.reminders.Enqueue(t, jobs.New{
+			ID: row.ID, Agent: a.Remind, Payload: fmt.Sprint(a.Every.Milliseconds(), " ", a.Max),
+			Due: time.Now().Add(a.Every), Attempts: jobs.AnyTimes,
+		})
+		return err
 	})
-	var known *tool.Error
-	if err != nil && !errors.As(err, &known) {
-		err = tool.Errorf(tool.Unavailable, "the question could not be stored").
+	switch {
+	case errors.Is(err, ask.ErrTooMany):
+		return "", tool.Errorf(tool.Busy, "%d questions wait for an answer already", maxOpen).
+			Try("wait for the answers, or continue without")
+	case err != nil:
+		return "", tool.Errorf(tool.Unavailable, "the question could not be stored").
 			Try("ask the user in the conversation").Because(err)
 	}
-	return id, err
+	return row.ID, nil
 }
 
 // An Open question waits for its answer.
@@ -197,32 +198,36 @@ type Open struct {
 	Options   []string `json:"options,omitempty"`
 	Asked     int64    `json:"asked"`     // in milliseconds since 1970
 	Reminders int      `json:"reminders"` // that were sent
-
-	remind string
-	every  int64
-	most   int
-}
-
-const columns = "id, agent, usr, session, task, content, options, asked, sent, remind, every, most"
-
-func scan(row store.Scan) (o Open, err error) {
-	var options string
-	err = row(&o.ID, &o.Agent, &o.User, &o.Session, &o.Task, &o.Text, &options, &o.Asked, &o.Reminders, &o.remind,
-		&o.every, &o.most)
-	if err == nil {
-		err = store.FromJSON(options, &o.Options)
-	}
-	return o, err
 }
 
 // List returns the open questions, the oldest first.
 func (q *Questions) List(ctx context.Context) (list []Open, err error) {
-	return store.Select(ctx, q.store, "SELECT "+columns+
-		" FROM question WHERE state = 'open' ORDER BY asked, id LIMIT 1000", nil, scan)
+	rows, err := ask.List(ctx, q.store, ask.OfAgent)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	sent := map[string]string{}
+	err = q.store.View(ctx, func(t *store.Tx) error {
+		reminders, err := q.reminders.List(t, "", jobs.Queued, jobs.Running, jobs.Done)
+		for _, j := range reminders {
+			sent[j.ID] = j.Saved
+		}
+		return err
+	})
+	for _, r := range rows {
+		n, _ := strconv.Atoi(sent[r.ID]) // without reminders there is no number
+		list = append(list, Open{
+			r.ID, r.Agent, r.User, r.Session, r.About, r.Body, r.Choices, store.Millis(r.Asked), n,
+		})
+	}
+	return list, err
 }
 
 // ErrNotOpen is the error about a question that does not exist or was answered.
 var ErrNotOpen = errors.New("there is no open question with this id")
+
+// errAnswer is the error about an answer that is empty, too long or no text.
+var errAnswer = fmt.Errorf("an answer is text of at most %d bytes", maxAnswer)
 
 // Answer answers a question. The session that asked gets the answer, or the next one of its agent and user.
 func (q *Questions) Answer(ctx context.Context, id, answer, by string) error {
@@ -232,104 +237,63 @@ func (q *Questions) Answer(ctx context.Context, id, answer, by string) error {
 // Answer does what [Questions.Answer] does, in a transaction of the caller. With an error nothing was written.
 func Answer(t *store.Tx, id, answer, by string) error {
 	if strings.TrimSpace(answer) == "" || len(answer) > maxAnswer || !utf8.ValidString(answer) {
-		return fmt.Errorf("an answer is text of at most %d bytes", maxAnswer)
+		return errAnswer
 	}
-	found, err := store.List(t, `UPDATE question SET state = 'answered', answer = $1, answered_by = $2,
-		answered = {{now}}, next_at = 0 WHERE id = $3 AND state = 'open' RETURNING `+columns,
-		[]any{answer, by, id}, scan)
-	if err == nil && len(found) == 0 {
+	q, err := ask.Hold(t, id)
+	if errors.Is(err, ask.ErrUnknown) || err == nil && (q.Kind != ask.OfAgent || q.State != ask.Open) {
 		err = fmt.Errorf("%.100q: %w", id, ErrNotOpen)
 	}
 	if err != nil {
 		return err
 	}
-	o := found[0]
-	to := inbox.To{Owner: tool.Owner{Agent: o.Agent, User: o.User}, Session: o.Session}
-	_, err = inbox.Add(t, to, inbox.Event{ID: id, Kind: inbox.Approval, Subject: id, Text: fmt.Sprintf(
-		"The user answers %q: %s", text.Clip(o.Text, 100), answer)})
-	return errors.Join(err, t.Changed(Topic, id))
-}
-
-// Outcome returns what has become of a question: the answer and who gave it, or withdrawn. Both are "" for one that is
-// open.
-func Outcome(t *store.Tx, id string) (answer, by string, withdrawn bool, err error) {
-	var state string
-	err = t.Row("SELECT state, answer, answered_by FROM question WHERE id = $1", []any{id}, &state, &answer, &by)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", "", true, nil
-	}
-	return answer, by, state == "withdrawn", err
-}
-
-// Withdraw withdraws the questions about a task.
-func Withdraw(t *store.Tx, task string) error {
-	n, err := t.Exec(`UPDATE question SET state = 'withdrawn', answered = {{now}}, next_at = 0
-		WHERE task = $1 AND state = 'open'`, task)
-	if err != nil || n == 0 {
+	to := inbox.To{Owner: tool.Owner{Agent: q.Agent, User: q.User}, Session: q.Session}
+	if _, err := inbox.Add(t, to, inbox.Event{ID: id, Kind: inbox.Approval, Subject: id, Text: fmt.Sprintf(
+		"The user answers %q: %s", text.Clip(q.Body, 100), answer)}); err != nil {
 		return err
 	}
-	return t.Changed(Topic, task)
+	return ask.Answer(t, q, answer, by, false)
 }
 
-// remindMax is how many reminders are sent at once.
-const remindMax = 100
+// Run sends reminders until ctx ends. Every server does so; of several one sends each reminder.
+func (q *Questions) Run(ctx context.Context) { q.reminders.Run(ctx) }
 
-// Run sends reminders and removes old questions, until ctx ends. Every server does so; of several one sends each
-// reminder.
-func (q *Questions) Run(ctx context.Context) {
-	q.store.Work(ctx, "reminders of questions could not be sent", func(ctx context.Context) (time.Duration, error) {
-		if err := q.Remind(ctx); err != nil {
-			return 0, err
+// remind sends one reminder of an open question, with the id of the job, unless it was the last one.
+func (q *Questions) remind(ctx context.Context, h *jobs.Held) (string, error) {
+	var every time.Duration
+	var most, sent int
+	if _, err := fmt.Sscan(h.Payload, &every, &most); err != nil {
+		return "", err
+	}
+	sent, _ = strconv.Atoi(h.Saved) // "" before the first
+	over := false
+	err := q.store.Update(ctx, func(t *store.Tx) error {
+		row, err := ask.Get(t, h.ID)
+		if over = errors.Is(err, ask.ErrUnknown) || err == nil && row.State != ask.Open; over {
+			return nil
 		}
-		return q.store.Due(ctx, `SELECT min(at) - {{now}} FROM (
-			SELECT min(next_at) AS at FROM question WHERE next_at > 0 AND state = 'open'
-			UNION ALL SELECT min(answered) + $1 FROM question WHERE answered > 0) AS due HAVING min(at) IS NOT NULL`,
-			keep.Milliseconds())
-	}, Topic)
-}
-
-// Remind sends the reminders that are due.
-func (q *Questions) Remind(ctx context.Context) error {
-	const due = "next_at > 0 AND next_at <= {{now}} AND state = 'open'"
-	var n int
-	if err := q.store.Row(ctx, "SELECT count(*) FROM question WHERE "+due+
-		fmt.Sprintf(" OR answered > 0 AND answered < {{now}} - %d", keep.Milliseconds()), nil, &n); err != nil ||
-		n == 0 {
-		return err
-	}
-	return q.store.Update(ctx, func(t *store.Tx) error {
-		list, err := store.List(t, fmt.Sprintf("SELECT %s FROM question WHERE %s ORDER BY next_at LIMIT %d {{skip}}",
-			columns, due, remindMax), nil, scan)
 		if err != nil {
 			return err
 		}
-		for _, o := range list {
-			if err := o.send(t); err != nil {
-				return err
-			}
+		n, count := sent+1, fmt.Sprint(sent+1)
+		if most > 0 {
+			count, over = fmt.Sprintf("%d/%d", n, most), n >= most
 		}
-		_, err = t.Exec("DELETE FROM question WHERE answered > 0 AND answered < {{now}} - $1", keep.Milliseconds())
-		return err
+		to := inbox.To{Owner: tool.Owner{Agent: h.Agent, User: inbox.AnyUser}}
+		_, err = inbox.Add(t, to, inbox.Event{ID: h.ID + " " + count, Kind: inbox.Task, Subject: row.About, Text: fmt.Sprintf(
+			"Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer", count, row.Agent,
+			row.Body)})
+		return errors.Join(err, h.Save(t, fmt.Sprint(n)))
 	})
+	switch {
+	case errors.Is(err, jobs.ErrLost):
+		return "", err
+	case err != nil:
+		return "", &jobs.Again{After: retryAfter, Err: fmt.Errorf("a reminder of a question could not be sent: %w", err)}
+	case over:
+		return "", nil
+	}
+	return "", &jobs.Again{After: every * time.Millisecond, Err: errors.New("the question is open")}
 }
 
-// send sends one reminder, and decides when the next is due.
-func (o Open) send(t *store.Tx) error {
-	n, count := o.Reminders+1, fmt.Sprint(o.Reminders+1)
-	next := o.every
-	if o.most > 0 {
-		count += fmt.Sprintf("/%d", o.most)
-		if n >= o.most {
-			next = 0
-		}
-	}
-	if _, err := t.Exec(`UPDATE question SET sent = $1, next_at = CASE WHEN $2 = 0 THEN 0 ELSE {{now}} + $2 END
-		WHERE id = $3`, n, next, o.ID); err != nil {
-		return err
-	}
-	to := inbox.To{Owner: tool.Owner{Agent: o.remind, User: inbox.AnyUser}}
-	_, err := inbox.Add(t, to, inbox.Event{ID: o.ID + " " + count, Kind: inbox.Task, Subject: o.Task, Text: fmt.Sprintf(
-		"Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer", count, o.Agent,
-		o.Text)})
-	return err
-}
+// retryAfter is the time after which a reminder that could not be sent is tried again.
+const retryAfter = time.Minute

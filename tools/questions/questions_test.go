@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -19,7 +20,7 @@ func caller() tool.Caller {
 	return tool.Caller{Agent: "helper", User: "ann", Channel: "stdio", Session: "s1"}
 }
 
-func open(s *store.Store) *Questions { return New(s, slog.New(slog.DiscardHandler)) }
+func open(s *store.Store) *Questions { return New(s, nil, nil) }
 
 func news(t *testing.T, s *store.Store, c tool.Caller) string {
 	t.Helper()
@@ -37,7 +38,7 @@ func news(t *testing.T, s *store.Store, c tool.Caller) string {
 func TestAClientThatShowsQuestions(t *testing.T) {
 	running := tool.Running{Caller: caller(), Can: func(m tool.Medium) bool { return m == tool.Person }}
 	ask := func() (tool.Result, error) {
-		return askUser{New(nil, nil)}.Do(tool.With(t.Context(), &running), askUserArgs{
+		return askUser{New(nil, nil, nil)}.Do(tool.With(t.Context(), &running), askUserArgs{
 			Question: "Red or\u202e blue?", Options: []string{"red", "blue"},
 		})
 	}
@@ -97,6 +98,13 @@ func TestAnOperatorAnswers(t *testing.T) {
 		if err := q.Answer(t.Context(), list[0].ID, "8081", "operator"); !errors.Is(err, ErrNotOpen) {
 			t.Errorf("a second answer: %v", err)
 		}
+		for args, kind := range map[answerArgs]tool.Kind{
+			{list[0].ID, "8081"}: tool.NotFound, {"unknown", "8081"}: tool.NotFound, {list[0].ID, " \n"}: tool.Invalid,
+		} {
+			if _, err := q.answer(t.Context(), args); tool.AsError(err).Kind != kind {
+				t.Errorf("the verb answers %v: %v, want %s", args, err, kind)
+			}
+		}
 		if got := news(t, s, tool.Caller{Agent: "other", User: "ann", Channel: "stdio", Session: "s1"}); got != "" {
 			t.Errorf("another agent hears: %s", got)
 		}
@@ -146,23 +154,41 @@ func TestReminders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		later := func() {
+		go q.Run(t.Context())
+		// due makes the next reminder due, and waits until its job is done, or due again.
+		due := func() {
 			t.Helper()
-			if err := errors.Join(q.Remind(t.Context()), s.Update(t.Context(), func(x *store.Tx) error {
-				_, err := x.Exec("UPDATE question SET next_at = 1 WHERE next_at > 0 AND id = $1", id)
-				return err
-			}), q.Remind(t.Context()), q.Remind(t.Context())); err != nil {
+			const change = "UPDATE job SET run_at = 1 WHERE id = $1 AND state = 'queued'"
+			if err := s.Update(t.Context(), func(x *store.Tx) error {
+				_, err := x.Exec(change, id)
+				return errors.Join(err, x.Changed(jobs.Topic, id))
+			}); err != nil {
 				t.Fatal(err)
+			}
+			for waits := true; waits; {
+				changed := s.Wait(jobs.Topic)
+				if err := s.Row(t.Context(), "SELECT state = 'running' OR run_at = 1 FROM job WHERE id = $1 AND ended = 0",
+					[]any{id}, &waits); errors.Is(err, store.ErrNotFound) {
+					return
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if waits {
+					<-changed
+				}
 			}
 		}
 		for _, want := range []string{"Reminder (1/2): helper asks the user: Which port?", "Reminder (2/2)", ""} {
-			later()
+			due()
 			got := news(t, s, lead)
 			if !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Count(got, "Reminder") > 1 {
 				t.Errorf("the lead hears %q, want %q", got, want)
 			}
 		}
-		if err := s.Update(t.Context(), func(x *store.Tx) error { return Withdraw(x, "t1") }); err != nil {
+		if list, err := q.List(t.Context()); err != nil || len(list) != 1 || list[0].Reminders != 2 {
+			t.Errorf("listed are %+v, %v", list, err)
+		}
+		if err := s.Update(t.Context(), func(x *store.Tx) error { return ask.WithdrawAbout(x, "t1") }); err != nil {
 			t.Fatal(err)
 		}
 		if err := q.Answer(t.Context(), id, "8080", "operator"); !errors.Is(err, ErrNotOpen) {

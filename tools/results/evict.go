@@ -15,9 +15,10 @@ import (
 // maxTempAge is the age at which a temporary file counts as left behind by a crash.
 const maxTempAge = time.Minute
 
-// evict removes expired results, and then results of the owners that keep most until the limits hold. It never removes
-// the file named spared, which was just written. Each process decides by what it sees in the directory. One that sees
-// more files removes what others would remove and more, so concurrent processes do not remove too much.
+// evict removes expired results, and then results of the owners that keep most until the limits
+// hold. It never removes the file named spared, which was just written. Each process decides by
+// what it sees in the directory. A process that sees more files removes the files that others
+// would remove and more, so concurrent processes do not remove too much.
 func (s *Store) evict(spared string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

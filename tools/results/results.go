@@ -5,8 +5,8 @@
 // result all look like a missing file, and of two processes that evict at the same time, the one that sees more files
 // removes at least what the other removes.
 //
-// It does not know what a result means, and it does not scrub: callers of Put must. Begin with [Store.Put], then
-// [Store.Page] and read.go.
+// It does not know the meaning of a result, and it does not scrub: callers of Put must. Begin
+// with [Store.Put], then [Store.Page] and read.go.
 package results
 
 import (
@@ -38,7 +38,7 @@ func Tools(s *Store, m tool.Marks) []tool.Tool {
 // ErrTooLarge is the error about a result that is longer than [Limits].ItemBytes.
 var ErrTooLarge = errors.New("the result is too large to keep")
 
-// Limits of what is kept. Zero means the default.
+// Limits of kept results. Zero means the default.
 type Limits struct {
 	Count     int           // results; 200
 	Bytes     int64         // of all results; 200 MiB
@@ -75,8 +75,8 @@ type Store struct {
 	limits Limits
 }
 
-// Open opens the store in the data directory dir, creating it if necessary, and removes expired results and what a
-// crash left behind.
+// Open opens the store in the data directory dir, creating it if necessary, and removes expired
+// results and the remains of a crash.
 func Open(dir string, l Limits) (*Store, error) {
 	l, err := l.withDefaults()
 	if err != nil {
@@ -116,8 +116,9 @@ func (s *Store) Keep(owner, text string) (id string, err error) {
 	return s.Put(owner, strings.NewReader(text))
 }
 
-// Put keeps what r returns and returns the handle under which owner can read it. To make room it removes the oldest
-// results of the owners that keep most. A power cut may lose a result that was just put, but never leaves a part of it.
+// Put keeps the text of r and returns the handle under which owner can read it. To make room it
+// removes the oldest results of the owners that keep most. A power cut may lose a result that
+// was just put, but never leaves a part of it.
 func (s *Store) Put(owner string, r io.Reader) (id string, err error) {
 	id = idPrefix + strings.ToLower(rand.Text())
 	temp, err := os.CreateTemp(s.dir, tempPrefix+"*") // mode 0600

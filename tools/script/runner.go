@@ -39,7 +39,7 @@ type Inner struct {
 	Script string     // the call of the script
 	Tool   string
 	Args   json.RawMessage
-	// Asking is called before a person is asked, and what it returns after the answer.
+	// Asking is called before a person is asked, and its result after the answer.
 	Asking func() (answered func())
 }
 
@@ -49,9 +49,9 @@ type Runner struct {
 	Start func(ctx context.Context, args []string, memory int64) (sandbox.Link, error)
 	// Call makes a call through the pipeline of the server.
 	Call func(ctx context.Context, c Inner) tool.Result
-	// Time bounds a script, without the time in which a person is asked; 0 is 60 s.
+	// Time bounds a script, without the time of questions to a person; 0 is 60 s.
 	Time time.Duration
-	// Marks are put around what a script returns if it has read text from outside.
+	// Marks are put around the value of a script that has read text from outside.
 	Marks tool.Marks
 
 	once  sync.Once
@@ -60,7 +60,7 @@ type Runner struct {
 
 // An Outcome is how a script ended.
 type Outcome struct {
-	Value         json.RawMessage // what it returned; nil for nothing
+	Value         json.RawMessage // its value; nil for nothing
 	Text          string          // likewise, if it is a string
 	Printed       string
 	Calls, Failed int
@@ -69,7 +69,7 @@ type Outcome struct {
 	marks   tool.Marks
 }
 
-// Run runs a script for the call that ctx belongs to. args is what the script sees as args.
+// Run runs a script for the call that ctx belongs to. args is the script's variable args.
 func (r *Runner) Run(ctx context.Context, code string, args json.RawMessage) (Outcome, error) {
 	running := tool.RunningFrom(ctx)
 	if running.Grant == nil || running.Usable == nil {
@@ -215,7 +215,7 @@ func valueOf(res tool.Result) engine.Reply {
 	return engine.Reply{Text: strings.TrimPrefix(whole, "\n")}
 }
 
-// end returns what the script returned or threw.
+// end returns the script's value, or its error.
 func (s *session) end(e engine.End) (Outcome, error) {
 	if e.Error == "" {
 		s.out.Value, s.out.Text = e.Value, e.Text
@@ -231,7 +231,7 @@ func (s *session) end(e engine.End) (Outcome, error) {
 	return s.out, s.failed(tool.Invalid, what, "")
 }
 
-// failed returns an error with what the script has done until then.
+// failed returns an error with the script's actions until then.
 func (s *session) failed(kind tool.Kind, what, next string) error {
 	if next != "" {
 		what += "; " + next
@@ -239,7 +239,7 @@ func (s *session) failed(kind tool.Kind, what, next string) error {
 	return tool.Errorf(kind, "%s", s.out.quoted(what+s.out.account()))
 }
 
-// quoted returns what the script made, between marks if that may be text from outside.
+// quoted returns the script's value, between marks if it may be text from outside.
 func (o Outcome) quoted(made string) string {
 	if !o.outside {
 		made, _ = tool.Clean(made)
@@ -248,7 +248,7 @@ func (o Outcome) quoted(made string) string {
 	return o.marks.Quote("a script that has read text from outside", made)
 }
 
-// account describes what a script printed and called.
+// account describes the output and the calls of a script.
 func (o Outcome) account() string {
 	var b strings.Builder
 	if o.Printed != "" {

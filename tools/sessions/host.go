@@ -37,7 +37,7 @@ func (s *Sessions) hold(ctx context.Context) {
 func (s *Sessions) unhold() {
 	if s.release != nil {
 		s.release()
-		_ = os.Remove(filepath.Join(s.Dir, s.host)) // another process removes what stays
+		_ = os.Remove(filepath.Join(s.Dir, s.host)) // another process removes the rest
 	}
 }
 
@@ -79,6 +79,6 @@ func bury(t *store.Tx, hosts []string) error {
 // forget removes the locks of killed processes that are no longer in the store.
 func (s *Sessions) forget(hosts []string) {
 	for _, host := range hosts {
-		_ = os.Remove(filepath.Join(s.Dir, host)) // the next process removes what stays
+		_ = os.Remove(filepath.Join(s.Dir, host)) // the next process removes the rest
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// used is what was not saved of a session yet.
+// used is the unsaved use of a session.
 type used struct {
 	caller tool.Caller
 	use    tool.Use
@@ -33,8 +33,8 @@ const (
 	maxUnsaved = 10_000
 )
 
-// Used adds to what a caller's session has used. It does not wait: Run saves it. Calls
-// of the command line are not of a session.
+// Used adds to the use of a caller's session. It does not wait: Run saves it. Calls of the
+// command line belong to no session.
 func (s *Sessions) Used(c tool.Caller, use tool.Use) { s.note(c, use, false) }
 
 // Ended notes that the session of a caller has ended.
@@ -75,8 +75,8 @@ func (s *Sessions) note(c tool.Caller, use tool.Use, ended bool) {
 	}
 }
 
-// Run saves what sessions use until ctx ends: soon after the first call, then every
-// few seconds. A process without sessions writes nothing.
+// Run saves the use of sessions until ctx ends: soon after the first call, then every few
+// seconds. A process without sessions writes nothing.
 func (s *Sessions) Run(ctx context.Context) {
 	beat := time.NewTicker(lookEvery)
 	defer beat.Stop()
@@ -103,7 +103,7 @@ func (s *Sessions) saveLogged(ctx context.Context) {
 	}
 }
 
-// save writes what was not saved yet.
+// save writes the unsaved use.
 func (s *Sessions) save(ctx context.Context) error {
 	s.mu.Lock()
 	work := s.unsaved
@@ -155,7 +155,7 @@ func (s *Sessions) save(ctx context.Context) error {
 	return err
 }
 
-// putBack merges what could not be saved with what came since.
+// putBack merges use that could not be saved with newer use.
 func (s *Sessions) putBack(to inbox.To, u *used) {
 	if since := s.unsaved[to]; since != nil {
 		u.caller, u.ended = since.caller, since.ended
@@ -172,8 +172,8 @@ func (s *Sessions) putBack(to inbox.To, u *used) {
 	}
 }
 
-// renew says that this process lives, and closes the sessions of those that do not:
-// their lease has expired, or they were killed.
+// renew extends the lease of this process, and closes the sessions of dead processes: their
+// lease has expired, or they were killed.
 func (s *Sessions) renew(t *store.Tx, killed []string) error {
 	if err := bury(t, killed); err != nil {
 		return err

@@ -26,8 +26,8 @@ func (s *Sessions) Resources(ctx context.Context) ([]tool.Resource, error) {
 	}}, nil
 }
 
-// Resource returns the latest events. Those that the session did not get yet count
-// as delivered when the response is written.
+// Resource returns the latest events. New events count as delivered when the response is
+// written.
 func (s *Sessions) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	running := tool.RunningFrom(ctx)
 	if uri != URI || running.Caller.Key() == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Session is who talks to the server through one connection, or in one chat, or as
-// one subagent.
+// A Session is a party that talks to the server through one connection, in one chat, or as one
+// subagent.
 type Session struct {
 	inbox.To
 	Name     string // the session of the caller: the audit log has its calls under it
@@ -73,8 +73,7 @@ func (s *Sessions) Begin(t *store.Tx, c tool.Caller, label, model string) error 
 	return setIn(t, inbox.ToCaller(c), "label = $4, model = $5", label, model)
 }
 
-// End notes that a session has ended, and moves what it did not get to another
-// one.
+// End ends a session, and moves its undelivered messages to another one.
 func (s *Sessions) End(t *store.Tx, of, heir inbox.To) error {
 	if err := errors.Join(setIn(t, of, "ended = {{now}}"), t.Changed(inbox.SessionTopic, of.String())); err != nil {
 		return err
@@ -109,8 +108,8 @@ func (s *Sessions) where(ctx context.Context, where string, args ...any) (list [
 	return list, nil
 }
 
-// closeDead notes which sessions have ended with their process or were not used for a
-// day, and gives what they did not get to the next session of their owner.
+// closeDead ends the sessions whose process has ended or that were not used for a day, and
+// gives their undelivered messages to the next session of their owner.
 func closeDead(t *store.Tx) error {
 	var dead []inbox.To
 	err := t.Each(`UPDATE session SET ended = {{now}} WHERE ended = 0 AND NOT `+alive+` RETURNING agent, usr, key`, nil,

@@ -52,7 +52,7 @@ const (
 	replySkip  = "REPLY_SKIP"
 )
 
-// fromOwner is the data of a message: who has sent it, for the answer.
+// fromOwner is the data of a message: its sender, for the answer.
 type fromOwner struct {
 	Agent string `json:"agent"`
 	User  string `json:"user"`
@@ -122,7 +122,7 @@ func (t sessionsSend) receiver(ctx context.Context, c tool.Caller, a sessionsSen
 	return inbox.To{Owner: row.Owner}, nil // the next session of its owner gets it
 }
 
-// agent returns the receiver for an agent of which a caller may see the sessions.
+// agent returns the receiver for an agent whose sessions a caller may see.
 func (s *Sessions) agent(ctx context.Context, c tool.Caller, name string) (to inbox.To, err error) {
 	if _, err = s.own(ctx, c); err != nil {
 		return to, err

@@ -65,7 +65,7 @@ type Options struct {
 	Log         *slog.Logger // nil: silent
 }
 
-// Sessions does what is done with sessions. Its methods may be called concurrently.
+// Sessions has the operations on sessions. Its methods may be called concurrently.
 type Sessions struct {
 	Options
 	Engine Engine // nil: no session has a model; set before the first call

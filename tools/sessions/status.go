@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// sessionStatus shows an agent its identity here and what it may do, or the state of
-// another session. It sets labels and models.
+// sessionStatus shows an agent its identity and its rights, or the state of another session. It
+// sets labels and models.
 type sessionStatus struct{ sessions *Sessions }
 
 type sessionStatusArgs struct {
@@ -45,7 +45,7 @@ func (sessionStatus) Spec() tool.Spec {
 	}
 }
 
-// A status is the result of the tool for programs. Only that of the own session has all
+// A status is the result of the tool for programs. Only the status of the own session has all
 // fields of tool.SessionStatus.
 type status struct {
 	Session  string `json:"session"`
@@ -72,8 +72,8 @@ const (
 	aboutEnvironment = `{"about":"environment"}`
 )
 
-// environment shows the variables that the operator gives to commands, or one of them. Those of this process are not
-// shown.
+// environment shows the variables that the operator gives to commands, or one of them. The
+// variables of this process are not shown.
 func (t sessionStatus) environment(name string) (tool.Result, error) {
 	all := t.sessions.Environment
 	if name != "" {
@@ -193,9 +193,9 @@ func (t sessionStatus) set(ctx context.Context, c tool.Caller, row *Session, a s
 		return "", tool.Errorf(tool.Refused, "only the session itself, or one that started it, may change it").
 			Try("ask with sessions_send")
 	}
-	row.Label = cmp.Or(oneLine(a.Label), row.Label)
+	row.Label = cmp.Or(tool.Line(a.Label), row.Label)
 	if a.Model != "" {
-		row.Model = oneLine(a.Model)
+		row.Model = tool.Line(a.Model)
 	}
 	if row.Model == "default" {
 		row.Model = ""
@@ -207,11 +207,6 @@ func (t sessionStatus) set(ctx context.Context, c tool.Caller, row *Session, a s
 		return "\nThe client runs the model of this session; the name is only shown.", err
 	}
 	return "", err
-}
-
-func oneLine(text string) string {
-	clean, _ := tool.Clean(strings.Join(strings.Fields(text), " "))
-	return clean
 }
 
 // lines are lines with a name and a value.
@@ -249,7 +244,7 @@ func (b *lines) who(st status) {
 	}
 }
 
-// owns reports whether a session is that of a caller, or was started by it.
+// owns reports whether a session belongs to a caller, or was started by it.
 func (s *Sessions) owns(ctx context.Context, c tool.Caller, row Session) bool {
 	const maxTree = 10
 	for range maxTree {

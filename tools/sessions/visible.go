@@ -15,7 +15,7 @@ type Visibility string
 // The levels. An unknown one is Self.
 const (
 	Self  Visibility = "self"  // only itself
-	Tree  Visibility = "tree"  // the one that started it, and those that it has started, and so on
+	Tree  Visibility = "tree"  // its parent, its children, and so on
 	Agent Visibility = "agent" // all of the same agent and user
 	All   Visibility = "all"   // all of all agents and users
 )
@@ -104,7 +104,7 @@ func sameRank(list []Session, name string) (keys []string) {
 			keys = append(keys, one.Session)
 		}
 	}
-	if !list[0].Open { // of those that have ended the last one counts
+	if !list[0].Open { // the latest of the ended ones counts
 		return keys[:1]
 	}
 	return keys

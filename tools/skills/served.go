@@ -46,7 +46,7 @@ func parseServed(name string) (slug string, number int64, file string, ok bool) 
 	return slug, number, file, ok
 }
 
-// Serves reports whether a name of the workspace is that of a file of a published skill.
+// Serves reports whether a name of the workspace is the name of a file of a published skill.
 func (Served) Serves(_ context.Context, name string) bool {
 	_, _, _, ok := parseServed(name)
 	return ok

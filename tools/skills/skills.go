@@ -1,12 +1,15 @@
-// Package skills finds, uses, copies and publishes skills: directories with a file SKILL.md, which has instructions for
-// a kind of task, and the files that these need. It has the skills in directories and the published ones, which are
-// rows of the store. It decides which of them a caller sees, and which one a name means if several have it.
+// Package skills finds, uses, copies and publishes skills: directories with a file SKILL.md,
+// which has instructions for a kind of task, and the files that these need. It has the skills
+// in directories and the published ones, which are rows of the store. It selects the skills
+// that a caller sees, and resolves a name that several skills have.
 //
-// Skills in directories are read again on each call. Those of the workspace are read through the caller's own files, so
-// that files which are denied there are denied here. Versions of published skills never change. This package
-// runs nothing of a skill. The format of a skill is in the package skill below.
+// Skills in directories are read again on each call. Skills of the workspace are read through
+// the caller's own files, so that files denied there are denied here. Versions of published
+// skills never change. This package runs nothing of a skill. The format of a skill is in the
+// package skill below.
 //
-// Begin with [New] and [Library.Use], then view.go for what a caller sees; rows.go has the SQL.
+// Begin with [New] and [Library.Use], then view.go for the view of a caller; rows.go has the
+// SQL.
 package skills
 
 import (
@@ -43,17 +46,19 @@ type Dir struct {
 	Name string // its name for the callers' file tools; "" for its path
 }
 
-// Options are what a library is made of.
+// Options are the parts of a library.
 type Options struct {
 	Store *store.Store
 	// Unused reports whether nothing was ever stored, so that listing skills need not create a store. Nil means never.
 	Unused func() bool
 	Files  workspace.Files // of the callers; nil if they have none
 	Dirs   []Dir           // searched after the workspace, in this order
-	// Live returns directories that come and go, such as those of plugins. They are searched last. It may be nil.
+	// Live returns directories that come and go, such as the skills of plugins. They are
+	// searched last. It may be nil.
 	Live    func() []Dir
 	Visible Visible
-	// Encoder makes the search find skills by their meaning too; nil: by words only. Scrub is applied to what it gets.
+	// Encoder makes the search find skills by their meaning too; nil: by words only. Scrub is
+	// applied to its input.
 	Encoder Encoder
 	Scrub   func(string) string // nil: nothing is removed
 }
@@ -117,7 +122,8 @@ func withVersion(source string, version int64) string {
 	return source
 }
 
-// skillName returns the name in what a model sends: a name, a path of a skill or its file, "plugin:name" or "$name".
+// skillName returns the name in a text of a model: a name, a path of a skill or its file,
+// "plugin:name" or "$name".
 func skillName(given string) string {
 	given = strings.Trim(strings.TrimSpace(given), "/")
 	given = strings.TrimSuffix(strings.TrimSuffix(given, skill.Main), "/")

@@ -1,11 +1,9 @@
 package skills
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -64,14 +62,11 @@ func formatArgs(args any) (string, error) {
 	}
 	formatted, ok := args.(string)
 	if !ok {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(args); err != nil {
+		written, err := text.JSONLines(args)
+		if err != nil {
 			return "", tool.Errorf(tool.Invalid, "args are not valid JSON").Try("send text or an object")
 		}
-		formatted = b.String()
+		formatted = string(written)
 	}
 	if len(formatted) > maxArgs {
 		return "", tool.Errorf(tool.TooLarge, "args have %d bytes, the maximum is %d", len(formatted), maxArgs).
@@ -97,8 +92,8 @@ type Skill struct {
 	Hidden       []string // sources of other skills with this name
 }
 
-// format returns the instructions for a model, between two borders that the instructions cannot contain, and what the
-// skill is to work on.
+// format returns the instructions for a model, between two borders that the instructions cannot
+// contain, and the subject of the work.
 func (s Skill) format(args string) string {
 	var b strings.Builder
 	b.WriteString(s.formatHead())
@@ -189,8 +184,8 @@ func formatArguments(list []tool.Argument) string {
 	return b.String()
 }
 
-// Use returns a skill. Version 0 is the skill with the highest precedence; other versions are those of published
-// skills.
+// Use returns a skill. Version 0 is the skill with the highest precedence; other versions
+// belong to published skills.
 func (l *Library) Use(ctx context.Context, name string, version int64) (Skill, error) {
 	i, err := l.find(ctx, name, version)
 	if err != nil {

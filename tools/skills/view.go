@@ -14,11 +14,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-// A viewer is what determines which skills a caller sees.
+// A viewer has the facts that determine the skills of a caller.
 type viewer struct{ principal, workspace string }
 
-// Visible are the patterns of the skills that agents see, by agent: names in which * stands for any characters. An
-// agent without patterns sees all skills; those with ! before them hide skills.
+// Visible are the patterns of the skills that agents see, by agent: names in which * stands for
+// any characters. An agent without patterns sees all skills. A pattern with ! before it hides
+// skills.
 type Visible map[string][]string
 
 // to reports whether an agent sees the skills of a name.
@@ -78,7 +79,8 @@ type parsed struct {
 	problem     string
 }
 
-// A view is what one viewer sees. Each call brings it up to date, one call at a time.
+// A view is the set of skills that one viewer sees. Each call brings it up to date, one call at
+// a time.
 type view struct {
 	mu          sync.Mutex
 	labels      []string            // of the directories
@@ -89,7 +91,7 @@ type view struct {
 	words       *index.Collection // of the items; nil if it was not made since they changed
 }
 
-// withView calls f with what the caller sees now. f must not keep the view.
+// withView calls f with the caller's present view. f must not keep the view.
 func (l *Library) withView(ctx context.Context, f func(v *view, o tool.Owner) error) error {
 	o, err := tool.OwnerFrom(ctx)
 	if err != nil {
@@ -110,7 +112,7 @@ func (l *Library) withView(ctx context.Context, f func(v *view, o tool.Owner) er
 	return f(v, o)
 }
 
-// refresh reads what has changed in the directories and in the store.
+// refresh reads the changes in the directories and in the store.
 func (l *Library) refresh(ctx context.Context, v *view, o tool.Owner) error {
 	directories := l.directories(ctx)
 	labels := make([]string, len(directories))
@@ -179,7 +181,8 @@ func rescan(ctx context.Context, d directory, known map[string]parsed) (now map[
 	return now, changed, nil
 }
 
-// mergeItems returns all skills by slug. Those of earlier directories take precedence, and published ones come last.
+// mergeItems returns all skills by slug. Skills of earlier directories take precedence, and
+// published ones come last.
 func mergeItems(
 	directories []directory, found []map[string]parsed, published []Version, o tool.Owner,
 ) map[string]item {

@@ -66,7 +66,8 @@ func (w *watcher) concerns(path string) bool {
 	})
 }
 
-// rescan reads the directories, watches what is new in them, and calls changed for what differs.
+// rescan reads the directories, watches new directories in them, and calls changed for the
+// differences.
 func (w *watcher) rescan(ctx context.Context, changed func(slug string)) {
 	for i, dir := range w.dirs {
 		w.watch(dir) // before the scan, so that no later change is missed
@@ -89,8 +90,9 @@ func (w *watcher) rescan(ctx context.Context, changed func(slug string)) {
 	}
 }
 
-// watch watches a directory and those in it. If the directory does not exist it watches the nearest one above. It
-// ignores errors: what cannot be watched is read when something else changes.
+// watch watches a directory and the directories in it. If the directory does not exist it
+// watches the nearest one above. It ignores errors: an unwatched directory is read when
+// something else changes.
 func (w *watcher) watch(dir string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.IsDir() {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// This file has what operators do; nothing of it can be called by a tool.
+// This file has the operations of operators. No tool can call them.
 
 // A MemberRow is a member of a team.
 type MemberRow struct {
@@ -157,7 +157,7 @@ func (t *Teams) Add(ctx context.Context, name, agent string, role Role) error {
 	return t.inTeam(ctx, name, func(x *store.Tx, team Team) error { return join(x, team.ID, agent, role) })
 }
 
-// Remove removes an agent from a team. What it holds is given back.
+// Remove removes an agent from a team, and gives back the tasks that it holds.
 func (t *Teams) Remove(ctx context.Context, name, agent string) error {
 	err := t.inTeam(ctx, name, func(x *store.Tx, team Team) error {
 		if err := keepLead(x, team.ID, agent); err != nil {

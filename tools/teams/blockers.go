@@ -7,15 +7,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// blockersOf returns the tasks that a task waits for, also those that have ended.
+// blockersOf returns the tasks that a task waits for, including ended ones.
 func blockersOf(t *store.Tx, id string) ([]Task, error) {
 	return store.List(t, "SELECT "+taskColumns+` FROM team_task
 		WHERE id IN (SELECT blocker FROM team_block WHERE task = $1) ORDER BY number`, []any{id}, scanTask)
 }
 
-// setBlockers replaces the blockers of a task, and reports whether it has to wait. The team is locked, so that the
-// whole graph stays as it is. Blockers are locked too: one that ends now sees the task when it looks for those that
-// wait.
+// setBlockers replaces the blockers of a task, and reports whether it has to wait. The team is
+// locked, so that the whole graph stays as it is. Blockers are locked too: a blocker that ends
+// now sees the task when it looks for waiting tasks.
 func (c *change) setBlockers(id string, blockers []string) (waits bool, err error) {
 	blockers = slices.Compact(slices.Sorted(slices.Values(blockers)))
 	if len(blockers) > maxBlockers {

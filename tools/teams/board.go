@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Role is what a member is in its team.
+// A Role is the role of a member in its team.
 type Role string
 
 // The roles.
@@ -33,7 +33,7 @@ type Team struct {
 	Created     int64    `json:"created"` // in milliseconds since 1970
 }
 
-// Settings are those of one team. The zero Settings have the defaults.
+// Settings are the settings of one team. The zero Settings have the defaults.
 type Settings struct {
 	AllowUsers    []string `json:"allow_users,omitempty"` // none: all
 	DenyUsers     []string `json:"deny_users,omitempty"`
@@ -198,7 +198,7 @@ type change struct {
 	*board
 }
 
-// event records what was done with a task.
+// event records a change of a task.
 func (c *change) event(task, action, detail string) error {
 	_, err := c.Exec(`INSERT INTO team_event (id, task, agent, action, detail, at)
 		VALUES ($1, $2, $3, $4, $5, {{now}})`, store.NewID(), task, c.agent, action, detail)
@@ -210,7 +210,7 @@ func (c *change) tell(agent string, kind inbox.Kind, about, text string) error {
 	return c.notify(agent, inbox.Event{Kind: kind, Subject: about, Text: text})
 }
 
-// notify is tell for an event, whose ID says what can be settled later.
+// notify is tell for an event, whose ID names the entry that can be settled later.
 func (c *change) notify(agent string, e inbox.Event) error {
 	if agent == "" || agent == c.agent {
 		return nil
@@ -220,12 +220,12 @@ func (c *change) notify(agent string, e inbox.Event) error {
 	return err
 }
 
-// inboxOf returns the receiver of what a member is notified of.
+// inboxOf returns the inbox of a member.
 func (b *board) inboxOf(agent string) inbox.To {
 	return inbox.To{Owner: tool.Owner{Agent: agent, User: cmp.Or(b.name, inbox.AnyUser)}}
 }
 
-// tellLead is tell for the lead, who can do without some kinds.
+// tellLead is tell for the lead, who has switched off some kinds.
 func (c *change) tellLead(kind, key, text string) error {
 	if (kind == "completed" || kind == "failed") && c.o.Done != nil {
 		if err := c.o.Done(c.Tx, c.lead, key, text); err != nil {

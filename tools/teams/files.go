@@ -43,7 +43,7 @@ var refusedExtensions = []string{".exe", ".sh", ".bat", ".cmd", ".ps1", ".com", 
 
 func isTeamFile(name string) bool { return strings.HasPrefix(name, teamDir) && name != teamDir }
 
-// Serves reports whether a name is that of a file of the caller's team.
+// Serves reports whether a name is the name of a file of the caller's team.
 func (f Files) Serves(ctx context.Context, name string) bool {
 	return (isTeamFile(name) || isWritten(name)) && f.t.Has(tool.CallerFrom(ctx).Agent)
 }
@@ -382,7 +382,7 @@ func (t *Teams) Brief(ctx context.Context) (string, error) {
 	}
 	b, err := t.board(ctx)
 	if err != nil || b.role != Lead {
-		return "", nil // what the agent may not see is not there
+		return "", nil // hidden files are not listed
 	}
 	return b.written(ctx, teamFile)
 }

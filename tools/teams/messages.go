@@ -95,9 +95,9 @@ func (b *board) Send(ctx context.Context, to, what string, files []string) (sent
 // messageID returns the id of the notice about a message.
 func messageID(id string) string { return "team message " + id }
 
-// Read returns the oldest messages that the caller has not read, and marks them as read by it. It returns no message
-// that a result has told the caller whole, and told has the number of these. left is the number of those that
-// remain.
+// Read returns the oldest messages that the caller has not read, and marks them as read by it.
+// It leaves out messages that a result has already shown whole; told is their number. left is
+// the number of messages that remain.
 func (b *board) Read(ctx context.Context) (list []Message, told, left int, err error) {
 	err = b.update(ctx, func(c *change) error {
 		told = 0

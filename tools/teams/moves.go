@@ -14,8 +14,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
-// This file has what members do with tasks. Each move is one statement with the condition in it: of two members who
-// try at once one changes the row, and the other gets an error with its present state.
+// This file has the moves of members with tasks. Each move is one statement with the condition
+// in it: if two members try at once, one changes the row, and the other gets an error with its
+// present state.
 
 // take is the part of the statements of Claim that gives a task to a member. Where the id is known, the other
 // columns are written as expressions, so that no engine looks for the task in an index of theirs.
@@ -76,7 +77,7 @@ func (b *board) explain(ctx context.Context, id, what string) error {
 
 // A move is one change of the state of one task.
 type move struct {
-	set   string // of the statement; the parameters $1 to $4 are those of change.move, the others are args
+	set   string // of the statement; the parameters $1 to $4 belong to change.move, the others are args
 	where string
 	args  []any
 	event string
@@ -131,7 +132,7 @@ func (b *board) Complete(ctx context.Context, id, result string) (Task, error) {
 	}, (*change).completed)
 }
 
-// completed does what follows the completion of a task.
+// completed makes the consequences of a completed task.
 func (c *change) completed(k Task) error {
 	if err := c.end(k); err != nil {
 		return err
@@ -151,10 +152,10 @@ func checkResult(action, result string) error {
 	return checkText(result)
 }
 
-// maxShort bounds what a notice repeats of a text, in bytes.
+// maxShort is the most bytes of a text that a notice repeats.
 const maxShort = 500
 
-// end does what follows the end of a task.
+// end makes the consequences of an ended task.
 func (c *change) end(k Task) error {
 	if c.o.Withdraw != nil {
 		if err := c.o.Withdraw(c.Tx, k.ID); err != nil {
@@ -169,7 +170,8 @@ func (b *board) escalates(action string) bool {
 	return b.role != Lead && slices.Contains(b.team.Settings.EscalationActions, action)
 }
 
-// escalate refuses an action that the caller leaves to the lead, who is notified unless the mode is RejectMode.
+// escalate refuses an action that the caller leaves to the lead, and notifies the lead unless
+// the mode is RejectMode.
 func (b *board) escalate(ctx context.Context, id, action, words string) error {
 	refused := tool.Errorf(tool.Refused, "in this team %s is for the lead", action).
 		Try("send a message to %s with team_message", b.lead)
@@ -200,7 +202,7 @@ func (b *board) Review(ctx context.Context, id, result string) (Task, error) {
 	}, (*change).inReview)
 }
 
-// inReview does what follows when a result waits for a decision.
+// inReview makes the consequences of a result that waits for a decision.
 func (c *change) inReview(k Task) error {
 	return c.tellDeciders(k, fmt.Sprintf("%s asks for a review of %s: %s. Result: %s; approve or reject it", k.Owner,
 		k.Identifier(), k.Subject, text.Clip(k.Result, maxShort)))

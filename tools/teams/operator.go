@@ -57,7 +57,7 @@ an agent. An agent is in one team at most.`,
 // operator has the verbs of the teams in a store.
 type operator struct{ *Teams }
 
-// changes are the settings of a team that a verb changes; those that are nil stay.
+// changes are the settings of a team that a verb changes. A nil setting stays.
 type changes struct {
 	Description     *string   `json:"description,omitempty" jsonschema:"what the team is for"`
 	Isolated        *bool     `json:"isolated,omitempty" jsonschema:"each user has a board and files of their own"`

@@ -42,7 +42,7 @@ func (c *change) dispatch(k Task) (Task, error) {
 // assignedID returns the id of the notice that a task was given to its assignee for the last time.
 func assignedID(k Task) string { return fmt.Sprintf("task %s assigned %d", k.ID, k.Dispatches) }
 
-// assignment returns what an assignee reads about its task.
+// assignment returns the text about a task for its assignee.
 func assignment(t *store.Tx, k Task, next string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Assigned task #%d (id: %s)]: %s\n", k.Number, k.ID, k.Subject)
@@ -121,7 +121,7 @@ func (t *Teams) Run(ctx context.Context) {
 	}, taskTopic, inbox.SessionTopic)
 }
 
-// Sweep does once what Run does.
+// Sweep does one round of Run.
 func (t *Teams) Sweep(ctx context.Context) error {
 	return errors.Join(
 		t.each(ctx, expired+" AND lock_until < {{now}}", (*change).expire),
@@ -269,7 +269,8 @@ func (b *board) startAgents(ctx context.Context) error {
 	return nil
 }
 
-// runRef names a run for a task: the end of one for which the task was given away before does not fail it.
+// runRef names a run for a task. The end of an earlier run, for which the task was given away,
+// does not fail the task.
 func runRef(k Task) string { return fmt.Sprintf("%s %d", k.ID, k.Dispatches) }
 
 // claimFor returns the Claim of the start of an assignee.
@@ -290,9 +291,10 @@ func (b *board) claimFor(k Task) func(*store.Tx, string) error {
 	}
 }
 
-// RunEnded ends the task for which an agent was started, in the transaction in which that agent ends: with the result
-// of the agent, or as failed with a reason. It leaves alone a task that the agent has ended itself, has handed to
-// review or no longer holds. It reports whether the lead of the team was notified.
+// RunEnded ends the task for which an agent was started, in the transaction in which that agent
+// ends: with the result of the agent, or as failed with a reason. It leaves alone a task that
+// the agent has ended itself, has handed to review or no longer holds, and reports whether the
+// lead of the team was notified.
 func (t *Teams) RunEnded(x *store.Tx, ref, session string, done bool, said string) (noticed bool, err error) {
 	id, _, _ := strings.Cut(ref, " ")
 	k, err := scanOne(x, "SELECT "+taskColumns+" FROM team_task WHERE id = $1 {{lock}}", id)

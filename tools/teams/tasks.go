@@ -42,8 +42,8 @@ type Task struct {
 	Subject, Description string
 	Status               Status
 	Priority             int64
-	Assignee             string // who is to do it; "" is any member
-	Owner                string // who holds it or did it; "" before
+	Assignee             string // the intended assignee; "" is any member
+	Owner                string // the present or last holder; "" before
 	Result               string
 	User, CreatedBy      string
 	Unstarted            bool // an approval lets it begin rather than end
@@ -70,7 +70,7 @@ func (k Task) Identifier() string {
 	return fmt.Sprintf("T-%03d-%s", k.Number, k.ID[max(0, len(k.ID)-4):])
 }
 
-// holder returns who has the task or is to have it.
+// holder returns the present or intended holder of the task.
 func (k Task) holder() string {
 	if k.Owner != "" {
 		return k.Owner
@@ -92,7 +92,7 @@ const (
 	staleAfter     = 2 * time.Hour
 )
 
-// A NewTask is what a lead asks for.
+// A NewTask is the order of a lead.
 type NewTask struct {
 	Subject, Description, Assignee string
 	Priority                       int64
@@ -412,7 +412,7 @@ type Whole struct {
 
 const maxEntries = 50 // comments, and events, the latest
 
-// Get returns a task with what belongs to it.
+// Get returns a task with its parts.
 func (b *board) Get(ctx context.Context, id string) (w Whole, err error) {
 	err = b.o.Store.View(ctx, func(t *store.Tx) error {
 		k, err := b.find(t, id)

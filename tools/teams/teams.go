@@ -1,16 +1,17 @@
-// Package teams lets agents work together: a team has members, a board of tasks, messages and files. A member is an
-// agent, in whatever client it runs: one in a terminal, one in an editor, one on another machine. All of them see
-// one board, because it is in the store.
+// Package teams lets agents work together: a team has members, a board of tasks, messages and
+// files. A member is an agent in any client: in a terminal, in an editor, on another machine.
+// All of them see one board, because it is in the store.
 //
-// It knows teams, their rows and who may do what. Members get notices in their inboxes. The package does not know
-// how an agent without a client is started (Options.Start), nor how a person is asked (Options.Ask).
+// It knows teams, their rows and the rights of members. Members get notices in their inboxes.
+// The package does not know how an agent without a client is started (Options.Start), nor how a
+// person is asked (Options.Ask).
 //
 // Every change of a task is one conditional statement on its status, so that of any number of processes one
 // succeeds. The states are: pending, blocked (waits for other tasks), in_progress (a member holds it for a time),
 // in_review, and at the end completed, cancelled or failed. A task that its assignee does not begin becomes stale.
 //
-// Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the tasks, recover.go what
-// happens to tasks without a client, admin.go what operators do.
+// Begin with board.go, which has the caller's place in a team; tasks.go and moves.go have the
+// tasks, recover.go has tasks without a client, admin.go the operations of operators.
 package teams
 
 import (
@@ -44,10 +45,11 @@ type Options struct {
 	Store *store.Store
 	// Unused reports whether nothing was ever stored; then there are no teams, and the store is not opened.
 	Unused func() bool
-	// Start starts an agent for a task, unless a client of the agent is connected. ctx is that of a call of the lead,
-	// for which the agent works. Nil: members are clients only.
+	// Start starts an agent for a task, unless a client of the agent is connected. ctx is the
+	// context of a call of the lead, for which the agent works. Nil: members are clients only.
 	Start func(ctx context.Context, s Start) error
-	// Describe returns what an agent is good for, "" if that is not known. Nil: nothing is known.
+	// Describe returns the purpose of an agent, "" if it is not known. Nil: no purpose is
+	// known.
 	Describe func(ctx context.Context, agent string) string
 	// Ask puts a question of a member to a person. Nil: questions are refused.
 	Ask func(ctx context.Context, q questions.Question) (answer string, err error)
@@ -61,7 +63,7 @@ type Options struct {
 // A Start is an agent to be started for a task.
 type Start struct {
 	Agent string
-	Task  string // what the agent is to do
+	Task  string // the task of the agent
 	Ref   string // of the run, for [Teams.RunEnded]
 	// Claim gives the task to the session of the agent, in the transaction that starts it.
 	Claim func(tx *store.Tx, session string) error

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -448,9 +448,9 @@ func TestOperators(t *testing.T) {
 
 func TestQuestionsAboutTasks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		q := questions.New(s, slog.New(slog.DiscardHandler))
+		q := questions.New(s, nil, nil)
 		w := newCrew(t, s, Options{
-			Withdraw: questions.Withdraw,
+			Withdraw: ask.WithdrawAbout,
 			Ask: func(ctx context.Context, ask questions.Question) (answer string, err error) {
 				answer, _, err = q.Ask(ctx, ask)
 				return answer, err

@@ -20,7 +20,7 @@ func (workspaceDir) Spec() tool.Spec {
 	}
 }
 
-// A quota is what a directory has and may have.
+// A quota is the use of a directory and its limit.
 type quota struct {
 	Files    int64 `json:"files"`
 	MaxFiles int64 `json:"max_files"`

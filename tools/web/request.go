@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/page"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
@@ -190,13 +190,11 @@ func (a requestArgs) body(header http.Header) ([]byte, error) {
 		}
 	}
 	set("application/json")
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(a.Body); err != nil {
+	body, err := text.JSON(a.Body)
+	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "body cannot be encoded as JSON").Try("send a string or a JSON value")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return body, nil
 }
 
 func formBody(fields map[string]any) ([]byte, error) {

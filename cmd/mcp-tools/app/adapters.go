@@ -84,17 +84,6 @@ func ServeApprovals(s *approvals.Store) func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// approvalWait converts the setting approvals.wait.
-func approvalWait(setting string) server.Wait {
-	switch setting {
-	case "always":
-		return server.WaitAlways
-	case "attended":
-		return server.WaitAttended
-	}
-	return ""
-}
-
 // mask masks a secret that a setting leads to, unless it is empty.
 func (a *App) mask(setting, secret string) {
 	if secret == "" {

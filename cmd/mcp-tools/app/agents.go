@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
@@ -81,15 +80,15 @@ func (a *App) startJobs(ctx context.Context) {
 	}
 }
 
-func subagentLimits(c config.Subagents) (agents.Limits, error) {
+func subagentLimits(c agents.SubagentSettings) (agents.Limits, error) {
 	budget, err := llm.ParseAmount(c.TreeBudget)
 	if err != nil {
 		return agents.Limits{}, fmt.Errorf("subagents.tree_budget: %w", err)
 	}
 	return agents.Limits{
-		Depth: c.Depth, Running: c.Running, Children: c.Children, Turns: c.Turns, Time: time.Duration(c.Time),
+		Depth: c.Depth, Running: c.Running, Children: c.Children, Turns: c.Turns, Time: c.Time,
 		Tree: agents.Tree{
-			Children: c.TreeTotal, Tokens: int(budget.Tokens), Cost: budget.Money, Time: time.Duration(c.TreeTime),
+			Children: c.TreeTotal, Tokens: int(budget.Tokens), Cost: budget.Money, Time: c.TreeTime,
 		},
 	}, nil
 }

@@ -29,10 +29,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
-	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
@@ -56,6 +53,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
@@ -79,7 +79,7 @@ type App struct {
 	Server *server.Server
 
 	env          *Env
-	loaded       *config.Loaded
+	loaded       *Loaded
 	data         string
 	level        *slog.LevelVar
 	log          *slog.Logger
@@ -101,7 +101,7 @@ type App struct {
 	audit        *audit.Log
 	inbox        *inbox.Inbox
 	sessions     *sessions.Sessions
-	visibility   atomic.Pointer[string] // of sessions for each other
+	visibility   atomic.Pointer[sessions.Visibility] // of sessions for each other
 	skillDirs    []skills.Dir
 	files        *workspace.Workspace
 	skills       *skills.Library
@@ -266,7 +266,7 @@ func (a *App) openAudit(context.Context) (err error) {
 	c := a.loaded.Config.Audit
 	a.audit, err = audit.Open(audit.Options{
 		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: Version(),
-		MaxAge: time.Duration(c.MaxAge), MaxRecords: maxAuditRecords, Logger: a.log,
+		MaxAge: c.MaxAge, MaxRecords: maxAuditRecords, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -346,21 +346,17 @@ func (a *App) openServer(context.Context) (err error) {
 
 // serverSettings returns the part of the settings that the server goes by, and
 // that may change while it runs.
-func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
-	ages := make(map[string]time.Duration, len(c.Cache.Tools))
-	for name, age := range c.Cache.Tools {
-		ages[name] = time.Duration(age)
-	}
+func serverSettings(c Settings, compiled *policy.Policy) server.Settings {
 	l, repeatStop := c.Limits, 0
 	if c.Limits.RepeatWarn > 0 {
 		repeatStop = max(maxRepeated, c.Limits.RepeatWarn)
 	}
 	return server.Settings{
-		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout),
-		ApprovalWait: approvalWait(c.Approvals.Wait),
+		Policy: compiled, ApprovalTimeout: c.Approvals.Timeout,
+		ApprovalWait: server.Wait(c.Approvals.Wait),
 		AuditAbout:   c.Audit.Arguments != "digest",
 		AuditArgs:    c.Audit.Arguments == "shape",
-		Cache:        server.Cache{For: ages, Bytes: int64(c.Cache.Bytes)},
+		Cache:        server.Cache{For: c.Cache.Tools, Bytes: int64(c.Cache.Bytes)},
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: max(1, l.CallsPerMinute/perBurst), PerHour: l.CallsPerHour,
 			Running: maxCalls, Queued: maxQueued, TotalRunning: maxTotal, Idle: maxIdle,

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
@@ -65,5 +67,13 @@ func TestAHomeDirectoryIsWarnedAbout(t *testing.T) {
 		if got := WorkspaceWarning(dir); (got != "") != warned {
 			t.Errorf("%s: %q", dir, got)
 		}
+	}
+}
+
+// TestUsageErrorsAreInvalidArguments: the operator's API answers them with status 400.
+func TestUsageErrorsAreInvalidArguments(t *testing.T) {
+	err := fmt.Errorf("explaining: %w", Usagef("there is no tool %q", "exce"))
+	if got := tool.AsError(err); got.Kind != tool.Invalid || got.What != `there is no tool "exce"` {
+		t.Errorf("got %v", got)
 	}
 }

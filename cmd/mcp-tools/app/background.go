@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/clock"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -155,7 +155,11 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 	working.Go(func() { a.notifyClients(ctx) })
 	working.Go(func() { a.teams.Run(ctx) })
 	working.Go(func() { a.watchCustom(ctx) })
-	working.Go(func() { a.questions.Run(ctx) })
+	working.Go(func() {
+		if a.due(ctx) {
+			a.questions.Run(ctx)
+		}
+	})
 	working.Go(func() { a.notifyInboxes(ctx) })
 	working.Go(func() { a.sessions.Run(ctx) })
 	if a.embeddings != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,11 +18,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
@@ -32,10 +35,7 @@ const bridgeSource = "bridge"
 // openBridge makes the tools of other MCP servers available. It connects to none of them. The store is opened
 // here only if servers were ever set up: otherwise they are read when it is opened.
 func (a *App) openBridge(context.Context) error {
-	if err := checkServers(a.loaded); err != nil {
-		return err
-	}
-	o := a.bridgeOptions(a.store)
+	o := bridgeParts{a.env, a.loaded, a.data, a.store, a.scrub, a.tiers, a.log}.options()
 	o.Marks = a.web.options.Marks
 	o.Provided = pluginServers(a.plugins.current())
 	o.Publish = func(all []tool.Tool) error { return a.SetTools(bridgeSource, all) }
@@ -52,26 +52,38 @@ func (a *App) openBridge(context.Context) error {
 	return nil
 }
 
-// bridgeOptions returns what a bridge needs in any case.
-func (a *App) bridgeOptions(s *store.Store) bridge.Options {
-	run := &program.Runner{Tiers: a.tiers,
-		Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
-			return a.proxy(ctx, tool.Caller{Agent: "mcp_servers"}, hosts, false)
-		}}
+// bridgeParts are what a bridge needs of the rest of the program.
+type bridgeParts struct {
+	env    *Env
+	loaded *Loaded
+	data   string
+	store  *store.Store
+	scrub  *scrub.Scrubber
+	tiers  sandbox.Tiers
+	log    *slog.Logger
+}
+
+// options returns what a bridge needs in any case.
+func (p bridgeParts) options() bridge.Options {
+	run := &program.Runner{Tiers: p.tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
+		rules := egress.Rules{AllowPrivate: hosts, Own: ownPorts(p.loaded.Config.Server)}
+		return startProxy(ctx, p.data, rules, egress.ProxyOptions{Log: p.log.With("agent", "mcp_servers")})
+	}}
+	vault := bridgeVault{p.env, p.loaded.Config.Vault}
 	return bridge.Options{
-		Scrub: a.scrub.JSON, Store: s, Settings: bridgeServers(a.loaded.Config.MCPServers), Dir: filepath.Join(a.data, "mcp"),
-		Transport: a.serverTransport, Version: Version(), Log: a.log, PublicURL: a.loaded.Config.Server.PublicURL,
-		Vault: bridgeVault{a},
+		Scrub: p.scrub.JSON, Store: p.store, Settings: p.loaded.Config.MCPServers,
+		Dir: filepath.Join(p.data, "mcp"), Transport: p.transport, Version: Version(), Log: p.log,
+		PublicURL: p.loaded.Config.Server.PublicURL, Vault: vault,
 		Mask: func(name string, values ...string) {
 			values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
-			if err := a.scrub.Set(name, values...); err != nil {
-				a.log.Debug("a value of an MCP server is not masked", "name", name, "err", err)
+			if err := p.scrub.Set(name, values...); err != nil {
+				p.log.Debug("a value of an MCP server is not masked", "name", name, "err", err)
 			}
 		},
 		Secret: func(name string) (string, error) {
-			value, err := a.secret(name)
+			value, err := vault.Get(name)
 			if err == nil {
-				err = a.scrub.Set("mcp_servers."+name, string(value))
+				err = p.scrub.Set("mcp_servers."+name, string(value))
 			}
 			return string(value), err
 		},
@@ -97,26 +109,23 @@ func (a *App) bridgeOptions(s *store.Store) bridge.Options {
 	}
 }
 
-// WithBridge passes a bridge for commands of the operator to use. It connects to servers only when it is told to.
-func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (err error) {
-	a := &App{env: e}
-	if a.loaded, err = e.Load(); err != nil {
+// WithBridge passes a bridge for a verb to use. It connects to servers only when it is told to.
+func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err error) {
+	p := bridgeParts{env: e, store: h.Store, log: cmp.Or(h.Log, slog.New(slog.DiscardHandler))}
+	if p.data, err = h.Data(); err != nil {
 		return err
 	}
-	if a.data, err = e.DataDir(); err != nil {
+	if p.loaded, err = e.Load(); err != nil {
 		return err
 	}
-	if err = a.openScrub(ctx); err != nil {
+	if p.scrub, err = NewScrubber(p.loaded.Config.Scrub, e.Sources(p.loaded.Config.Vault)); err != nil {
 		return err
 	}
-	if a.log, err = telemetry.NewLogger(io.Discard, telemetry.LogConfig{Format: "text", Scrub: a.scrub.Text}); err != nil {
-		return err
-	}
-	launchers, err := Launchers(a.loaded.Config.Sandbox, a.data, a.log)
+	launchers, err := Launchers(p.loaded.Config.Sandbox, p.data, p.log)
 	if err != nil {
 		return err
 	}
-	a.tiers = sandbox.NewTiers(launchers...)
+	p.tiers = sandbox.NewTiers(launchers...)
 	defer func() {
 		for _, l := range launchers {
 			if l, ok := l.(io.Closer); ok {
@@ -124,35 +133,18 @@ func (e *Env) WithBridge(ctx context.Context, use func(*bridge.Bridge) error) (e
 			}
 		}
 	}()
-	return e.WithStore(func(s *store.Store) error {
-		o := a.bridgeOptions(s)
-		usable, _, err := PluginSet(a.loaded).Enabled()
-		if err != nil {
-			return err
-		}
-		o.Marks, o.Passive, o.Provided = tool.NewMarks(), true, pluginServers(usable)
-		b := bridge.New(o)
-		return errors.Join(use(b), b.Close())
-	})
-}
-
-// checkServers returns the mistakes in the settings of servers, with their lines.
-func checkServers(l *config.Loaded) error {
-	var wrong config.Problems
-	for name, s := range bridgeServers(l.Config.MCPServers) {
-		if err := errors.Join(bridge.CheckName(name), s.Check()); err != nil {
-			wrong = append(wrong, l.Problem("mcp_servers."+name, "%v", err))
-		}
+	usable, _, err := PluginSet(p.loaded).Enabled()
+	if err != nil {
+		return err
 	}
-	if len(wrong) > 0 {
-		slices.SortStableFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
-		return wrong
-	}
-	return nil
+	o := p.options()
+	o.Marks, o.Passive, o.Provided = tool.NewMarks(), true, pluginServers(usable)
+	b := bridge.New(o)
+	return errors.Join(use(b), b.Close())
 }
 
 // WarnOfServers returns warnings about the settings of servers: credentials that are written out.
-func WarnOfServers(l *config.Loaded) (all config.Problems) {
+func WarnOfServers(l *Loaded) (all config.Problems) {
 	for name, s := range l.Config.MCPServers {
 		for what, values := range map[string]map[string]string{"environment": s.Environment, "headers": s.Headers} {
 			for key, value := range values {
@@ -172,25 +164,11 @@ func WarnOfServers(l *config.Loaded) (all config.Problems) {
 	return all
 }
 
-// bridgeServers converts the settings of servers.
-func bridgeServers(all config.MCPServers) map[string]bridge.Server {
-	servers := make(map[string]bridge.Server, len(all))
-	for name, c := range all {
-		servers[name] = bridge.Server{
-			Command: c.Command, Environment: c.Environment, URL: c.URL, Transport: c.Transport, Headers: c.Headers,
-			Sandbox: c.Sandbox, Read: c.Read, Write: c.Write, Hosts: c.Hosts, Timeout: time.Duration(c.Timeout),
-			Disabled: c.Disabled, Trust: c.Trust, Access: c.Access, Separate: c.Separate, Tools: c.Tools, Deny: c.Deny,
-			Risks: c.Risks, Elicitation: c.Elicitation, Sampling: c.Sampling, Resources: c.Resources,
-		}
-	}
-	return servers
-}
-
-// serverTransport connects to one server over HTTP. The operator has chosen its address, so that it may be
+// transport connects to one server over HTTP. The operator has chosen its address, so that it may be
 // private; others may not.
-func (a *App) serverTransport(s bridge.Server) (http.RoundTripper, error) {
+func (p bridgeParts) transport(s bridge.Server) (http.RoundTripper, error) {
 	dialer, err := egress.NewDialer(egress.Rules{
-		AllowPrivate: append(slices.Clone(s.Hosts), hostPort(s.URL)), Own: a.ownPorts(),
+		AllowPrivate: append(slices.Clone(s.Hosts), hostPort(s.URL)), Own: ownPorts(p.loaded.Config.Server),
 	}, net.DefaultResolver)
 	if err != nil {
 		return nil, err
@@ -201,13 +179,22 @@ func (a *App) serverTransport(s bridge.Server) (http.RoundTripper, error) {
 	}, nil
 }
 
-// bridgeVault keeps the logins of servers in the vault.
-type bridgeVault struct{ app *App }
+// bridgeVault keeps the logins of servers in the vault. It is opened for each use.
+type bridgeVault struct {
+	env      *Env
+	settings vault.Settings
+}
 
-func (v bridgeVault) Get(name string) ([]byte, error) { return v.app.secret(name) }
+func (v bridgeVault) Get(name string) ([]byte, error) {
+	vault, err := v.env.Vault(v.settings)
+	if err != nil {
+		return nil, err
+	}
+	return vault.Get(name)
+}
 
 func (v bridgeVault) Set(ctx context.Context, name string, value []byte) error {
-	vault, err := v.app.env.Vault(v.app.loaded.Config.Vault)
+	vault, err := v.env.Vault(v.settings)
 	if err != nil {
 		return err
 	}
@@ -216,7 +203,7 @@ func (v bridgeVault) Set(ctx context.Context, name string, value []byte) error {
 }
 
 func (v bridgeVault) Remove(ctx context.Context, name string) error {
-	vault, err := v.app.env.Vault(v.app.loaded.Config.Vault)
+	vault, err := v.env.Vault(v.settings)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
@@ -37,7 +35,7 @@ import (
 )
 
 // RunChild runs this process as a child that the program has started to run
-// commands or a browser, and returns its exit code. It returns child false if
+// programs, and returns its exit code. It returns child false if
 // this is no such process.
 func RunChild(args []string) (code int, child bool) {
 	if len(args) < 2 {
@@ -54,8 +52,6 @@ func RunChild(args []string) (code int, child bool) {
 		return readers.Main(args[2:]), true
 	case engine.Arg:
 		return engine.Main(), true
-	case browser.LauncherArg:
-		return browser.RunLauncher(args[2:]), true
 	}
 	return 0, false
 }
@@ -149,7 +145,7 @@ func (a *App) extra(paths []string) []string {
 }
 
 // Launchers returns the sandboxes that the settings allow, the strongest first.
-func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
+func Launchers(c sandbox.Settings, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
@@ -183,7 +179,7 @@ func linuxBuild() string {
 
 // SandboxPolicy returns where the commands of a profile run, and what must be isolated.
 // An empty mode is that of callers with other profiles.
-func SandboxPolicy(c config.Sandbox, mode string) commands.Policy {
+func SandboxPolicy(c sandbox.Settings, mode string) commands.Policy {
 	p := commands.Policy{
 		Mode: commands.Mode(cmp.Or(mode, c.Mode)), Network: c.Network != networkOff, Asks: c.Network != networkOn,
 	}
@@ -215,23 +211,29 @@ func (a *App) environ() []string {
 func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks bool) (socket string, stop func(),
 	err error,
 ) {
-	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, net.DefaultResolver)
-	if err != nil {
-		return "", nil, err
-	}
-	socket, listener, err := egress.Listen(filepath.Join(a.data, "commands", "proxies"))
-	if err != nil {
-		return "", nil, err
-	}
-	o := egress.ProxyOptions{Dialer: dialer, Log: a.log.With("agent", c.Agent)}
+	o := egress.ProxyOptions{Log: a.log.With("agent", c.Agent)}
 	if asks {
 		gate, err := a.newHostGate(c, hosts)
 		if err != nil {
-			return "", nil, errors.Join(err, listener.Close())
+			return "", nil, err
 		}
 		if gate != nil {
 			o.Allow = gate.allow
 		}
+	}
+	return startProxy(ctx, a.data, egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, o)
+}
+
+// startProxy starts a proxy for a sandbox, whose socket is in the data directory.
+func startProxy(ctx context.Context, data string, rules egress.Rules, o egress.ProxyOptions) (socket string,
+	stop func(), err error,
+) {
+	if o.Dialer, err = egress.NewDialer(rules, net.DefaultResolver); err != nil {
+		return "", nil, err
+	}
+	socket, listener, err := egress.Listen(filepath.Join(data, "commands", "proxies"))
+	if err != nil {
+		return "", nil, err
 	}
 	p := egress.NewProxy(o)
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -239,7 +241,7 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string, asks boo
 	go func() {
 		defer close(done)
 		if err := p.Serve(serving, listener); err != nil {
-			a.log.Error("the proxy of a sandbox has stopped", "err", err)
+			o.Log.Error("the proxy of a sandbox has stopped", "err", err)
 		}
 	}()
 	return socket, func() { cancel(); <-done }, nil
@@ -305,9 +307,11 @@ func (a *App) secret(name string) ([]byte, error) {
 
 // ownPorts returns the ports of this server, which commands and web tools must
 // not reach.
-func (a *App) ownPorts() []uint16 {
+func (a *App) ownPorts() []uint16 { return ownPorts(a.loaded.Config.Server) }
+
+func ownPorts(c config.Server) []uint16 {
 	var ports []uint16
-	for _, address := range []string{a.loaded.Config.Server.HTTP, a.loaded.Config.Server.Metrics} {
+	for _, address := range []string{c.HTTP, c.Metrics} {
 		_, text, _ := net.SplitHostPort(address)
 		if port, err := strconv.ParseUint(text, 10, 16); err == nil && port != 0 {
 			ports = append(ports, uint16(port))

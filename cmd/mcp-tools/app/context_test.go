@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
 )
 
 // openApp opens everything on an empty data directory; as makes contexts of callers.

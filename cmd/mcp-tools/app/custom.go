@@ -2,13 +2,13 @@ package app
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
 )
 
@@ -24,20 +24,13 @@ type customTools struct {
 
 // CustomDir returns the directory of files with definitions of tools, beside the settings
 // file; "" if there is no place for one, because the user has no home directory.
-func CustomDir(l *config.Loaded) string {
+func CustomDir(l *Loaded) string {
 	files := l.Files()
 	if len(files) == 0 {
 		return ""
 	}
 	return filepath.Join(filepath.Dir(files[0]), "tools.d")
 }
-
-// customMark is in the data directory if this machine has added definitions to the store. Without
-// it the store is not opened for them at the start.
-const customMark = "custom-tools"
-
-// MarkCustom remembers that the store has definitions.
-func MarkCustom(data string) error { return os.WriteFile(filepath.Join(data, customMark), nil, 0o600) }
 
 func (a *App) openCustom(ctx context.Context) error {
 	dir := CustomDir(a.loaded)
@@ -47,8 +40,7 @@ func (a *App) openCustom(ctx context.Context) error {
 		a.log.Warn("the tools in a directory that callers can write to are left out; move the settings elsewhere",
 			"dir", dir, "callers", by)
 	}
-	_, err := os.Stat(filepath.Join(a.data, customMark))
-	a.loadCustom(ctx, err == nil && !a.unused())
+	a.loadCustom(ctx, custom.Marked(a.data) && !a.unused())
 	return nil
 }
 
@@ -119,17 +111,6 @@ func (c *customTools) hidden(agent string) (all []string) {
 	return all
 }
 
-// operatorAPI returns what adds the paths for operators, nil without that setting.
-func (a *App) operatorAPI() func(*http.ServeMux, func(http.HandlerFunc) http.HandlerFunc) {
-	if !a.loaded.Config.Server.OperatorAPI {
-		return nil
-	}
-	return custom.API{
-		Rows: custom.Rows{Store: a.store}, Log: a.log, Added: func() error { return MarkCustom(a.data) },
-		Taken: func(name string) bool { _, taken := a.builtIn.Lookup(name); return taken },
-	}.Routes
-}
-
 // watchCustom reloads definitions and plugins when their files change, until ctx ends.
 func (a *App) watchCustom(ctx context.Context) {
 	watched := func() []string {
@@ -142,5 +123,27 @@ func (a *App) watchCustom(ctx context.Context) {
 	if err := custom.Watch(ctx, watched, func() { a.loadCustom(ctx, false) }); err != nil {
 		a.log.Debug("changes of files with tools are not noticed before a restart", "directories", watched(), "err",
 			err)
+	}
+}
+
+// customDir returns the directory of files with definitions of tools.
+func (e *Env) customDir() (string, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return "", err
+	}
+	return CustomDir(loaded), nil
+}
+
+// takenNames returns a function that reports whether a name is that of a tool of the program.
+func takenNames() func(string) bool {
+	ours := sync.OnceValues(func() (*tool.Set, error) { return tools.All(tools.World{}) })
+	return func(name string) bool {
+		set, err := ours()
+		if err != nil {
+			return true
+		}
+		_, taken := set.Lookup(name)
+		return taken
 	}
 }

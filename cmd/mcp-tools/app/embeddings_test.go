@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
@@ -39,12 +40,21 @@ func (e UsageError) Error() string { return e.Err.Error() }
 
 func (e UsageError) Unwrap() error { return e.Err }
 
+// As converts the mistake to a *tool.Error: over HTTP it is one in the arguments.
+func (e UsageError) As(target any) bool {
+	known, ok := target.(**tool.Error)
+	if ok {
+		*known = tool.Errorf(tool.Invalid, "%w", e.Err)
+	}
+	return ok
+}
+
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
 
 // Load reads the settings.
-func (e *Env) Load() (*config.Loaded, error) {
-	loaded, err := config.Load(e.loadOptions())
+func (e *Env) Load() (*Loaded, error) {
+	loaded, err := SettingsReader().Load(e.loadOptions())
 	return loaded, explainMissing(err)
 }
 
@@ -102,7 +112,7 @@ func (e *Env) VaultDir() (dir string, chosen bool, err error) {
 }
 
 // Vault returns the vault of the settings. Nothing is read yet.
-func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
+func (e *Env) Vault(c vault.Settings) (*vault.Vault, error) {
 	dir, chosen, err := e.VaultDir()
 	if err != nil {
 		return nil, err
@@ -115,14 +125,14 @@ func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
 			config.EnvVaultDir)
 	}
 	return vault.New(vault.Config{
-		Dir: dir, Key: vault.KeyStore(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext,
+		Dir: dir, Key: c.KeyFrom, EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext,
 		Getenv: e.Getenv,
 	}), nil
 }
 
 // Sources resolves the settings' references to secrets. The vault is opened when a
 // reference leads there.
-func (e *Env) Sources(c config.Vault) config.Sources {
+func (e *Env) Sources(c vault.Settings) config.Sources {
 	return config.Sources{
 		Env: func(name string) (string, bool) {
 			value := e.Getenv(name)
@@ -140,13 +150,18 @@ func (e *Env) Sources(c config.Vault) config.Sources {
 	}
 }
 
-// WithVault loads the settings and passes the vault to use.
-func (e *Env) WithVault(use func(*vault.Vault) error) error {
+// openVault returns the vault of the settings. Nothing is read yet.
+func (e *Env) openVault() (*vault.Vault, error) {
 	loaded, err := e.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v, err := e.Vault(loaded.Config.Vault)
+	return e.Vault(loaded.Config.Vault)
+}
+
+// WithVault loads the settings and passes the vault to use.
+func (e *Env) WithVault(use func(*vault.Vault) error) error {
+	v, err := e.openVault()
 	if err != nil {
 		return err
 	}

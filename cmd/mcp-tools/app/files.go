@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/tools/agents"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
@@ -54,7 +55,7 @@ func (a *App) openFiles(context.Context) error {
 
 // keptNames returns the patterns of files that callers cannot see, and of those that they
 // cannot change.
-func keptNames(c config.Workspace) (deny, protect []string) {
+func keptNames(c workspace.Settings) (deny, protect []string) {
 	return append(workspace.DefaultDeny(), c.Deny...), append(workspace.DefaultProtect(), c.Protect...)
 }
 
@@ -180,14 +181,14 @@ func skillRoots(dirs []skills.Dir) []workspace.ExtraRoot {
 
 // skillRoute serves the files of published skills in the workspace.
 func (a *App) skillRoute() workspace.Route {
-	served := skills.NewServed(a.store, VisibleSkills(a.loaded.Config.Agents))
+	served := skills.NewServed(a.store, visibleSkills(a.loaded.Config.Agents))
 	return workspace.Route{Serves: served.Serves, Source: served}
 }
 
 // openSkills makes the library of skills, which opens nothing yet.
 func (a *App) openSkills(context.Context) error {
 	o := skills.Options{Store: a.store, Unused: a.unused, Files: a.files, Dirs: a.skillDirs, Live: a.pluginSkills,
-		Visible: VisibleSkills(a.loaded.Config.Agents), Scrub: a.scrub.Text}
+		Visible: visibleSkills(a.loaded.Config.Agents), Scrub: a.scrub.Text}
 	if a.encoder != nil {
 		o.Encoder = a.encoder
 	}
@@ -195,8 +196,8 @@ func (a *App) openSkills(context.Context) error {
 	return nil
 }
 
-// VisibleSkills returns which skills the agents of the settings see.
-func VisibleSkills(agents map[string]config.Agent) skills.Visible {
+// visibleSkills returns which skills the agents of the settings see.
+func visibleSkills(agents map[string]agents.AgentSettings) skills.Visible {
 	visible := skills.Visible{}
 	for name, a := range agents {
 		visible[name] = a.Skills
@@ -205,7 +206,7 @@ func VisibleSkills(agents map[string]config.Agent) skills.Visible {
 }
 
 // Agents returns the agents of the settings.
-func Agents(list map[string]config.Agent) []contextfiles.Agent {
+func Agents(list map[string]agents.AgentSettings) []contextfiles.Agent {
 	agents := make([]contextfiles.Agent, 0, len(list))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		a := list[name]
@@ -233,4 +234,22 @@ func (a *App) openContextFiles() {
 // contextRoute shows context files as files of the workspace, unless it has such files on disk.
 func (a *App) contextRoute() workspace.Route {
 	return workspace.Route{Serves: a.unlessOnDisk(a.contextFiles.Serves), Source: a.contextFiles}
+}
+
+// skillsOf returns the published skills of a host.
+func (e *Env) skillsOf(h *room.Host) (*skills.Library, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return nil, err
+	}
+	return skills.New(skills.Options{Store: h.Store, Visible: visibleSkills(loaded.Config.Agents)}), nil
+}
+
+// contextFilesOf returns the context files of the agents of a host.
+func (e *Env) contextFilesOf(h *room.Host) (*contextfiles.Files, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return nil, err
+	}
+	return contextfiles.New(MemoryRows(h.Store, loaded.Config), Agents(loaded.Config.Agents)), nil
 }

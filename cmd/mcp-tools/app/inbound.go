@@ -12,12 +12,12 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -29,7 +29,7 @@ func (a *App) openInbound() {
 		return
 	}
 	o := InboundOptions(a.loaded.Config.Messaging)
-	o.Store, o.Accounts, o.Outbox, o.Log = a.store, a.accounts, a.outbox, a.log
+	o.Store, o.Jobs, o.Accounts, o.Outbox, o.Log = a.store, a.jobs, a.accounts, a.outbox, a.log
 	o.Approvals, o.Questions = a.approvals, a.questions
 	o.Lead, o.Record = teams.LeadOf, a.recordPerson
 	if a.agents.CanSpawn() {
@@ -40,7 +40,7 @@ func (a *App) openInbound() {
 }
 
 // InboundOptions returns what settings say about messages from people.
-func InboundOptions(m config.Messaging) (o inbound.Options) {
+func InboundOptions(m messaging.Settings) (o inbound.Options) {
 	o.Receive = make(map[string]string)
 	for name, c := range m.Channels {
 		o.Receive[name] = c.Receive
@@ -60,7 +60,7 @@ func InboundOptions(m config.Messaging) (o inbound.Options) {
 	}
 	for _, n := range m.Notify {
 		o.Notify = append(o.Notify, inbound.Rule{
-			Events: n.Events, To: places(n.To), Agents: n.Agents, Debounce: time.Duration(n.Debounce),
+			Events: n.Events, To: places(n.To), Agents: n.Agents, Debounce: n.Debounce,
 		})
 	}
 	o.Quiet = inbound.Quiet{From: sinceMidnight(m.QuietHours.From), To: sinceMidnight(m.QuietHours.To),

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -17,7 +16,7 @@ import (
 type liveTools struct {
 	mu       sync.Mutex // held while settings or tools are put in force
 	bySource map[string][]tool.Tool
-	settings *config.Loaded // that are in force; nil: those of the start
+	settings *Loaded // that are in force; nil: those of the start
 }
 
 // SetTools replaces the tools of a source, such as the bridge, and notifies the clients whose
@@ -90,7 +89,7 @@ func (a *App) joinTools() error {
 }
 
 // inForce returns the settings that count now.
-func (a *App) inForce() *config.Loaded { return cmp.Or(a.live.settings, a.loaded) }
+func (a *App) inForce() *Loaded { return cmp.Or(a.live.settings, a.loaded) }
 
 // putInForce gives the server the tools and the rules.
 func (a *App) putInForce() error { return a.Server.Apply(a.settings()) }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
@@ -21,7 +20,7 @@ import (
 
 // NewDocuments returns what reads documents. Nothing is started yet.
 func NewDocuments(
-	data string, tiers sandbox.Tiers, c config.Media, log *slog.Logger, mask func(string) string,
+	data string, tiers sandbox.Tiers, c media.Settings, log *slog.Logger, mask func(string) string,
 ) *document.Service {
 	if real, err := filepath.EvalSymlinks(data); err == nil {
 		data = real // the sandbox follows no links
@@ -55,7 +54,7 @@ func (a *App) mediaOptions() media.Options {
 func (a *App) openDrawing(context.Context) (err error) {
 	c := a.loaded.Config.Web.Browser
 	a.drawing, err = browser.New(browser.Options{
-		Path: c.Path, Insecure: c.Insecure, Sessions: maxDrawing, PerCaller: 1, Idle: drawingIdle, Log: a.log,
+		Tiers: a.tiers, Path: c.Path, Insecure: c.Insecure, Sessions: maxDrawing, PerCaller: 1, Idle: drawingIdle, Log: a.log,
 		Proxy: func(context.Context, func(string, error)) (browser.Proxy, error) { return noNetwork{}, nil },
 	})
 	if err == nil {

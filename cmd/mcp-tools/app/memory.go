@@ -10,10 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
-	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/embed"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -22,6 +18,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/extract"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 
@@ -65,7 +64,7 @@ func (a *App) openMemory(context.Context) error {
 
 // MemoryRows returns the memories and context files of a store. What a changed memory has added to the knowledge graph
 // is taken back, and a server reads it again if the settings say so.
-func MemoryRows(s *store.Store, c config.Config) *memory.Rows {
+func MemoryRows(s *store.Store, c Settings) *memory.Rows {
 	rows := memory.NewRows(s, memory.Limits{Documents: maxMemories, Bytes: maxMemoriesBytes})
 	rows.Observe = extract.New(extract.Options{Store: s, On: c.Memory.Knowledge.Model != ""}).Observe
 	return rows
@@ -79,7 +78,7 @@ func (a *App) openExtractor() error {
 		return fmt.Errorf("memory.knowledge.budget: %w", err)
 	}
 	model := c.Model
-	if model == config.DefaultModel {
+	if model == llm.DefaultModel {
 		model = ""
 	}
 	a.memories = MemoryRows(a.store, a.loaded.Config)
@@ -136,7 +135,7 @@ func (a *App) openEmbeddings() error {
 }
 
 // Encoder returns the client of the embeddings endpoint, which it reaches by http, and the endpoint's key.
-func (e *Env) Encoder(all config.Config, http outbound.Client) (_ *embed.Client, key string, err error) {
+func (e *Env) Encoder(all Settings, http outbound.Client) (_ *embed.Client, key string, err error) {
 	c := all.Memory.Embeddings
 	if key, err = e.key(all, "memory.embeddings", c.Key); err != nil {
 		return nil, "", err

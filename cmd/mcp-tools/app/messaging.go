@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -9,12 +11,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 )
 
 // chatHead is how long a service may take to respond. Telegram responds to a request for messages
@@ -24,7 +29,7 @@ const chatHead = 90 * time.Second
 // A chatOpener opens the channels of the settings.
 type chatOpener struct {
 	env     *Env
-	loaded  *config.Loaded
+	loaded  *Loaded
 	client  outbound.Client
 	dialer  *egress.Dialer
 	mask    func(name string, values ...string) error
@@ -34,7 +39,7 @@ type chatOpener struct {
 
 // Accounts returns the channels that settings describe. mask gets the secrets that are used. close
 // ends their connections.
-func (e *Env) Accounts(l *config.Loaded, mask func(name string, values ...string) error, log *slog.Logger) (
+func (e *Env) Accounts(l *Loaded, mask func(name string, values ...string) error, log *slog.Logger) (
 	accounts *messaging.Accounts, end func() error, err error,
 ) {
 	if len(l.Config.Messaging.Channels) == 0 {
@@ -84,7 +89,7 @@ func (e *Env) Accounts(l *config.Loaded, mask func(name string, values ...string
 }
 
 // account returns what a channel is opened with.
-func (o *chatOpener) account(name string, c config.MessagingChannel) chat.Account {
+func (o *chatOpener) account(name string, c messaging.ChannelSettings) chat.Account {
 	return chat.Account{
 		HTTP: o.client, Dial: o.dialer.DialContext,
 		Token: o.secret(name, "token", c.Token), AppToken: o.secret(name, "app_token", c.AppToken),
@@ -140,4 +145,52 @@ func (a *App) messagingOptions() messaging.Options {
 			Allowed: a.loaded.Config.Messaging.Targets, Profile: a.rules.profileOf,
 		},
 	}
+}
+
+// withChannels passes the channels of the settings, and an outbox that sends to them, to use.
+func (e *Env) withChannels(h *room.Host, use func(messaging.Targets, *messaging.Outbox) error) error {
+	loaded, err := e.Load()
+	if err != nil {
+		return err
+	}
+	if len(loaded.Config.Messaging.Channels) == 0 {
+		return tool.Errorf(tool.NotFound, "there is no channel").
+			Try("add one to messaging.channels, as docs/messaging.md says")
+	}
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	if err != nil {
+		return err
+	}
+	accounts, end, err := e.Accounts(loaded, mask.Set, cmp.Or(h.Log, slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	o := messaging.NewOutbox(messaging.OutboxOptions{Store: h.Store, Accounts: accounts, Scrub: mask.Text})
+	to := messaging.Targets{Accounts: accounts, Contacts: messaging.Contacts{Store: h.Store}}
+	return errors.Join(use(to, o), o.Close(), end())
+}
+
+// completeBinding sets what a binding of a chat leaves open, and checks its profile.
+func (e *Env) completeBinding(b *inbound.Binding) error {
+	loaded, err := e.Load()
+	if err != nil {
+		return err
+	}
+	owner := Owner(loaded.Config.Connections.Stdio)
+	b.Agent = cmp.Or(b.Agent, owner.Agent)
+	switch b.User {
+	case NoUser:
+		b.User = ""
+	case "":
+		b.User = owner.User
+	}
+	if b.Profile == "" {
+		return nil
+	}
+	view, err := e.Examine()
+	if err != nil {
+		return err
+	}
+	_, err = view.Policy.ResolveProfile(b.Profile)
+	return err
 }

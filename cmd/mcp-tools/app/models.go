@@ -67,12 +67,12 @@ func (a *App) withKeys(all []llm.Provider) (usable []llm.Provider) {
 }
 
 // ModelKey returns the key of a provider, or "" if it has none.
-func (e *Env) ModelKey(all config.Config, provider string) (string, error) {
+func (e *Env) ModelKey(all Settings, provider string) (string, error) {
 	return e.key(all, "models.providers."+provider, all.Models.Providers[provider].Key)
 }
 
 // key returns the key of a section of the settings, or "" if it has none.
-func (e *Env) key(all config.Config, section string, key config.Secret) (string, error) {
+func (e *Env) key(all Settings, section string, key config.Secret) (string, error) {
 	if key == "" {
 		return "", nil
 	}
@@ -85,7 +85,7 @@ func (e *Env) key(all config.Config, section string, key config.Secret) (string,
 
 // WarnOfModels returns warnings about models that cannot be used, because there is a budget
 // in dollars and their price is not known.
-func WarnOfModels(l *config.Loaded) (all config.Problems) {
+func WarnOfModels(l *Loaded) (all config.Problems) {
 	o, err := ModelOptions(l.Config.Models)
 	if err != nil {
 		return nil // the start fails
@@ -105,7 +105,7 @@ func WarnOfModels(l *config.Loaded) (all config.Problems) {
 }
 
 // ModelOptions returns the models that settings describe, without keys.
-func ModelOptions(c config.Models) (o llm.Options, err error) {
+func ModelOptions(c llm.Settings) (o llm.Options, err error) {
 	o.Default = c.Default
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]

@@ -92,8 +92,8 @@ func answer(t *testing.T, g *hostGate, a approvals.Answer) approvals.Question {
 	}
 }
 
-// ask returns the decision about a host while a person gives an answer.
-func ask(t *testing.T, g *hostGate, host string, a approvals.Answer) (approvals.Question, error) {
+// asked returns the decision about a host while a person gives an answer.
+func asked(t *testing.T, g *hostGate, host string, a approvals.Answer) (approvals.Question, error) {
 	t.Helper()
 	decided := make(chan error, 1)
 	go func() { decided <- g.allow(t.Context(), target(t, host)) }()
@@ -124,7 +124,7 @@ func TestHostsThatAreNotAskedAbout(t *testing.T) {
 
 func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 	g, refused := newGate(t, networkAsk, attended)
-	q, err := ask(t, g, "a.example.com:443", approvals.Answer{Allow: true})
+	q, err := asked(t, g, "a.example.com:443", approvals.Answer{Allow: true})
 	if err != nil || q.Tool != "network" || !strings.Contains(q.Shown, `"a.example.com"`) ||
 		!strings.Contains(q.Shown, "443") || !strings.Contains(q.Why, "a.example.com:443") ||
 		!strings.Contains(q.Why, `the command "curl -u me:*** https://a", which has run for 0s in /ws/sub, connects`) {
@@ -133,7 +133,7 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 	if err := g.allow(t.Context(), target(t, "a.example.com:443")); err != nil {
 		t.Errorf("the next connection of the same program: %v", err)
 	}
-	if _, err := ask(t, g, "a.example.com:8443", approvals.Answer{Reason: "not that port"}); err == nil ||
+	if _, err := asked(t, g, "a.example.com:8443", approvals.Answer{Reason: "not that port"}); err == nil ||
 		!strings.Contains(err.Error(), "not that port") {
 		t.Errorf("another port: %v", err)
 	}
@@ -143,7 +143,7 @@ func TestHostsThatAPersonIsAskedAbout(t *testing.T) {
 	clear(g.known) // time passes
 	for host, scope := range map[string]approvals.Scope{"b.example.com:443": approvals.Session,
 		"c.example.com:443": approvals.Always} {
-		if _, err := ask(t, g, host, approvals.Answer{Allow: true, Scope: scope}); err != nil {
+		if _, err := asked(t, g, host, approvals.Answer{Allow: true, Scope: scope}); err != nil {
 			t.Errorf("%s: %v", scope, err)
 		}
 		clear(g.known)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
@@ -23,7 +22,7 @@ type livePlugins struct {
 }
 
 // PluginSet returns the plugins in the directory beside the settings file, and in those of the settings.
-func PluginSet(l *config.Loaded) plugins.Set {
+func PluginSet(l *Loaded) plugins.Set {
 	files := l.Files()
 	if len(files) == 0 {
 		return plugins.Set{}
@@ -143,4 +142,13 @@ func (a *App) pluginContext() (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// pluginSet returns the plugins of the settings.
+func (e *Env) pluginSet() (plugins.Set, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return plugins.Set{}, err
+	}
+	return PluginSet(loaded), nil
 }

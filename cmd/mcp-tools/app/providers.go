@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/tools/media"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
@@ -50,7 +50,7 @@ func (a *App) openProviders(context.Context) error {
 }
 
 // MediaOptions returns the providers of media that settings describe, without keys.
-func MediaOptions(c config.Media) (o provider.Options, err error) {
+func MediaOptions(c media.Settings) (o provider.Options, err error) {
 	o.Chains = map[wire.Task][]string{
 		wire.Photo: c.Chain.Photo, wire.Speech: c.Chain.Speech, wire.Transcription: c.Chain.Transcription,
 		wire.Description: c.Chain.Description, wire.Sound: c.Chain.Sound, wire.Music: c.Chain.Music,
@@ -77,7 +77,7 @@ func MediaOptions(c config.Media) (o provider.Options, err error) {
 
 // MediaKey returns the key of a provider of media, or "" if it has none. A provider of
 // models with the same name has the same key, unless the settings have another one.
-func (e *Env) MediaKey(all config.Config, name string) (string, error) {
+func (e *Env) MediaKey(all Settings, name string) (string, error) {
 	key, err := e.key(all, "media.providers."+name, all.Media.Providers[name].Key)
 	if key == "" && err == nil {
 		return e.ModelKey(all, name)
@@ -148,7 +148,7 @@ func (a *App) openMediaClients(o *provider.Options) error {
 
 // ServiceClient returns a client for services of the settings. It reaches public hosts, through the operator's proxy, and
 // the hosts of the URLs also on a private network. The caller closes it.
-func ServiceClient(c config.Config, limits egress.Limits, urls ...string) (*egress.Client, error) {
+func ServiceClient(c Settings, limits egress.Limits, urls ...string) (*egress.Client, error) {
 	options, err := serviceOptions(c, limits, urls...)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func ServiceClient(c config.Config, limits egress.Limits, urls ...string) (*egre
 	return egress.NewClient(options)
 }
 
-func serviceOptions(c config.Config, limits egress.Limits, urls ...string) (egress.ClientOptions, error) {
+func serviceOptions(c Settings, limits egress.Limits, urls ...string) (egress.ClientOptions, error) {
 	proxy, err := parseProxy(c.Web.Proxy)
 	var rules egress.Rules
 	for _, one := range urls {

@@ -1,32 +1,160 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/backup"
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/document"
+	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
+	"github.com/mcp-tools/mcp-tools/internal/verdict"
+	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/bridge"
+	"github.com/mcp-tools/mcp-tools/tools/custom"
+	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed"
+	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
+	"github.com/mcp-tools/mcp-tools/tools/plugins"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
+	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
 // Rooms returns all rooms, in the order of the help. They are declared, and not open.
 func (e *Env) Rooms() []*room.Room {
+	taken := takenNames()
 	return []*room.Room{
+		backup.Room(backup.Setup{Places: e.Places, At: e.StoreOptionsAt}), // doctor checks the store first
 		approvals.Room(e.countPast),
 		memory.Room(e.memoryOf),
+		skills.Room(e.skillsOf),
+		contextfiles.Room(e.contextFilesOf),
 		automation.Room(),
 		questions.Room(),
 		teams.Room(),
+		inbound.Room(&messaging.Channels{With: e.withChannels}, e.completeBinding),
+		bridge.Room(e.WithBridge),
+		custom.Room(e.customDir, taken),
+		plugins.Room(e.pluginSet, taken),
+		audit.Room(),
+		pauses.Room(),
+		verdict.Room(e.policyView),
+		vault.Room(e.openVault),
+		{Name: "documents", Checks: []room.Check{document.Check()}},
+		{Name: "models", Checks: []room.Check{llm.Check(
+			func() (llm.Options, error) { return ModelOptions(e.settings().Models) },
+			func(name string) (string, error) { return e.ModelKey(e.settings(), name) },
+		)}},
+		{Name: "media", Checks: []room.Check{provider.Check(
+			func() (provider.Options, error) { return MediaOptions(e.settings().Media) },
+			func(name string) (string, error) { return e.MediaKey(e.settings(), name) },
+		)}},
+		{Name: "web", Checks: []room.Check{
+			browser.Check(LocalTiers(), func() (string, bool) { b := e.settings().Web.Browser; return b.Path, b.Insecure }),
+			search.Check(func() search.Settings { return e.settings().Web.Search }),
+		}},
+		{Name: "embeddings", Checks: []room.Check{embed.Check(e.openEncoder)}},
+		tokens.Room(tokens.Setup{
+			Profiles: e.profiles, Workspace: WorkspaceDir, URL: e.publicURL, Env: config.EnvToken,
+			Listed: func() int { return len(e.settings().Connections.Tokens) },
+		}),
 	}
+}
+
+// settings returns the settings, or the defaults if they are wrong.
+func (e *Env) settings() Settings {
+	if l, err := e.Load(); err == nil {
+		return l.Config
+	}
+	return Settings{}
+}
+
+// publicURL returns the URL of the server, as far as the settings know it.
+func (e *Env) publicURL() string {
+	return cmp.Or(e.settings().Server.PublicURL, "http://HOST:PORT/mcp")
+}
+
+// profiles checks the names of profiles. It returns the default profile for none.
+func (e *Env) profiles(names []string) ([]string, error) {
+	v, err := e.Examine()
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		usual, err := v.Policy.ResolveProfile("")
+		return []string{usual}, err
+	}
+	for _, name := range names {
+		if name == policy.AnyProfile {
+			continue
+		}
+		if _, err := v.Policy.ResolveProfile(name); err != nil {
+			return nil, room.Mistake("%w", err)
+		}
+	}
+	return names, nil
+}
+
+// policyView returns the policy of the settings.
+func (e *Env) policyView() (verdict.View, error) {
+	v, err := e.Examine()
+	if err != nil {
+		return verdict.View{}, err
+	}
+	return verdict.View{
+		Policy: v.Policy, Tools: slices.Collect(v.Tools.All()), Find: v.Find, Caller: v.Subject(), Warnings: v.Warnings,
+	}, nil
+}
+
+// Places returns where the files of this installation are.
+func (e *Env) Places() (p backup.Places, err error) {
+	if p.Data, err = e.DataDir(); err != nil {
+		return p, err
+	}
+	if p.Vault, _, err = e.VaultDir(); err != nil {
+		return p, err
+	}
+	p.Settings, err = config.File(e.ConfigFile, e.Getenv)
+	p.DataOnly = e.Data != "" && e.ConfigFile == "" && e.Getenv(config.EnvConfig) == ""
+	return p, err
+}
+
+// openEncoder returns the client of the endpoint of embeddings, nil without one.
+func (e *Env) openEncoder() (*embed.Client, func() error, error) {
+	all := e.settings()
+	if all.Memory.Embeddings.URL == "" {
+		return nil, nil, nil
+	}
+	client, err := ServiceClient(all, embed.Limits(), all.Memory.Embeddings.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	encoder, _, err := e.Encoder(all, client)
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return encoder, client.Close, nil
 }
 
 // memoryOf returns the memory of a host, without an index.
@@ -35,20 +163,24 @@ func (e *Env) memoryOf(h *room.Host) (*memory.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
+	data, err := h.Data()
+	if err != nil {
+		return nil, err
+	}
 	return memory.New(memory.Options{
 		Rows:      MemoryRows(h.Store, loaded.Config),
-		Documents: NewDocuments(h.Data, LocalTiers(), loaded.Config.Media, nil, nil),
+		Documents: NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil),
 	}), nil
 }
 
-// operatorVerbs returns the API of the verbs, nil without the setting for it.
-func (a *App) operatorVerbs() *server.OperatorVerbs {
+// operatorVerbs returns the API of the verbs for a server, nil without the setting for it.
+func (a *App) operatorVerbs(h *server.HTTP) *server.OperatorVerbs {
 	if !a.loaded.Config.Server.OperatorAPI {
 		return nil
 	}
 	api := room.API{
-		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.data, Log: a.log}, Record: a.recordVerb,
-		Scrub: a.scrub.Text,
+		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.env.DataDir, Log: a.log}, Record: a.recordVerb,
+		Scrub: a.scrub.Text, Hold: h.Hold,
 	}
 	with := func(serve func(http.ResponseWriter, *http.Request, room.Person)) server.IdentityHandler {
 		return func(w http.ResponseWriter, r *http.Request, who server.Identity) {

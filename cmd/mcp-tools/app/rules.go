@@ -69,7 +69,7 @@ func (a *App) openRules(context.Context) error {
 
 // compileRules compiles the rules of the settings. ours are the paths of this server's own
 // files.
-func compileRules(l *config.Loaded, catalogue policy.Catalogue, ours []string, log *slog.Logger) (*rules, error) {
+func compileRules(l *Loaded, catalogue policy.Catalogue, ours []string, log *slog.Logger) (*rules, error) {
 	compiled, err := compilePolicy(l, catalogue, log)
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func compileRules(l *config.Loaded, catalogue policy.Catalogue, ours []string, l
 
 // compilePolicy compiles the policy of the settings. Mistakes are an error, with
 // their lines in the file; rules without effect are logged as warnings.
-func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger) (*policy.Policy, error) {
-	compiled, problems := l.Policy(catalogue)
+func compilePolicy(l *Loaded, catalogue policy.Catalogue, log *slog.Logger) (*policy.Policy, error) {
+	compiled, problems := PolicyOf(l, catalogue)
 	var wrong config.Problems
 	for _, p := range problems {
 		if p.Warning {
@@ -105,7 +105,7 @@ func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logge
 
 // compileCommands converts the settings for commands: those of all agents, and those of
 // agents with settings of their own. Errors have the line in the file.
-func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agents map[string]commandRules, err error) {
+func compileCommands(l *Loaded, ours []string) (usual commandRules, agents map[string]commandRules, err error) {
 	c := l.Config.Exec
 	var wrong config.Problems
 	usual.judge = judge.Rules{Ours: ours, Mode: map[string]judge.Mode{
@@ -118,7 +118,7 @@ func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agent
 		}
 		usual.judge.Allow = append(usual.judge.Allow, pattern)
 	}
-	add := func(r *commandRules, path string, groups map[string]string, programs map[string]config.Program) {
+	add := func(r *commandRules, path string, groups map[string]string, programs map[string]cli.ProgramSettings) {
 		r.judge.Groups = maps.Clone(r.judge.Groups)
 		if r.judge.Groups == nil {
 			r.judge.Groups = make(map[string]judge.Action)
@@ -142,7 +142,7 @@ func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agent
 	for name, own := range c.Agents {
 		r := usual
 		add(&r, "exec.agents."+name, own.Groups, own.Programs)
-		programs := make(map[string]config.Program, len(c.Programs)+len(own.Programs))
+		programs := make(map[string]cli.ProgramSettings, len(c.Programs)+len(own.Programs))
 		maps.Copy(programs, c.Programs)
 		maps.Copy(programs, own.Programs)
 		r.programs = cli.Compile(Programs(programs))
@@ -156,7 +156,7 @@ func compileCommands(l *config.Loaded, ours []string) (usual commandRules, agent
 }
 
 // Programs returns the programs of the settings, by their names.
-func Programs(list map[string]config.Program) []cli.Program {
+func Programs(list map[string]cli.ProgramSettings) []cli.Program {
 	var all []cli.Program
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		p := list[name]

@@ -97,20 +97,20 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	defer stopMetrics()
-	stop := a.watch(ctx, func(l *config.Loaded) { ids.Listed.Store(&l.Config.Connections.Tokens) })
+	stop := a.watch(ctx, func(l *Loaded) { ids.Listed.Store(&l.Config.Connections.Tokens) })
 	defer stop()
 	a.warnExposed(listener.Addr())
 	a.log.Info("serving", "url", endpoint)
 	defer a.ready(ctx)()
-	return (&server.HTTP{
+	h := &server.HTTP{
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
 		Approvals: ServeApprovals(a.approvals), Hooks: a.hooks(), Documents: a.publicDocuments(),
-		Operator:   a.operatorAPI(),
-		Verbs:      a.operatorVerbs(),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: grace,
 		AllowedHosts: hosts, AllowedOrigins: origins,
-	}).Serve(ctx, listener)
+	}
+	h.Verbs = a.operatorVerbs(h)
+	return h.Serve(ctx, listener)
 }
 
 // publicDocuments returns the documents that everyone may read.
@@ -280,7 +280,7 @@ func (a *App) serveMetrics(hosts, origins []string) (stop func(), err error) {
 // watch reloads the settings when their file changes or on SIGHUP. A file with
 // mistakes changes nothing; the log has the mistakes. A file that callers may be able
 // to change is not read again.
-func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
+func (a *App) watch(ctx context.Context, more func(*Loaded)) (stop func()) {
 	if dir := a.writableSettings(); dir != "" {
 		if file := a.loaded.Files()[0]; exists(file) {
 			a.log.Warn("the settings file is in a directory that callers can write to, so changes of it count only after "+
@@ -294,8 +294,8 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		config.Watcher{
-			Apply: func(l *config.Loaded) error { return a.apply(l, more) }, Again: hangup,
+		config.Watcher[Settings]{
+			Apply: func(l *Loaded) error { return a.apply(l, more) }, Again: hangup,
 			Report: func(err error) { a.calls.Reload(err == nil) }, Log: a.log,
 		}.Watch(ctx, a.loaded)
 	})
@@ -309,7 +309,7 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 
 // apply puts new settings in force. If a step fails, the policy, the rules and
 // the limits are still the old ones, and at most more is masked than before.
-func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
+func (a *App) apply(l *Loaded, more func(*Loaded)) error {
 	a.live.mu.Lock()
 	defer a.live.mu.Unlock()
 	next, err := compileRules(l, a.catalogue, a.ownPaths(), a.log)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
@@ -25,7 +25,7 @@ func (a *App) openSessions(context.Context) error {
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
 		Dir:         filepath.Join(locks, "processes"),
 		Environment: a.loaded.Config.Exec.Environment,
-		Visibility:  func() sessions.Visibility { return sessions.Visibility(*a.visibility.Load()) },
+		Visibility:  func() sessions.Visibility { return *a.visibility.Load() },
 	})
 	return nil
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
 // StoreOptions returns the location and the limits of the store of the settings.
-func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, error) {
+func (e *Env) StoreOptions(c Settings, log *slog.Logger) (store.Options, error) {
 	dsn, err := c.Store.Place(e.Sources(c.Vault))
 	if err != nil {
 		return store.Options{}, err
@@ -147,14 +146,9 @@ func (e *Env) RecoverAuditLog(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	left, err := audit.NewDB(s).Recover(ctx, dir)
-	if len(left) > 0 {
-		fmt.Fprintf(e.Err, "%s of killed processes cannot be copied to the store; mcp-tools audit verify shows why.\n",
-			text.Plural(len(left), "journal"))
-	}
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(e.Err, "The journals of killed processes are not in the store yet: %v.\n", err)
-		return nil
+	note, err := audit.NewDB(s).Collect(ctx, dir)
+	if note != "" {
+		fmt.Fprintln(e.Err, note)
 	}
 	return err
 }

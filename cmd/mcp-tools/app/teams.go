@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -18,9 +19,9 @@ import (
 
 // openTeams makes the teams and the questions of agents, which open nothing yet.
 func (a *App) openTeams() {
-	a.questions = questions.New(a.store, a.log)
+	a.questions = questions.New(a.store, a.jobs, a.log)
 	a.teams = teams.New(teams.Options{
-		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: questions.Withdraw, Start: a.startMember,
+		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: ask.WithdrawAbout, Start: a.startMember,
 		Done:     a.taskDone,
 		Describe: func(_ context.Context, agent string) string { return a.loaded.Config.Agents[agent].About },
 		Ask: func(ctx context.Context, q questions.Question) (answer string, err error) {

@@ -12,7 +12,7 @@ import (
 // A View has the state that is known without starting a server: the settings,
 // the tools, and who may use them.
 type View struct {
-	Loaded   *config.Loaded
+	Loaded   *Loaded
 	Tools    *tool.Set
 	Policy   *policy.Policy
 	Warnings config.Problems // rules without effect
@@ -24,7 +24,11 @@ func (e *Env) Examine() (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, rules, warnings, err := config.Examine(e.loadOptions(), set.Catalogue())
+	var rules *policy.Policy
+	loaded, warnings, err := SettingsReader().Examine(e.loadOptions(), func(l *Loaded) (found config.Problems) {
+		rules, found = PolicyOf(l, set.Catalogue())
+		return found
+	})
 	if err != nil {
 		return nil, explainMissing(err)
 	}
@@ -33,9 +37,6 @@ func (e *Env) Examine() (*View, error) {
 		return nil, err
 	}
 	if err := checkWebSettings(loaded.Config.Web); err != nil {
-		return nil, err
-	}
-	if err := checkServers(loaded); err != nil {
 		return nil, err
 	}
 	return &View{loaded, set, rules, warnings}, nil

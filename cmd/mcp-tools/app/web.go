@@ -37,12 +37,12 @@ type webAccess struct {
 
 // webRules is the part of the web settings that may change while the server runs.
 type webRules struct {
-	config.Web
+	toolweb.Settings
 	digest string // identifies the hosts and addresses that may be reached
 }
 
-func newWebRules(c config.Web) (*webRules, error) {
-	w := &webRules{Web: c}
+func newWebRules(c toolweb.Settings) (*webRules, error) {
+	w := &webRules{Settings: c}
 	if _, err := egress.NewDialer(w.reach(), nil); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
@@ -168,7 +168,7 @@ func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
-		Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Insecure: c.Browser.Insecure,
+		Tiers: a.tiers, Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Insecure: c.Browser.Insecure,
 		Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := access.reach(access.profile(ctx))
@@ -261,7 +261,7 @@ func (a *App) ownProxy(
 }
 
 // checkWebSettings finds mistakes that only show when the web settings are used.
-func checkWebSettings(c config.Web) error {
+func checkWebSettings(c toolweb.Settings) error {
 	if _, err := newWebRules(c); err != nil {
 		return err
 	}

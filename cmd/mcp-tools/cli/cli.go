@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -94,24 +95,19 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	}
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		_, err := a.asJSON() // before the command does anything
-		return errors.Join(err, a.checkData(cmd))
+		return err
 	}
 	root.SetFlagErrorFunc(flagError)
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
-		a.pauseCommand(), a.resumeCommand(), a.tokenCommand(), a.secretsCommand(),
-		a.storeCommand(), a.skillsCommand(), a.agentsCommand(),
-		a.messagingCommand(),
-		a.bridgeCommand(), a.customCommand(), a.pluginsCommand(), a.configCommand(),
+	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
 		a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
-	more := map[string][]*cobra.Command{"approvals": {a.approvalsWatchCommand()}} // conversations
 	for _, r := range a.Rooms() {
-		root.AddCommand(a.roomCommand(r, more[r.Name]...))
+		root.AddCommand(a.roomCommands(r, a.byHand(r)...)...)
 	}
 	full := root.UsageTemplate()
 	root.SetUsageTemplate(usage)
@@ -120,19 +116,26 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	return root
 }
 
-// checkData returns an error if --data names a directory that does not exist, for a command that only reads: the
+// byHand returns the commands of a room that are no verbs: conversations, and output that is no list.
+func (a *CLI) byHand(r *room.Room) []*cobra.Command {
+	switch r.Name {
+	case "approvals":
+		return []*cobra.Command{a.approvalsWatchCommand()}
+	case "audit":
+		return []*cobra.Command{a.auditExportCommand()}
+	case "bridge":
+		return []*cobra.Command{a.bridgeLoginCommand(r)}
+	case "secrets":
+		return []*cobra.Command{a.secretsSetCommand()}
+	case "store":
+		return []*cobra.Command{a.storeRestoreCommand()}
+	}
+	return nil
+}
+
+// dataExists returns an error if --data names a directory that does not exist, for a command that only reads: the
 // answer would be that all is well, or that there is nothing.
-func (a *CLI) checkData(cmd *cobra.Command) error {
-	switch cmd.Name() {
-	case "list", "show", "status", "tail", "verify", "export", "rules", "runs":
-	default:
-		return nil
-	}
-	switch cmd.Parent().Name() {
-	case "audit", "approvals", "token", "memory", "cron", "teams", "store", "questions", "messaging", "secrets", "bridge":
-	default:
-		return nil
-	}
+func (a *CLI) dataExists() error {
 	if a.Data == "" {
 		return nil
 	}
@@ -169,7 +172,7 @@ func (a *CLI) globalFlags(flags *pflag.FlagSet) {
 		"data directory (default: mcp-tools in the user's data directory)")
 	flags.StringVarP(&a.output, "output", "o", "text", "output format: text or json")
 	a.Overrides = make(map[string]string)
-	for _, s := range config.Settings() {
+	for _, s := range app.SettingsReader().Settings() {
 		if s.Flag == "" {
 			continue
 		}
@@ -276,6 +279,12 @@ func (a *CLI) report(v any, format string, args ...any) error {
 	})
 }
 
+// say prints a message about what was done.
+func (a *CLI) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+	return err
+}
+
 // showList prints a list: as JSON, or as a table with a row for each element, or the text
 // none if there are no elements.
 func showList[T any](a *CLI, list []T, none string, head []string, row func(T) []string) error {
@@ -340,4 +349,13 @@ func oneOf(flag, value string, words ...string) error {
 		}
 	}
 	return app.Usagef("--%s is %q, it must be %s", flag, value, strings.Join(words, " or "))
+}
+
+// ended returns nil if err is the cancellation of ctx: an interrupt is not a
+// failure.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/clients"
-	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
@@ -101,20 +100,6 @@ func clientsToConnect(context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// activeTokens lists the IDs of tokens that can be revoked.
-func (a *CLI) activeTokens(ctx context.Context) (ids []string, err error) {
-	err = a.WithTokens(func(table *tokens.Table) error {
-		rows, err := table.List(ctx)
-		for _, row := range rows {
-			if row.Revoked.IsZero() {
-				ids = append(ids, cobra.CompletionWithDesc(row.ID, row.Name))
-			}
-		}
-		return err
-	})
-	return ids, err
-}
-
 // completeWords completes one of some words.
 func completeWords(words ...string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -132,7 +117,7 @@ func offer(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 func (a *CLI) completion(root *cobra.Command) {
 	offer(root, "profile", a.completeProfiles)
 	offer(root, "output", completeWords("text", "json"))
-	for _, s := range config.Settings() {
+	for _, s := range app.SettingsReader().Settings() {
 		if s.Flag != "" && s.Values != nil {
 			offer(root, s.Flag, completeWords(s.Values...))
 		}

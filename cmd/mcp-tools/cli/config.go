@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/spf13/cobra"
@@ -26,9 +27,9 @@ and many have a flag. mcp-tools config example prints a file to start with.`,
 			`schema prints a JSON Schema (2020-12). Save it beside the settings file and begin
 that file with
 
-  # yaml-language-server: $schema=config.schema.json`, config.Schema),
+  # yaml-language-server: $schema=config.schema.json`, app.SettingsReader().Schema),
 		a.printer("example", "Print an example of a settings file",
-			"example prints a settings file in which every line is optional and explained.", config.Example))
+			"example prints a settings file in which every line is optional and explained.", app.ExampleSettings))
 }
 
 // printer returns a command that prints a constant text.
@@ -61,15 +62,15 @@ start.`,
 			if err != nil {
 				return a.showProblems(err)
 			}
-			problems := append(config.Problems(config.UnknownVariables(a.Environ())), v.Warnings...)
+			problems := append(config.Problems(app.SettingsReader().UnknownVariables(a.Environ())), v.Warnings...)
 			problems = append(problems, app.WarnOfServers(v.Loaded)...)
 			problems = append(problems, app.WarnOfModels(v.Loaded)...)
 			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config.Vault)); err != nil {
 				return a.showProblems(config.Problems{{Source: a.settingsName(v.Loaded), Text: err.Error()}})
 			}
-			return a.show(problemRows(problems), func(w io.Writer) error {
-				if err := a.printProblems(w, problems); err != nil {
-					return err
+			return a.show(append(config.Problems{}, problems...), func(w io.Writer) error {
+				for _, p := range problems {
+					fmt.Fprintln(w, terminal.OneLine(p.String()))
 				}
 				_, err := fmt.Fprintf(w, "%s: no mistakes, %s\n", a.settingsName(v.Loaded),
 					text.Plural(len(problems), "warning"))
@@ -80,7 +81,7 @@ start.`,
 }
 
 // settingsName returns a name for the settings as a whole.
-func (a *CLI) settingsName(l *config.Loaded) string {
+func (a *CLI) settingsName(l *app.Loaded) string {
 	if l.Path == "" {
 		return "no settings file"
 	}
@@ -95,7 +96,7 @@ func (a *CLI) showProblems(err error) error {
 		return err
 	}
 	nothing := func(io.Writer) error { return nil }
-	return errors.Join(a.show(problemRows(problems), nothing), err)
+	return errors.Join(a.show(problems, nothing), err)
 }
 
 // A settingsPath is the location of the settings file and of the data.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
@@ -21,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
@@ -167,13 +167,13 @@ on stderr the file that it belongs to. It takes the same flags as connect.`,
 	return cmd
 }
 
-func clientNames() string {
+var clientNames = sync.OnceValue(func() string {
 	var names []string
 	for _, c := range clients.All() {
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
-}
+})
 
 // entryServer returns the entry of this server in the client's settings.
 func (a *CLI) entryServer(cmd *cobra.Command, c clients.Client, e entry) (clients.Server, error) {
@@ -278,7 +278,7 @@ func checked(s clients.Server) error {
 // absolute.
 func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 	known := map[string]bool{"config": true, "data": true}
-	for _, s := range config.Settings() {
+	for _, s := range app.SettingsReader().Settings() {
 		known[s.Flag] = s.Flag != ""
 	}
 	var args []string

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"slices"
 	"testing"
-	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/clients"
 )
 
@@ -25,42 +22,5 @@ func TestChangesHaveNames(t *testing.T) {
 		if got.Change != c.want {
 			t.Errorf("%+v is %q, want %q", c.change, got.Change, c.want)
 		}
-	}
-}
-
-func TestMoments(t *testing.T) {
-	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"":                     {},
-		"2026-01-01":           time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		"2026-01-01T09:00:00Z": time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC),
-		"90m":                  now.Add(-90 * time.Minute),
-		"7d":                   now.Add(-7 * 24 * time.Hour),
-	} {
-		if got, err := ago("since", text, now); err != nil || !got.Equal(want) {
-			t.Errorf("%q is %s, want %s: %v", text, got, want, err)
-		}
-	}
-	for _, text := range []string{"soon", "-7d", "2026-13-01", "7 days"} {
-		if _, err := ago("since", text, now); err == nil {
-			t.Errorf("%q was taken", text)
-		}
-	}
-}
-
-// TestIntentsWithAnOutcomeAreLeftOut keeps the intent of a call that has not ended.
-func TestIntentsWithAnOutcomeAreLeftOut(t *testing.T) {
-	row := func(call string, phase audit.Phase) audit.Row {
-		return audit.Row{Record: audit.Record{Call: call, Phase: phase}}
-	}
-	got := withoutDoneIntents([]audit.Row{
-		row("a", audit.Intent), row("b", audit.Intent), row("a", audit.Done), row("c", audit.Done),
-	})
-	var left []string
-	for _, r := range got {
-		left = append(left, r.Call+" "+string(r.Phase))
-	}
-	if want := []string{"b intent", "a done", "c done"}; !slices.Equal(left, want) {
-		t.Errorf("left are %q, want %q", left, want)
 	}
 }

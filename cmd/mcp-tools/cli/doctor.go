@@ -6,14 +6,15 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 
 	"github.com/spf13/cobra"
 )
 
 // A diagnosis is the result of all checks as JSON.
 type diagnosis struct {
-	OK     bool             `json:"ok"`
-	Checks []doctor.Finding `json:"checks"`
+	OK     bool           `json:"ok"`
+	Checks []room.Finding `json:"checks"`
 }
 
 func (a *CLI) doctorCommand() *cobra.Command {
@@ -34,7 +35,7 @@ With --url it checks a running server instead, as a client sees it.`,
   mcp-tools doctor --output json`,
 		Args: takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var findings []doctor.Finding
+			var findings []room.Finding
 			switch token := a.Getenv(tokenEnv); {
 			case tokenEnv != "" && token == "":
 				return app.Usagef("the environment variable %s is not set", tokenEnv)
@@ -43,7 +44,7 @@ With --url it checks a running server instead, as a client sees it.`,
 			default:
 				findings = doctor.Examine(cmd.Context(), &a.Env)
 			}
-			sick := slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.State == doctor.Broken })
+			sick := slices.ContainsFunc(findings, func(f room.Finding) bool { return f.State == room.Broken })
 			err := a.show(diagnosis{!sick, findings}, func(w io.Writer) error { return a.printFindings(w, findings) })
 			if err == nil && sick {
 				return failed{}
@@ -56,7 +57,7 @@ With --url it checks a running server instead, as a client sees it.`,
 	return cmd
 }
 
-func (a *CLI) printFindings(w io.Writer, findings []doctor.Finding) error {
+func (a *CLI) printFindings(w io.Writer, findings []room.Finding) error {
 	var rows [][]string
 	for _, f := range findings {
 		text := f.Text

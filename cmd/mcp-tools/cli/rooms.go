@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,12 +22,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// roomCommand returns the command of a room, with a command for each verb and those
-// that are written by hand.
-func (a *CLI) roomCommand(r *room.Room, more ...*cobra.Command) *cobra.Command {
+// roomCommands returns the commands of a room: one with a command for each verb and those
+// that are written by hand, and those of verbs that stand alone.
+func (a *CLI) roomCommands(r *room.Room, more ...*cobra.Command) (top []*cobra.Command) {
 	var below []*cobra.Command
 	groups := make(map[string][]*cobra.Command) // of verbs with two words
 	for _, v := range r.Verbs {
+		if v.Top {
+			top = append(top, a.verbCommand(r, v))
+			continue
+		}
 		first, _, two := strings.Cut(v.Name, " ")
 		if !two {
 			below = append(below, a.verbCommand(r, v))
@@ -37,20 +42,23 @@ func (a *CLI) roomCommand(r *room.Room, more ...*cobra.Command) *cobra.Command {
 	for name, verbs := range groups {
 		below = append(below, group(&cobra.Command{Use: name, Short: verbs[0].Short}, verbs...))
 	}
-	return group(&cobra.Command{Use: r.Name, Short: r.Title, Long: r.Doc}, append(below, more...)...)
+	if below = append(below, more...); below == nil {
+		return top
+	}
+	return append(top, group(&cobra.Command{Use: r.Name, Short: r.Title, Long: r.Doc}, below...))
 }
 
 // verbCommand returns the command of a verb.
 func (a *CLI) verbCommand(r *room.Room, v room.Verb) *cobra.Command {
 	words := strings.Fields(v.Name)
-	c := &verbCall{cli: a, room: r, verb: v, given: make(map[string]any)}
+	c := &verbCall{cli: a, room: r, verb: v, params: v.Params(), given: make(map[string]any)}
 	cmd := &cobra.Command{
 		Use: words[len(words)-1], Short: v.Title, Long: v.Doc, Example: v.Example, Args: c.takeArgs, RunE: c.run,
 	}
 	for _, name := range v.Args {
 		cmd.Use += " " + c.placeholder(name)
 	}
-	for _, p := range v.Params() {
+	for _, p := range c.params {
 		switch owner := v.Owned && (p.Name == "agent" || p.Name == "user"); {
 		case owner, c.byPlace(p.Name):
 		default:
@@ -59,6 +67,9 @@ func (a *CLI) verbCommand(r *room.Room, v room.Verb) *cobra.Command {
 	}
 	if v.Asks() {
 		cmd.Flags().BoolVar(&c.yes, "yes", false, "do it without asking for confirmation")
+	}
+	if v.Complete == nil && len(v.Args) > 0 {
+		cmd.ValidArgsFunction = a.completeParam(v.Args[0])
 	}
 	if v.Complete != nil {
 		cmd.ValidArgsFunction = completeFirst(func(ctx context.Context) (words []string, err error) {
@@ -77,11 +88,12 @@ func (a *CLI) verbCommand(r *room.Room, v room.Verb) *cobra.Command {
 
 // A verbCall is a verb with the arguments of a command line.
 type verbCall struct {
-	cli   *CLI
-	room  *room.Room
-	verb  room.Verb
-	given map[string]any
-	yes   bool
+	cli    *CLI
+	room   *room.Room
+	verb   room.Verb
+	params []tool.Param // of the verb
+	given  map[string]any
+	yes    bool
 }
 
 func (c *verbCall) byPlace(name string) bool {
@@ -89,7 +101,7 @@ func (c *verbCall) byPlace(name string) bool {
 }
 
 func (c *verbCall) param(name string) (p tool.Param) {
-	for _, p := range c.verb.Params() {
+	for _, p := range c.params {
 		if p.Name == strings.TrimSuffix(name, "...") {
 			return p
 		}
@@ -113,16 +125,30 @@ func (c *verbCall) addFlag(cmd *cobra.Command, p tool.Param) {
 	if p.Enum != nil && !strings.Contains(doc, p.Enum[0]) {
 		doc += " (" + strings.Join(p.Enum, ", ") + ")"
 	}
-	f := cmd.Flags().VarPF(&verbFlag{into: c.given, param: p}, name, "", doc)
+	f := cmd.Flags().VarPF(&verbFlag{into: c.given, param: p}, name, c.verb.Letters[p.Name], doc)
 	if p.Kind == "boolean" {
 		f.NoOptDefVal = "true"
 	}
 	if p.Required {
 		cmd.Use += " --" + name + " " + strings.ToUpper(p.Name)
 	}
+	if complete := c.cli.completeParam(p.Name); complete != nil {
+		offer(cmd, name, complete)
+	}
 	if p.Enum != nil {
 		offer(cmd, name, completeWords(p.Enum...))
 	}
+}
+
+// completeParam completes parameters that mean the same in every verb; nil for others.
+func (a *CLI) completeParam(name string) cobra.CompletionFunc {
+	switch name {
+	case "profile":
+		return a.completeProfiles
+	case "tool":
+		return completeFirst(toolNames)
+	}
+	return nil
 }
 
 // takeArgs takes the arguments that are given by their place.
@@ -151,7 +177,7 @@ func (c *verbCall) takeArgs(cmd *cobra.Command, args []string) error {
 
 // run calls the verb, and prints its result.
 func (c *verbCall) run(cmd *cobra.Command, _ []string) error {
-	if err := c.fillOwner(); err != nil {
+	if err := errors.Join(c.fillOwner(), c.checkData(), c.readFiles()); err != nil {
 		return err
 	}
 	args, err := json.Marshal(c.given)
@@ -167,12 +193,55 @@ func (c *verbCall) run(cmd *cobra.Command, _ []string) error {
 		if ok, err := c.confirm(ctx, plan); err != nil || !ok {
 			return err
 		}
+		if c.verb.Streams {
+			ctx = room.Streaming(ctx, c.cli.showLine)
+		}
 		result, err := plan.Run(ctx)
+		if c.verb.Streams {
+			return c.commandError(ended(ctx, err))
+		}
 		if err != nil {
+			if asJSON, _ := c.cli.asJSON(); asJSON && result.Data != nil {
+				err = errors.Join(c.cli.showResult(result), err)
+			}
 			return c.commandError(err)
 		}
 		return c.cli.showResult(result)
 	})
+}
+
+// checkData returns an error if --data names a directory that does not exist, for a verb
+// that only reads: the answer would be that all is well, or that there is nothing.
+func (c *verbCall) checkData() error {
+	if c.verb.Risk != tool.Reads || c.room.Open == nil {
+		return nil
+	}
+	return c.cli.dataExists()
+}
+
+// readFiles replaces the paths of files by what they contain.
+func (c *verbCall) readFiles() error {
+	for _, name := range c.verb.Files {
+		path, given := c.given[name].(string)
+		if !given {
+			continue
+		}
+		from := c.cli.In
+		if path != "-" {
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			from = file
+		}
+		text, err := io.ReadAll(io.LimitReader(from, room.MaxText+1))
+		if err != nil {
+			return err
+		}
+		c.given[name] = string(text)
+	}
+	return nil
 }
 
 // fillOwner sets the parameters agent and user of a verb that works on what one agent
@@ -217,13 +286,16 @@ func (c *verbCall) confirm(ctx context.Context, plan tool.Plan) (bool, error) {
 func (c *verbCall) commandError(err error) error {
 	known := (*tool.Error)(nil)
 	if !errors.As(err, &known) || known.Kind != tool.Invalid {
+		if known, ok := err.(*tool.Error); ok { // not that of an outage, whose cause is for operators
+			return errors.New(strings.TrimPrefix(known.Error(), string(known.Kind)+": "))
+		}
 		return err
 	}
 	text := strings.TrimPrefix(known.What, c.verb.Name+": ")
 	if known.Next != "" && !strings.HasPrefix(known.Next, "send at least {") {
 		text += "; " + known.Next
 	}
-	for _, p := range c.verb.Params() {
+	for _, p := range c.params {
 		if !c.byPlace(p.Name) {
 			quoted := regexp.MustCompile(`"` + p.Name + `(\[\d+\])?"`)
 			text = quoted.ReplaceAllString(text, "--"+strings.ReplaceAll(p.Name, "_", "-"))
@@ -238,22 +310,51 @@ func (a *CLI) showResult(r tool.Result) error {
 	if data == nil {
 		data = map[string]string{"text": r.Text()}
 	}
-	return a.show(data, func(w io.Writer) error {
+	err := a.show(data, func(w io.Writer) error {
 		if table, ok := r.Data.(room.Table); ok && table.Rows != nil {
-			return a.painter(w).Columns(w, table.Rows)
+			return errors.Join(a.painter(w).Columns(w, table.Rows), a.showText(w, r, false))
 		}
-		_, err := fmt.Fprintln(w, strings.TrimSuffix(r.Text(), "\n"))
-		return err
+		return a.showText(w, r, true)
 	})
+	if err == nil && r.Failed {
+		return failed{}
+	}
+	return err
+}
+
+// showText prints the text of a result, and on stderr the text beside it. always is set
+// to print a line also if there is no text.
+func (a *CLI) showText(w io.Writer, r tool.Result, always bool) error {
+	forPerson := func(p tool.Part) bool { return p.For == tool.ForPerson }
+	text := tool.Result{Parts: slices.DeleteFunc(slices.Clone(r.Parts), forPerson)}.Text()
+	if text != "" || always {
+		if _, err := fmt.Fprintln(w, a.painter(w).Lines(terminal.ForReader(w, strings.TrimSuffix(text, "\n")))); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Parts {
+		if forPerson(p) {
+			fmt.Fprintln(a.Err, terminal.ForReader(a.Err, p.Text))
+		}
+	}
+	return nil
+}
+
+// showLine prints one result of a verb that streams.
+func (a *CLI) showLine(r tool.Result) error {
+	if asJSON, err := a.asJSON(); err != nil || asJSON && r.Data == nil {
+		return err
+	} else if asJSON {
+		e := json.NewEncoder(a.Out)
+		e.SetEscapeHTML(false)
+		return e.Encode(r.Data)
+	}
+	return a.showText(a.Out, r, false)
 }
 
 // withHost passes what rooms may ask of the program to use, and closes it.
 func (a *CLI) withHost(use func(*room.Host) error) error {
-	data, err := a.DataDir()
-	if err != nil {
-		return err
-	}
-	return a.WithStore(func(s *store.Store) error { return use(&room.Host{Store: s, Data: data}) })
+	return a.WithStore(func(s *store.Store) error { return use(&room.Host{Store: s, Data: a.DataDir}) })
 }
 
 // A verbFlag sets an argument to the value of a flag.

@@ -1,6 +1,6 @@
-// Command build writes the documentation as a static site, for make docs. It runs
-// in the root of the repository and takes the directory to write. What pages look
-// like is decided by package docs.
+// Command build writes the documentation as a static site, for make docs. It runs in the root
+// of the repository and takes the directory to write. Package docs decides about the look of
+// pages.
 package main
 
 import (

@@ -119,7 +119,7 @@ func (b *book) isProtected() bool {
 	return false
 }
 
-// readTitles reads the table of contents: that of EPUB 3, else that of EPUB 2.
+// readTitles reads the table of contents: of EPUB 3, else of EPUB 2.
 func (b *book) readTitles() {
 	add := func(dir, href, title string) {
 		part := b.resolve(dir, href)
@@ -163,7 +163,7 @@ func (b *book) metadata(name string) string {
 	return md.OneLine(b.root.Child("opf:metadata").Find(name).Content())
 }
 
-// front puts what is known about the book before the first chapter.
+// front puts the facts about the book before the first chapter.
 func (b *book) front(text string) string {
 	var lines []string
 	for _, one := range []struct{ label, name string }{
@@ -202,7 +202,7 @@ func (b *book) chapter(ctx context.Context, part string, number int) (document.P
 	return document.Part{Number: number, Name: name, Markdown: text}, converted.Cut, nil
 }
 
-// pictures returns the pictures of the book; their names are those of their parts.
+// pictures returns the pictures of the book, named after their parts.
 func (b *book) pictures() (all []document.Picture, note string) {
 	const maxPictures = 2000
 	var total int64

@@ -22,9 +22,9 @@ import (
 // A Program extracts the text of a file whose name follows its arguments.
 type Program []string
 
-// Reader returns a reader that converts a file with LibreOffice to the format of read. Where that
-// is not installed, it takes the text that one of the programs extracts. packages are those of
-// Debian to install if there is none.
+// Reader returns a reader that converts a file with LibreOffice to the format of read. Without
+// LibreOffice, it takes the text that one of the programs extracts. packages are the Debian
+// packages to install if none is there.
 func Reader(from, to document.Format, read document.Reader, packages string, programs ...Program) document.Reader {
 	return func(ctx context.Context, src document.Source) (*document.Document, error) {
 		dir, err := os.MkdirTemp("", "legacy-")
@@ -110,7 +110,7 @@ func extract(ctx context.Context, p Program, path string) (*document.Document, e
 	}, nil
 }
 
-// lastLine returns the last line of what a program wrote, or how it ended.
+// lastLine returns the last line of a program's output, or its exit state.
 func lastLine(out []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if last := lines[len(lines)-1]; last != "" {

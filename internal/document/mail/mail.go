@@ -49,7 +49,7 @@ type Letter struct {
 	Files   []document.Member
 }
 
-// Parse reads a mail of which the end may be missing.
+// Parse reads a mail. The end of the mail may be missing.
 func Parse(ctx context.Context, raw []byte) (*Letter, error) {
 	m, err := parse(ctx, raw)
 	if err != nil {
@@ -64,7 +64,7 @@ func Decode(value string) string { return md.OneLine(decodeHeader(value)) }
 // message is a mail that has been read.
 type message struct {
 	header      textproto.MIMEHeader
-	fields      []field // of the header, in the order in which they are shown
+	fields      []field // header fields, in the order of the output
 	subject     string
 	text        string // Markdown
 	attachments []attachment
@@ -185,7 +185,7 @@ func (m *message) attach(name, kind string, data []byte) {
 	m.attachments = append(m.attachments, attachment{unique, kind, data})
 }
 
-// extensions are those of files without a name, by their types.
+// extensions are the extensions of files without a name, by their types.
 var extensions = map[string]string{
 	"message/rfc822": ".eml", "text/plain": ".txt", "text/html": ".html", "text/calendar": ".ics", "image/png": ".png",
 	"image/gif": ".gif", "image/jpeg": ".jpeg", "image/webp": ".webp", "application/pdf": ".pdf",
@@ -205,7 +205,7 @@ func parse(ctx context.Context, raw []byte) (*message, error) {
 	if len(header) == 0 {
 		return nil, document.Errorf(document.ErrBroken, "the mail is damaged: it has no header")
 	}
-	if err != nil && err != io.EOF { // what is readable of a damaged header is enough
+	if err != nil && err != io.EOF { // the readable part of a damaged header is enough
 		header = readable(raw)
 	}
 	p := &parser{ctx: ctx, m: &message{header: header, subject: Decode(header.Get("Subject"))}}
@@ -240,7 +240,7 @@ func readable(raw []byte) textproto.MIMEHeader {
 	return header
 }
 
-// bodyOf returns what follows the first empty line.
+// bodyOf returns the text after the first empty line.
 func bodyOf(raw []byte) []byte {
 	best := len(raw)
 	for _, end := range []string{"\r\n\r\n", "\n\n"} {
@@ -287,7 +287,7 @@ func (p *parser) part(header textproto.MIMEHeader, body io.Reader, depth int) (s
 	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
 		return p.multipart(kind, params["boundary"], body, depth)
 	}
-	data, _ := io.ReadAll(decodeTransfer(header.Get("Content-Transfer-Encoding"), body)) // what is valid of it is used
+	data, _ := io.ReadAll(decodeTransfer(header.Get("Content-Transfer-Encoding"), body)) // the valid part is used
 	isText := kind == "text/plain" || kind == "text/html" || kind == "text/enriched"
 	if !isText || disposition == "attachment" || name != "" && depth > 0 && disposition != "inline" {
 		if kind == "message/rfc822" && name == "" {
@@ -328,7 +328,7 @@ func decodeTransfer(name string, body io.Reader) io.Reader {
 	return body
 }
 
-// onlyBase64 drops what is no base64, as mail programs do.
+// onlyBase64 drops bytes outside of base64, as mail programs do.
 type onlyBase64 struct{ io.Reader }
 
 func (r *onlyBase64) Read(to []byte) (int, error) {
@@ -429,5 +429,5 @@ func isMail(text string) bool {
 			known++
 		}
 	}
-	return known >= 3 // the header is longer than what was read
+	return known >= 3 // the header is longer than the part that was read
 }

@@ -174,7 +174,7 @@ func (s *storage) names(prefix string) []string {
 	return names[:min(len(names), maxParts)]
 }
 
-// readFields reads the header: that of the mail as it was sent, else Outlook's properties.
+// readFields reads the header: of the mail as it was sent, else Outlook's properties.
 func (s *storage) readFields(m *message, page string) {
 	add := func(name, value string) {
 		if value = md.OneLine(value); value != "" {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/markdown"
 )
 
 // A Style is the formatting of text.
@@ -41,11 +43,11 @@ func (l *Inline) Link(text string, style Style, href string) {
 }
 
 // Raw adds Markdown.
-func (l *Inline) Raw(markdown string) { l.add(run{text: markdown, raw: true}) }
+func (l *Inline) Raw(text string) { l.add(run{text: text, raw: true}) }
 
 // RawLink adds Markdown, such as a picture, that leads to an address.
-func (l *Inline) RawLink(markdown, href string) {
-	l.add(run{text: markdown, raw: true, href: Address(href)})
+func (l *Inline) RawLink(text, href string) {
+	l.add(run{text: text, raw: true, href: Address(href)})
 }
 
 // Empty reports whether there is nothing to see.
@@ -135,7 +137,7 @@ func (l *Inline) Markdown() string {
 	}
 	lines := strings.Split(b.String(), "\n")
 	for i, line := range lines {
-		lines[i] = Line(strings.TrimSpace(line))
+		lines[i] = markdown.EscapeLine(strings.TrimSpace(line))
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
@@ -149,7 +151,7 @@ func (r run) write(b *strings.Builder) {
 	start := len(text) - len(strings.TrimLeft(text, " \n"))
 	stop := len(strings.TrimRight(text, " \n"))
 	if r.style == 0 || start >= stop {
-		b.WriteString(Escape(text))
+		b.WriteString(markdown.Escape(text))
 		return
 	}
 	b.WriteString(text[:start])
@@ -172,7 +174,7 @@ func (s Style) around(text string) string {
 			text = "`" + text + "`"
 		}
 	} else {
-		text = Escape(text)
+		text = markdown.Escape(text)
 	}
 	for _, one := range []struct {
 		style      Style

@@ -1,18 +1,16 @@
-// Package md writes Markdown: paragraphs, headings, lists, tables and the formatting of
-// text. It escapes what would otherwise be read as markup, and as little as possible, for
-// the text is read by models. It does not read Markdown. Begin with Writer for blocks and
-// Inline for the text within them.
+// Package md writes Markdown: paragraphs, headings, lists, tables and the formatting of text.
+// It escapes text that would be read as markup, and as little as possible, because models read
+// the text. It does not read Markdown. Begin with Writer for blocks and Inline for the text
+// within them.
 package md
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // A Writer collects blocks. The zero value has no limit.
 type Writer struct {
-	Limit int // bytes; what follows is dropped and Full is set
+	Limit int // bytes; text beyond is dropped and Full is set
 	Full  bool
 
 	b     strings.Builder
@@ -231,8 +229,8 @@ func Cell(text string) string {
 // Cut is the remark that a document was cut.
 const Cut = "The document is longer than what can be returned; its end is missing."
 
-// Remarks returns what has to be said about a document with deleted or hidden text, or of
-// which the end was cut.
+// Remarks returns the remarks about a document with deleted or hidden text, or with its end cut
+// off.
 func Remarks(deleted, hidden, full bool) (all []string) {
 	if deleted {
 		all = append(all, "The document has tracked changes: insertions are in the text, deletions are not.")
@@ -248,70 +246,3 @@ func Remarks(deleted, hidden, full bool) (all []string) {
 
 // OneLine returns text with all white space as single blanks.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// Escape escapes what would be markup in the middle of a line. Text that begins a line goes
-// through Line as well.
-func Escape(text string) string {
-	if !strings.ContainsAny(text, "\\`*_[<~") {
-		return text
-	}
-	var b strings.Builder
-	for i := range len(text) {
-		if isMark(text, i) {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
-func isMark(text string, i int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	after, _ := utf8.DecodeRuneInString(text[i+1:])
-	word := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-	blank := func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) }
-	switch text[i] {
-	case '`':
-		return true
-	case '\\':
-		return after < utf8.RuneSelf && strings.ContainsRune("\\`*_[]<>#|~!", after)
-	case '*':
-		return !blank(before) || !blank(after)
-	case '_':
-		return !(word(before) && word(after)) && !(blank(before) && blank(after))
-	case '~':
-		return before == '~' || after == '~'
-	case '<':
-		return word(after) || after == '/' || after == '!' || after == '?'
-	case '[':
-		end := strings.IndexByte(text[i:], ']')
-		return after == '^' || end > 0 && strings.HasPrefix(text[i+end+1:], "(")
-	}
-	return false
-}
-
-// Line escapes the beginning of a line that would make it a heading, an item, a quote, a
-// table or a rule.
-func Line(text string) string {
-	if text == "" {
-		return ""
-	}
-	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	rest := text[digits:]
-	beforeBlank := func(s string) bool { return len(s) == 1 || len(s) > 1 && (s[1] == ' ' || s[1] == '\t') }
-	switch {
-	case digits > 0 && digits < 10 && rest != "" && (rest[0] == '.' || rest[0] == ')') && beforeBlank(rest):
-		return text[:digits] + `\` + rest
-	case digits > 0:
-		return text
-	case text[0] == '>' || text[0] == '|':
-		return `\` + text
-	case text[0] == '#':
-		if after := strings.TrimLeft(text, "#"); after == "" || after[0] == ' ' {
-			return `\` + text
-		}
-	case strings.IndexByte("-+=", text[0]) >= 0 && (beforeBlank(text) || strings.Trim(text, "-=_*+ ") == ""):
-		return `\` + text
-	}
-	return text
-}

@@ -1,5 +1,5 @@
-// Package notebook reads Jupyter notebooks: their cells in order, with what they printed.
-// Pictures are named, not included. Begin with Read.
+// Package notebook reads Jupyter notebooks: their cells in order, with their output. Pictures
+// are named, not included. Begin with Read.
 package notebook
 
 import (
@@ -29,7 +29,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var line string
-	if err := json.Unmarshal(data, &line); err == nil { // what is not a text has none
+	if err := json.Unmarshal(data, &line); err == nil { // values other than texts have none
 		*t = text(line)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (r *reader) cell(number int, c cell) {
 	}
 }
 
-// output writes what a cell printed: a table as one, other things as text.
+// output writes the output of a cell: a table as one, other things as text.
 func (r *reader) output(name string, o output) {
 	if o.Type == "error" || o.Type == "pyerr" {
 		trace := strings.TrimSpace(escapes.ReplaceAllString(string(o.Traceback), ""))
@@ -213,7 +213,7 @@ func (r *reader) picture(name, kind, data string) {
 	r.pictures = append(r.pictures, one)
 }
 
-// maxNotebook is the largest JSON file that is searched for what makes it a notebook.
+// maxNotebook is the largest JSON file that is searched for the marks of a notebook.
 const maxNotebook = 64 << 20
 
 // Looks reports whether a text is JSON with the fields of a notebook.

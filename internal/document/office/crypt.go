@@ -230,7 +230,7 @@ func ecb(data, key []byte) {
 func little32(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
 
 func unbase64(text string) []byte {
-	data, _ := base64.StdEncoding.DecodeString(text) // what is damaged fails the check
+	data, _ := base64.StdEncoding.DecodeString(text) // the check fails for damaged data
 	return data
 }
 

@@ -91,7 +91,7 @@ type field struct {
 	href   string
 }
 
-// isTransparent reports whether an element only groups what is in it.
+// isTransparent reports whether an element only groups its children.
 func isTransparent(name string) bool {
 	switch name {
 	case "w:sdt", "w:sdtContent", "w:ins", "w:moveTo", "w:customXml", "w:smartTag", "w:bdo", "w:dir":
@@ -127,7 +127,7 @@ func (d *docx) block(n *pack.Node) {
 	}
 }
 
-// render returns what write writes.
+// render returns the output of write.
 func (d *docx) render(write func()) string {
 	out, line, boxes := d.out, d.line, d.boxes
 	d.out, d.line, d.boxes = &md.Writer{Limit: out.Limit}, nil, nil
@@ -407,7 +407,7 @@ func (d *docx) fieldMark(n *pack.Node) {
 	}
 }
 
-// content adds what is in a run.
+// content adds the content of a run.
 func (d *docx) content(n *pack.Node, line *md.Inline, format md.Style) {
 	add := func(text string) {
 		if !d.inCode() {
@@ -507,7 +507,7 @@ func (d *docx) note(kind, id string, line *md.Inline) {
 	line.Raw(fmt.Sprintf("[^%d]", len(d.queue)))
 }
 
-// writeNotes writes the notes that are mentioned, also those that notes mention.
+// writeNotes writes the notes that are mentioned, including notes that only notes mention.
 func (d *docx) writeNotes() {
 	const maxNotes = 20_000
 	for i := 0; i < len(d.queue) && i < maxNotes && !d.out.Full; i++ {
@@ -585,7 +585,7 @@ func (d *docx) picture(line *md.Inline, alt, href, id string) {
 	}
 }
 
-// remarks returns what was left out.
+// remarks returns remarks about omitted parts.
 func (d *docx) remarks() []string {
 	notes := append(d.pictures.notes(), md.Remarks(d.deleted, d.hidden, d.out.Full)...)
 	if d.embedded {

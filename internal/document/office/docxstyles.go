@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/pack"
 )
 
-// wordStyle is a style of a docx with what it inherits.
+// wordStyle is a style of a docx with inherited settings.
 type wordStyle struct {
-	name         string // lower case; the same in all languages for those of Word
+	name         string // lower case; Word's own styles have the same name in all languages
 	outline      int    // 0 to 8, or -1
 	numID, level string
 	format       md.Style
@@ -295,8 +295,8 @@ func roman(n int) string {
 	return b.String()
 }
 
-// marker returns how a label stands in Markdown: the marker of the item, and what of the
-// label goes into its text because Markdown has only numbers.
+// marker returns how a label stands in Markdown: the marker of the item, and the part of the
+// label that goes into its text because Markdown has only numbers.
 func marker(label string) (mark, rest string) {
 	if label == "-" {
 		return "-", ""

@@ -71,8 +71,7 @@ func mathNode(n *pack.Node) string {
 	return mathAll(n)
 }
 
-// mathBase returns what an index stands at, without braces around a single character or
-// command.
+// mathBase returns the base of an index, without braces around a single character or command.
 func mathBase(n *pack.Node) string {
 	text := unbrace(mathArg(n, 0))
 	if text = strings.TrimSpace(text); len([]rune(text)) == 1 || strings.HasPrefix(text, `\`) && isWord(text[1:]) {

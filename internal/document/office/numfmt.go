@@ -10,7 +10,7 @@ import (
 )
 
 // numberFormat shows numbers as a format code of Excel prescribes, in English. It knows the
-// parts of the code that change what a number says, but not colours, alignment and
+// parts of the code that change the meaning of a number, but not colours, alignment and
 // fractions.
 type numberFormat struct{ sections []section }
 
@@ -262,7 +262,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// bracket reads what is in square brackets: a currency, elapsed time, a condition or a colour.
+// bracket reads the content of square brackets: a currency, elapsed time, a condition or a
+// colour.
 func (s *section) bracket(text string, add func(kind byte, text string)) {
 	switch first := lower((text + " ")[0]); {
 	case first == '$':

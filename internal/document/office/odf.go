@@ -30,7 +30,7 @@ type odf struct {
 	hidden   bool
 }
 
-// odfStyle is a style with what it inherits.
+// odfStyle is a style with inherited settings.
 type odfStyle struct {
 	name   string // shown name, lower case
 	format md.Style
@@ -73,7 +73,7 @@ func openODF(ctx context.Context, src document.Source) (*odf, error) {
 	return d, nil
 }
 
-// stream passes what is in the body of the document to each, and reads the styles before.
+// stream passes the elements of the body of the document to each, and reads the styles before.
 func (d *odf) stream(within func(*pack.Node) bool, each func(*pack.Node)) error {
 	return d.p.Stream("content.xml", func(n *pack.Node) bool {
 		return n.Name == "office:document-content" || n.Name == "office:body" || within(n)
@@ -160,8 +160,8 @@ func (d *odf) readStyles(root *pack.Node) {
 	}
 }
 
-// odfFormat returns what a style switches on, all that it sets, and whether what has the
-// style is hidden.
+// odfFormat returns the formats that a style switches on, all that it sets, and whether its
+// text is hidden.
 func odfFormat(n *pack.Node) (on, set md.Style, hidden bool) {
 	if p := n.Child("style:text-properties"); p != nil {
 		check := func(name string, format md.Style, isOn func(string) bool) {
@@ -278,7 +278,7 @@ func (d *odf) block(n *pack.Node) {
 	}
 }
 
-// render returns what write writes.
+// render returns the output of write.
 func (d *odf) render(write func()) string {
 	out, frames := d.out, d.frames
 	d.out, d.frames = &md.Writer{Limit: out.Limit}, nil

@@ -1,8 +1,8 @@
-// Package office reads the documents of office programs: docx, pptx and xlsx, odt, odp and
-// ods. It knows their XML, and writes what a person sees on paper or screen as Markdown,
-// with formulas, footnotes, comments, charts as tables and descriptions of pictures. Text
-// that was deleted or is hidden is left out. It fetches nothing: a picture that is not in
-// the file is only mentioned. Begin with DOCX; pack has the zip files and their XML.
+// Package office reads the documents of office programs: docx, pptx and xlsx, odt, odp and ods.
+// It knows their XML, and writes the view of a person on paper or screen as Markdown, with
+// formulas, footnotes, comments, charts as tables and descriptions of pictures. Text that was
+// deleted or is hidden is left out. It fetches nothing: a picture that is not in the file is
+// only mentioned. Begin with DOCX; pack has the zip files and their XML.
 //
 // github.com/xuri/excelize v2.11.1 shows other numbers than Excel: 0.5 as [>=100]"big";"small" is
 // "big", 0 as 0;-0;"none" is 0, 1.005 as 0.00 is 1.00, and ##0.0E+0 has no effect. For 200,000 rows with
@@ -127,7 +127,7 @@ func (p *pictures) add(part string, page int) string {
 	return name
 }
 
-// notes returns what has to be said about the pictures.
+// notes returns the remarks about the pictures.
 func (p *pictures) notes() []string {
 	if !p.full {
 		return nil

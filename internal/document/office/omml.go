@@ -106,7 +106,7 @@ func tex(b *strings.Builder, n *pack.Node) {
 	}
 }
 
-// base returns what an index stands at.
+// base returns the base of an index.
 func base(n *pack.Node) string {
 	text := arg(n.Child("m:e"))
 	if len([]rune(text)) == 3 {

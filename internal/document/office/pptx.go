@@ -65,7 +65,7 @@ type pptx struct {
 	out    *md.Writer
 }
 
-// pptxLayout has what a slide inherits.
+// pptxLayout has the parts that a slide inherits.
 type pptxLayout struct{ layout, master *pack.Node }
 
 func (d *pptx) slide(name string, number int) (document.Part, error) {
@@ -231,7 +231,7 @@ func (d *pptx) table(n *pack.Node) {
 	d.out.Table(rows)
 }
 
-// body writes the paragraphs of a shape. Those of the body of a slide are items unless the
+// body writes the paragraphs of a shape. Paragraphs of the body of a slide are items unless the
 // slide, its layout or its master switches that off.
 func (d *pptx) body(n, ph *pack.Node) {
 	if n == nil {
@@ -284,8 +284,8 @@ func pptxFormat(name string) string {
 	return "decimal"
 }
 
-// bullet returns the element that says which bullet a paragraph has: its own, or that of
-// the list styles of its shape, the layout, the master. It returns nil if none does.
+// bullet returns the element with the bullet of a paragraph: its own, or the one in the list
+// styles of its shape, the layout, the master. It returns nil if there is none.
 func (d *pptx) bullet(properties, body, ph *pack.Node, level int) *pack.Node {
 	find := func(properties *pack.Node) *pack.Node {
 		if properties != nil {

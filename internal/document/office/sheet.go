@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
+	"github.com/mcp-tools/mcp-tools/internal/markdown"
 )
 
 // sheet writes the rows of a sheet as a table, and keeps only the first ones in memory.
@@ -31,7 +32,7 @@ func (s *sheet) row(cells []string) {
 	}
 	line := make([]string, max(min(last, maxColumns), s.columns))
 	for i := range min(last, maxColumns) {
-		line[i] = md.Escape(cells[i])
+		line[i] = markdown.Escape(cells[i])
 	}
 	if s.begun {
 		s.out.Row(line, false)
@@ -53,7 +54,7 @@ func (s *sheet) begin() {
 	s.head = nil
 }
 
-// end writes what is left, and returns the text.
+// end writes the rest, and returns the text.
 func (s *sheet) end() string {
 	if !s.begun {
 		s.begin()

@@ -98,8 +98,8 @@ func (b *workbook) readStrings(name string) error {
 	})
 }
 
-// richText returns a text that may consist of parts with formats. What helps to pronounce
-// it is left out.
+// richText returns a text that may consist of parts with formats. Marks for the pronunciation
+// are left out.
 func richText(n *pack.Node) string {
 	if n == nil {
 		return ""

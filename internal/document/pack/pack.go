@@ -1,8 +1,8 @@
-// Package pack reads the zip files that office documents and books are, and the XML in
-// them. Everything is bounded: the bytes of a part and of all parts, how much a part may
-// grow when it is unpacked, and the depth and number of elements. Names of parts are keys
-// of a table and never paths on disk, and what is outside of the file is never followed.
-// It does not know what the parts mean. Begin with Open.
+// Package pack reads the zip files of office documents and books, and the XML in them.
+// Everything is bounded: the bytes of a part and of all parts, how much a part may grow when it
+// is unpacked, and the depth and number of elements. Names of parts are keys of a table and
+// never paths on disk, and references to the outside are never followed. It does not know the
+// meaning of the parts. Begin with Open.
 package pack
 
 import (
@@ -104,8 +104,8 @@ func (p *Package) open(name string) (io.ReadCloser, error) {
 	return &bounded{ReadCloser: r, p: p, f: f}, nil
 }
 
-// readError returns err as what the model reads: limits and the end of the context as they
-// are, everything else as a damaged file.
+// readError returns err for the model: limits and the end of the context as they are,
+// everything else as a damaged file.
 func (p *Package) readError(name string, err error) error {
 	if kind, ok := err.(*document.Error); ok {
 		return kind
@@ -116,7 +116,7 @@ func (p *Package) readError(name string, err error) error {
 	return document.Errorf(document.ErrBroken, "the file is damaged: its part %.60q cannot be unpacked", name)
 }
 
-// bounded counts what is unpacked.
+// bounded counts the unpacked bytes.
 type bounded struct {
 	io.ReadCloser
 	p    *Package

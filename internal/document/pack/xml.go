@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document"
 )
 
-// A Node is an element with its attributes and content, or a text between elements if it
-// has no name. Names have the prefix that prefixes lists for their namespace, whatever the
-// document calls it: "w:p". Names in other namespaces have the prefix "?".
+// A Node is an element with its attributes and content, or a text between elements if it has no
+// name. Names have the prefix that prefixes lists for their namespace, not the document's own:
+// "w:p". Names in other namespaces have the prefix "?".
 type Node struct {
 	Name  string
 	Text  string // of a text
@@ -21,8 +21,8 @@ type Node struct {
 	Kids  []*Node
 }
 
-// prefixes are those of the namespaces that documents use. Of a namespace of Office, which has
-// two addresses, it is the part that both have.
+// prefixes are the prefixes of the namespaces in documents. A namespace of Office has two
+// addresses; the table has their common part.
 var prefixes = map[string]string{
 	"xml": "", "http://www.w3.org/XML/1998/namespace": "",
 	"wordprocessingml/main": "w:", "drawingml/wordprocessingDrawing": "wp:", "presentationml/main": "p:",

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	headingLevel = 4
 )
 
-// A style is what the whole document says about sizes.
+// A style has the sizes of text in the whole document.
 type style struct {
 	body   float64
 	levels []float64        // sizes of headings, the greatest first
@@ -138,7 +139,7 @@ func (st *style) marginal(p page, lines []line) map[string]int {
 		all[place+masked(text)] = i
 		// A heading has the number of a section.
 		if (l.y1 == first || l.y1 == last) && len(text) < maxHeading && st.level(l) == 0 {
-			for _, number := range pageNumber.FindAllString(text, -1) {
+			for _, number := range pageNumber().FindAllString(text, -1) {
 				section := strings.HasPrefix(text, number+".") || strings.HasPrefix(text, number+")")
 				if strings.HasPrefix(text, number) && !section || strings.HasSuffix(text, number) {
 					n, _ := strconv.Atoi(number)
@@ -150,14 +151,14 @@ func (st *style) marginal(p page, lines []line) map[string]int {
 	return all
 }
 
-var pageNumber = regexp.MustCompile(`^[ivxlc]+$|\d+`)
+var pageNumber = text.Pattern(`^[ivxlc]+$|\d+`)
 
 // masked returns a text with all its numbers alike.
 func masked(text string) string {
-	return pageNumber.ReplaceAllString(strings.ToLower(text), "#")
+	return pageNumber().ReplaceAllString(strings.ToLower(text), "#")
 }
 
-// styleOf finds the size of the text, and those of headings.
+// styleOf finds the size of the text, and the sizes of headings.
 func styleOf(all [][]line) *style {
 	st := &style{words: map[string]bool{}, sizes: map[float64]bool{}}
 	sizes, proportional := map[float64]int{}, map[float64]int{}
@@ -288,9 +289,9 @@ func joinBlocks(blocks ...string) string {
 	return b.String()
 }
 
-var itemStart = regexp.MustCompile(`^ *(- |\d+[.)] )`)
+var itemStart = text.Pattern(`^ *(- |\d+[.)] )`)
 
-func isItem(block string) bool { return itemStart.MatchString(block) }
+func isItem(block string) bool { return itemStart().MatchString(block) }
 
 // measure finds the usual distance of lines and the edges of each column.
 func (f *flow) measure() {
@@ -342,7 +343,7 @@ func (f *flow) block(i int) int {
 	}
 	if isLeader(l) {
 		f.items = nil
-		f.out = append(f.out, "- "+leaders.ReplaceAllString(l.text(), " … "))
+		f.out = append(f.out, "- "+leaders().ReplaceAllString(l.text(), " … "))
 		return 1
 	}
 	return f.paragraph(i)
@@ -477,16 +478,16 @@ func spaced(l line, left float64) string {
 }
 
 var (
-	leaders = regexp.MustCompile(`\s*(\.\s?){4,}\s*`)
-	leader  = regexp.MustCompile(`(\.\s?){4,}\s*[0-9ivxlc]+$`)
+	leaders = text.Pattern(`\s*(\.\s?){4,}\s*`)
+	leader  = text.Pattern(`(\.\s?){4,}\s*[0-9ivxlc]+$`)
 )
 
 // isLeader reports whether a line is one of a table of contents.
-func isLeader(l line) bool { return leader.MatchString(l.text()) }
+func isLeader(l line) bool { return leader().MatchString(l.text()) }
 
-var bullets = regexp.MustCompile(`^([•◦▪■●○‣⁃∙·❖➢✓–—*\-\x{F000}-\x{F0FF}]|o)$`)
+var bullets = text.Pattern(`^([•◦▪■●○‣⁃∙·❖➢✓–—*\-\x{F000}-\x{F0FF}]|o)$`)
 
-var numbered = regexp.MustCompile(`^\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]$|^\[\d{1,3}\]$`)
+var numbered = text.Pattern(`^\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]$|^\[\d{1,3}\]$`)
 
 // joinMarker joins the marker of a list item or the number of a heading with the text after
 // it, so that they are not two cells of a table.
@@ -495,7 +496,7 @@ func joinMarker(l line) line {
 		return l
 	}
 	first := l.segs[0].text()
-	if !bullets.MatchString(first) && (len(l.segs) > 2 || !numbered.MatchString(first)) {
+	if !bullets().MatchString(first) && (len(l.segs) > 2 || !numbered().MatchString(first)) {
 		return l
 	}
 	both := newSegment(slices.Concat(l.segs[0].runs, l.segs[1].runs))
@@ -518,9 +519,9 @@ func (f *flow) marker(l line) (mark string, number int, text string, x float64) 
 	}
 	rest = strings.TrimSpace(rest)
 	switch {
-	case bullets.MatchString(head):
+	case bullets().MatchString(head):
 		return "-", 0, rest, x
-	case numbered.MatchString(head) && head[0] != '[':
+	case numbered().MatchString(head) && head[0] != '[':
 		n, err := strconv.Atoi(strings.Trim(head, "().]"))
 		if err != nil {
 			// a) and i. stay as they are, since Markdown has no such lists.
@@ -660,13 +661,4 @@ func endsSentence(text string) bool {
 	text = strings.TrimRight(text, `"”’')]`)
 	last, _ := utf8.DecodeLastRuneInString(text)
 	return strings.ContainsRune(".!?:;", last)
-}
-
-// heads of cells are escaped where they would divide the row.
-func cell(text string) string {
-	return strings.ReplaceAll(strings.TrimSpace(text), "|", `\|`)
-}
-
-func row(cells []string) string {
-	return fmt.Sprintf("| %s |", strings.Join(cells, " | "))
 }

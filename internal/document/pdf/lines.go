@@ -36,8 +36,8 @@ type line struct {
 	column int // of those side by side
 }
 
-// clean returns the text of a run with usual characters. Ligatures are resolved, and what
-// could be taken for a mark between pages is not kept.
+// clean returns the text of a run with usual characters. It resolves ligatures, and drops text
+// that looks like a mark between pages.
 func clean(text string) string {
 	plain := true
 	for i := range len(text) {
@@ -66,7 +66,7 @@ func clean(text string) string {
 	return strings.ReplaceAll(b.String(), "<!--", "<! --")
 }
 
-// cleaned returns the runs of a page with usual characters, without those that are empty or far
+// cleaned returns the runs of a page with usual characters, without runs that are empty or far
 // outside.
 func cleaned(p page) []run {
 	runs := make([]run, 0, len(p.runs))
@@ -106,8 +106,8 @@ func cutAt(runs []run, most float64) []segment {
 	return all
 }
 
-// mirrored returns the runs of a page with its left and right sides exchanged if most of the text
-// is written from right to left, so that what is read first stands left.
+// mirrored returns the runs of a page with its left and right sides exchanged if most of the
+// text is written from right to left, so that the text to read first stands left.
 func mirrored(p page, runs []run) []run {
 	rtl, all := 0, 0
 	for _, r := range runs {
@@ -286,7 +286,7 @@ func (s segment) text() string {
 }
 
 // upright exchanges the brackets of a text that is read from the right if the first one closes:
-// files have such brackets as they look, or as what they mean.
+// files have such brackets by their look, or by their meaning.
 func upright(text string) string {
 	i := strings.IndexAny(text, "()[]")
 	if i < 0 || text[i] == '(' || text[i] == '[' || strings.Contains(text, "](") {
@@ -453,9 +453,9 @@ func cutAtGutters(segs []segment, gutters []interval) []segment {
 
 type interval struct{ from, to float64 }
 
-// findGutters returns the empty strips between columns of running text, and none where the
-// strips are those of a table: columns of text are of nearly the same width, have many lines,
-// and many of their lines fill them: the share often of the lines has the share full of the width.
+// findGutters returns the empty strips between columns of running text, and none if the strips
+// belong to a table: columns of text are of nearly the same width, have many lines, and many of
+// their lines fill them: the share often of the lines has the share full of the width.
 func findGutters(segs []segment, rows [][]segment, full, often float64) []interval {
 	if len(rows) < minColumnLines {
 		return nil
@@ -503,7 +503,7 @@ func findGutters(segs []segment, rows [][]segment, full, often float64) []interv
 			start = -1
 		}
 	}
-	// Some of them may be within columns, between terms and what they mean.
+	// Some of them may be within columns, between terms and their meaning.
 	for n := min(len(gutters), maxColumns-1); n > 0; n-- {
 		for _, first := range gutters {
 			some := evenly(gutters, first, n, left)
@@ -567,7 +567,7 @@ func areColumns(gutters []interval, rows [][]segment, left, right, share, often 
 	return true
 }
 
-// evenly returns n of the gutters, the given one and those that follow at the same distance, or
+// evenly returns n of the gutters, the given one and the next ones at the same distance, or
 // nil.
 func evenly(gutters []interval, first interval, n int, left float64) []interval {
 	some := []interval{first}

@@ -20,10 +20,11 @@ type ocr struct {
 	missing       bool
 }
 
-// ocrRoom is the time that must be left for one more page: what was read is returned in time.
+// ocrRoom is the time that must be left for one more page, so that the pages before are
+// returned in time.
 const ocrRoom = 10 * time.Second
 
-// recognize replaces the text of a part by what tesseract reads on the page.
+// recognize replaces the text of a part by the text that tesseract reads on the page.
 func (r *reading) recognize(ctx context.Context, o *ocr, part *document.Part) error {
 	if o.missing {
 		return nil
@@ -69,8 +70,8 @@ func (r *reading) recognize(ctx context.Context, o *ocr, part *document.Part) er
 	return nil
 }
 
-// paragraphs joins the lines of tesseract's paragraphs, and those that end within a sentence
-// with the next one.
+// paragraphs joins the lines of tesseract's paragraphs. A paragraph that ends within a sentence
+// is joined with the next one.
 func paragraphs(text string) string {
 	var out []string
 	for block := range strings.SplitSeq(text, "\n\n") {

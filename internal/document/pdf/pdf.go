@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxPages      = 200_000    // of a file; those who write more want to break its reader
+	maxPages      = 200_000    // of a file; a file with more is an attack on its reader
 	maxRuns       = 200_000    // of a page
 	maxTotalRuns  = 4_000_000  // of all wanted pages
 	maxOCRPages   = 10         // of a call
@@ -42,14 +42,14 @@ type run struct {
 	block      *tagBlock // that stands here; nil for text
 }
 
-// A page is what PDFium found on a page.
+// A page is the content of a page, as PDFium finds it.
 type page struct {
 	number   int
 	w, h     float64
 	runs     []run
 	turned   []page // text that is drawn sideways, as pages of their own that are upright
 	cut      bool   // there was more text than maxRuns
-	nameless bool   // most characters are only shapes: the fonts do not say what they mean
+	nameless bool   // most characters are only shapes: the fonts do not tell their meaning
 }
 
 // A picture is one within a page.

@@ -295,7 +295,7 @@ func (p *pdfium) info(ctx context.Context) (string, int, error) {
 	return strings.TrimSpace(decodeUTF16(raw)), pages, nil
 }
 
-// A view converts coordinates of a page to those of its picture: turned, y downwards.
+// A view converts coordinates of a page to coordinates of its picture: turned, y downwards.
 type view struct {
 	turn                     uint64 // quarters, clockwise
 	left, top, right, bottom float64
@@ -328,7 +328,7 @@ func (p *pdfium) pages(ctx context.Context, first, last int, visit func(page) er
 			links := p.links(handle, v)
 			fields, drawn := p.fields(handle, v)
 			if drawn {
-				// What annotations show becomes text of the page.
+				// The content of annotations becomes text of the page.
 				p.call(ctx, "FPDFPage_Flatten", handle, 0)
 				p.quick("FPDF_ClosePage", handle)
 				handle = p.call(ctx, "FPDF_LoadPage", p.doc, uint64(n-1))
@@ -364,7 +364,7 @@ type link struct {
 type textObject struct {
 	font
 	tag   *tag
-	tight bool // its font has no height, so that boxes are those of the shapes
+	tight bool // its font has no height, so that boxes are the boxes of the shapes
 }
 
 // read reads the text of a page.
@@ -435,8 +435,9 @@ const (
 	slanted  = 4
 )
 
-// isTight reports whether the box of a character, of the given height, is that of its shape: fonts
-// without a height have such boxes, and a line of them is not even. Only upright text is asked.
+// isTight reports whether the box of a character of the given height is the box of its shape.
+// Fonts without a height have such boxes, and a line of them is not even. It examines upright
+// text only.
 func (p *pdfium) isTight(text uint64, char int, height float64) bool {
 	if p.quick("FPDFText_GetCharBox", text, uint64(char), p.at(0), p.at(2), p.at(4), p.at(6)) == 0 {
 		return false
@@ -487,7 +488,7 @@ func (p *pdfium) links(handle uint64, v view) []link {
 	return all
 }
 
-// collectors join characters to runs: those of each direction of writing for themselves.
+// collectors join characters to runs, separately for each direction of writing.
 type collectors struct {
 	page  *page
 	links []link
@@ -529,7 +530,8 @@ func (c *collectors) add(r rune, x, y, w, h float64, o textObject) {
 	c.last.space = false
 }
 
-// finish gives the runs to the page. The direction that most characters have is that of the page.
+// finish gives the runs to the page. The direction of most characters is the direction of the
+// page.
 func (c *collectors) finish() {
 	chars := func(i int) (n int) {
 		for _, r := range c.all[i].runs {
@@ -571,7 +573,7 @@ type collector struct {
 
 // add adds a character; space reports that there is a space before it. A word that is read from
 // the right is a run of its own, with the characters in the order of their places: files have
-// them in either order, and PDFium exchanges those of a ligature.
+// them in either order, and PDFium exchanges the characters of a ligature.
 func (c *collector) add(next run, r rune, space bool) {
 	one := &c.one
 	next.rtl = isRTL(r)
@@ -726,7 +728,7 @@ func (p *pdfium) eachImage(handle uint64, visit func(object uint64, scale float6
 	walk(handle, "FPDFPage", 1, 0)
 }
 
-// listImages keeps what pictures returns for a page, so that the page is loaded once.
+// listImages keeps the result of pictures for a page, so that the page is loaded once.
 func (p *pdfium) listImages(handle uint64, number int) {
 	var all []picture
 	p.eachImage(handle, func(object uint64, scale float64) bool {

@@ -3,12 +3,14 @@ package pdf
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/document/md"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A grid is the lines of a table in the making.
@@ -28,7 +30,8 @@ type gridCell struct {
 // words, unless a line is justified.
 const softGap = 0.45
 
-// maxSoftCell is the mean length of cells, in characters, up to which narrow gaps divide them.
+// maxSoftCell is the largest mean length of cells, in characters, at which narrow gaps divide
+// them.
 const maxSoftCell = 20
 
 // soft returns a line with segments that are divided at narrow gaps, too.
@@ -81,7 +84,7 @@ func (f *flow) grid(i int, cells func(line) line) *grid {
 	return g.checked()
 }
 
-// checked returns the table without the text after it; nil if what is left is too little.
+// checked returns the table without the text after it; nil if the rest is too small.
 func (g *grid) checked() *grid {
 	g.trim()
 	several := 0
@@ -256,18 +259,11 @@ func (f *flow) table(i int) int {
 		}
 		return n
 	}
-	var b strings.Builder
+	var out md.Writer
 	for k, r := range rows {
-		cells := f.cells(r, len(g.strips))
-		for c := range cells {
-			cells[c] = cell(cells[c])
-		}
-		b.WriteString(row(cells) + "\n")
-		if k == 0 {
-			b.WriteString("|" + strings.Repeat(" --- |", len(cells)) + "\n")
-		}
+		out.Row(f.cells(r, len(g.strips)), k == 0)
 	}
-	f.out = append(f.out, strings.TrimSuffix(b.String(), "\n"))
+	f.out = append(f.out, out.String())
 	return n
 }
 
@@ -384,7 +380,7 @@ func (g *grid) touched(s segment) []int {
 	return all
 }
 
-// merge adds an interval to others, and joins those that overlap.
+// merge adds an interval to others, and joins overlapping ones.
 func merge(strips []interval, add interval) []interval {
 	var out []interval
 	for _, s := range strips {
@@ -411,7 +407,7 @@ func (g *grid) trim() {
 	}
 }
 
-// rowGap is how much greater the distance of rows is than that of the lines of a cell.
+// rowGap is the ratio of the distance of rows to the distance of the lines of a cell.
 const rowGap = 1.12
 
 // rows groups the lines into rows. A line with text in all columns begins one. Cells of several lines are seen by the distances, if those
@@ -468,14 +464,15 @@ func (g *grid) wraps(least float64) bool {
 	return fewer*2 >= near
 }
 
-// isDefinitions reports whether two columns are options or terms and what they mean: a list.
+// isDefinitions reports whether two columns are options or terms with their explanations: a
+// list.
 func (g *grid) isDefinitions(rows [][][]gridCell) bool {
 	if len(g.strips) != 2 {
 		return false
 	}
 	options, long, terms := 0, 0, 0
 	for _, r := range rows {
-		left, right := "", 0 // the text of the term, and the lines of what it means
+		left, right := "", 0 // the text of the term, and the lines of its explanation
 		for _, cells := range r {
 			for _, c := range cells {
 				if c.strip == 0 {
@@ -502,7 +499,7 @@ func (g *grid) isDefinitions(rows [][][]gridCell) bool {
 	return options*2 > len(rows) || !header && long*5 >= terms*2
 }
 
-var contentsEntry = regexp.MustCompile(`^(\d+(\.\d+)*\.?|[A-Z]\.?|[IVX]+\.?|Chapter|Appendix|Part) `)
+var contentsEntry = text.Pattern(`^(\d+(\.\d+)*\.?|[A-Z]\.?|[IVX]+\.?|Chapter|Appendix|Part) `)
 
 // isContents reports whether the rows are numbered titles with the numbers of their pages.
 func (g *grid) isContents(rows [][][]gridCell) bool {
@@ -520,7 +517,7 @@ func (g *grid) isContents(rows [][][]gridCell) bool {
 			return false
 		}
 		page = n
-		if contentsEntry.MatchString(cells[0].seg.text()) {
+		if contentsEntry().MatchString(cells[0].seg.text()) {
 			titles++
 		}
 	}

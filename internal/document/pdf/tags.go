@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/mcp-tools/mcp-tools/internal/document/md"
 )
 
 const (
@@ -13,8 +15,8 @@ const (
 	maxCellText = 2000 // bytes; a table with longer cells arranges text
 )
 
-// A tag is what the structure of a tagged file says about a piece of text. Pieces with the same
-// tag belong together.
+// A tag describes a piece of text by the structure of a tagged file. Pieces with the same tag
+// belong together.
 type tag struct {
 	heading  int    // the level of a heading, from 1; 0 for other text
 	group    *group // the table or list that it is in; nil for none
@@ -30,7 +32,7 @@ type group struct {
 	header bool // a table that has cells of a header
 	rows   int
 	cols   int
-	taken  map[[2]int]bool // cells, with those that a cell above or to the left covers
+	taken  map[[2]int]bool // cells, including cells that a cell above or to the left covers
 }
 
 // A tagReader reads the structure of a page.
@@ -210,8 +212,8 @@ func takeGroups(p *page) []*tagBlock {
 	return kept
 }
 
-// isSound reports whether a group is written as what it says it is. Tables that arrange a page,
-// and lists of a single word, are not.
+// isSound reports whether a group truly has its kind. Tables that arrange a page, and lists of
+// a single word, do not.
 func (b *tagBlock) isSound() bool {
 	if b.list {
 		return true
@@ -263,18 +265,15 @@ func (b *tagBlock) markdown(f *flow) string {
 		cells[at] = append(cells[at], r)
 		first, last = min(first, r.tag.row), max(last, r.tag.row)
 	}
-	var out strings.Builder
+	var out md.Writer
 	for y := first; y <= last; y++ {
 		texts := make([]string, min(b.cols, maxSpan))
 		for x := range texts {
-			texts[x] = cell(f.textOf(cells[[2]int{y, x}]))
+			texts[x] = f.textOf(cells[[2]int{y, x}])
 		}
-		out.WriteString(row(texts) + "\n")
-		if y == first {
-			out.WriteString("|" + strings.Repeat(" --- |", len(texts)) + "\n")
-		}
+		out.Row(texts, y == first)
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return out.String()
 }
 
 // items returns a list as Markdown.
@@ -292,12 +291,12 @@ func (b *tagBlock) items(f *flow) string {
 		}
 		mark, text := strings.TrimSpace(f.textOf(label)), f.textOf(body)
 		if head, rest, ok := strings.Cut(text, " "); mark == "" && ok &&
-			(bullets.MatchString(head) || numbered.MatchString(head)) {
+			(bullets().MatchString(head) || numbered().MatchString(head)) {
 			mark, text = head, rest
 		}
 		digits := strings.Trim(mark, "().")
 		switch {
-		case mark == "" || bullets.MatchString(mark) || letters(mark) == 0:
+		case mark == "" || bullets().MatchString(mark) || letters(mark) == 0:
 			mark = "-"
 		case isDigits(digits):
 			mark = digits + "."

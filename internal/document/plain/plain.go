@@ -1,5 +1,5 @@
-// Package plain reads text that is of no other format. It knows encodings, and nothing of
-// what the text says. Begin with Read.
+// Package plain reads text of no other format. It knows encodings, and nothing of the meaning
+// of the text. Begin with Read.
 package plain
 
 import (

@@ -422,7 +422,8 @@ func TestHostileFiles(t *testing.T) {
 			peak := g.close()
 			t.Logf("%d MB, %v, %s, %d bytes, %.100q", peak>>20, time.Since(begun).Round(time.Millisecond), got.Format,
 				len(text), fmt.Sprint(err))
-			if peak > 512<<20 {
+			// The process looks at its memory every 25 ms, and later on a busy machine.
+			if peak > 640<<20 {
 				t.Errorf("the process has used %d MB", peak>>20)
 			}
 			if strings.Contains(text, canary) {

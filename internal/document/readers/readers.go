@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/document/tables"
 )
 
-// Formats returns all formats. Of those that recognize a file the first one counts.
+// Formats returns all formats. The first one that recognizes a file counts.
 func Formats() document.Formats {
 	const odf = "application/vnd.oasis.opendocument."
 	begins := func(text string) []document.Magic { return []document.Magic{{Bytes: text}} }

@@ -50,7 +50,7 @@ func Convert(ctx context.Context, data []byte, limits document.Limits) (*documen
 	return doc, nil
 }
 
-// destination is what the text of a group is.
+// destination is the use of the text of a group.
 type destination byte
 
 const (
@@ -64,7 +64,7 @@ const (
 	title
 )
 
-// state is what a group inherits and ends.
+// state is the state of a group. A group inherits the state of the outer group.
 type state struct {
 	to     destination
 	style  md.Style
@@ -195,7 +195,7 @@ func address(code string) string {
 	return rest
 }
 
-// control reads what follows a backslash.
+// control reads the text after a backslash.
 func (r *reader) control() {
 	if r.at >= len(r.data) {
 		return
@@ -244,7 +244,7 @@ func (r *reader) symbol(c byte) {
 			}
 		}
 	case '*':
-		// What follows is only for readers that know it.
+		// The text that follows is only for readers that know it.
 		if !r.isKnown() {
 			r.state.to = ignored
 		}
@@ -319,7 +319,7 @@ func (r *reader) decode(raw []byte) string {
 	return string(text)
 }
 
-// text adds text to what the group is.
+// text adds text to the destination of the group.
 func (r *reader) text(text string) {
 	const maxName = 4096
 	switch r.state.to {
@@ -348,7 +348,7 @@ func (r *reader) text(text string) {
 	}
 }
 
-// word does what a control word says. has is set if it came with a value.
+// word executes a control word. has is set if it came with a value.
 func (r *reader) word(word string, value int, has bool) {
 	switch word {
 	case "u":
@@ -419,7 +419,7 @@ func (r *reader) word(word string, value int, has bool) {
 	}
 }
 
-// format does what a word says about text and paragraphs.
+// format executes a control word about text and paragraphs.
 func (r *reader) format(word string, value int, has bool) {
 	isOn := !has || value != 0
 	set := func(style md.Style, on bool) {
@@ -474,13 +474,13 @@ func (r *reader) format(word string, value int, has bool) {
 	}
 }
 
-// characters are what words stand for.
+// characters are the characters of control words.
 var characters = map[string]string{
 	"bullet": "•", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”",
 	"emspace": " ", "enspace": " ", "qmspace": " ",
 }
 
-// unicode adds a character by its number, and skips what stands there for old readers.
+// unicode adds a character by its number, and skips its replacement for old readers.
 func (r *reader) unicode(value int) {
 	r.flush()
 	c := rune(value)
@@ -628,7 +628,8 @@ func CodePage(n int) string {
 	}[n]
 }
 
-// charsets are the code pages of charsets of fonts. That of others is the document's.
+// charsets are the code pages of charsets of fonts. Other charsets use the code page of the
+// document.
 var charsets = map[int]string{
 	0: "windows-1252", 77: "macintosh", 128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253",
 	162: "windows-1254", 163: "windows-1258", 177: "windows-1255", 178: "windows-1256", 186: "windows-1257",

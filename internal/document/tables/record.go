@@ -16,8 +16,8 @@ const (
 	maxUnquoted = 5   // rows with an open quote; then all quotes are plain characters
 )
 
-// records reads rows one at a time and in bounded memory. It accepts what programs write
-// against the rules: quotes within values, and quotes without end.
+// records reads rows one at a time and in bounded memory. It accepts common errors of programs:
+// quotes within values, and quotes without end.
 type records struct {
 	r       *bufio.Reader
 	comma   byte
@@ -105,8 +105,8 @@ func split(text string, comma byte, quotes bool) (row []string, isOpen bool) {
 	return row, false
 }
 
-// quoted returns a value up to its closing quote, and what follows it. A quote that neither
-// a separator nor the end follows is part of the value.
+// quoted returns a value up to its closing quote, and the text after it. A quote that neither a
+// separator nor the end follows is part of the value.
 func quoted(text string, comma byte) (value, rest string, closed bool) {
 	var b strings.Builder
 	for {

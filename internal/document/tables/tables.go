@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/md"
+	"github.com/mcp-tools/mcp-tools/internal/markdown"
 	"github.com/mcp-tools/mcp-tools/internal/page"
 )
 
@@ -147,7 +148,7 @@ type table struct {
 func (t *table) add(row []string) {
 	line := make([]string, min(len(row), maxColumns))
 	for i := range line {
-		line[i] = md.Escape(strings.TrimSpace(strings.ToValidUTF8(row[i], "\ufffd")))
+		line[i] = markdown.Escape(strings.TrimSpace(strings.ToValidUTF8(row[i], "\ufffd")))
 	}
 	if t.header == nil {
 		t.header = line

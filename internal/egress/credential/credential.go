@@ -1,11 +1,10 @@
 // Package credential adds the operator's credentials to requests: each one only to
 // requests to the hosts that it is for.
 //
-// It knows the names of credentials, their hosts, paths and methods, and which callers
-// may use them. The model knows only the names. A secret is fetched when a request needs
-// it, and the scrubber learns it before it is sent. It is added to each request again,
-// so that a redirect does not send it to another host. This package does not know where
-// secrets are stored.
+// It knows the names of credentials, their hosts, paths and methods, and which callers may use
+// them. The model knows only the names. A secret is fetched when a request needs it, and the
+// scrubber learns it before it is sent. It is added to each request again, so that a redirect
+// does not send it to another host. This package does not know the storage of secrets.
 //
 // Begin with [Wallet.Find].
 package credential
@@ -31,16 +30,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// The values of [config.WebCredential].As that are not the name of a header.
+// The values of [Settings].As that are not the name of a header.
 const (
 	Bearer = "bearer" // the default
 	Basic  = "basic"
 )
 
-// Options are what a Wallet needs.
+// Options are the needs of a Wallet.
 type Options struct {
-	Credentials map[string]config.WebCredential // by name
-	// Private are the hosts, with a port, to which credentials are also sent without TLS.
+	Credentials map[string]Settings // by name
+	// Private are the hosts, with a port, that get credentials also without TLS.
 	Private []string
 	// Profile returns the policy profile of the caller in ctx.
 	Profile func(ctx context.Context) string
@@ -58,13 +57,13 @@ type Wallet struct {
 
 // credential is a configured credential with its parsed hosts.
 type credential struct {
-	config.WebCredential
+	Settings
 	name   string
 	places []place
 }
 
-// A place is a host to which a credential may be sent, with the path above which it may
-// not; "" is every path.
+// A place is a host that may get a credential, and the path above which it may not; "" is every
+// path.
 type place struct {
 	hosts egress.Hosts
 	path  string
@@ -74,7 +73,7 @@ type place struct {
 func New(o Options) (*Wallet, error) {
 	w := &Wallet{Options: o}
 	for _, name := range slices.Sorted(maps.Keys(o.Credentials)) {
-		c := credential{WebCredential: o.Credentials[name], name: name}
+		c := credential{Settings: o.Credentials[name], name: name}
 		for _, text := range c.Hosts {
 			host, below, found := strings.Cut(text, "/")
 			if found {
@@ -162,8 +161,8 @@ func (w *Wallet) fits(c credential, u *url.URL) error {
 	return err
 }
 
-// below reports whether a path is that of the operator or is below it. It reports
-// false for a path that servers may resolve to another one.
+// below reports whether a path is the operator's or below it. It reports false for a path that
+// servers may resolve to another one.
 func below(asked, parent string) bool {
 	ambiguous := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }
 	if strings.ContainsFunc(asked, ambiguous) || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
@@ -238,7 +237,7 @@ func (a attachment) Within(content io.Reader) (bool, error) {
 		longest = max(longest, len(form))
 	}
 	buf := make([]byte, max(1<<20, 4*longest))
-	kept := 0 // bytes of the previous part, in which the secret may begin
+	kept := 0 // bytes of the previous part, where the secret may begin
 	for {
 		n, err := io.ReadFull(content, buf[kept:])
 		for _, form := range forms {

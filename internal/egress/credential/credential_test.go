@@ -25,7 +25,7 @@ func (m *masked) set(_ string, values ...string) error {
 	return nil
 }
 
-func wallet(t *testing.T, all map[string]config.WebCredential) (*Wallet, *masked) {
+func wallet(t *testing.T, all map[string]Settings) (*Wallet, *masked) {
 	t.Helper()
 	var m masked
 	w, err := New(Options{
@@ -46,7 +46,7 @@ func as(t *testing.T, agent, profile string) context.Context {
 }
 
 func TestFind(t *testing.T) {
-	w, _ := wallet(t, map[string]config.WebCredential{"github": {
+	w, _ := wallet(t, map[string]Settings{"github": {
 		Hosts:   []string{"api.example.com/v1/", "*.example.org:8443/v1/", "wiki.corp:8080/wiki"},
 		Methods: []string{"GET", "POST"}, Profiles: []string{"coding"}, Agents: []string{"a"}, Secret: "s3cr3t-value",
 	}})
@@ -94,16 +94,16 @@ func TestFind(t *testing.T) {
 
 func TestAttachedHeaders(t *testing.T) {
 	for _, c := range []struct {
-		credential    config.WebCredential
+		credential    Settings
 		header, value string
 	}{
-		{config.WebCredential{Secret: "token-1234"}, "Authorization", "Bearer token-1234"},
-		{config.WebCredential{As: Basic, Secret: "ann:password1"}, "Authorization", "Basic " +
+		{Settings{Secret: "token-1234"}, "Authorization", "Bearer token-1234"},
+		{Settings{As: Basic, Secret: "ann:password1"}, "Authorization", "Basic " +
 			base64.StdEncoding.EncodeToString([]byte("ann:password1"))},
-		{config.WebCredential{As: "X-Api-Key", Secret: "key-123456"}, "X-Api-Key", "key-123456"},
+		{Settings{As: "X-Api-Key", Secret: "key-123456"}, "X-Api-Key", "key-123456"},
 	} {
 		c.credential.Hosts = []string{"api.example.com"}
-		w, m := wallet(t, map[string]config.WebCredential{"c": c.credential})
+		w, m := wallet(t, map[string]Settings{"c": c.credential})
 		got, err := w.Find(t.Context(), "c", "GET", "https://api.example.com/")
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestUnusableSecretsAreNotSent(t *testing.T) {
 		"unmaskable": "short",
 	} {
 		w, err := New(Options{
-			Credentials: map[string]config.WebCredential{"c": {Hosts: []string{"api.example.com"}, Secret: secret}},
+			Credentials: map[string]Settings{"c": {Hosts: []string{"api.example.com"}, Secret: secret}},
 			Fetch: func(s config.Secret) (string, error) {
 				if s == "" {
 					return "", errors.New("no such secret in /var/lib/vault")
@@ -160,7 +160,7 @@ func TestUnusableSecretsAreNotSent(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	all := map[string]config.WebCredential{"a": {Hosts: []string{"a b"}}}
+	all := map[string]Settings{"a": {Hosts: []string{"a b"}}}
 	if _, err := New(Options{Credentials: all}); err == nil || !strings.Contains(err.Error(), "web.credentials.a.hosts") {
 		t.Errorf("accepted: %v", err)
 	}
@@ -177,7 +177,7 @@ func TestCredentialIsSentOnlyToItsHosts(t *testing.T) {
 	}))
 	defer server.Close()
 	client := egresstest.Client(t, map[string]*httptest.Server{"api.example.com": server, "evil.example.net": server})
-	w, _ := wallet(t, map[string]config.WebCredential{"c": {Hosts: []string{"api.example.com"}, Secret: "token-1234"}})
+	w, _ := wallet(t, map[string]Settings{"c": {Hosts: []string{"api.example.com"}, Secret: "token-1234"}})
 	for _, c := range []struct {
 		to   string
 		want []string
@@ -207,7 +207,7 @@ func TestCredentialIsSentOnlyToItsHosts(t *testing.T) {
 }
 
 func TestOddPathsAndPorts(t *testing.T) {
-	w, _ := wallet(t, map[string]config.WebCredential{"a": {Secret: "s3cr3t-value", Hosts: []string{
+	w, _ := wallet(t, map[string]Settings{"a": {Secret: "s3cr3t-value", Hosts: []string{
 		"api.example.com/v1", "api.example.com/w/", "*.example.org:8443/v1", "wiki.corp/v1",
 	}}})
 	for address, fits := range map[string]bool{
@@ -237,7 +237,7 @@ func TestOddPathsAndPorts(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	const value, user = "tok/7+q.Zq8vX2mK9pL4", "ann"
-	w, _ := wallet(t, map[string]config.WebCredential{
+	w, _ := wallet(t, map[string]Settings{
 		"bearer": {Hosts: []string{"api.example.com"}, Secret: value},
 		"basic":  {Hosts: []string{"api.example.com"}, As: Basic, Secret: user + ":" + value},
 	})

@@ -1,7 +1,6 @@
-// Package tricktest has hosts and URLs with which an attacker may try to reach this
-// machine or its network: addresses in unusual notations, names with private addresses,
-// URLs that programs parse in different ways. Everything that connects to untrusted hosts
-// is tested with all of them. Begin with [URLs].
+// Package tricktest has hosts and URLs of attacks on this machine or its network: addresses in
+// unusual notations, names with private addresses, URLs that programs parse in different ways.
+// Everything that connects to untrusted hosts is tested with all of them. Begin with [URLs].
 package tricktest
 
 import "strings"

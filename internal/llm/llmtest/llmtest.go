@@ -1,6 +1,6 @@
-// Package llmtest is for tests that need a language model: a provider on this
-// machine with both APIs, which checks every field of a request, answers what a
-// test wants, and fails like real ones do. Begin with [New].
+// Package llmtest is for tests that need a language model: a provider on this machine with both
+// APIs. It checks every field of a request, gives the answers of the test, and fails like real
+// providers. Begin with [New].
 package llmtest
 
 import (
@@ -87,8 +87,7 @@ func (s *Server) Next(turns ...Turn) {
 	s.next = append(s.next, turns...)
 }
 
-// Answer has f answer the requests for which Next has no turn. It may be called
-// concurrently.
+// Answer lets f answer requests when Next has no turn left. It may be called concurrently.
 func (s *Server) Answer(f func(Request) Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,7 +54,7 @@ func strictly(body []byte, into any) error {
 	return d.Decode(into)
 }
 
-// check checks what both APIs require.
+// check checks the requirements of both APIs.
 func check(r Request) error {
 	switch {
 	case r.Model == "":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -67,6 +68,9 @@ func (t *processTable) start(c *command, path string, p *commandFiles) (int, err
 		Env:   c.environ(),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: p.tty != nil, Pdeathsig: syscall.SIGKILL},
+	}
+	if id := uint32(c.spec.User); id != 0 && os.Geteuid() == 0 {
+		attr.Sys.Credential = &syscall.Credential{Uid: id, Gid: id}
 	}
 	t.mu.Lock()
 	t.forking++

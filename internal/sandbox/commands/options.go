@@ -16,8 +16,8 @@ type Mode string
 // The modes.
 const (
 	Auto   Mode = sandbox.Auto // the strongest sandbox that works; never the host
-	Docker Mode = "docker"
-	Kernel Mode = "kernel"
+	Docker Mode = sandbox.Docker
+	Kernel Mode = sandbox.Kernel
 	Host   Mode = sandbox.Host // no isolation
 	Off    Mode = "off"        // commands are disabled
 )

@@ -78,7 +78,7 @@ func New(o Options) (*Launcher, error) {
 }
 
 // Name returns docker.
-func (*Launcher) Name() string { return "docker" }
+func (*Launcher) Name() string { return sandbox.Docker }
 
 // Close closes idle connections to the engines. It does not affect containers.
 func (l *Launcher) Close() error {

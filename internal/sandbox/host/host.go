@@ -24,7 +24,7 @@ type Launcher struct {
 }
 
 // Name returns host.
-func (l Launcher) Name() string { return "host" }
+func (l Launcher) Name() string { return sandbox.Host }
 
 // Probe reports whether this program can be started again.
 func (l Launcher) Probe(context.Context) sandbox.ProbeResult {

@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	name = "kernel"
 	// StageArg is the first argument that makes this program a stage.
 	StageArg = "sandbox-kernel"
 	// agentArg is the argument that makes it an agent.
@@ -43,7 +42,7 @@ type Launcher struct {
 var _ sandbox.Launcher = (*Launcher)(nil)
 
 // Name returns kernel.
-func (*Launcher) Name() string { return name }
+func (*Launcher) Name() string { return sandbox.Kernel }
 
 // self returns the running file, even if its name belongs to another file now.
 func self() string {

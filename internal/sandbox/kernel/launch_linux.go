@@ -125,7 +125,7 @@ func (s *start) makePlan() error {
 		return err
 	}
 	s.plan = plan{
-		Try: s.try, Jail: s.found.jail, Cut: !s.found.jail, Landlock: s.found.landlock,
+		Try: s.try, Jail: s.found.jail, Cut: !s.found.jail, Nested: s.spec.Nested, Landlock: s.found.landlock,
 		Hidden: s.spec.Hidden, Locked: s.spec.Locked, Child: s.spec.Child,
 		Temp: s.spec.Limits.Temp, FileSize: s.spec.Limits.FileSize, Processes: s.spec.Limits.Processes,
 	}

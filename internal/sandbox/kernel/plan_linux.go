@@ -28,6 +28,7 @@ type plan struct {
 	Try       bool // only test the setup, start no agent
 	Jail      bool // there are namespaces: assemble a root directory
 	Cut       bool // there is no network namespace, so network calls are refused
+	Nested    bool // programs may create namespaces
 	Landlock  int  // version; 0 for none
 	UID, GID  int  // the IDs of the processes, as they see them
 	Binds     []source

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -119,10 +120,27 @@ func restrict(p plan) *fault {
 	if err := dropRights(p.Jail); err != nil {
 		return faulty("dropping capabilities", err)
 	}
-	if err := seccomp.Install(p.Cut); err != nil {
+	if err := seccomp.Install(p.Cut, p.Nested); err != nil {
 		return faulty("seccomp", err)
 	}
+	if p.Nested {
+		if err := checkNested(); err != nil {
+			return faulty("namespaces for the program's own sandbox", err)
+		}
+	}
 	return nil
+}
+
+// checkNested returns an error if this process cannot create namespaces, such as where their number is limited. It starts
+// a program without a name, which the kernel looks for after it has created the namespaces.
+func checkNested() error {
+	_, err := syscall.ForkExec("", nil, &syscall.ProcAttr{
+		Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET},
+	})
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
 }
 
 // grants returns the Landlock rules. They repeat the mounts as a second protection, or

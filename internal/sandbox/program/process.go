@@ -66,11 +66,11 @@ func (p *Process) Close() error {
 	if p.child.EndInput() == nil && !p.ends(patience) && p.child.Kill() == nil {
 		p.ends(2 * patience)
 	}
-	return p.kill()
+	return p.Kill()
 }
 
-// kill ends the sandbox of the program at once.
-func (p *Process) kill() error {
+// Kill ends the program at once, with all that it has started.
+func (p *Process) Kill() error {
 	err := p.box.Close()
 	p.stop()
 	return err
@@ -169,7 +169,7 @@ func (r *Runner) Run(ctx context.Context, s Spec, in io.Reader, out io.Writer) e
 	case <-p.done:
 	case <-failed.Done():
 	}
-	lost := p.kill() // ends the program, and feed with it
+	lost := p.Kill() // ends the program, and feed with it
 	<-p.done
 	feeding.Wait()
 	if failed.Err() != nil {

@@ -34,7 +34,13 @@ import (
 // ErrMissing means that a program is not installed.
 var ErrMissing = errors.New("the program is not installed")
 
-// A Runner runs programs. Its methods may be called concurrently.
+// A Runner runs programs, each in a sandbox of its own. [Runner.Run] returns when a program
+// has ended; [Runner.Start] returns a [Process] that goes on. The Runner takes the sandbox
+// from Tiers, by the mode in the [Spec].
+//
+// The agent in a sandbox is this executable started again, so the main function of the
+// executable, and TestMain in tests, must handle the arguments of the agent. The methods of a
+// Runner may be called concurrently.
 type Runner struct {
 	Tiers sandbox.Tiers
 	// Proxy starts a proxy through which a program reaches public hosts, and hosts. Nil stands for
@@ -52,6 +58,8 @@ type Spec struct {
 	Read, Write []string // further directories and files that it sees, under their paths except in a container
 	Network     bool     // it reaches the hosts of the proxy
 	Hosts       []string // host:port with private addresses that it may reach
+	Nested      bool     // it has a sandbox of its own: see [sandbox.Spec]
+	User        int      // the user and group that it runs as on the host, if the server is root; 0: the server's
 	Limits      sandbox.Limits
 	Timeout     time.Duration // 0: none
 	Input       bool          // stdin is open for [Process.Write]; otherwise it is empty
@@ -87,7 +95,7 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 	}
 	spec := sandbox.Spec{
 		ID: "program" + strings.ToLower(rand.Text()), Owner: "server", Binds: layout.Binds, Home: layout.Home,
-		Open: !tier.Isolates(), Limits: s.Limits,
+		Open: !tier.Isolates(), Nested: s.Nested && tier.Isolates(), Limits: s.Limits,
 	}
 	p := &Process{spec: s, name: filepath.Base(s.Argv[0]), stop: func() {}, done: make(chan struct{})}
 	if s.Network && tier.Isolates() && r.Proxy != nil && tier.Probe(ctx).Proxy {
@@ -104,7 +112,7 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 	}
 	dir, env := environ(s, layout, tier.Isolates(), spec.Proxy != "")
 	p.child, err = p.box.Start(ctx, wire.StartBody{
-		Argv: argv, Dir: dir, Env: env, Input: s.Input, Timeout: s.Timeout, Grace: patience,
+		Argv: argv, Dir: dir, Env: env, Input: s.Input, Timeout: s.Timeout, Grace: patience, User: s.User,
 		Limits: wire.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize},
 	}, p)
 	switch {
@@ -115,7 +123,7 @@ func (r *Runner) Start(ctx context.Context, s Spec) (_ *Process, err error) {
 	default:
 		err = fmt.Errorf("starting %s: %w", p.name, err)
 	}
-	return nil, errors.Join(err, p.kill())
+	return nil, errors.Join(err, p.Kill())
 }
 
 // forwards returns addresses within the sandbox that lead to hosts, for programs that do not speak to a proxy. The name of a

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,4 +196,28 @@ type writer func()
 func (w writer) Write(p []byte) (int, error) {
 	w()
 	return len(p), nil
+}
+
+// TestOwnSandbox checks that only a program which is said to have a sandbox of its own may create namespaces, and not those
+// with which it could mount something.
+func TestOwnSandbox(t *testing.T) {
+	l := &kernel.Launcher{}
+	if !l.Probe(t.Context()).Proxy {
+		needtest.Lacking(t, "namespaces", "the sandbox has none here")
+	}
+	unshare := needtest.Program(t, "unshare")
+	for _, tt := range []struct {
+		options []string // of the second unshare, in a namespace of users where a program may do more
+		nested  bool
+		works   bool
+	}{
+		{nil, false, false}, {nil, true, true}, {[]string{"--net"}, true, true}, {[]string{"--mount"}, true, false},
+		{[]string{"--uts"}, true, false}, {[]string{"--ipc"}, true, false}, {[]string{"--cgroup"}, true, false},
+	} {
+		argv := slices.Concat([]string{unshare, "--user", "--map-root-user", unshare}, tt.options, []string{"true"})
+		err := local(l).Run(t.Context(), program.Spec{Argv: argv, Nested: tt.nested}, nil, nil)
+		if (err == nil) != tt.works {
+			t.Errorf("%q, nested %v: %v", argv, tt.nested, err)
+		}
+	}
 }

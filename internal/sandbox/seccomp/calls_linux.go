@@ -18,11 +18,25 @@ const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 // Supported reports whether there are rules for this processor.
 const Supported = true
 
+// ownSandbox are the namespaces that a program with a sandbox of its own creates.
+const ownSandbox = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
 // Install refuses calls for the calling thread and the programs it executes, in a sandbox
 // that only the kernel isolates. cut is for commands without a network namespace that
-// must not reach the network.
-func Install(cut bool) error {
-	rules := append(setIDs(),
+// must not reach the network. nested permits what a program with a sandbox of its own needs:
+// ownSandbox, and a root directory without files.
+func Install(cut, nested bool) error {
+	rules := setIDs()
+	if nested {
+		rules = append(rules,
+			rule{unix.SYS_CLONE, []test{anyOf(0, namespaces&^ownSandbox)}, unix.EPERM},
+			rule{unix.SYS_CLONE, nil, 0},
+			rule{unix.SYS_UNSHARE, []test{anyOf(0, (namespaces|unix.CLONE_NEWTIME)&^ownSandbox)}, unix.EPERM},
+			rule{unix.SYS_UNSHARE, nil, 0},
+			rule{unix.SYS_CHROOT, nil, 0},
+		)
+	}
+	rules = append(rules,
 		rule{unix.SYS_CLONE, []test{anyOf(0, namespaces)}, unix.EPERM},
 		rule{unix.SYS_CLONE3, nil, unix.ENOSYS},
 		rule{unix.SYS_IOCTL, []test{equals(1, unix.TIOCSTI)}, unix.EPERM},

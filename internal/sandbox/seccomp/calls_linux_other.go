@@ -10,7 +10,7 @@ const Supported = false
 var errUnsupported = errors.New("the system calls of this processor are not known")
 
 // Install fails.
-func Install(bool) error { return errUnsupported }
+func Install(bool, bool) error { return errUnsupported }
 
 // InstallInContainer fails.
 func InstallInContainer() error { return errUnsupported }

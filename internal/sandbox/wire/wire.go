@@ -77,6 +77,7 @@ type StartBody struct {
 	Timeout        time.Duration // 0: no timeout
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0: the agent's default
 	Limits         Limits
+	User           int // a user and group for the command, if the agent is root; 0: those of the agent
 }
 
 // A DialBody describes a connection.

@@ -48,7 +48,7 @@ func (c *Clock) write(t testing.TB, statement string, args ...any) {
 	}
 }
 
-// Set sets the clock, and wakes what waits for a topic.
+// Set sets the clock, and wakes the waiters of a topic.
 func (c *Clock) Set(t testing.TB, at time.Time, topics ...string) {
 	t.Helper()
 	if c.file == "" {

@@ -1,5 +1,5 @@
-// Package gitrepo reads what a git repository says about files, without running
-// git: settings of a repository can make git run programs.
+// Package gitrepo reads facts about files from a git repository, without running git: settings
+// of a repository can make git run programs.
 //
 // It knows the index, the ignore files, the remotes, the branch and the ids of the objects
 // of a repository, and nothing about commits. Begin with [Disposable] and [Remote].
@@ -25,10 +25,10 @@ const (
 	maxMatches = 1000     // of a pattern
 )
 
-// Disposable reports whether git ignores what is at an absolute path and tracks
-// nothing in it, so that removing it loses only what can be made again. The path
-// may be a pattern; then it reports whether that is so for every match. It returns
-// false for what it cannot find out, and for a repository within a repository.
+// Disposable reports whether git ignores what is at an absolute path and tracks nothing in it,
+// so that removing it loses only what can be made again. The path may be a pattern; then it
+// reports whether that is so for every match. It returns false if it cannot find out, and for a
+// repository within a repository.
 func Disposable(name string) bool {
 	names := []string{filepath.Clean(name)}
 	if strings.ContainsAny(name, "*?[") {
@@ -212,8 +212,8 @@ func Harmless(config string) bool {
 	return true
 }
 
-// IsCommonDirOfWorktree reports whether a file names the repository of a worktree as git
-// writes it: that in which the worktree is. Any other one has settings of its own.
+// IsCommonDirOfWorktree reports whether a file names the repository of a worktree as git writes
+// it: the repository of that worktree. Any other repository has settings of its own.
 func IsCommonDirOfWorktree(file string) bool {
 	return filepath.Base(filepath.Dir(filepath.Dir(file))) == "worktrees" &&
 		strings.TrimSpace(string(read(file, ignore.MaxText))) == "../.."

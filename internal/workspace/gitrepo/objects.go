@@ -28,8 +28,8 @@ const (
 	maxBlob  = 4 << 20 // bytes of a file
 )
 
-// ObjectDir returns the directory with the objects of the repository that holds an
-// absolute path. Worktrees have that of their repository.
+// ObjectDir returns the directory with the objects of the repository that holds an absolute
+// path. A worktree uses the directory of its repository.
 func ObjectDir(name string) (dir string, found bool) {
 	repo, found := repository(filepath.Dir(name))
 	if !found {
@@ -68,7 +68,7 @@ func ReadObjects(dir string) *Objects {
 			o.packs[name] = info
 		}
 	}
-	entries, _ := os.ReadDir(dir) // what cannot be read is not known
+	entries, _ := os.ReadDir(dir) // an unreadable file tells nothing
 	for _, e := range entries {
 		if len(e.Name()) != 2 {
 			continue

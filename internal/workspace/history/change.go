@@ -55,7 +55,7 @@ func (s *Store) Begin(l *Lock) (*Change, error) {
 		roots: map[string]*root.Root{}, dirs: map[string]*root.Root{}}, nil
 }
 
-// Abort reverts what was staged, unless it was committed. After an error, the next
+// Abort reverts the staged steps, unless the change was committed. After an error, the next
 // change reverts the rest.
 func (c *Change) Abort() error {
 	if c.journal == nil {

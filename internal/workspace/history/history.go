@@ -1,19 +1,18 @@
 // Package history changes several files together, all or none, and keeps their old
 // contents.
 //
-// It knows how new content gets its name in one step, how several names change
-// together, how to recover after a process was killed in between, and how old contents
-// are kept, found and removed. It works on directory handles, names and bytes. It does
-// not know who may change which file, nor how a path was resolved. Files in the data
-// directory:
+// It gives new content its name in one step, changes several names together, recovers after a
+// process was killed in between, and keeps, finds and removes old contents. It works on
+// directory handles, names and bytes. It knows neither the rights of callers nor the resolution
+// of paths. Files in the data directory:
 //
 //	changes.jsonl   one record for each change, in order
 //	copies/<sha256> old contents
 //	pending/<id>    journals of unfinished changes, for recovery
 //	locks/          locks of files, for goroutines and processes
 //
-// Begin with [Store.Lock] and [Store.Begin], which returns a [Change]. change.go has its
-// life cycle, step.go what happens to each name, and recover.go the recovery.
+// Begin with [Store.Lock] and [Store.Begin], which returns a [Change]. change.go has its life
+// cycle, step.go the steps for each name, and recover.go the recovery.
 package history
 
 import (
@@ -47,7 +46,7 @@ const (
 	letters    = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// Limits limit what is kept. Zero selects the default.
+// Limits bound the history. Zero selects the default.
 type Limits struct {
 	Age     time.Duration // how long a change can be undone; default 30 days
 	Bytes   int64         // bytes of old contents; default 1 GiB

@@ -136,8 +136,8 @@ func needed(recs []summary, max int64) map[string]bool {
 	return stay
 }
 
-// removeCopiesExcept removes all other copies, including those of changes that were
-// never recorded.
+// removeCopiesExcept removes all other copies, including copies of changes that were never
+// recorded.
 func (s *Store) removeCopiesExcept(stay map[string]bool) error {
 	dir, err := os.Open(s.path(copiesDir))
 	if err != nil {

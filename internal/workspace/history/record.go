@@ -170,8 +170,8 @@ func (s *Store) add(ctx context.Context, r Record, olds []io.Reader) error {
 	return book.Close()
 }
 
-// Each calls yield with all records, the latest first, until it returns false. If hint
-// is not "", Each may leave out records in which no name and no id ends with hint.
+// Each calls yield with all records, the latest first, until it returns false. If hint is not
+// "", Each may leave out records without a name or an id that ends with hint.
 func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) bool) error {
 	var needle []byte
 	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
@@ -216,7 +216,7 @@ func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok boo
 	return merge(id, all), true, err
 }
 
-// merge makes one record of the changes of a script, without those that were undone.
+// merge makes one record of the changes of a script, without undone ones.
 func merge(id string, all []LoggedChange) LoggedChange {
 	one := LoggedChange{Record: Record{ID: id, Time: all[0].Time, By: all[0].By, Tool: "script", Call: id}}
 	at := map[string]int{}

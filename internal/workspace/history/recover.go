@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// Recover recovers the unfinished changes of killed processes: it completes those that
-// are in the catalogue, and reverts the others. Then it removes old history. It is cheap
-// if there is nothing to do.
+// Recover recovers the unfinished changes of killed processes: it completes the changes in the
+// catalogue, and reverts the others. Then it removes old history. It is cheap if there is
+// nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
 	_, err := s.recoverPending(ctx, nil)
 	return errors.Join(err, s.pruneNow(ctx))

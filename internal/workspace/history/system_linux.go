@@ -12,9 +12,9 @@ const (
 	maxAttribute      = 64 << 10 // bytes of one value
 )
 
-// copyAttributes copies the extended attributes of a file, such as labels and access
-// lists, to the new file that replaces it. It leaves out those that the system does
-// not allow, and capabilities, which the system removes from a file that is written.
+// copyAttributes copies the extended attributes of a file, such as labels and access lists, to
+// the new file that replaces it. It leaves out attributes that the system does not allow, and
+// capabilities, which the system removes from a file that is written.
 func copyAttributes(from, to *os.File) {
 	names := make([]byte, maxAttributeNames)
 	n, err := unix.Flistxattr(int(from.Fd()), names)

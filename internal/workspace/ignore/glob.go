@@ -147,8 +147,8 @@ func expand(pattern string) ([]string, error) {
 	return []string{pattern}, nil
 }
 
-// A Filter selects the files of a search by globs, of which the last match decides,
-// and by file types. The nil Filter selects all files.
+// A Filter selects the files of a search by globs and by file types. The last glob that matches
+// decides. The nil Filter selects all files.
 type Filter struct {
 	list     List
 	wanted   []rule // the globs without "!"

@@ -1,6 +1,6 @@
-// Package ignore matches file names against patterns: those of .gitignore files,
-// those with which an operator denies or protects names, and the globs of a search.
-// It never opens a file; it works on names only.
+// Package ignore matches file names against patterns: patterns of .gitignore files, an
+// operator's patterns of denied or protected names, and the globs of a search. It never opens a
+// file; it works on names only.
 //
 // All three kinds use one matcher. Begin with [Parse] for the text of an ignore
 // file, [NewNames] for an operator's list, and [CompileGlob] for a glob. A pattern

@@ -11,9 +11,9 @@ import (
 
 const maxNames = 10_000
 
-// Names are patterns with which an operator names files, in the syntax of ignore
-// files. They ignore case and Unicode composition, since on some systems such names
-// mean the same file. The nil Names cover nothing.
+// Names are an operator's patterns of files, in the syntax of ignore files. They ignore case
+// and Unicode composition, since on some systems such names mean the same file. The nil Names
+// cover nothing.
 type Names struct {
 	list *List
 	// hasDirException reports whether there is an exception for directories only, so

@@ -9,12 +9,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// A search must not answer guesses about a secret: a pattern that matches if the
-// secret begins with an h would reveal it letter by letter. So a line with a secret is
-// matched with an opaque character in place of each byte of the secret. Only . and
-// classes that contain all visible characters match it, which the secret matches as
-// well, whatever it is. So a line that matches in this form also matches as it is,
-// and the index and the prefilter, which know the text as it is, miss none.
+// A search must not answer guesses about a secret: a pattern that matches if the secret begins
+// with an h would reveal it letter by letter. So a line with a secret is matched with an opaque
+// character in place of each byte of the secret. Only . and classes that contain all visible
+// characters match it, and these match every secret as well. So a line that matches in this
+// form also matches in its true form, and the index and the prefilter, which know the true
+// form, miss none.
 
 // opaque is how package regexp reads [scrub.Opaque], which is not valid UTF-8.
 const opaque = utf8.RuneError
@@ -97,11 +97,11 @@ type veil struct {
 	before   []byte // the end of the text before the window
 	text     string // before and window
 	shift    int    // where the window begins in text
-	from, to int    // the part of text in which secrets are known
+	from, to int    // the part of text with known secrets
 	secrets  scrub.Secrets
 }
 
-// veilStep is the part of a text in which secrets are looked for at once, in bytes.
+// veilStep is the number of bytes that are searched for secrets at once.
 const veilStep = 64 << 10
 
 // next moves to the next window of the text. before is the end of the text before it.

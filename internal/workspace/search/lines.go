@@ -213,7 +213,7 @@ type multilineState struct {
 	start, end int // the last match
 	found      bool
 	done       bool   // the last match was found
-	text       []byte // the text to match, and what matches it
+	text       []byte // the text to match, and its matcher
 	by         *exact
 }
 

@@ -90,8 +90,8 @@ func concat(parts ...*syntax.Regexp) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: parts}
 }
 
-// trim removes from both ends of a pattern what makes no difference to whether it
-// matches: x* and x? are removed, x+ becomes x.
+// trim removes from both ends of a pattern the parts that do not decide whether it matches: x*
+// and x? are removed, x+ becomes x.
 func trim(re *syntax.Regexp) *syntax.Regexp { return trimEnd(trimEnd(re, true), false) }
 
 func trimEnd(re *syntax.Regexp, front bool) *syntax.Regexp {

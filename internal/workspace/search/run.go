@@ -37,11 +37,10 @@ type Source struct {
 	Virtual func(name string) (content []byte, ok bool)
 }
 
-// Search searches files in the order of names and returns the results that Limit and
-// Offset select. It reads several files at once, and stops when the remaining files
-// cannot change the result. Files that do not exist or must not be read are skipped;
-// those that cannot be read are counted in Unread. The result does not depend on the
-// order in which files are read.
+// Search searches files in the order of names and returns the results that Limit and Offset
+// select. It reads several files at once, and stops when the remaining files cannot change the
+// result. Search skips files that do not exist or must not be read, and counts unreadable files
+// in Unread. The result does not depend on the order in which files are read.
 func (m *Matcher) Search(ctx context.Context, src Source, names []string) (Found, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,15 +1,14 @@
-// Package search searches files for lines: which of a list of files have lines
-// that match a pattern, which lines, and what is around them.
+// Package search searches a list of files for lines that match a pattern, and returns the lines
+// with their context.
 //
-// It is fast because it reads few bytes more than once. It extracts from a pattern a
-// set of literals of which every match contains one, and finds those by their rarest
-// byte (prefilter.go). The lines with a literal, or all lines if there are none, are
-// matched by a lazily built DFA over bytes (program.go, dfa.go). Package regexp
-// defines the meaning of a pattern, and decides the few lines that the DFA cannot
-// decide (lines.go). The idea of the DFA is that of
-// github.com/google/codesearch, package regexp, by Russ Cox; the code is our own. This
-// package does not know which files exist or who may see them, and keeps nothing
-// between calls.
+// It is fast because it reads few bytes more than once. It extracts from a pattern a set of
+// literals, one of which is in every match, and finds those by their rarest byte
+// (prefilter.go). The lines with a literal, or all lines if there are none, are matched by a
+// lazily built DFA over bytes (program.go, dfa.go). Package regexp defines the meaning of a
+// pattern, and decides the few lines that the DFA cannot decide (lines.go). The idea of the DFA
+// is that of github.com/google/codesearch, package regexp, by Russ Cox; the code is our own.
+// This package does not know which files exist or who may see them, and keeps nothing between
+// calls.
 //
 // A line ends with "\n". A "\r" before it belongs to the line end, unless the pattern
 // contains "\r". A file with a NUL in its first 8 KiB is not searched; another file
@@ -36,8 +35,8 @@ const (
 	// maxProgram is the maximum number of instructions of a pattern after its
 	// repetitions are expanded.
 	maxProgram = 5_000
-	// maxSteps limits the time of package regexp for one text, which cannot be
-	// interrupted: the length of the program times that of the text.
+	// maxSteps limits the time of package regexp for one text, which cannot be interrupted: the
+	// length of the program times the length of the text.
 	maxSteps = 1<<31 - 1
 
 	defaultLimit   = 100
@@ -47,7 +46,7 @@ const (
 	wholeFile = 16 << 20
 )
 
-// A Query selects what to search for, in which files, and how much of it to return.
+// A Query selects the lines, the files, and the size of the result.
 type Query struct {
 	Pattern    string // RE2 syntax, or plain text if Literal
 	Literal    bool
@@ -218,7 +217,7 @@ func badPattern(err error) error {
 		Try("correct it, or set literal to search for it as plain text")
 }
 
-// A Mode selects what a search returns.
+// A Mode selects the form of the result.
 type Mode string
 
 // The modes.

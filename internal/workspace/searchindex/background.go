@@ -65,7 +65,7 @@ func (x *Index) run(ctx context.Context) {
 	}
 }
 
-// step does what is due, and returns when to call it again.
+// step does the due work, and returns the time of the next call.
 func (b *background) step(ctx context.Context) time.Duration {
 	now := time.Now()
 	switch used := time.Unix(0, b.used.Load()); {
@@ -92,7 +92,7 @@ func (b *background) step(ctx context.Context) time.Duration {
 	return min(b.intervals.verify, b.intervals.idle)
 }
 
-// handleError decides what to do after an error.
+// handleError chooses the reaction to an error.
 func (b *background) handleError(ctx context.Context, err error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -221,7 +221,7 @@ func cleanStore(store string) {
 	})
 }
 
-// removeFiles removes the files that match a pattern and for which useless returns true.
+// removeFiles removes the files that match a pattern, if useless returns true for them.
 func removeFiles(store, pattern string, useless func(name string, age time.Duration) bool) {
 	names, _ := filepath.Glob(filepath.Join(store, pattern))
 	for _, name := range names {

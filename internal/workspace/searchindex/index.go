@@ -47,8 +47,7 @@ type Options struct {
 	// A larger tree is not indexed.
 	Memory int64
 	Log    *slog.Logger // nil discards
-	// Rules identifies what Skip does: an index that was built with other rules is not
-	// used.
+	// Rules identifies the rules of Skip: an index that was built with other rules is not used.
 	Rules string
 }
 
@@ -69,7 +68,7 @@ type Index struct {
 	started    bool
 	closed     bool
 	cancel     context.CancelFunc
-	wake       chan struct{}      // has an element if the background goroutine is to check what to do
+	wake       chan struct{}      // has an element if the background goroutine has to look for work
 	settle     chan chan struct{} // to close when nothing is left to do
 	done       chan struct{}      // closed when the background goroutine ends
 }
@@ -133,7 +132,7 @@ func (x *Index) Close() error {
 	return err
 }
 
-// request asks the background goroutine to check what to do.
+// request asks the background goroutine to look for work.
 func (x *Index) request() {
 	select {
 	case x.wake <- struct{}{}:

@@ -43,7 +43,7 @@ type listing struct {
 	name    string
 	subdirs []string
 	live    []uint32 // files of the segment that are unchanged
-	linked  []uint32 // those of them with several hard links
+	linked  []uint32 // files with several hard links
 	fresh   []string
 	inodes  []uint64 // of fresh files with several hard links
 }

@@ -63,8 +63,8 @@ func (t *Tracker) Changed() (dirs map[string]bool, ok bool) {
 	return dirs, ok && err == nil
 }
 
-// A NameTracker reports which directories have other entries, or other permissions, since
-// it was asked last. It does not see what is in files. It is for one goroutine.
+// A NameTracker reports which directories have other entries, or other permissions, since it
+// was asked last. It does not see the contents of files. It is for one goroutine.
 type NameTracker struct {
 	root   *root.Root
 	w      *watcher
@@ -95,9 +95,9 @@ func (t *NameTracker) Remove(dir string) { t.w.remove(dir) }
 // Close releases the tracker.
 func (t *NameTracker) Close() error { return errors.Join(t.w.close(), t.mounts.close()) }
 
-// Changed returns the directories that have changed, and those that were created or moved to
-// their place, whose whole contents may be others. ok is false if events were lost or file
-// systems were mounted: then anything may be different.
+// Changed returns the directories that have changed, and the directories that were created or
+// moved, whose whole contents may differ. ok is false if events were lost or file systems were
+// mounted: then anything may be different.
 func (t *NameTracker) Changed() (dirs, created map[string]bool, ok bool) {
 	dirs, created = map[string]bool{}, map[string]bool{}
 	if t.mounts.changed() {

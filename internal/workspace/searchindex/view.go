@@ -345,7 +345,7 @@ func (v *view) apply(c change) {
 	case c.kind == eventsLost:
 		v.lost = true
 	case !v.hasDir(c.dir):
-		// a removed directory; what is there now was listed later
+		// a removed directory; its present entries were listed later
 	case c.base == "":
 		if c.dir == "." {
 			v.relistDir(".")

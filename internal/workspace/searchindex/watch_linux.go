@@ -104,7 +104,8 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	return w.watch(info, watchReason{dir, gitInfo}, moves|writes)
 }
 
-// addNames watches a directory for other entries and permissions. Its errors are those of add.
+// addNames watches a directory for changes of entries and permissions. Its errors are the
+// errors of add.
 func (w *watcher) addNames(r *root.Root, dir string) error {
 	fd, err := r.OpenFD(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {

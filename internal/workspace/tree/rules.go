@@ -116,7 +116,7 @@ func (a *rules) extend(r *root.Root, dir string, seen markers) *rules {
 	return &more
 }
 
-// prepend puts an ignore file before those of the directories above.
+// prepend puts an ignore file before the files of the directories above.
 func prepend(r *root.Root, dir, name string, above []ignoreFile) []ignoreFile {
 	list := loadIgnoreFile(r, dir+name)
 	if list.Empty() {

@@ -1,9 +1,8 @@
 // Package tree walks the directories below a root, several at a time.
 //
-// It knows which names a search visits: those that are not hidden and that no
-// ignore file excludes, by the rules of ripgrep. It never follows a link, and
-// opens only directories and ignore files. It does not know what is in the files,
-// or who may see them; Options.Skip decides that.
+// A search visits names that are not hidden and that no ignore file excludes, by the rules of
+// ripgrep. It never follows a link, and opens only directories and ignore files. It knows
+// neither the contents of files nor the rights of callers; Options.Skip decides about those.
 //
 // Begin with [Walk], which visits directories, and [Files], which returns the
 // names of all files in order.
@@ -31,7 +30,7 @@ type Options struct {
 	// Hidden includes names that begin with a dot. Without it such a name is
 	// visited only if an ignore file includes it with "!".
 	Hidden  bool
-	Ignored bool // includes what .gitignore, .ignore and .git/info/exclude exclude
+	Ignored bool // includes the names that .gitignore, .ignore and .git/info/exclude exclude
 	// Skip excludes names regardless of other rules, and is called for all of them. It
 	// is called concurrently.
 	Skip func(name string, dir bool) bool

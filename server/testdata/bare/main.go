@@ -1,7 +1,6 @@
-// Command bare is mcp-go as it comes, with one small tool: what ours is
-// measured against. It knows nothing of limits, policies, secrets or records,
-// and it uses no option of mcp-go that would make it faster or slower.
-// Begin at main.
+// Command bare is mcp-go as it comes, with one small tool, for comparisons. It knows nothing of
+// limits, policies, secrets or records, and it uses no option of mcp-go that would make it
+// faster or slower. Begin at main.
 package main
 
 import (

@@ -1,16 +1,15 @@
 // Package acp has external agents do tasks: programs such as Claude Code, Codex or
 // Gemini, which speak the Agent Client Protocol, version 1, on stdin and stdout.
 //
-// Such a program runs in the sandbox of the caller, with the credentials that the
-// operator has given it. It has tools of its own, which reach what the sandbox shows.
-// What it asks of its client goes through the pipeline of the server as calls of the
-// subagent: reading and writing files, running commands, and permission for what it
-// does itself. So the policy decides about it, a person is asked, and it is in the
-// audit log.
+// Such a program runs in the sandbox of the caller, with the credentials that the operator has
+// given it. It has tools of its own, which reach only the inside of the sandbox. Its requests
+// to its client go through the pipeline of the server as calls of the subagent: reading and
+// writing files, running commands, and permission for its own actions. So the policy decides
+// about them, a person is asked, and it is in the audit log.
 //
-// The package does not know jobs, the pipeline or the settings. What the program writes
-// is not trusted: it is bounded and checked. Begin with [Profile.Run]; conn.go is the
-// connection, requests.go answers what the program asks.
+// The package does not know jobs, the pipeline or the settings. The program's output is not
+// trusted: it is bounded and checked. Begin with [Profile.Run]; conn.go is the connection,
+// requests.go answers the program's requests.
 package acp
 
 import (
@@ -42,16 +41,16 @@ type Profile struct {
 type Work struct {
 	Task  string
 	Dir   string   // in the workspace; "" is the workspace
-	Tools []string // that the subagent has; those that it lacks are not offered to the program
+	Tools []string // tools of the subagent; others are not offered to the program
 	// Call makes a call as the subagent. An error ends the work.
 	Call func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error)
-	// Report receives what the program is doing. It may be nil.
+	// Report receives the progress of the program. It may be nil.
 	Report func(line string)
-	// Used receives what the program says that it has used so far. It may be nil.
+	// Used receives the use that the program has reported so far. It may be nil.
 	Used func(u Usage)
 }
 
-// Usage is what a program has used, as far as it says so. The zero Usage is unknown.
+// Usage is the use of a program, as far as the program reports it. The zero Usage is unknown.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite int // tokens
 	Dollars                              float64
@@ -243,7 +242,7 @@ func (s *session) prompt(ctx context.Context) error {
 		Try("try again")
 }
 
-// report reports what the program has used. The caller holds the lock.
+// report reports the use of the program. The caller holds the lock.
 func (s *session) report() {
 	if s.work.Used != nil && s.used != (Usage{}) {
 		s.work.Used(s.used)

@@ -97,7 +97,7 @@ func (c *conn) serve(s *session) {
 	})
 }
 
-// close ends the program and what serves it.
+// close ends the program and the goroutines that serve it.
 func (c *conn) close(ctx context.Context) {
 	c.stop()
 	_ = c.process.Kill(ctx) // Remove kills too

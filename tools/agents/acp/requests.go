@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A session is one conversation with a program: what it has said, and what it asks.
+// A session is one conversation with a program: its messages and its requests.
 type session struct {
 	conn    *conn
 	work    Work
@@ -40,7 +40,7 @@ func (s *session) setID(id string) {
 	s.id = id
 }
 
-// end ends what serves the program.
+// end ends the work for the program.
 func (s *session) end() {
 	s.stop()
 	s.serving.Wait()
@@ -164,7 +164,7 @@ func (s *session) call(ctx context.Context, name string, args any) (tool.Result,
 	return res, nil
 }
 
-// update takes what the program reports.
+// update takes a report of the program.
 func (s *session) update(params json.RawMessage) {
 	var p struct {
 		Session string `json:"sessionId"`
@@ -231,10 +231,11 @@ type permissionParams struct {
 	} `json:"options"`
 }
 
-// PermissionTool is the tool whose calls stand for what a program wants to do itself.
+// PermissionTool is the tool whose calls stand for actions of a program itself.
 const PermissionTool = "acp_permission"
 
-// A Permission is what the program asks permission for: the arguments of that tool.
+// A Permission has the arguments of PermissionTool: the action for which the program asks
+// permission.
 type Permission struct {
 	Kind  string   `json:"kind" jsonschema:"kind of the action" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
 	Title string   `json:"title" jsonschema:"what the agent program wants to do"`

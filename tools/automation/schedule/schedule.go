@@ -18,7 +18,7 @@ type Schedule struct {
 	Every  time.Duration `json:"every,omitempty"`  // in intervals since Anchor
 	Anchor time.Time     `json:"anchor,omitzero"`  // of Every
 	Cron   string        `json:"cron,omitempty"`   // an expression with five fields, or a word such as @daily
-	Zone   string        `json:"zone"`             // the IANA time zone of Cron, and in which times are shown
+	Zone   string        `json:"zone"`             // the IANA time zone of Cron and of times in the output
 	Spread time.Duration `json:"spread,omitempty"` // added to each time of Cron
 }
 
@@ -28,7 +28,7 @@ const MinEvery = 10 * time.Second
 // maxDue is how far in the future something can be due.
 const maxDue = 20 * 365 * 24 * time.Hour
 
-// Check returns what is wrong with s, in words for a model. now is the time at which it begins.
+// Check returns the error in s, in words for a model. now is the time at which it begins.
 func (s Schedule) Check(now time.Time) error {
 	if _, err := Zone(s.Zone); err != nil {
 		return err
@@ -209,7 +209,7 @@ func nextIn(spec *cron.SpecSchedule, zone *time.Location, after time.Time) time.
 	}
 }
 
-// asUTC returns the time at which a clock in UTC reads what t does in its zone.
+// asUTC returns the time at which a clock in UTC shows the reading of t in its zone.
 func asUTC(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/go-json-experiment/json/jsontext"
 	"maps"
 	"net/http"
 	"strconv"
@@ -30,6 +31,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/jsonrpc"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
@@ -54,15 +56,6 @@ var (
 	// ErrLogin means that the server wants a login.
 	ErrLogin = errors.New("the server wants a login")
 )
-
-// A ServerError is an error that the server has returned.
-type ServerError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-func (e *ServerError) Error() string { return text.Clip(e.Message, maxComplaint) }
 
 // A Client is what a server is told about us, and how we answer it.
 type Client struct {
@@ -110,7 +103,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  *ServerError    `json:"error"`
+	Error  *jsonrpc.Error  `json:"error"`
 }
 
 // A Question is a request of the server during a call.
@@ -321,18 +314,13 @@ func (c *Conn) serve(m message, asked *Call) {
 			c.serving--
 			c.mu.Unlock()
 		}()
-		result, err := c.answer(m, asked)
-		response := map[string]any{"jsonrpc": "2.0", "id": m.ID}
-		if err != nil {
-			failed := &ServerError{Code: mcp.INTERNAL_ERROR, Message: "the question was not answered"}
-			_ = errors.As(err, &failed)
-			response["error"] = failed
+		var body []byte
+		if result, err := c.answer(m, asked); err == nil {
+			body = jsonrpc.Success(jsontext.Value(m.ID), result)
 		} else {
-			response["result"] = result
-		}
-		body, err := json.Marshal(response)
-		if err != nil {
-			return
+			failed := jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the question was not answered")
+			_ = errors.As(err, &failed)
+			body = jsonrpc.Failure(jsontext.Value(m.ID), failed)
 		}
 		ctx, cancel := context.WithTimeout(c.life, endLimit)
 		defer cancel()
@@ -346,7 +334,7 @@ func (c *Conn) answer(m message, asked *Call) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	case mcp.MethodElicitationCreate, mcp.MethodSamplingCreateMessage:
 		if asked == nil || asked.Ask == nil {
-			return nil, &ServerError{Code: mcp.INVALID_REQUEST, Message: "no call of ours allows questions"}
+			return nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "no call of ours allows questions")
 		}
 		c.mu.Lock()
 		during := asked.ctx
@@ -356,7 +344,7 @@ func (c *Conn) answer(m message, asked *Call) (json.RawMessage, error) {
 		defer context.AfterFunc(c.life, func() { cancel(c.Err()) })()
 		return asked.Ask(ctx, Question{Method: m.Method, Params: m.Params})
 	}
-	return nil, &ServerError{Code: mcp.METHOD_NOT_FOUND, Message: "this client does not have the method"}
+	return nil, jsonrpc.Errorf(mcp.METHOD_NOT_FOUND, "this client does not have the method")
 }
 
 // request sends a request and waits for the answer.
@@ -423,6 +411,7 @@ func (c *Conn) request(ctx context.Context, method mcp.MCPMethod, params map[str
 
 func result(m message) (json.RawMessage, error) {
 	if m.Error != nil {
+		m.Error.Message = text.Clip(m.Error.Message, maxComplaint)
 		return nil, m.Error
 	}
 	if len(m.Result) == 0 || m.Result[0] != '{' {
@@ -448,16 +437,8 @@ func (c *Conn) cancelled(ctx context.Context, id int64, method mcp.MCPMethod) {
 }
 
 // notify sends a notification.
-func (c *Conn) notify(ctx context.Context, method string, params map[string]any) error {
-	m := map[string]any{"jsonrpc": "2.0", "method": method}
-	if params != nil {
-		m["params"] = params
-	}
-	body, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return c.link.send(ctx, outgoing{body: body, method: method}, nil)
+func (c *Conn) notify(ctx context.Context, method string, params any) error {
+	return c.link.send(ctx, outgoing{body: jsonrpc.Request(nil, method, params), method: method}, nil)
 }
 
 // write writes a request, with what the stateless era has in every request.
@@ -472,31 +453,18 @@ func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call
 		meta[mcp.MetaKeyClientInfo] = c.implementation()
 	}
 	if len(meta) > 0 {
-		with := make(map[string]any, len(params)+1)
-		for name, value := range params {
-			with[name] = value
-		}
-		with["_meta"] = meta
-		params = with
+		params = with(params, map[string]any{"_meta": meta})
 	}
-	encoded, err := json.Marshal(params)
+	encoded, err := text.JSON(params)
 	if err != nil {
 		return outgoing{}, err
 	}
-	request := struct {
-		Version string          `json:"jsonrpc"`
-		ID      int64           `json:"id"`
-		Method  mcp.MCPMethod   `json:"method"`
-		Params  json.RawMessage `json:"params,omitempty"`
-	}{"2.0", id, method, encoded}
-	if params == nil {
-		request.Params = nil
+	m := outgoing{id: id, method: string(method), header: http.Header{}}
+	var sent any // nil if there are no params
+	if params != nil {
+		sent = json.RawMessage(encoded)
 	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return outgoing{}, err
-	}
-	m := outgoing{body: body, id: id, method: string(method), header: http.Header{}}
+	m.body = jsonrpc.Request(strconv.AppendInt(nil, id, 10), m.method, sent)
 	if c.relates() && c.modern() {
 		for name, value := range mcp.StandardHeaders(c.Info().Protocol, method, encoded) {
 			m.header.Set(name, value)
@@ -512,6 +480,14 @@ func (c *Conn) write(id int64, method mcp.MCPMethod, params map[string]any, call
 		}
 	}
 	return m, nil
+}
+
+// with returns params with more of them.
+func with(params, more map[string]any) map[string]any {
+	all := make(map[string]any, len(params)+len(more))
+	maps.Copy(all, params)
+	maps.Copy(all, more)
+	return all
 }
 
 func (c *Conn) capabilities() (can mcp.ClientCapabilities) {
@@ -571,7 +547,7 @@ func (w *handshake) SendRequest(ctx context.Context, r transport.JSONRPCRequest)
 		return nil, err
 	}
 	raw, err := w.conn.request(ctx, mcp.MCPMethod(r.Method), params, nil)
-	var said *ServerError
+	var said *jsonrpc.Error
 	if err == nil {
 		err = believed(mcp.MCPMethod(r.Method), raw)
 	}
@@ -650,7 +626,7 @@ func (c *Conn) listen() {
 			_, err := c.request(c.life, mcp.MethodSubscriptionsListen, map[string]any{
 				"notifications": map[string]any{"toolsListChanged": true},
 			}, nil)
-			var refused *ServerError
+			var refused *jsonrpc.Error
 			if errors.As(err, &refused) {
 				return
 			}
@@ -709,8 +685,7 @@ func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]a
 			return raw, nil
 		}
 		if call == nil || call.Ask == nil || len(asks.Needs) == 0 || len(asks.Needs) > maxServed {
-			return nil, &ServerError{Code: mcp.INVALID_REQUEST,
-				Message: "the server asks a question that is not allowed"}
+			return nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the server asks a question that is not allowed")
 		}
 		answers := make(map[string]json.RawMessage, len(asks.Needs))
 		for name, q := range asks.Needs {
@@ -720,14 +695,9 @@ func (c *Conn) Do(ctx context.Context, method mcp.MCPMethod, params map[string]a
 			}
 			answers[name] = answer
 		}
-		again := make(map[string]any, len(params)+2)
-		for name, value := range params {
-			again[name] = value
-		}
-		again["inputResponses"], again["requestState"] = answers, asks.State
-		params = again
+		params = with(params, map[string]any{"inputResponses": answers, "requestState": asks.State})
 	}
-	return nil, &ServerError{Code: mcp.INTERNAL_ERROR, Message: "the server asks without end"}
+	return nil, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the server asks without end")
 }
 
 // Page bounds of a list.

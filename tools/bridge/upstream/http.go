@@ -118,7 +118,7 @@ type httpLink struct {
 	older   bool // library is the older transport
 
 	ready  chan struct{} // closed after the handshake
-	pause  time.Duration // before the next stream of what the server sends by itself; for one goroutine
+	pause  time.Duration // before the next stream of the server's own messages; for one goroutine
 	paused time.Time     // when the last one began
 }
 
@@ -129,7 +129,7 @@ func newHTTPLink(client Client, h HTTP) (*httpLink, error) {
 	}
 	l := &httpLink{conn: newConn(client), h: h, at: at, ready: make(chan struct{})}
 	l.conn.link = l
-	// The timeout of a request is that of its context.
+	// The timeout of a request is the timeout of its context.
 	l.client = &http.Client{Transport: l, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if !l.sameOrigin(r.URL) {
 			return fmt.Errorf("the server redirects to another place, %s; redirects are followed within %s only",
@@ -189,7 +189,7 @@ func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
 	ctx, t.fail = context.WithCancelCause(context.WithValue(ctx, tripKey{}, t))
 	defer t.fail(nil)
 	var err error
-	if m.id == 0 || l.older { // what the older transport answers comes on its stream
+	if m.id == 0 || l.older { // answers of the older transport come on its stream
 		err = l.library.SendNotification(ctx, mcp.JSONRPCNotification{})
 	} else {
 		_, err = l.library.SendRequest(ctx, transport.JSONRPCRequest{
@@ -198,7 +198,7 @@ func (l *httpLink) send(ctx context.Context, m outgoing, asked *Call) error {
 	}
 	var of *url.Error
 	if err != nil && !errors.As(err, &of) {
-		err = errNoResponse // all other failures are those of RoundTrip
+		err = errNoResponse // all other failures come from RoundTrip
 	}
 	switch err = failure(err); {
 	case err == nil || errors.Is(err, ErrNotSent):
@@ -348,14 +348,16 @@ func (l *httpLink) refused(r *http.Request, status int, from io.Reader) error {
 	}
 	var answer message
 	if json.Unmarshal(body, &answer) == nil && answer.Error != nil {
-		return answer.Error
+		_, err := result(answer)
+		return err
 	}
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
 	return &statusError{status, text.Clip(said, maxComplaint)}
 }
 
-// events takes the messages of a stream of events. It writes to mcp-go what else is in the stream: the ids by which
-// it is resumed, the address of the older transport, and a response when the server has sent that of the trip.
+// events takes the messages of a stream of events. It writes the rest of the stream to mcp-go:
+// the ids by which it is resumed, the address of the older transport, and a response when the
+// server has sent the response of the trip.
 func (l *httpLink) events(from io.Reader, to io.Writer, t *trip) (err error) {
 	defer func() {
 		switch {

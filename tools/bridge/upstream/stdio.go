@@ -12,14 +12,14 @@ import (
 type Process interface {
 	// Write writes to its stdin. It blocks while the program does not read, until ctx ends.
 	Write(ctx context.Context, data []byte) error
-	// Words returns the end of what it wrote to stderr.
+	// Words returns the end of the program's stderr.
 	Words() string
 	// Close ends it, with all that it has started.
 	Close() error
 }
 
-// Start starts a program. output gets what it writes to stdout, in order and from one goroutine,
-// and gone is called once after that. Both must not block.
+// Start starts a program. output gets its stdout, in order and from one goroutine, and gone is
+// called once after that. Both must not block.
 type Start func(ctx context.Context, output func([]byte), gone func(error)) (Process, error)
 
 // Spawn starts a server and speaks with it on stdin and stdout. Only Close ends it: ctx bounds the
@@ -49,7 +49,7 @@ type stdioLink struct {
 	closing error
 }
 
-// output takes what the server writes.
+// output takes the output of the server.
 func (l *stdioLink) output(data []byte) {
 	for len(data) > 0 && !l.skip {
 		part, rest, whole := bytes.Cut(data, []byte("\n"))

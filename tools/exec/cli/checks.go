@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// checkOf returns the Go check of a preset, for what its patterns cannot say: it
-// returns an error, or the effect of a command. nil: there is none.
+// checkOf returns the Go check of a preset, or nil. The check covers cases beyond the patterns:
+// it returns an error, or the effect of a command.
 func checkOf(preset string) func(line, Program) (effect, error) {
 	switch preset {
 	case "gh":
@@ -23,8 +23,8 @@ func checkOf(preset string) func(line, Program) (effect, error) {
 	return nil
 }
 
-// checkAWS refuses regions that are addresses, and addresses of files with variables
-// in them: aws expands them, and says in its error what they held.
+// checkAWS refuses regions that are addresses, and addresses of files with variables in them:
+// aws expands them, and prints their values in its error.
 func checkAWS(l line, _ Program) (effect, error) {
 	values := []string{}
 	for _, w := range l.words {
@@ -106,8 +106,8 @@ func ghRefuses(why, instead string) *tool.Error {
 	return tool.Errorf(tool.Refused, "gh does not run this: %s", why).Try("%s", instead)
 }
 
-// jqEnviron finds what reads the environment in a filter of jq: $ENV, and env
-// where it is not a field (.env) and no longer word.
+// jqEnviron finds the reads of the environment in a filter of jq: $ENV, and env where it is not
+// a field (.env) and no longer word.
 func jqEnviron() *regexp.Regexp {
 	return regexp.MustCompile(`\$\s*(ENV|__prog_args)|(^|\.\.|[^.\w"$])env\b|input_filename|` +
 		`(^|[^.\w"])(import|include|modulemeta)\b`)
@@ -194,7 +194,7 @@ func ghAPI(l line) (effect, error) {
 	return does, nil
 }
 
-// ghMethod returns what the method of a request does, given or not.
+// ghMethod returns the effect of the method of a request, given or not.
 func ghMethod(l line) (effect, error) {
 	does := reads
 	if l.has("--field -F --raw-field -f --input") && !l.has("--method -X") {

@@ -20,16 +20,16 @@ import (
 
 // A Program has credentials. Zero fields have the values of its preset.
 type Program struct {
-	Name   string // what the model calls it
+	Name   string // its name for the model
 	Path   string // absolute; never looked up when it is called
 	Preset string // gh, gcloud, aws, kubectl or terraform; "" for none
-	// Env and Files name the secrets by the variables that they go to. Those of
-	// Files are written to private files; the variable holds the path.
+	// Env and Files name the secrets by the variables that they go to. Secrets of Files are
+	// written to private files; the variable holds the path.
 	Env   map[string]string
 	Files map[string]string
 	Set   map[string]string // variables that are not secrets, such as AWS_REGION
-	// Allow are the commands that may run, such as "pr list" or "ec2 describe-*",
-	// instead of those of the preset. What the preset refuses is refused anyway.
+	// Allow are the commands that may run, such as "pr list" or "ec2 describe-*", instead of
+	// the preset's commands. Commands that the preset refuses stay refused.
 	Allow []string
 	Hosts []string // host:port that it may reach beside public ones
 }
@@ -52,8 +52,8 @@ type Options struct {
 	// Repository returns the address of the remote, and the branch, of the git repository
 	// of the directory that the model wrote; "" if there is none. nil: there never is.
 	Repository func(ctx context.Context, dir string) (address, branch string)
-	// Changeable reports whether the caller's tools or commands can change what
-	// is at an absolute path of this machine: no program is taken from there.
+	// Changeable reports whether the caller's tools or commands can change the file at an
+	// absolute path of this machine: no program is taken from there.
 	Changeable func(ctx context.Context, path string) bool
 	// Private are directories of this machine with files that must not leave it, such
 	// as the files with credentials that programs get.
@@ -64,7 +64,7 @@ type Options struct {
 type Site struct {
 	Dir   string // as the command sees it
 	Inode string // identity of the directory, which a rename does not change
-	Where string // the sandbox, for the person who approves
+	Where string // the sandbox, for the approver
 }
 
 // A Launch is a command that may run, with everything that it gets.
@@ -72,7 +72,7 @@ type Launch struct {
 	Argv     []string // the first is the program's name
 	Program  string   // absolute and without links; checked
 	Identity string   // of that file: another file in its place has another
-	Dir      string   // what the model wrote
+	Dir      string   // the model's text
 	Timeout  time.Duration
 	Env      []string          // NAME=value, no secrets
 	Secrets  []string          // NAME=value; the values are masked already
@@ -83,7 +83,7 @@ type Launch struct {
 // An Order is one command for one of the programs.
 type Order struct {
 	Argv    []string
-	Dir     string        // what the model wrote
+	Dir     string        // the model's text
 	Timeout time.Duration // zero: the program's own
 }
 
@@ -111,7 +111,7 @@ func Compile(list []Program) Programs {
 	return all
 }
 
-// Fixed returns the Programs of Options with which all callers always have the same.
+// Fixed returns a function that gives the Programs of Options to all callers.
 func Fixed(list ...Program) func(context.Context) Programs {
 	all := Compile(list)
 	return func(context.Context) Programs { return all }

@@ -78,8 +78,8 @@ func (p Program) checkFile() error {
 	return nil
 }
 
-// checkVariables refuses variables twice, those that we set, and those that
-// make programs run something else.
+// checkVariables refuses repeated variables, our own, and variables that make programs run
+// something else.
 func (p Program) checkVariables(fixed []string) error {
 	var problems []error
 	seen := map[string]bool{}
@@ -163,8 +163,8 @@ func (p *program) compileRules() error {
 // longest is the most that anybody can give a program.
 const longest = 30 * time.Minute
 
-// everywhere returns what every program gets beside its credentials: nothing asks,
-// pages or opens anything.
+// everywhere returns the variables that every program gets beside its credentials: no program
+// asks, pages or opens anything.
 func everywhere() []string {
 	return []string{"PAGER=cat", "MANPAGER=cat", "LESSSECURE=1", "EDITOR=true", "VISUAL=true", "BROWSER=true",
 		"NO_COLOR=1", "TERM=dumb",

@@ -10,7 +10,7 @@ import (
 
 func open(name string) (*os.File, error) { return os.Open(name) }
 
-// examine identifies a program's file by its size and time: who can change it is not
+// examine identifies a program's file by its size and time: the users who can change it are not
 // known here, so a sha256 should be configured.
 func examine(f *os.File) (identity string, err error) {
 	info, err := f.Stat()

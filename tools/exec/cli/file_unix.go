@@ -38,8 +38,7 @@ func examine(f *os.File) (identity string, err error) {
 		time.Unix(s.Ctim.Unix()).UTC().Format(time.RFC3339Nano)), nil
 }
 
-// checkDir refuses directories in which others can put something in the place
-// of what is there.
+// checkDir refuses directories in which others can replace files.
 func checkDir(name string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(name, &s); err != nil {
@@ -48,7 +47,7 @@ func checkDir(name string) error {
 	return ours(s, "a directory of its path")
 }
 
-// ours refuses what belongs to another user, or can be written by one.
+// ours refuses files of other users, and files that other users can write.
 func ours(s unix.Stat_t, what string) error {
 	if s.Uid != 0 && s.Uid != uint32(os.Geteuid()) {
 		return errors.New(what + " belongs to another user")

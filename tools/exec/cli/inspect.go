@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Inspect says what keeps a program from being started, without starting it.
+// Inspect returns the reason why a program cannot be started, without starting it.
 func Inspect(ctx context.Context, p Program) error {
 	_, err := New(Options{}).locate(ctx, Compile([]Program{p})[0])
 	var at misplaced

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// An effect is what a command does, from the least to the worst.
+// An effect is the effect of a command, from the least to the worst.
 type effect uint8
 
 const (
@@ -18,27 +18,28 @@ const (
 	deletes
 )
 
-// A preset is what we know of a program that many people use.
+// A preset has the facts about a program that many people use.
 type preset struct {
 	grammar
-	reads, changes, deletes string // patterns, one a line
+	reads, changes, deletes []string // patterns
 	refused                 []refusal
-	hints                   []refusal // why something is not among what is allowed
+	hints                   []refusal // the reason why a command is not allowed
 	doing                   string    // why its changes need a second look
 	env                     []string  // NAME=value that it always gets
 	seconds                 int
 	twin                    [2]string // the second variable gets the file of the first
-	// check says what the patterns cannot: an error, or the effect of a command.
+	// check covers cases beyond the patterns: it returns an error, or the effect of the
+	// command.
 	check func(l line, p Program) (effect, error)
 }
 
 // A refusal says why some commands are not run.
 type refusal struct {
 	why      string
-	patterns string
+	patterns []string
 }
 
-// A verdict is what a command does, or why it does not run.
+// A verdict is the effect of a command, or the reason why it does not run.
 type verdict struct {
 	effect effect
 	why    string
@@ -49,7 +50,7 @@ type verdict struct {
 type program struct {
 	Program
 	preset  preset
-	allow   []rule // nil: what is listed
+	allow   []rule // nil: the listed commands
 	listed  map[effect][]rule
 	refused []rule
 	hints   []rule
@@ -57,8 +58,8 @@ type program struct {
 	wrong   error  // in its configuration
 }
 
-// judge returns what a command does, or why it does not run. args are the arguments
-// of the program.
+// judge returns the effect of a command, or the reason why it does not run. args are the
+// arguments of the program.
 func (p program) judge(args []string) verdict {
 	if p.wrong != nil {
 		return verdict{err: tool.Errorf(tool.Unavailable, "%s is configured wrongly: %v", p.Name, p.wrong).
@@ -134,7 +135,7 @@ func (p program) refuse(why string) verdict {
 		Try("do it another way, or ask the user to")}
 }
 
-// unknown returns the verdict on what is not among the allowed commands.
+// unknown returns the verdict on a command outside of the allowed ones.
 func (p program) unknown(l line) verdict {
 	if r, found := first(p.hints, func(r rule) bool { return r.denies(l, p.preset.grammar) }); found {
 		return p.refuse(r.why)

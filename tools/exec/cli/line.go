@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A grammar is what must be known of a program to tell its words from its flags
-// and their values. What it does not say is taken for the worse.
+// A grammar has the facts about a program that tell its words from its flags and their values.
+// Unknown cases count as the worse one.
 type grammar struct {
 	values  string // flags that take a value, wherever they are
 	plain   string // flags that take none, and may come before the command
@@ -48,7 +48,7 @@ func has(list, name string) bool {
 	return name != "" && strings.Contains(" "+list+" ", " "+name+" ")
 }
 
-// read takes apart what follows the program.
+// read takes apart the arguments after the program.
 func (g grammar) read(args []string) line {
 	l := line{}
 	sure := true

@@ -18,8 +18,8 @@ const (
 	maxNested = 4 << 10 // with what a parser goes deeper for
 )
 
-// Parse takes a command apart into words as a shell would, if that needs no
-// shell: it is one program with its arguments, and each word says what it means.
+// Parse takes a command apart into words as a shell would, if that needs no shell: it is one
+// program with its arguments, and each word has its plain meaning.
 func Parse(command string) ([]string, error) {
 	if len(command) > maxText {
 		return nil, tool.Errorf(tool.TooLarge, "the command has %d bytes, the most is %d", len(command), maxText)
@@ -89,7 +89,7 @@ func unfit(found string) error {
 		Try("write one program with its arguments, put what is meant literally into single quotes, or send argv")
 }
 
-// checkArgv refuses what no program takes.
+// checkArgv refuses arguments that no program takes.
 func checkArgv(argv []string) error {
 	size := 0
 	for _, a := range argv {
@@ -109,7 +109,7 @@ func checkArgv(argv []string) error {
 	return nil
 }
 
-// needsShell returns what a command needs a shell for; "" for nothing.
+// needsShell returns the reason why a command needs a shell; "" for none.
 func needsShell(command string, file *syntax.File) (found string) {
 	if len(file.Stmts) != 1 || len(file.Last) > 0 || len(file.Stmts[0].Comments) > 0 {
 		return "no program, several commands or a comment (#)"
@@ -145,8 +145,8 @@ func needsShell(command string, file *syntax.File) (found string) {
 	return found
 }
 
-// expands returns what a shell would expand in the parts of a word without
-// quotes; "" for nothing.
+// expands returns the expansion that a shell would make in the parts of a word without quotes;
+// "" for none.
 func expands(w *syntax.Word) string {
 	for i, part := range w.Parts {
 		lit, ok := part.(*syntax.Lit)

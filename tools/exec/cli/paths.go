@@ -53,8 +53,8 @@ func isRoot(arg string) bool {
 	return strings.HasPrefix(arg, "/") && strings.Trim(arg, "/.") == ""
 }
 
-// check looks at the parts of an argument between the characters that set paths
-// off, such as those of name=@path and file://path.
+// check looks at the parts of an argument between the characters that set paths off, such as
+// name=@path and file://path.
 func (from reach) check(arg string) error {
 	if !strings.ContainsAny(arg, "/~") && !strings.Contains(arg, "..") {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec/table"
 )
 
 //go:embed presets.txt
@@ -17,48 +19,24 @@ func Presets() []string { return slices.Sorted(maps.Keys(presets())) }
 
 // presets returns the presets of presets.txt by their names.
 var presets = sync.OnceValue(func() map[string]preset {
-	content, err := presetsFile.ReadFile("presets.txt")
-	if err != nil {
-		panic("cli: " + err.Error()) // it is part of this program
-	}
 	all := map[string]preset{}
-	name, p := "", preset{}
-	var patterns *string // where lines indented twice go
-	var env string
-	finish := func() {
-		if name != "" {
-			p.env = append(everywhere(), strings.FieldsFunc(env, func(r rune) bool { return r == '\n' })...)
-			p.check = checkOf(name)
-			all[name] = p
+	for _, b := range table.Embedded(presetsFile, "presets.txt") {
+		p := preset{env: everywhere(), check: checkOf(b.Heading)}
+		for _, l := range b.Lines {
+			p.set(l)
 		}
-		p, env = preset{}, ""
+		all[b.Heading] = p
 	}
-	for line := range strings.Lines(string(content)) {
-		text := strings.TrimSpace(line)
-		keyword, rest, _ := strings.Cut(text, " ")
-		switch {
-		case text == "" || text[0] == '#':
-		case strings.HasPrefix(line, "\t\t"):
-			*patterns += text + "\n"
-		case strings.HasPrefix(line, "\t"):
-			patterns = p.set(keyword, rest, &env)
-		default:
-			finish()
-			name = text
-		}
-	}
-	finish()
 	return all
 })
 
-// set sets what a line of presets.txt says, and returns where the lines below
-// it go.
-func (p *preset) set(keyword, rest string, env *string) *string {
+// set applies a line of presets.txt.
+func (p *preset) set(l table.Line) {
 	lists := map[string]*string{
 		"values": &p.values, "plain": &p.plain, "others": &p.others, "texts": &p.texts, "prelude": &p.prelude,
 		"flags": &p.flags,
 	}
-	switch keyword {
+	switch keyword, rest := l.Keyword(); keyword {
 	case "single":
 		p.single = true
 	case "dashes":
@@ -70,19 +48,17 @@ func (p *preset) set(keyword, rest string, env *string) *string {
 	case "doing":
 		p.doing = rest
 	case "env":
-		return env
+		p.env = append(p.env, l.Entries...)
 	case "reads":
-		return &p.reads
+		p.reads = append(p.reads, l.Entries...)
 	case "changes":
-		return &p.changes
+		p.changes = append(p.changes, l.Entries...)
 	case "deletes":
-		return &p.deletes
+		p.deletes = append(p.deletes, l.Entries...)
 	case "refused":
-		p.refused = append(p.refused, refusal{why: rest})
-		return &p.refused[len(p.refused)-1].patterns
+		p.refused = append(p.refused, refusal{rest, l.Entries})
 	case "hint":
-		p.hints = append(p.hints, refusal{why: rest})
-		return &p.hints[len(p.hints)-1].patterns
+		p.hints = append(p.hints, refusal{rest, l.Entries})
 	default:
 		list, known := lists[keyword]
 		if !known {
@@ -90,5 +66,4 @@ func (p *preset) set(keyword, rest string, env *string) *string {
 		}
 		*list = strings.TrimSpace(*list + " " + rest)
 	}
-	return nil
 }

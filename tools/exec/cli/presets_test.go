@@ -34,7 +34,7 @@ func judged(t *testing.T, p Program, command string) verdict {
 
 func TestEveryPatternOfThePresetsIsRead(t *testing.T) {
 	for name, p := range presets() {
-		lists := []string{p.reads, p.changes, p.deletes}
+		lists := [][]string{p.reads, p.changes, p.deletes}
 		for _, r := range append(p.refused, p.hints...) {
 			if r.why == "" {
 				t.Errorf("%s: %q is refused for no reason", name, r.patterns)
@@ -42,13 +42,10 @@ func TestEveryPatternOfThePresetsIsRead(t *testing.T) {
 			lists = append(lists, r.patterns)
 		}
 		for _, list := range lists {
-			for line := range strings.Lines(list) {
-				if strings.TrimSpace(line) == "" {
-					continue
-				}
+			for _, line := range list {
 				if r, err := parseRule(line, ""); err != nil {
 					t.Errorf("%s: %v", name, err)
-				} else if r.String() != strings.TrimSpace(line) {
+				} else if r.String() != line {
 					t.Errorf("%s: %q was read as %q", name, line, r)
 				}
 			}

@@ -53,7 +53,7 @@ func meant(name string, names []string) string {
 	return ""
 }
 
-// ready is an order that may run, with what was found out on the way.
+// ready is an order that may run, with the facts found on the way.
 type ready struct {
 	order   Order
 	program program
@@ -102,7 +102,7 @@ func (r *Router) Prepare(ctx context.Context, o Order) (tool.Plan, error) {
 	return plan, err
 }
 
-// facts returns what an approval of the order depends on.
+// facts returns the facts that an approval of the order depends on.
 func (c ready) facts() tool.Facts {
 	facts := tool.Facts{
 		"program":   c.file.path + " (" + c.file.identity + ")",
@@ -155,7 +155,7 @@ func (p program) timeout(o Order) (time.Duration, error) {
 	return o.Timeout, nil
 }
 
-// environment returns what may be known of what a program gets.
+// environment returns the public part of a program's environment.
 func (p program) environment() []string {
 	env := slices.Clone(p.preset.env)
 	for name, value := range p.Set {

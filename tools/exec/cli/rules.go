@@ -44,13 +44,10 @@ func parseRule(text, why string) (rule, error) {
 	return r, nil
 }
 
-// parseRules reads patterns, one a line.
-func parseRules(text, why string) []rule {
+// parseRules reads patterns.
+func parseRules(patterns []string, why string) []rule {
 	var rules []rule
-	for one := range strings.Lines(text) {
-		if strings.TrimSpace(one) == "" {
-			continue
-		}
+	for _, one := range patterns {
 		if r, err := parseRule(one, why); err == nil { // a test reads all that are built in
 			rules = append(rules, r)
 		}
@@ -117,7 +114,7 @@ func matches(patterns []string, text string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, text) })
 }
 
-// glob matches text, in which * stands for anything.
+// glob matches text. * stands for anything.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

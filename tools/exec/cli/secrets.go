@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// leastPart is the length from which a part of a secret is hidden by itself.
+// leastPart is the least length of a part of a secret that is hidden by itself.
 const leastPart = 8
 
 // maxParts bounds the parts of one secret that are hidden by themselves.
@@ -53,8 +53,8 @@ func (r *Router) present(p program) error {
 	return nil
 }
 
-// arm puts the secrets into a launch. They are masked before anything can say
-// them, and so are the parts of those that have some.
+// arm puts the secrets into a launch. They are masked before anything can say them, and so are
+// their parts.
 func (r *Router) arm(p program, l *Launch) error {
 	values := map[string][]byte{}
 	defer func() {
@@ -102,7 +102,7 @@ func (r *Router) mask(p program, name string, value []byte) error {
 			Because(err).Try("ask the operator to set a longer one: mcp-tools secrets set %s", name)
 	}
 	if parts := partsOf(value); len(parts) > 0 {
-		_ = r.o.Mask(id+"/parts", parts...) // those that are too common to be hidden give nothing away
+		_ = r.o.Mask(id+"/parts", parts...) // parts too common to be hidden reveal nothing
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func credentialKeys() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(key|token|secret|password|passphrase|credential|auth|-data$|^data$)`)
 }
 
-// partsOf finds what is secret by itself within a secret that has a structure:
-// JSON, or lines of names and values as in YAML and the files of aws.
+// partsOf finds the secret parts within a secret that has a structure: JSON, or lines of names
+// and values as in YAML and the files of aws.
 func partsOf(value []byte) []string {
 	var parts []string
 	add := func(text string) {
@@ -168,8 +168,8 @@ func lines(text string, add func(string)) {
 	}
 }
 
-// secretLines finds the secret values among lines of "name: value" and "name =
-// value", and whole lines of what looks like a key.
+// secretLines finds the secret values among lines of "name: value" and "name = value", and
+// whole lines that look like a key.
 func secretLines(text string, add func(string)) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)

@@ -40,8 +40,8 @@ func ParsePattern(text string) (Pattern, error) {
 
 func (p Pattern) String() string { return p.text }
 
-// Matches reports whether a static argv is what the pattern allows. roots are
-// the directories that its words may name.
+// Matches reports whether the pattern allows a static argv. roots are the directories that its
+// words may name.
 func (p Pattern) Matches(argv []string, roots []string) bool {
 	if len(argv) == 0 || len(p.words) == 0 {
 		return false
@@ -114,7 +114,7 @@ func StartsOthers(program string) bool {
 	return short != name && t.inList("programs that start others", short)
 }
 
-// allowed reports whether the allow list has the argv. What starts others by an
+// allowed reports whether the allow list has the argv. A call that starts another program by an
 // option must be there word by word.
 func (j *judge) allowed(argv []string, starts bool) bool {
 	for _, p := range j.rules.Allow {

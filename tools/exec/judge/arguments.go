@@ -82,8 +82,7 @@ func (o option) matches(pattern string) bool {
 	return len(pattern) > 2 && o.name == "-"+pattern // go takes --exec for -exec
 }
 
-// wildcard reports whether a text matches a pattern, in which each * stands for
-// any text.
+// wildcard reports whether a text matches a pattern. Each * stands for any text.
 func wildcard(pattern, text string) bool {
 	first, rest, more := strings.Cut(pattern, "*")
 	if !more {
@@ -133,9 +132,9 @@ func (p *program) parse(args []arg) arguments {
 	return in
 }
 
-// parseLoose divides arguments of a program with options that are not all known:
-// what begins with a dash is an option. letters are the short options that take
-// a value. Values that stand alone count as operands too.
+// parseLoose divides arguments of a program with options that are not all known: a word that
+// begins with a dash is an option. letters are the short options that take a value. Values that
+// stand alone count as operands too.
 func parseLoose(args []arg, letters string) arguments {
 	in := arguments{all: args}
 	for i, a := range args {

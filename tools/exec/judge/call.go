@@ -25,7 +25,7 @@ func (c call) name() string { return path.Base(c.args[0].shown()) }
 // shown returns the whole call for messages.
 func (c call) shown() string { return joinArgs(c.args).shown() }
 
-// call judges one program with its arguments, and returns what it writes.
+// call judges one program with its arguments, and returns its output.
 func (j *judge) call(s *scope, c call) stream {
 	if !j.step() {
 		return unknownStream(0)
@@ -127,9 +127,9 @@ func (j *judge) missing(name string) bool {
 		!containsAny(j.req.Command, "PATH", "hash ", "alias ", "bin/") && j.req.Missing(name)
 }
 
-// program returns what the table says about a program, also when a version
-// follows its name, as in python3.12.
-func (t *table) program(name string) *program {
+// program returns the entry of a program in the table, also for a name with a version, as in
+// python3.12.
+func (t *knowledge) program(name string) *program {
 	name = strings.TrimSuffix(name, ".exe")
 	if p := t.programs[name]; p != nil {
 		return p

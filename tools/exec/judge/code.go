@@ -7,8 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A handler judges a call of a program that the table cannot describe, and
-// returns what the program writes.
+// A handler judges a call of a program that the table cannot describe, and returns its output.
 type handler func(j *judge, s *scope, p *program, c call, in arguments) stream
 
 // handlers returns the handlers by the names that the table has for them.
@@ -132,13 +131,12 @@ func (j *judge) inlineCode(language string, code arg) {
 	}
 }
 
-// glimpse looks for what must be refused in text that may be a command. It
-// ignores everything else.
+// glimpse looks for refused commands in text that may be a command. It ignores everything else.
 func (j *judge) glimpse(text string) {
 	if j.denied != nil || j.depth > maxDepth/2 || len(text) < 2 || !strings.ContainsAny(text, " \t") {
 		return
 	}
-	probe := &judge{req: j.req, rules: j.rules, table: j.table, handlers: j.handlers,
+	probe := &judge{req: j.req, rules: j.rules, knowledge: j.knowledge, handlers: j.handlers,
 		depth: j.depth + 10, steps: j.steps, parsed: j.parsed}
 	probe.text(probe.newScope(), literal(text).shown())
 	j.steps, j.parsed, j.denied = probe.steps, probe.parsed, probe.denied

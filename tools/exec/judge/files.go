@@ -67,7 +67,7 @@ func dd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return stream{}
 }
 
-// find judges find: its actions, with what it finds in place of {}.
+// find judges find: its actions, with the found files in place of {}.
 func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	args := c.rest()
 	var starts []arg
@@ -129,7 +129,7 @@ func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
 // mayBeOption reports whether the beginning of an argument is not known.
 func mayBeOption(a arg) bool { return a.text != "" && isMark([]rune(a.text)[0]) }
 
-// findExec judges the command that find starts for what it finds.
+// findExec judges the command that find starts for found files.
 func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
 	if len(args) == 0 {
 		return
@@ -146,7 +146,7 @@ func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
 	}
 }
 
-// fd judges fd, which can start a command for what it finds.
+// fd judges fd, which can start a command for found files.
 func fd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	for i, a := range args {

@@ -28,7 +28,7 @@ type Request struct {
 	Roots    []string // directories that commands may change, the workspace first, as the command sees them
 	Home     string   // as the command sees it; "" when it has none
 	Env      []string // names of variables that the model sets
-	Stdin    string   // what the command can read
+	Stdin    string   // readable for the command
 	Open     bool     // more than Stdin may follow, and it is not known
 	Isolated bool     // the command runs in a sandbox: it can change nothing but the roots
 	Network  bool     // the command can reach other machines
@@ -41,13 +41,13 @@ type Request struct {
 	Exists func(path string) bool
 }
 
-// Mode chooses what needs approval beside what is risky.
+// Mode chooses the commands that need approval beside risky ones.
 type Mode uint8
 
 // The modes.
 const (
-	Risky   Mode = iota // only what destroys or runs code
-	Unknown             // everything that the allow list does not name, except what only reads
+	Risky   Mode = iota // only commands that destroy or run code
+	Unknown             // all commands outside of the allow list, except commands that only read
 	Always              // everything
 )
 
@@ -62,11 +62,11 @@ type Rules struct {
 // A Simple is a simple command that was found, with wrappers removed.
 type Simple struct {
 	Argv    []string // words; … stands for the parts of a word that are not known
-	Static  bool     // Argv is exactly what the program will get
+	Static  bool     // Argv is the exact argv of the program
 	Program string   // as it is called
 }
 
-// A Denial describes why a command is refused, and what to do instead.
+// A Denial has the reason of a refusal, and advice.
 type Denial struct {
 	Group   string
 	Rule    string
@@ -77,8 +77,8 @@ type Denial struct {
 // A Verdict is the result of judging a command.
 type Verdict struct {
 	Risk   tool.Risk
-	Why    string   // what makes it so risky, for the person who approves
-	Kept   bool     // all that it destroys are files of the workspace, of which copies are kept
+	Why    string   // the reason of the risk, for the approver
+	Kept   bool     // it destroys only files of the workspace that have copies
 	Denied *Denial  // why it is refused at every autonomy; nil when it is not
 	Simple []Simple // all simple commands that were found
 	Always bool     // a person may allow it for all times
@@ -101,9 +101,9 @@ const (
 	maxSimple  = 200       // simple commands in a verdict
 )
 
-// Judge finds out what a command would do.
+// Judge judges a command before it runs.
 func Judge(r Request, rules Rules) Verdict {
-	j := &judge{req: r, rules: rules, table: tables(), handlers: handlers(), always: true}
+	j := &judge{req: r, rules: rules, knowledge: tables(), handlers: handlers(), always: true}
 	for _, name := range r.Env {
 		j.requestVariable(name)
 	}
@@ -124,14 +124,14 @@ func Judge(r Request, rules Rules) Verdict {
 
 // judge is the state of one judgement.
 type judge struct {
-	*table
+	*knowledge
 	handlers map[string]handler
 	req      Request
 	rules    Rules
 
 	risk   tool.Risk
 	why    string
-	final  bool // something is lost for which undo has no copy
+	final  bool // something is lost without a copy for undo
 	denied *Denial
 	found  []Simple
 	always bool
@@ -141,7 +141,7 @@ type judge struct {
 	depth    int
 	level    int // of the grammar
 	declared []*function
-	files    map[string][]stream // what the text itself may have written, by absolute path
+	files    map[string][]stream // files that the text itself may have written, by absolute path
 	filled   []string            // absolute paths where the text itself moves something
 	guarded  []string            // see Verdict.Guarded
 	outside  string              // see Verdict.Outside
@@ -150,20 +150,20 @@ type judge struct {
 	current *finding
 }
 
-// A finding is the risk of one simple command, without what it starts.
+// A finding is the risk of one simple command, without the commands that it starts.
 type finding struct {
 	risk   tool.Risk
 	why    string
 	starts bool // an option makes it start another program
 }
 
-// raise records that the command has at least this risk. What it destroys is lost.
+// raise records that the command has at least this risk. Destroyed files are lost.
 func (j *judge) raise(risk tool.Risk, why string) {
 	j.final = j.final || risk == tool.Destroys
 	j.raiseKept(risk, why)
 }
 
-// raiseKept does what raise does, for files that undo restores.
+// raiseKept is raise for files that undo restores.
 func (j *judge) raiseKept(risk tool.Risk, why string) {
 	if j.current != nil {
 		if risk > j.current.risk {
@@ -246,7 +246,7 @@ func (j *judge) deeper(f func()) {
 	j.depth--
 }
 
-// verdict returns what was found.
+// verdict returns the findings.
 func (j *judge) verdict() Verdict {
 	v := Verdict{
 		Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found, Guarded: j.guarded,
@@ -266,8 +266,8 @@ func (j *judge) verdict() Verdict {
 	return v
 }
 
-// text judges shell text and returns what it writes. Either bash or a plain
-// POSIX shell may run it: where they may disagree, both readings are judged.
+// text judges shell text and returns its output. Either bash or a plain POSIX shell may run it:
+// where they may disagree, both readings are judged.
 func (j *judge) text(s *scope, text string) (out stream) {
 	out = unknownStream(0)
 	if j.parsed += len(text); len(text) > maxText || j.parsed > maxParsed || nesting(text) > maxNesting {

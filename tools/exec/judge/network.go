@@ -123,7 +123,7 @@ func (j *judge) gitSetting(setting string, used bool) {
 	}
 }
 
-// gitConfig judges git config, which may set what starts programs later.
+// gitConfig judges git config, which may set programs that start later.
 func gitConfig(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
 	operands := in.operands
 	if in.hasFlag("--get", "--list", "--get-all", "--get-regexp", "--show-origin", "--show-scope", "--name-only") ||

@@ -9,9 +9,9 @@ import (
 	"mvdan.cc/sh/v3/expand"
 )
 
-// What programs write is worked out where it is text that the command itself
-// holds: otherwise a command could hide in it. Where that would be much work,
-// the text counts as scrambled, and no program may get it.
+// The output of programs is worked out where the command itself holds the text: otherwise a
+// command could hide in it. Where that would be much work, the text counts as scrambled, and no
+// program may get it.
 
 func echo(_ *judge, _ *scope, _ *program, c call, _ arguments) stream {
 	args, escapes, end := c.rest(), false, "\n"
@@ -69,7 +69,7 @@ func printf(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return unknownStream(all.taint())
 }
 
-// cat returns what it reads.
+// cat returns its input.
 func cat(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	var out stream
 	for _, f := range in.operands {
@@ -88,7 +88,7 @@ func cat(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	return out
 }
 
-// filter judges programs that encode, decode or turn around what they read.
+// filter judges programs that encode, decode or reverse their input.
 func filter(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	from := s.in
 	if len(in.operands) == 1 && in.operands[0].static() {
@@ -110,8 +110,7 @@ func filter(j *judge, s *scope, _ *program, c call, in arguments) stream {
 	return unknownStream(t)
 }
 
-// filtered returns what a filter makes of a text, or false when that is not
-// worked out.
+// filtered returns the output of a filter for a text, or false when that is not worked out.
 func filtered(name, text string, decodes bool) (string, bool) {
 	switch {
 	case name == "rev":
@@ -132,7 +131,7 @@ func filtered(name, text string, decodes bool) (string, bool) {
 	return string(out), err == nil && !hasMarks(string(out))
 }
 
-// tr returns what it makes of a known text, where its sets are written out.
+// tr returns the output of tr for a known text, if its sets are written out.
 func tr(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	remove := len(args) > 0 && args[0].is("-d")

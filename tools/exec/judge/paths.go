@@ -201,7 +201,7 @@ func matchesAll(pattern string) bool {
 	return rest == "" || strings.Trim(rest, "*?") == "" && strings.Contains(rest, "*")
 }
 
-// input returns what reading a file gives, and judges the reading.
+// input judges the read of a file and returns the stream that the command receives.
 func (j *judge) input(s *scope, from arg) stream {
 	j.read(s, from)
 	for _, p := range s.resolve(from.text) {
@@ -221,7 +221,7 @@ func (j *judge) input(s *scope, from arg) stream {
 
 const maxContents = 8 // contents that a file may have at different times
 
-// wrote remembers what was written to a file, in case the text runs it later.
+// wrote remembers the text written to a file, in case the command runs it later.
 func (j *judge) wrote(s *scope, file arg, content stream) {
 	if !file.static() || !content.given {
 		content = unknownStream(content.taint())
@@ -351,8 +351,8 @@ func (j *judge) read(s *scope, from arg) {
 	}
 }
 
-// disposable reports whether removing a file or directory loses only what can be
-// made again.
+// disposable reports whether removing a file or directory loses only things that can be made
+// again.
 func (j *judge) disposable(s *scope, t arg) bool {
 	all := s.resolve(t.text)
 	return j.req.Disposable != nil && len(all) > 0 && !slices.ContainsFunc(all, func(p string) bool {
@@ -362,8 +362,8 @@ func (j *judge) disposable(s *scope, t arg) bool {
 	})
 }
 
-// isRecorded reports whether undo restores a file of the workspace: the first root is
-// recorded, without the data of git and without what git ignores.
+// isRecorded reports whether undo restores a file of the workspace: the first root is recorded,
+// without the data of git and ignored files.
 func (j *judge) isRecorded(s *scope, t arg) bool {
 	all := s.resolve(t.text)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(p string) bool {

@@ -9,83 +9,61 @@ import (
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/exec/table"
 )
 
 //go:embed programs.txt names.txt rules.txt
 var tableFiles embed.FS
 
-// A table holds what is known of programs, and lists of names. It is read at
-// the first judgement.
-type table struct {
+// knowledge has the facts about programs, and lists of names. It is read at the first
+// judgement.
+type knowledge struct {
 	programs map[string]*program
 	lists    map[string]map[string]bool
-	prefixes map[string][]string // of lists: what stood before a *, or paths
+	prefixes map[string][]string // of lists: text before a *, or paths
 }
 
-var tables = sync.OnceValue(func() *table {
-	t := &table{
+var tables = sync.OnceValue(func() *knowledge {
+	t := &knowledge{
 		programs: map[string]*program{}, lists: map[string]map[string]bool{},
 		prefixes: map[string][]string{},
 	}
-	blocks("programs.txt", func(header string, lines []string) {
-		for name := range strings.FieldsSeq(header) {
+	for _, b := range table.Embedded(tableFiles, "programs.txt") {
+		for name := range strings.FieldsSeq(b.Heading) {
 			p := t.programs[name]
 			if p == nil {
 				p = &program{name: name, words: map[string][]string{}}
 				t.programs[name] = p
 			}
-			for _, l := range lines {
+			for _, l := range b.Lines {
 				p.add(l)
 			}
 		}
-	})
+	}
 	for name, p := range t.programs {
 		if as := p.words["as"]; as != nil {
 			t.programs[name] = t.programs[as[0]]
 		}
 	}
-	blocks("names.txt", func(name string, lines []string) {
-		set := map[string]bool{}
-		for word := range strings.FieldsSeq(strings.Join(lines, " ")) {
-			set[word] = true
-			if prefix, ok := strings.CutSuffix(word, "*"); ok {
-				t.prefixes[name] = append(t.prefixes[name], prefix)
-			} else if len(word) > 1 && (word[0] == '~' || word[0] == '/' && word[len(word)-1] == '/') {
-				t.prefixes[name] = append(t.prefixes[name], word)
+	for _, b := range table.Embedded(tableFiles, "names.txt") {
+		name, set := b.Heading, map[string]bool{}
+		for _, l := range b.Lines {
+			for word := range strings.FieldsSeq(l.Text) {
+				set[word] = true
+				if prefix, ok := strings.CutSuffix(word, "*"); ok {
+					t.prefixes[name] = append(t.prefixes[name], prefix)
+				} else if len(word) > 1 && (word[0] == '~' || word[0] == '/' && word[len(word)-1] == '/') {
+					t.prefixes[name] = append(t.prefixes[name], word)
+				}
 			}
 		}
 		t.lists[name] = set
-	})
+	}
 	return t
 })
 
-// blocks calls f for each block of a file: its headers, joined by blanks, and
-// its indented lines.
-func blocks(file string, f func(header string, lines []string)) {
-	text, err := tableFiles.ReadFile(file)
-	if err != nil {
-		panic("judge: " + err.Error()) // it is part of this program
-	}
-	header, lines := "", []string(nil)
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case line == "" || line[0] == '#':
-		case line[0] == '\t':
-			lines = append(lines, line[1:])
-		default:
-			if len(lines) > 0 {
-				f(header, lines)
-				header, lines = "", nil
-			}
-			header = strings.TrimSpace(header + " " + line)
-		}
-	}
-	f(header, lines)
-}
-
 // inList reports whether a list of names.txt has a name.
-func (t *table) inList(list, name string) bool {
+func (t *knowledge) inList(list, name string) bool {
 	set, ok := t.lists[list]
 	if !ok {
 		panic("judge: no list " + strconv.Quote(list))
@@ -94,7 +72,7 @@ func (t *table) inList(list, name string) bool {
 }
 
 // inPaths reports whether a list of paths has an absolute clean path.
-func (t *table) inPaths(list, p string) bool {
+func (t *knowledge) inPaths(list, p string) bool {
 	set := t.lists[list]
 	if set[p] || set[path.Base(p)] {
 		return true
@@ -111,7 +89,7 @@ func (t *table) inPaths(list, p string) bool {
 	})
 }
 
-// A program is what the table says about one program.
+// A program is the entry of one program in the table.
 type program struct {
 	name    string
 	words   map[string][]string // by the first word of their lines
@@ -127,13 +105,13 @@ type rule struct {
 }
 
 // add adds a line of the table.
-func (p *program) add(line string) {
-	keyword, rest, _ := strings.Cut(line, " ")
+func (p *program) add(line table.Line) {
+	keyword, rest := line.Keyword()
 	switch keyword {
 	case "if", "unless", "value", "before":
 		patterns, action, ok := strings.Cut(rest, ": ")
 		if !ok {
-			panic("judge: a line without an action: " + line)
+			panic("judge: a line without an action: " + line.Text)
 		}
 		p.rules = append(p.rules, rule{keyword, strings.Fields(patterns), strings.Fields(action)})
 	case "does":
@@ -165,7 +143,7 @@ func (p *program) number(keyword string) (int, []string) {
 	return 0, words
 }
 
-// run judges a call by the table, and returns what the program writes.
+// run judges a call by the table, and returns the program's output.
 func (j *judge) run(s *scope, p *program, c call) stream {
 	args := c.rest()
 	if len(args) == 1 && p.has("alone", args[0].text) || len(args) > 0 && p.has("begins", args[0].text) ||
@@ -227,8 +205,8 @@ func (j *judge) wrapped(s *scope, p *program, in arguments, skip int) stream {
 	return j.inner(s, args)
 }
 
-// applyRules applies the lines with an action. It reports whether the program
-// decodes what it reads.
+// applyRules applies the lines with an action. It reports whether the program decodes its
+// input.
 func (p *program) applyRules(j *judge, s *scope, c call, in arguments) (decodes bool) {
 	for _, r := range p.rules {
 		switch r.keyword {
@@ -265,8 +243,8 @@ func exceptions(words []string) (before, after []string) {
 	return words, nil
 }
 
-// operands applies the actions for operands: those of the line "target" to where
-// the others go, and those of the line "operands" to the others.
+// operands applies the actions for operands: the line "target" to the destination, and the line
+// "operands" to the others.
 func (j *judge) operands(s *scope, p *program, c call, in arguments) {
 	sources := in.operands
 	if p.lines("target") {
@@ -424,7 +402,7 @@ func (j *judge) actOnFile(s *scope, c call, in arguments, verb string, a arg) bo
 		if n := len(in.operands); n > 0 {
 			j.removes(s, in.operands[n-1], true)
 		}
-	case "links": // what is written through a link later is written elsewhere
+	case "links": // a later write through a link goes elsewhere
 		switch j.locate(s, a) {
 		case insidePath, globPath, tempPath, harmlessPath:
 		default:
@@ -492,7 +470,7 @@ func (j *judge) subcommand(s *scope, p *program, c call) stream {
 	case child.hasSubcommands():
 		return j.run(s, child, what)
 	case child.destroys(in):
-		risk = "reads" // nothing worse than what its own lines say
+		risk = "reads" // nothing worse than its own lines
 	case in.matches(child.words["lists"]...):
 		risk = "reads"
 	case risk == "" && child.judgesAll() && len(args) == len(c.args)-1:
@@ -531,8 +509,8 @@ func (p *program) risk(name string) string {
 	return ""
 }
 
-// globalOptions judges the options before a subcommand, and returns what
-// follows them. It returns false when the program only shows something.
+// globalOptions judges the options before a subcommand, and returns the arguments after them.
+// It returns false when the program only shows something.
 func (j *judge) globalOptions(s *scope, p *program, c call) ([]arg, bool) {
 	args := c.rest()
 	shows := p.words["shows"]

@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec/table"
 )
 
-// Action is what a deny group does with a command that one of its rules matches.
+// Action is the action of a deny group for a command that one of its rules matches.
 type Action string
 
 // The actions.
 const (
-	Deny Action = "deny" // refuse it, whatever the autonomy
+	Deny Action = "deny" // refuse it in every mode
 	Ask  Action = "ask"  // count it as running code
 	Off  Action = "off"  // ignore it
 )
@@ -23,35 +25,30 @@ type GroupInfo struct {
 	Rules []RuleInfo
 }
 
-// RuleInfo describes one thing that a group looks for in a parsed command, and
-// what it does about it unless the operator chose an action for the group.
+// RuleInfo describes one thing that a group looks for in a parsed command, and the action
+// unless the operator chose one for the group.
 type RuleInfo struct {
 	Name    string
-	Default Action // Off is for what only operators who say so want refused
+	Default Action // Off is for rules that only operators who say so want
 	Reason  string // completes "the command ..."
-	Instead string // what to do instead; "" when nothing is better
+	Instead string // advice; "" for none
 }
 
-// Groups returns the deny groups of rules.txt, in the order in which they are
-// documented.
+// Groups returns the deny groups of rules.txt, in the order of the documentation.
 func Groups() []GroupInfo { return slices.Clone(groups()) }
 
 var groups = sync.OnceValue(func() []GroupInfo {
 	var all []GroupInfo
-	blocks("rules.txt", func(header string, lines []string) {
+	for _, b := range table.Embedded(tableFiles, "rules.txt") {
 		g := GroupInfo{}
-		g.Name, g.For, _ = strings.Cut(header, ": ")
-		for _, l := range lines {
-			parts := strings.SplitN(l, "; ", 2)
-			words := strings.SplitN(parts[0], " ", 3)
-			rule := RuleInfo{Name: words[0], Default: Action(words[1]), Reason: words[2]}
-			if len(parts) > 1 {
-				rule.Instead = parts[1]
-			}
-			g.Rules = append(g.Rules, rule)
+		g.Name, g.For, _ = strings.Cut(b.Heading, ": ")
+		for _, l := range b.Lines {
+			does, instead, _ := strings.Cut(l.Text, "; ")
+			words := strings.SplitN(does, " ", 3)
+			g.Rules = append(g.Rules, RuleInfo{Name: words[0], Default: Action(words[1]), Reason: words[2], Instead: instead})
 		}
 		all = append(all, g)
-	})
+	}
 	return all
 })
 

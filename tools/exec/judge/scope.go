@@ -55,7 +55,7 @@ func taintOf(text string) (t taint) {
 	return t
 }
 
-// A stream is what a command reads from stdin, or writes to stdout.
+// A stream is the stdin or stdout of a command.
 type stream struct {
 	given bool   // false: not redirected, or not worked out
 	text  string // with marks
@@ -71,7 +71,7 @@ func known(text string) expand.Variable {
 	return expand.Variable{Set: true, Kind: expand.String, Str: text}
 }
 
-// and returns what is read when one stream follows another.
+// and returns the input of two streams in a row.
 func (a stream) and(b stream) stream {
 	switch {
 	case !a.given:
@@ -138,7 +138,7 @@ func (s *scope) clone() *scope {
 	return &c
 }
 
-// first returns what the plain name of a variable gives.
+// first returns the value of the plain name of a variable.
 func first(v expand.Variable) string {
 	if len(v.List) > 0 {
 		return v.List[0]

@@ -36,7 +36,7 @@ func Shape(command string) string {
 	return b.String()
 }
 
-// plainWord returns the text of a word in which the shell works nothing out.
+// plainWord returns the text of a word without expansions.
 func plainWord(w *syntax.Word) (text string, plain bool) {
 	for _, part := range w.Parts {
 		switch part := part.(type) {

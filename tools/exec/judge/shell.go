@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// stmts judges statements in their order, and returns what they write.
+// stmts judges statements in their order, and returns their output.
 func (j *judge) stmts(s *scope, list []*syntax.Stmt) stream {
 	var out stream
 	for _, st := range list {
@@ -20,7 +20,7 @@ func (j *judge) stmts(s *scope, list []*syntax.Stmt) stream {
 	return out
 }
 
-// stmt judges one statement, and returns what it writes.
+// stmt judges one statement, and returns its output.
 func (j *judge) stmt(s *scope, st *syntax.Stmt) stream {
 	if st == nil || !j.step() {
 		return unknownStream(0)
@@ -98,7 +98,7 @@ func (j *judge) compound(s *scope, cmd syntax.Command) stream {
 	return stream{}
 }
 
-// repeated returns what a part of the text writes that runs any number of times.
+// repeated returns the output of a part of the text that runs any number of times.
 func repeated(out stream) stream {
 	if out.given {
 		out = unknownStream(out.taint())
@@ -285,7 +285,7 @@ func (j *judge) arithm(s *scope, x syntax.Node) {
 	})
 }
 
-// substitution judges $(...) and returns what it writes.
+// substitution judges $(...) and returns its output.
 func (j *judge) substitution(s *scope, c *syntax.CmdSubst) string {
 	inner := s.clone()
 	var out stream
@@ -352,7 +352,7 @@ func (j *judge) assign(s, to *scope, a *syntax.Assign, exported bool) {
 	case a.Value != nil:
 		v = j.word(s, a.Value, false).value()
 	}
-	if a.Index != nil { // which element it is, and so what the others are, is not known
+	if a.Index != nil { // the element, and so the others, are not known
 		j.arithm(s, a.Index)
 		v = known(unknownFrom(taintOf(whole(v) + whole(old))))
 	}
@@ -424,8 +424,8 @@ func (j *judge) declClause(s *scope, c *syntax.DeclClause) stream {
 	return silent()
 }
 
-// redirections judges redirections, sets what the statement reads, and returns
-// the files that it writes to.
+// redirections judges redirections, sets the input of the statement, and returns the files that
+// it writes to.
 func (j *judge) redirections(s *scope, list []*syntax.Redirect) []arg {
 	var outputs []arg
 	for _, r := range list {
@@ -472,8 +472,8 @@ func oneOf(fields []arg) arg {
 	return all
 }
 
-// hereDoc returns what a here-document gives. Nothing in it is expanded when
-// the word that ends it has quotes.
+// hereDoc returns the text of a here-document. Nothing in it is expanded when the word that
+// ends it has quotes.
 func (j *judge) hereDoc(s *scope, r *syntax.Redirect) stream {
 	if r.Hdoc == nil {
 		return silent()

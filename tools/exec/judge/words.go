@@ -14,7 +14,7 @@ import (
 
 // An arg is one word that a program gets, as far as it is known.
 type arg struct {
-	text string // with marks for what is not known
+	text string // with marks for unknown parts
 	glob bool   // it has patterns, which the shell replaces by file names
 	wild bool   // its unknown parts may become several words or none
 }
@@ -45,7 +45,7 @@ func (a arg) with(text string) arg {
 	return a
 }
 
-// value returns what a variable holds to which a is assigned.
+// value returns the value of a variable after the assignment a.
 func (a arg) value() expand.Variable {
 	if a.glob {
 		return known(globMark + a.text)
@@ -123,8 +123,8 @@ func (j *judge) expand(s *scope, w *syntax.Word) []arg {
 	return all
 }
 
-// word returns what a word becomes where it is not split: in assignments, and
-// with here true in here-documents.
+// word returns the expansion of a word where it is not split: in assignments, and with here
+// true in here-documents.
 func (j *judge) word(s *scope, w *syntax.Word, here bool) arg {
 	if w == nil {
 		return arg{}
@@ -173,8 +173,8 @@ func alternatives(parts []syntax.WordPart) int {
 	return n
 }
 
-// An expander prepares words for the package expand: it judges what runs in them,
-// and puts marks where the package would have to know more than we do.
+// An expander prepares words for the package expand: it judges the commands in them, and puts
+// marks where the package would have to know more than we do.
 type expander struct {
 	*judge
 	scope  *scope
@@ -239,9 +239,9 @@ func quotedWord(text string) *syntax.Word {
 }
 func unknownParam(t taint) syntax.WordPart { return quotedPart(unknownFrom(t)) }
 
-// param judges what runs in a parameter expansion, and returns it in a form that
-// can be worked out. Words in it are expanded once, since nested ones would take
-// exponential time otherwise.
+// param judges the commands in a parameter expansion, and returns it in a form that can be
+// worked out. Words in it are expanded once, since nested ones would take exponential time
+// otherwise.
 func (e *expander) param(p *syntax.ParamExp) syntax.WordPart {
 	made := *p
 	fits := e.step() && p.Param != nil && p.Names == 0 && !p.Width && !p.IsSet && p.Flags == nil

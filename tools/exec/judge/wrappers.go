@@ -145,7 +145,7 @@ func parallel(j *judge, s *scope, p *program, _ call, in arguments) stream {
 	return stream{}
 }
 
-// npx judges npx and similar programs, which fetch what is not installed.
+// npx judges npx and similar programs, which fetch missing programs.
 func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
 	args := c.rest()
@@ -172,8 +172,8 @@ func npx(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	return stream{}
 }
 
-// fetches reports whether a program of Node is certainly not installed in the project, so that it is fetched from the
-// registry, where its name can be that of another package.
+// fetches reports whether a program of Node is certainly not installed in the project, so that
+// it is fetched from the registry, where another package can have its name.
 func (j *judge) fetches(s *scope, by, name string) bool {
 	if j.req.Exists == nil || by == "uvx" || by == "pipx" || j.req.Missing != nil && !j.req.Missing(name) {
 		return false
@@ -192,7 +192,7 @@ func (j *judge) fetches(s *scope, by, name string) bool {
 	return true
 }
 
-// readVariables judges read and mapfile, which set variables to what they read.
+// readVariables judges read and mapfile, which set variables to their input.
 func readVariables(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	read := known(unknownFrom(s.in.taint()))
 	s.set("REPLY", read)
@@ -227,7 +227,7 @@ func cd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		to = args[0]
 	}
 	s.cd(to)
-	j.always = false // what follows runs elsewhere
+	j.always = false // the rest runs elsewhere
 	return silent()
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxLine is how much of one line is held; of a longer line, what was passed on
-	// cannot be overwritten later.
+	// maxLine is the held part of a line. In a longer line, text that was passed on cannot be
+	// overwritten later.
 	maxLine = 64 << 10
 	// maxSequence is the max length of an escape sequence, which could hide all
 	// following output otherwise.
@@ -73,7 +73,7 @@ func (c *Cleaner) Write(p []byte) (int, error) {
 	return n, c.err
 }
 
-// Close passes on what was held. It does not close the writer below.
+// Close passes on the held text. It does not close the writer below.
 func (c *Cleaner) Close() error {
 	for range c.held {
 		c.put([]byte("\uFFFD"))

@@ -5,9 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
+
+const maxAnchor = 40 // bytes of a wrong anchor that an error shows
 
 // A mark is an anchor: the number of a line and the digest of its text, such as 12#a3.
 type mark struct {
@@ -26,7 +29,7 @@ func parseMarks(at string) (first, last mark, err error) {
 	first, ok := parseMark(from)
 	last, also := parseMark(to)
 	if !ok || !also || last.line < first.line {
-		return first, last, tool.Errorf(tool.Invalid, "at is %q, which is not an anchor", shortened(at)).
+		return first, last, tool.Errorf(tool.Invalid, "at is %q, which is not an anchor", text.Clip(at, maxAnchor)).
 			Try("use anchors of read_file: 12#a3 for one line, 12#a3-15#f1 for several")
 	}
 	return first, last, nil
@@ -36,14 +39,6 @@ func parseMark(text string) (mark, bool) {
 	number, tag, ok := strings.Cut(strings.TrimSpace(text), "#")
 	line, err := strconv.Atoi(number)
 	return mark{line, tag}, ok && err == nil && line > 0 && tag != ""
-}
-
-func shortened(text string) string {
-	const most = 40
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // applyAt makes e in the lines that its anchors name.
@@ -107,6 +102,6 @@ func (d *draft) moved(m mark, at int) error {
 		fmt.Fprintf(&marks, " %d#%s", first+i, textfile.Anchor([]byte(line)))
 	}
 	return tool.Errorf(tool.Conflict, "line %d does not have the anchor %s: the line has changed or moved",
-		m.line, shortened(m.tag)).
+		m.line, text.Clip(m.tag, maxAnchor)).
 		Try("use these anchors:%s\nof these lines:%s", marks.String(), lines.String())
 }

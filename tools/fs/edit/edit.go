@@ -7,7 +7,8 @@
 // the most similar places.
 //
 // It knows texts and their encodings, but neither files nor tools. Begin with [Apply]; match.go has the rungs,
-// rewrite.go the replacing, diff.go the difference. [Candidates] and [Indents] are useful alone.
+// rewrite.go the replacing, diff.go the difference. Patches are matched by the same steps: see [Ladder], [Style] and
+// [Candidates].
 package edit
 
 import (

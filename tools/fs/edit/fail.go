@@ -51,11 +51,8 @@ func several(text string, found []match) error {
 		where = "lines"
 	}
 	how := ""
-	for i, r := range found[0].rungs {
-		how += []string{" (matched ", " and "}[min(i, 1)] + r.String()
-	}
-	if how != "" {
-		how += ")"
+	if rungs := found[0].rungs; len(rungs) > 0 {
+		how = fmt.Sprintf(" (matched %s)", Step{rungs: rungs})
 	}
 	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in %s %s", len(found), how, where,
 		strings.Join(lines, ", ")).Try("add lines around the occurrence you mean, or set replace_all")

@@ -42,7 +42,7 @@ func FuzzLadder(f *testing.F) {
 		if all || strings.Contains(strings.ReplaceAll(new, "\r\n", "\n"), "\r") {
 			return // places may have joined, and a lone \r belongs to what follows
 		}
-		s := step{left: true, right: true, fold: true}
+		s := Step{left: true, right: true, fold: true}
 		for _, span := range got.Spans {
 			if there := got.After[span.From:span.To]; s.form(there) != s.form(new) {
 				t.Fatalf("%q is in the place of %q, and not %q", there, got.Before[span.Start:span.End], new)

@@ -35,25 +35,47 @@ func (r Rung) String() string {
 // A match is where a text was found.
 type match struct {
 	start, end int
-	rungs      []Rung
-	indents    Indents
+	Style
 }
 
-// A step tries one rung, or two together: it ignores some differences between texts. In every form a line ends in \n.
-type step struct {
+// A Step tries one rung, or two together: it ignores some differences between texts. In every form a line ends in \n.
+type Step struct {
 	left, right bool // ignore blanks at the beginning and at the end of lines
 	fold        bool // ignore the style of quotes, dashes and spaces
 	rungs       []Rung
 }
 
-func steps() []step {
-	return []step{
+// Ladder returns the steps after the exact comparison, the strictest first.
+func Ladder() []Step {
+	return []Step{
 		{rungs: []Rung{LineEndings}},
 		{right: true, rungs: []Rung{TrailingBlanks}},
 		{left: true, right: true, rungs: []Rung{Indentation}},
 		{right: true, fold: true, rungs: []Rung{Punctuation}},
 		{left: true, right: true, fold: true, rungs: []Rung{Indentation, Punctuation}},
 	}
+}
+
+// Key returns the form of one line, whatever its ending. Lines with equal keys are equal to the step.
+func (s Step) Key(line string) string { return s.form(strings.TrimSuffix(body(line), "\r")) }
+
+// Style returns the style in which the file has the given lines of an edit. ok is false if the step ignores
+// indentation and no rule leads from the one to the other that covers the wanted lines.
+func (s Step) Style(given, have, wanted []string) (style Style, ok bool) {
+	style.rungs, ok = s.rungs, true
+	if s.left {
+		style.indents, ok = NewIndents(given, have, wanted)
+	}
+	return style, ok
+}
+
+// String names the rungs of the step.
+func (s Step) String() string {
+	names := make([]string, len(s.rungs))
+	for i, r := range s.rungs {
+		names[i] = r.String()
+	}
+	return strings.Join(names, " and ")
 }
 
 // find looks for old in text, and stops at the first rung that finds it. Matches do not overlap, unless there are only
@@ -72,7 +94,7 @@ func find(text, old, new string) []match {
 	}
 	literal := strings.Contains(text, core)
 	folds := mayFold(text)
-	for _, s := range steps() {
+	for _, s := range Ladder() {
 		switch {
 		case !s.fold && !literal, s.fold && !folds && !mayFold(old),
 			!s.right && !strings.Contains(text, "\r\n") && !strings.Contains(old, "\r\n"):
@@ -117,7 +139,7 @@ func longestCore(text string) string {
 }
 
 // find looks for old in the form of the step.
-func (s step) find(text, old, new string) []match {
+func (s Step) find(text, old, new string) []match {
 	needle, hay := s.form(old), s.form(text)
 	// Blanks at the end of old that are ignored are those at the end of a line.
 	wide := s.right && s.cutsEnd(old)
@@ -147,12 +169,12 @@ func (s step) find(text, old, new string) []match {
 		passed := countLines(hay[counted:at])
 		line, start, counted = line+passed, linesAfter(text, start, passed), at
 		next = at + 1
-		m := match{rungs: s.rungs}
+		m := match{Style: Style{rungs: s.rungs}}
 		if s.left {
 			m.start = start
 			m.end = s.endOfLines(text, start, old, len(given))
 			var ok bool
-			if m.indents, ok = NewIndents(given, SplitLines(text[m.start:m.end]), wanted); !ok {
+			if m.Style, ok = s.Style(given, SplitLines(text[m.start:m.end]), wanted); !ok {
 				continue
 			}
 		} else {
@@ -172,14 +194,14 @@ func (s step) find(text, old, new string) []match {
 }
 
 // cutsEnd reports whether old ends within a line, in blanks that the step ignores.
-func (s step) cutsEnd(old string) bool {
+func (s Step) cutsEnd(old string) bool {
 	last := old[startOfLine(old, len(old)):]
 	_, to := s.core(last)
 	return to < len(last)
 }
 
 // endOfLines returns the end of the n lines of text from start, without the last line ending if old has none.
-func (s step) endOfLines(text string, start int, old string, n int) int {
+func (s Step) endOfLines(text string, start int, old string, n int) int {
 	last := linesAfter(text, start, n-1)
 	end := linesAfter(text, last, 1)
 	if ending(old) != "" {
@@ -195,7 +217,7 @@ func (s step) endOfLines(text string, start int, old string, n int) int {
 
 // within returns the positions in text of a part of its form. from and to count from the beginning of the line that
 // begins at start. If wide is set, the part ends with the ending of a line, before which the match ends.
-func (s step) within(text string, start, from, to int, wide bool) (int, int) {
+func (s Step) within(text string, start, from, to int, wide bool) (int, int) {
 	begin, end := -1, -1
 	at := 0 // position in the form
 	for line := start; ; {
@@ -234,7 +256,7 @@ func (s step) within(text string, start, from, to int, wide bool) (int, int) {
 }
 
 // form returns a text in the form of the step.
-func (s step) form(text string) string {
+func (s Step) form(text string) string {
 	if !s.right {
 		return strings.ReplaceAll(text, "\r\n", "\n")
 	}
@@ -267,7 +289,7 @@ func (s step) form(text string) string {
 }
 
 // char returns the length of the first character of text, and its length in the form.
-func (s step) char(text string) (n, size int) {
+func (s Step) char(text string) (n, size int) {
 	if !s.fold || text[0] < utf8.RuneSelf {
 		return 1, 1
 	}
@@ -279,7 +301,7 @@ func (s step) char(text string) (n, size int) {
 }
 
 // core returns the part of a line's body that the form keeps.
-func (s step) core(body string) (from, to int) {
+func (s Step) core(body string) (from, to int) {
 	to = len(body)
 	if s.right {
 		to = len(strings.TrimRightFunc(body, s.blank))
@@ -290,7 +312,7 @@ func (s step) core(body string) (from, to int) {
 	return from, to
 }
 
-func (s step) blank(r rune) bool {
+func (s Step) blank(r rune) bool {
 	return r == ' ' || r == '\t' || s.fold && r >= utf8.RuneSelf && plain(r) == ' '
 }
 
@@ -310,14 +332,6 @@ func plain(r rune) rune {
 		return ' '
 	}
 	return r
-}
-
-// Plain replaces typographic quotes, dashes and spaces by their ASCII characters.
-func Plain(text string) string {
-	if !mayFold(text) {
-		return text
-	}
-	return strings.Map(plain, text)
 }
 
 // mayFold reports whether text may contain a character that plain changes, by the first bytes of these.

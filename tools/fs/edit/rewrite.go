@@ -48,7 +48,7 @@ func (r rewriting) at(m match, have, newline string) string {
 			if i := c.a0 + j - c.b0; i < c.a1 {
 				old, line = r.old[i], lines[i]
 			}
-			b.WriteString(m.body(old, line, r.new[j]))
+			b.WriteString(m.Line(old, line, r.new[j]))
 			if ending(r.new[j]) != "" {
 				b.WriteString(like(line, lines[:min(c.a1, len(lines))], newline))
 			}
@@ -74,16 +74,22 @@ func like(line string, lines []string, newline string) string {
 	return newline
 }
 
-// body returns the body of a new line that replaces line, which is old in the style of the file. Both are empty for a
-// line that replaces none.
-func (m match) body(old, line, new string) string {
+// A Style is the way in which the file has the lines of an edit. The zero Style is that of the edit.
+type Style struct {
+	rungs   []Rung
+	indents Indents
+}
+
+// Line returns a new line without its ending, in the style of the file. It replaces the line have of the file, which is
+// old in the edit. Both are empty for a line that replaces none.
+func (s Style) Line(old, have, new string) string {
 	new = body(new)
-	if slices.Contains(m.rungs, Indentation) {
-		new = m.indents.Line(new)
-		old = indent(line) + old[len(indent(old)):]
+	if slices.Contains(s.rungs, Indentation) {
+		new = s.indents.Line(new)
+		old = indent(have) + old[len(indent(old)):]
 	}
-	if slices.Contains(m.rungs, Punctuation) && line != "" && utf8.ValidString(new) {
-		return restyle(body(old), body(line), new)
+	if slices.Contains(s.rungs, Punctuation) && have != "" && utf8.ValidString(new) {
+		return restyle(body(old), body(have), new)
 	}
 	return new
 }
@@ -91,7 +97,7 @@ func (m match) body(old, line, new string) string {
 // restyle gives the characters of new that are also in old the style that they have in line, which is old in the style
 // of the file.
 func restyle(old, line, new string) string {
-	s := step{right: true, fold: true}
+	s := Step{right: true, fold: true}
 	_, end := s.core(old)
 	_, lineEnd := s.core(line)
 	given, have := []rune(old[:end]), characters(line[:lineEnd])

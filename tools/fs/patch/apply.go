@@ -31,9 +31,9 @@ type Result struct {
 // afterwards. Errors are written for the model; their kind is tool.Conflict if the patch does not fit the file.
 //
 // A hunk belongs at its line number, or else at the only place with its old lines. These are compared byte by byte
-// first, then ignoring line endings, blanks at the end, blanks on both sides, and the style of quotes and dashes. Each
+// first, then by the steps of [edit.Ladder]. Each
 // comparison must find only one place, and the notes name what was ignored. Lines that the patch does not change keep
-// their bytes.
+// their bytes, and changed lines take over the style of those that they replace.
 //
 // Secrets finds the secrets of the file, which errors do not show; nil has no known values. Only a whole line of the
 // patch matches a line with a secret.
@@ -93,44 +93,30 @@ func Apply(before []byte, f File, secrets *scrub.Scrubber) (Result, error) {
 	return res, nil
 }
 
-// A look is a way to compare lines: those with equal keys are equal.
+// A look is a way to compare lines, by its number: exact, or a step of [edit.Ladder]. The strictest is the first.
 type look int
 
-// The looks, the strictest first.
 const (
-	lookBytes look = iota
-	lookEndings
-	lookBlanks
-	lookIndent
-	lookPunctuation
-	looks
+	lookExact   look = iota
+	lookEndings      // the first step
 )
 
-func (l look) String() string {
-	return [...]string{
-		"", "line endings", "blanks at the end of lines", "indentation",
-		"indentation and the style of quotes and dashes",
-	}[l]
-}
+func (a *applier) looks() look { return lookEndings + look(len(a.ladder)) }
 
-func (l look) key(line string) string {
-	switch l {
-	case lookBytes:
+func (a *applier) step(l look) edit.Step { return a.ladder[l-lookEndings] }
+
+// key returns the form of a line: those with equal keys are equal.
+func (a *applier) key(l look, line string) string {
+	if l == lookExact {
 		return line
-	case lookEndings:
-		return withoutEnding(line)
-	case lookBlanks:
-		return strings.TrimRight(line, " \t\r\n\v\f")
-	case lookIndent:
-		return strings.TrimSpace(line)
 	}
-	return strings.TrimSpace(edit.Plain(line))
+	return a.step(l).Key(line)
 }
 
-func (l look) keys(lines []Line) []string {
+func (a *applier) keys(l look, lines []Line) []string {
 	keys := make([]string, len(lines))
 	for i, line := range lines {
-		if keys[i] = l.key(line.Text); l == lookBytes && !line.NoEnd {
+		if keys[i] = a.key(l, line.Text); l == lookExact && !line.NoEnd {
 			keys[i] += "\n"
 		}
 	}
@@ -154,7 +140,8 @@ type applier struct {
 	hidden scrub.Secrets
 	masked string   // whole without its secrets, with the same lines
 	lines  []string // of the old text, with their endings
-	views  [looks]view
+	ladder []edit.Step
+	views  []view // by look
 	steps  int    // comparisons left
 	taken  []bool // lines that belong to a hunk
 	cursor int    // line after the last hunk
@@ -169,13 +156,21 @@ type place struct {
 	start, n int // range of lines that it replaces
 	number   int
 	look     look
+	style    edit.Style
 	lines    []Line
 	literal  bool // its line endings are those of the patch
 }
 
+// A replaced line is a removed line of a patch, and the line of the file that it matches.
+type replaced struct{ old, have string }
+
 func newApplier(content string, f File, hidden scrub.Secrets) *applier {
 	lines := edit.SplitLines(content)
-	a := &applier{file: f, whole: content, hidden: hidden, masked: content, lines: lines, taken: make([]bool, len(lines)), steps: maxSteps}
+	a := &applier{
+		file: f, whole: content, hidden: hidden, masked: content, lines: lines, taken: make([]bool, len(lines)),
+		steps: maxSteps, ladder: edit.Ladder(),
+	}
+	a.views = make([]view, a.looks())
 	if hidden.Any() {
 		a.masked = hidden.Lines(0, len(content))
 	}
@@ -195,17 +190,17 @@ func (a *applier) view(l look) *view {
 		return v
 	}
 	v.at, v.keys = map[string][]int{}, a.lines
-	if l != lookBytes {
+	if l != lookExact {
 		v.keys = make([]string, len(a.lines))
 		for i, line := range a.lines {
-			v.keys[i] = l.key(line)
+			v.keys[i] = a.key(l, line)
 		}
 	}
 	for _, h := range a.file.Hunks {
 		for _, anchor := range h.Anchors {
-			v.at[l.key(anchor)] = nil
+			v.at[a.key(l, anchor)] = nil
 		}
-		for _, key := range l.keys(h.Lines) {
+		for _, key := range a.keys(l, h.Lines) {
 			v.at[key] = nil
 		}
 	}
@@ -270,9 +265,13 @@ func (a *applier) add(number int, h Hunk) error {
 		note = append(note, "above the hunk before it")
 	}
 	a.cursor = p.start + p.n
+	if p.look != lookExact {
+		old, have := texts(without(p.lines, Added)), a.lines[p.start:p.start+p.n]
+		p.style, _ = a.step(p.look).Style(old, have, texts(p.lines))
+	}
 	a.places = append(a.places, p)
 	if a.ignores(p) {
-		note = append(note, "matched ignoring "+p.look.String())
+		note = append(note, "matched "+a.step(p.look).String())
 	}
 	if len(note) > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("hunk %d: %s", number, strings.Join(note, "; ")))
@@ -280,10 +279,18 @@ func (a *applier) add(number int, h Hunk) error {
 	return nil
 }
 
+func texts(lines []Line) []string {
+	all := make([]string, len(lines))
+	for i, l := range lines {
+		all[i] = l.Text
+	}
+	return all
+}
+
 // ignores reports whether differences were ignored, except a missing newline at the end of the file.
 func (a *applier) ignores(p place) bool {
 	if p.look != lookEndings {
-		return p.look != lookBytes
+		return p.look != lookExact
 	}
 	for i, l := range without(p.lines, Added) {
 		if strings.HasSuffix(l.Text, "\r") != strings.HasSuffix(a.lines[p.start+i], "\r\n") {
@@ -306,15 +313,15 @@ func (a *applier) place(number int, h Hunk) (place, []string, error) {
 			return a.insertion(number, h, lines)
 		}
 		p := place{n: len(wanted), number: number, lines: lines}
-		for p.look = 0; p.look < looks && (atEnd || h.AtEnd); p.look++ {
-			p.start, p.literal = len(a.lines)-len(wanted), p.look == lookBytes
-			if a.fits(a.view(p.look), p.look.keys(wanted), p.start) {
+		for p.look = 0; p.look < a.looks() && (atEnd || h.AtEnd); p.look++ {
+			p.start, p.literal = len(a.lines)-len(wanted), p.look == lookExact
+			if a.fits(a.view(p.look), a.keys(p.look, wanted), p.start) {
 				return p, nil, nil
 			}
 		}
-		for p.look = 0; p.look < looks && !atEnd; p.look++ {
+		for p.look = 0; p.look < a.looks() && !atEnd; p.look++ {
 			start, note, err := a.locate(number, h, wanted, p.look)
-			if p.start, p.literal = start, p.look == lookBytes; err != nil || start >= 0 {
+			if p.start, p.literal = start, p.look == lookExact; err != nil || start >= 0 {
 				return p, note, err
 			}
 		}
@@ -324,7 +331,7 @@ func (a *applier) place(number int, h Hunk) (place, []string, error) {
 
 // locate returns where the file has the wanted lines with one look, -1 for nowhere, and an error if it is ambiguous.
 func (a *applier) locate(number int, h Hunk, wanted []Line, l look) (start int, note []string, err error) {
-	v, keys := a.view(l), l.keys(wanted)
+	v, keys := a.view(l), a.keys(l, wanted)
 	if slices.ContainsFunc(keys, func(key string) bool { return len(v.at[key]) == 0 }) {
 		return -1, nil, nil
 	}
@@ -393,8 +400,8 @@ func (a *applier) anchored(anchors []string) (below []int) {
 
 // like returns the lines that match an anchor with the strictest look that finds any, or else those that contain it.
 func (a *applier) like(anchor string) (lines []int) {
-	for l := lookEndings; l < looks; l++ {
-		if lines := a.view(l).at[l.key(anchor)]; len(lines) > 0 {
+	for l := lookEndings; l < a.looks(); l++ {
+		if lines := a.view(l).at[a.key(l, anchor)]; len(lines) > 0 {
 			return lines
 		}
 	}
@@ -479,7 +486,7 @@ func (a *applier) mismatch(number int, h Hunk) error {
 		return err.Try("%s", adviceForMasks())
 	}
 	if now := without(h.Lines, Removed); len(without(h.Lines, Added)) < len(h.Lines) {
-		if found := a.search(a.view(lookEndings), lookEndings.keys(now), 0, 1); len(found) > 0 {
+		if found := a.search(a.view(lookEndings), a.keys(lookEndings, now), 0, 1); len(found) > 0 {
 			err.What += fmt.Sprintf(": its old lines are not in the file, but its new lines are already at line %d",
 				found[0]+1)
 			return err.Try("leave this hunk out")
@@ -573,16 +580,6 @@ func (w *writer) ending(at int) string {
 // hunk writes the lines of a hunk in place of old ones. Context lines keep the bytes of the file; added lines get the
 // indentation and the line endings of the file, unless the hunk is literal.
 func (w *writer) hunk(p place) {
-	var indents edit.Indents
-	if p.look >= lookIndent {
-		texts := func(lines []Line) (all []string) {
-			for _, l := range lines {
-				all = append(all, l.Text)
-			}
-			return all
-		}
-		indents, _ = edit.NewIndents(texts(without(p.lines, Added)), w.lines[p.start:p.start+p.n], texts(p.lines))
-	}
 	marked := slices.ContainsFunc(p.lines, func(l Line) bool { return l.NoEnd })
 	// The last line of the file gets no ending if it had none.
 	last, end := -1, len(w.lines)
@@ -592,16 +589,23 @@ func (w *writer) hunk(p place) {
 			last--
 		}
 	}
+	var removed []replaced // that no line has replaced yet
 	for i, l := range p.lines {
 		switch l.Kind {
 		case Removed:
+			removed = append(removed, replaced{l.Text, w.lines[w.next]})
 			w.next++
 		case Context:
+			removed = nil
 			w.keep(w.next + 1)
 		case Added:
 			text, ending := l.Text, w.ending(w.next-1)
+			var by replaced
+			if len(removed) > 0 {
+				by, removed = removed[0], removed[1:]
+			}
 			if !p.literal {
-				text = indents.Line(withoutEnding(text))
+				text = p.style.Line(by.old, by.have, withoutEnding(text))
 			}
 			switch {
 			case l.NoEnd || i == last && text != "": // an empty line is only its ending

@@ -1,13 +1,13 @@
-// Package extract fills the knowledge graph from memories: after a memory has changed, a model reads which entities and
-// relations its text is about. What is added has the memory as its origin and is taken back when the memory is changed
-// or removed.
+// Package extract fills the knowledge graph from memories: after a memory has changed, a model
+// finds the entities and relations in its text. Each addition has the memory as its origin and
+// is taken back when the memory is changed or removed.
 //
-// The text of a memory is data. The model that reads it has no tools, and its reply is parsed strictly: nothing can
-// come of a memory but entities and relations of the memory's owner.
+// The text of a memory is data. The model that reads it has no tools, and its reply is parsed
+// strictly: a memory can add only entities and relations of its owner.
 //
-// The package knows when to read, what to ask, and how to understand the reply. What reports of a document do to the
-// graph is knowledge.SetReports; the budgets are those of package llm. Begin with [Extractor.Observe], which is called
-// with each change of a memory.
+// The package decides when to read, asks the model, and parses the reply. knowledge.SetReports
+// applies the reports of a document to the graph; package llm has the budgets. Begin with
+// [Extractor.Observe], which is called with each change of a memory.
 package extract
 
 import (
@@ -27,12 +27,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// Options are what an Extractor needs.
+// Options are the needs of an Extractor.
 type Options struct {
 	Store    *store.Store
 	Jobs     *jobs.Loop // nil: one of its own
 	Memories *memory.Rows
-	// On is whether changed memories are to be read. If not, an Extractor only takes back what was read before.
+	// On reports whether changed memories are read. Without it an Extractor only takes back
+	// earlier reports.
 	On       bool
 	Model    string     // as in the settings of models; "" is the default model
 	Budget   llm.Amount // of an agent and its user in a day
@@ -70,7 +71,7 @@ const (
 	maxTries = 6
 	// slots is how many memories one process reads at once.
 	slots = 2
-	// Purpose is what the budget of a caller for this work is called.
+	// Purpose is the name of a caller's budget for this work.
 	Purpose = "memory.knowledge"
 )
 
@@ -85,7 +86,7 @@ func New(o Options) *Extractor {
 // Run reads memories until ctx ends.
 func (x *Extractor) Run(ctx context.Context) { x.queue.Run(ctx) }
 
-// A task is what the job keeps: one version of a memory.
+// A task is the state of a job: one version of a memory.
 type task struct {
 	ID      string
 	Version int64
@@ -94,8 +95,8 @@ type task struct {
 
 func (t task) once() string { return fmt.Sprintf("%s %s %d %d", jobKind, t.ID, t.Version, t.Try) }
 
-// Observe is the Observe of [memory.Rows]: it takes back what a removed memory has reported, and adds a job to read a
-// changed one.
+// Observe is the Observe of [memory.Rows]: it takes back the reports of a removed memory, and
+// adds a job to read a changed one.
 func (x *Extractor) Observe(t *store.Tx, e memory.Event) error {
 	d := document(e.Document)
 	switch {
@@ -184,8 +185,8 @@ func (x *Extractor) do(ctx context.Context, h *jobs.Held) (string, error) {
 	return fmt.Sprintf("%d entities, %d relations", len(r.entities), len(r.relations)), nil
 }
 
-// again returns when to read a memory again after an error, or the zero time: never. What the budget does not allow
-// today it may allow tomorrow.
+// again returns the time of the next attempt after an error, or the zero time for no further
+// attempt. A budget that is used up today may suffice tomorrow.
 func (k task) again(err error, now time.Time) time.Time {
 	if errors.Is(err, llm.ErrBudget) {
 		return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)

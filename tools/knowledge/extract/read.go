@@ -62,7 +62,7 @@ func schema() json.RawMessage {
 	return written
 }
 
-// facts are what a text says.
+// facts are the statements of a text.
 type facts struct {
 	entities  []graph.Entity
 	relations []graph.Relation
@@ -122,8 +122,8 @@ func (x *Extractor) readPart(ctx context.Context, part string, whole bool) (r re
 	return r, nil
 }
 
-// facts returns what can go into the graph: certain enough, clean, bounded, and with relations only between entities
-// of the same reply.
+// facts returns the statements that may go into the graph: certain enough, clean, bounded, and
+// with relations only between entities of the same reply.
 func (x *Extractor) facts(r reply) (f facts) {
 	clean := func(s string, max int) string { return text.Clip(graph.CleanLine(x.o.Scrub(s)), max) }
 	var names []string // slugs
@@ -157,7 +157,7 @@ func (x *Extractor) facts(r reply) (f facts) {
 	return f
 }
 
-// known returns a type if it is among those that there are, else another one.
+// known returns a type if the graph has it, else the type "other".
 func known(name string, all []string, otherwise string) string {
 	if name = graph.TypeName(name); slices.Contains(all, name) {
 		return name
@@ -165,8 +165,8 @@ func known(name string, all []string, otherwise string) string {
 	return otherwise
 }
 
-// parts cuts a text into at most n parts of at most max bytes, between paragraphs, lines or words where there are any.
-// What is left after n parts is not read.
+// parts cuts a text into at most n parts of at most max bytes, between paragraphs, lines or
+// words where there are any. The text after n parts is not read.
 func parts(words string, max, n int) (list []string) {
 	words = strings.TrimSpace(words)
 	for len(words) > max && len(list) < n {
@@ -195,8 +195,8 @@ func end(words, separator string) int {
 	return 0
 }
 
-// repaired returns the JSON object in a text that a model has written: without what surrounds it, such as a code fence,
-// without commas before a closing bracket, and without spaces within numbers.
+// repaired returns the JSON object in a model's text. It removes surrounding text such as a
+// code fence, commas before a closing bracket, and spaces within numbers.
 func repaired(words string) string {
 	from, to := strings.IndexByte(words, '{'), strings.LastIndexByte(words, '}')
 	if from < 0 || to < from {

@@ -1,6 +1,6 @@
-// Package graph defines what a knowledge graph consists of: entities with names, typed relations between them, how
-// certain each is and when it was true. It merges two reports of the same thing into one and finds what can be reached
-// from an entity.
+// Package graph defines the parts of a knowledge graph: entities with names, typed relations
+// between them, and the confidence and the time span of each. It merges two reports of the same
+// thing into one and finds the entities in reach of an entity.
 //
 // It knows neither tools nor SQL nor the search index: [Walk] reads through an interface. Entities are identified by
 // slugs, which are the same for all users of an agent, so that a relation of one user can end at a shared entity. Begin
@@ -29,7 +29,7 @@ func (s Span) Contains(at int64) bool { return s.From <= at && at < s.To }
 // A Provenance records where an entity or relation comes from. Times are milliseconds since 1970.
 type Provenance struct {
 	Source  string `json:"source,omitempty"` // the document or person, as the author named it
-	Author  string `json:"author,omitempty"` // who wrote it last
+	Author  string `json:"author,omitempty"` // the last writer
 	Session string `json:"session,omitempty"`
 	Created int64  `json:"created"`
 	Updated int64  `json:"updated"`
@@ -79,7 +79,7 @@ type Relation struct {
 	Version    int64             `json:"version"`
 }
 
-// A Key identifies a relation among those of its owner.
+// A Key identifies a relation of an owner.
 type Key struct{ Source, Type, Target string }
 
 // Key returns the key of the relation.

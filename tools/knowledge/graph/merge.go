@@ -11,10 +11,11 @@ const (
 	MaxProperties = 50
 )
 
-// Merge adds a later report about the same entity to e. It returns the names of the fields for which e kept its own
-// value because it is more certain. Where both have a value, that of the more certain one counts, and that of the
-// report if they are equally certain; what e does not have is taken from any report. In a report an empty property
-// removes that property, and a zero span or text means "not given".
+// Merge adds a later report about the same entity to e. It returns the names of the fields for
+// which e kept its own value because it is more certain. Where both have a value, the value of
+// the more certain one counts; the report wins if both are equally certain. Any report fills a
+// field that e lacks. In a report an empty property removes that property, and a zero span or
+// text means "not given".
 func (e Entity) Merge(report Entity) (merged Entity, kept []string) {
 	merged = e
 	certain := report.Confidence >= e.Confidence
@@ -102,7 +103,8 @@ func UniqueAliases(name string, all []string) []string {
 	return list
 }
 
-// Over returns a user's own entity, completed with what only the shared entity of the same slug has.
+// Over returns a user's own entity. The shared entity of the same slug fills the fields that it
+// lacks.
 func (e Entity) Over(shared Entity) Entity {
 	e.Aliases = UniqueAliases(e.Name, slices.Concat(e.Aliases, []string{shared.Name}, shared.Aliases))
 	if e.Description == "" {

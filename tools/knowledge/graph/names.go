@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 func Slug(name string) string {
 	var b strings.Builder
 	latin, separated := false, false
-	for _, r := range norm.NFKD.String(truncate(name, maxName)) {
+	for _, r := range norm.NFKD.String(text.Cut(name, maxName)) {
 		switch {
 		case unicode.Is(unicode.Mn, r) && latin, r == '\'', r == '’':
 			continue
@@ -39,7 +40,7 @@ func Slug(name string) string {
 			latin, separated = false, true
 		}
 	}
-	return strings.Trim(truncate(norm.NFC.String(b.String()), maxSlug), "-")
+	return strings.Trim(text.Cut(norm.NFC.String(b.String()), maxSlug), "-")
 }
 
 // Prefix returns the first three characters of a slug. Names that look similar share it.
@@ -75,18 +76,7 @@ func TypeName(name string) string {
 			break
 		}
 	}
-	return strings.Trim(truncate(b.String(), maxType), "_")
-}
-
-// truncate returns the beginning of s, at most max bytes without a broken character at the end.
-func truncate(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max]
+	return strings.Trim(text.Cut(b.String(), maxType), "_")
 }
 
 // CleanLine returns text as one line without invisible characters, so that two names that look the same are the same.

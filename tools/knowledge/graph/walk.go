@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// decay is the factor by which each step of a path weakens it.
+// decay is the factor by which each step weakens a path.
 const decay = 0.8
 
 // Limits of a walk.
@@ -15,7 +15,7 @@ const (
 	MaxDepth         = 5
 	MaxNodes         = 500  // entities reached
 	MaxRelations     = 50   // of one entity in each direction; where the walk begins, MaxNodes
-	MaxBatch         = 16   // entities of which the relations are read together
+	MaxBatch         = 16   // entities whose relations are read together
 	maxLookup        = 200  // entities that are looked up together
 	maxReadRelations = 5000 // relations read by one walk
 )
@@ -37,9 +37,10 @@ type Node struct {
 	Strength float64 // of the path, from 1 down to 0
 }
 
-// Walk finds the entities that can be reached from one by at most depth relations in either direction, the strongest
-// first. The strength of a path is the product of the confidences of its relations, reduced for each step; that of an
-// entity is the strength of its best path. Truncated reports whether a limit kept Walk from reading everything.
+// Walk finds the entities that can be reached from one by at most depth relations in either
+// direction, the strongest first. The strength of a path is the product of the confidences of
+// its relations, reduced for each step. The strength of an entity is the strength of its best
+// path. Truncated reports whether a limit kept Walk from reading everything.
 func Walk(ctx context.Context, r Reader, from string, depth int) (found []Node, truncated bool, err error) {
 	w := walk{
 		reader: r, from: from,

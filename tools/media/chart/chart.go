@@ -54,7 +54,7 @@ type Series struct {
 	X      []float64 // of a scatter chart
 }
 
-// check returns an error for what cannot be drawn, and fills in what is missing.
+// check returns an error for a chart that cannot be drawn, and fills in missing fields.
 func (c *Chart) check() error {
 	switch c.Kind {
 	case Bar, Line, Area, Pie, Scatter:

@@ -44,7 +44,7 @@ func (c Chart) layout() (scene, error) {
 		return s, nil
 	}
 	top = c.legend(&s, top)
-	p := c.newPlot(&s, top)
+	p := c.newPlot(top)
 	p.axes(&s)
 	switch c.Kind {
 	case Bar:
@@ -201,7 +201,7 @@ func thousands(text string) string {
 }
 
 // newPlot finds the place of the axes.
-func (c *Chart) newPlot(s *scene, top float64) *plot {
+func (c *Chart) newPlot(top float64) *plot {
 	p := &plot{c: c, top: top + 6, right: pageWidth - margin - 6, bottom: pageHeight - margin, every: 1}
 	p.y = p.rangeOfY()
 	p.left = margin + 6
@@ -417,7 +417,7 @@ func (p *plot) bars(s *scene) {
 	}
 }
 
-// lines draws lines, and for areas what is below them.
+// lines draws lines, and for areas the space below them.
 func (p *plot) lines(s *scene) {
 	below := make([]float64, len(p.c.Labels)) // of stacked areas
 	for k, series := range p.c.Series {

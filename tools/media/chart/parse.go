@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Parse reads the data of a chart of a kind. It is CSV with a line of names and a label
@@ -41,7 +42,7 @@ func Parse(kind Kind, data string) (Chart, error) {
 	return c, c.check()
 }
 
-// A table is data before it is known what its columns mean.
+// A table is data before the meaning of its columns is known.
 type table struct {
 	names []string   // of the columns
 	rows  [][]string // as long as names, or shorter
@@ -76,7 +77,7 @@ func readCSV(data string) (t table, err error) {
 
 // decimalComma is a number with a decimal comma, as 1.234,5. One such as 1,234 may have a
 // comma between thousands instead.
-var decimalComma = regexp.MustCompile(`^[-+]?(\d+|\d{1,3}([. \x{a0}\x{202f}]\d{3})+),\d+$`)
+var decimalComma = text.Pattern(`^[-+]?(\d+|\d{1,3}([. \x{a0}\x{202f}]\d{3})+),\d+$`)
 
 // pointDecimals writes the numbers with a point where the data has decimal commas: at least one
 // number can be nothing else, and no number has a decimal point.
@@ -87,7 +88,7 @@ func pointDecimals(rows [][]string) {
 		for _, cell := range row {
 			cell = bare(cell)
 			switch _, err := strconv.ParseFloat(cell, 64); {
-			case decimalComma.MatchString(cell):
+			case decimalComma().MatchString(cell):
 				_, thousand := number(cell)
 				sure = sure || !thousand
 			case err == nil && strings.Contains(cell, "."):
@@ -105,7 +106,7 @@ func pointDecimals(rows [][]string) {
 			cell = bare(cell)
 			whole, rest, _ := strings.Cut(cell, ",")
 			grouped := strings.TrimLeft(whole, "+-")
-			if !decimalComma.MatchString(cell) && (rest != "" || !decimalComma.MatchString(grouped+",0")) {
+			if !decimalComma().MatchString(cell) && (rest != "" || !decimalComma().MatchString(grouped+",0")) {
 				continue
 			}
 			row[i] = strings.NewReplacer(".", "", " ", "", "\u00a0", "", "\u202f", "").Replace(whole)

@@ -138,7 +138,7 @@ func (m mask) polygon(path []point) {
 	m.r.ClosePath()
 }
 
-// ink colours what is in the mask.
+// ink colours the pixels of the mask.
 func (p *painter) ink(m mask, colour string, opacity float64) {
 	if m.area.Empty() {
 		return
@@ -172,7 +172,7 @@ func measure(text string, size float64, bold bool) float64 {
 	return ends[len(ends)-1]
 }
 
-// emUnits is the size, in pixels, for which the widths of characters are looked up.
+// emUnits is the size, in pixels, of the table of character widths.
 const emUnits = 1024
 
 // advances returns where each character of a text ends.

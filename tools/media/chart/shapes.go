@@ -2,7 +2,7 @@ package chart
 
 import "math"
 
-// A scene is a picture made of shapes, in units of which a pixel of the screen is one.
+// A scene is a picture made of shapes, in pixels of the screen.
 type scene struct {
 	width, height float64
 	shapes        []shape

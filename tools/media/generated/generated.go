@@ -1,7 +1,7 @@
-// Package generated saves what tools make, such as pictures and speech, in the directory
-// generated/DATE of the caller's workspace, and shows it to clients: as a link to a
-// resource and, if it is small, as image or audio content. It knows names and types of
-// files, and nothing of how their contents are made.
+// Package generated saves the output of tools, such as pictures and speech, in the directory
+// generated/DATE of the caller's workspace, and shows it to clients: as a link to a resource
+// and, if it is small, as image or audio content. It knows names and types of files, and
+// nothing of how their contents are made.
 //
 // Begin with [Files.Save].
 package generated
@@ -152,7 +152,7 @@ func (t Type) maxShown() int {
 	return 0
 }
 
-// Parts returns the file as parts of a result: a link, and what can be shown of it.
+// Parts returns the file as parts of a result: a link, and its content if that can be shown.
 func (f File) Parts(ctx context.Context) []tool.Part {
 	parts := []tool.Part{{URI: f.URI, Name: path.Base(f.Path), MIME: f.MIME}}
 	switch {
@@ -168,7 +168,7 @@ func (f File) Parts(ctx context.Context) []tool.Part {
 	return parts
 }
 
-// Result returns the result of a tool that saved f. what is what was made, such as "chart".
+// Result returns the result of a tool that saved f. what names the content, such as "chart".
 func (f File) Result(ctx context.Context, what string) tool.Result {
 	line := fmt.Sprintf("[%s saved as %s: %s, %s]", what, f.Path, f.Name, text.Bytes(f.Size))
 	return tool.Text(line).Add(f.Parts(ctx)...)
@@ -229,7 +229,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A keeper keeps what is written to it, unless it is more than max bytes.
+// A keeper keeps the written bytes, unless there are more than max.
 type keeper struct {
 	max, seen int
 	kept      bytes.Buffer

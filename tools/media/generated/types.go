@@ -73,7 +73,7 @@ func TypeOf(head []byte) Type {
 	return Type{"binary data", "application/octet-stream", ".bin"}
 }
 
-// word returns what a file of a type is called if it has no title.
+// word returns the word for a file of a type without a title.
 func (t Type) word() string {
 	switch class, _, _ := strings.Cut(t.MIME, "/"); class {
 	case "image", "audio", "video":

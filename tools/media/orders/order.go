@@ -36,7 +36,7 @@ func (o *Orders) do(ctx context.Context, h *jobs.Held) (string, error) {
 		return "", errors.New(tool.AsError(err).Error())
 	}
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel() // what was made is saved even if the program is about to end
+	defer cancel() // the result is saved even if the program is about to end
 	saved, err := o.save(saving, k.prompt(), files)
 	if err != nil {
 		return "", errors.New(tool.AsError(err).Error())
@@ -60,7 +60,7 @@ func (o *Orders) wasCancelled(ctx context.Context, id string) bool {
 	return err == nil && j.State == jobs.Cancelled
 }
 
-// make places an order at a provider, or goes on with one, and returns what was made.
+// make places an order at a provider, or goes on with one, and returns the result.
 func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, error) {
 	task := k.request().Task()
 	save := func() error {
@@ -126,7 +126,7 @@ func (o *Orders) make(ctx context.Context, h *jobs.Held, k *kept) ([]wire.File, 
 	}
 }
 
-// what names what is ordered.
+// what names the ordered thing.
 func (k kept) what() string {
 	return map[wire.Task]string{wire.Sound: "sound effect", wire.Music: "music",
 		wire.Video: "video"}[k.request().Task()]
@@ -141,7 +141,7 @@ func (k kept) took() time.Duration {
 	return end.Sub(k.Created).Round(time.Second)
 }
 
-// report says in words what has become of an order.
+// report describes the state of an order in words.
 func (k kept) report() string {
 	var lines []string
 	switch k.State {

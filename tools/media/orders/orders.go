@@ -1,5 +1,5 @@
-// Package orders has sound, music and video made by providers, which takes minutes. An
-// order is a job of the store: it survives the end of every process.
+// Package orders orders sound, music and video from providers, which takes minutes. An order is
+// a job of the store: it survives the end of every process.
 //
 // A provider is asked once. Before the request is sent the order is stored as sent, and
 // after it the provider's id: whichever process goes on asks for that id. If a process
@@ -34,7 +34,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/media/provider/wire"
 )
 
-// Options are what Orders need.
+// Options are the needs of Orders.
 type Options struct {
 	Store     *store.Store
 	Jobs      *jobs.Loop // nil: one of its own
@@ -42,14 +42,14 @@ type Options struct {
 	Files     workspace.Files // of the caller, for pictures
 	Made      generated.Files
 	Providers *provider.Providers
-	Poll      time.Duration // between two questions to a provider; 0 is what suits the task
+	Poll      time.Duration // between two questions to a provider; 0 is the default of the task
 	Lease     time.Duration // of a job; 0 is the default
 	Log       *slog.Logger
 }
 
 const (
 	jobKind = "media"
-	// keep is how long an order is kept after its end. What was made stays.
+	// keep is the time for which an order is kept after its end. Its files stay.
 	keep = 24 * time.Hour
 	// slots is how many orders one process works on at once, and maxOpen how many of one
 	// caller are open.
@@ -81,19 +81,19 @@ func New(o Options) *Orders {
 	return all
 }
 
-// Start begins to work on orders, also on those that other processes have left.
+// Start begins to work on orders, including orders that other processes have left.
 func (o *Orders) Start() { o.queue.Start() }
 
 // Close stops working. Orders that have not ended go on in another process, or after the
 // next Start.
 func (o *Orders) Close() error { return o.queue.Close() }
 
-// CanWork reports whether a provider makes what can be ordered.
+// CanWork reports whether a provider makes anything that can be ordered.
 func (o *Orders) CanWork() bool {
 	return o.Providers.Can(wire.Sound) || o.Providers.Can(wire.Music) || o.Providers.Can(wire.Video)
 }
 
-// A Wish is what is ordered: one of the requests.
+// A Wish is the wish of an order: one of the requests.
 type Wish struct {
 	Sound   *wire.SoundRequest `json:",omitempty"`
 	Music   *wire.MusicRequest `json:",omitempty"`
@@ -112,7 +112,7 @@ func (w Wish) request() wire.Request {
 	return *w.Video
 }
 
-// prompt returns what is wished for, in words.
+// prompt returns the wish, in words.
 func (w Wish) prompt() string {
 	switch {
 	case w.Sound != nil:
@@ -257,7 +257,7 @@ func read(j jobs.Job) (k kept, err error) {
 // byCaller is the reason of an order that its caller has cancelled.
 const byCaller = "it was cancelled"
 
-// cancel ends an order. One on which no process works is cancelled at the provider here.
+// cancel ends an order. If no process works on it, cancel cancels it at the provider.
 func (o *Orders) cancel(ctx context.Context, c tool.Caller, id string) (k kept, err error) {
 	k, err = o.get(ctx, c, id)
 	if err != nil || k.State.Final() {
@@ -298,7 +298,7 @@ func ended(t *store.Tx, j jobs.Job) error {
 	return err
 }
 
-// save puts what was made into the workspace.
+// save puts the result into the workspace.
 func (o *Orders) save(ctx context.Context, title string, files []wire.File) (list []generated.File, err error) {
 	for _, file := range files {
 		saved, err := o.Made.Save(ctx, title, bytes.NewReader(file.Data))

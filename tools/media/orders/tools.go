@@ -26,8 +26,8 @@ const (
 	maxShown      = 1 << 20 // bytes of sound in a result
 )
 
-// Tools lists the tools. Without orders it lists all; else those for which there are
-// providers.
+// Tools lists the tools. Without orders it lists all tools; else the tools that providers
+// support.
 func Tools(o *Orders) (all []tool.Tool) {
 	if o == nil || o.Providers.Can(wire.Sound) || o.Providers.Can(wire.Music) {
 		all = append(all, tool.Prepared(createAudio{follower{o}}))
@@ -241,7 +241,7 @@ func (o *Orders) await(ctx context.Context, id string, limit time.Duration) (kep
 	}
 }
 
-// result returns what has become of an order that has ended, and takes the event about it.
+// result returns the state of an order that has ended, and takes the event about it.
 func (o *Orders) result(ctx context.Context, k kept) tool.Result {
 	running := tool.RunningFrom(ctx)
 	if running.Caller.Key() != "" {
@@ -266,7 +266,7 @@ func (o *Orders) result(ctx context.Context, k kept) tool.Result {
 	return res
 }
 
-// kindOf returns the kind with which the reason of a failed order begins.
+// kindOf returns the kind at the beginning of the reason of a failed order.
 func kindOf(reason string) tool.Kind {
 	for _, kind := range tool.Kinds() {
 		if strings.HasPrefix(reason, string(kind)+": ") {

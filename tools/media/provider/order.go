@@ -14,9 +14,8 @@ import (
 // is about to end: without the response it is not known whether it was accepted.
 const submitGrace = 5 * time.Second
 
-// An Order is work of a provider that takes long. It is what must be stored, so that the
-// work goes on after the end of the process and is ordered once. Its JSON form can be
-// stored.
+// An Order is work of a provider that takes long. Its JSON form is stored, so that the work
+// goes on after the end of the process and is ordered once.
 type Order struct {
 	By
 	// Sent says that a request was sent, or is about to be, and its response is not stored.
@@ -44,8 +43,8 @@ func errUnknown(o *Order) error {
 	return f.Shown()
 }
 
-// Submit orders what r asks for. Before each request and after its response o is stored
-// with save; if that fails nothing is sent. Files come at once if the provider has them.
+// Submit makes the order of r. Before each request and after its response o is stored with
+// save; if that fails nothing is sent. Files come at once if the provider has them.
 func (p *Providers) Submit(ctx context.Context, r wire.Request, o *Order, save func() error) (wire.Made, error) {
 	if o.Sent {
 		return wire.Made{}, errUnknown(o)
@@ -155,7 +154,7 @@ func (p *Providers) Check(ctx context.Context, t wire.Task, o *Order) (made wire
 	return made, err
 }
 
-// Fetch downloads what was made.
+// Fetch downloads the files of an order.
 func (p *Providers) Fetch(ctx context.Context, t wire.Task, o *Order, made wire.Made) ([]wire.File, error) {
 	c, err := p.owner(t, o)
 	if err != nil {

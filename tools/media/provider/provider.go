@@ -1,15 +1,15 @@
 // Package provider has media made and read by the providers that the operator has set
 // up: pictures, speech, sound, music and video, transcripts and descriptions.
 //
-// For each task there is a chain of models. The first one is asked; if it cannot, because
-// it has ended, is too busy or fails, the next one is, and the answer says so. What a
+// For each task there is a chain of models. The first one is asked; if it cannot, because it
+// has ended, is too busy or fails, the next one is, and the answer says so. A request that a
 // provider refuses because of its content is not tried elsewhere. Before each request the
-// highest price that it can have is taken from the budgets of the models; [Providers.Ask]
-// says what a person must approve because of its price.
+// highest price that it can have is taken from the budgets of the models; [Providers.Ask] names
+// the price that a person must approve.
 //
-// The table of models in models.txt is data: names, prices and the days on which they
-// end. The package knows no workspace and no tool. Begin with [New] and [Providers.Photo];
-// order.go has what takes long. The APIs are in the packages below, over package wire.
+// The table of models in models.txt is data: names, prices and the days on which they end. The
+// package knows no workspace and no tool. Begin with [New] and [Providers.Photo]; order.go has
+// the long work. The APIs are in the packages below, over package wire.
 package provider
 
 import (
@@ -49,6 +49,14 @@ func kinds() []wire.Provider {
 	}
 }
 
+// Words returns all kinds, for the settings.
+func (Kind) Words() (names []string) {
+	for _, one := range kinds() {
+		names = append(names, one.Kind)
+	}
+	return names
+}
+
 // find returns the provider of a kind; nil if there is none.
 func (k Kind) find() *wire.Provider {
 	for _, one := range kinds() {
@@ -59,7 +67,7 @@ func (k Kind) find() *wire.Provider {
 	return nil
 }
 
-// What APIs can do.
+// Abilities of APIs.
 type (
 	photographer interface {
 		Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error)
@@ -113,13 +121,13 @@ func does(api any, t wire.Task) (ok bool) {
 type Endpoint struct {
 	Name   string
 	Kind   Kind
-	URL    string             // "": that of the kind
+	URL    string             // "": the default of the kind
 	Key    string             // "": none
 	Prices map[string]float64 // of models that cost something else than the table says, in its unit, or a call
 }
 
-// local reports whether it is a server with the API of OpenAI that is not OpenAI's. What it
-// can do is not known, so it is asked only for what a chain has, and it costs nothing.
+// local reports whether it is a server with the API of OpenAI that is not OpenAI's. Its
+// abilities are not known, so it is asked only for the models of a chain, and it costs nothing.
 func (e Endpoint) local() bool {
 	return string(e.Kind) == openai.Provider().Kind && e.URL != "" && e.URL != openai.URL
 }
@@ -131,12 +139,12 @@ type Options struct {
 	// they are asked. Without one it is the order of the table.
 	Chains   map[wire.Task][]string
 	AskAbove llm.Money // the price of a request above which a person is asked
-	// Hold takes the price of a request from the budgets of the caller in ctx; settle says
-	// what it was really. Nil keeps no budgets.
+	// Hold takes the price of a request from the budgets of the caller in ctx; settle takes the
+	// true price. Nil keeps no budgets.
 	Hold func(ctx context.Context, model string, price llm.Money, known bool) (settle func(used llm.Money), err error)
 	// API reaches the providers, Web the hosts that their responses link to.
 	API, Web outbound.Client
-	Scrub    func(text string) string // what is sent, and errors; nil leaves them as they are
+	Scrub    func(text string) string // scrubs requests and errors; nil leaves them as they are
 	Now      func() time.Time         // nil is the time
 	Wait     func(ctx context.Context, d time.Duration) error
 }
@@ -164,7 +172,7 @@ func New(o Options) (*Providers, error) {
 		case kind == nil:
 			return nil, fmt.Errorf("the media provider %q has the unknown kind %q", e.Name, e.Kind)
 		case e.URL == "" && kind.URL == "":
-			return nil, fmt.Errorf("media.providers.%s: set its url, which is that of a region or workspace", e.Name)
+			return nil, fmt.Errorf("media.providers.%s: set its url: %s", e.Name, kind.URLs)
 		}
 		c, err := wire.NewClient(wire.Options{
 			Name: e.Name, URL: cmp.Or(e.URL, kind.URL), Key: e.Key, Attach: kind.Attach, API: o.API, Web: o.Web,
@@ -341,11 +349,11 @@ func (p *Providers) Ask(r wire.Request) string {
 	return fmt.Sprintf("%s for up to %s (%s)", r.Task(), highest, dearest)
 }
 
-// By says who has answered a request.
+// By names the provider that has answered a request.
 type By struct {
 	Model string    // PROVIDER/MODEL
 	Cost  llm.Money // an estimate; 0 if no price is known
-	Notes []string  // in a sentence each: who was asked before, and why it did not answer
+	Notes []string  // a sentence for each provider asked before, with the reason of its failure
 }
 
 // hold takes the price of a request from the budgets.
@@ -430,7 +438,7 @@ func (p *Providers) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File,
 	return file, by, err
 }
 
-// Transcribe returns what is said in a recording.
+// Transcribe returns the words of a recording.
 func (p *Providers) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, By, error) {
 	r.Hint = p.scrubbed(r.Hint)
 	t, by, err := run(ctx, p, r, &r.To, func(api any) (wire.Transcript, error) {

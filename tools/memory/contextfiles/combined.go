@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// noteRoom is the number of characters reserved for the note about what was
-// left out.
+// noteRoom is the number of characters reserved for the note about omitted text.
 const noteRoom = 300
 
 // Combined returns the context files that the caller reads as one text for the beginning of a conversation, in their

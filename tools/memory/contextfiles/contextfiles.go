@@ -1,16 +1,16 @@
-// Package contextfiles keeps the context files of agents: SOUL.md, AGENTS.md and a few others that say who an
-// agent is, how it works and for which user. There are copies for an agent and for each of its users. The package
-// decides which copy a caller reads and which one it changes, and how much is handed out at once. It does not
-// know the tables that the copies are rows of (package memory), nor how the file tools and the protocol show
-// them.
+// Package contextfiles keeps the context files of agents: SOUL.md, AGENTS.md and a few others
+// that describe an agent, its ways and its user. There are copies for an agent and for each of
+// its users. The package selects the copy that a caller reads and the copy that it changes, and
+// bounds the text that is handed out at once. It does not know the tables of the copies
+// (package memory), nor the file tools and the protocol.
 //
-// The user's own copy comes first, then the agent's, then the one that the operator keeps in a directory. What
-// an agent may rewrite depends on whether it is predefined. The caller comes from the context; a caller without
-// an agent has no context files. If something cannot be determined, nothing is read and nothing changed.
+// The user's own copy comes first, then the agent's, then the one that the operator keeps in a
+// directory. A predefined agent may rewrite less than others. The caller comes from the
+// context; a caller without an agent has no context files. If something cannot be determined,
+// nothing is read and nothing changed.
 //
-// Begin with [New]. levels.go decides which copy a caller reads and changes,
-// files.go has the files for the file tools, combined.go what is handed out at
-// once, and operator.go is for the command line.
+// Begin with [New]. levels.go selects copies, files.go has the files for the file tools,
+// combined.go the combined text, and operator.go is for the command line.
 package contextfiles
 
 import (
@@ -22,21 +22,21 @@ import (
 
 // The context files. Names are exact: soul.md is a file like any other.
 const (
-	Soul           = "SOUL.md"            // who the agent is
+	Soul           = "SOUL.md"            // the identity of the agent
 	Agents         = "AGENTS.md"          // how it works
-	Tools          = "TOOLS.md"           // what it should know about its tools
+	Tools          = "TOOLS.md"           // hints for its tools
 	Identity       = "IDENTITY.md"        // its name and how it presents itself
 	User           = "USER.md"            // about the user
-	UserPredefined = "USER_PREDEFINED.md" // what the operator says about its users
-	Bootstrap      = "BOOTSTRAP.md"       // what to do in the first conversation, until it is emptied
+	UserPredefined = "USER_PREDEFINED.md" // the operator's text about its users
+	Bootstrap      = "BOOTSTRAP.md"       // instructions for the first conversation, until it is emptied
 )
 
-// Names returns the names of all context files, in the order in which they are handed out.
+// Names returns the names of all context files, in the order of the combined text.
 func Names() []string {
 	return []string{Soul, Agents, Tools, Identity, User, UserPredefined, Bootstrap}
 }
 
-// Is reports whether a name is that of a context file.
+// Is reports whether a name is the name of a context file.
 func Is(name string) bool {
 	switch name { // faster than Names: a search asks it for every file
 	case Soul, Agents, Tools, Identity, User, UserPredefined, Bootstrap:

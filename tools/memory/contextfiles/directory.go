@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// maxBytes bounds what is read of a file. A character has at most four bytes.
+// maxBytes is the most bytes that are read of a file. A character has at most four bytes.
 const maxBytes = 4 * MaxText
 
 // fromDir reads the operator's copy of a file.
@@ -31,8 +31,8 @@ func (a Agent) fromDir(name string) (File, bool, error) {
 	return f, true, nil
 }
 
-// fromDirs returns the operator's copy of a file, followed by those that all agents get, as far as there is room. One
-// of these that cannot be read is left out.
+// fromDirs returns the operator's copy of a file, followed by the copies for all agents, as far
+// as there is room. It leaves out unreadable copies for all agents.
 func (f *Files) fromDirs(a Agent, name string) (all File, found bool, err error) {
 	if all, found, err = a.fromDir(name); err != nil || f.Shared == nil || !ForAll(name) {
 		return all, found, err

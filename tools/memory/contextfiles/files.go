@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// Serves reports whether a name is that of a context file and the caller has an agent. With Read, Write, Remove
-// and List it makes Files a [workspace.Source].
+// Serves reports whether a name is the name of a context file and the caller has an agent. With
+// Read, Write, Remove and List it makes Files a [workspace.Source].
 func (*Files) Serves(ctx context.Context, name string) bool {
 	return Is(name) && tool.CallerFrom(ctx).Agent != ""
 }

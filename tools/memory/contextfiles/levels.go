@@ -94,8 +94,8 @@ func fromRow(d memory.Document) File {
 	}
 }
 
-// endsBootstrap reports whether a file marks the end of the first conversation: an empty BOOTSTRAP.md, which
-// hides those of lower levels.
+// endsBootstrap reports whether a file marks the end of the first conversation: an empty
+// BOOTSTRAP.md, which hides the files of lower levels.
 func endsBootstrap(name, text string) bool { return name == Bootstrap && strings.TrimSpace(text) == "" }
 
 // put writes an owner's copy of a file.
@@ -126,7 +126,7 @@ func (f *Files) endBootstrap(ctx context.Context, r reader, o tool.Owner) error 
 	return err
 }
 
-// check returns an error for what cannot be a context file.
+// check returns an error for content that a context file cannot have.
 func check(name, text string) error {
 	switch n := utf8.RuneCountInString(text); {
 	case !Is(name):

@@ -40,6 +40,9 @@ func (f *Files) Directory(agent string) (list []File, err error) {
 
 // Set writes a user's copy of a file, or the agent's if the owner has no user.
 func (f *Files) Set(ctx context.Context, o tool.Owner, by memory.Author, name, text string) error {
+	if o.Agent == "" {
+		return tool.Errorf(tool.Invalid, "the name of the agent is empty")
+	}
 	return f.put(ctx, o, by, name, text)
 }
 

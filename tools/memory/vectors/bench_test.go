@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed/embedtest"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 )
 
 // long is an encoder of random vectors of 768 numbers.

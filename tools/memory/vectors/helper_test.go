@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed/clienttest"
-	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
-	"github.com/mcp-tools/mcp-tools/internal/indexer/indexertest"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed/clienttest"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed/embedtest"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/indexertest"
 	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 

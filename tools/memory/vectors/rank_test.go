@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/embed/embedtest"
 )
 
 // chance is an encoder that knows nothing: of each text it says something else.

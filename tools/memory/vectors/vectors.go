@@ -10,10 +10,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/embeddings"
 )
 
 // Topic is the topic of the change feed for vectors; keys are ids of memories.

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// Limits of what arrives.
+// Limits of arriving messages.
 const (
 	maxText  = 16 << 10 // bytes of a message
 	maxName  = 80       // bytes of the name of a person or a chat
@@ -32,16 +32,16 @@ var (
 	channelRate = store.Rate{Times: 600, Period: time.Minute, Burst: 200}
 )
 
-// An after is what is done when what has arrived is stored: a record, and what the person
-// who has pressed a button is shown.
+// An after is done when an event is stored: a record, and the text for the person who has
+// pressed a button.
 type after struct {
 	in     chat.Incoming
 	shown  string
 	record *Record
 }
 
-// accept stores what has arrived at a channel and what follows from it, and also what more
-// writes, in one transaction. An event that has arrived before does nothing.
+// accept stores the events of a channel and their consequences, and the writes of more, in one
+// transaction. An event that has arrived before does nothing.
 func (b *Inbound) accept(ctx context.Context, channel string, list []chat.Incoming,
 	more func(t *store.Tx) error) error {
 	kept, dropped, err := b.limited(ctx, channel, list)
@@ -144,7 +144,7 @@ func (b *Inbound) finish(channel string, done []after) {
 	}
 }
 
-// route does what an event that has not arrived before means.
+// route handles an event that has not arrived before.
 func (b *Inbound) route(t *store.Tx, channel string, in chat.Incoming) (after, error) {
 	in.From.Name, in.Title = chat.CleanName(in.From.Name, maxName), chat.CleanName(in.Title, maxName)
 	in.Text = chat.CleanText(in.Text, maxText)

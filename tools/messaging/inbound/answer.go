@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // A Run is an agent to be started, which answers in a chat.
@@ -39,13 +41,13 @@ type line struct {
 }
 
 const (
-	// maxLines and maxShown bound the conversation that an agent gets.
+	// maxLines and maxShown bound each part of the conversation that an agent gets: the new messages, and those before.
 	maxLines = 30
 	maxShown = 24 << 10 // bytes
 	maxTries = 5
 	// answered is the run of messages that need no answer.
 	answered = "-"
-	// noAnswer is what an agent writes that does not want to answer.
+	// noAnswer is the text of an agent that does not want to answer.
 	noAnswer = "NO_ANSWER"
 	// maxOpenLines is how many messages of one chat wait for an answer; more are dropped.
 	maxOpenLines = 100
@@ -58,10 +60,13 @@ func (b *Inbound) await(t *store.Tx, at Place, bound Binding, in chat.Incoming, 
 		&open); err != nil || open >= maxOpenLines {
 		return err
 	}
-	return b.addLine(t, at, "", line{
+	if err := b.addLine(t, at, "", line{
 		Binding: bound, Message: in.Message, Group: in.Group, Person: in.From.ID, User: bound.userOf(at, in),
 		Text: describe(in, files),
-	})
+	}); err != nil {
+		return err
+	}
+	return b.enqueue(t, at.String())
 }
 
 func (b *Inbound) addLine(t *store.Tx, at Place, run string, l line) error {
@@ -69,52 +74,71 @@ func (b *Inbound) addLine(t *store.Tx, at Place, run string, l line) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.Exec(`INSERT INTO chat_message (id, chat, run, body, due, at) VALUES ($1, $2, $3, $4, {{now}}, {{now}})`,
-		b.Outbox.NewID(), at.String(), run, string(body)) // in the order in which they arrive
-	return errors.Join(err, t.Changed(Topic, at.String()))
+	_, err = t.Exec("INSERT INTO chat_message (id, chat, run, body, at) VALUES ($1, $2, $3, $4, {{now}})",
+		b.Outbox.NewID(), at.String(), run, string(body)) // in the order of their arrival
+	return err
+}
+
+// enqueue adds a job for the messages of a chat that wait. The jobs of a chat are done one after the other; the first
+// takes all messages, and the others end.
+func (b *Inbound) enqueue(t *store.Tx, name string) error {
+	_, _, err := b.answers.Enqueue(t, jobs.New{Lane: "chat answer " + name, Payload: name, Attempts: maxTries})
+	return err
 }
 
 // idle selects the messages that wait for an answer in chats where no agent answers now.
 const idle = `run = '' AND NOT EXISTS (SELECT 1 FROM chat_message AS other
 	WHERE other.chat = chat_message.chat AND other.run NOT IN ('', '-'))`
 
-// startRuns starts agents for the messages that are due. It returns when the next ones are.
-func (b *Inbound) startRuns(ctx context.Context) (next time.Duration, err error) {
-	if b.Start == nil {
-		return sweepEvery, nil
-	}
-	var chats []string
-	next = sweepEvery
-	if err := b.Store.View(ctx, func(t *store.Tx) error {
-		var now int64
-		if now, err = t.Now(); err != nil {
+// answer starts an agent for the messages of a chat, and tries again later if that fails. While an agent answers in the
+// chat it does nothing: the end of that agent adds a job.
+func (b *Inbound) answer(ctx context.Context, h *jobs.Held) error {
+	waiting := false
+	if err := b.Store.Update(ctx, func(t *store.Tx) error {
+		if err := t.Lock(lockOf(h.Payload)); err != nil { // an agent that ends now has ended, or sees the messages
 			return err
 		}
-		return t.Each("SELECT chat, max(due) FROM chat_message WHERE "+idle+" GROUP BY chat ORDER BY 2 LIMIT 100", nil,
-			func(scan store.Scan) error {
-				var name string
-				var due int64
-				err := scan(&name, &due)
-				if due <= now {
-					chats = append(chats, name)
-				} else {
-					next = min(next, time.Duration(due-now)*time.Millisecond)
-				}
-				return err
-			})
+		return t.Row("SELECT EXISTS (SELECT 1 FROM chat_message WHERE chat = $1 AND "+idle+")", []any{h.Payload}, &waiting)
 	}); err != nil {
-		return 0, err
+		return &jobs.Again{After: retryEvery, Err: err}
 	}
-	for _, name := range chats {
-		if err := b.startRun(ctx, name); err != nil && ctx.Err() == nil {
-			next = min(next, retryEvery)
-			if err := b.postpone(ctx, name, err); err != nil {
-				return 0, err
-			}
-		}
+	if !waiting {
+		return nil
 	}
-	return next, nil
+	err := b.startRun(ctx, h.Payload)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	b.Log.Warn("an agent could not be started to answer in a chat", "chat", h.Payload, "err", err)
+	failures, _ := strconv.Atoi(h.Saved) // "" before the first
+	if failures++; failures >= maxTries {
+		return err
+	}
+	// h.Attempt would count restarts and faults of the store too. A failure that cannot be saved does not count.
+	unsaved := b.Store.Update(ctx, func(t *store.Tx) error { return h.Save(t, strconv.Itoa(failures)) })
+	return &jobs.Again{After: time.Duration(failures) * firstPause, Err: errors.Join(err, unsaved)}
 }
+
+const (
+	// firstPause is the time until the second attempt to start an agent; each further attempt takes as much longer.
+	firstPause = 10 * time.Second
+	retryEvery = 5 * time.Second
+)
+
+// unanswered says in a chat that there is no answer, in the transaction that ends a job without success.
+func (b *Inbound) unanswered(t *store.Tx, j jobs.Job) error {
+	if j.State == jobs.Done {
+		return nil
+	}
+	n, err := t.Exec("UPDATE chat_message SET run = $2 WHERE chat = $1 AND "+idle, j.Payload, answered)
+	if err != nil || n == 0 {
+		return err
+	}
+	at, _ := ParsePlace(j.Payload)
+	return b.reply(t, at, "", cannotAnswer)
+}
+
+func lockOf(chat string) string { return "chat " + chat }
 
 // errTaken means that another process has started an agent.
 var errTaken = errors.New("another process answers in this chat")
@@ -124,49 +148,38 @@ func (b *Inbound) startRun(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("the chat %q cannot be read", name)
 	}
-	type row struct {
-		id, run string
-		line
-	}
-	var all []row
-	if err := b.Store.View(ctx, func(t *store.Tx) (err error) {
-		all, err = store.List(t, "SELECT id, run, body FROM chat_message WHERE chat = $1 ORDER BY id DESC LIMIT $2",
-			[]any{name, maxLines}, func(scan store.Scan) (r row, err error) {
-				var body string
-				if err := scan(&r.id, &r.run, &body); err != nil {
-					return r, err
-				}
-				return r, json.Unmarshal([]byte(body), &r.line)
-			})
-		return err
-	}); err != nil {
+	waiting, err := b.lines(ctx, "chat = $1 AND run = '' ORDER BY id", name)
+	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	slices.Reverse(all)
-	var before, now []string
-	var ids []string
-	var last row
-	for _, r := range all {
-		switch {
-		case r.run != "":
-			words := r.Text
-			if r.Answer {
-				words = "You answered:\n" + r.Text
-			}
-			before = append(before, words)
-			// Messages of different users are answered one after the other.
-		case len(ids) == 0 || r.User == last.User:
-			now, ids, last = append(now, r.Text), append(ids, r.id), r
+	known, err := b.lines(ctx, "chat = $1 AND run <> '' ORDER BY id DESC", name)
+	if err != nil {
+		return err
+	}
+	var before, now, ids []string
+	for _, l := range slices.Backward(known) {
+		words := l.Text
+		if l.Answer {
+			words = "You answered:\n" + l.Text
 		}
+		before = append(before, words)
 	}
-	if len(ids) == 0 {
-		return nil
+	var last storedLine
+	size := 0
+	for _, l := range waiting {
+		if len(ids) > 0 && l.User != last.User {
+			continue // messages of different users are answered one after the other
+		}
+		if size += len(l.Text); len(ids) > 0 && size > maxShown {
+			break // the next agent answers the rest
+		}
+		now, ids, last = append(now, l.Text), append(ids, l.id), l
 	}
 	kind, peer := b.Accounts.Kind(at.Channel), "direct"
 	if last.Group {
 		peer = "group"
 	}
-	err := b.Start(ctx, Run{
+	err = b.Start(ctx, Run{
 		Caller: tool.Caller{
 			Agent: last.Binding.Agent, User: last.User, Channel: at.Channel, ChatID: at.Chat, PeerKind: peer,
 			Topic: at.Thread, Sender: last.Person, Profile: last.Binding.Profile, Session: "chat-" + digest(name)[:16],
@@ -179,7 +192,7 @@ func (b *Inbound) startRun(ctx context.Context, name string) error {
 			kind, noAnswer,
 			b.quoted("The conversation so far", before), b.quoted("New messages", now)),
 		With: func(t *store.Tx, session string) error {
-			if err := t.Lock("chat " + name); err != nil {
+			if err := t.Lock(lockOf(name)); err != nil {
 				return err
 			}
 			args := []any{session, name}
@@ -197,6 +210,24 @@ func (b *Inbound) startRun(ctx context.Context, name string) error {
 	return err
 }
 
+// A storedLine is a line with the id of its row.
+type storedLine struct {
+	id string
+	line
+}
+
+// lines returns the first lines of the rows that a condition selects and orders.
+func (b *Inbound) lines(ctx context.Context, where string, args ...any) ([]storedLine, error) {
+	return store.Select(ctx, b.Store, fmt.Sprintf("SELECT id, body FROM chat_message WHERE %s LIMIT %d", where, maxLines),
+		args, func(scan store.Scan) (l storedLine, err error) {
+			var body string
+			if err := scan(&l.id, &body); err != nil {
+				return l, err
+			}
+			return l, json.Unmarshal([]byte(body), &l.line)
+		})
+}
+
 // quoted puts a part of the conversation between marks, the latest of it if it is long.
 func (b *Inbound) quoted(title string, lines []string) string {
 	size := 0
@@ -212,24 +243,6 @@ func (b *Inbound) quoted(title string, lines []string) string {
 	return title + ":\n" + b.marks.Quote("chat", strings.Join(lines, "\n\n")) + "\n\n"
 }
 
-// postpone tries the messages of a chat again later. After some attempts they get no answer.
-func (b *Inbound) postpone(ctx context.Context, name string, why error) error {
-	b.Log.Warn("an agent could not be started to answer in a chat", "chat", name, "err", why)
-	return b.Store.Update(ctx, func(t *store.Tx) error {
-		if _, err := t.Exec(`UPDATE chat_message SET tries = tries + 1, due = {{now}} + $2 * (tries + 1)
-			WHERE chat = $1 AND run = ''`, name, (10 * time.Second).Milliseconds()); err != nil {
-			return err
-		}
-		n, err := t.Exec("UPDATE chat_message SET run = '-' WHERE chat = $1 AND run = '' AND tries >= $2", name,
-			maxTries)
-		if err != nil || n == 0 {
-			return err
-		}
-		at, _ := ParsePlace(name)
-		return b.reply(t, at, "", cannotAnswer)
-	})
-}
-
 const cannotAnswer = "I cannot answer at the moment."
 
 // RunEnded sends the answer of an agent, in the transaction that ends it.
@@ -237,6 +250,9 @@ func (b *Inbound) RunEnded(t *store.Tx, ref, session string, done bool, words st
 	at, ok := ParsePlace(ref)
 	if !ok {
 		return nil
+	}
+	if err := t.Lock(lockOf(ref)); err != nil {
+		return err
 	}
 	ended, err := store.List(t, "UPDATE chat_message SET run = '-' WHERE run = $1 RETURNING body", []any{session},
 		func(scan store.Scan) (l line, err error) {
@@ -254,7 +270,12 @@ func (b *Inbound) RunEnded(t *store.Tx, ref, session string, done bool, words st
 		b.Log.Warn("an agent could not answer in a chat", "chat", ref, "why", words)
 		words = cannotAnswer
 	}
-	if err := t.Changed(Topic, ref); err != nil || strings.TrimSpace(words) == noAnswer {
+	var waiting bool
+	err = t.Row("SELECT EXISTS (SELECT 1 FROM chat_message WHERE chat = $1 AND run = '')", []any{ref}, &waiting)
+	if err == nil && waiting {
+		err = b.enqueue(t, ref)
+	}
+	if err != nil || strings.TrimSpace(words) == noAnswer {
 		return err
 	}
 	if err := b.addLine(t, at, answered, line{Answer: true, Text: text.Clip(words, maxText)}); err != nil {

@@ -9,16 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// A Binding says who gets the messages of a chat. All members of a bound chat may write.
+// A Binding names the receiver of the messages of a chat. All members of a bound chat may
+// write.
 type Binding struct {
 	Chat    Place    `json:"-"`
 	Agent   string   `json:"agent,omitempty"`
-	User    string   `json:"user,omitempty"` // for whom the agent works; "" is the person who writes
+	User    string   `json:"user,omitempty"` // for whom the agent works; "" is the writer
 	Team    string   `json:"team,omitempty"`
 	Session string   `json:"session,omitempty"`
 	Profile string   `json:"profile,omitempty"` // of an agent that answers
@@ -40,9 +41,8 @@ const anything = "*"
 // bindingTopic is the topic of bindings in the change feed. Keys are chats.
 const bindingTopic = "chat_binding"
 
-// bindingOf returns the binding of a chat: that of the topic before that of the chat, that
-// before one for all chats. What an operator has bound by a command counts before the
-// settings.
+// bindingOf returns the binding of a chat: the topic's before the chat's, and the chat's before
+// one for all chats. A binding by a command counts before the settings.
 func (b *Inbound) bindingOf(t *store.Tx, at Place) (bound Binding, ok bool, err error) {
 	for _, one := range []Place{at, {at.Channel, at.Chat, ""}, {at.Channel, anything, ""}, {anything, anything, ""}} {
 		var body string
@@ -69,23 +69,19 @@ func Bound(ctx context.Context, s *store.Store) (list []Binding, err error) {
 	if s.Unused() {
 		return nil, nil
 	}
-	err = s.View(ctx, func(t *store.Tx) error {
-		list, err = store.List(t, "SELECT chat, body FROM chat_binding ORDER BY chat", nil,
-			func(scan store.Scan) (one Binding, err error) {
-				var place, body string
-				if err := scan(&place, &body); err != nil {
-					return one, err
-				}
-				err = json.Unmarshal([]byte(body), &one)
-				one.Chat, _ = ParsePlace(place)
+	return store.Select(ctx, s, "SELECT chat, body FROM chat_binding ORDER BY chat", nil,
+		func(scan store.Scan) (one Binding, err error) {
+			var place, body string
+			if err := scan(&place, &body); err != nil {
 				return one, err
-			})
-		return err
-	})
-	return list, err
+			}
+			err = json.Unmarshal([]byte(body), &one)
+			one.Chat, _ = ParsePlace(place)
+			return one, err
+		})
 }
 
-// Bind binds a chat, instead of what it was bound to.
+// Bind binds a chat, and replaces its earlier binding.
 func Bind(ctx context.Context, s *store.Store, bound Binding) error {
 	return s.Update(ctx, func(t *store.Tx) error { return bind(t, bound) })
 }

@@ -9,11 +9,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // A File has arrived with a message. It is downloaded when it is fetched.
@@ -58,7 +58,7 @@ func (b *Inbound) keep(t *store.Tx, owner tool.Owner, channel string, list []cha
 }
 
 // fileName returns a name that is one name in every system: without directories, hidden
-// characters and what shells read.
+// characters and characters of shells.
 func fileName(name string) string {
 	name = path.Base(strings.ReplaceAll(chat.CleanName(name, 4*maxName), `\`, "/"))
 	name = strings.Map(func(r rune) rune {

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
-	"github.com/mcp-tools/mcp-tools/internal/chat"
-	"github.com/mcp-tools/mcp-tools/internal/chat/services"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
@@ -138,7 +138,7 @@ func newWorld(t *testing.T, s *store.Store, change func(*Options)) world {
 	o := Options{
 		Store: s, Accounts: accounts, Outbox: messaging.NewOutbox(messaging.OutboxOptions{Store: s,
 			Accounts: accounts}),
-		Approvals: waiting, Questions: questions.New(s, nil),
+		Approvals: waiting, Questions: questions.New(s, nil, nil),
 		Record: func(_ context.Context, r Record) { *w.records = append(*w.records, r) },
 	}
 	if change != nil {
@@ -151,12 +151,6 @@ func newWorld(t *testing.T, s *store.Store, change func(*Options)) world {
 		}
 	})
 	return w
-}
-
-// each runs a test with an Inbound.
-func each(t *testing.T, s *store.Store, change func(*Options), f func(t *testing.T, w world)) {
-	t.Helper()
-	f(t, newWorld(t, s, change))
 }
 
 func onBothStores() map[string]func(t *testing.T, s *store.Store) {
@@ -172,6 +166,7 @@ func onBothStores() map[string]func(t *testing.T, s *store.Store) {
 		"answers in text":                           testAnswersInText,
 		"questions of agents":                       testQuestionsOfAgents,
 		"an agent answers":                          testAnAgentAnswers,
+		"many messages wait for an answer":          testManyMessagesWaitForAnAnswer,
 		"notices":                                   testNotices,
 	}
 }
@@ -184,7 +179,7 @@ func TestOnBothStores(t *testing.T) {
 			if err := s.Update(t.Context(), func(tx *store.Tx) error {
 				for _, table := range []string{
 					"chat_receiver", "chat_event", "chat_binding", "chat_pairing", "chat_message", "chat_file",
-					"chat_question", "chat_notice", "outbox", "job", "inbox", "session", "question", "approval", "rate",
+					"chat_question", "chat_notice", "outbox", "job", "inbox", "session", "ask", "rate",
 				} {
 					if _, err := tx.Exec("DELETE FROM " + table); err != nil {
 						return err

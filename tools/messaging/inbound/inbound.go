@@ -11,7 +11,8 @@
 // decides nothing. What a person may do depends on the service's id of the person alone.
 //
 // Any number of processes do this with one store. One of them pulls a channel at a time,
-// see receive.go. Begin with accept.go, which has the way of an event; people.go has
+// see receive.go. Work that is due later is jobs: of chats with messages that wait for an answer, of notices, and of
+// the deletion of old rows. Begin with accept.go, which has the way of an event; people.go has
 // approvals and questions, answer.go agents that answer, notify.go notices.
 package inbound
 
@@ -23,23 +24,22 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
-	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
 )
 
-// Topic is the topic of the change feed for messages that wait for an answer, and for notices.
-const Topic = "chat"
-
-// Options are what an Inbound needs.
+// Options are the needs of an Inbound.
 type Options struct {
 	Store    *store.Store
+	Jobs     *jobs.Loop // nil: one of its own
 	Outbox   *messaging.Outbox
 	Accounts *messaging.Accounts
-	// Receive says for channels of the settings how messages arrive: off, pull, hook, or ""
-	// for what is needed.
+	// Receive has the way of messages for each channel of the settings: off, pull, hook, or ""
+	// for the needed one.
 	Receive   map[string]string
 	Bindings  []Binding
 	Approvers []Approver
@@ -53,7 +53,7 @@ type Options struct {
 	// Start starts an agent that answers. Nil: there is no model, so messages wait in the
 	// inbox.
 	Start func(ctx context.Context, r Run) error
-	// Record records who has decided what. It may be nil.
+	// Record records the decisions of people. It may be nil.
 	Record func(ctx context.Context, r Record)
 	Log    *slog.Logger // nil: silent
 }
@@ -63,7 +63,7 @@ type Record struct {
 	Person  string // an approver, or CHANNEL:ID
 	Channel string
 	Action  string // answer an approval, answer a question or pair
-	About   string // the id of what it is about
+	About   string // the id of its subject
 	Outcome string // ok or refused
 	Why     string // it was refused
 }
@@ -104,6 +104,8 @@ type Inbound struct {
 	marks tool.Marks
 	full  chan struct{} // of requests of hooks at once
 
+	answers, notices, sweeps *jobs.Queue
+
 	mu     sync.Mutex
 	ctx    context.Context // of acknowledgements
 	stop   context.CancelFunc
@@ -123,10 +125,20 @@ func New(o Options) *Inbound {
 		Options: o, me: store.NewID(), lease: pullLease, marks: tool.NewMarks(), full: make(chan struct{}, maxHooks),
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
+	queue := func(kind string, do func(context.Context, *jobs.Held) error) *jobs.Queue {
+		return &jobs.Queue{
+			Store: o.Store, Loop: o.Jobs, Kind: kind, Always: true, Log: o.Log,
+			Do: func(ctx context.Context, h *jobs.Held) (string, error) { return "", do(ctx, h) },
+		}
+	}
+	b.answers, b.notices, b.sweeps = queue("chat answer", b.answer), queue("chat notice", b.sendNotices),
+		queue("chat sweep", b.sweep)
+	b.answers.Ended, b.answers.Slots = b.unanswered, answerSlots
+	b.sweeps.Every = sweepEvery
 	return b
 }
 
-// Close waits for what was begun.
+// Close waits for running work.
 func (b *Inbound) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -141,34 +153,20 @@ func (b *Inbound) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	working.Go(func() { b.receive(ctx) })
-	working.Go(func() { b.work(ctx) })
+	working.Go(func() { b.notices.Run(ctx) })
+	working.Go(func() { b.sweeps.Run(ctx) })
+	if b.Start != nil {
+		working.Go(func() { b.answers.Run(ctx) })
+	}
 	if len(b.Approvers) > 0 || len(b.Notify) > 0 {
 		working.Go(func() { b.ask(ctx) })
 	}
 }
 
-// work starts agents that answer, sends notices, and removes what is old, until ctx ends.
-func (b *Inbound) work(ctx context.Context) {
-	swept := time.Time{}
-	b.Store.Work(ctx, "what waits for chats could not be read", func(ctx context.Context) (time.Duration, error) {
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
-			b.warn(ctx, "what is old in chats could not be removed", b.sweep(ctx))
-		}
-		notices, err := b.sendNotices(ctx)
-		if err != nil {
-			return 0, err
-		}
-		runs, err := b.startRuns(ctx)
-		return max(min(notices, runs, sweepEvery), minWait), err
-	}, Topic)
-}
-
 const (
 	sweepEvery = time.Hour
-	retryEvery = 5 * time.Second
-	// minWait keeps a clock that differs from the database's from making a busy loop.
-	minWait = 20 * time.Millisecond
+	// answerSlots is how many agents a process starts at once.
+	answerSlots = 4
 )
 
 func (b *Inbound) warn(ctx context.Context, what string, err error) {
@@ -185,7 +183,8 @@ const (
 	keepQuestions = 24 * time.Hour // after their end
 )
 
-func (b *Inbound) sweep(ctx context.Context) error {
+// sweep removes old rows.
+func (b *Inbound) sweep(ctx context.Context, _ *jobs.Held) error {
 	return b.Store.Update(ctx, func(t *store.Tx) error {
 		for _, one := range []struct {
 			text string
@@ -195,7 +194,7 @@ func (b *Inbound) sweep(ctx context.Context) error {
 			{"DELETE FROM chat_message WHERE run = '-' AND at < {{now}} - $1", keepMessages},
 			{"DELETE FROM chat_file WHERE at < {{now}} - $1", keepFiles},
 			{`DELETE FROM chat_question WHERE state = 'closed' AND at < {{now}} - $1 AND NOT EXISTS
-				(SELECT 1 FROM question WHERE question.id = chat_question.about AND question.state = 'open')`,
+				(SELECT 1 FROM ask WHERE ask.id = chat_question.about AND ask.state = 'open')`,
 				keepQuestions},
 			{"DELETE FROM chat_pairing WHERE since < {{now}} - $1", pairingDay},
 			{"DELETE FROM chat_notice WHERE n = 0 AND until < {{now}} - $1", 0},

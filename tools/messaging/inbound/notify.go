@@ -3,20 +3,20 @@ package inbound
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// The events of which people are notified.
+// The events for which people are notified.
 const (
 	TaskDone     = "task_done"
 	JobFailed    = "job_failed"
@@ -34,7 +34,7 @@ type Rule struct {
 	Debounce time.Duration
 }
 
-// Quiet are the hours of a day in which notices wait. Equal From and To are none.
+// Quiet are the hours of a day in which notices wait. Equal From and To mean no such hours.
 type Quiet struct {
 	From, To time.Duration // since midnight
 	Zone     *time.Location
@@ -61,7 +61,7 @@ func (q Quiet) end(now time.Time) time.Time {
 	return now
 }
 
-// An Event is something of which people may be notified.
+// An Event is an event for which people may be notified.
 type Event struct {
 	Kind  string // TaskDone, ...
 	Agent string // whose it is
@@ -94,15 +94,22 @@ func (b *Inbound) Tell(t *store.Tx, e Event) error {
 		}
 		words := text.Clip(tool.Visible(strings.Join(strings.Fields(e.Text), " ")), maxNotice)
 		// Within the debounce time of an equal one it waits for the end of that.
-		if _, err := t.Exec(`INSERT INTO chat_notice (id, dest, content, n, due, until, debounce)
+		var waiting int
+		var at int64
+		if err := t.Row(`INSERT INTO chat_notice (id, dest, content, n, due, until, debounce)
 			VALUES ($1, $2, $3, 1, $4, 0, $5) ON CONFLICT (id) DO UPDATE SET n = chat_notice.n + 1,
 			content = excluded.content, dest = excluded.dest, debounce = excluded.debounce,
-			due = CASE WHEN chat_notice.n > 0 THEN chat_notice.due ELSE {{max}}(excluded.due, chat_notice.until) END`,
+			due = CASE WHEN chat_notice.n > 0 THEN chat_notice.due ELSE {{max}}(excluded.due, chat_notice.until) END
+			RETURNING n, due`, []any{
 			digest(fmt.Sprint(i), names, e.Kind, e.Key), names, words, store.Millis(due),
-			cmp.Or(r.Debounce, defaultDebounce).Milliseconds()); err != nil {
+			cmp.Or(r.Debounce, defaultDebounce).Milliseconds(),
+		}, &waiting, &at); err != nil {
 			return err
 		}
-		if err := t.Changed(Topic, e.Kind); err != nil {
+		if waiting > 1 { // the first of equal events has added the job
+			continue
+		}
+		if _, _, err := b.notices.Enqueue(t, jobs.New{Due: store.FromMillis(at), Attempts: jobs.AnyTimes}); err != nil {
 			return err
 		}
 	}
@@ -117,24 +124,16 @@ const (
 	defaultDebounce = 5 * time.Minute
 )
 
-// sendNotices sends the notices that are due, those to one place in one message. It returns
-// when the next ones are due.
-func (b *Inbound) sendNotices(ctx context.Context) (next time.Duration, err error) {
-	var left int64
-	err = b.Store.Row(ctx, "SELECT due - {{now}} FROM chat_notice WHERE n > 0 ORDER BY due LIMIT 1", nil, &left)
-	if errors.Is(err, store.ErrNotFound) {
-		return sweepEvery, nil
-	}
-	if err != nil || left > 0 {
-		return time.Duration(left) * time.Millisecond, err
-	}
-	return 0, b.Store.Update(ctx, func(t *store.Tx) error {
+// sendNotices sends the notices that are due, those to one place in one message. Each notice has a job, and there is
+// nothing to do for a job whose notice another one has sent.
+func (b *Inbound) sendNotices(ctx context.Context, _ *jobs.Held) error {
+	err := b.Store.Update(ctx, func(t *store.Tx) error {
 		type notice struct {
 			id, dest, words string
 			n               int
 		}
 		list, err := store.List(t, fmt.Sprintf(`SELECT id, dest, content, n FROM chat_notice
-			WHERE n > 0 AND due <= {{now}} ORDER BY due, id LIMIT %d {{skip}}`, maxNotices), nil,
+			WHERE n > 0 AND due <= {{now}} ORDER BY due, id LIMIT %d {{lock}}`, maxNotices), nil,
 			func(scan store.Scan) (x notice, err error) {
 				err = scan(&x.id, &x.dest, &x.words, &x.n)
 				return x, err
@@ -172,6 +171,10 @@ func (b *Inbound) sendNotices(ctx context.Context) (next time.Duration, err erro
 		}
 		return nil
 	})
+	if err != nil {
+		return &jobs.Again{After: retryEvery, Err: err}
+	}
+	return nil
 }
 
 // fallback is how long a place is tried before the next one.

@@ -15,18 +15,13 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
-	"github.com/mcp-tools/mcp-tools/internal/chat"
+	"github.com/mcp-tools/mcp-tools/internal/ask"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
-)
-
-// The kinds of rows of chat_question.
-const (
-	approvalKind = "approval"
-	questionKind = "question"
 )
 
 // asked is an approval or a question that was sent to an approver.
@@ -65,51 +60,61 @@ func scanAsked(scan store.Scan) (q asked, err error) {
 // once names the post to the place with a number.
 func (q asked) once(place int) string { return fmt.Sprintf("chat question %s %d", q.ID, place) }
 
-// ask sends approvals and questions to approvers, and edits what was sent when they end,
-// until ctx ends. Every process with settings for it does; each question is sent once.
+// ask sends approvals and questions to approvers, and edits the messages when they end, until
+// ctx ends. Every process with settings for it does; each question is sent once.
 func (b *Inbound) ask(ctx context.Context) {
-	b.Store.Work(ctx, "approvers could not be asked yet", func(ctx context.Context) (time.Duration, error) {
-		next, err := b.reconcile(ctx)
-		return max(next, minWait), err
-	}, approvals.Topic, questions.Topic)
+	b.Store.Work(ctx, "approvers could not be asked yet", b.reconcile, ask.Topic)
 }
 
-// reconcile makes what was sent agree with what is open, and returns when to look again.
+// reconcile makes the messages agree with the open questions, and returns the time of the next
+// look.
 func (b *Inbound) reconcile(ctx context.Context) (next time.Duration, err error) {
-	open, err := b.Approvals.List(ctx, approvals.Approver{})
+	open, err := ask.List(ctx, b.Store, "")
 	if err != nil {
 		return 0, err
 	}
-	others, err := b.Questions.List(ctx)
-	if err != nil {
-		return 0, err
-	}
-	known := map[string]bool{}
-	if err := b.Store.View(ctx, func(t *store.Tx) error {
-		return t.Each("SELECT about FROM chat_question", nil, func(scan store.Scan) error {
-			var about string
-			err := scan(&about)
-			known[about] = true
-			return err
-		})
+	sent := map[string]bool{} // whether the messages about a question are edited when it ends
+	if _, err := store.Select(ctx, b.Store, `SELECT about, max(CASE WHEN state = 'open' THEN 1 ELSE 0 END)
+		FROM chat_question GROUP BY about`, nil, func(scan store.Scan) (waits int, err error) {
+		var about string
+		err = scan(&about, &waits)
+		sent[about] = waits > 0
+		return waits, err
 	}); err != nil {
 		return 0, err
 	}
 	for _, q := range open {
-		if !known[q.ID] {
-			if err := b.askApproval(ctx, q); err != nil {
-				return 0, err
-			}
+		_, known := sent[q.ID]
+		delete(sent, q.ID)
+		if known {
+			continue
+		}
+		if err := b.askPeople(ctx, q); err != nil {
+			return 0, err
 		}
 	}
-	for _, q := range others {
-		if !known[q.ID] {
-			if err := b.askQuestion(ctx, q); err != nil {
-				return 0, err
-			}
+	for about, waits := range sent {
+		if !waits {
+			continue
+		}
+		if err := b.Store.Update(ctx, func(t *store.Tx) error { return b.closeAbout(t, about) }); err != nil {
+			return 0, err
 		}
 	}
-	return b.closeEnded(ctx)
+	return b.Store.Due(ctx, `SELECT expires - {{now}} FROM chat_question WHERE state = 'open' AND expires > 0
+		ORDER BY expires LIMIT 1`)
+}
+
+// askPeople sends an approval or a question.
+func (b *Inbound) askPeople(ctx context.Context, row ask.Question) error {
+	if row.Kind == ask.OfAgent {
+		return b.askQuestion(ctx, row)
+	}
+	q, err := approvals.Decode(row)
+	if err != nil { // it cannot be approved
+		return nil
+	}
+	return b.askApproval(ctx, q)
 }
 
 func (b *Inbound) askApproval(ctx context.Context, q approvals.Question) error {
@@ -125,24 +130,24 @@ func (b *Inbound) askApproval(ctx context.Context, q approvals.Question) error {
 	if q.Workspace != "" {
 		body.Text += "\nWorkspace: " + tool.Visible(q.Workspace)
 	}
-	return b.sendQuestion(ctx, asked{Kind: approvalKind, About: q.ID, askedBody: body}, q.Expires, Event{
+	return b.sendQuestion(ctx, asked{Kind: ask.Approval, About: q.ID, askedBody: body}, q.Expires, Event{
 		Kind: ApprovalOpen, Agent: q.Agent, Key: q.ID,
 		Text: fmt.Sprintf("An approval is needed until %s: %s of agent %q. mcp-tools approvals show %s", until, q.Tool,
 			q.Agent, q.ID),
 	})
 }
 
-func (b *Inbound) askQuestion(ctx context.Context, q questions.Open) error {
+func (b *Inbound) askQuestion(ctx context.Context, q ask.Question) error {
 	body := askedBody{
 		Head: fmt.Sprintf("The agent %q asks (user %q):", tool.Visible(q.Agent), tool.Visible(q.User)),
-		Text: tool.Visible(q.Text), Free: true,
+		Text: tool.Visible(q.Body), Free: true,
 	}
-	for _, o := range q.Options {
+	for _, o := range q.Choices {
 		body.Choices = append(body.Choices, choice{tool.Visible(strings.Join(strings.Fields(o), " ")), o})
 	}
-	return b.sendQuestion(ctx, asked{Kind: questionKind, About: q.ID, askedBody: body}, time.Time{}, Event{
+	return b.sendQuestion(ctx, asked{Kind: ask.OfAgent, About: q.ID, askedBody: body}, time.Time{}, Event{
 		Kind: QuestionOpen, Agent: q.Agent, Key: q.ID,
-		Text: fmt.Sprintf("The agent %q asks: %s. mcp-tools questions answer %s TEXT", q.Agent, text.Clip(q.Text, 200),
+		Text: fmt.Sprintf("The agent %q asks: %s. mcp-tools questions answer %s TEXT", q.Agent, text.Clip(q.Body, 200),
 			q.ID),
 	})
 }
@@ -159,7 +164,7 @@ func (b *Inbound) sendQuestion(ctx context.Context, q asked, expires time.Time, 
 		}
 		for _, who := range b.Approvers {
 			one := q
-			one.ID = strings.ToLower(rand.Text()[:12])
+			one.ID = ask.NewID()
 			one.Approver, one.State, one.Code, one.Secret = who.Name, "open", newCode(), rand.Text()
 			b.choosePlaces(&one, who)
 			if _, err := b.addQuestion(t, one, expires); err != nil {
@@ -202,7 +207,7 @@ func (b *Inbound) choosePlaces(q *asked, who Approver) {
 		return
 	}
 	q.At = all
-	if q.Kind == questionKind {
+	if q.Kind == ask.OfAgent {
 		q.Text = text.Clip(q.Text, maxShort)
 		q.Choices = nil
 		return
@@ -217,7 +222,7 @@ const maxShort = 300
 
 func (b *Inbound) addQuestion(t *store.Tx, q asked, expires time.Time) (added bool, err error) {
 	if q.ID == "" {
-		q.ID = strings.ToLower(rand.Text()[:12])
+		q.ID = ask.NewID()
 	}
 	body, err := json.Marshal(q.askedBody)
 	if err != nil {
@@ -259,7 +264,7 @@ func (q asked) message(can chat.Abilities, at Place) chat.Message {
 	return m
 }
 
-// markLen is what the outbox may add to a message that it sends again.
+// markLen is the most that the outbox adds to a message that it sends again.
 const markLen = 100
 
 func tooLong(c chat.Channel, words string) bool {
@@ -267,8 +272,8 @@ func tooLong(c chat.Channel, words string) bool {
 	return most > 0 && len(utf16.Encode([]rune(chat.Escape(c, words)))) > most-markLen
 }
 
-// token returns the data of the button of a choice: it names the question and the choice,
-// and only who has the secret can make it.
+// token returns the data of the button of a choice: it names the question and the choice, and
+// only a holder of the secret can make it.
 func (q asked) token(choice int) string {
 	named := q.ID + "." + strconv.Itoa(choice)
 	sum := hmac.New(sha256.New, []byte(q.Secret))
@@ -311,7 +316,7 @@ func (b *Inbound) approver(channel string, in chat.Incoming) (name string, ok bo
 	return "", false
 }
 
-// pressed does what a pressed button means.
+// pressed handles a pressed button.
 func (b *Inbound) pressed(t *store.Tx, channel string, in chat.Incoming) (after, error) {
 	q, choice, ok, err := b.open(t, in.Pressed)
 	if err != nil {
@@ -337,8 +342,8 @@ func (b *Inbound) outsider(channel string, in chat.Incoming, q asked) after {
 	}}
 }
 
-// written does what a text means that answers a question: by the code at its beginning, or
-// as a reply to the question. is reports whether it is one.
+// written handles a text that answers a question: by the code at its beginning, or as a reply
+// to the question. is reports whether the text is an answer.
 func (b *Inbound) written(t *store.Tx, channel string, in chat.Incoming) (a after, is bool, err error) {
 	who, listed := b.approver(channel, in)
 	if !listed {
@@ -420,7 +425,7 @@ func (q asked) read(words string) (value, reason string, ok bool) {
 	if n, err := strconv.Atoi(first); err == nil && n >= 1 && n <= len(q.Choices) {
 		return q.Choices[n-1].Value, strings.TrimSpace(rest), true
 	}
-	if q.Kind == approvalKind {
+	if q.Kind == ask.Approval {
 		for _, c := range q.Choices {
 			if first == c.Value || strings.EqualFold(words, c.Label) || first == "no" &&
 				c.Value == approvals.ChoiceDeny ||
@@ -432,12 +437,12 @@ func (q asked) read(words string) (value, reason string, ok bool) {
 	return words, "", q.Free && words != ""
 }
 
-// decide answers an approval or a question for an approver. shown says what came of it; an
-// error means that it is to be tried again.
+// decide answers an approval or a question for an approver. shown is the text about the
+// outcome; an error asks for another attempt.
 func (b *Inbound) decide(t *store.Tx, q asked, who, channel, value, reason string) (shown string, record *Record,
 	err error) {
 	record = &Record{Person: who, Channel: channel, Action: "answer " + q.Kind, About: q.About, Outcome: "ok"}
-	if q.Kind == approvalKind {
+	if q.Kind == ask.Approval {
 		answer := approvals.Answer{Reason: reason}
 		if answer.Allow, answer.Scope, err = approvals.ParseChoice(value); err == nil {
 			_, err = b.Approvals.AnswerIn(t, q.About, answer, approvals.Approver{Name: who, Channel: channel})
@@ -460,35 +465,8 @@ func (b *Inbound) decide(t *store.Tx, q asked, who, channel, value, reason strin
 
 func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// closeEnded closes the questions that were answered elsewhere or have expired, and returns
-// when the next one expires.
-func (b *Inbound) closeEnded(ctx context.Context) (next time.Duration, err error) {
-	var open []string
-	if err := b.Store.View(ctx, func(t *store.Tx) error {
-		all, err := store.List(t, "SELECT DISTINCT about FROM chat_question WHERE state = 'open'", nil,
-			store.One[string])
-		open = all
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	for _, about := range open {
-		if err := b.Store.Update(ctx, func(t *store.Tx) error { return b.closeAbout(t, about) }); err != nil {
-			return 0, err
-		}
-	}
-	var left int64
-	err = b.Store.Row(ctx, `SELECT expires - {{now}} FROM chat_question WHERE state = 'open' AND expires > 0
-		ORDER BY expires LIMIT 1`, nil, &left)
-	if errors.Is(err, store.ErrNotFound) {
-		return sweepEvery, nil
-	}
-	// One whose time is over and that is still open will be looked at again a little later.
-	return max(time.Duration(left)*time.Millisecond, time.Second), err
-}
-
-// closeAbout closes what was sent about an approval or question, if that is no longer open:
-// the messages are edited to say what has become of it, in all chats.
+// closeAbout closes the messages about an approval or question, if it is no longer open: the
+// messages are edited to show the outcome, in all chats.
 func (b *Inbound) closeAbout(t *store.Tx, about string) error {
 	list, err := store.List(t, "SELECT "+askedColumns+
 		" FROM chat_question WHERE about = $1 AND state = 'open' {{lock}}",
@@ -539,30 +517,24 @@ func (b *Inbound) closeAbout(t *store.Tx, about string) error {
 	return nil
 }
 
-// outcome says what has become of an approval or question, "" if it is open.
+// outcome returns the outcome of an approval or question, "" if it is open.
 func (b *Inbound) outcome(t *store.Tx, q asked) (string, error) {
-	if q.Kind == questionKind {
-		answer, by, withdrawn, err := questions.Outcome(t, q.About)
-		switch {
-		case err != nil:
-			return "", err
-		case withdrawn:
-			return "The agent no longer asks.", nil
-		case by == "":
-			return "", nil
-		}
-		return fmt.Sprintf("Answered by %s: %s", tool.Visible(by), text.Clip(tool.Visible(answer), 500)), nil
-	}
-	one, err := b.Approvals.GetIn(t, q.About, approvals.Approver{})
+	row, err := ask.Get(t, q.About)
 	switch {
-	case errors.Is(err, approvals.ErrUnknown):
+	case errors.Is(err, ask.ErrUnknown) && q.Kind == ask.OfAgent:
+		return "The agent no longer asks.", nil
+	case errors.Is(err, ask.ErrUnknown):
 		return "The call no longer waits.", nil
-	case err != nil:
+	case err != nil || row.State == ask.Open:
 		return "", err
-	case one.State == approvals.Open:
-		return "", nil
-	case one.Decision == nil:
+	case row.State == ask.Expired:
 		return "There was no answer in time.", nil
+	case q.Kind == ask.OfAgent:
+		return fmt.Sprintf("Answered by %s: %s", tool.Visible(row.By), text.Clip(tool.Visible(row.Answer), 500)), nil
+	}
+	one, err := approvals.Decode(row)
+	if err != nil {
+		return "", err
 	}
 	words := "Denied"
 	if one.Decision.Allow {

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/chat"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
 // The modes of [Options.Receive].
@@ -70,9 +70,10 @@ func (b *Inbound) needed(ctx context.Context, name string) (bool, error) {
 	return false, err
 }
 
-// The lease of the process that pulls a channel.
 const (
-	pullLease = 15 * time.Second
+	// pullLease is the lease of the process that pulls a channel. It renews the lease every third of it, which is all that
+	// the process says to the store while nothing arrives.
+	pullLease = 30 * time.Second
 	firstBack = time.Second
 	lastBack  = time.Minute
 	// deniedBack is the pause after the service has refused the credentials.
@@ -92,53 +93,31 @@ func (b *Inbound) receive(ctx context.Context) {
 
 // pull pulls a channel whenever no other process does.
 func (b *Inbound) pull(ctx context.Context, name string) {
-	back := firstBack
 	changed, end := b.Store.Watch(bindingTopic)
 	defer end()
-	for ctx.Err() == nil {
-		mode, err := b.Mode(ctx, name)
-		if err == nil && mode != Pull {
-			select {
-			case <-changed:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		var c chat.Channel
-		if err == nil {
-			c, err = b.Accounts.Channel(name)
-		}
-		puller, can := c.(chat.Puller)
-		if err == nil && !can {
-			b.Log.Error("nothing can be pulled from this channel; set receive to hook", "channel", name)
-			return
-		}
-		var position string
-		var held bool
-		var left time.Duration
-		if err == nil {
-			position, held, left, err = b.take(ctx, name)
-		}
-		if err == nil && !held {
-			select {
-			case <-time.After(left):
-			case <-changed: // another process has given it back
-			case <-ctx.Done():
-			}
-			continue
-		}
-		if held {
-			began := time.Now()
-			err = b.hold(ctx, name, puller, position)
-			if time.Since(began) > lastBack {
-				back = firstBack
-			}
-		}
+	for back := firstBack; ctx.Err() == nil; {
+		began := time.Now()
+		wait, err := b.pullOnce(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
+		if err == nil {
+			var timer <-chan time.Time // nil: none
+			if wait > 0 {
+				timer = time.After(wait)
+			}
+			select {
+			case <-timer:
+			case <-changed: // it is needed now, or another process has given it back
+			case <-ctx.Done():
+			}
+			continue
+		}
 		b.Log.Warn("receiving from a channel was interrupted", "channel", name, "err", err)
-		wait := back
+		if time.Since(began) > lastBack {
+			back = firstBack
+		}
+		wait = back
 		if known := (*chat.Error)(nil); errors.As(err, &known) {
 			wait = max(wait, known.After)
 			if known.Kind == chat.Denied {
@@ -148,6 +127,29 @@ func (b *Inbound) pull(ctx context.Context, name string) {
 		back = min(2*back, lastBack)
 		_ = clock.Sleep(ctx, wait)
 	}
+}
+
+// pullOnce pulls a channel until that is interrupted, with an error. If nothing is to be pulled, or another process
+// pulls, there is no error but the time until it may be pulled; 0 is until a change.
+func (b *Inbound) pullOnce(ctx context.Context, name string) (wait time.Duration, err error) {
+	mode, err := b.Mode(ctx, name)
+	if err != nil || mode != Pull {
+		return 0, err
+	}
+	c, err := b.Accounts.Channel(name)
+	if err != nil {
+		return 0, err
+	}
+	puller, can := c.(chat.Puller)
+	if !can {
+		b.Log.Error("nothing can be pulled from this channel; set receive to hook", "channel", name)
+		return 0, nil
+	}
+	position, held, left, err := b.take(ctx, name)
+	if err != nil || !held {
+		return left, err
+	}
+	return 0, b.hold(ctx, name, puller, position)
 }
 
 // take takes the lease of a channel, unless another process has it. Then left is the time until that one ends.
@@ -183,7 +185,7 @@ func (b *Inbound) hold(ctx context.Context, name string, p chat.Puller, position
 	defer expire.Stop()
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		for clock.Sleep(held, b.lease/4) == nil {
+		for clock.Sleep(held, b.lease/3) == nil {
 			began := time.Now()
 			switch kept, err := b.renew(held, name); {
 			case err == nil && !kept:
@@ -254,20 +256,13 @@ func Receivers(ctx context.Context, s *store.Store) (list []Receiver, err error)
 	if s.Unused() {
 		return nil, nil
 	}
-	err = s.View(ctx, func(t *store.Tx) error {
-		list,
-			err = store.List(t,
-			"SELECT channel, until > {{now}}, at, problem, dropped FROM chat_receiver ORDER BY channel",
-			nil, func(scan store.Scan) (r Receiver, err error) {
-				var at int64
-				if err = scan(&r.Channel, &r.Pulled, &at, &r.Problem, &r.Dropped); at > 0 {
-					r.Last = store.FromMillis(at)
-				}
-				return r, err
-			})
-		return err
-	})
-	return list, err
+	return store.Select(ctx, s, "SELECT channel, until > {{now}}, at, problem, dropped FROM chat_receiver ORDER BY channel",
+		nil, func(scan store.Scan) (r Receiver, err error) {
+			var at int64
+			err = scan(&r.Channel, &r.Pulled, &at, &r.Problem, &r.Dropped)
+			r.Last = store.FromMillis(at)
+			return r, err
+		})
 }
 
 const (
@@ -277,8 +272,8 @@ const (
 	maxHooks = 32
 )
 
-// ServeHTTP answers the requests of services at /hooks/{name}. The response is sent when
-// what has arrived is stored.
+// ServeHTTP answers the requests of services at /hooks/{name}. The response is sent when the
+// events are stored.
 func (b *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	mode, err := Off, error(nil)
@@ -316,7 +311,7 @@ func (b *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in, answer, err := hook.Receive(r, body, time.Now())
 	if err != nil {
 		status, words := http.StatusBadRequest, "the request is not understood"
-		if known := (*chat.Error)(nil); errors.As(err, &known) && known.Kind == chat.Forged {
+		if chat.KindOf(err) == chat.Forged {
 			status, words = http.StatusUnauthorized, "the request is not authentic, or too old"
 		}
 		b.Log.Info("a request of a service was refused", "channel", name, "from", r.RemoteAddr, "err", err)
@@ -339,7 +334,7 @@ func (b *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(answer.Body) // the service repeats what it did not get a response to
+	_, _ = w.Write(answer.Body) // the service repeats requests without a response
 }
 
 func respond(w http.ResponseWriter, status int, words string) {

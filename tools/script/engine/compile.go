@@ -23,8 +23,8 @@ type problem struct {
 
 func (p *problem) Error() string { return p.text }
 
-// compile compiles code to a function without arguments. What this engine cannot read,
-// such as types of TypeScript, is translated first.
+// compile compiles code to a function without arguments. Syntax that this engine lacks, such as
+// types of TypeScript, is translated first.
 func compile(code string) (*goja.Program, error) {
 	wrapped := wrap(code)
 	parsed, err := goja.Parse(sourceName, wrapped, parser.WithDisableSourceMaps)

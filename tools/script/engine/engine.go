@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxMemory is what a script and the engine may use, in bytes.
+	// maxMemory is the memory of a script and the engine, in bytes.
 	maxMemory = 256 << 20
-	// maxPrinted bounds what a script prints, in bytes.
+	// maxPrinted is the most that a script prints, in bytes.
 	maxPrinted = 256 << 10
 	// maxDepth bounds calls of functions within each other.
 	maxDepth = 2000
@@ -151,7 +151,7 @@ func (s *script) failure(err error) End {
 	return End{Error: err.Error()}
 }
 
-// thrown describes what a script has thrown.
+// thrown describes the value that a script has thrown.
 func (s *script) thrown(v goja.Value) End {
 	object, ok := v.(*goja.Object)
 	if !ok || object.Get("stack") == nil {
@@ -182,10 +182,10 @@ func lineOf(stack string) int {
 	if !found || err != nil || line < 2 {
 		return 0
 	}
-	return line - 1 // the first line is that of wrap
+	return line - 1 // the first line belongs to wrap
 }
 
-// define defines what a script has beside the language.
+// define defines the additions to the language.
 func (s *script) define(start Start) error {
 	object := s.vm.Get("JSON").ToObject(s.vm)
 	s.parse, _ = goja.AssertFunction(object.Get("parse"))
@@ -216,7 +216,7 @@ func (s *script) define(start Start) error {
 	return err
 }
 
-// print adds a line to what the script prints.
+// print adds a line to the output of the script.
 func (s *script) print(c goja.FunctionCall) goja.Value {
 	words := make([]string, len(c.Arguments))
 	for i, v := range c.Arguments {

@@ -6,11 +6,12 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // Arg is the argument that makes this program run a script.
@@ -31,7 +32,7 @@ type Reply struct {
 	Kind  string          `json:",omitempty"` // of the error
 }
 
-// A Message is what the process sends: a call of a tool, or the end of the script.
+// A Message is a message of the process: a call of a tool, or the end of the script.
 type Message struct {
 	Printed string `json:",omitempty"` // since the last message
 	Call    *Call  `json:",omitempty"`
@@ -46,7 +47,7 @@ type Call struct {
 
 // An End is the result of a script.
 type End struct {
-	Value json.RawMessage `json:",omitempty"` // what the script returned; nil for nothing
+	Value json.RawMessage `json:",omitempty"` // the script's value; nil for nothing
 	Text  string          `json:",omitempty"` // likewise, if it is a string
 	Error string          `json:",omitempty"`
 	Line  int             `json:",omitempty"` // of the error, from 1; 0 if it is not known
@@ -57,17 +58,14 @@ const MaxMessage = 16 << 20
 
 // Send writes a message.
 func Send(w io.Writer, message any) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // < in a value stays <
-	if err := encoder.Encode(message); err != nil {
+	written, err := text.JSON(message) // < in a value stays <
+	if err != nil {
 		return err
 	}
-	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if len(text) > MaxMessage {
-		return fmt.Errorf("a message has %d bytes, the maximum is %d", len(text), MaxMessage)
+	if len(written) > MaxMessage {
+		return fmt.Errorf("a message has %d bytes, the maximum is %d", len(written), MaxMessage)
 	}
-	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(written))), written...))
 	return err
 }
 

@@ -17,7 +17,7 @@ type Finding struct {
 	What string `json:"what"`
 }
 
-// String returns "PATH:LINE what".
+// String returns "PATH:LINE finding".
 func (f Finding) String() string { return fmt.Sprintf("%s:%d %s", f.Path, f.Line, f.What) }
 
 const (
@@ -38,8 +38,8 @@ func newRule(what, pattern string, words ...string) rule {
 	return rule{what, words, regexp.MustCompile(`(?i)` + pattern)}
 }
 
-// rules returns the rules for all texts of a skill. Each matches what honest skills seldom need, and malicious ones
-// often do.
+// rules returns the rules for all texts of a skill. Each matches text that honest skills seldom
+// need, and malicious ones often do.
 func rules() []rule {
 	const (
 		fetch  = `\b(curl|wget|fetch|iwr|invoke-webrequest)\b`
@@ -95,7 +95,7 @@ type Guard struct{ rules []rule }
 // NewGuard compiles the rules.
 func NewGuard() *Guard { return &Guard{rules()} }
 
-// Check returns what it finds in a text, at most maxFindings.
+// Check returns the findings in a text, at most maxFindings.
 func (g *Guard) Check(path, text string) (list []Finding) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	lower := strings.ToLower(text)
@@ -148,9 +148,9 @@ func (r rule) hasWord(lower string) bool {
 	return false
 }
 
-// invisible returns the first character of a line that can hide something: control characters, those that change the
-// direction of text, tags, and spaces without width. It ignores joiners, variation selectors and the spaces of
-// typography, which emoji and some scripts need.
+// invisible returns the first character of a line that can hide something: control characters,
+// characters that change the direction of text, tags, and spaces without width. It ignores
+// joiners, variation selectors and the spaces of typography, which emoji and some scripts need.
 func invisible(line string) (rune, bool) {
 	for _, r := range line {
 		switch {

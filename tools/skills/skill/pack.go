@@ -23,8 +23,8 @@ const (
 	MaxBytes = 20 << 20 // bytes of all files
 )
 
-// Pack checks the files of a directory and returns a draft of them. Its errors are written for the model and name what
-// to correct. Findings of the guard are not errors.
+// Pack checks the files of a directory and returns a draft of them. Its errors are written for
+// the model and name the correction. Findings of the guard are not errors.
 func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 	d.Files = files
 	slices.SortStableFunc(d.Files, func(a, b Content) int { return cmp.Compare(a.Path, b.Path) })

@@ -22,41 +22,44 @@ type answerEngine struct {
 	decode func(body []byte) (engineReply, error)
 }
 
-// answerEngineOf returns the description of an engine with answers.
-func answerEngineOf(kind string) (answerEngine, bool) {
-	question := []any{map[string]any{"role": "user", "content": "{query}"}}
-	switch kind {
-	case Gemini:
-		return answerEngine{
-			url:    "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent",
-			header: "X-Goog-Api-Key", keyFormat: "{key}",
-			body: map[string]any{
-				"contents": []any{map[string]any{"parts": []any{map[string]any{"text": "{query}"}}}},
-				"tools":    []any{map[string]any{"google_search": map[string]any{}}},
-			},
-			decode: decodeGemini,
-		}, true
-	case Grok:
-		return answerEngine{
-			url: "https://api.x.ai/v1/responses", header: "Authorization", keyFormat: "Bearer {key}",
-			body: map[string]any{
-				"model": "grok-4-1-fast", "input": question, "tools": []any{map[string]any{"type": "web_search"}},
-			},
-			decode: decodeGrok,
-		}, true
-	case Kimi:
-		search := map[string]any{"type": "builtin_function", "function": map[string]any{"name": "$web_search"}}
-		return answerEngine{
-			url: "https://api.moonshot.ai/v1/chat/completions", header: "Authorization", keyFormat: "Bearer {key}",
-			body: map[string]any{
-				"model": "kimi-k2.6", "messages": question, "tools": []any{search},
-				"thinking": map[string]any{"type": "disabled"}, // the search does not work with it
-			},
-			decode: decodeKimi,
-		}, true
+// ask is a conversation that begins with the query.
+func ask() []any { return []any{map[string]any{"role": "user", "content": "{query}"}} }
+
+func gemini() answerEngine {
+	return answerEngine{
+		url:    "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent",
+		header: "X-Goog-Api-Key", keyFormat: "{key}",
+		body: map[string]any{
+			"contents": []any{map[string]any{"parts": []any{map[string]any{"text": "{query}"}}}},
+			"tools":    []any{map[string]any{"google_search": map[string]any{}}},
+		},
+		decode: decodeGemini,
 	}
-	return answerEngine{}, false
 }
+
+func grok() answerEngine {
+	return answerEngine{
+		url: "https://api.x.ai/v1/responses", header: "Authorization", keyFormat: "Bearer {key}",
+		body: map[string]any{
+			"model": "grok-4-1-fast", "input": ask(), "tools": []any{map[string]any{"type": "web_search"}},
+		},
+		decode: decodeGrok,
+	}
+}
+
+func kimi() answerEngine {
+	search := map[string]any{"type": "builtin_function", "function": map[string]any{"name": "$web_search"}}
+	return answerEngine{
+		url: "https://api.moonshot.ai/v1/chat/completions", header: "Authorization", keyFormat: "Bearer {key}",
+		body: map[string]any{
+			"model": "kimi-k2.6", "messages": ask(), "tools": []any{search},
+			"thinking": map[string]any{"type": "disabled"}, // the search does not work with it
+		},
+		decode: decodeKimi,
+	}
+}
+
+func (e answerEngine) address() (page, header, format string) { return e.url, e.header, e.keyFormat }
 
 func (e answerEngine) request(q Query) (r outbound.Request, ignored []string, err error) {
 	for name, value := range map[string]string{"freshness": q.Freshness, "country": q.Country, "language": q.Language} {

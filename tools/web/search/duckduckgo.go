@@ -29,6 +29,8 @@ const regions = "ar-es au-en at-de be-fr be-nl br-pt bg-bg ca-en ca-fr ct-ca cl-
 	"ph-tl pl-pl pt-pt ro-ro ru-ru sg-en sk-sk sl-sl za-en es-es se-sv ch-de ch-fr ch-it tw-tzh th-th tr-tr " +
 	"ua-uk uk-en us-en us-es vn-vi"
 
+func (duckDuckGo) address() (page, header, format string) { return duckPage, "", "" }
+
 func (duckDuckGo) request(q Query) (r outbound.Request, ignored []string, err error) {
 	values := url.Values{"q": {withoutBangs(q.Text)}}
 	region, hasLanguage := regionOf(q.Country, q.Language)

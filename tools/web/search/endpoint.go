@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -44,21 +44,19 @@ type Endpoint struct {
 	// nothing, and there are no ranges.
 	Freshness, Country, Language map[string]string
 
-	maxQuery     int    // characters; 0 is unlimited
 	forbidden    string // explains status 403
 	unresponsive string // path to the list of engines behind this one that did not respond
 }
 
-var placeholder = regexp.MustCompile(`\{[a-z]{1,20}\}`)
+var placeholder = text.Pattern(`\{[a-z]{1,20}\}`)
 
-// keyHeader returns the header for the key, and the template of its value.
-func (e *Endpoint) keyHeader() (name, format string) {
+func (e *Endpoint) address() (page, header, format string) {
 	for name, value := range e.Header {
 		if strings.Contains(value, "{key}") {
-			return name, value
+			return e.URL, name, value
 		}
 	}
-	return "", ""
+	return e.URL, "", ""
 }
 
 // request fills in the templates.
@@ -140,14 +138,14 @@ func translate(table map[string]string, word string) string {
 
 // fill puts encoded values into a template. Placeholders in values are not replaced.
 func fill(template string, values map[string]string, encode func(string) string) string {
-	return placeholder.ReplaceAllStringFunc(template, func(name string) string {
+	return placeholder().ReplaceAllStringFunc(template, func(name string) string {
 		return encode(values[strings.Trim(name, "{}")])
 	})
 }
 
 // lacks reports whether a template has a placeholder without a value.
 func lacks(template string, values map[string]string) bool {
-	return slices.ContainsFunc(placeholder.FindAllString(template, -1), func(name string) bool {
+	return slices.ContainsFunc(placeholder().FindAllString(template, -1), func(name string) bool {
 		return values[strings.Trim(name, "{}")] == ""
 	})
 }

@@ -40,6 +40,8 @@ type engine struct {
 
 // A protocol builds the requests and reads the responses of an engine.
 type protocol interface {
+	// address returns the URL of the engine, the header for the key, and its value with {key}.
+	address() (page, header, format string)
 	// request returns the request for a query, and the filters that the engine ignores.
 	request(q Query) (r outbound.Request, ignored []string, err error)
 	// read returns what the engine found, as the engine wrote it.
@@ -65,31 +67,15 @@ type rawResponse struct {
 }
 
 func newEngine(one Engine, o Options) (*engine, error) {
-	e := &engine{name: one.Kind, client: o.Client, hasKey: one.Key != nil}
-	if one.URL != "" && one.Kind != SearXNG {
-		return nil, fmt.Errorf("only %s has a URL", SearXNG)
+	k, err := one.find()
+	if err != nil {
+		return nil, err
 	}
-	page, header, format := duckPage, "", "" // of the key: format has {key}
-	if one.Kind == DuckDuckGo {
-		if e.hasKey {
-			return nil, errors.New("it does not use a key")
-		}
-		e.protocol, e.maxQuery = duckDuckGo{}, 499
-	} else if answers, ok := answerEngineOf(one.Kind); ok {
-		page, header, format, e.protocol = answers.url, answers.header, answers.keyFormat, answers
-	} else {
-		endpoint, err := one.endpoint()
-		if err != nil {
-			return nil, err
-		}
-		page, e.maxQuery, e.protocol = endpoint.URL, endpoint.maxQuery, endpoint
-		header, format = endpoint.keyHeader()
-	}
-	if one.Kind == SearXNG { // the operator's own; its key is optional
+	e := &engine{name: k.name, client: o.Client, protocol: k.protocol, maxQuery: k.maxQuery, hasKey: one.Key != nil}
+	if k.open != nil {
 		e.client = o.Trusted
-	} else if one.Kind != DuckDuckGo && !e.hasKey {
-		return nil, errors.New("it needs a key")
 	}
+	page, header, format := e.protocol.address()
 	at, err := url.Parse(page)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -22,9 +23,63 @@ const (
 	Kimi       = "kimi"
 )
 
-// withKeys returns the kinds that need a key, in the order in which they are queried.
-func withKeys() []string {
-	return []string{Brave, Tavily, Exa, Jina, Perplexity, Bocha, Gemini, Grok, Kimi}
+// A kind is a search engine that this package knows.
+type kind struct {
+	name string
+	protocol
+	maxQuery int  // characters; 0 is unlimited
+	noKey    bool // it uses no key; the others need one
+	// open returns the protocol of an instance of the operator, whose URL is in the settings and whose key is optional.
+	open func(url string) (protocol, error)
+}
+
+// kinds returns all engines, in the order in which they are asked. This is the only list of them.
+func kinds() []kind {
+	return []kind{
+		{name: Brave, protocol: brave(), maxQuery: 400},
+		{name: Tavily, protocol: tavily(), maxQuery: 400},
+		{name: Exa, protocol: exa()},
+		{name: Jina, protocol: jina()},
+		{name: Perplexity, protocol: perplexity()},
+		{name: Bocha, protocol: bocha()},
+		{name: Gemini, protocol: gemini()},
+		{name: Grok, protocol: grok()},
+		{name: Kimi, protocol: kimi()},
+		{name: SearXNG, open: searxng},
+		{name: DuckDuckGo, protocol: duckDuckGo{}, maxQuery: 499, noKey: true}, // last: it rate-limits strictly
+	}
+}
+
+// find returns the kind of an engine, ready for use.
+func (e Engine) find() (kind, error) {
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == e.Kind })
+	if i < 0 {
+		return kind{}, fmt.Errorf("unknown kind %q; the kinds are %s", e.Kind, names(all))
+	}
+	k := all[i]
+	switch {
+	case e.URL != "" && k.open == nil:
+		return kind{}, fmt.Errorf("only %s has a URL", SearXNG)
+	case e.Key != nil && k.noKey:
+		return kind{}, errors.New("it does not use a key")
+	case e.Key == nil && !k.noKey && k.open == nil:
+		return kind{}, errors.New("it needs a key")
+	}
+	var err error
+	if k.open != nil {
+		k.protocol, err = k.open(e.URL)
+	}
+	return k, err
+}
+
+// names returns the names of kinds for an error.
+func names(all []kind) string {
+	var list []string
+	for _, k := range all {
+		list = append(list, k.name)
+	}
+	return strings.Join(list, ", ")
 }
 
 // An Engine is the configuration of one engine.
@@ -36,42 +91,12 @@ type Engine struct {
 	Key func() (string, error)
 }
 
-// endpoint returns the description of an engine that responds with JSON.
-func (e Engine) endpoint() (*Endpoint, error) {
-	var d Endpoint
-	switch e.Kind {
-	case Brave:
-		d = brave()
-	case Tavily:
-		d = tavily()
-	case SearXNG:
-		u, err := url.Parse(e.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-			strings.ContainsAny(e.URL, "?#{") {
-			return nil, errors.New("it needs the URL of the instance, such as http://localhost:8888")
-		}
-		d = searxng(strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/search"))
-	case Exa:
-		d = exa()
-	case Jina:
-		d = jina()
-	case Perplexity:
-		d = perplexity()
-	case Bocha:
-		d = bocha()
-	default:
-		all := append(withKeys(), SearXNG, DuckDuckGo)
-		return nil, fmt.Errorf("unknown kind %q; the kinds are %s", e.Kind, strings.Join(all, ", "))
-	}
-	return &d, nil
-}
-
-func brave() Endpoint {
+func brave() *Endpoint {
 	languages := same(
 		"ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru " +
 			"sr sk sl es sv ta te th tr uk vi")
 	languages["ja"], languages["pt"], languages["zh"], languages["no"] = "jp", "pt-br", "zh-hans", "nb"
-	return Endpoint{
+	return &Endpoint{
 		URL: "https://api.search.brave.com/res/v1/web/search?q={query}&count={count}&country={country}" +
 			"&search_lang={language}&freshness={freshness}&text_decorations=false&result_filter=web",
 		Header: map[string]string{"X-Subscription-Token": "{key}"},
@@ -82,12 +107,11 @@ func brave() Endpoint {
 			"AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT " +
 				"RU SA ZA ES SE CH TW TR GB US"),
 		Language: languages,
-		maxQuery: 400,
 	}
 }
 
-func tavily() Endpoint {
-	return Endpoint{
+func tavily() *Endpoint {
+	return &Endpoint{
 		URL:    "https://api.tavily.com/search",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		Body: map[string]any{
@@ -112,23 +136,28 @@ func tavily() Endpoint {
 			"UA": "ukraine",
 			"AE": "united arab emirates", "GB": "united kingdom", "US": "united states", "VN": "vietnam",
 		},
-		maxQuery: 400,
 	}
 }
 
-func searxng(base string) Endpoint {
-	return Endpoint{
-		URL:    base + "/search?q={query}&format=json&pageno=1&language={language}&time_range={freshness}",
+func searxng(address string) (protocol, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.ContainsAny(address, "?#{") {
+		return nil, errors.New("it needs the URL of the instance, such as http://localhost:8888")
+	}
+	return &Endpoint{
+		URL: strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/search") +
+			"/search?q={query}&format=json&pageno=1&language={language}&time_range={freshness}",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		List:   "results", Title: "title", Link: "url", Snippet: "content", Date: "publishedDate",
 		forbidden: "does not allow JSON (403); the operator has to add json to search.formats in its settings.yml, " +
 			"or exempt this server from its limiter",
 		unresponsive: "unresponsive_engines",
-	}
+	}, nil
 }
 
-func exa() Endpoint {
-	return Endpoint{
+func exa() *Endpoint {
+	return &Endpoint{
 		URL:    "https://api.exa.ai/search",
 		Header: map[string]string{"X-Api-Key": "{key}"},
 		Body: map[string]any{
@@ -140,8 +169,8 @@ func exa() Endpoint {
 	}
 }
 
-func jina() Endpoint {
-	return Endpoint{
+func jina() *Endpoint {
+	return &Endpoint{
 		URL:    "https://s.jina.ai/",
 		Header: map[string]string{"Authorization": "Bearer {key}", "X-Respond-With": "no-content"},
 		Body:   map[string]any{"q": "{query}", "num": "{count}", "gl": "{country}", "hl": "{language}"},
@@ -149,8 +178,8 @@ func jina() Endpoint {
 	}
 }
 
-func perplexity() Endpoint {
-	return Endpoint{
+func perplexity() *Endpoint {
+	return &Endpoint{
 		URL:    "https://api.perplexity.ai/search",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		Body: map[string]any{
@@ -162,8 +191,8 @@ func perplexity() Endpoint {
 	}
 }
 
-func bocha() Endpoint {
-	return Endpoint{
+func bocha() *Endpoint {
+	return &Endpoint{
 		URL:    "https://api.bochaai.com/v1/web-search",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		Body:   map[string]any{"query": "{query}", "count": "{count}", "summary": true, "freshness": "{freshness}"},

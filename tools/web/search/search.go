@@ -125,13 +125,13 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 	var notes []string
 	if q.Provider != "" {
 		e := s.engine(q.Provider)
-		kind := strings.ToLower(q.Provider)
+		name := strings.ToLower(q.Provider)
 		switch {
 		case e != nil:
 			q.Provider, engines = e.name, []*engine{e}
-		case kind == SearXNG || slices.Contains(withKeys(), kind): // use the others
+		case slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && !k.noKey }): // use the others
 			q.Provider = ""
-			notes = append(notes, kind+" is not configured; the operator has to set its key or URL in web.search")
+			notes = append(notes, name+" is not configured; the operator has to set its key or URL in web.search")
 		default:
 			return Response{}, tool.Errorf(tool.Invalid, "unknown provider %q",
 				tool.Visible(text.Clip(q.Provider, 40))).

@@ -2,39 +2,55 @@ package search
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"maps"
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
+
+// Settings are the search engines.
+type Settings struct {
+	Engines []string                 `yaml:"engines" form:"name"`
+	Keys    map[string]config.Secret `yaml:"keys" keys:"name" form:"secret"`
+	SearXNG string                   `yaml:"searxng" form:"url"`
+}
+
+//go:embed settings.txt
+var texts embed.FS
+
+// SettingTexts returns the texts about the settings.
+func (Settings) SettingTexts() string { return config.Texts(texts) }
 
 // Configured returns the engines that the settings describe, in their order, and the
 // hosts with ports of the engines that have an address in the settings. secret returns
 // the function that reads a secret when it is needed.
 func Configured(
-	c config.WebSearch, secret func(name string, s config.Secret) func() (string, error),
+	c Settings, secret func(name string, s config.Secret) func() (string, error),
 ) (engines []Engine, hosts []string, err error) {
-	var all []Engine
-	kinds := withKeys()
-	for _, kind := range kinds {
-		if key, ok := c.Keys[kind]; ok {
-			all = append(all, Engine{Kind: kind, Key: secret("web.search.keys."+kind, key)})
-		}
-	}
+	known := kinds()
+	withKeys := slices.DeleteFunc(slices.Clone(known), func(k kind) bool { return k.noKey || k.open != nil })
 	for _, name := range slices.Sorted(maps.Keys(c.Keys)) {
-		if !slices.Contains(kinds, name) {
-			return nil, nil, fmt.Errorf("web.search.keys: %s has no key; accepted: %s", name, strings.Join(kinds, ", "))
+		if !slices.ContainsFunc(withKeys, func(k kind) bool { return k.name == name }) {
+			return nil, nil, fmt.Errorf("web.search.keys: %s has no key; accepted: %s", name, names(withKeys))
 		}
 	}
-	if c.SearXNG != "" {
-		all = append(all, Engine{Kind: SearXNG, URL: c.SearXNG})
-		hosts = append(hosts, hostPort(c.SearXNG))
+	var all []Engine
+	for _, k := range known {
+		key, hasKey := c.Keys[k.name]
+		switch {
+		case hasKey:
+			all = append(all, Engine{Kind: k.name, Key: secret("web.search.keys."+k.name, key)})
+		case k.open != nil && c.SearXNG != "":
+			all = append(all, Engine{Kind: k.name, URL: c.SearXNG})
+			hosts = append(hosts, hostPort(c.SearXNG))
+		case k.noKey:
+			all = append(all, Engine{Kind: k.name})
+		}
 	}
-	all = append(all, Engine{Kind: DuckDuckGo}) // last: it needs no key, but rate-limits strictly
 	if len(c.Engines) == 0 {
 		return all, hosts, nil
 	}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -135,21 +134,21 @@ func plain(s string, limit int) string {
 }
 
 var (
-	notShown  = regexp.MustCompile(`(?is)<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>`)
-	blockTag  = regexp.MustCompile(`(?i)</?(?:br|p|li|div|td|tr|ul|ol|h[1-6])\b[^<>]*>`)
-	inlineTag = regexp.MustCompile(`(?i)</?(?:a|abbr|b|code|em|font|i|img|mark|small|span|strong|su[bp]|u)\b[^<>]*>`)
+	notShown  = text.Pattern(`(?is)<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>`)
+	blockTag  = text.Pattern(`(?i)</?(?:br|p|li|div|td|tr|ul|ol|h[1-6])\b[^<>]*>`)
+	inlineTag = text.Pattern(`(?i)</?(?:a|abbr|b|code|em|font|i|img|mark|small|span|strong|su[bp]|u)\b[^<>]*>`)
 )
 
 func withoutTags(text string) string {
-	text = blockTag.ReplaceAllString(notShown.ReplaceAllString(text, ""), " ")
-	return html.UnescapeString(inlineTag.ReplaceAllString(text, ""))
+	text = blockTag().ReplaceAllString(notShown().ReplaceAllString(text, ""), " ")
+	return html.UnescapeString(inlineTag().ReplaceAllString(text, ""))
 }
 
-var day = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(T[0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?(\s|$)`)
+var day = text.Pattern(`\b(\d{4}-\d{2}-\d{2})(T[0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?(\s|$)`)
 
 // dateIn returns the day in a text such as 2026-01-31T09:00:00.0000000.
 func dateIn(text string) string {
-	if found := day.FindStringSubmatch(text); found != nil {
+	if found := day().FindStringSubmatch(text); found != nil {
 		return found[1]
 	}
 	return ""

@@ -100,7 +100,7 @@ func (c *checkup) checkPrograms() {
 	}
 	v, err := c.env.Vault(c.settings.Config.Vault)
 	if err != nil {
-		return // checkVault reports it
+		return // the check of the vault reports it
 	}
 	for _, p := range list {
 		if err := cli.Inspect(c.ctx, p); err != nil {

@@ -5,59 +5,45 @@ package doctor
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
-
-	"github.com/mcp-tools/mcp-tools/internal/config"
 )
-
-// A State is the outcome of a check.
-type State string
-
-const (
-	Fine    State = "ok"
-	Warning State = "warn" // works, but the operator should know
-	Broken  State = "fail" // does not work
-)
-
-// A Finding is the result of one check.
-type Finding struct {
-	Check  string `json:"check"`
-	State  State  `json:"state"`
-	Text   string `json:"text"`
-	Advice string `json:"advice,omitempty"` // what to do
-}
 
 // Examine runs all checks. Checks that need the settings are left out when the
 // settings are wrong.
-func Examine(ctx context.Context, env *app.Env) []Finding {
+func Examine(ctx context.Context, env *app.Env) []room.Finding {
 	c := &checkup{env: env, ctx: ctx}
 	c.examine()
-	return c.findings
+	return c.found.List
 }
 
 // A checkup is one run of the checks: what is known so far, and what was found.
 type checkup struct {
 	env      *app.Env
 	ctx      context.Context
-	settings *config.Loaded // nil when they are wrong
-	view     *app.View      // nil when the settings or the policy are wrong
+	settings *app.Loaded // nil when they are wrong
+	view     *app.View   // nil when the settings or the policy are wrong
 	data     string
-	findings []Finding
+	found    room.Findings
 }
 
-func (c *checkup) ok(check, format string, args ...any) {
-	c.findings = append(c.findings, Finding{check, Fine, fmt.Sprintf(format, args...), ""})
+func (c *checkup) of(check string) *room.Findings {
+	c.found.Name = check
+	return &c.found
 }
+
+func (c *checkup) ok(check, format string, args ...any) { c.of(check).OK(format, args...) }
 
 func (c *checkup) warn(check, advice, format string, args ...any) {
-	c.findings = append(c.findings, Finding{check, Warning, fmt.Sprintf(format, args...), advice})
+	c.of(check).Advise(advice, format, args...)
 }
 
 func (c *checkup) fail(check, advice, format string, args ...any) {
-	c.findings = append(c.findings, Finding{check, Broken, fmt.Sprintf(format, args...), advice})
+	c.of(check).Fail(advice, format, args...)
 }
 
 // examine runs all checks, in the order of the report.
@@ -69,27 +55,44 @@ func (c *checkup) examine() {
 	if c.settings == nil {
 		return
 	}
-	if c.checkStore() {
-		c.checkAudit()
-		c.checkTokens()
-	}
+	c.checkRooms()
 	c.checkPolicy()
 	c.checkWorkspace()
 	c.checkAgents()
-	c.checkVault()
 	c.checkCommands()
 	c.checkWeb()
-	c.checkDocuments()
-	c.checkEmbeddings()
-	c.checkModels()
-	c.checkMediaPrograms()
-	c.checkProviders()
 	c.checkMessaging()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()
 	if c.view != nil {
 		c.checkStart()
+	}
+}
+
+// checkRooms runs the checks that the rooms declare.
+func (c *checkup) checkRooms() {
+	if _, err := c.env.DataDir(); err != nil {
+		return // checkData reports it
+	}
+	err := c.env.WithStore(func(s *store.Store) error {
+		host, usable := &room.Host{Store: s, Data: c.env.DataDir, Log: slog.New(slog.DiscardHandler)}, false
+		for _, r := range c.env.Rooms() {
+			for _, check := range r.Checks {
+				if check.Stored && !usable {
+					continue
+				}
+				found := r.Find(c.ctx, check, host)
+				c.found.List = append(c.found.List, found...)
+				if check.Name == "store" { // the first
+					usable = found[0].State != room.Broken
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.fail("store", "correct store.dsn, or set the secret that it refers to", "%v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 )
 
 // certificate writes a certificate that counts from one time to another, and
@@ -54,22 +55,22 @@ func TestDoctorLooksAtCertificates(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
 		from, to time.Duration // from now
-		want     State
+		want     room.State
 	}{
-		"good":    {-day, 365 * day, Fine},
-		"ends":    {-day, 5 * day, Warning},
-		"expired": {-day, -time.Hour, Broken},
-		"early":   {time.Hour, 365 * day, Broken},
+		"good":    {-day, 365 * day, room.Fine},
+		"ends":    {-day, 5 * day, room.Warning},
+		"expired": {-day, -time.Hour, room.Broken},
+		"early":   {time.Hour, 365 * day, room.Broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			cert, key := certificate(t, now.Add(c.from), now.Add(c.to))
 			doctor := &checkup{
-				settings: &config.Loaded{Config: config.Config{Server: config.Server{TLSCert: cert, TLSKey: key}}},
+				settings: &app.Loaded{Config: app.Settings{Server: config.Server{TLSCert: cert, TLSKey: key}}},
 			}
 			doctor.checkTLS()
-			if len(doctor.findings) != 1 || doctor.findings[0].State != c.want {
-				t.Errorf("found %+v, want %s", doctor.findings, c.want)
+			if len(doctor.found.List) != 1 || doctor.found.List[0].State != c.want {
+				t.Errorf("found %+v, want %s", doctor.found.List, c.want)
 			}
 		})
 	}
@@ -81,15 +82,15 @@ func TestDoctorTriesAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for address, want := range map[string]State{
-		taken.Addr().String(): Warning,
-		"127.0.0.1:0":         Fine,
-		"203.0.113.1:1":       Broken, // no address of this machine
+	for address, want := range map[string]room.State{
+		taken.Addr().String(): room.Warning,
+		"127.0.0.1:0":         room.Fine,
+		"203.0.113.1:1":       room.Broken, // no address of this machine
 	} {
 		doctor := &checkup{}
 		doctor.checkAddress("http", address, "--http")
-		if len(doctor.findings) != 1 || doctor.findings[0].State != want {
-			t.Errorf("%s: %+v, want %s", address, doctor.findings, want)
+		if len(doctor.found.List) != 1 || doctor.found.List[0].State != want {
+			t.Errorf("%s: %+v, want %s", address, doctor.found.List, want)
 		}
 	}
 }

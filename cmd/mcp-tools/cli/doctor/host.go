@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
-	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
@@ -19,7 +18,7 @@ import (
 // checkSettings reads the settings, and checks who may change the file.
 func (c *checkup) checkSettings() {
 	const check = "settings"
-	for _, p := range config.UnknownVariables(c.env.Environ()) {
+	for _, p := range app.SettingsReader().UnknownVariables(c.env.Environ()) {
 		c.warn(check, "unset it, or correct its name", "%s: %s", p.Source, p.Text)
 	}
 	loaded, err := c.env.Load()
@@ -163,34 +162,6 @@ func megabytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
 type disk struct {
 	free    uint64 // bytes available to this user
 	network string // kind of the network file system, "" for a local one
-}
-
-// maxVerified is how many records of the audit log are read, which takes about a second.
-const maxVerified = 50_000
-
-func (c *checkup) checkAudit() {
-	const check = "audit log"
-	if c.data == "" {
-		return
-	}
-	var report audit.Report
-	err := c.env.WithAuditLog(c.ctx, func(record *audit.DB) (err error) {
-		report, err = record.VerifyLatest(c.ctx, c.data, maxVerified)
-		return err
-	})
-	switch {
-	case err != nil:
-		c.fail(check,
-			"fix the store or the key, or choose another with --data or --store", "%v", err)
-	case !report.OK():
-		c.fail(check, "mcp-tools audit verify shows all; keep a copy, and find out who did it",
-			"%s; the first: %s", text.Plural(len(report.Problems)+report.More, "problem"), report.Problems[0])
-	case report.Unread > 0:
-		c.ok(check, "the last %d of %d records, unchanged; mcp-tools audit verify reads all", report.Records,
-			report.Records+report.Unread)
-	default:
-		c.ok(check, "%s, unchanged", text.Plural(report.Records, "record"))
-	}
 }
 
 // checkPolicy checks the policy, and what the caller of the settings can see.

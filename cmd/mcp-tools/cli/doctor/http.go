@@ -15,42 +15,10 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/clients"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
-	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
-// soon is the time before the expiry of a token or certificate from which
-// doctor warns.
+// soon is the time before the expiry of a certificate from which doctor warns.
 const soon = 14 * 24 * time.Hour
-
-func (c *checkup) checkTokens() {
-	const check = "tokens"
-	var rows []tokens.Token
-	err := c.env.WithTokens(func(table *tokens.Table) (err error) {
-		rows, err = table.List(c.ctx)
-		return err
-	})
-	if err != nil {
-		c.fail(check, "fix the store, or the setting store.dsn", "%v", err)
-		return
-	}
-	if len(rows) == 0 && len(c.settings.Config.Connections.Tokens) == 0 {
-		c.ok(check, "none yet; serve --http creates the first")
-		return
-	}
-	now, active := time.Now(), 0
-	for _, row := range rows {
-		if row.State(now) != "active" {
-			continue
-		}
-		active++
-		if !row.Expires.IsZero() && row.Expires.Sub(now) < soon {
-			c.warn(check, "create another with mcp-tools token create", "token %s (%s) expires on %s", row.ID,
-				terminal.OneLine(row.Name), terminal.Date(row.Expires))
-		}
-	}
-	c.ok(check, "%d of %d in the store are valid, and %d in the settings", active, len(rows),
-		len(c.settings.Config.Connections.Tokens))
-}
 
 // checkHTTP checks the addresses of the settings.
 func (c *checkup) checkHTTP() {

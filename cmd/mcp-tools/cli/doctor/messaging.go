@@ -17,6 +17,9 @@ import (
 // valid, and finds channels from which no process receives.
 func (c *checkup) checkMessaging() {
 	const check = "messaging"
+	if err := c.env.WithStore(c.checkOutbox); err != nil {
+		c.warn(check, "", "the messages that wait could not be checked: %v", err)
+	}
 	if len(c.settings.Config.Messaging.Channels) == 0 {
 		return
 	}
@@ -99,6 +102,9 @@ func (c *checkup) checkReceiver(b *inbound.Inbound, state []inbound.Receiver, na
 
 // checkOutbox reports whether a server sends the messages that wait.
 func (c *checkup) checkOutbox(s *store.Store) error {
+	if s.Missing() {
+		return nil
+	}
 	late, err := messaging.Late(c.ctx, s)
 	if err == nil && late > 0 {
 		c.warn("messaging", "start a server, or mcp-tools serve --jobs-only; mcp-tools messaging outbox shows them",

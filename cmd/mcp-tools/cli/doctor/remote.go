@@ -14,26 +14,27 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/tools/bridge/upstream"
 )
 
 // ExamineURL checks a running server as a client sees it: its address, its certificate, the
 // token, and its list of tools. token is "" for none.
-func ExamineURL(ctx context.Context, address, token string) []Finding {
+func ExamineURL(ctx context.Context, address, token string) []room.Finding {
 	ctx, cancel := context.WithTimeout(ctx, longestStart)
 	defer cancel()
 	c := &checkup{ctx: ctx}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
 		c.fail("address", "give an address such as https://host/mcp", "%q is not an address", address)
-		return c.findings
+		return c.found.List
 	}
 	if c.checkReachable(at) {
 		c.checkAnonymous(at)
 		c.checkRemoteTools(address, token)
 	}
-	return c.findings
+	return c.found.List
 }
 
 // checkReachable checks the connection, the certificate and /readyz.

@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
-
-	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
 // slowStart is the time after which a start is slow, longestStart the limit.
@@ -129,10 +128,20 @@ func serveArgs(env *app.Env, data string) []string {
 	if env.ConfigFile != "" {
 		args = append(args, "--config", env.ConfigFile)
 	}
-	for _, s := range config.Settings() {
+	for _, s := range app.SettingsReader().Settings() {
 		if value, given := env.Overrides[s.Key]; given {
 			args = append(args, "--"+s.Flag+"="+value)
 		}
 	}
 	return args
+}
+
+// vaultVariable returns the variable that sets the vault's directory for a server
+// with another data directory.
+func vaultVariable(env *app.Env) []string {
+	dir, _, err := env.VaultDir()
+	if err != nil {
+		return nil // the server reports it
+	}
+	return []string{config.EnvVaultDir + "=" + dir}
 }

@@ -27,7 +27,7 @@ type Info struct {
 	Need    []*Set // every match contains a text of each of these sets
 }
 
-// Sets returns the sets of which every match contains a text.
+// Sets returns sets of texts. Every match contains a text of each set.
 func (i Info) Sets() []*Set {
 	if i.All == nil {
 		return i.Need
@@ -46,7 +46,7 @@ type Analyzer struct {
 	Pick func(sets []*Set) *Set
 }
 
-// Info returns what is known about the matches of re.
+// Info returns the facts about the matches of re.
 func (a Analyzer) Info(re *syntax.Regexp) Info {
 	switch re.Op {
 	case syntax.OpNoMatch:

@@ -22,7 +22,7 @@ type Clause [][]T
 // texts may match.
 const maxTrigrams = 4096
 
-// Of returns the query for texts in which re may match.
+// Of returns the query for texts that re may match.
 func Of(re *syntax.Regexp) Query {
 	sets := literal.Analyzer{MaxTexts: 48, MaxClass: 48, Pick: mostSelective}.Info(re.Simplify()).Sets()
 	slices.SortStableFunc(sets, func(a, b *literal.Set) int { return len(a.Texts) - len(b.Texts) })

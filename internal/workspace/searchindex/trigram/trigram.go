@@ -1,5 +1,5 @@
-// Package trigram determines the trigrams of a text, and which trigrams a text must have
-// for a regular expression to match in it.
+// Package trigram determines the trigrams of a text, and the trigrams that every match of a
+// regular expression has.
 //
 // The idea comes from Russ Cox's google/codesearch (see package literal, which analyzes
 // expressions); the code is our own. Letters count as lower case, so that one index serves

@@ -18,13 +18,16 @@ const pixels = 1328 * 1328
 
 // Provider is the kind dashscope.
 func Provider() wire.Provider {
-	return wire.Provider{Kind: "dashscope", Open: func(c *wire.Client) any { return API{c} }}
+	return wire.Provider{
+		Kind: "dashscope", URLs: "each region of DashScope has its own, such as https://dashscope-intl.aliyuncs.com",
+		Open: func(c *wire.Client) any { return API{c} },
+	}
 }
 
-// An API is that of DashScope. Its URL is the host, without a path.
+// An API is the API of DashScope. Its URL is the host, without a path.
 type API struct{ *wire.Client }
 
-// Photo makes pictures, or changes those of the request.
+// Photo makes pictures, or changes the pictures of the request.
 func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error) {
 	content := []map[string]string{{"text": r.Prompt}}
 	model := r.Model

@@ -27,7 +27,7 @@ func Provider() wire.Provider {
 	return wire.Provider{Kind: "elevenlabs", URL: URL, Attach: api.Header("xi-api-key", ""), Open: func(c *wire.Client) any { return API{c} }}
 }
 
-// An API is that of ElevenLabs.
+// An API is the API of ElevenLabs.
 type API struct{ *wire.Client }
 
 // Ignores returns the arguments of a request for speech that the API does not have.
@@ -59,7 +59,7 @@ func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 	return file, err
 }
 
-// Transcribe returns what is said, with times and speakers.
+// Transcribe returns the words of a recording, with times and speakers.
 func (a API) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (t wire.Transcript, err error) {
 	form := outbound.NewForm()
 	form.Set("model_id", r.Model)

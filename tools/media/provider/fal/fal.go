@@ -22,7 +22,7 @@ func Provider() wire.Provider {
 	return wire.Provider{Kind: "fal", URL: URL, Attach: api.Header("Authorization", "Key "), Open: func(c *wire.Client) any { return API{c} }}
 }
 
-// An API is that of fal.
+// An API is the API of fal.
 type API struct{ *wire.Client }
 
 // submit puts a request into the queue of an app.

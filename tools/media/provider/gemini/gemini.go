@@ -20,8 +20,7 @@ import (
 const URL = "https://generativelanguage.googleapis.com/v1beta"
 
 const (
-	// maxInline is the size of files that are part of a request, together; what is larger
-	// is uploaded first.
+	// maxInline is the total size of files within a request; larger files are uploaded first.
 	maxInline = 70 << 20
 	// uploadPoll is the time between two questions whether an uploaded file is ready.
 	uploadPoll = 2 * time.Second
@@ -288,8 +287,8 @@ type video struct {
 	MIME string `json:"mime_type"`
 }
 
-// Video orders a video, which the provider may make at once. What it should be like is
-// part of the prompt: the API has no parameters for it.
+// Video orders a video, which the provider may make at once. Wishes about it are part of the
+// prompt: the API has no parameters for it.
 func (a API) Video(ctx context.Context, r wire.VideoRequest) (wire.Made, error) {
 	words := r.Prompt
 	if r.Seconds > 0 {

@@ -25,7 +25,7 @@ func Provider() wire.Provider {
 	return wire.Provider{Kind: "minimax", URL: URL, Open: func(c *wire.Client) any { return API{c} }}
 }
 
-// An API is that of MiniMax.
+// An API is the API of MiniMax.
 type API struct{ *wire.Client }
 
 // statusOf returns the HTTP status that an error of MiniMax amounts to.

@@ -26,7 +26,7 @@ type API struct {
 	Chat string // the path of chat completions; "" is the usual one
 }
 
-// Photo makes pictures, or changes those of the request.
+// Photo makes pictures, or changes the pictures of the request.
 func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error) {
 	size := "auto"
 	if r.Aspect != "" || r.Size != "" {
@@ -130,7 +130,7 @@ func (a API) Speak(ctx context.Context, r wire.SpeechRequest) (wire.File, error)
 	}{r.Model, r.Text, cmp.Or(r.Voice, r.Params["voice"], "alloy"), cmp.Or(r.Format, "mp3"), r.Speed, r.Style}})
 }
 
-// Transcribe returns what is said.
+// Transcribe returns the words of a recording.
 func (a API) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (t wire.Transcript, err error) {
 	form := outbound.NewForm()
 	form.Set("model", r.Model)

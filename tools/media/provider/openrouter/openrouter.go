@@ -51,7 +51,7 @@ func (a API) Photo(ctx context.Context, r wire.PhotoRequest) ([]wire.File, error
 	return openai.Pictures(ctx, a.Client, wire.Call{Path: "images", Body: body})
 }
 
-// Transcribe returns what is said.
+// Transcribe returns the words of a recording.
 func (a API) Transcribe(ctx context.Context, r wire.TranscriptionRequest) (wire.Transcript, error) {
 	format := strings.TrimPrefix(wire.Extension(r.Audio.MIME), ".")
 	body := map[string]any{

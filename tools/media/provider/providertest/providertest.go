@@ -1,5 +1,5 @@
-// Package providertest has a server that answers as the providers of media do, and keeps
-// what it was asked. Begin with [New].
+// Package providertest has a server that answers as the providers of media do, and keeps the
+// requests. Begin with [New].
 package providertest
 
 import (
@@ -27,7 +27,7 @@ type Server struct {
 	got     []Request
 }
 
-// A Request is what the server was asked.
+// A Request is a request to the server.
 type Request struct {
 	Method, Path string // with the query
 	Header       http.Header
@@ -38,7 +38,7 @@ type Request struct {
 type Reply struct {
 	Status int // 0 is 200
 	Header map[string]string
-	Body   any           // a string or []byte, or what becomes JSON; "{{url}}" in it is the URL of the server
+	Body   any           // a string or []byte, or a value for JSON; "{{url}}" in it is the URL of the server
 	Length int64         // of the body as the header says; 0 is its length
 	Wait   chan struct{} // the response is sent when it is closed; nil: at once
 	Hook   func()        // is called before

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is not known of a request is assumed to be long.
+// Unknown parts of a request are assumed to be long.
 const (
 	unknownSeconds = 600 // of a recording
 	longestSound   = 30

@@ -33,8 +33,9 @@ const (
 type Provider struct {
 	Kind   string                            // as in the settings
 	URL    string                            // that it has by default; "": there is none that all use
+	URLs   string                            // what its URLs are, for operators; needed without URL
 	Attach func(r *http.Request, key string) // adds the key; nil: Authorization: Bearer KEY
-	Open   func(c *Client) any               // returns the API; what it can do is what methods it has
+	Open   func(c *Client) any               // returns the API; its methods are its abilities
 }
 
 // Options describe the API of a provider.
@@ -43,8 +44,8 @@ type Options struct {
 	URL    string                            // such as https://api.openai.com/v1
 	Key    string                            // "": none
 	Attach func(r *http.Request, key string) // adds the key; nil: Authorization: Bearer KEY
-	// API reaches the provider itself, and Web what its responses link to. Both bound what
-	// they read.
+	// API reaches the provider itself, and Web the links in its responses. Both bound their
+	// reads.
 	API, Web outbound.Client
 	MaxBytes int64                                            // of a response; 0 is 200 MiB
 	Scrub    func(text string) string                         // errors; nil leaves them as they are
@@ -215,7 +216,7 @@ func (c *Client) Fetch(ctx context.Context, link string) (File, error) {
 	return c.media(call, answer.Header.Get("Content-Type"), answer.Body)
 }
 
-// FetchAll downloads what was made.
+// FetchAll downloads the results.
 func (c *Client) FetchAll(ctx context.Context, m Made) ([]File, error) {
 	files := m.Files
 	for _, link := range m.URLs {
@@ -231,7 +232,7 @@ func (c *Client) FetchAll(ctx context.Context, m Made) ([]File, error) {
 	return files, nil
 }
 
-// Await checks an order until it has ended, and downloads what was made.
+// Await checks an order until it has ended, and downloads the results.
 func (c *Client) Await(ctx context.Context, every time.Duration, check func() (Made, error)) ([]File, error) {
 	for {
 		made, err := check()

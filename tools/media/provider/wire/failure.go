@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Reason says why a provider has not done what it was asked for.
+// A Reason is the reason why a provider has not done the work.
 type Reason string
 
 // The reasons.
@@ -44,7 +44,7 @@ type Failure struct {
 	cause    error
 }
 
-// Error returns what a model reads.
+// Error returns the text for a model.
 func (f *Failure) Error() string {
 	words := f.Provider + ": " + string(f.Reason)
 	if f.Status != 0 {
@@ -134,7 +134,7 @@ func (c *Client) failed(call Call, err error) error {
 	return f
 }
 
-// failure returns what an error means.
+// failure returns the meaning of an error.
 func (c *Client) failure(e *api.Error) *Failure {
 	f := &Failure{Provider: c.o.Name, Reason: Down, Message: e.Message}
 	switch {

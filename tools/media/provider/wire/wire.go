@@ -1,13 +1,13 @@
-// Package wire has what the providers of media share: the requests and answers of each
-// task, one client for all their APIs, and what their errors mean.
+// Package wire has what the providers of media share: the requests and answers of each task,
+// one client for all their APIs, and the meaning of their errors.
 //
-// The attempts, bounds and credentials are package api's. The SDKs of OpenAI and Google are not used: package llm has
-// what they weigh.
+// The attempts, bounds and credentials are package api's. The SDKs of OpenAI and Google are not
+// used: package llm has their cost.
 //
-// It knows no provider. The packages beside it, one for each provider, translate between
-// a request here and the JSON there; package provider chooses between them. The responses
-// of providers are not trusted: they are bounded while they are read, and the URLs in
-// them are those of others.
+// It knows no provider. The packages beside it, one for each provider, translate between a
+// request here and the JSON there; package provider chooses between them. The responses of
+// providers are not trusted: they are bounded while they are read, and the URLs in them may
+// lead anywhere.
 //
 // Begin with [Client], then with the smallest provider, tools/media/provider/elevenlabs.
 package wire
@@ -23,14 +23,14 @@ import (
 	"time"
 )
 
-// A Task is what a provider can do.
+// A Task is an ability of a provider.
 type Task string
 
 // The tasks.
 const (
 	Photo         Task = "photo"         // pictures from text, or from pictures and text
 	Speech        Task = "speech"        // text read aloud
-	Transcription Task = "transcription" // what is said in a recording
+	Transcription Task = "transcription" // the words of a recording
 	Description   Task = "description"   // answers about pictures, sound and video
 	Sound         Task = "sound"         // sound effects
 	Music         Task = "music"
@@ -44,12 +44,12 @@ func Tasks() []Task {
 
 // A File is content with its type.
 type File struct {
-	Name string // with an extension; "" for what providers make
+	Name string // with an extension; "" for files that providers make
 	MIME string
 	Data []byte
 }
 
-// A Params has what a model of a provider accepts, from the table of models, such as the
+// A Params has the parameters that a model accepts, from the table of models, such as the
 // lengths of its videos.
 type Params map[string]string
 
@@ -99,9 +99,9 @@ func (p Params) Choose(name, want string) string {
 	return list[0]
 }
 
-// A To names the provider and the model of a request. Callers of package provider set
-// Model, to "", PROVIDER, PROVIDER/MODEL or MODEL; providers get the name that they know
-// the model by, and what it accepts.
+// A To names the provider and the model of a request. Callers of package provider set Model, to
+// "", PROVIDER, PROVIDER/MODEL or MODEL; providers get their own name of the model, and its
+// parameters.
 type To struct {
 	Model  string
 	Params Params
@@ -115,7 +115,7 @@ type Request interface {
 	Amount(u Unit) float64
 }
 
-// A Unit is what a price is charged for.
+// A Unit is the unit of a price.
 type Unit string
 
 // The units.
@@ -127,7 +127,7 @@ const (
 	Thousand Unit = "thousand" // characters
 )
 
-// Target returns who is asked.
+// Target returns the provider and the model.
 func (t To) Target() To { return t }
 
 // A PhotoRequest asks for pictures.
@@ -154,7 +154,7 @@ type SpeechRequest struct {
 	Style    string  // how it is read, in words; not every model has it
 }
 
-// A TranscriptionRequest asks for what is said in a recording.
+// A TranscriptionRequest asks for the words of a recording.
 type TranscriptionRequest struct {
 	To
 	Audio    File
@@ -164,7 +164,7 @@ type TranscriptionRequest struct {
 	Seconds  int    // its length, for the price; 0 if unknown
 }
 
-// A Transcript is what is said in a recording.
+// A Transcript has the words of a recording.
 type Transcript struct {
 	Text     string
 	Language string
@@ -213,8 +213,7 @@ type VideoRequest struct {
 	Resolution string // such as 720p; "" is the model's default
 }
 
-// A Ticket is an order at a provider that takes long: what it is asked for by. Its JSON
-// form can be stored.
+// A Ticket names an order at a provider that takes long. Its JSON form can be stored.
 type Ticket struct {
 	ID     string `json:"id"`
 	Status string `json:"status,omitempty"` // the path of its status, if the provider says so
@@ -222,8 +221,8 @@ type Ticket struct {
 	Cancel string `json:"cancel,omitempty"`
 }
 
-// A Made is what has become of an order: a ticket to ask with later or, when it has ended,
-// files and links to files.
+// A Made is the state of an order: a ticket to ask with later or, when it has ended, files and
+// links to files.
 type Made struct {
 	Ticket  Ticket
 	Files   []File
@@ -260,7 +259,7 @@ func WAV(samples []byte, rate int) File {
 	return File{MIME: "audio/wav", Data: b.Bytes()}
 }
 
-// isMedia reports whether content is what a provider may have made, and returns its type.
+// isMedia reports whether content is media that a provider may have made, and returns its type.
 func isMedia(declared string, data []byte) (string, bool) {
 	kind := MIMEOf(data, declared)
 	for _, start := range []string{"image/", "audio/", "video/"} {
@@ -271,8 +270,8 @@ func isMedia(declared string, data []byte) (string, bool) {
 	return kind, false
 }
 
-// MIMEOf returns the type of content by its first bytes, or what it was declared as if
-// they are not those of text.
+// MIMEOf returns the type of content by its first bytes, or the declared type if they are not
+// text.
 func MIMEOf(data []byte, declared string) string {
 	declared, _, _ = strings.Cut(strings.ToLower(declared), ";")
 	declared = strings.TrimSpace(declared)

@@ -1,0 +1,261 @@
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// A Setup is what the room of tokens asks of the settings.
+type Setup struct {
+	// Profiles checks the names of profiles. It returns the default profile for none.
+	Profiles func(names []string) ([]string, error)
+	// Workspace returns the full path of a directory that agents may work in.
+	Workspace func(dir string) (string, error)
+	// URL returns the URL of the server, as far as the settings know it.
+	URL func() string
+	// Env is the variable in which clients keep a token.
+	Env string
+	// Listed returns the number of tokens in the settings.
+	Listed func() int
+}
+
+// operator has the verbs of tokens.
+type operator struct {
+	*Table
+	setup Setup
+}
+
+// Room returns the verbs with which operators manage tokens. No verb that makes one is
+// remote: a token that only decides approvals must not lead to one that calls.
+func Room(setup Setup) *room.Room {
+	o := &operator{setup: setup}
+	return &room.Room{
+		Name: "token", Title: "Create, list and revoke tokens for HTTP clients",
+		Doc: `token manages who may connect over HTTP. Servers with the same store apply changes
+at once. Only hashes are stored: a token is shown once, when it is created.`,
+		Open: func(h *room.Host) error { o.Table = New(Options{DB: h.Store}); return nil },
+		Verbs: []room.Verb{
+			room.Do(room.Verb{
+				Name: "create", Title: "Create a token, and show it once", Risk: tool.Writes,
+				Doc: `create creates a token and prints it to stdout, for scripts; messages go to stderr.
+The token may use the profiles given: the first by default, others if the client asks
+for them. * stands for all profiles.`,
+				Example: `  mcp-tools token create --name laptop --profile coding
+  mcp-tools token create --name ci --profile readonly --expires 30d
+  mcp-tools token create --name console --approve
+  mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
+			}, o.create),
+			room.Do(room.Verb{
+				Name: "list", Title: "List all tokens, including revoked and expired ones", Risk: tool.Reads,
+				Where: room.Operator,
+				Doc: `list prints the tokens created with token create or at the first start, but not
+those in the settings file (connections.tokens).`,
+				Example: "  mcp-tools token list\n  mcp-tools token list --output json",
+			}, o.list),
+			room.Do(room.Verb{
+				Name: "revoke", Title: "Revoke a token", Args: []string{"token"}, Risk: tool.Destroys, Where: room.Operator,
+				Doc: `revoke revokes a token. Running servers refuse it from the next request on. It stays
+in the list. A name can be used if only one token has it.`,
+				Example:  "  mcp-tools token revoke 3FxPq0aZ\n  mcp-tools token revoke laptop",
+				Complete: o.active,
+			}, o.revoke),
+		},
+		Checks: []room.Check{{Name: "tokens", Stored: true, Run: o.check}},
+	}
+}
+
+type createArgs struct {
+	Name       string   `json:"name,omitempty" jsonschema:"name in lists and logs"`
+	Profile    []string `json:"profile,omitempty" jsonschema:"profile that the token may use; can be repeated, * for all (default: that of the settings)"`
+	Approve    bool     `json:"approve,omitempty" jsonschema:"the token approves calls, and cannot make calls; --agent and --user limit the calls"`
+	Agent      string   `json:"agent,omitempty" jsonschema:"agent that makes the calls"`
+	User       string   `json:"user,omitempty" jsonschema:"user on whose behalf the calls are made"`
+	Workspace  string   `json:"workspace,omitempty" jsonschema:"working directory (default: that of the server)"`
+	Provider   string   `json:"provider,omitempty" jsonschema:"provider of the model that makes the calls"`
+	Chat       string   `json:"chat,omitempty" jsonschema:"chat that the calls come from; without it each request may name one"`
+	PeerKind   string   `json:"peer_kind,omitempty" jsonschema:"kind of the chat: direct or group"`
+	Topic      string   `json:"topic,omitempty" jsonschema:"topic or thread within the chat"`
+	Structured bool     `json:"structured,omitempty" jsonschema:"results also have structured content, for programs"`
+	Expires    string   `json:"expires,omitempty" jsonschema:"when the token expires: a date, a time, or a duration such as 30d (default: never)"`
+}
+
+// request returns the token that the arguments describe, checked with the settings.
+func (o *operator) request(a createArgs) (req Token, err error) {
+	req = Token{
+		Name: a.Name, Approve: a.Approve, Agent: a.Agent, User: a.User, Workspace: a.Workspace, Structured: a.Structured,
+		Place: Place{Provider: a.Provider, Chat: a.Chat, PeerKind: a.PeerKind, Topic: a.Topic},
+	}
+	switch {
+	case a.Approve && (a.Profile != nil || a.Workspace != "" || req.Place != (Place{}) || a.Structured):
+		return req, room.Mistake(
+			"a token with --approve makes no calls; it takes only --name, --agent, --user and --expires")
+	case slices.Contains(a.Profile, ""):
+		return req, room.Mistake("--profile is empty; give a name, or omit the flag")
+	}
+	names, err := o.setup.Profiles(a.Profile) // mistakes in the settings count also for approvals
+	if err != nil {
+		return req, err
+	}
+	if !a.Approve {
+		req.Profiles = names
+	}
+	if a.Workspace != "" {
+		if req.Workspace, err = o.setup.Workspace(a.Workspace); err != nil {
+			return req, err
+		}
+	}
+	if a.Expires != "" {
+		if req.Expires, err = clock.Until(time.Now(), a.Expires); err != nil {
+			return req, room.Mistake("--expires is %q, %w", a.Expires, err)
+		}
+	}
+	if err := req.check(time.Now()); err != nil {
+		return req, room.Mistake("%w", err)
+	}
+	return req, nil
+}
+
+// A created token, with its secret.
+type created struct {
+	Plain string `json:"token"`
+	Token
+}
+
+func (o *operator) create(ctx context.Context, args createArgs) (tool.Result, error) {
+	req, err := o.request(args)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	secret, t, err := o.Create(ctx, req)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	result := tool.Text(secret.Reveal()).With(created{secret.Reveal(), t})
+	end := "never expires"
+	if !t.Expires.IsZero() {
+		end = "expires " + t.Expires.Local().Format(time.DateTime)
+	}
+	if t.Approve {
+		return room.Beside(result, "Token %s (%s) approves calls at /approvals; it %s. It is not shown again.",
+			t.ID, t.Name, end), nil
+	}
+	result = room.Beside(result, `Token %s (%s), profile %s; it %s. It is not shown again.
+Set it in the environment of the client, and connect the client:
+  export %[5]s=...
+  mcp-tools connect CLIENT --url %[6]s --token-env %[5]s`,
+		t.ID, t.Name, strings.Join(t.Profiles, ", "), end, o.setup.Env, o.setup.URL())
+	if t.User == "" {
+		result = room.Beside(result,
+			"It has no user: tokens without a user share their memories; --user gives it separate ones.")
+	}
+	return result, nil
+}
+
+// A listed token has its state.
+type listed struct {
+	Token
+	State string `json:"state"`
+}
+
+func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
+	rows, err := o.List(ctx)
+	list := make([]listed, len(rows))
+	for i, t := range rows {
+		list[i] = listed{t, t.State(time.Now())}
+	}
+	const none = "There are no tokens; mcp-tools token create makes one."
+	head := []string{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "FROM", "EXPIRES", "LAST USED"}
+	return room.Rows(list, none, head, func(t listed) []string {
+		return []string{
+			t.ID, t.State, t.Name, t.use(), cmp.Or(t.Agent, "-"), cmp.Or(t.User, "-"), cmp.Or(t.Place.String(), "-"),
+			terminal.Date(t.Expires), terminal.Date(t.LastUsed),
+		}
+	}), err
+}
+
+// use returns what a token may be used for.
+func (r Token) use() string {
+	if r.Approve {
+		return "(approvals)"
+	}
+	return strings.Join(r.Profiles, ",")
+}
+
+// String returns the place as in "acme group team/topic".
+func (p Place) String() string {
+	chat := p.Chat
+	if p.Topic != "" {
+		chat += "/" + p.Topic
+	}
+	return strings.Join(slices.DeleteFunc([]string{p.Provider, p.PeerKind, chat},
+		func(s string) bool { return s == "" }), " ")
+}
+
+// active lists the IDs of tokens that can be revoked.
+func (o *operator) active(ctx context.Context) (ids []string, err error) {
+	rows, err := o.List(ctx)
+	for _, t := range rows {
+		if t.Revoked.IsZero() {
+			ids = append(ids, t.ID+"\t"+t.Name)
+		}
+	}
+	return ids, err
+}
+
+type revokeArgs struct {
+	Token string `json:"token" jsonschema:"the id of the token, or its name"`
+}
+
+func (o *operator) revoke(ctx context.Context, args revokeArgs) (tool.Result, error) {
+	if err := o.Revoke(ctx, args.Token); err != nil {
+		return tool.Result{}, err
+	}
+	rows, err := o.List(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	rows = slices.DeleteFunc(rows, func(t Token) bool {
+		return t.Revoked.IsZero() || t.ID != args.Token && t.Name != args.Token
+	})
+	if len(rows) == 0 {
+		return tool.Text("The token was revoked, and has been deleted since."), nil
+	}
+	t := slices.MaxFunc(rows, func(x, y Token) int { return x.Revoked.Compare(y.Revoked) }) // of those with the name
+	return room.Said(listed{t, t.State(time.Now())}, "Token %s (%s) was revoked.", t.ID, t.Name), nil
+}
+
+// soon is the time before the expiry of a token from which the check warns.
+const soon = 14 * 24 * time.Hour
+
+// check counts the tokens, and warns of those that expire soon.
+func (o *operator) check(ctx context.Context, f *room.Findings) {
+	rows, err := o.List(ctx)
+	switch {
+	case err != nil:
+		f.Fail("fix the store, or the setting store.dsn", "%v", err)
+		return
+	case len(rows) == 0 && o.setup.Listed() == 0:
+		f.OK("none yet; serve --http creates the first")
+		return
+	}
+	now, valid := time.Now(), 0
+	for _, t := range rows {
+		if t.State(now) != "active" {
+			continue
+		}
+		valid++
+		if !t.Expires.IsZero() && t.Expires.Sub(now) < soon {
+			f.Advise("create another with mcp-tools token create", "token %s (%s) expires on %s", t.ID,
+				terminal.OneLine(t.Name), terminal.Date(t.Expires))
+		}
+	}
+	f.OK("%d of %d in the store are valid, and %d in the settings", valid, len(rows), o.setup.Listed())
+}

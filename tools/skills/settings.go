@@ -1,0 +1,19 @@
+package skills
+
+import (
+	"embed"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+// Settings are the directories of skills, in addition to those of the workspace and
+// published ones.
+type Settings struct {
+	Dirs []string `yaml:"dirs" form:"path"`
+}
+
+//go:embed settings.txt
+var texts embed.FS
+
+// SettingTexts returns the texts about the settings.
+func (Settings) SettingTexts() string { return config.Texts(texts) }
