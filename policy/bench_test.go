@@ -84,38 +84,3 @@ func BenchmarkVerdict(b *testing.B) {
 		})
 	})
 }
-
-func BenchmarkUncached(b *testing.B) {
-	rules, busy := explained()
-	p := compile(b, rules)
-	c := p.Class(busy)
-	b.ReportAllocs()
-	for b.Loop() {
-		p.work(c, nil)
-	}
-}
-
-func BenchmarkExplain(b *testing.B) {
-	rules, busy := explained()
-	p, read := compile(b, rules), spec(b, "read_file")
-	b.ReportAllocs()
-	for b.Loop() {
-		p.Explain(busy, read.Name)
-	}
-}
-
-func BenchmarkCompile(b *testing.B) {
-	rules, _ := explained()
-	var specs []Tool
-	for i := range 4 {
-		for _, s := range suite() {
-			s.Name = fmt.Sprint(s.Name, "_", i)
-			specs = append(specs, s)
-		}
-	}
-	catalogue := NewCatalogue(append(specs, suite()...))
-	b.ReportAllocs()
-	for b.Loop() {
-		Compile(rules, catalogue)
-	}
-}

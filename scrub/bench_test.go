@@ -1,9 +1,7 @@
 package scrub
 
 import (
-	"encoding/hex"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -61,89 +59,6 @@ func BenchmarkSource(b *testing.B) { benchText(b, mustNew(b, Options{}), goSourc
 
 func BenchmarkLogs(b *testing.B) { benchText(b, mustNew(b, Options{}), logLines(dice(20), 8000)) }
 
-func BenchmarkSmall(b *testing.B) {
-	benchText(b, mustNew(b, Options{}),
-		"A small answer of a tool: 3 files changed, 12 lines added, 4 removed; all tests pass now.")
-}
-
-// BenchmarkValues is source with 100 dynamic values to look for besides.
-func BenchmarkValues(b *testing.B) {
-	s, r := mustNew(b, Options{}), dice(21)
-	var values []string
-	for range 100 {
-		values = append(values, draw(r, alnums, 32))
-	}
-	if err := s.Set("v", values...); err != nil {
-		b.Fatal(err)
-	}
-	benchText(b, s, goSource(b))
-}
-
-// BenchmarkDump is hexadecimal digits, which values are looked for in as well.
-func BenchmarkDump(b *testing.B) {
-	s, r := mustNew(b, Options{}), dice(24)
-	for i := range 100 {
-		if err := s.Set(fmt.Sprint(i), draw(r, alnums, 32)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	benchText(b, s, hex.Dump([]byte(logLines(r, 1000))))
-}
-
-// BenchmarkSet is one value more for a scrubber that knows a hundred.
-func BenchmarkSet(b *testing.B) {
-	s, r := mustNew(b, Options{}), dice(25)
-	for i := range 100 {
-		if err := s.Set(fmt.Sprint(i), draw(r, alnums, 32)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	value := draw(r, alnums, 32)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Set("one more", value); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSecrets(b *testing.B) {
-	s, text := mustNew(b, Options{}), mixture(dice(22))
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		s.Text(text)
-	}
-}
-
-func BenchmarkWriter(b *testing.B) {
-	s, text := mustNew(b, Options{}), []byte(goSource(b))
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		w := s.NewWriter(io.Discard)
-		for rest := text; len(rest) > 0; {
-			n := min(len(rest), 32<<10)
-			if _, err := w.Write(rest[:n]); err != nil {
-				b.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkJSON(b *testing.B) {
-	s := mustNew(b, Options{})
-	doc := []byte(`{"items":[` +
-		strings.Repeat(`{"id":12,"name":"a name","path":"/home/me/file.go","size":1234,"ok":true},`, 1000) + `{}]}`)
-	b.SetBytes(int64(len(doc)))
-	b.ReportAllocs()
-	for b.Loop() {
-		s.JSON(doc)
-	}
-}
-
 func TestNothingAllocates(t *testing.T) {
 	s := mustNew(t, Options{})
 	for name, text := range map[string]string{
@@ -184,13 +99,5 @@ func TestLinear(t *testing.T) {
 		if four >= 10*one+time.Millisecond {
 			t.Errorf("%q: %v for 16 KiB, %v for 64 KiB", piece, one, four)
 		}
-	}
-}
-
-// BenchmarkNew measures the creation of a scrubber at the start of the program.
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		mustNew(b, Options{})
 	}
 }

@@ -143,37 +143,6 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkSession is a text for a session that has seen no secret, which must cost what it costs without a session.
-func BenchmarkSession(b *testing.B) {
-	base := mustNew(b, Options{})
-	text := "A small answer of a tool: 3 files changed, 12 lines added, 4 removed; all tests pass now."
-	b.ReportAllocs()
-	for b.Loop() {
-		base.For(Session{"main", "ann", "1"}).Text(text)
-	}
-}
-
-// BenchmarkSessionWithSecrets is source for a session that remembers as many secrets as it may.
-func BenchmarkSessionWithSecrets(b *testing.B) {
-	s, r := mustNew(b, Options{}).For(Session{}), dice(33)
-	for range maxRemembered {
-		s.Text("password=" + draw(r, alnums, 20))
-	}
-	benchText(b, s, goSource(b))
-}
-
-// BenchmarkLearn is one secret more for a session that remembers as many as it may.
-func BenchmarkLearn(b *testing.B) {
-	s, r := mustNew(b, Options{}).For(Session{}), dice(34)
-	for range maxRemembered {
-		s.Text("password=" + draw(r, alnums, 20))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Text("password=" + draw(r, alnums, 20))
-	}
-}
-
 // TestSessionsAreConcurrent scrubs in several sessions at once while values are set.
 func TestSessionsAreConcurrent(t *testing.T) {
 	base := new(Scrubber)

@@ -73,19 +73,3 @@ func TestToolsComeAndGo(t *testing.T) {
 		t.Errorf("a tool that is gone answered %q", got.Result.Text())
 	}
 }
-
-// BenchmarkListTools compares lists with few and with many tools of other servers.
-func BenchmarkListTools(b *testing.B) {
-	for _, n := range []int{30, 500} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			set, err := tool.NewSet(bridgedTools(n)...)
-			if err != nil {
-				b.Fatal(err)
-			}
-			s := newTestServer(b, func(c *Config) { c.Tools, c.Settings = set, testSettings(b, set, policy.Rules{}) })
-			for b.Loop() {
-				s.ToolsList(testAccess())
-			}
-		})
-	}
-}

@@ -110,14 +110,3 @@ func TestLibraryCancelsByEqualIDs(t *testing.T) {
 		t.Error("two requests share a session")
 	}
 }
-
-// BenchmarkArguments compares 5 MB of arguments through mcp-go and through the pipeline.
-func BenchmarkArguments(b *testing.B) {
-	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":{"text":"` +
-		strings.Repeat("x", 5<<20) + `"}}}`
-	s := library(done)
-	ctx := s.WithContext(b.Context(), &coreSession{id: "s"})
-	for b.Loop() {
-		s.HandleMessage(ctx, json.RawMessage(message))
-	}
-}

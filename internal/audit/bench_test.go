@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,61 +80,4 @@ type countedRows struct {
 func (c *countedRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	c.batches.Add(1)
 	return c.rowStore.Append(ctx, from, to, records)
-}
-
-func BenchmarkEncode(b *testing.B) {
-	r := typical()
-	b.ReportAllocs()
-	for b.Loop() {
-		appendFields(nil, r)
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	w := newWorld(b, "")
-	l := w.open(b, Options{})
-	var all sync.WaitGroup
-	for range 100 {
-		all.Go(func() {
-			for range 200 {
-				if err := l.Append(b.Context(), typical()); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if err := l.Close(); err != nil {
-		b.Fatal(err)
-	}
-	bytes := w.verify(b).Bytes
-	b.Run("verify", func(b *testing.B) {
-		b.SetBytes(bytes)
-		for b.Loop() {
-			w.verify(b)
-		}
-	})
-	b.Run("tail", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := w.db().Tail(b.Context(), 20, nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("export", func(b *testing.B) {
-		b.SetBytes(bytes)
-		for b.Loop() {
-			if _, err := w.db().Export(b.Context(), io.Discard, JSONL, time.Time{}, time.Time{}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("count", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := w.db().Count(b.Context(), "read_file", "coder", "someone",
-				typical().ArgsDigest); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

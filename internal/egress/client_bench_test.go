@@ -1,11 +1,9 @@
 package egress
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
@@ -56,18 +54,5 @@ func BenchmarkBareGet(b *testing.B) {
 			b.Error(n, err)
 		}
 		_ = res.Body.Close()
-	}
-}
-
-// BenchmarkDo64 fetches 64 pages concurrently.
-func BenchmarkDo64(b *testing.B) {
-	server, c := page(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		var all sync.WaitGroup
-		for i := range 64 {
-			all.Go(func() { fetch(b, c, fmt.Sprint(server.URL, "/", i)) })
-		}
-		all.Wait()
 	}
 }

@@ -305,21 +305,3 @@ func FuzzClaims(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkVerify(b *testing.B) {
-	is, now := newIssuer(b), newClock()
-	pairs := []pair{newRSA(b, "rs", jose.RS256), newEC(b, "es"), newEd(b, "ed")}
-	is.publish(pairs[0].public(), pairs[1].public(), pairs[2].public())
-	v := verifier(b, is.config(now))
-	for _, p := range pairs {
-		b.Run(string(p.alg), func(b *testing.B) {
-			token := p.sign(b, nil, is.claims(now, nil))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := v.Verify(b.Context(), token); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

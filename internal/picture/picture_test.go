@@ -14,7 +14,6 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
-	"math"
 	"testing"
 
 	"golang.org/x/image/bmp"
@@ -322,28 +321,5 @@ func TestGIFAndWebPAreConverted(t *testing.T) {
 		if bytes.Contains(p.Data, []byte(secret)) || p.Format != "PNG" && p.Format != "JPEG" {
 			t.Errorf("%s: it is %s: %q", tt.name, p.Format, p.Data)
 		}
-	}
-}
-
-func BenchmarkLoad24MP(b *testing.B) {
-	data := encodeJPEG(b, corners(6000, 4000))
-	b.ReportAllocs()
-	for b.Loop() {
-		load(b, data)
-	}
-}
-
-// BenchmarkPhoto loads a JPEG of 12 megapixels, as cameras make them.
-func BenchmarkPhoto(b *testing.B) {
-	m := image.NewYCbCr(image.Rect(0, 0, 4000, 3000), image.YCbCrSubsampleRatio420)
-	for i := range m.Y {
-		x, y := i%4000, i/4000
-		// with grain
-		m.Y[i] = byte(128 + 60*math.Sin(float64(x)/300) + 40*math.Cos(float64(y)/170) + float64(i*7919%17))
-	}
-	data := encodeJPEG(b, m)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		load(b, data)
 	}
 }

@@ -44,28 +44,6 @@ func TestMetersShareARate(t *testing.T) {
 	})
 }
 
-func BenchmarkMeter(b *testing.B) {
-	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Database(b)} {
-		s := storetest.Open(b, dsn)
-		r := store.Rate{Times: 10_000_000, Period: time.Minute, Burst: 10_000_000}
-		b.Run(engine+"/each", func(b *testing.B) {
-			for b.Loop() {
-				if _, err := s.Take(b.Context(), "each", r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		m := s.Meter()
-		b.Run(engine+"/purse", func(b *testing.B) {
-			for b.Loop() {
-				if _, err := m.Take(b.Context(), "purse", r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestRate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := store.Rate{Times: 1, Period: time.Hour, Burst: 5}

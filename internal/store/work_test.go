@@ -45,31 +45,3 @@ func TestWork(t *testing.T) {
 		<-ended
 	})
 }
-
-// BenchmarkWaitOtherProcess measures the time from the commit of another process to the end of a wait.
-func BenchmarkWaitOtherProcess(b *testing.B) {
-	for name, dsn := range map[string]func() string{
-		"sqlite": b.TempDir, "postgres": func() string { return storetest.Database(b) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			at := dsn()
-			one, other := storetest.Open(b, at), storetest.Open(b, at)
-			defer other.Urgent()()
-			round := func() {
-				woken := other.Wait("a")
-				b.StartTimer()
-				if err := one.Update(b.Context(), func(t *store.Tx) error { return t.Changed("a", "1") }); err != nil {
-					b.Fatal(err)
-				}
-				<-woken
-				b.StopTimer()
-				time.Sleep(20 * time.Millisecond) // the next one comes out of quiet
-			}
-			round() // it begins to listen
-			b.ResetTimer()
-			for range b.N {
-				round()
-			}
-		})
-	}
-}

@@ -40,26 +40,3 @@ func BenchmarkCall(b *testing.B) {
 		run(b, c)
 	})
 }
-
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := New(Config{Labels: testWords(), Metrics: true}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkScrape measures collecting the numbers of a server with 60 tools.
-func BenchmarkScrape(b *testing.B) {
-	c := testCalls(b, Config{})
-	for i := range 60 {
-		c.AddTools(strings.Repeat("x", i))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := c.metrics.registry.Gather(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -306,27 +306,3 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkLog(b *testing.B) {
-	planted, err := secret(), errors.New("no such file")
-	scrub := func(text string) string { return strings.ReplaceAll(text, planted, "[REDACTED]") }
-	run := func(name string, log *slog.Logger) {
-		log = log.With("session", "abc")
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				log.LogAttrs(b.Context(), slog.LevelInfo, "a call ended",
-					slog.String("tool", "read_file"), slog.Duration("took", time.Millisecond), slog.Any("error", err))
-			}
-		})
-	}
-	for _, format := range []string{Text, JSON} {
-		log, err := NewLogger(io.Discard, LogConfig{Format: format, Scrub: scrub})
-		if err != nil {
-			b.Fatal(err)
-		}
-		run(format, log)
-	}
-	run("stock text", slog.New(slog.NewTextHandler(io.Discard, nil)))
-	run("stock JSON", slog.New(slog.NewJSONHandler(io.Discard, nil)))
-}

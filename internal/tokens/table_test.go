@@ -292,34 +292,3 @@ func TestCacheExpires(t *testing.T) {
 		t.Errorf("%d are remembered", len(r.tokens))
 	}
 }
-
-func BenchmarkAuthenticate(b *testing.B) {
-	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Database(b)} {
-		b.Run(engine, func(b *testing.B) {
-			table := open(b, storetest.Open(b, dsn))
-			var last string
-			for range 20 {
-				last, _ = create(b, table, Token{})
-			}
-			enter := func() {
-				if _, err := table.Authenticate(b.Context(), last); err != nil {
-					b.Error(err)
-				}
-			}
-			b.Run("one", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					enter()
-				}
-			})
-			b.Run("many", func(b *testing.B) {
-				b.SetParallelism(16)
-				b.RunParallel(func(p *testing.PB) {
-					for p.Next() {
-						enter()
-					}
-				})
-			})
-		})
-	}
-}

@@ -429,16 +429,6 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-func BenchmarkBind(b *testing.B) {
-	tool := Prepared(probe{})
-	raw := json.RawMessage(`{"path":"a/b/c.txt","limit":10,"deep":false}`)
-	for b.Loop() {
-		if _, err := tool.Bind(raw, DefaultLimits()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 type hiding struct {
 	Shown string `json:"shown,omitempty" jsonschema:"a word"`
 	Other bool   `json:"other,omitempty" jsonschema:"known elsewhere" hidden:"true" alias:"-o"`

@@ -117,28 +117,3 @@ func TestUnwritableDirectory(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 }
-
-func BenchmarkGet(b *testing.B) {
-	v := at(filepath.Join(b.TempDir(), "vault"), File)
-	for i := range 20 {
-		if _, _, err := v.Set(b.Context(), fmt.Sprintf("s%d", i),
-			[]byte("a value of some length, as tokens have")); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := v.Get("s7"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSet(b *testing.B) {
-	v := at(filepath.Join(b.TempDir(), "vault"), File)
-	for b.Loop() {
-		if _, _, err := v.Set(b.Context(), "a", []byte("value")); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

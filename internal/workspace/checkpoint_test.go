@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
@@ -231,52 +230,4 @@ func TestTrackersOfRunningCommandsStay(t *testing.T) {
 	if len(w.trackers) > maxTrackers {
 		t.Errorf("%d workspaces are tracked", len(w.trackers))
 	}
-}
-
-// BenchmarkCheckpoint is the cost for each command in a workspace of 20,000 files.
-func BenchmarkCheckpoint(b *testing.B) {
-	w, ctx, ws := testWorkspace(b)
-	for i := range 20_000 {
-		dir := filepath.Join(ws, fmt.Sprintf("d%d/e%d", i%50, i%200))
-		if i < 10_000 {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat("text\n", 400)),
-			0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.Run("first", func(b *testing.B) {
-		for b.Loop() {
-			w.trackers = map[inode]*tracker{}
-			command(ctx, w, "true", func() {})
-		}
-	})
-	b.Run("nothing changed", func(b *testing.B) {
-		for b.Loop() {
-			command(ctx, w, "true", func() {})
-		}
-	})
-	b.Run("three files changed", func(b *testing.B) {
-		var cost time.Duration // without that of the command
-		n := 0
-		for b.Loop() {
-			n++
-			start := time.Now()
-			ended := w.Checkpoint(ctx, Command{Text: "make fmt"})
-			cost += time.Since(start)
-			for i := range 3 {
-				if err := os.WriteFile(filepath.Join(ws, fmt.Sprintf("d%d/e%d/f%d.txt", i, i, i)),
-					[]byte(fmt.Sprint(n)), 0o644); err != nil {
-					b.Fatal(err)
-				}
-			}
-			start = time.Now()
-			ended()
-			cost += time.Since(start)
-		}
-		b.ReportMetric(float64(cost.Microseconds())/1000/float64(n), "ms/command")
-	})
 }

@@ -77,24 +77,3 @@ func TestLayoutAfterLostEvents(t *testing.T) {
 	plant(t, ws, map[string]string{"2/moved/new/.env": "", "301/.env": ""})
 	layout(4)
 }
-
-// BenchmarkLayoutOfManyDirectories is what each command costs in a large workspace.
-func BenchmarkLayoutOfManyDirectories(b *testing.B) {
-	for _, dirs := range []int{1, 15_000} {
-		b.Run(fmt.Sprint(dirs), func(b *testing.B) {
-			w, ctx, ws := testWorkspace(b)
-			makeDirs(b, ws, dirs)
-			time.Sleep(2 * settleTime)
-			for range 2 { // the second watches the directories
-				if _, err := w.Layout(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for b.Loop() {
-				if _, err := w.Layout(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

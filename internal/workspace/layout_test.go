@@ -310,27 +310,6 @@ func TestRealPathsLikeContainers(t *testing.T) {
 	}
 }
 
-func BenchmarkLayout(b *testing.B) {
-	w, ctx, ws := testWorkspace(b)
-	for i := range 1000 {
-		dir := filepath.Join(ws, fmt.Sprintf("src%d/pkg%d", i%10, i))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			b.Fatal(err)
-		}
-		for k := range 100 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file%d.go", k)), nil, 0o644); err != nil {
-				b.Fatal(err)
-			}
-		}
-		plant(b, dir, map[string]string{".env": ""})
-	}
-	for b.Loop() {
-		if g, err := w.Layout(ctx); err != nil || len(g.Hidden) != 1000 {
-			b.Fatal(len(g.Hidden), err)
-		}
-	}
-}
-
 // TestLayoutFollowsChanges compares the layout after random changes with that of a
 // workspace that remembers nothing. In one with many directories events report the changes.
 func TestLayoutFollowsChanges(t *testing.T) {

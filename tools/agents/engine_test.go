@@ -654,30 +654,6 @@ func TestWithoutAModel(t *testing.T) {
 	}
 }
 
-func BenchmarkSpawn(b *testing.B) {
-	s := storetest.Open(b, b.TempDir())
-	block := make(chan struct{})
-	defer close(block)
-	e := New(Options{
-		Store: s, Inbox: inbox.New(inbox.Options{Store: s}), Models: []string{"p/m"},
-		Tools:  func(tool.Grant) []tool.Tool { return nil },
-		Scrub:  func(s string) string { return s },
-		Limits: Limits{Depth: 1, Running: 1 << 30, Children: 1 << 30, Turns: 1, Time: time.Hour},
-		Complete: func(ctx context.Context, _ llm.Request) (llm.Reply, error) {
-			<-ctx.Done()
-			return llm.Reply{}, ctx.Err()
-		},
-	})
-	defer e.Close()
-	c := caller("a", "s")
-	ctx := tool.With(b.Context(), &tool.Running{Caller: c, Grant: func() tool.Grant { return tool.Grant{Caller: c} }})
-	for b.Loop() {
-		if _, err := e.Spawn(ctx, Spawn{Task: "x"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestThinking(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s)

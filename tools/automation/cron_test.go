@@ -460,27 +460,3 @@ func TestHistoryHasWhatAgentsUsed(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkDue measures how long 500 jobs that are due at once take to start, one server working.
-func BenchmarkDue(b *testing.B) {
-	const many = 500
-	for b.Loop() {
-		b.StopTimer()
-		r := newRig(b, storetest.Open(b, b.TempDir()))
-		var begun atomic.Int32
-		all := make(chan struct{})
-		r.answer = func(context.Context, ScheduledCall) tool.Result {
-			if begun.Add(1) == many {
-				close(all)
-			}
-			return tool.Text("done")
-		}
-		for i := range many {
-			r.put(b, fmt.Sprint("job", i), 0, func(j *savedJob) { j.Notify = "never" })
-		}
-		b.StartTimer()
-		r.Start()
-		<-all
-	}
-	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/500")
-}

@@ -2,7 +2,6 @@ package discovery_test
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -88,29 +87,6 @@ func TestNamesWin(t *testing.T) {
 	}
 	if text := search(t, all, "xyzzy", "5"); !strings.Contains(text, "no tool matches") || !strings.Contains(text, "English") {
 		t.Errorf("got %q", text)
-	}
-}
-
-// BenchmarkSearch searches 500 tools of which the ranking is known.
-func BenchmarkSearch(b *testing.B) {
-	few := slices.Collect(withServers(b).All())
-	many := slices.Clone(few)
-	for i := 0; len(many) < 500; i++ {
-		one := few[i%len(few)]
-		if !strings.Contains(one.Spec.Name, "__") {
-			continue
-		}
-		one.Spec.Name += "_" + strconv.Itoa(i)
-		many = append(many, one)
-	}
-	all, err := tool.NewSet(many...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	search(b, all, "read a web page", "5")
-	b.ReportAllocs()
-	for b.Loop() {
-		search(b, all, "why did the nightly build of the billing service fail", "5")
 	}
 }
 

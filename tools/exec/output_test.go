@@ -177,23 +177,6 @@ func FuzzOutput(f *testing.F) {
 	})
 }
 
-func BenchmarkOutput(b *testing.B) {
-	for _, size := range []int{1 << 10, 1 << 20, 64 << 20} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			line := "internal/thing/thing_test.go:17: TestThing passed in 0.02 s on linux\n"
-			out := &paper{text: []byte(strings.Repeat(line, size/len(line)))}
-			r := &runner{Options: Options{Scrub: scrubber(b), Keeper: drop{}}}
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // endless is a Process and a Log of 64 MB that is nowhere.
 type endless struct{ sandbox.Process }
 
@@ -245,19 +228,6 @@ func TestOutputIsLimitedInTokens(t *testing.T) {
 		}
 		if kept != "" && len(kept) != c.n*len(c.line) {
 			t.Errorf("%d times %.12q: %d bytes were kept", c.n, c.line, len(kept))
-		}
-	}
-}
-
-func BenchmarkShortOutput(b *testing.B) {
-	out := &paper{}
-	for range 120 {
-		out.write("the usual words of a build that went well enough\n")
-	}
-	r := &runner{places: newPlaces()}
-	for b.Loop() {
-		if _, _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
-	"github.com/mcp-tools/mcp-tools/tools/memory/indexer/indexertest"
 )
 
 // BenchmarkKnowledge measures walks and searches among 20,000 entities and 100,000 relations. A tenth of the relations
@@ -120,32 +118,4 @@ func fill(b *testing.B, w *world) {
 	if err != nil {
 		b.Fatal(err)
 	}
-}
-
-// BenchmarkAdd adds two entities and a relation from 32 goroutines.
-func BenchmarkAdd(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchAdd(b, storetest.Open(b, b.TempDir())) })
-	b.Run("postgres", func(b *testing.B) { benchAdd(b, storetest.Open(b, storetest.Database(b))) })
-}
-
-func benchAdd(b *testing.B, s *store.Store) {
-	x := indexertest.Open(b, b.TempDir(), s, NewSource(s))
-	g := New(s, x)
-	ctx := as(b, "u")
-	if _, err := g.Find(ctx, Query{Text: "heron", Limit: 1}); err != nil { // opens the index
-		b.Fatal(err)
-	}
-	var n atomic.Int64
-	b.SetParallelism(16)
-	b.RunParallel(func(p *testing.PB) {
-		for p.Next() {
-			i := n.Add(1)
-			person, project := fmt.Sprintf("Person %d", i), fmt.Sprintf("Project %d", i)
-			_, err := g.Add(ctx, []graph.Entity{{Name: person, Type: "person"}, {Name: project, Type: "project"}},
-				[]graph.Relation{{Source: person, Type: "works_on", Target: project}})
-			if err != nil {
-				b.Error(err)
-			}
-		}
-	})
 }

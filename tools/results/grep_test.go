@@ -172,33 +172,3 @@ func TestGrepLimitsItsResult(t *testing.T) {
 		t.Errorf("%d bytes, searched %d of %d", total, found.Next, found.Size)
 	}
 }
-
-func BenchmarkStore(b *testing.B) {
-	s := open(b, b.TempDir(), Limits{})
-	text := strings.Repeat("an ordinary line of an ordinary log, with 12 words in it\n", 10<<20/57)
-	b.Run("put 200 KB", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			put(b, s, "other", text[:200_000])
-		}
-	})
-	id := put(b, s, "me", text)
-	b.Run("page", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := s.Page("me", id, 5<<20, 16<<10); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	for _, pattern := range []string{"nowhere", `w[aeiou]+rld|\d{3}`} {
-		b.Run("grep "+pattern, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if _, err := s.Grep(b.Context(), "me", id, pattern, 0, 10); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

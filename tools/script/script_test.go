@@ -221,16 +221,6 @@ func TestCallWithoutSession(t *testing.T) {
 	}
 }
 
-// BenchmarkCall measures a call from the script to the server and back.
-func BenchmarkCall(b *testing.B) {
-	r := runner(&kernel.Launcher{})
-	for b.Loop() {
-		if _, err := r.Run(in(b.Context()), `for (let i = 0; i < 200; i++) tools.x({i})`, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestScriptsOfOneUserDoNotStopOthers has a user with more scripts than run at once.
 func TestScriptsOfOneUserDoNotStopOthers(t *testing.T) {
 	r := runner(&host.Launcher{})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -167,31 +166,4 @@ func FuzzLayout(f *testing.F) {
 		}
 		layOut([]page{p, p, p})
 	})
-}
-
-// BenchmarkTwentyPages reads 20 pages.
-func BenchmarkTwentyPages(b *testing.B) {
-	data, err := os.ReadFile(os.Getenv("PDF"))
-	if err != nil {
-		d := &writer{}
-		for range 20 {
-			p := d.page()
-			for y := 60.0; y < 780; {
-				y = p.paragraph(60, y, 470, 11, sans, lorem) + 6
-			}
-		}
-		data = d.bytes()
-	}
-	for b.Loop() {
-		src := source(data)
-		src.Pages = document.Ranges{{First: 1, Last: 20}}
-		e, err := start(b, src)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := read(b.Context(), e, src); err != nil {
-			b.Fatal(err)
-		}
-		e.close()
-	}
 }

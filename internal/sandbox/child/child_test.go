@@ -124,17 +124,3 @@ func TestSeesOnlyItsFiles(t *testing.T) {
 		t.Errorf("/root is hidden, the bound directory is visible: got %q, %v", got, err)
 	}
 }
-
-func BenchmarkStart(b *testing.B) {
-	for name, s := range starters() {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				link, err := child.Start(b.Context(), s, []string{"echo"}, 0)
-				if err != nil {
-					b.Fatal(err)
-				}
-				link.Close()
-			}
-		})
-	}
-}

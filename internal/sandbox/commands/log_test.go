@@ -245,16 +245,3 @@ func TestWatcherWithoutOutput(t *testing.T) {
 		t.Error("nobody heard of the end")
 	}
 }
-
-// BenchmarkWatcher is a flood with somebody who listens.
-func BenchmarkWatcher(b *testing.B) {
-	w, data, end := newWatcher(func(sandbox.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10),
-		make(chan struct{})
-	b.ReportAllocs()
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		w.add(sandbox.Stdout, data)
-	}
-	w.finish(func() { close(end) })
-	<-end
-}

@@ -70,39 +70,3 @@ func TestBounds(t *testing.T) {
 		t.Error("a file of any size counts")
 	}
 }
-
-func BenchmarkMatch(b *testing.B) {
-	lists := map[string]string{
-		"usual":  "*.o\n*.a\n*~\n.DS_Store\n/build/\n/dist\nnode_modules/\n**/target/\n*.log\n!keep.log\nvendor/**/test\n*.sw?\ncoverage*\n__pycache__/\n",
-		"evil":   strings.Repeat("*a*a*a*a*a*b\n", 100),
-		"single": "*.o\n",
-	}
-	names := []string{"src/main.go", "a/b/c/d/e.o", "node_modules", "docs/readme.md", "x/keep.log", strings.Repeat("a", 250)}
-	for name, text := range lists {
-		l := Parse([]byte(text))
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				for _, n := range names {
-					l.Match(n, false)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkCovers(b *testing.B) {
-	n, err := NewNames([]string{".env", ".env.*", "!.env.example", "*.pem", "*.key", "*.p12", "id_rsa*", "!*.pub", ".ssh/", ".aws/", ".config/gcloud/", ".docker/config.json", ".netrc", ".npmrc"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("whole", func(b *testing.B) {
-		for b.Loop() {
-			n.Covers("internal/workspace/ignore/ignore_test.go")
-		}
-	})
-	b.Run("last", func(b *testing.B) {
-		for b.Loop() {
-			n.CoversInDir("internal/workspace/ignore/ignore_test.go")
-		}
-	})
-}

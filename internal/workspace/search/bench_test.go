@@ -55,9 +55,6 @@ func openTree(tb testing.TB, dir string) (*root.Root, []string) {
 // and reports medians.
 func BenchmarkSearch(b *testing.B) { benchTree(b, goEnv(b, "GOROOT")) }
 
-// BenchmarkModules is BenchmarkSearch in the module cache.
-func BenchmarkModules(b *testing.B) { benchTree(b, goEnv(b, "GOMODCACHE")) }
-
 func benchTree(b *testing.B, dir string) {
 	r, names := openTree(b, dir)
 	b.Logf("%d files", len(names))
@@ -106,38 +103,5 @@ func searchTree(b *testing.B, r *root.Root, q Query) {
 	}
 	if _, err := m.Files(b.Context(), r, names, nil); err != nil {
 		b.Fatal(err)
-	}
-}
-
-// BenchmarkText searches text in memory.
-func BenchmarkText(b *testing.B) {
-	text := []byte(strings.Repeat("func (s *Server) Serve(l net.Listener) error { // see also ABC-12\n\treturn s.serve(l, 10*time.Second)\n", 10_000))
-	for _, p := range benchPatterns {
-		b.Run(p.name, func(b *testing.B) {
-			p.query.Mode = Count
-			m, err := Compile(p.query)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				m.Bytes("x", text)
-			}
-		})
-	}
-}
-
-// BenchmarkCompile compiles queries and searches a short text.
-func BenchmarkCompile(b *testing.B) {
-	for _, p := range benchPatterns {
-		b.Run(p.name, func(b *testing.B) {
-			for b.Loop() {
-				m, err := Compile(p.query)
-				if err != nil {
-					b.Fatal(err)
-				}
-				m.Bytes("x", []byte("a line with an err or an error\n"))
-			}
-		})
 	}
 }

@@ -3,7 +3,6 @@ package searchindex
 import (
 	"os"
 	"path/filepath"
-	"regexp/syntax"
 	"runtime"
 	"testing"
 	"time"
@@ -49,30 +48,6 @@ func BenchmarkBuild(b *testing.B) {
 		b.ReportMetric(float64(time.Since(begun).Milliseconds()), "reload-ms")
 		b.ReportMetric(float64(w.known()), "files")
 		w.do(w.x.Close())
-	}
-}
-
-func BenchmarkCandidates(b *testing.B) {
-	w := benchTree(b)
-	w.start()
-	for name, pattern := range map[string]string{
-		"nothing": "zzqqxxyyvv", "rare": "gcmarknewobject", "common": "return nil", "ignorecase": "(?i)GCMarkNewObject",
-		"alternatives": "gcmarknewobject|findrunnable|netpollblock", "regexp": `func \(\w+ \*Regexp\) \w+Index`, "unindexed": `[A-Z]{3}-[0-9]+`,
-	} {
-		re, err := syntax.Parse(pattern, syntax.Perl)
-		w.do(err)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			found := 0
-			for b.Loop() {
-				names, ok := w.x.Candidates(b.Context(), ".", re)
-				if !ok {
-					b.Fatal("no answer")
-				}
-				found = len(names)
-			}
-			b.ReportMetric(float64(found), "files")
-		})
 	}
 }
 

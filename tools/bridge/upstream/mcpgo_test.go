@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -324,40 +323,5 @@ func TestLibraryWritesToStdinWithoutEnd(t *testing.T) {
 	}
 	if err := <-second; !errors.Is(err, ErrNotSent) {
 		t.Errorf("a request that waited: %v", err)
-	}
-}
-
-// BenchmarkLibraryArguments measures 5 MB of arguments through mcp-go's client; BenchmarkDo has those without it.
-func BenchmarkLibraryArguments(b *testing.B) {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	defer outW.Close()
-	go func() {
-		lines := bufio.NewReaderSize(inR, 1<<20)
-		for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
-			_, id, _ := strings.Cut(line, `"id":`)
-			id, _, _ = strings.Cut(id, ",")
-			said, ok := modernHello("server/discover", json.RawMessage(id))
-			if !strings.Contains(line[:100], "server/discover") || !ok {
-				said = `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}`
-			}
-			_, _ = io.WriteString(outW, said+"\n")
-		}
-	}()
-	c := mcpclient.NewClient(transport.NewIO(outR, inW, nil))
-	defer c.Close()
-	if err := c.Start(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := c.Initialize(b.Context(), mcp.InitializeRequest{}); err != nil {
-		b.Fatal(err)
-	}
-	call := mcp.CallToolRequest{Params: mcp.CallToolParams{
-		Name: "echo", Arguments: json.RawMessage(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`),
-	}}
-	for b.Loop() {
-		if _, err := c.CallTool(b.Context(), call); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

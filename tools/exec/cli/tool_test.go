@@ -213,20 +213,6 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func BenchmarkJudge(b *testing.B) {
-	p, err := compile(Program{Name: "aws", Path: "/usr/bin/aws", Preset: "aws"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		argv,
-			err := Parse("aws ec2 describe-instances --filters Name=tag:env,Values=prod --query 'Reservations[].Instances[]'")
-		if err != nil || p.judge(argv[1:]).err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestTheDescriptionNamesThePrograms(t *testing.T) {
 	for want, programs := range map[string][]Program{
 		"Runs a configured program, such as gh or aws, with": nil,

@@ -152,24 +152,3 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkClean(b *testing.B) {
-	for name, line := range map[string]string{
-		"plain":    strings.Repeat("x", 79) + "\n",
-		"coloured": "\x1b[32mok\x1b[0m   github.com/some/package  0.123s \x1b[90m(cached)\x1b[0m\n",
-	} {
-		b.Run(name, func(b *testing.B) {
-			data := []byte(strings.Repeat(line, 1<<20/len(line)))
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				c := NewCleaner(discard{})
-				_, _ = c.Write(data)
-				_ = c.Close()
-			}
-		})
-	}
-}
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -295,18 +295,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func BenchmarkPNG(b *testing.B) {
-	c, err := Parse(Bar, "Month,Sales,Costs\nJan,3,4\nFeb,5,6\nMar,2,3")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, _, err := c.PNG(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestDatesAreAsFarApartAsTheyAre looks at the places of the points of a line.
 func TestDatesAreAsFarApartAsTheyAre(t *testing.T) {
 	tests := []struct {

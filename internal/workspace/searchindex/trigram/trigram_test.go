@@ -214,12 +214,3 @@ func TestBag(t *testing.T) {
 		t.Errorf("after noise: %d %v", len(found), odd)
 	}
 }
-
-func BenchmarkBag(b *testing.B) {
-	text := []byte(strings.Repeat("func (x *Index) Candidates(ctx context.Context, dir string) (names []string, ok bool) {\n", 2000))
-	var bag Bag
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		bag.Add(text)
-	}
-}

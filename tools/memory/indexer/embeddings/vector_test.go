@@ -168,18 +168,3 @@ func TestBestMatchesAreKept(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCompare(b *testing.B) {
-	random := rand.New(rand.NewPCG(1, 1))
-	s := newCache("s")
-	list := topical(random, 20_000, 768, 40)
-	for i, v := range list {
-		s.add(Part{Document: string(rune('a' + i/10)), Version: 1, N: i % 10, Vector: pack(v)})
-	}
-	for b.Loop() {
-		c := comparison{limit: 30}
-		c.vector, c.scale = quantize(list[0], queryLevels)
-		c.add(s)
-		c.bounds()
-	}
-}
