@@ -77,6 +77,43 @@ func TestVerbsAlone(t *testing.T) {
 	}
 }
 
+// TestVerbsWithoutStore calls verbs while the store cannot be reached. All say so, once, and none says that the store
+// is empty. No verb asks for a home directory first.
+func TestVerbsWithoutStore(t *testing.T) {
+	for _, verb := range []string{
+		"approvals show abcd2345efgh", "approvals allow abcd2345efgh", "approvals forget abcd2345efgh", "memory list",
+		"memory purge --all", "skills revoke none", "agents show none SOUL.md", "cron remove none",
+		"questions answer none none", "teams show none", "messaging unbind telegram:1", "custom list", "custom show none",
+		"custom enable none", "custom remove none", "token revoke none", "pause",
+	} {
+		t.Run(verb, func(t *testing.T) {
+			var both bytes.Buffer
+			env := app.Env{Out: &both, Err: &both, Environ: func() []string { return nil }, Getenv: func(string) string {
+				return ""
+			}}
+			code := cli.Run(t.Context(), env, append([]string{"--store", "postgres://127.0.0.1:1/none"}, strings.Fields(verb)...))
+			out := both.String()
+			if code != 1 || strings.Count(out, "no connection") != 1 || strings.Contains(out, "here is no") ||
+				strings.Contains(out, "here are no") {
+				t.Errorf("exit code %d, %q", code, out)
+			}
+		})
+	}
+}
+
+// TestErrorsWithoutKind checks that people do not see the kind of an error, which is for programs.
+func TestErrorsWithoutKind(t *testing.T) {
+	for _, args := range [][]string{
+		{"bridge", "show", "none"}, {"bridge", "revoke", "none"}, {"messaging", "test", "none"}, {"custom", "show", "none"},
+		{"bridge", "add", "none", "https://127.0.0.1:1/"},
+	} {
+		if code, out := runCommand(t, args...); code != 1 || strings.Contains(out, "not_found:") ||
+			strings.Contains(out, "unavailable:") {
+			t.Errorf("%v: exit code %d, %q", args, code, out)
+		}
+	}
+}
+
 // runCommand runs the command line on an empty data directory.
 func runCommand(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()

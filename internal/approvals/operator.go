@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +121,7 @@ type idArgs struct {
 
 func (o *operator) show(ctx context.Context, args idArgs) (tool.Result, error) {
 	q, err := o.Get(ctx, args.ID, approver(ctx))
-	if err := errors.Join(err, o.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
 		return tool.Result{}, explain(err)
 	}
 	return tool.Text(q.Sheet() + q.Details()).With(q), nil
@@ -235,7 +236,7 @@ type decided struct {
 
 func (o *operator) decide(ctx context.Context, id string, answer Answer) (tool.Result, error) {
 	d, err := o.Answer(ctx, id, answer, approver(ctx))
-	if err := errors.Join(err, o.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
 		return tool.Result{}, explain(err)
 	}
 	return room.Said(decided{id, d}, "%s: %s.", id, d.Text()), nil

@@ -204,7 +204,7 @@ func (b *Bridge) Review(ctx context.Context, id string, approve bool, tools []st
 		err := t.Row("SELECT server, agent, usr, body FROM mcp_request WHERE id = $1", []any{id}, &g.Server, &g.Agent,
 			&g.User, &body)
 		if errors.Is(err, store.ErrNotFound) {
-			return tool.Errorf(tool.NotFound, "there is no request %q", id).Try("see mcp-tools bridge requests")
+			return tool.Errorf(tool.NotFound, "there is no request %q", id).Try("see mcp-tools bridge requests list")
 		}
 		if err != nil {
 			return err
@@ -216,7 +216,7 @@ func (b *Bridge) Review(ctx context.Context, id string, approve bool, tools []st
 		}
 		if n == 0 {
 			return tool.Errorf(tool.Conflict, "the request %q was decided already",
-				id).Try("see mcp-tools bridge requests")
+				id).Try("see mcp-tools bridge requests list")
 		}
 		if !approve {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -232,8 +233,12 @@ func (p *pool) close() {
 }
 
 func unreachable(server string, why error) *tool.Error {
+	reason := fmt.Sprint(why)
+	if inner := (*tool.Error)(nil); errors.As(why, &inner) { // one kind and one next step are enough
+		reason = strings.Replace(reason, inner.Error(), inner.What, 1)
+	}
 	return tool.Errorf(tool.Unavailable, "the MCP server %q cannot be reached: %s", server,
-		text.Clip(cleaned(fmt.Sprint(why), maxReason), maxReason)).Because(why)
+		text.Clip(cleaned(reason, maxReason), maxReason)).Because(why)
 }
 
 func needsLogin(server string) *tool.Error {

@@ -104,7 +104,9 @@ func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	}
 	files, wrong := LoadDir(dir)
 	rows, wrongRows := o.rows.List(ctx)
-	wrong = errors.Join(wrong, wrongRows)
+	if wrong = errors.Join(wrong, wrongRows); wrong != nil && len(files)+len(rows) == 0 {
+		return tool.Result{}, wrong
+	}
 	var sheets []Sheet
 	seen := make(map[string]bool)
 	for i, d := range slices.Concat(files, rows) {

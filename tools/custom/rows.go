@@ -86,13 +86,19 @@ func (r Rows) List(ctx context.Context) (all []Definition, err error) {
 	return all, errors.Join(problems...)
 }
 
-// Get returns one definition.
+// Get returns one definition, or ErrUnknown.
 func (r Rows) Get(ctx context.Context, name string) (Definition, error) {
-	all, err := r.List(ctx)
-	for _, d := range all {
-		if d.Name == name {
-			return d, nil
-		}
+	texts, err := store.Select(ctx, r.Store, "SELECT definition FROM custom_tool WHERE name = $1", []any{name},
+		store.One[string])
+	if err != nil {
+		return Definition{}, err
 	}
-	return Definition{}, errors.Join(ErrUnknown, err)
+	if len(texts) == 0 {
+		return Definition{}, ErrUnknown
+	}
+	d, err := Parse([]byte(texts[0]))
+	if err != nil {
+		return Definition{}, fmt.Errorf("tool %q of the store: %w", name, err)
+	}
+	return d, nil
 }

@@ -63,7 +63,8 @@ type Options struct {
 	Embeddings *embeddings.Embeddings // nil: documents are found by their words only
 	Log        *slog.Logger           // nil: discard
 	Now        func() time.Time       // nil: time.Now
-	Documents  *document.Service      // nil: only Markdown files are imported
+	// Documents returns the reader of files that are not Markdown. nil: they are not imported.
+	Documents func() (*document.Service, error)
 }
 
 // A Memory serves the tools, the file tools and the command line.

@@ -233,11 +233,15 @@ func (m *Memory) convert(ctx context.Context, dir fs.FS, name string) (string, e
 		}
 		head = head[:n]
 	}
-	if !ok || !m.o.Documents.Takes(head) && !m.o.Documents.TakesName(name) {
+	documents, err := m.o.Documents()
+	if err != nil {
+		return "", tool.Errorf(tool.Unavailable, "%w", err)
+	}
+	if !ok || !documents.Takes(head) && !documents.TakesName(name) {
 		return "", tool.Errorf(tool.Invalid, "it is neither a Markdown file nor a document")
 	}
 	r := document.Request{Name: info.Name(), Content: content, Size: info.Size(), OCR: document.OCRAuto}
-	text, format, err := m.o.Documents.Markdown(ctx, r, maxText)
+	text, format, err := documents.Markdown(ctx, r, maxText)
 	if err != nil {
 		return "", err
 	}

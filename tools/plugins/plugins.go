@@ -191,12 +191,15 @@ func isDir(at string) bool {
 // Get returns one plugin.
 func (s Set) Get(name string) (Plugin, error) {
 	list, err := s.List()
+	if err != nil {
+		return Plugin{}, err
+	}
 	for _, p := range list {
 		if p.Name == name {
 			return p, nil
 		}
 	}
-	return Plugin{}, errors.Join(err, fmt.Errorf("%q: %w", name, ErrUnknown))
+	return Plugin{}, fmt.Errorf("%q: %w", name, ErrUnknown)
 }
 
 // load reads a plugin and compares it with the enabled one.

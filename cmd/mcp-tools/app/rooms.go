@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -163,13 +164,15 @@ func (e *Env) memoryOf(h *room.Host) (*memory.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := h.Data()
-	if err != nil {
-		return nil, err
-	}
 	return memory.New(memory.Options{
-		Rows:      MemoryRows(h.Store, loaded.Config),
-		Documents: NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil),
+		Rows: MemoryRows(h.Store, loaded.Config),
+		Documents: sync.OnceValues(func() (*document.Service, error) {
+			data, err := h.Data()
+			if err != nil {
+				return nil, err
+			}
+			return NewDocuments(data, LocalTiers(), loaded.Config.Media, nil, nil), nil
+		}),
 	}), nil
 }
 

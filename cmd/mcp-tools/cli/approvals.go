@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -20,7 +20,7 @@ func approver() approvals.Approver { return approvals.Approver{Name: app.SystemU
 // decide records the answer and prints the result.
 func (a *CLI) decide(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer) error {
 	d, err := store.Answer(ctx, id, answer, approver())
-	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
+	if err := cmp.Or(err, store.MarkAttended(ctx)); err != nil {
 		return err
 	}
 	return a.say("%s: %s.", id, d.Text())

@@ -286,10 +286,11 @@ func (c *verbCall) confirm(ctx context.Context, plan tool.Plan) (bool, error) {
 func (c *verbCall) commandError(err error) error {
 	known := (*tool.Error)(nil)
 	if !errors.As(err, &known) || known.Kind != tool.Invalid {
-		if known, ok := err.(*tool.Error); ok { // not that of an outage, whose cause is for operators
-			return errors.New(strings.TrimPrefix(known.Error(), string(known.Kind)+": "))
+		if known == nil {
+			return err
 		}
-		return err
+		// The text of an outage is its cause, which has no kind.
+		return errors.New(strings.Replace(err.Error(), string(known.Kind)+": "+known.What, known.What, 1))
 	}
 	text := strings.TrimPrefix(known.What, c.verb.Name+": ")
 	if known.Next != "" && !strings.HasPrefix(known.Next, "send at least {") {
