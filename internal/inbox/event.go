@@ -49,7 +49,7 @@ const (
 )
 
 // To names the receiver: one session, or with an empty Session whichever session
-// of the agent and the user comes next.
+// of the agent and the user comes next, which is never a subagent.
 type To struct {
 	tool.Owner
 	Session string // the result of [tool.Caller.Key]
@@ -57,6 +57,10 @@ type To struct {
 
 // AnyUser is the User of a receiver that is an agent, for whichever user it works.
 const AnyUser = "*"
+
+// AnySession is the Session of a receiver that is an agent, in whichever session it works
+// next: also as a subagent of another agent.
+const AnySession = "*"
 
 // ToCaller returns the receiver that is the session of a caller.
 func ToCaller(c tool.Caller) To {
@@ -66,7 +70,19 @@ func ToCaller(c tool.Caller) To {
 // Reaches reports whether a session gets the events of a receiver.
 func (to To) Reaches(session To) bool {
 	return to.Agent == session.Agent && (to.User == session.User || to.User == AnyUser) &&
-		(to.Session == "" || to.Session == session.Session)
+		(to.Session == "" || to.Session == AnySession || to.Session == session.Session)
+}
+
+// sessionsFor returns the Session of each receiver whose events a caller gets. A subagent could
+// act on what its parent, or another session of the same owner, should have learned.
+func sessionsFor(c tool.Caller) []string {
+	switch {
+	case c.Depth == 0:
+		return []string{c.Key(), "", AnySession}
+	case c.Delegated():
+		return []string{c.Key(), AnySession}
+	}
+	return []string{c.Key()}
 }
 
 // String returns the key of the change feed for the receiver.
@@ -147,7 +163,7 @@ func Add(t *store.Tx, to To, e Event) (id string, err error) {
 // session has ended. A subagent that has ended gets nothing more, and no other session does for
 // it.
 func receiver(t *store.Tx, to To) (To, error) {
-	if to.Session == "" {
+	if to.Session == "" || to.Session == AnySession {
 		return to, nil
 	}
 	var ended bool

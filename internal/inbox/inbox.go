@@ -105,8 +105,8 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 		return nil, nil
 	}
 	changed := b.store.Wait(Topic) // before reading, so that no change is missed
-	args := []any{to.Agent, to.User, to.Session}
-	open := "FROM inbox WHERE agent = $1 AND usr IN ($2, '" + AnyUser + "') AND session IN ($3, '') AND delivered = 0"
+	of, args := mine(c)
+	open := of + " AND delivered = 0"
 	ready := open + " AND until <= {{now}}" + f.sql(&args)
 	var some, bound bool
 	if err := b.store.View(ctx, func(t *store.Tx) error { // most calls find nothing and write nothing
@@ -139,6 +139,13 @@ func (b *Inbox) Take(ctx context.Context, c tool.Caller, call string, f Filter) 
 		b.taken[call] = append(b.taken[call], ids(events)...)
 	}
 	return events, nil
+}
+
+// mine selects the events of a caller's session.
+func mine(c tool.Caller) (from string, args []any) {
+	args = []any{c.Agent, c.User}
+	return "FROM inbox WHERE agent = $1 AND usr IN ($2, '" + AnyUser + "') AND session IN (" +
+		store.In(&args, sessionsFor(c)) + ")", args
 }
 
 func ids(events []Event) []string {
@@ -298,16 +305,20 @@ func (b *Inbox) List(ctx context.Context, c tool.Caller, limit int) (events []Ev
 	if to.Session == "" || b.store.Unused() {
 		return nil, nil
 	}
-	events, err = store.Select(ctx, b.store, "SELECT "+columns+` FROM inbox
-		WHERE agent = $1 AND usr IN ($2, '`+AnyUser+`') AND session IN ($3, '') ORDER BY made DESC LIMIT $4`,
-		[]any{to.Agent, to.User, to.Session, min(limit, maxListed)}, scanEvent)
+	of, args := mine(c)
+	events, err = store.Select(ctx, b.store, fmt.Sprintf("SELECT %s %s ORDER BY made DESC LIMIT %d", columns, of,
+		min(limit, maxListed)), args, scanEvent)
 	slices.Reverse(events)
 	return events, err
 }
 
 // Move gives the undelivered events of a session to another receiver, because the session has
-// ended.
+// ended. If the receiver is a session that has ended too, the next session of its owner gets them.
 func Move(t *store.Tx, from, to To) error {
+	to, err := receiver(t, to)
+	if err != nil {
+		return err
+	}
 	n, err := t.Exec(`UPDATE inbox SET agent = $1, usr = $2, session = $3
 		WHERE agent = $4 AND usr = $5 AND session = $6 AND delivered = 0`,
 		to.Agent, to.User, to.Session, from.Agent, from.User, from.Session)

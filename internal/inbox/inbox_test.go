@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,78 @@ func TestAnEventWithoutASessionGoesToTheNextOneOfTheOwner(t *testing.T) {
 		want(t, "the next session", take(t, b, ada("9"), "c3"), "ended")
 		b.Sent(t.Context(), ada("9"), "c3", true)
 		want(t, "the one after it", take(t, b, ada("10"), "c4"), "")
+	})
+}
+
+// TestSubagentsGetOnlyTheirOwn has subagents of the session that an event is for, of its agent, and of another agent.
+func TestSubagentsGetOnlyTheirOwn(t *testing.T) {
+	parent, elsewhere := ada("1"), tool.Caller{Agent: "lead", User: "ada", Channel: "stdio", Session: "stdio-1"}
+	child := func(of tool.Caller, name string) tool.Caller {
+		return tool.Caller{Agent: "coder", User: "ada", Channel: "subagent", Session: name, Depth: of.Depth + 1,
+			Parent: of.Key()}
+	}
+	own, delegated := child(parent, "own"), child(elsewhere, "delegated")
+	inner, orphan := child(delegated, "inner"), child(tool.Caller{}, "orphan")
+	owner := tool.Owner{Agent: "coder", User: "ada"}
+	all := []tool.Caller{own, inner, orphan, delegated, parent}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for name, test := range map[string]struct {
+			to    inbox.To
+			moved bool // to the owner, before it is taken
+			by    []string
+		}{
+			"the parent":         {inbox.ToCaller(parent), false, []string{parent.Session}},
+			"a parent that died": {inbox.ToCaller(ada("dead")), true, []string{parent.Session}},
+			"the next session":   {inbox.To{Owner: owner}, false, []string{parent.Session}},
+			"a subagent":         {inbox.ToCaller(own), false, []string{own.Session}},
+			"the agent, in any session": {inbox.To{Owner: tool.Owner{Agent: "coder", User: inbox.AnyUser},
+				Session: inbox.AnySession}, false, []string{delegated.Session, parent.Session}},
+		} {
+			for _, c := range all {
+				b := inbox.New(inbox.Options{Store: s})
+				id := send(t, b, test.to, inbox.Event{Kind: inbox.Subagent, Text: name})
+				if test.moved {
+					if err := s.Update(t.Context(), func(t *store.Tx) error {
+						return inbox.Move(t, test.to, inbox.To{Owner: owner})
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				gets := ""
+				if slices.Contains(test.by, c.Session) {
+					gets = name
+				}
+				want(t, c.Session+" takes what is for "+name, take(t, b, c, id, id), gets)
+				list, err := b.List(t.Context(), c, 1000)
+				if listed := slices.ContainsFunc(list, func(e inbox.Event) bool { return e.ID == id }); err != nil ||
+					listed != (gets != "") {
+					t.Errorf("%s lists what is for %s: %v, %v", c.Session, name, listed, err)
+				}
+				if err := s.Update(t.Context(), func(t *store.Tx) error { // for the next one
+					_, err := t.Exec("DELETE FROM inbox")
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// TestAnHeirThatHasEndedInheritsNothing moves events to a session that ended before.
+func TestAnHeirThatHasEndedInheritsNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := inbox.New(inbox.Options{Store: s})
+		from, heir := inbox.ToCaller(ada("1")), inbox.ToCaller(ada("2"))
+		send(t, b, from, inbox.Event{Kind: inbox.Command, Text: "ended"})
+		if err := s.Update(t.Context(), func(t *store.Tx) error {
+			err := t.Insert("session (agent, usr, key, session, channel, client, created, updated, ended)",
+				[][]any{{heir.Agent, heir.User, heir.Session, "2", "stdio", "", 1, 1, 2}})
+			return errors.Join(err, inbox.Move(t, from, heir))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "the next session", take(t, b, ada("3"), "c1"), "ended")
 	})
 }
 

@@ -66,6 +66,12 @@ func (c Caller) Key() string {
 		keyPart(strings.TrimPrefix(c.Session, c.Channel+"-"))
 }
 
+// Delegated reports whether c is a subagent that another agent has started.
+func (c Caller) Delegated() bool {
+	return c.Depth > 0 && c.Parent != "" &&
+		!strings.HasPrefix(c.Parent, "agent:"+keyPart(cmp.Or(c.Agent, MainAgent))+":")
+}
+
 // Account returns the name for which slots of the server are counted: the user, or the agent if
 // there is no user. All agents and sessions of a user share the slots.
 func (c Caller) Account() string {

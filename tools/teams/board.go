@@ -222,7 +222,9 @@ func (c *change) notify(agent string, e inbox.Event) error {
 
 // inboxOf returns the inbox of a member.
 func (b *board) inboxOf(agent string) inbox.To {
-	return inbox.To{Owner: tool.Owner{Agent: agent, User: cmp.Or(b.name, inbox.AnyUser)}}
+	return inbox.To{
+		Owner: tool.Owner{Agent: agent, User: cmp.Or(b.name, inbox.AnyUser)}, Session: inbox.AnySession,
+	}
 }
 
 // tellLead is tell for the lead, who has switched off some kinds.

@@ -1,7 +1,6 @@
 package teams
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,12 +153,10 @@ func (c *change) tellOfFile(verb, name string) error {
 	if err != nil {
 		return err
 	}
-	to := inbox.To{Owner: tool.Owner{Agent: c.lead, User: cmp.Or(c.name, inbox.AnyUser)}}
-	_, err = inbox.Add(c.Tx, to, inbox.Event{
+	return c.notify(c.lead, inbox.Event{
 		ID: fmt.Sprintf("file %s %s %s %d", c.team.ID, name, verb, now/time.Hour.Milliseconds()), Kind: inbox.Task,
-		Subject: name, From: c.from, Text: fmt.Sprintf("%s has %s the file %s", c.agent, verb, name),
+		Subject: name, Text: fmt.Sprintf("%s has %s the file %s", c.agent, verb, name),
 	})
-	return err
 }
 
 func checkFile(row string, content []byte) error {
