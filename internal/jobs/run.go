@@ -336,7 +336,9 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 				var j Job
 				var holder, pause string
 				var due int64
-				err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop, &pause)
+				if err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop, &pause); err != nil {
+					return err
+				}
 				if j.Stop == "" && !ofKind[j.Kind].Always {
 					j.Stop = pause
 				}
@@ -347,7 +349,7 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 				case holder != l.holder:
 					s.soon(left + time.Millisecond)
 				}
-				return err
+				return nil
 			}); err != nil {
 			return err
 		}

@@ -18,6 +18,8 @@ const lockTimeout = time.Second
 // lives. The system releases it when the process ends, however it ends. Without the lock
 // the lease in the store decides.
 func (s *Sessions) hold(ctx context.Context) {
+	s.holding.Lock()
+	defer s.holding.Unlock()
 	if s.Dir == "" || s.release != nil {
 		return
 	}
@@ -35,6 +37,8 @@ func (s *Sessions) hold(ctx context.Context) {
 
 // unhold releases the lock of this process, which ends.
 func (s *Sessions) unhold() {
+	s.holding.Lock()
+	defer s.holding.Unlock()
 	if s.release != nil {
 		s.release()
 		_ = os.Remove(filepath.Join(s.Dir, s.host)) // another process removes the rest

@@ -113,6 +113,7 @@ func (s *Sessions) save(ctx context.Context) error {
 	if len(work) == 0 {
 		return nil
 	}
+	begun := time.Now()
 	var killed []string
 	if first {
 		s.hold(ctx)
@@ -137,11 +138,13 @@ func (s *Sessions) save(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && first {
-		s.renewed = time.Now()
 		s.forget(killed)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err == nil && first {
+		s.renewed = begun
+	}
 	for to, u := range work {
 		switch {
 		case err != nil:
@@ -191,22 +194,28 @@ func (s *Sessions) renew(t *store.Tx, killed []string) error {
 }
 
 // locksDecide reports whether all processes that use the store see the lock of this one.
-func (s *Sessions) locksDecide() bool { return s.locked && s.Store.Engine() == "sqlite" }
+func (s *Sessions) locksDecide() bool {
+	s.holding.Lock()
+	defer s.holding.Unlock()
+	return s.locked && s.Store.Engine() == "sqlite"
+}
 
 // beat closes the sessions of killed processes, and renews the lease of this one.
 func (s *Sessions) beat(ctx context.Context) {
 	s.mu.Lock()
-	idle := len(s.open) == 0
+	idle, renewed := len(s.open) == 0, s.renewed
 	s.mu.Unlock()
 	killed := s.killed()
-	if idle || len(killed) == 0 && (s.locksDecide() || time.Since(s.renewed) < beatEvery) {
+	if idle || len(killed) == 0 && (s.locksDecide() || time.Since(renewed) < beatEvery) {
 		return
 	}
 	begun := time.Now()
 	err := s.Store.Update(ctx, func(t *store.Tx) error { return s.renew(t, killed) })
 	switch {
 	case err == nil:
+		s.mu.Lock()
 		s.renewed = begun
+		s.mu.Unlock()
 		s.forget(killed)
 	case ctx.Err() == nil:
 		s.Log.Warn("other processes may take this one for dead: its lease could not be renewed", "err", err)

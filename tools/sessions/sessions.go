@@ -70,13 +70,15 @@ type Sessions struct {
 	Options
 	Engine Engine // nil: no session has a model; set before the first call
 
-	host    string // the id of this process
-	release func() // of the lock of this process; nil: none was taken yet
-	locked  bool   // it was taken
-	renewed time.Time
-	dirty   chan struct{}
+	host  string // the id of this process
+	dirty chan struct{}
+
+	holding sync.Mutex // guards the lock of this process
+	release func()     // of the lock; nil: none was taken yet
+	locked  bool       // it was taken
 
 	mu      sync.Mutex
+	renewed time.Time // the lease of this process
 	unsaved map[inbox.To]*used
 	open    map[inbox.To]bool // sessions of this process that are in the store
 }

@@ -253,6 +253,41 @@ func TestSessionsEndWithKilledProcess(t *testing.T) {
 	})
 }
 
+// TestCallsSaveWhileRunDoes has calls that save at the first use of a process, as Run does.
+func TestCallsSaveWhileRunDoes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := open(st, Agent)
+		s.Dir = t.TempDir()
+		ctx, stop := context.WithCancel(t.Context())
+		var running, callers sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		for i := range 4 {
+			callers.Go(func() {
+				c := caller("coder", "ada", fmt.Sprint(i))
+				for range 5 {
+					s.Used(c, tool.Use{Calls: 1})
+					if err := s.save(ctx); err != nil {
+						t.Error(err)
+					}
+					s.beat(ctx)
+				}
+			})
+		}
+		callers.Wait()
+		if !s.locked {
+			t.Error("the lock of the process was not taken")
+		}
+		stop()
+		running.Wait()
+		for i := range 4 {
+			row, _, err := s.Row(t.Context(), toOf(caller("coder", "ada", fmt.Sprint(i))))
+			if err != nil || row.Calls != 5 {
+				t.Errorf("%d calls of session %d are saved, %v", row.Calls, i, err)
+			}
+		}
+	})
+}
+
 func TestRunSavesWhatSessionsUse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := open(st, Agent)

@@ -31,8 +31,10 @@ type command struct {
 	muted atomic.Bool
 	read  atomic.Int64 // bytes of its streams
 	sent  atomic.Int64 // of them, to the server
-	held  atomic.Int64 // of them, in tails
-	input *input       // nil when stdin is empty
+	// taking is held while bytes go from a stream to the count in read, so that arrived misses none.
+	taking sync.Mutex
+	held   atomic.Int64 // of them, in tails
+	input  *input       // nil when stdin is empty
 
 	mu        sync.Mutex
 	pid       int  // 0 until it runs
@@ -146,8 +148,7 @@ func (c *command) pump(s stream) {
 			continue
 		}
 		var n int
-		n, err = s.file.Read(*buf)
-		c.read.Add(int64(n))
+		n, err = c.take(s, *buf)
 		if n > 0 && !c.muted.Load() {
 			c.agent.sent(c.agent.out.Send(s.kind, c.id, (*buf)[:n]))
 		}
@@ -193,11 +194,15 @@ func (c *command) ended(e ending) {
 		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // while the kill goes on
 		return
 	}
-	c.drainUntil(time.Now().Add(drain), c.unread()+c.read.Load(), 0, c.sent.Load())
+	c.drainUntil(time.Now().Add(drain), c.arrived(), 0, c.sent.Load())
 }
 
-// unread returns how many bytes are in the streams of the command.
-func (c *command) unread() (n int64) {
+// arrived returns how many bytes the command has written: those that were read, and those
+// that are still in its streams.
+func (c *command) arrived() int64 {
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	n := c.read.Load()
 	for _, s := range c.streams {
 		n += int64(buffered(s.file))
 	}
@@ -213,7 +218,7 @@ func (c *command) unread() (n int64) {
 func (c *command) drainUntil(end time.Time, owed int64, quiet int, before int64) {
 	c.timer = time.AfterFunc(drainCheck, func() {
 		sent := c.sent.Load()
-		busy := sent < c.read.Load() || c.unread() > 0
+		busy := sent < c.arrived()
 		if sent == before && !busy && c.agent.processTable.asleep(c) {
 			quiet++
 		} else {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"strconv"
 
@@ -164,6 +166,32 @@ func members(roots []int, most int, tell func(pid int, p process)) []int {
 		queue = append(queue, children(pid)...)
 	}
 	return living
+}
+
+// take reads from a stream. A byte is in the stream or in the count at every moment, also
+// while the system runs something else.
+func (c *command) take(s stream, to []byte) (n int, err error) {
+	conn, err := s.file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	waited := conn.Read(func(fd uintptr) bool {
+		c.taking.Lock()
+		defer c.taking.Unlock()
+		for n, err = unix.Read(int(fd), to); errors.Is(err, unix.EINTR); {
+			n, err = unix.Read(int(fd), to)
+		}
+		n = max(n, 0)
+		c.read.Add(int64(n))
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	switch {
+	case waited != nil: // the end of a deadline, or of the file
+		return 0, waited
+	case n == 0 && err == nil:
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // buffered returns how many bytes can be read from a pipe or terminal at once; 0 if

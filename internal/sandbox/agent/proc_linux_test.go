@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 )
 
 func TestReadingProcesses(t *testing.T) {
@@ -56,5 +59,38 @@ func TestANameThatLooksLikeFields(t *testing.T) {
 	p, ok := parseStat([]byte("7 (a) R 9 9 9) Z 1 7 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 5 0 2 0"))
 	if !ok || p.parent != 1 || p.session != 3 || p.alive || p.resident != 2*int64(os.Getpagesize()) {
 		t.Errorf("%+v, %v", p, ok)
+	}
+}
+
+// TestWrittenBytesHaveArrived checks that a byte is counted from the moment at which it was written, also while it goes
+// from the pipe to the agent.
+func TestWrittenBytesHaveArrived(t *testing.T) {
+	r, w, err := pipeFrom()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := &command{streams: []stream{{wire.Stdout, r}}}
+	read := make(chan error)
+	go func() {
+		for buf := make([]byte, 100); ; {
+			if _, err := c.take(c.streams[0], buf); err != nil {
+				read <- err
+				return
+			}
+		}
+	}()
+	for written, text := int64(0), make([]byte, 70); written < 70*5000; {
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		written += int64(len(text))
+		if got := c.arrived(); got != written {
+			t.Fatalf("%d bytes have arrived of %d", got, written)
+		}
+	}
+	w.Close()
+	if err := <-read; err != io.EOF {
+		t.Error(err)
 	}
 }

@@ -122,3 +122,10 @@ func (t *processTable) killAll() {
 
 // buffered returns 0: how much can be read from a pipe is not known.
 func buffered(*os.File) int { return 0 }
+
+// take reads from a stream.
+func (c *command) take(s stream, to []byte) (int, error) {
+	n, err := s.file.Read(to)
+	c.read.Add(int64(n))
+	return n, err
+}

@@ -69,8 +69,7 @@ func (t *tail) run() error {
 		at := t.held % int64(len(t.ring))
 		to := t.ring[at:min(at+tailRead, int64(len(t.ring)))]
 		var n int
-		n, err = t.s.file.Read(to)
-		t.c.read.Add(int64(n))
+		n, err = t.c.take(t.s, to)
 		t.c.held.Add(int64(n))
 		t.held += int64(n)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
