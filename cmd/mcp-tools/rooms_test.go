@@ -20,8 +20,8 @@ func TestRoomsAreDeclared(t *testing.T) {
 	}
 }
 
-// TestLocalVerbs checks that no token can call verbs whose arguments have credentials, or that would let a person who
-// decides approvals make calls or instruct agents. A verb in the list that is gone is a mistake too.
+// TestLocalVerbs checks that no token can call verbs with credentials in their arguments, and verbs with which an
+// approver could make calls or instruct agents. A verb of the list that no longer exists is a mistake too.
 func TestLocalVerbs(t *testing.T) {
 	local := map[string][]string{
 		"agents":    {"set", "import", "export", "undo"},

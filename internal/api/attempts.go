@@ -55,7 +55,7 @@ func (a Attempts) Do(ctx context.Context, once func() (err error, again bool)) e
 	}
 }
 
-// answered reports whether an error is that of a response with a status.
+// answered reports whether an error came with the status of a response.
 func answered(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status != 0

@@ -13,8 +13,8 @@ import (
 )
 
 // Room returns the verbs with which operators manage the tools that they define. dir
-// returns the directory with files of definitions, and taken reports whether a name is
-// that of a tool of the program.
+// returns the directory with files of definitions, and taken reports whether a
+// tool of the program has a name.
 func Room(dir func() (string, error), taken func(name string) bool) *room.Room {
 	o := &operator{dir: dir, taken: taken}
 	return &room.Room{

@@ -14,7 +14,7 @@ import (
 )
 
 // Room returns the verbs with which operators manage plugins. set returns the plugins of
-// the settings, and taken reports whether a name is that of a tool of the program.
+// the settings, and taken reports whether a tool of the program has a name.
 func Room(set func() (Set, error), taken func(name string) bool) *room.Room {
 	o := &operator{set, taken}
 	return &room.Room{

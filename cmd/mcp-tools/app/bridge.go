@@ -52,7 +52,7 @@ func (a *App) openBridge(context.Context) error {
 	return nil
 }
 
-// bridgeParts are what a bridge needs of the rest of the program.
+// bridgeParts are the parts of the program that a bridge uses.
 type bridgeParts struct {
 	env    *Env
 	loaded *Loaded
@@ -63,7 +63,7 @@ type bridgeParts struct {
 	log    *slog.Logger
 }
 
-// options returns what a bridge needs in any case.
+// options returns the options that all bridges have.
 func (p bridgeParts) options() bridge.Options {
 	run := &program.Runner{Tiers: p.tiers, Proxy: func(ctx context.Context, hosts []string) (string, func(), error) {
 		rules := egress.Rules{AllowPrivate: hosts, Own: ownPorts(p.loaded.Config.Server)}
@@ -109,7 +109,7 @@ func (p bridgeParts) options() bridge.Options {
 	}
 }
 
-// WithBridge passes a bridge for a verb to use. It connects to servers only when it is told to.
+// WithBridge passes a bridge to use, and closes it. The bridge connects to no server before a verb asks for that.
 func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err error) {
 	p := bridgeParts{env: e, store: h.Store, log: cmp.Or(h.Log, slog.New(slog.DiscardHandler))}
 	if p.data, err = h.Data(); err != nil {

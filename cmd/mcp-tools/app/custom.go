@@ -135,7 +135,7 @@ func (e *Env) customDir() (string, error) {
 	return CustomDir(loaded), nil
 }
 
-// takenNames returns a function that reports whether a name is that of a tool of the program.
+// takenNames returns a function that reports whether a tool of the program has a name.
 func takenNames() func(string) bool {
 	ours := sync.OnceValues(func() (*tool.Set, error) { return tools.All(tools.World{}) })
 	return func(name string) bool {

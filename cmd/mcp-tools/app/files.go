@@ -196,7 +196,7 @@ func (a *App) openSkills(context.Context) error {
 	return nil
 }
 
-// visibleSkills returns which skills the agents of the settings see.
+// visibleSkills returns the patterns of the skills that the agents of the settings see.
 func visibleSkills(agents map[string]agents.AgentSettings) skills.Visible {
 	visible := skills.Visible{}
 	for name, a := range agents {

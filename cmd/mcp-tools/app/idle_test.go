@@ -40,8 +40,8 @@ limits: {calls_per_minute: 1000000}
 `
 
 // TestIdleServer counts the statements of a server that nobody calls, with 10,000 jobs and messages that wait for
-// tomorrow. One that pulls a channel from which nothing arrives renews its lease of the channel, and does nothing else.
-// MCP_TOOLS_IDLE is for how long, instead of a few seconds.
+// tomorrow. A server that pulls a silent channel renews its lease of the channel, and does nothing else.
+// MCP_TOOLS_IDLE is the time to count, instead of a few seconds.
 func TestIdleServer(t *testing.T) {
 	for _, name := range []string{"sqlite", "postgres", "sqlite, pulling", "postgres, pulling"} {
 		engine, _, pulling := strings.Cut(name, ", ")

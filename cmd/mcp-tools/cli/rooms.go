@@ -219,7 +219,7 @@ func (c *verbCall) checkData() error {
 	return c.cli.dataExists()
 }
 
-// readFiles replaces the paths of files by what they contain.
+// readFiles replaces the paths of files by the contents of the files.
 func (c *verbCall) readFiles() error {
 	for _, name := range c.verb.Files {
 		path, given := c.given[name].(string)

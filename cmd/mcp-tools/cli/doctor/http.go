@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 )
 
-// soon is the time before the expiry of a certificate from which doctor warns.
+// soon is the remaining time of a certificate below which doctor warns.
 const soon = 14 * 24 * time.Hour
 
 // checkHTTP checks the addresses of the settings.
