@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 // and those of the tool. With an error the numbers are the least that there are.
 type Past func(ctx context.Context, c Call) (equal, ofTool int, err error)
 
+// Ended returns the names of the sessions in the store of a host that have ended, also if their process was killed.
+type Ended func(ctx context.Context, h *room.Host) (map[string]bool, error)
+
 // Room returns the verbs with which people decide about calls.
-func Room(past Past) *room.Room {
-	o := &operator{past: past}
+func Room(past Past, ended Ended) *room.Room {
+	o := &operator{past: past, ended: ended}
 	const example = "  mcp-tools approvals "
 	return &room.Room{
 		Name: "approvals", Title: "Decide about calls that need an approval",
@@ -28,7 +32,7 @@ func Room(past Past) *room.Room {
 store, and approves or denies them. If the client can ask a person too, the first
 decision counts. Calls that are not decided in time (approvals.timeout) are
 refused.`,
-		Open: func(h *room.Host) error { o.Store = New(Options{DB: h.Store}); return nil },
+		Open: func(h *room.Host) error { o.Store, o.host = New(Options{DB: h.Store}), h; return nil },
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
 				Name: "list", Title: "List the calls that wait for an approval", Risk: tool.Reads, Where: room.Approver,
@@ -65,7 +69,9 @@ not started yet is refused too.`,
 // operator has the verbs of a store of approvals.
 type operator struct {
 	*Store
-	past Past
+	host  *room.Host
+	past  Past
+	ended Ended
 }
 
 // approver returns the person who calls a verb.
@@ -259,6 +265,11 @@ func (o *operator) rules(ctx context.Context, _ struct{}) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	ended, err := o.ended(ctx, o.host)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool { return r.Scope == Session && ended[r.Session] }) // they allow nothing
 	const none = "There are no rules; mcp-tools approvals allow ID --always makes one."
 	head := []string{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}
 	return room.Rows(rules, none, head, func(r Rule) []string {

@@ -1,12 +1,14 @@
 package approvals
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
@@ -122,6 +124,21 @@ func testARuleForASession(t *testing.T, p place) {
 	}
 	if _, ok, _ := other.Allowed(t.Context(), someCall()); ok {
 		t.Error("it counts on another server")
+	}
+	for _, session := range []string{"another", someCall().Session} { // the server of the second was killed
+		r := Room(nil, func(context.Context, *room.Host) (map[string]bool, error) {
+			return map[string]bool{session: true}, nil
+		})
+		verb, _ := r.Verb("rules")
+		plan, err := r.Prepare(t.Context(), verb, &room.Host{Store: p.db}, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.Run(t.Context())
+		table, _ := got.Data.(room.Table)
+		if rules, _ := table.Items.([]Rule); err != nil || (len(rules) == 1) != (session == "another") {
+			t.Errorf("with the end of the session %s listed are %+v, %v", session, rules, err)
+		}
 	}
 	if err := server.Close(); err != nil {
 		t.Fatal(err)

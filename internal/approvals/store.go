@@ -2,8 +2,8 @@
 // the rules that approvers have made.
 //
 // A server asks, and another process, on this or another machine, answers, for
-// example `mcp-tools approvals allow`. The questions are those of package ask, which has what all questions have in
-// common. Theirs is that an approval can be used once, by the process that asked, for exactly the call that was shown.
+// example `mcp-tools approvals allow`. Package ask has the rows of all questions. An approval can be used once, by the
+// process that asked, for exactly the call that was shown.
 //
 // The package does not know what a tool is, which calls need an approval, or how
 // to ask a client. It stores arguments only in the form that may be shown, and

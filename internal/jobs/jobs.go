@@ -132,10 +132,11 @@ var (
 )
 
 // Again is the error of [Queue.Do] for a job that is done again later, without counting the attempt. Also, if not nil,
-// is called in the transaction that says so.
+// is called in the transaction that sets the new time: if the process dies before it, nothing of Also was written.
 type Again struct {
 	After time.Duration
 	Err   error
+	Save  string // the state from which the job goes on, as that of [Held.Save]; "" keeps the last one
 	Also  func(t *store.Tx) error
 }
 

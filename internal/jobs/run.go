@@ -478,8 +478,9 @@ func (a *active) finish(ctx context.Context, h *Held, result string, failure err
 	return a.Store.Update(ctx, func(t *store.Tx) error {
 		const own = "id = $1 AND attempt = $2 AND state = 'running'"
 		if again := (*Again)(nil); errors.As(failure, &again) && !errors.Is(cause, ErrCancelled) {
-			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}} + $3, attempts = attempts + 1
-				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt, again.After.Milliseconds())); err == nil {
+			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}} + $3, attempts = attempts + 1,
+					saved = CASE WHEN $4 = '' THEN saved ELSE $4 END
+				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt, again.After.Milliseconds(), again.Save)); err == nil {
 				if again.Also != nil {
 					err = again.Also(t)
 				}

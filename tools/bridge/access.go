@@ -94,19 +94,33 @@ func (b *Bridge) Grant(ctx context.Context, g Grant) error {
 	return b.changed(ctx, b.o.Store.Update(ctx, func(t *store.Tx) error { return setGrant(t, g) }))
 }
 
-// Revoke removes a grant.
-func (b *Bridge) Revoke(ctx context.Context, server, agent, user string) error {
-	return b.changed(ctx, b.o.Store.Update(ctx, func(t *store.Tx) error {
-		n, err := t.Exec("DELETE FROM mcp_grant WHERE server = $1 AND agent = $2 AND usr = $3", server, agent, user)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+// narrows reports whether a grant takes something from its callers, so that they may have more without it.
+func (g Grant) narrows() bool { return g.Denied || g.Tools != nil || g.Deny != nil }
+
+// Revoke removes a grant and returns it. A grant that narrows is removed only if wider is set: its callers may have
+// more afterwards.
+func (b *Bridge) Revoke(ctx context.Context, server, agent, user string, wider bool) (g Grant, err error) {
+	err = b.o.Store.Update(ctx, func(t *store.Tx) (err error) {
+		const where = " WHERE server = $1 AND agent = $2 AND usr = $3"
+		args := []any{server, agent, user}
+		g, err = scanGrant(func(into ...any) error { return t.Row(grantColumns+where, args, into...) })
+		if errors.Is(err, store.ErrNotFound) {
 			return tool.Errorf(tool.NotFound, "there is no such grant for the server %q", server).
 				Try("see mcp-tools bridge show %s", server)
 		}
+		if err != nil {
+			return err
+		}
+		if !wider && g.narrows() {
+			return tool.Errorf(tool.Refused, "the grant takes tools of the server %q from callers, who could get them "+
+				"without it (%s)", server, g).Try("run mcp-tools bridge revoke on the machine of the server")
+		}
+		if _, err := t.Exec("DELETE FROM mcp_grant"+where, args...); err != nil {
+			return err
+		}
 		return t.Changed(Topic, server)
-	}))
+	})
+	return g, b.changed(ctx, err)
 }
 
 // The statuses of a request.

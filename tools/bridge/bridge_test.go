@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -522,11 +523,26 @@ func TestGrants(t *testing.T) {
 		}
 		grant("a", "ann", Terms{Denied: true})
 		refused(ann(), "hub__read")
-		if err := b.Revoke(t.Context(), "hub", "a", "ann"); err != nil {
+		revoke := func(channel, agent, user string) error {
+			_, err := revoke(room.As(t.Context(), room.Person{Name: "op", Channel: channel}), b.Bridge,
+				callers{nameArgs{"hub"}, agent, user})
+			return err
+		}
+		for _, who := range [][2]string{{"a", "ann"}, {"a", ""}, {"", "bob"}} { // those that deny and narrow
+			if err := revoke("http", who[0], who[1]); tool.AsError(err).Kind != tool.Refused {
+				t.Errorf("a grant of %v is removed with a token: %v", who, err)
+			}
+		}
+		refused(ann(), "hub__read")
+		if err := revoke("cli", "a", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		allowed(ann(), "hub__read")
-		if err := b.Revoke(t.Context(), "hub", "a", "ann"); tool.AsError(err).Kind != tool.NotFound {
+		grant("a", "eve", Terms{})
+		if err := revoke("http", "a", "eve"); err != nil {
+			t.Errorf("a grant that narrows nothing: %v", err)
+		}
+		if err := revoke("cli", "a", "ann"); tool.AsError(err).Kind != tool.NotFound {
 			t.Errorf("revoking it again: %v", err)
 		}
 		if err := b.Grant(t.Context(), Grant{Server: "nub"}); tool.AsError(err).Kind != tool.NotFound {

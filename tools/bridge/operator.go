@@ -80,6 +80,8 @@ each other.`,
 			}, grant),
 			verb(o, room.Verb{
 				Name: "revoke", Title: "Remove a grant", Args: []string{"name"}, Risk: tool.Writes, Where: room.Operator,
+				Doc: `revoke removes a grant, which bridge show lists. Without a grant that denies or narrows, its
+callers may have more tools than before. The operator's API does not remove such a grant.`,
 			}, revoke),
 			verb(o, room.Verb{
 				Name: "requests list", Title: "List the requests of agents for access to servers", Risk: tool.Reads, Where: room.Operator,
@@ -419,7 +421,8 @@ func grant(ctx context.Context, b *Bridge, a grantArgs) (r tool.Result, err erro
 }
 
 func revoke(ctx context.Context, b *Bridge, a callers) (tool.Result, error) {
-	return tool.Text("the grant was removed"), b.Revoke(ctx, a.Name, a.ForAgent, a.ForUser)
+	g, err := b.Revoke(ctx, a.Name, a.ForAgent, a.ForUser, room.By(ctx).Channel != "http")
+	return room.Said(g, "the grant was removed: %s", g), err
 }
 
 func listRequests(ctx context.Context, b *Bridge, _ struct{}) (tool.Result, error) {

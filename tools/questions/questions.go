@@ -257,7 +257,8 @@ func Answer(t *store.Tx, id, answer, by string) error {
 // Run sends reminders until ctx ends. Every server does so; of several one sends each reminder.
 func (q *Questions) Run(ctx context.Context) { q.reminders.Run(ctx) }
 
-// remind sends one reminder of an open question, with the id of the job, unless it was the last one.
+// remind sends one reminder of an open question, unless the last one was sent. The reminder is written together with
+// the time of the next one: a process that dies sends none twice, and none early.
 func (q *Questions) remind(ctx context.Context, h *jobs.Held) (string, error) {
 	var every time.Duration
 	var most, sent int
@@ -265,35 +266,33 @@ func (q *Questions) remind(ctx context.Context, h *jobs.Held) (string, error) {
 		return "", err
 	}
 	sent, _ = strconv.Atoi(h.Saved) // "" before the first
-	over := false
-	err := q.store.Update(ctx, func(t *store.Tx) error {
-		row, err := ask.Get(t, h.ID)
-		if over = errors.Is(err, ask.ErrUnknown) || err == nil && row.State != ask.Open; over {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, count := sent+1, fmt.Sprint(sent+1)
-		if most > 0 {
-			count, over = fmt.Sprintf("%d/%d", n, most), n >= most
-		}
-		to := inbox.To{Owner: tool.Owner{Agent: h.Agent, User: inbox.AnyUser}}
-		_, err = inbox.Add(t, to, inbox.Event{ID: h.ID + " " + count, Kind: inbox.Task, Subject: row.About, Text: fmt.Sprintf(
-			"Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer", count, row.Agent,
-			row.Body)})
-		return errors.Join(err, h.Save(t, fmt.Sprint(n)))
+	var row ask.Question
+	err := q.store.View(ctx, func(t *store.Tx) (err error) {
+		row, err = ask.Get(t, h.ID)
+		return err
 	})
 	switch {
-	case errors.Is(err, jobs.ErrLost):
-		return "", err
-	case err != nil:
-		return "", &jobs.Again{After: retryAfter, Err: fmt.Errorf("a reminder of a question could not be sent: %w", err)}
-	case over:
+	case errors.Is(err, ask.ErrUnknown), err == nil && row.State != ask.Open, most > 0 && sent >= most:
 		return "", nil
+	case err != nil:
+		return "", &jobs.Again{After: retryAfter, Err: fmt.Errorf("a question cannot be read to remind of it: %w", err)}
 	}
-	return "", &jobs.Again{After: every * time.Millisecond, Err: errors.New("the question is open")}
+	n := fmt.Sprint(sent + 1)
+	count := n
+	if most > 0 {
+		count = fmt.Sprintf("%d/%d", sent+1, most)
+	}
+	return "", &jobs.Again{
+		After: every * time.Millisecond, Err: errors.New("the question is open"), Save: n,
+		Also: func(t *store.Tx) error {
+			to := inbox.To{Owner: tool.Owner{Agent: h.Agent, User: inbox.AnyUser}}
+			_, err := inbox.Add(t, to, inbox.Event{ID: h.ID + " " + count, Kind: inbox.Task, Subject: row.About, Text: fmt.Sprintf(
+				"Reminder (%s): %s asks the user: %s. Ask your user, and comment on the task with the answer", count, row.Agent,
+				row.Body)})
+			return err
+		},
+	}
 }
 
-// retryAfter is the time after which a reminder that could not be sent is tried again.
+// retryAfter is the time after which a question that could not be read is read again.
 const retryAfter = time.Minute

@@ -196,3 +196,54 @@ func TestReminders(t *testing.T) {
 		}
 	})
 }
+
+// TestReminderOfAKilledProcess: a process that dies while it reminds has sent nothing, and the next one sends the
+// same reminder once. No reminder comes before its time.
+func TestReminderOfAKilledProcess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		q := open(s)
+		lead := tool.Caller{Agent: "lead", User: "eve", Channel: "stdio", Session: "s2"}
+		_, id, err := q.Ask(tool.With(t.Context(), &tool.Running{Caller: caller()}),
+			Question{Text: "Which port?", Task: "t1", Remind: "lead", Every: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Update(t.Context(), func(x *store.Tx) error {
+			_, err := x.Exec("UPDATE job SET state = 'running', attempt = 1, run_at = 1, holder = 'dead' WHERE id = $1", id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var row jobs.Job
+		if err := s.View(t.Context(), func(x *store.Tx) (err error) {
+			row, err = q.reminders.Get(x, id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var again *jobs.Again
+		if _, err := q.remind(t.Context(), &jobs.Held{Job: row}); !errors.As(err, &again) || again.After != time.Hour {
+			t.Errorf("a reminder returned %v", err)
+		}
+		if got := news(t, s, lead); got != "" {
+			t.Errorf("the process that died has sent %q", got)
+		}
+		go q.Run(t.Context())
+		for waits := true; waits; {
+			changed := s.Wait(jobs.Topic)
+			if err := s.Row(t.Context(), "SELECT state = 'running' OR run_at < {{now}} + 3000000 FROM job WHERE id = $1",
+				[]any{id}, &waits); err != nil {
+				t.Fatal(err)
+			}
+			if waits {
+				<-changed
+			}
+		}
+		if got := news(t, s, lead); strings.Count(got, "Reminder") != 1 || !strings.Contains(got, "Reminder (1)") {
+			t.Errorf("the lead hears %q, want the first reminder", got)
+		}
+		if list, err := q.List(t.Context()); err != nil || len(list) != 1 || list[0].Reminders != 1 {
+			t.Errorf("listed are %+v, %v", list, err)
+		}
+	})
+}

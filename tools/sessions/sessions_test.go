@@ -3,7 +3,9 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,7 +230,16 @@ func TestSessionsEndWithKilledProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		dead := func(of *Sessions, want ...string) {
+			t.Helper()
+			got, err := of.Dead(t.Context())
+			if names := slices.Sorted(maps.Keys(got)); err != nil || !slices.Equal(names, want) {
+				t.Errorf("the sessions that have ended are %q, %v, want %q", names, err, want)
+			}
+		}
+		dead(next)
 		killed.release() // as the system does
+		dead(next, one.Session)
 		join(t, next, three)
 		defer lives.unhold()
 		defer next.unhold()
@@ -241,6 +252,7 @@ func TestSessionsEndWithKilledProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, call(t, next, three, "wait", nil), "late") // and does not wait for a session that has ended
+		dead(lives, one.Session)
 		left, err := os.ReadDir(dir)
 		if err != nil || len(left) != 2 {
 			t.Errorf("%d locks are left, not those of 2 processes, %v", len(left), err)
@@ -250,6 +262,7 @@ func TestSessionsEndWithKilledProcess(t *testing.T) {
 		if left, err = os.ReadDir(dir); err != nil || len(left) != 1 {
 			t.Errorf("%d locks are left, not that of one process, %v", len(left), err)
 		}
+		dead(next, one.Session, two.Session)
 	})
 }
 

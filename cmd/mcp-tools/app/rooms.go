@@ -47,7 +47,7 @@ func (e *Env) Rooms() []*room.Room {
 	taken := takenNames()
 	return []*room.Room{
 		backup.Room(backup.Setup{Places: e.Places, At: e.StoreOptionsAt}), // doctor checks the store first
-		approvals.Room(e.countPast),
+		approvals.Room(e.countPast, e.endedSessions),
 		memory.Room(e.memoryOf),
 		skills.Room(e.skillsOf),
 		contextfiles.Room(e.contextFilesOf),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/inbox"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/memory/indexer"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
@@ -17,17 +19,39 @@ import (
 func (a *App) openSessions(context.Context) error {
 	a.inbox = inbox.New(inbox.Options{Store: a.store, Log: a.log})
 	a.visibility.Store(&a.loaded.Config.Sessions.Visibility)
-	locks := a.data
-	if a.store.Engine() == "sqlite" { // all processes that use the store see them
-		locks = filepath.Dir(a.store.Location())
-	}
 	a.sessions = sessions.New(sessions.Options{
 		Store: a.store, Inbox: a.inbox, Audit: audit.NewDB(a.store), Log: a.log,
-		Dir:         filepath.Join(locks, "processes"),
+		Dir:         locksOf(a.store, a.data),
 		Environment: a.loaded.Config.Exec.Environment,
 		Visibility:  func() sessions.Visibility { return *a.visibility.Load() },
 	})
 	return nil
+}
+
+// locksOf returns the directory with the locks of the processes that have sessions in a store.
+func locksOf(s *store.Store, data string) string {
+	if s.Engine() == "sqlite" { // all processes that use the store see them
+		data = filepath.Dir(s.Location())
+	}
+	return filepath.Join(data, "processes")
+}
+
+// sessionsOf returns the sessions in the store of a host. They make no session.
+func (e *Env) sessionsOf(h *room.Host) (*sessions.Sessions, error) {
+	data, err := h.Data()
+	if err != nil {
+		return nil, err
+	}
+	return sessions.New(sessions.Options{Store: h.Store, Dir: locksOf(h.Store, data), Log: h.Log}), nil
+}
+
+// endedSessions returns the names of the sessions that have ended.
+func (e *Env) endedSessions(ctx context.Context, h *room.Host) (map[string]bool, error) {
+	all, err := e.sessionsOf(h)
+	if err != nil {
+		return nil, err
+	}
+	return all.Dead(ctx)
 }
 
 // notifyInboxes notifies clients that subscribed to their inbox of new events, until ctx

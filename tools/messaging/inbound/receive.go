@@ -71,9 +71,9 @@ func (b *Inbound) needed(ctx context.Context, name string) (bool, error) {
 }
 
 const (
-	// pullLease is the lease of the process that pulls a channel. It renews the lease every third of it, which is all that
-	// the process says to the store while nothing arrives.
-	pullLease = 30 * time.Second
+	// pullLease is the lease of the process that pulls a channel. While nothing arrives, its renewal every third of it is
+	// the only statement. If the process is killed, messages wait at their service until the lease ends.
+	pullLease = 2 * time.Minute
 	firstBack = time.Second
 	lastBack  = time.Minute
 	// deniedBack is the pause after the service has refused the credentials.
