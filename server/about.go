@@ -40,6 +40,12 @@ func aboutWeight(name string) int {
 	return 0
 }
 
+// aboutLine returns what about does, and works it out once.
+func (c *call) aboutLine() string {
+	c.aboutOnce.Do(func() { c.aboutText = c.about() })
+	return c.aboutText
+}
+
 // about returns the first line of the argument that a call is about, such as its command, path, address, query or
 // recipient, after the action or method of the call. It is scrubbed.
 func (c *call) about() string {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -194,10 +195,14 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 	if hidden != "" {
 		visible[notShown] = hidden
 	}
+	why := tool.Visible(scrub.Text(cmp.Or(p.plan.Why, p.plan.Ask)))
+	if about := c.aboutLine(); why == "" && about != "" {
+		why = strconv.Quote(about) // the agent's words
+	}
 	who := c.Caller
 	return approvals.Call{
 		Call: c.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title,
-		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(cmp.Or(p.plan.Why, p.plan.Ask))), Kept: p.plan.Kept,
+		Risk: p.plan.Risk.String(), Why: why, Kept: p.plan.Kept,
 		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
 		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
 		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,

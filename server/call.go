@@ -129,7 +129,7 @@ type call struct {
 	start  time.Time
 	kind   string // for the audit log: "" for a call of a tool, or the kind of a read from the library
 
-	aboutOnce sync.Once // sets aboutText, for the one or two records of the audit log
+	aboutOnce sync.Once // sets aboutText, for records of the audit log and questions
 	aboutText string
 }
 

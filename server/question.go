@@ -61,7 +61,7 @@ func maskedParts(raw, clean []byte) string {
 // a stored question can become a rule.
 func dialog(q approvals.Call, id string) map[string]any {
 	choices := []string{approvals.ChoiceAllow, approvals.ChoiceDeny}
-	message := q.Text()
+	message := q.Show().Text()
 	if id != "" && !q.Once {
 		choices = []string{approvals.ChoiceAllow, approvals.ChoiceSession, approvals.ChoiceAlways, approvals.ChoiceDeny}
 		message += scopeText()

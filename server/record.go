@@ -109,8 +109,7 @@ func (c *call) entry(a attempt) audit.Record {
 		}
 	}
 	if c.now.AuditAbout {
-		c.aboutOnce.Do(func() { c.aboutText = c.about() })
-		r.About = c.aboutText
+		r.About = c.aboutLine()
 	}
 	if c.now.AuditArgs {
 		r.ArgsShape = text.Clip(string(scrub.JSON(c.Args)), maxAuditArgs)

@@ -39,22 +39,6 @@ type Call struct {
 // to a person.
 const IdentityFact = "identity"
 
-// Effect returns what the call does, in words for a person.
-func (c Call) Effect() string {
-	switch c.Risk {
-	case "reads":
-		return "only reads"
-	case "writes":
-		return "changes something, and the change can be undone"
-	case "destroys":
-		if c.Kept {
-			return "deletes or overwrites files; undo restores them for 30 days, except those over 4 MiB or ignored by git"
-		}
-		return "deletes or overwrites data, which cannot be undone"
-	}
-	return "runs code, or acts in your name"
-}
-
 // A State is the state of a question.
 type State string
 

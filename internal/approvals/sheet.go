@@ -13,27 +13,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Sheet returns what a person decides on: who wants what, and its effect.
+// Sheet returns what a person decides on, for a terminal.
 func (q *Question) Sheet() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s, %s\n\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime))
-	for _, who := range [][2]string{{"User", q.User}, {"Agent", q.Agent}} {
-		if who[1] != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", who[0]+":", terminal.OneLine(who[1]))
-		}
-	}
-	fmt.Fprintf(&b, "Tool:      %s (%s)\nEffect:    %s\n", terminal.OneLine(q.Title), terminal.OneLine(q.Tool),
-		q.Effect())
-	if q.Why != "" {
-		fmt.Fprintf(&b, "Reason:    %s\n", terminal.OneLine(q.Why))
-	}
-	fmt.Fprintf(&b, "Workspace: %s\n", orDash(terminal.OneLine(q.Workspace)))
-	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
-		if name != IdentityFact {
-			fmt.Fprintf(&b, "%-10s %s\n", capital(terminal.OneLine(name))+":", terminal.OneLine(q.Facts[name]))
-		}
-	}
-	fmt.Fprintf(&b, "Arguments: %s\n", folded(tool.Visible(q.Shown)))
+	fmt.Fprintf(&b, "%s  %s, %s\n\n%s\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime),
+		q.Show().text(sheetWidth))
 	if q.Once {
 		b.WriteString("Only this call can be approved, not calls like it.\n")
 	}
@@ -42,22 +26,20 @@ func (q *Question) Sheet() string {
 		if d.Allow {
 			word = "allowed " + string(d.Scope)
 		}
-		fmt.Fprintf(&b, "Decision:  %s by %s (%s)\n", word, orDash(terminal.OneLine(d.By)), terminal.OneLine(d.Channel))
+		fmt.Fprintf(&b, "Decision: %s by %s (%s)\n", word, orDash(terminal.OneLine(d.By)), terminal.OneLine(d.Channel))
 	}
 	return b.String()
 }
 
 // Details returns what identifies a call for the audit log and for rules.
 func (q *Question) Details() string {
-	text := fmt.Sprintf("Caller:    %s\nSession:   %s\nProfile:   %s\nDigest:    %s\n",
+	text := fmt.Sprintf("Caller: %s\nSession: %s\nProfile: %s\nDigest: %s\n",
 		callerOf(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), q.Digest)
 	if identity := q.Facts[IdentityFact]; identity != "" {
-		text += fmt.Sprintf("Identity:  %s\n", terminal.OneLine(identity))
+		text += fmt.Sprintf("Identity: %s\n", terminal.OneLine(identity))
 	}
 	return text
 }
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // callerOf returns a caller for people: "/ann" is the user ann without an agent, and would look like a path.
 func callerOf(principal string) string { return terminal.OneLine(strings.TrimPrefix(principal, "/")) }
@@ -70,37 +52,11 @@ const sheetWidth = 72
 // folded breaks text into lines and marks each, so that none of them looks like a
 // line of the sheet. Text that fits beside its name stays there.
 func folded(text string) string {
-	lines := foldLines(text)
+	lines := foldLines(text, sheetWidth)
 	if len(lines) == 1 && utf8.RuneCountInString(text) <= sheetWidth-len("Arguments: ") {
 		return text
 	}
 	return "\n  | " + strings.Join(lines, "\n  | ")
-}
-
-func foldLines(text string) []string {
-	var lines []string
-	var line strings.Builder
-	cells := 0
-	for _, r := range text {
-		width := 1
-		if r >= 0x1100 { // the first character that may need two cells
-			width = 2
-		}
-		if r == '\n' || cells+width > sheetWidth {
-			lines = append(lines, line.String())
-			line.Reset()
-			cells = 0
-		}
-		if r == '\n' {
-			continue
-		}
-		if r == '\t' {
-			r = ' '
-		}
-		line.WriteRune(r)
-		cells += width
-	}
-	return append(lines, line.String())
 }
 
 // Sheet returns all details of a rule.

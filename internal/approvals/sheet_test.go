@@ -5,41 +5,36 @@ import (
 	"testing"
 )
 
-// TestApprovalSheetCannotBeForged fills arguments so that a terminal of 80 cells would
-// break their line where a line of the sheet could begin.
+// TestApprovalSheetCannotBeForged has texts that a terminal of 80 cells would
+// break where a line of the sheet could begin.
 func TestApprovalSheetCannotBeForged(t *testing.T) {
-	for name, shown := range map[string]string{
-		"short": `{"path":"x"}`,
-		"by width": `{"text":"` + strings.Repeat(" ", 80-20) + "Tool:      Read file (read_file), it reads" +
-			strings.Repeat(" ", 300) + `"}`,
-		"wide":       `{"text":"` + strings.Repeat("\u4f60", 100) + `"}`,
-		"line break": "{}\nTool:      Read file (read_file), it reads",
+	wide := strings.Repeat("x", 80-20) + "User: root" + strings.Repeat("y", 300)
+	for name, c := range map[string]Call{
+		"an argument":      {Shown: `{"text":"` + wide + `"}`},
+		"its name":         {Shown: `{"` + wide + `":1}`},
+		"a number":         {Shown: `{"n":` + strings.Repeat("1", 300) + `}`},
+		"a line":           {Shown: `{"text":"a\nUser: root"}`},
+		"no object":        {Shown: `"` + wide + `"`},
+		"wide characters":  {Shown: `{"text":"` + strings.Repeat("\u4f60", 100) + `"}`},
+		"the reason":       {Shown: "{}", Why: wide},
+		"a fact":           {Shown: "{}", Facts: map[string]string{"Binary": wide}},
+		"the workspace":    {Shown: "{}", Workspace: "/" + wide},
+		"the user":         {Shown: "{}", User: wide},
+		"a line of a fact": {Shown: "{}", Facts: map[string]string{"Binary": "a\nUser: root"}},
 	} {
-		q := Question{ID: "abcd2345efgh", Call: Call{
-			Title: "Launch", Tool: "launch", Risk: "runs", Why: "a\nTool: b", Principal: "a/u", Shown: shown,
-		}}
-		sheet := q.Sheet()
-		_, arguments, _ := strings.Cut(sheet, "Arguments: ")
-		if name == "short" {
-			if arguments != shown+"\n" {
-				t.Errorf("%s: %q", name, arguments)
+		c.Title, c.Tool, c.Risk = "Launch", "launch", "runs"
+		q := Question{ID: "abcd2345efgh", Call: c}
+		for line := range strings.SplitSeq(q.Sheet(), "\n") {
+			if strings.HasPrefix(line, "User: root") || len([]rune(line)) > sheetWidth+len("  | ") ||
+				strings.Count(line, "\u4f60") > sheetWidth/2 {
+				t.Errorf("%s: it has the line %q", name, line)
 			}
-			continue
 		}
-		lines := strings.Split(strings.TrimSuffix(arguments, "\n"), "\n")
-		joined := ""
-		for _, line := range lines[1:] {
-			text, marked := strings.CutPrefix(line, "  | ")
-			if !marked || len([]rune(text)) > sheetWidth {
-				t.Errorf("%s: the line %q stands alone", name, line)
+		for _, whole := range []string{c.Why, c.User, c.Facts["Binary"]} {
+			joined := strings.ReplaceAll(q.Sheet(), "\n  | ", "")
+			if whole = strings.ReplaceAll(whole, "\n", "<U+000A>"); !strings.Contains(joined, whole) {
+				t.Errorf("%s: not all of it is shown: %s", name, joined)
 			}
-			joined += text
-		}
-		if joined != strings.ReplaceAll(shown, "\n", "") {
-			t.Errorf("%s: not all of it is shown: %s", name, arguments)
-		}
-		if n := strings.Count(sheet, "\nTool:"); n != 1 {
-			t.Errorf("%s: it has %d tool lines: %s", name, n, sheet)
 		}
 	}
 }

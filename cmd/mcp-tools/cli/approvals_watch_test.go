@@ -73,7 +73,7 @@ func TestWatching(t *testing.T) {
 		}
 		show()
 	}
-	for _, want := range []string{"n REASON  deny it", "Digest:    d"} {
+	for _, want := range []string{"n REASON  deny it", "Digest: d"} {
 		wantText(t, out.String()+said.String(), want)
 	}
 	id := ask()

@@ -119,21 +119,19 @@ func (b *Inbound) askPeople(ctx context.Context, row ask.Question) error {
 
 func (b *Inbound) askApproval(ctx context.Context, q approvals.Question) error {
 	until := q.Expires.UTC().Format(time.TimeOnly) + " UTC"
+	shown := q.Show()
 	body := askedBody{
-		Head:    fmt.Sprintf("An approval is needed until %s.", until),
+		Head:    shown.Head(),
+		Text:    fmt.Sprintf("%s\nAn approval is needed until %s.\n\n%s", shown.Effect(), until, shown.DetailText()),
 		Choices: []choice{{"Allow once", approvals.ChoiceAllow}, {"Deny", approvals.ChoiceDeny}},
 	}
 	if !q.Once {
 		body.Choices = append(body.Choices, choice{"Allow in this session", approvals.ChoiceSession})
 	}
-	body.Text = q.Call.Text()
-	if q.Workspace != "" {
-		body.Text += "\nWorkspace: " + tool.Visible(q.Workspace)
-	}
 	return b.sendQuestion(ctx, asked{Kind: ask.Approval, About: q.ID, askedBody: body}, q.Expires, Event{
 		Kind: ApprovalOpen, Agent: q.Agent, Key: q.ID,
-		Text: fmt.Sprintf("An approval is needed until %s: %s of agent %q. mcp-tools approvals show %s", until, q.Tool,
-			q.Agent, q.ID),
+		Text: fmt.Sprintf("An approval is needed until %s, of agent %q: %s. mcp-tools approvals show %s", until, q.Agent,
+			text.Clip(shown.Head(), 200), q.ID),
 	})
 }
 
@@ -206,7 +204,7 @@ func (b *Inbound) choosePlaces(q *asked, who Approver) {
 	if len(q.At) > 0 || len(all) == 0 {
 		return
 	}
-	q.At = all
+	q.At, q.Head = all, text.Clip(q.Head, maxShort)
 	if q.Kind == ask.OfAgent {
 		q.Text = text.Clip(q.Text, maxShort)
 		q.Choices = nil
@@ -217,8 +215,10 @@ func (b *Inbound) choosePlaces(q *asked, who Approver) {
 	q.Choices = []choice{{"Deny", approvals.ChoiceDeny}}
 }
 
-// maxShort bounds a question that is too long for every chat, in bytes.
-const maxShort = 300
+const (
+	maxShort   = 300 // bytes of a question that is too long for every chat
+	maxSubject = 150 // bytes of the subject of a question
+)
 
 func (b *Inbound) addQuestion(t *store.Tx, q asked, expires time.Time) (added bool, err error) {
 	if q.ID == "" {
@@ -239,7 +239,7 @@ const maxButtons = 5
 
 // message writes a question for a channel, as plain text.
 func (q asked) message(can chat.Abilities, at Place) chat.Message {
-	m := chat.Message{Chat: at.Chat, Thread: at.Thread, Plain: true, Subject: q.Head}
+	m := chat.Message{Chat: at.Chat, Thread: at.Thread, Plain: true, Subject: text.Clip(q.Head, maxSubject)}
 	m.Text = q.Head + "\n\n" + q.Text + "\n\n"
 	if can.Buttons && len(q.Choices) > 0 && len(q.Choices) <= maxButtons {
 		for i, c := range q.Choices {
@@ -495,8 +495,8 @@ func (b *Inbound) closeAbout(t *store.Tx, about string) error {
 				return err
 			}
 			m := chat.Message{
-				Chat: p.Chat, Thread: p.Thread, Plain: true, Subject: q.Head, Text: q.Head + "\n\n" + q.Text + "\n\n" +
-					outcome,
+				Chat: p.Chat, Thread: p.Thread, Plain: true, Subject: text.Clip(q.Head, maxSubject),
+				Text: q.Head + "\n\n" + q.Text + "\n\n" + outcome,
 			}
 			if tooLong(c, m.Text) {
 				m.Text = q.Head + "\n\n" + outcome
