@@ -88,7 +88,7 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 		c.now.cache.put(a.key, res, c.start)
 	}
 	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
-	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, removed: removed, err: err}
+	end := outcome{attempt: a, name: outcomeName(res), kind: res.Kind, end: res.End, removed: removed, err: err}
 	if a.kept {
 		end.name = "cached"
 	}

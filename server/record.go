@@ -75,6 +75,7 @@ type outcome struct {
 	attempt
 	name    string // "ok", "cached", "asked", or the kind of the failure
 	kind    tool.Kind
+	end     string         // tool.Result.End
 	size    int            // bytes of the result
 	digest  digest         // of the result
 	repeats int            // equal results in a row, if the model was advised
@@ -140,6 +141,7 @@ func (c *call) record(ctx context.Context, observe func(telemetry.End), o outcom
 	duration := time.Since(c.start)
 	r.Duration = float64(duration) / float64(time.Millisecond)
 	r.Outcome, r.Bytes, r.ResultDigest, r.Repeats = o.name, int64(o.size), o.digest.String(), o.repeats
+	r.End = c.server.scrub.Text(o.end)
 	for _, n := range o.removed {
 		r.Redactions += n
 	}

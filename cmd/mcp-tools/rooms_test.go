@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,12 +12,85 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli"
 	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/today"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // TestRoomsAreDeclared checks the declarations of all rooms, with nothing behind them.
 func TestRoomsAreDeclared(t *testing.T) {
 	if err := room.Faults(new(app.Env).Rooms()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTodayHasWordsForEveryTool checks that the timeline of a day names no tool of the program by its name alone.
+func TestTodayHasWordsForEveryTool(t *testing.T) {
+	set, err := tools.All(tools.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for one := range set.All() {
+		if !today.Known(one.Spec.Name) {
+			t.Errorf("internal/today has no words for %s", one.Spec.Name)
+		}
+	}
+}
+
+// TestUndoOfOperators undoes what a call has changed: by the id in the timeline, and the undo by the id of its call.
+func TestUndoOfOperators(t *testing.T) {
+	dir := t.TempDir()
+	work, file := filepath.Join(dir, "work"), filepath.Join(dir, "work", "notes", "a.txt")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	run := func(wantCode int, args ...string) string {
+		t.Helper()
+		var out, both bytes.Buffer
+		env := app.Env{In: in, Out: &out, Err: &both, Environ: func() []string { return nil },
+			Getenv: func(name string) string { return map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir}[name] }}
+		data := filepath.Join(dir, "data")
+		if code := cli.Run(t.Context(), env, append([]string{"--data", data}, args...)); code != wantCode {
+			t.Fatalf("%v: exit code %d: %s%s", args, code, out.String(), both.String())
+		}
+		return out.String()
+	}
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run(0, "call", "--workspace", work, "write_file", "path=notes/a.txt", "content=one\ntwo\n")
+	var day today.Day
+	date := "today"
+	for _, date = range []string{"today", "yesterday"} { // it may be midnight
+		if err := json.Unmarshal([]byte(run(0, "today", "--day", date, "--output", "json")), &day); err != nil {
+			t.Fatal(err)
+		}
+		if day.Calls > 0 {
+			break
+		}
+	}
+	if len(day.Sessions) != 1 || len(day.Sessions[0].Events) != 1 || len(day.Sessions[0].Events[0].Changes) != 1 {
+		t.Fatalf("the timeline is %+v", day)
+	}
+	event := day.Sessions[0].Events[0]
+	if c := event.Changes[0]; c.File != "notes/a.txt" || c.Action != "created" || c.Added != 2 || !c.Undoable {
+		t.Errorf("the change is %+v", c)
+	}
+	if out := run(0, "today", "--day", date, "--diff"); !strings.Contains(out, "+two") || !strings.Contains(out, event.Changes[0].ID) {
+		t.Errorf("the timeline is %s", out)
+	}
+	run(2, "undo", event.Changes[0].ID) // not confirmed
+	run(0, "undo", event.Changes[0].ID, "--yes")
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	run(1, "undo", event.Calls[0], "--yes") // again, by the id of its call
+	if out := run(0, "today", "--day", date); !strings.Contains(out, "undone by") {
+		t.Errorf("the timeline is %s", out)
 	}
 }
 

@@ -184,6 +184,25 @@ func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until t
 	if err != nil {
 		return done, err
 	}
+	done.Skipped, err = db.Between(ctx, since, until, func(r *Row) error {
+		if err := write(r); err != nil {
+			return fmt.Errorf("writing the export: %w", err)
+		}
+		done.Rows++
+		return nil
+	})
+	if err != nil {
+		return done, err
+	}
+	if err := flush(); err != nil {
+		return done, fmt.Errorf("writing the export: %w", err)
+	}
+	return done, nil
+}
+
+// Between calls each with the rows of all chains in [since, until), sorted by time, until it returns an error. A zero
+// time means no limit. skipped counts lines that are not records.
+func (db *DB) Between(ctx context.Context, since, until time.Time, each func(*Row) error) (skipped int, err error) {
 	at := position{At: math.MinInt64}
 	if !since.IsZero() {
 		at.At = since.UnixMicro() - 1
@@ -192,29 +211,46 @@ func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until t
 	for more := db != nil; more; {
 		list, err := db.rows.After(ctx, at, pageSize)
 		if err != nil {
-			return done, fmt.Errorf("reading the audit log: %w", err)
+			return skipped, fmt.Errorf("reading the audit log: %w", err)
 		}
 		more = len(list) == pageSize
 		for _, r := range list {
 			if at = r.position(); !until.IsZero() && at.At >= until.UnixMicro() {
-				more = false
-				break
+				return skipped, nil
 			}
 			row, ok := parseRow(r.Chain, r.Line)
 			if !ok {
-				done.Skipped++
+				skipped++
 				continue
 			}
-			if err := write(&row); err != nil {
-				return done, fmt.Errorf("writing the export: %w", err)
+			if err := each(&row); err != nil {
+				return skipped, err
 			}
-			done.Rows++
 		}
 	}
-	if err := flush(); err != nil {
-		return done, fmt.Errorf("writing the export: %w", err)
+	return skipped, nil
+}
+
+// Open returns the chains that have not ended: their processes run, or were killed and left a journal that is not
+// recovered yet.
+func (db *DB) Open(ctx context.Context) (map[string]bool, error) {
+	open := make(map[string]bool)
+	for after := int64(math.MinInt64); db != nil; {
+		list, err := db.rows.Chains(ctx, after, pageSize)
+		if err != nil {
+			return nil, fmt.Errorf("reading the audit log: %w", err)
+		}
+		for _, c := range list {
+			after = c.ID
+			if !c.Ended {
+				open[chainName(c.ID)] = true
+			}
+		}
+		if len(list) < pageSize {
+			break
+		}
 	}
-	return done, nil
+	return open, nil
 }
 
 func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func() error, err error) {
@@ -238,7 +274,7 @@ func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func(
 // csvNames returns the columns: the chain, and the fields of a line in their order.
 func csvNames() []string {
 	return strings.Fields(`chain seq ts phase call parent kind tool alias agent user session transport profile risk
-		verdict approval outcome args_digest result_digest about args bytes redactions repeats duration_ms tokens cost
+		verdict approval outcome args_digest result_digest about args end bytes redactions repeats duration_ms tokens cost
 		error trace prev hash`)
 }
 

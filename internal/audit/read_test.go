@@ -283,3 +283,35 @@ func TestFollowAfterClockSetBack(t *testing.T) {
 		t.Errorf("following ended with %v", err)
 	}
 }
+
+// TestOpenChains checks that chains are open until their process ends them, also if it was killed.
+func TestOpenChains(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		open := func() int {
+			t.Helper()
+			chains, err := w.db().Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(chains)
+		}
+		w.chain(t, "a")
+		running, killed := w.open(t, Options{}), w.open(t, Options{})
+		add(t, running, "b")
+		add(t, killed, "c")
+		kill(t, killed)
+		if n := open(); n != 2 {
+			t.Errorf("%d chains are open, want 2", n)
+		}
+		if _, err := w.db().Recover(t.Context(), w.dir); err != nil {
+			t.Fatal(err)
+		}
+		if n := open(); n != 1 {
+			t.Errorf("after the recovery %d chains are open, want 1", n)
+		}
+		end(t, running)
+		if n := open(); n != 0 {
+			t.Errorf("at the end %d chains are open", n)
+		}
+	})
+}

@@ -33,7 +33,7 @@ type Record struct {
 	Phase        Phase   `json:"phase,omitzero"`
 	Call         string  `json:"call,omitzero"`
 	Parent       string  `json:"parent,omitzero"` // the call that made this one
-	Kind         string  `json:"kind,omitzero"`   // resource, prompt, completion, model, job or task; empty for tools
+	Kind         string  `json:"kind,omitzero"`   // resource, prompt, completion, model, job, task, command or operator; empty for tools
 	Tool         string  `json:"tool,omitzero"`
 	Alias        string  `json:"alias,omitzero"` // the name in the request, if it was another
 	Agent        string  `json:"agent,omitzero"`
@@ -49,6 +49,7 @@ type Record struct {
 	ResultDigest string  `json:"result_digest,omitzero"`
 	About        string  `json:"about,omitzero"` // first line of the argument that the call is about
 	ArgsShape    string  `json:"args,omitzero"`
+	End          string  `json:"end,omitzero"`   // how its work ended, if that is not the outcome: exit code 1
 	Bytes        int64   `json:"bytes,omitzero"` // of the result
 	Redactions   int     `json:"redactions,omitzero"`
 	Repeats      int     `json:"repeats,omitzero"`     // equal results in a row, if the model was advised

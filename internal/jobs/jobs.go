@@ -238,6 +238,25 @@ func (q *Queue) Get(t *store.Tx, id string) (j Job, err error) {
 	return list[0], nil
 }
 
+// Stop makes the holder of a running job of any kind stop, as [Queue.Cancel] does. Without one the error is
+// [store.ErrNotFound].
+func Stop(t *store.Tx, id, reason string) error {
+	n, err := t.Exec("UPDATE job SET stop = $2 WHERE id = $1 AND state = 'running' AND stop = ''", id,
+		cmp.Or(reason, "cancelled"))
+	if err == nil && n == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return t.Changed(Topic, id)
+}
+
+// AllRunning returns the running jobs of all kinds that somebody owns, in the order in which they were added.
+func AllRunning(ctx context.Context, s *store.Store) ([]Job, error) {
+	return store.Select(ctx, s, "SELECT "+columns+" FROM job WHERE state = 'running' AND owner <> '' ORDER BY id", nil, scan)
+}
+
 // List returns jobs of an owner, or of all owners if it is empty, in the order in which they
 // were added. Without states it returns the jobs that have not ended.
 func (q *Queue) List(t *store.Tx, owner string, states ...State) ([]Job, error) {

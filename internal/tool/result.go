@@ -44,6 +44,9 @@ type Result struct {
 	Kind Kind
 	// ExitCode is the exit code of the command of the call. Only the command line uses it.
 	ExitCode int
+	// End is how the work of the call ended or that it continues, in a few words, such as "exit code 1".
+	// Only the audit log has it.
+	End string
 	// Task is the work that continues after the call, or nil.
 	Task *Task
 }

@@ -275,6 +275,29 @@ func TestUndoKeepsBytes(t *testing.T) {
 	mustBe(t, dir, map[string]string{"big\xff name": old})
 }
 
+// TestUndoOfCalls undoes by the id of a call all that it has changed, and not the changes of others.
+func TestUndoOfCalls(t *testing.T) {
+	w, ctx, dir := workspacetest.New(t)
+	running := tool.RunningFrom(ctx)
+	running.Call = "THECALL"
+	call := tool.With(ctx, &running)
+	mustPut(t, call, w, "a", "one")
+	mustPut(t, call, w, "b", "two")
+	running.Call = "ANOTHER"
+	mustPut(t, tool.With(ctx, &running), w, "c", "three")
+	r, err := w.Undo(ctx, "THECALL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, dir, map[string]string{"c": "three"})
+	if _, err := w.Undo(ctx, "THECALL"); kind(err) != tool.Conflict || !strings.Contains(err.Error(), r.ID) {
+		t.Errorf("twice: %v", err)
+	}
+	if past := pastOf(t, ctx, w, "a"); past[len(past)-1].Undone != r.ID {
+		t.Errorf("the history has %+v", past)
+	}
+}
+
 // TestUndoOfScripts undoes the changes of a script as one, but not those that were undone before.
 func TestUndoOfScripts(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)

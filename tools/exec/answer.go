@@ -84,6 +84,7 @@ func (a answer) result() tool.Result {
 		res = res.Add(tool.LinkToResult(a.kept))
 	}
 	res.Failed, res.Kind = kind != "", kind
+	res.End = Ending(a.status)
 	if a.status.State == sandbox.Exited {
 		if res.ExitCode = a.status.Code; a.status.Signal != "" {
 			res.ExitCode = endedBySignal
@@ -122,6 +123,26 @@ func (a answer) ending() ([]string, tool.Kind) {
 		return []string{because("it was lost with its sandbox", st.Why)}, tool.Unavailable
 	}
 	return a.running(), ""
+}
+
+// Ending returns in a few words how a command ended, or that it runs in the background, for the audit log.
+func Ending(st sandbox.Status) string {
+	switch st.State {
+	case sandbox.Exited:
+		if st.Signal != "" {
+			return "ended by " + st.Signal
+		}
+		return fmt.Sprintf("exit code %d", st.Code)
+	case sandbox.TimedOut:
+		return "stopped when its time was up"
+	case sandbox.Killed:
+		return "ended on request"
+	case sandbox.LimitExceeded:
+		return "killed because it used too much"
+	case sandbox.Lost:
+		return "lost with its sandbox"
+	}
+	return "runs in the background as " + st.ID
 }
 
 func because(what, why string) string {

@@ -56,7 +56,7 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 	}
 	t.places.shown(tool.CallerFrom(ctx), st.ID, size, 0)
 	if st.State == sandbox.Running {
-		t.notices.report(ctx, p, t.Ended)
+		t.notices.report(ctx, p, t.Finished, t.Ended)
 	}
 	return following(ctx, a.result(), st), nil
 }

@@ -151,7 +151,7 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 	}
 	r.places.shown(tool.CallerFrom(ctx), st.ID, p.Log(sandbox.Stdout).Size(), p.Log(sandbox.Stderr).Size())
 	if st.State == sandbox.Running {
-		r.notices.report(ctx, p, r.Ended)
+		r.notices.report(ctx, p, r.Finished, r.Ended)
 	}
 	return following(ctx, a.result(), st), nil
 }

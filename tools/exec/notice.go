@@ -22,10 +22,10 @@ type noticed struct {
 	free  chan struct{} // closed when calls becomes 0; nil while it is 0
 }
 
-// report calls ended when a process has ended, unless a call has returned that, or
-// its caller has killed it.
-func (n *notices) report(ctx context.Context, p sandbox.Process, ended func(context.Context, sandbox.Status)) {
-	if ended == nil {
+// report calls finished when a process has ended, and then ended, unless a call has returned that,
+// or its caller has killed it. Both may be nil.
+func (n *notices) report(ctx context.Context, p sandbox.Process, finished, ended func(context.Context, sandbox.Status)) {
+	if ended == nil && finished == nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -38,7 +38,10 @@ func (n *notices) report(ctx context.Context, p sandbox.Process, ended func(cont
 	n.mu.Unlock()
 	go func() { // ends with the process, and that with the server
 		st := p.Wait(ctx, sandbox.WaitCondition{})
-		if told := n.leave(id); !told && st.State != sandbox.Killed && st.State != sandbox.Running {
+		if finished != nil && st.State != sandbox.Running {
+			finished(ctx, st)
+		}
+		if told := n.leave(id); ended != nil && !told && st.State != sandbox.Killed && st.State != sandbox.Running {
 			ended(ctx, st)
 		}
 	}()

@@ -38,8 +38,9 @@ func TestTheEndOfABackgroundCommandIsReported(t *testing.T) {
 					}
 					return false
 				}
-				got := ""
+				got, finished := "", ""
 				tools := Tools(Options{Commands: &stage{site: isolated(), next: next},
+					Finished: func(_ context.Context, st sandbox.Status) { finished = Ending(st) },
 					Ended: func(_ context.Context, st sandbox.Status) {
 						got = EndOf(st)
 					}})
@@ -69,6 +70,9 @@ func TestTheEndOfABackgroundCommandIsReported(t *testing.T) {
 				synctest.Wait()
 				if got != c.want {
 					t.Errorf("%q, want %q", got, c.want)
+				}
+				if want := Ending(c.ended); finished != want {
+					t.Errorf("finished %q, want %q", finished, want)
 				}
 			})
 		})

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/document"
 	"github.com/mcp-tools/mcp-tools/internal/document/readers"
@@ -25,6 +26,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/gitrepo"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -261,6 +263,7 @@ func (a *App) execOptions() exec.Options {
 		SetAside:   a.files.SetAside,
 		Refused:    a.takeRefusal,
 		Ended:      a.commandEnded,
+		Finished:   a.recordCommand,
 		Programs: cli.Options{
 			Programs: func(ctx context.Context) cli.Programs { return a.commandsOf(ctx).programs }, Secret: a.secret,
 			Mask: a.scrub.Set, Changeable: a.changeable,
@@ -294,6 +297,16 @@ func (a *App) commandEnded(ctx context.Context, st sandbox.Status) {
 	if err != nil {
 		a.log.Warn("the end of a command could not be sent to its session", "id", st.ID, "err", err)
 	}
+}
+
+// recordCommand records in the audit log how a command in the background has ended.
+func (a *App) recordCommand(ctx context.Context, st sandbox.Status) {
+	running := tool.RunningFrom(ctx)
+	line, _, _ := strings.Cut(strings.TrimSpace(a.scrub.Text(st.Text)), "\n")
+	a.record(ctx, audit.Record{
+		Call: store.NewID(), Parent: running.Call, Kind: "command", Tool: running.Tool, About: text.Clip(line, maxAbout),
+		Agent: running.Caller.Agent, User: running.Caller.User, Session: running.Caller.Session, End: exec.Ending(st),
+	}, st.Started, nil)
 }
 
 // secret reads a secret from the vault.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -20,10 +21,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/today"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 	"github.com/mcp-tools/mcp-tools/internal/verdict"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
@@ -58,6 +62,7 @@ func (e *Env) Rooms() []*room.Room {
 		bridge.Room(e.WithBridge),
 		custom.Room(e.customDir, taken),
 		plugins.Room(e.pluginSet, taken),
+		today.Room(today.Setup{Scrub: e.masker, Undo: e.undoChange}),
 		audit.Room(),
 		pauses.Room(),
 		verdict.Room(e.policyView),
@@ -126,6 +131,54 @@ func (e *Env) policyView() (verdict.View, error) {
 	return verdict.View{
 		Policy: v.Policy, Tools: slices.Collect(v.Tools.All()), Find: v.Find, Caller: v.Subject(), Warnings: v.Warnings,
 	}, nil
+}
+
+// masker returns the function that masks secrets as the settings say.
+func (e *Env) masker() (func(string) string, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return nil, err
+	}
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	if err != nil {
+		return nil, err
+	}
+	return mask.Text, nil
+}
+
+// undoChange reverts a change of files for an operator, within the directories that it was made in and with the names
+// that callers cannot change. The files must be as the change has left them.
+func (e *Env) undoChange(ctx context.Context, r history.Record) (done workspace.Receipt, err error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return done, err
+	}
+	o := workspace.Options{HardLinks: workspace.HardLinks(loaded.Config.Workspace.HardLinks), Private: loaded.Files()}
+	if o.Data, err = e.DataDir(); err != nil {
+		return done, err
+	}
+	o.Deny, o.Protect = keptNames(loaded.Config.Workspace)
+	caller := tool.Caller{}
+	caller.Agent, caller.User, _ = strings.Cut(r.By, "/")
+	for _, f := range r.Files {
+		switch dir := string(f.Root); {
+		case isWithin(dir, realPath(o.Data)) || isWithin(dir, o.Data): // the caller's directory for caches or state
+		case caller.Workspace == "":
+			caller.Workspace = dir
+		case dir != caller.Workspace:
+			o.Roots = append(o.Roots, workspace.ExtraRoot{Path: dir, Write: true})
+		}
+	}
+	if caller.Workspace == "" {
+		return done, tool.Errorf(tool.Unavailable, "the files are in the directory of the agent for its state").
+			Try("ask the agent to call undo with the id %s", r.ID)
+	}
+	files, err := workspace.New(o)
+	if err != nil {
+		return done, err
+	}
+	defer files.Close()
+	return files.Undo(tool.With(ctx, &tool.Running{Caller: caller, Tool: "undo"}), r.ID)
 }
 
 // Places returns where the files of this installation are.

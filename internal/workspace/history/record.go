@@ -187,8 +187,10 @@ func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) 
 			return true
 		}
 		p := LoggedChange{Record: r, Undone: undone[r.ID]}
-		if p.Undone == "" && r.Script != "" {
-			p.Undone = undone[r.Script]
+		for _, whole := range []string{r.Call, r.Script} {
+			if p.Undone == "" && whole != "" {
+				p.Undone = undone[whole]
+			}
 		}
 		if r.Undoes != "" && p.Undone == "" {
 			undone[r.Undoes] = r.ID
@@ -197,15 +199,15 @@ func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) 
 	})
 }
 
-// Find returns the record of a change, or of all changes of a script as one. ok is false
-// if there is none.
+// Find returns the record of a change, or of all changes of a call or a script as one: its id is that of the call
+// in the audit log. ok is false if there is none.
 func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
-	var all []LoggedChange // of the script, the latest first
+	var all []LoggedChange // of the call or the script, the latest first
 	err = s.Each(ctx, id, func(p LoggedChange) bool {
 		switch id {
 		case p.ID:
 			found, ok = p, true
-		case p.Script:
+		case p.Call, p.Script:
 			all = append(all, p)
 		}
 		return !ok
@@ -216,9 +218,12 @@ func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok boo
 	return merge(id, all), true, err
 }
 
-// merge makes one record of the changes of a script, without undone ones.
+// merge makes one record of the changes of a call or a script, without undone ones.
 func merge(id string, all []LoggedChange) LoggedChange {
-	one := LoggedChange{Record: Record{ID: id, Time: all[0].Time, By: all[0].By, Tool: "script", Call: id}}
+	one := LoggedChange{Record: Record{ID: id, Time: all[0].Time, By: all[0].By, Tool: all[0].Tool, Call: id}}
+	if all[0].Script == id {
+		one.Tool = "script"
+	}
 	at := map[string]int{}
 	for _, p := range all {
 		if p.Undone != "" {

@@ -1,0 +1,657 @@
+// Package today tells in plain words what agents did on a day: the timeline of the verb today and of the console.
+//
+// It reads the audit log and the history of files, joins them by the ids of calls, folds calls that belong together
+// into events, and lists what runs now. It makes and records nothing. What the audit log has of arguments is scrubbed;
+// the contents of files are not, so [Diffs] scrubs them before they are shown.
+//
+// Begin with [Reader.Day].
+package today
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+)
+
+// A Day is what agents did on a day.
+type Day struct {
+	Date     string    `json:"date"` // 2026-01-31
+	Calls    int       `json:"calls"`
+	Sessions []Session `json:"sessions"` // in the order of their first calls
+	Running  []Running `json:"running"`  // now, whatever the day is
+}
+
+// A Session is what one session of an agent did.
+type Session struct {
+	Agent     string    `json:"agent,omitempty"`
+	User      string    `json:"user,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Transport string    `json:"transport,omitempty"`
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	Calls     int       `json:"calls"`
+	Failed    int       `json:"failed,omitempty"`
+	Refused   int       `json:"refused,omitempty"`
+	Commands  int       `json:"commands,omitempty"`
+	Tokens    int       `json:"tokens,omitempty"` // of language models
+	Cost      float64   `json:"cost,omitempty"`   // likewise, in dollars
+	Events    []Event   `json:"events"`
+}
+
+// An Event is a call, or several that belong together.
+type Event struct {
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to,omitzero"` // of the last call, if there are several
+	Kind    Kind      `json:"kind"`
+	Text    string    `json:"text"`
+	State   State     `json:"state"`
+	Note    string    `json:"note,omitempty"`  // how it ended, and who decided
+	Times   int       `json:"times,omitempty"` // equal calls, if there are several
+	Items   []Item    `json:"items,omitempty"` // what several calls were about
+	Changes []Change  `json:"changes,omitempty"`
+	Calls   []string  `json:"calls"` // ids for mcp-tools audit tail --call; the first maxCalls
+}
+
+// A State is how an event ended.
+type State string
+
+// The states.
+const (
+	Done    State = "done"
+	Failed  State = "failed"
+	Refused State = "refused"
+	Asked   State = "asked"   // a question that nobody has answered
+	Runs    State = "running" // it has not ended
+	Lost    State = "lost"    // the server ended during the call
+)
+
+// An Item is what one or several calls of an event were about.
+type Item struct {
+	Text   string `json:"text"`
+	Times  int    `json:"times,omitempty"` // if not once
+	Failed string `json:"failed,omitempty"`
+}
+
+// A Change is what an event did to a file.
+type Change struct {
+	ID       string `json:"id"` // of the last change of the file, for undo
+	File     string `json:"file"`
+	Action   string `json:"action"`          // created, changed or removed
+	Times    int    `json:"times,omitempty"` // if not once
+	Added    int    `json:"added"`           // lines, if Counted
+	Removed  int    `json:"removed"`         // likewise
+	Counted  bool   `json:"counted"`         // false for contents that are not text, large, or not kept
+	Undone   string `json:"undone,omitempty"`
+	Undoable bool   `json:"undoable"` // if the file has not changed since
+
+	first, last history.FileRecord
+}
+
+// A Running is work that goes on now.
+type Running struct {
+	Kind    string    `json:"kind"` // call, command or the kind of a job, such as subagent
+	ID      string    `json:"id"`   // of the call or the job
+	Agent   string    `json:"agent,omitempty"`
+	User    string    `json:"user,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Since   time.Time `json:"since"`
+	Text    string    `json:"text"`
+}
+
+// A Query selects what of a day is shown. Empty fields select all.
+type Query struct {
+	Day            time.Time // any time of the day, in the location of the reader
+	Agent, Session string
+}
+
+// episode is how far the calls of one event may be apart. Calls in between do not end an event.
+const episode = 5 * time.Minute
+
+// Limits of what an event lists.
+const (
+	maxCalls = 100
+	maxItems = 200
+	maxTools = 5 // in its text
+)
+
+// A Reader reads days. Its parts may be used by several goroutines.
+type Reader struct {
+	Log     *audit.DB      // nil: there is none yet
+	History *history.Store // nil: there is no data directory on this machine
+	// Jobs returns the jobs that run; nil: none are looked for.
+	Jobs func(context.Context) ([]Running, error)
+}
+
+// A dayLog is what a day is made of.
+type dayLog struct {
+	rows    []audit.Row
+	changes map[string][]history.LoggedChange // by call, the latest first
+	open    map[string]bool                   // chains of processes that run
+}
+
+// Day returns what happened on a day, and what runs now.
+func (r Reader) Day(ctx context.Context, q Query) (Day, error) {
+	log, err := r.read(ctx, q.Day)
+	if err != nil {
+		return Day{}, err
+	}
+	day := log.day(q)
+	if r.Jobs != nil {
+		jobs, err := r.Jobs(ctx)
+		if err != nil {
+			return day, err
+		}
+		for _, j := range jobs {
+			if q.shows(j.Agent, j.Session) {
+				day.Running = append(day.Running, j)
+			}
+		}
+	}
+	return day, nil
+}
+
+func (q Query) shows(agent, session string) bool {
+	return (q.Agent == "" || agent == q.Agent) && (q.Session == "" || session == q.Session)
+}
+
+// bounds returns the beginning of the day and of the next one.
+func (q Query) bounds() (from, until time.Time) {
+	y, m, d := q.Day.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, q.Day.Location()), time.Date(y, m, d+1, 0, 0, 0, 0, q.Day.Location())
+}
+
+// read reads what a day is made of.
+func (r Reader) read(ctx context.Context, day time.Time) (log dayLog, err error) {
+	from, until := Query{Day: day}.bounds()
+	_, err = r.Log.Between(ctx, from, until, func(row *audit.Row) error {
+		log.rows = append(log.rows, *row)
+		return nil
+	})
+	if err != nil {
+		return log, err
+	}
+	if log.open, err = r.Log.Open(ctx); err != nil {
+		return log, err
+	}
+	log.changes, err = r.changes(ctx, from)
+	return log, err
+}
+
+// clockSlack is longer than a change takes from its record in the history to the end of its call.
+const clockSlack = time.Minute
+
+// changes returns the changes of files since a time, by the call that made them.
+func (r Reader) changes(ctx context.Context, since time.Time) (map[string][]history.LoggedChange, error) {
+	byCall := make(map[string][]history.LoggedChange)
+	if r.History == nil {
+		return byCall, nil
+	}
+	err := r.History.Each(ctx, "", func(c history.LoggedChange) bool {
+		byCall[c.Call] = append(byCall[c.Call], c)
+		return c.Time.After(since.Add(-clockSlack))
+	})
+	return byCall, err
+}
+
+// day folds the calls of a day into events.
+func (l dayLog) day(q Query) Day {
+	b := &builder{log: l, words: phrases(), sessions: map[sessionKey]*builtSession{}, calls: map[string]*builtEvent{},
+		answered: map[questionKey]int{}, ended: map[string]bool{}}
+	for _, r := range l.rows {
+		if r.Outcome != "asked" && r.Phase == audit.Done {
+			b.ended[r.Call] = true
+			b.answered[keyOfQuestion(r)]++
+		}
+		if r.Kind == "command" {
+			b.ended["command of "+r.Parent] = true
+		}
+	}
+	day := Day{Sessions: []Session{}, Running: []Running{}}
+	from, _ := q.bounds()
+	day.Date = from.Format(time.DateOnly)
+	for i := range l.rows {
+		if r := &l.rows[i]; q.shows(r.Agent, r.Session) {
+			b.add(r)
+		}
+	}
+	for _, s := range b.order {
+		s.finish()
+		day.Calls += s.Calls
+		day.Sessions = append(day.Sessions, s.Session)
+	}
+	day.Running = append(day.Running, b.running...)
+	return day
+}
+
+type sessionKey struct{ agent, user, session string }
+
+// A questionKey is a call that is made again when its question is answered.
+type questionKey struct{ session, tool, digest string }
+
+func keyOfQuestion(r audit.Row) questionKey { return questionKey{r.Session, r.Tool, r.ArgsDigest} }
+
+// A builder folds calls into events, in the order of time.
+type builder struct {
+	log      dayLog
+	words    map[string]phrase
+	sessions map[sessionKey]*builtSession
+	order    []*builtSession
+	calls    map[string]*builtEvent // commands in the background, by their call
+	answered map[questionKey]int    // calls to come that are not questions
+	ended    map[string]bool        // calls with an outcome, and "command of " calls whose command has ended
+	running  []Running
+}
+
+// A builtSession is a session with the events that calls may still join.
+type builtSession struct {
+	Session
+	events []*builtEvent
+	open   map[eventKey]*builtEvent
+}
+
+// An eventKey is equal for calls that belong to one event.
+type eventKey struct {
+	kind  Kind
+	state State
+	what  string // what tells apart the events of a kind
+}
+
+// A builtEvent is an event whose text is not written yet.
+type builtEvent struct {
+	Event
+	tool    string    // of the first call
+	tools   []toolUse // in the order of their first calls
+	items   map[string]int
+	changed map[string]int // by the path of the file
+	call    string         // of a command in the background
+	since   time.Time
+}
+
+// A toolUse counts the calls of a tool in an event.
+type toolUse struct {
+	phrase phrase
+	n      int
+	failed int
+	about  []string
+}
+
+// add adds a record.
+func (b *builder) add(r *audit.Row) {
+	if r.Outcome != "asked" && r.Phase == audit.Done {
+		b.answered[keyOfQuestion(*r)]--
+	}
+	if r.Kind == "command" {
+		b.endCommand(r)
+		return
+	}
+	if r.Phase == audit.Intent && b.ended[r.Call] || r.Outcome == "asked" && b.answered[keyOfQuestion(*r)] > 0 {
+		return // another record says how it ended
+	}
+	s := b.session(r)
+	state := b.stateOf(r)
+	words, known := b.words[r.Tool]
+	if !known || r.Kind != "" {
+		words = phraseOf(r.Kind, r.Tool)
+	}
+	s.count(r, state, words.kind)
+	if state == Runs {
+		b.running = append(b.running, runningCall(r, words))
+	}
+	changes := b.log.changes[r.Call]
+	e := s.event(r, eventKey{words.kind, state, ""}.of(r, words, len(changes) > 0))
+	e.add(r, words, state, changes)
+	if background(r.End) && words.kind == Command {
+		e.call = r.Call
+		b.calls[r.Call] = e
+		if b.log.open[r.Chain] && !b.ended["command of "+r.Call] {
+			e.State = Runs
+			one := runningCall(r, words)
+			one.Kind = "command"
+			b.running = append(b.running, one)
+		}
+	}
+}
+
+// background reports whether the end of a record is that a command continues.
+func background(end string) bool { return strings.HasPrefix(end, "runs in the background") }
+
+// endCommand notes how a command in the background has ended.
+func (b *builder) endCommand(r *audit.Row) {
+	if e := b.calls[r.Parent]; e != nil {
+		took := time.Duration(r.Duration * float64(time.Millisecond))
+		e.Note = r.End + " after " + brief(took)
+		if e.To = r.Time; r.End != "exit code 0" && r.End != "ended on request" {
+			e.State = Failed
+		}
+	}
+}
+
+// runningCall describes a call that has not ended.
+func runningCall(r *audit.Row, words phrase) Running {
+	about := []string{}
+	if r.About != "" {
+		about = append(about, r.About)
+	}
+	return Running{Kind: "call", ID: r.Call, Agent: r.Agent, User: r.User, Session: r.Session, Since: r.Time,
+		Text: words.say(1, about)}
+}
+
+// session returns the session of a record.
+func (b *builder) session(r *audit.Row) *builtSession {
+	key := sessionKey{r.Agent, r.User, r.Session}
+	s := b.sessions[key]
+	if s == nil {
+		s = &builtSession{open: map[eventKey]*builtEvent{}}
+		s.Agent, s.User, s.Session.Session, s.Transport, s.From = r.Agent, r.User, r.Session, r.Transport, r.Time
+		b.sessions[key], b.order = s, append(b.order, s)
+	}
+	s.To = r.Time
+	return s
+}
+
+// count counts a call of the session.
+func (s *builtSession) count(r *audit.Row, state State, kind Kind) {
+	s.Tokens += r.Tokens
+	s.Cost += r.Cost
+	if r.Kind != "" {
+		return
+	}
+	s.Calls++
+	switch state {
+	case Failed:
+		s.Failed++
+	case Refused:
+		s.Refused++
+	}
+	if kind == Command && state != Refused {
+		s.Commands++
+	}
+}
+
+// stateOf returns how a call ended.
+func (b *builder) stateOf(r *audit.Row) State {
+	switch {
+	case r.Phase == audit.Intent && b.log.open[r.Chain]:
+		return Runs
+	case r.Phase == audit.Intent:
+		return Lost
+	case r.Outcome == "asked":
+		return Asked
+	case r.Outcome == "refused":
+		return Refused
+	case r.Outcome != "ok" && r.Outcome != "cached", r.End != "" && r.End != "exit code 0" && !background(r.End):
+		return Failed
+	}
+	return Done
+}
+
+// of returns the key of the event that a call belongs to. Changes that failed stand alone: they have changed nothing.
+func (k eventKey) of(r *audit.Row, words phrase, changed bool) eventKey {
+	switch {
+	case k.state == Runs || k.state == Lost || k.state == Asked || background(r.End):
+		k.what = r.Call
+	case k.kind == Look && k.state != Refused, k.kind == Memory && k.state != Refused:
+		k.state = Done // its items say what failed
+	case k.kind == Files && k.state == Done:
+	case k.kind == Web && k.state == Done:
+	case k.kind == Files:
+		k.what = words.many // several failed edits are one event
+	case k.kind == Model:
+		k.what = r.Tool
+	default:
+		k.what = r.Tool + "\x00" + r.About + "\x00" + reason(r)
+		if changed && k.kind != Command {
+			k.what = r.Call
+		}
+	}
+	return k
+}
+
+// event returns the event for a call: one that it joins, or a new one.
+func (s *builtSession) event(r *audit.Row, key eventKey) *builtEvent {
+	if e := s.open[key]; e != nil && r.Time.Sub(e.since) < episode {
+		e.To = r.Time
+		return e
+	}
+	e := &builtEvent{items: map[string]int{}, changed: map[string]int{}, since: r.Time}
+	e.tool, e.From, e.Kind, e.State = r.Tool, r.Time, key.kind, key.state
+	s.open[key], s.events = e, append(s.events, e)
+	return e
+}
+
+// add adds a call to the event.
+func (e *builtEvent) add(r *audit.Row, words phrase, state State, changes []history.LoggedChange) {
+	if len(e.Calls) < maxCalls {
+		e.Calls = append(e.Calls, r.Call)
+	}
+	e.Times++
+	i := slices.IndexFunc(e.tools, func(u toolUse) bool { return u.phrase == words })
+	if i < 0 {
+		i = len(e.tools)
+		e.tools = append(e.tools, toolUse{phrase: words})
+	}
+	use := &e.tools[i]
+	use.n++
+	failure := ""
+	if state == Failed || state == Refused {
+		use.failed++
+		failure = reason(r)
+	}
+	if r.About != "" {
+		if !slices.Contains(use.about, r.About) && len(use.about) < maxItems {
+			use.about = append(use.about, r.About)
+		}
+		e.item(r.About, failure)
+	}
+	if note := noteOf(r, state); note != "" && !strings.Contains(e.Note, note) && len(e.Note) < 400 {
+		e.Note = strings.TrimPrefix(e.Note+"; "+note, "; ")
+	}
+	for _, c := range slices.Backward(changes) { // the earliest first
+		for _, f := range c.Files {
+			e.change(c, f)
+		}
+	}
+}
+
+// item counts what a call was about.
+func (e *builtEvent) item(about, failure string) {
+	key := about + "\x00" + failure
+	i, seen := e.items[key]
+	if !seen {
+		if len(e.Items) == maxItems {
+			return
+		}
+		i = len(e.Items)
+		e.items[key] = i
+		e.Items = append(e.Items, Item{Text: about, Failed: failure})
+	}
+	e.Items[i].Times++
+}
+
+// change adds the change of a file. Several changes of a file are shown as one, from the first to the last.
+func (e *builtEvent) change(c history.LoggedChange, f history.FileRecord) {
+	i, seen := e.changed[f.Path()]
+	if !seen || e.Changes[i].Undone != c.Undone {
+		i = len(e.Changes)
+		e.changed[f.Path()] = i
+		e.Changes = append(e.Changes, Change{File: string(f.Shown), Undone: c.Undone, first: f})
+	}
+	one := &e.Changes[i]
+	one.ID, one.last = c.ID, f
+	one.Times++
+	one.Undoable = c.Undone == "" && !f.External && (f.Before == nil || f.Before.Kept)
+	switch before, after := one.first.Before, f.After; {
+	case before == nil && after == nil:
+		one.Action = "created and removed"
+	case before == nil:
+		one.Action = "created"
+	case after == nil:
+		one.Action = "removed"
+	default:
+		one.Action = "changed"
+	}
+}
+
+// noteOf returns how a call ended, if that is not what a person expects, and who decided about it.
+func noteOf(r *audit.Row, state State) string {
+	var parts []string
+	if by := decision(r.Approval); by != "" {
+		parts = append(parts, by)
+	}
+	switch state {
+	case Failed, Refused:
+		if why := reason(r); !denied(r) {
+			parts = append(parts, why)
+		}
+	case Asked:
+		parts = append(parts, "a person was asked and has not answered")
+	case Lost:
+		parts = append(parts, "the server ended during the call")
+	case Done:
+		if background(r.End) {
+			parts = append(parts, r.End)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// decision says who decided about a call, from Approval of its record: "denied elicitation", "cli:ann session",
+// "rule x7", "write files outside, question abcd".
+func decision(approval string) string {
+	_, last, several := strings.Cut(approval, ", ")
+	if !several {
+		last = approval
+	}
+	switch by, no := strings.CutPrefix(last, "denied "); {
+	case last == "":
+		return ""
+	case no:
+		return "a person denied it (" + by + ")"
+	case last == "unanswered":
+		return "nobody answered"
+	case last == "changed":
+		return "it had changed after the approval"
+	case strings.HasPrefix(last, "question "):
+		return ""
+	case strings.HasPrefix(last, "rule "):
+		return "allowed by " + last
+	default:
+		return "a person allowed it (" + last + ")"
+	}
+}
+
+// denied reports whether a person has denied the call.
+func denied(r *audit.Row) bool {
+	return strings.HasPrefix(r.Approval, "denied ") || strings.Contains(r.Approval, ", denied ")
+}
+
+// maxReason is the longest reason of a failure that is shown, in bytes.
+const maxReason = 160
+
+// reason returns why a call failed, in one clause.
+func reason(r *audit.Row) string {
+	if denied(r) {
+		return "denied"
+	}
+	if r.Error == "" {
+		return cmp.Or(r.End, strings.ReplaceAll(r.Outcome, "_", " "))
+	}
+	why := strings.TrimPrefix(r.Error, r.Outcome+": ")
+	why, _, _ = strings.Cut(why, "; ")
+	return text.Clip(why, maxReason)
+}
+
+// finish writes the texts of the events.
+func (s *builtSession) finish() {
+	for _, e := range s.events {
+		if e.Times == 1 && e.tools[0].failed == 1 && e.State == Done {
+			e.State = Failed
+		}
+		e.Text = e.text()
+		if e.Times == 1 || len(e.tools) > 1 || len(e.Items) != 1 {
+			e.Times = 0 // the text has the numbers
+		}
+		if len(e.Items) < 2 {
+			e.Items = nil
+		}
+		for i := range e.Items {
+			if e.Items[i].Times == 1 {
+				e.Items[i].Times = 0
+			}
+		}
+		for i := range e.Changes {
+			if e.Changes[i].Times == 1 {
+				e.Changes[i].Times = 0
+			}
+		}
+		if (e.Kind == Look || e.Kind == Memory) && len(e.Items) > 0 {
+			e.Note = "" // the items have it
+		}
+		if !e.To.After(e.From) {
+			e.To = time.Time{}
+		}
+		s.Events = append(s.Events, e.Event)
+	}
+	if s.Events == nil {
+		s.Events = []Event{}
+	}
+}
+
+// text says what the calls of the event did.
+func (e *builtEvent) text() string {
+	if e.State == Refused || e.State == Asked {
+		u := e.tools[0]
+		return strings.TrimSpace(e.tool + " " + strings.Join(u.about, ", "))
+	}
+	if e.Kind == Files && len(e.Changes) > 1 {
+		return "changed " + text.Plural(len(e.Changes), "file")
+	}
+	if e.Kind == Files && len(e.Changes) == 1 && e.Changes[0].Times > 1 {
+		return "changed " + e.Changes[0].File
+	}
+	if len(e.tools) == 1 && len(e.Items) == 1 { // the same call several times
+		return e.tools[0].phrase.say(1, e.tools[0].about)
+	}
+	var parts []string
+	for i, u := range e.tools {
+		if i == maxTools {
+			rest := 0
+			for _, u := range e.tools[i:] {
+				rest += u.n
+			}
+			parts = append(parts, "and made "+text.Plural(rest, "other call"))
+			break
+		}
+		part := u.phrase.say(u.n, u.about)
+		if u.failed > 0 && e.State == Done {
+			part += " (" + failures(u) + ")"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// failures counts the failed calls of a tool.
+func failures(u toolUse) string {
+	if u.failed == u.n {
+		return "failed"
+	}
+	return text.Plural(u.failed, "time", "times") + " without success"
+}
+
+// brief returns a duration with the units that matter.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
