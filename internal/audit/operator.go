@@ -163,6 +163,9 @@ func (r *Row) forPeople() string {
 	if r.About != "" {
 		line += "  " + text.Clip(terminal.OneLine(r.About), 80)
 	}
+	if r.End != "" && r.End != "exit code 0" {
+		line += "  " + terminal.OneLine(r.End)
+	}
 	if r.Outcome == "asked" || r.Phase == Intent {
 		line += "  call " + r.Call
 	}
