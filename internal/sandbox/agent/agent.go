@@ -224,7 +224,7 @@ func (a *agent) handle(f wire.Frame) error {
 	case wire.InputEnd:
 		c.endInput()
 	case wire.Kill:
-		c.kill(func(c *command) { c.exit.Killed = true }, terminateFirst)
+		c.kill(func(c *command) { c.exit.Killed = !c.exited }, terminateFirst)
 	case wire.Drop:
 		c.muted.Store(true)
 	default:

@@ -98,7 +98,7 @@ func (c *command) guard() {
 	c.mu.Lock()
 	if c.spec.Timeout > 0 && !c.exited {
 		c.timer = time.AfterFunc(c.spec.Timeout, func() {
-			c.kill(func(c *command) { c.exit.TimedOut = true }, terminateFirst)
+			c.kill(func(c *command) { c.exit.TimedOut = !c.exited }, terminateFirst)
 		})
 	}
 	doomed, over := c.killing, c.exited
@@ -258,12 +258,20 @@ func (c *command) report() {
 	c.mu.Lock()
 	closed := c.open == 0
 	ready := c.startSent && c.exited && (closed || c.drained && c.held.Load() == 0) && (c.killed || !c.killing)
-	body := c.exit
 	c.mu.Unlock()
 	if !ready || c.goneSent {
 		return
 	}
 	left := c.agent.processTable.left(c)
+	if !c.exitSent { // the watch may not have counted them yet
+		c.observe(0, left)
+	}
+	c.mu.Lock()
+	body, killing := c.exit, c.killing && !c.killed
+	c.mu.Unlock()
+	if killing { // killTree calls report
+		return
+	}
 	var frames []wire.Frame
 	if !c.exitSent {
 		c.exitSent = true
@@ -305,9 +313,7 @@ func (c *command) kill(why func(*command), how killMode) {
 		return
 	}
 	c.killing, c.mode = true, how
-	if !c.exited {
-		why(c)
-	}
+	why(c)
 	runs := c.pid != 0
 	c.mu.Unlock()
 	if runs {
@@ -332,8 +338,9 @@ func (c *command) killTree() {
 	})
 }
 
-// observe is called with the resource use of the command and its descendants. It
-// kills them when a limit is exceeded.
+// observe is called with the resource use of the command and its descendants. It kills them when a limit is
+// exceeded. The exit names the limit even if the command itself has ended: a fork bomb may end by its own failed
+// forks.
 func (c *command) observe(memory int64, processes int) {
 	c.mu.Lock()
 	c.peak = max(c.peak, memory)

@@ -84,7 +84,8 @@ func (t *processTable) killFound(find func() (victims []int, all bool), changed 
 	freeze := 0
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for end := time.Now().Add(killTimeout); time.Now().Before(end); {
+	for end, over := time.Now().Add(killTimeout), false; !over; {
+		over = time.Now().After(end) // what was stopped by then is killed, too
 		victims, all := find()
 		if len(victims) == 0 && all {
 			return
@@ -97,7 +98,7 @@ func (t *processTable) killFound(find func() (victims []int, all bool), changed 
 				_ = syscall.Kill(pid, syscall.SIGSTOP)
 			}
 		}
-		if fresh > 0 && len(victims) > 1 && freeze < maxFreezes {
+		if fresh > 0 && len(victims) > 1 && freeze < maxFreezes && !over {
 			freeze++
 			continue
 		}

@@ -89,3 +89,24 @@ func TestForkBomb(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitIsReportedForACommandThatHasEnded has commands that end before their descendants are counted.
+func TestALimitIsReportedForACommandThatHasEnded(t *testing.T) {
+	b := openWith(t, unprivileged(t), sandbox.Spec{})
+	for name, streams := range map[string]string{
+		"streams stay open": "",
+		"streams close":     ">/dev/null 2>&1 </dev/null",
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := token()
+			body := sh("for n in 1 2 3 4 5 6 7 8; do " + idle(mark) + " & done " + streams + "; exit 3")
+			body.Limits.Processes = 5
+			s := run(t, b, body)
+			wait(t, "gone", s.gone)
+			if s.exit.LimitExceeded != "processes" {
+				t.Errorf("%+v", s.exit)
+			}
+			nobody(t, mark)
+		})
+	}
+}
