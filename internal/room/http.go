@@ -68,7 +68,7 @@ func (a API) List(w http.ResponseWriter, _ *http.Request, who Person) {
 	all := []listed{}
 	for _, r := range a.Rooms {
 		for _, v := range r.Verbs {
-			if v.allows(who) {
+			if v.Allows(who) {
 				all = append(all, listed{r.Name, v.Name, v.Title, v.Doc, v.Risk.String(), v.Schema(), v.Where == Approver,
 					v.Streams})
 			}
@@ -77,8 +77,8 @@ func (a API) List(w http.ResponseWriter, _ *http.Request, who Person) {
 	Reply(w, http.StatusOK, map[string]any{"verbs": all})
 }
 
-// allows reports whether a person may call the verb over HTTP.
-func (v Verb) allows(who Person) bool {
+// Allows reports whether a person may call the verb over HTTP.
+func (v Verb) Allows(who Person) bool {
 	return v.Where == Approver || v.Where == Operator && who.Agent == "" && who.User == ""
 }
 
@@ -90,7 +90,7 @@ func (a API) Call(w http.ResponseWriter, r *http.Request, who Person) {
 		if room.Name != r.PathValue("room") {
 			continue
 		}
-		if v, ok := room.Verb(name); ok && v.allows(who) {
+		if v, ok := room.Verb(name); ok && v.Allows(who) {
 			a.call(w, r, who, room, v)
 			return
 		}
@@ -110,13 +110,10 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{}))
 	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
 	ctx := As(r.Context(), who)
-	plan, err := room.Prepare(ctx, v, a.Host, args)
+	plan, err := a.prepare(ctx, room, v, args)
 	if err != nil {
 		a.fail(w, done, err)
 		return
-	}
-	if plan.Ask == "" && v.Risk == tool.Destroys {
-		plan.Ask = v.Title + "."
 	}
 	if plan.Ask != "" && r.Header.Get(confirmHeader) != "yes" {
 		Reply(w, http.StatusConflict, map[string]string{"confirm": plan.Ask})
@@ -140,6 +137,42 @@ func (a API) call(w http.ResponseWriter, r *http.Request, who Person, room *Room
 		result.Data = map[string]string{"text": result.Text()}
 	}
 	Reply(w, http.StatusOK, result.Data)
+}
+
+// prepare returns the plan of a call, which asks if the verb removes something.
+func (a API) prepare(ctx context.Context, room *Room, v Verb, args []byte) (tool.Plan, error) {
+	plan, err := room.Prepare(ctx, v, a.Host, args)
+	if plan.Ask == "" && v.Risk == tool.Destroys {
+		plan.Ask = v.Title + "."
+	}
+	return plan, err
+}
+
+// Do calls a verb for a program in this process that shows the result to a person. The
+// results of a verb that streams are passed to each, which may be nil for other verbs. If
+// the verb asks for a confirmation and confirmed is false, Do returns the question and does
+// nothing.
+func (a API) Do(ctx context.Context, who Person, room *Room, v Verb, args []byte, confirmed bool,
+	each func(tool.Result) error) (result tool.Result, question string, err error) {
+	done := Called{Who: who, Verb: room.Name + " " + v.Name, Risk: v.Risk, Args: args}
+	if !v.Allows(who) {
+		return result, "", tool.Errorf(tool.NotFound, "there is no verb %q of %q", v.Name, room.Name)
+	}
+	ctx = As(ctx, who)
+	plan, err := a.prepare(ctx, room, v, args)
+	if err != nil {
+		return result, "", a.known(done, err)
+	}
+	if plan.Ask != "" && !confirmed {
+		return result, plan.Ask, nil
+	}
+	if v.Streams {
+		ctx = Streaming(ctx, each)
+	}
+	if result, err = a.run(ctx, plan, done); err != nil {
+		err = a.known(done, err)
+	}
+	return result, "", err
 }
 
 // stream answers with a line of JSON for each result. The last line has the error, if
@@ -253,11 +286,16 @@ var statuses = map[tool.Kind]int{
 
 // Fail answers a request with an error, under the status of its kind.
 func Fail(w http.ResponseWriter, err *tool.Error) {
+	Reply(w, Status(err), map[string]string{"error": err.Error()})
+}
+
+// Status returns the status of HTTP for an error.
+func Status(err *tool.Error) int {
 	status, ok := statuses[err.Kind]
 	if !ok {
 		status = http.StatusInternalServerError
 	}
-	Reply(w, status, map[string]string{"error": err.Error()})
+	return status
 }
 
 // Reply answers a request with JSON.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
@@ -27,6 +29,10 @@ type Env struct {
 	ConfigFile string            // "" for the usual one
 	Data       string            // "" for the usual directory
 	Overrides  map[string]string // settings given as flags, by key
+
+	// Doctor runs the checks of mcp-tools doctor for the console. nil: the console runs those of
+	// the rooms.
+	Doctor func(context.Context, *Env) []room.Finding
 
 	// IndexPatience is the max time that a search waits for an index that is
 	// behind. 0 is the indexer's default.

@@ -234,10 +234,8 @@ func (a *App) operatorVerbs(h *server.HTTP) *server.OperatorVerbs {
 	if !a.loaded.Config.Server.OperatorAPI {
 		return nil
 	}
-	api := room.API{
-		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.env.DataDir, Log: a.log}, Record: a.recordVerb,
-		Scrub: a.scrub.Text, Hold: h.Hold,
-	}
+	api := a.operatorAPI()
+	api.Hold = h.Hold
 	with := func(serve func(http.ResponseWriter, *http.Request, room.Person)) server.IdentityHandler {
 		return func(w http.ResponseWriter, r *http.Request, who server.Identity) {
 			serve(w, r, room.Person{Name: who.ID, Channel: "http", Agent: who.Agent, User: who.User})
@@ -246,21 +244,35 @@ func (a *App) operatorVerbs(h *server.HTTP) *server.OperatorVerbs {
 	return &server.OperatorVerbs{List: with(api.List), Call: with(api.Call)}
 }
 
-// recordVerb writes a verb that changes something to the audit log.
-func (a *App) recordVerb(ctx context.Context, c room.Called) error {
+// operatorAPI returns the verbs of the rooms.
+func (a *App) operatorAPI() room.API {
+	return room.API{
+		Rooms: a.env.Rooms(), Host: &room.Host{Store: a.store, Data: a.env.DataDir, Log: a.log},
+		Record: operatorLog{a.scrub.Text, a.audit}.record, Scrub: a.scrub.Text,
+	}
+}
+
+// An operatorLog writes to the audit log what operators do.
+type operatorLog struct {
+	scrub func(string) string
+	log   *audit.Log
+}
+
+// record writes a verb that changes something.
+func (l operatorLog) record(ctx context.Context, c room.Called) error {
 	digest := sha256.Sum256(c.Args)
 	record := audit.Record{
 		Phase: audit.Intent, Kind: "operator", Tool: c.Verb, User: c.Who.Name, Transport: c.Who.Channel,
 		Risk: c.Risk.String(), ArgsDigest: hex.EncodeToString(digest[:]),
-		About: text.Clip(a.scrub.Text(string(c.Args)), maxAbout),
+		About: text.Clip(l.scrub(string(c.Args)), maxAbout),
 	}
 	if c.Done {
 		record.Phase, record.Outcome = audit.Done, "ok"
 		if c.Err != nil {
-			record.Outcome, record.Error = string(tool.AsError(c.Err).Kind), a.scrub.Text(c.Err.Error())
+			record.Outcome, record.Error = string(tool.AsError(c.Err).Kind), l.scrub(c.Err.Error())
 		}
 	}
-	return a.audit.Append(ctx, record)
+	return l.log.Append(ctx, record)
 }
 
 // maxAbout is how much of the arguments of a verb the audit log has.

@@ -97,6 +97,11 @@ func (a *App) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	defer stopMetrics()
+	stopConsole, err := a.startConsole(ctx, ids, certificate)
+	if err != nil {
+		return err
+	}
+	defer stopConsole()
 	stop := a.watch(ctx, func(l *Loaded) { ids.Listed.Store(&l.Config.Connections.Tokens) })
 	defer stop()
 	a.warnExposed(listener.Addr())

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/console"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/vault"
@@ -50,6 +51,7 @@ type Settings struct {
 	Audit       audit.Settings          `yaml:"audit"`
 	Scrub       config.Scrub            `yaml:"scrub"`
 	Approvals   approvals.Settings      `yaml:"approvals"`
+	Console     console.Settings        `yaml:"console" restart:"true"`
 	Sessions    sessions.Settings       `yaml:"sessions"`
 	Vault       vault.Settings          `yaml:"vault" restart:"true"`
 	Store       config.Store            `yaml:"store" restart:"true"`

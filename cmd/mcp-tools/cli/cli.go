@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli/doctor"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/terminal"
@@ -31,7 +32,10 @@ type CLI struct {
 }
 
 // New returns the command line of a run.
-func New(env app.Env) *CLI { return &CLI{Env: env} }
+func New(env app.Env) *CLI {
+	env.Doctor = doctor.Examine
+	return &CLI{Env: env}
+}
 
 // Run executes the command line args and returns the exit code: 0 for success, 1
 // for a failure, 2 for a command line or settings that are wrong, or that of the
@@ -86,6 +90,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
   mcp-tools connect claude-desktop           add it to the settings of a client
   mcp-tools tools list --profile coding      list the tools that an agent sees
   mcp-tools call datetime timezone=Asia/Tokyo
+  mcp-tools ui                               see and decide in a browser
   mcp-tools doctor                           find out what does not work, and why`,
 		Version:       app.Version(),
 		Args:          noCommand,
@@ -105,7 +110,7 @@ With --http it serves many clients, each with a token; see mcp-tools token creat
 	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.configCommand(),
 		a.connectCommand(), a.disconnectCommand(),
 		a.printConfigCommand(),
-		a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
+		a.uiCommand(), a.doctorCommand(), a.upgradeCommand(), a.versionCommand(), a.manualCommand())
 	for _, r := range a.Rooms() {
 		root.AddCommand(a.roomCommands(r, a.byHand(r)...)...)
 	}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/console"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+// consoleChannel is the channel of people who use the console.
+const consoleChannel = "console"
+
+// ServeConsole serves the console of the data directory on a free port of this machine, for
+// the person who runs the program. It passes the link that opens it to shown, and returns
+// when ctx ends.
+func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
+	loaded, err := e.Load()
+	if err != nil {
+		return err
+	}
+	data, err := e.DataDir()
+	if err != nil {
+		return err
+	}
+	mask, err := NewScrubber(loaded.Config.Scrub, e.Sources(loaded.Config.Vault))
+	if err != nil {
+		return err
+	}
+	return e.WithStore(func(s *store.Store) error {
+		c := loaded.Config.Audit
+		log, err := audit.Open(audit.Options{
+			DB: audit.NewDB(s), Dir: data, Full: loaded.Config.Store.Sync == "full", Version: Version(), MaxAge: c.MaxAge,
+			MaxRecords: maxAuditRecords,
+		})
+		if err != nil {
+			return err
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return errors.Join(err, log.Close())
+		}
+		address := listener.Addr().String()
+		_, port, _ := net.SplitHostPort(address)
+		quiet := slog.New(slog.DiscardHandler)
+		page := console.New(console.Options{
+			API: room.API{
+				Rooms: e.Rooms(), Host: &room.Host{Store: s, Data: e.DataDir, Log: quiet},
+				Record: operatorLog{mask.Text, log}.record, Scrub: mask.Text,
+			},
+			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
+			Health: e.health(),
+		})
+		shown("http://" + address + page.Link(room.Person{Name: SystemUser(), Channel: consoleChannel}))
+		return errors.Join(serveConsole(ctx, page, listener, nil), log.Close())
+	})
+}
+
+// health returns the checks of the console, nil for those of rooms.
+func (e *Env) health() func(context.Context) []room.Finding {
+	if e.Doctor == nil {
+		return nil
+	}
+	return func(ctx context.Context) []room.Finding { return e.Doctor(ctx, e) }
+}
+
+// serveConsole serves a console until ctx ends.
+func serveConsole(ctx context.Context, page *console.Console, l net.Listener, certificate *tls.Config) error {
+	srv := page.Serve()
+	if certificate != nil {
+		l = tls.NewListener(l, certificate)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	page.Close() // open pages say that it has ended
+	patience, done := context.WithTimeout(context.WithoutCancel(ctx), consoleGrace)
+	defer done()
+	err := srv.Shutdown(patience)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// consoleGrace is how long a console that ends waits for its last requests.
+const consoleGrace = 3 * time.Second
+
+// startConsole serves the console for operators with a token, if the settings have an address for it.
+func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tls.Config) (stop func(), err error) {
+	c := a.loaded.Config.Console
+	if c.Listen == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("console.listen: %w", err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	hosts := []string{address, "127.0.0.1:" + port, "localhost:" + port}
+	secure := certificate != nil
+	if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
+		hosts, secure = append(hosts, u.Host), u.Scheme == "https"
+	}
+	if !secure && !netaddr.IsLoopbackAddress(address) {
+		a.log.Warn("tokens for the console are sent in plain text; use --tls-cert and --tls-key, or a proxy with TLS " +
+			"and console.url")
+	}
+	page := console.New(console.Options{
+		API: a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
+		Identify: func(ctx context.Context, token string) (room.Person, error) { return approver(ctx, ids, token) },
+		Health:   a.env.health(),
+	})
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	a.log.Info("serving the console", "url", cmp.Or(c.URL, scheme+"://"+address+"/"))
+	ctx, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- serveConsole(ctx, page, listener, certificate) }()
+	return func() {
+		end()
+		if err := <-ended; err != nil {
+			a.log.Error("serving the console", "err", err)
+		}
+	}, nil
+}
+
+// approver returns the person with a token that decides approvals.
+func approver(ctx context.Context, ids *Identities, token string) (room.Person, error) {
+	who, err := ids.Identify(ctx, token)
+	if refused := (*server.Challenge)(nil); errors.As(err, &refused) {
+		return room.Person{}, tool.Errorf(tool.Refused, "the token is not valid").
+			Try("mcp-tools token create --approve makes one")
+	}
+	if err != nil {
+		return room.Person{}, err
+	}
+	if !who.Approves {
+		return room.Person{}, tool.Errorf(tool.Refused, "the token %s may not decide approvals", who.ID).
+			Try("mcp-tools token create --approve makes one that may")
+	}
+	return room.Person{Name: who.ID, Channel: consoleChannel, Agent: who.Agent, User: who.User}, nil
+}

@@ -1,0 +1,170 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/room"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// do calls a verb with the fields of a form. Fields that begin with "arg." are the
+// arguments; "back" is the page to return to.
+func (c *Console) do(w http.ResponseWriter, r *Request) {
+	name := strings.ReplaceAll(r.PathValue("verb"), "/", " ")
+	home, v, err := r.verb(r.PathValue("room"), name)
+	if err != nil {
+		c.fail(w, r, err)
+		return
+	}
+	args := formArgs(v, r.PostForm)
+	result, question, err := r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
+	back := r.back(r.PostForm.Get("back"))
+	switch {
+	case err != nil:
+		c.write(w, room.Status(tool.AsError(err)), "failed", r.view(Page{}, c.Scrub(message(err))))
+	case question != "":
+		c.write(w, http.StatusOK, "confirm", r.view(Page{}, confirmation{
+			Room: home, Verb: v, Question: question, Fields: fields(r.PostForm),
+			BackPath: strings.TrimPrefix(back, r.Base+"/"),
+		}))
+	default:
+		http.Redirect(w, r.Request, withNote(back, r.session.keep(noteOf(result))), http.StatusSeeOther)
+	}
+}
+
+// act calls a verb.
+func (r *Request) act(home *room.Room, v room.Verb, args map[string]any, confirmed bool) (tool.Result, string, error) {
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		return tool.Result{}, "", err
+	}
+	var all []string
+	result, question, err := r.console.API.Do(r.Context(), r.Who, home, v, encoded, confirmed, func(one tool.Result) error {
+		all = append(all, one.Text())
+		return nil
+	})
+	if v.Streams && err == nil {
+		result = tool.Text(strings.Join(all, "\n"))
+	}
+	return result, question, err
+}
+
+// call calls a verb, and returns each result if it streams.
+func (r *Request) call(home *room.Room, v room.Verb, args map[string]any, confirmed bool) (result tool.Result,
+	each []tool.Result, err error) {
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		return result, nil, err
+	}
+	result, _, err = r.console.API.Do(r.Context(), r.Who, home, v, encoded, confirmed, func(one tool.Result) error {
+		each = append(each, one)
+		return nil
+	})
+	return result, each, err
+}
+
+// message returns the text of an error for a person.
+func message(err error) string {
+	known := tool.AsError(err)
+	if known.Kind == tool.Internal {
+		return err.Error()
+	}
+	return known.What + nextStep(known)
+}
+
+// noteOf returns a result for the next page.
+func noteOf(result tool.Result) *note {
+	n := &note{Failed: result.Failed, Text: cut(result.Text(), maxShown)}
+	if table, ok := result.Data.(room.Table); ok {
+		n.Rows = table.Rows
+	}
+	if n.Text == "" && n.Rows == nil {
+		n.Text = "Done."
+	}
+	return n
+}
+
+// A confirmation is the page of a verb that asks.
+type confirmation struct {
+	Room     *room.Room
+	Verb     room.Verb
+	Question string
+	Fields   []field
+	BackPath string // beneath the base
+}
+
+// A field is one of a form that is sent again.
+type field struct{ Name, Value string }
+
+// fields returns the fields of a form that was sent, without those of the console.
+func fields(form url.Values) (list []field) {
+	for name, values := range form {
+		for _, value := range values {
+			if strings.HasPrefix(name, "arg.") || strings.HasPrefix(name, "set.") {
+				list = append(list, field{name, value})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// formArgs returns the arguments of a verb that a form has.
+func formArgs(v room.Verb, form url.Values) map[string]any {
+	args := map[string]any{}
+	for _, p := range v.Params() {
+		values := form["arg."+p.Name]
+		if len(values) == 0 || len(values) == 1 && strings.TrimSpace(values[0]) == "" {
+			continue
+		}
+		switch p.Kind {
+		case "array":
+			var list []string
+			for _, value := range values {
+				for one := range strings.SplitSeq(value, "\n") {
+					if one = strings.TrimSpace(one); one != "" {
+						list = append(list, one)
+					}
+				}
+			}
+			args[p.Name] = list
+		case "string":
+			args[p.Name] = strings.ReplaceAll(values[0], "\r\n", "\n") // as browsers send line breaks
+		case "boolean":
+			args[p.Name] = values[0] == "true"
+		default:
+			if json.Valid([]byte(values[0])) {
+				args[p.Name] = json.RawMessage(values[0])
+			} else {
+				args[p.Name] = values[0] // the check of the arguments says what is wrong
+			}
+		}
+	}
+	return args
+}
+
+// back returns the path of a page of the console, the first one for anything else.
+func (r *Request) back(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.HasPrefix(path, "/") || strings.Contains(path, "..") ||
+		strings.ContainsAny(path, "\\\r\n") {
+		path = ""
+	}
+	return r.Base + "/" + path
+}
+
+// withNote adds the id of a note to a path.
+func withNote(path, id string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		return path
+	}
+	q := u.Query()
+	q.Set("note", id)
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,237 @@
+package console
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+// contentPolicy is what a browser may do with the pages: no script or style but those of the
+// console, no frames, and no text as a script.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
+
+// guard refuses requests that no page of the console makes: to another host, because a
+// page can make its own name lead here, and posts from elsewhere.
+func (c *Console) guard(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin") // without a referrer the Origin of forms would be null
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if !slices.ContainsFunc(c.Hosts, func(host string) bool { return strings.EqualFold(host, r.Host) }) {
+			c.refuse(w, r, http.StatusForbidden, "a request for another host: "+text.Clip(r.Host, 100),
+				"This console does not answer to that name. Use the address that it was opened with; with console.listen "+
+					"the operator sets it as console.url.")
+			return
+		}
+		err := cross.Check(r)
+		if origin := r.Header.Get("Origin"); err == nil && r.Method == http.MethodPost && origin != "" {
+			err = c.ownOrigin(origin)
+		}
+		if err != nil {
+			c.refuse(w, r, http.StatusForbidden, "a form of another page: "+text.Clip(r.Header.Get("Origin"), 100),
+				"This form was not sent by a page of the console. Open the console and try again there.")
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// maxForm is the maximum size of a form.
+const maxForm = 4 << 20
+
+// ownOrigin returns an error for the origin of another page. Browsers without
+// Sec-Fetch-Site are told from each other by it.
+func (c *Console) ownOrigin(origin string) error {
+	scheme, host, _ := strings.Cut(origin, "://")
+	if (scheme == "https") != c.Secure || !slices.ContainsFunc(c.Hosts, func(own string) bool {
+		return strings.EqualFold(own, host)
+	}) {
+		return errors.New("another origin")
+	}
+	return nil
+}
+
+// known passes a request to next if its path has a session and its cookie belongs to it.
+// Everything else gets the same answer, whether there is such a page or not.
+func (c *Console) known(next func(http.ResponseWriter, *Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rest, ok := strings.CutPrefix(r.URL.Path, "/"+sessionPath+"/")
+		base, _, _ := strings.Cut(rest, "/")
+		if !ok {
+			c.refuse(w, r, http.StatusNotFound, "", "There is nothing here. "+c.wayIn())
+			return
+		}
+		s, refused := c.sessions.find(base, r.CookiesNamed(c.cookieName()))
+		if refused == "" && s.valid != nil && !s.valid(r.Context()) {
+			refused = "a session whose token is not valid any more"
+		}
+		if refused == "" && r.Method == http.MethodPost &&
+			subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(s.csrf)) != 1 {
+			refused = "a form without the token of its session"
+		}
+		if refused != "" {
+			c.refuse(w, r, http.StatusForbidden, refused, "This page is not open any more. "+c.wayIn())
+			return
+		}
+		next(w, &Request{Request: r, Who: s.who, Base: s.base, session: s, console: c})
+	}
+}
+
+// wayIn says how a person opens the console.
+func (c *Console) wayIn() string {
+	if c.Identify != nil {
+		return "Log in again."
+	}
+	return "Run mcp-tools ui for a new link."
+}
+
+// refuse answers a request that is not let in, and records why.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, why, text string) {
+	if why != "" {
+		c.Log.Info("a request to the console was refused", "why", why, "from", r.RemoteAddr)
+		if c.refusals.record() {
+			c.record(r, "", "refused", "refused", why)
+		}
+	}
+	c.gate(w, r, status, text)
+}
+
+// refusals limits how many refusals are recorded: any page can make a browser send
+// requests here.
+type refusals struct {
+	mu    sync.Mutex
+	since time.Time
+	count int
+}
+
+// maxRefusals is how many refusals are recorded in a minute.
+const maxRefusals = 60
+
+func (r *refusals) record() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.since) > time.Minute {
+		r.since, r.count = now, 0
+	}
+	r.count++
+	return r.count <= maxRefusals
+}
+
+// record writes a login or a refusal to the audit log.
+func (c *Console) record(r *http.Request, user, what, outcome, why string) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	err = c.Record(context.WithoutCancel(r.Context()), audit.Record{
+		Phase: audit.Done, Kind: "console", Tool: "console " + what, User: user, Transport: "console", Outcome: outcome,
+		Error: c.Scrub(why), About: "from " + host,
+	})
+	if err != nil {
+		c.Log.Error("the console's audit record was not written", "verb", what, "err", err)
+	}
+}
+
+// questionID is the form of what can follow /questions/.
+var questionID = text.Pattern(`^[a-z0-9-]{1,80}$`)
+
+// showGate shows how to open the console. The page of a question leads there after the login.
+func (c *Console) showGate(w http.ResponseWriter, r *http.Request) {
+	c.gate(w, r, http.StatusOK, "")
+}
+
+// A gate is the page before the login.
+type gate struct {
+	Title, Text string
+	Tokens      bool   // people log in with a token
+	Link        string // path of the form that uses up a link
+	Next        string // page after the login
+}
+
+func (c *Console) gate(w http.ResponseWriter, r *http.Request, status int, text string) {
+	g := gate{Title: "Console", Text: text, Tokens: c.Identify != nil, Next: next(r)}
+	c.write(w, status, "gate", g)
+}
+
+// next returns the page that a person wants to see after the login: that of a question, or "".
+func next(r *http.Request) string {
+	id := r.PathValue("id")
+	if id == "" {
+		id, _ = strings.CutPrefix(r.PostFormValue("next"), "questions/")
+	}
+	if !questionID().MatchString(id) {
+		return ""
+	}
+	return "questions/" + id
+}
+
+// linkForm is the form of the secret of a link.
+var linkForm = text.Pattern(`^[a-z0-9]{52}$`)
+
+// showLink shows the button of a link. The answer is the same for every link, so that
+// programs that look at links learn nothing and use up nothing.
+func (c *Console) showLink(w http.ResponseWriter, r *http.Request) {
+	g := gate{Title: "Open the console"}
+	if secret := r.PathValue("secret"); linkForm().MatchString(secret) {
+		g.Link = "/open/" + secret
+	}
+	c.write(w, http.StatusOK, "gate", g)
+}
+
+// openLink uses up a link.
+func (c *Console) openLink(w http.ResponseWriter, r *http.Request) {
+	who, ok := c.sessions.spend(r.PathValue("secret"))
+	if !ok {
+		c.refuse(w, r, http.StatusForbidden, "a link that was used or has expired",
+			"This link was used already, or has expired. "+c.wayIn())
+		return
+	}
+	c.letIn(w, r, who, nil, "")
+}
+
+// logIn logs a person in with a token.
+func (c *Console) logIn(w http.ResponseWriter, r *http.Request) {
+	if c.Identify == nil {
+		c.refuse(w, r, http.StatusNotFound, "", "There is nothing here. "+c.wayIn())
+		return
+	}
+	if !c.sessions.mayTry(r.RemoteAddr) {
+		c.refuse(w, r, http.StatusTooManyRequests, "too many logins", "Too many logins. Wait a minute, then try again.")
+		return
+	}
+	token := strings.TrimSpace(r.PostFormValue("token"))
+	who, err := c.Identify(r.Context(), token)
+	if err != nil {
+		c.refuse(w, r, http.StatusForbidden, "a token that is not valid: "+text.Clip(err.Error(), 200),
+			"This token does not open the console. It is unknown, expired or revoked, or it may not decide: the operator "+
+				"makes one with mcp-tools token create --approve.")
+		return
+	}
+	valid := func(ctx context.Context) bool {
+		now, err := c.Identify(ctx, token)
+		return err == nil && now == who
+	}
+	c.letIn(w, r, who, valid, next(r))
+}
+
+func (c *Console) logOut(w http.ResponseWriter, r *Request) {
+	c.sessions.end(strings.TrimPrefix(r.Base, "/"+sessionPath+"/"))
+	c.gate(w, r.Request, http.StatusOK, "You are logged out. "+c.wayIn())
+}
