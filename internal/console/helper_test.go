@@ -63,9 +63,10 @@ func newFixture(t *testing.T, more ...*room.Room) *fixture {
 	})
 	log := slog.New(slog.DiscardHandler)
 	past := func(context.Context, approvals.Call) (int, int, error) { return 3, 7, nil }
+	ended := func(context.Context, *room.Host) (map[string]bool, error) { return nil, nil }
 	f.console = New(Options{
 		API: room.API{
-			Rooms: append([]*room.Room{approvals.Room(past), pauses.Room(), audit.Room()}, more...),
+			Rooms: append([]*room.Room{approvals.Room(past, ended), pauses.Room(), audit.Room()}, more...),
 			Host:  &room.Host{Store: s, Log: log, Data: func() (string, error) { return dir, nil }},
 			Record: func(_ context.Context, c room.Called) error {
 				f.mu.Lock()

@@ -271,6 +271,7 @@ func functions() template.FuncMap {
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"left":  func(t time.Time) string { return max(time.Until(t), 0).Round(time.Second).String() },
 		"ago":   func(t time.Time) string { return time.Since(t).Round(time.Second).String() },
+		"lines": func(list []string) string { return strings.Join(list, "\n") },
 		"query": url.QueryEscape,
 		"args":  func(v ...any) []any { return v },
 	}

@@ -16,7 +16,7 @@ func TestAllowAndDeny(t *testing.T) {
 	c := f.openLink()
 	first, second := f.ask(someCall()), f.ask(someCall())
 	page := c.get("questions")
-	for _, want := range []string{"Run a command (exec)", "rm notes.txt", "deletes or overwrites data, which cannot be undone"} {
+	for _, want := range []string{"Run a command (exec)", "rm notes.txt", "It deletes or overwrites data. This cannot be undone."} {
 		if !strings.Contains(page.text, want) {
 			t.Errorf("the page has no %q:\n%s", want, page.text)
 		}
