@@ -97,6 +97,10 @@ func (x *rpcRequest) answer(ctx context.Context) []byte {
 		if x.msg.Modern() {
 			return x.serveTask(ctx)
 		}
+	case methodSkillsList, methodSkillsGet, methodDirectoryRead:
+		if x.seesSkills() {
+			return x.serveSkills(ctx)
+		}
 	case mcp.MethodInitialize:
 		return x.initialize(ctx)
 	case mcp.MethodServerDiscover, mcp.MethodPing:

@@ -71,6 +71,7 @@ type LibraryRequest struct {
 	Ref        Ref           // the subject; lists have none
 	Args       map[string]string
 	Completion CompletionRequest // to be completed
+	Cursor     string            // of the page before, for lists of skills and of their files
 	// Subscribe remembers or forgets a subscription to Ref.
 	Subscribe func() error
 	Trace     map[string]string
@@ -83,6 +84,8 @@ type LibraryResult struct {
 	Prompts   []tool.Prompt
 	Parts     []tool.Part
 	Filled    tool.FilledPrompt
+	Skills    []Skill
+	Next      string // the cursor of the next page of skills or of their files; "" after the last
 	Values    []string
 	More      bool   // there are more values than these
 	Call      string // the id of the request
@@ -200,6 +203,10 @@ func (c *call) notFoundError(q LibraryRequest) error {
 		what, name, lists = "prompt", q.Ref.Prompt, "prompts/list"
 	case q.Method == mcp.MethodCompletionComplete:
 		what, lists = "resource template", "resources/templates/list"
+	case q.Method == methodSkillsGet:
+		what, lists = "skill", methodSkillsList
+	case q.Method == methodDirectoryRead:
+		what, lists = "directory", methodSkillsList
 	}
 	if strings.HasPrefix(name, tool.ResultScheme) {
 		return tool.Errorf(tool.NotFound, "this server has no result %q of yours: it expired, or another server has it",
@@ -231,7 +238,8 @@ func (q LibraryRequest) arguments() []byte {
 // check returns an error for parameters that are invalid for every library.
 func (q LibraryRequest) check(l tool.Limits) error {
 	switch q.Method {
-	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe,
+		methodSkillsGet, methodDirectoryRead:
 		if !validURI(q.Ref.URI) {
 			return tool.Errorf(tool.Invalid,
 				"params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
@@ -299,6 +307,15 @@ func (c *call) callLibrary(ctx context.Context, q LibraryRequest) (found Library
 		if len(found.Values) > maxCompletions {
 			found.Values, found.More = found.Values[:maxCompletions], true
 		}
+	case methodSkillsList:
+		found.Skills, found.Next, err = c.listSkills(ctx, q.Cursor, may)
+	case methodSkillsGet:
+		var one Skill
+		if one, err = c.skill(ctx, q.Ref.URI); err == nil {
+			found.Skills = []Skill{one}
+		}
+	case methodDirectoryRead:
+		found.Resources, found.Next, err = c.readDirectory(ctx, q.Ref.URI, q.Cursor)
 	}
 	return found, err
 }
@@ -321,6 +338,7 @@ func (c *call) scrubLibraryResult(f LibraryResult) (clean LibraryResult, removed
 	clean = LibraryResult{
 		Resources: scrubList(s, f.Resources), Templates: scrubList(s, f.Templates), Prompts: scrubList(s, f.Prompts),
 		Values: scrubList(s, f.Values), More: f.More, Parts: r.parts(f.Parts),
+		Skills: f.Skills, Next: f.Next, // made of scrubbed files
 	}
 	clean.Filled.Description = r.text(f.Filled.Description)
 	for _, m := range f.Filled.Messages {
@@ -429,6 +447,10 @@ func (q *LibraryRequest) parseParams(params []byte) *jsonrpc.Error {
 		if given.Cursor != "" {
 			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has one page; call it without a cursor", q.Method)
 		}
+	case methodSkillsList:
+		q.Cursor = given.Cursor
+	case methodDirectoryRead:
+		q.Ref.URI, q.Cursor = given.URI, given.Cursor
 	case mcp.MethodPromptsGet:
 		q.Ref.Prompt, q.Args = given.Name, given.Arguments
 	case mcp.MethodCompletionComplete:
@@ -458,7 +480,7 @@ func (q LibraryRequest) rpcError(err *tool.Error, modern bool) *jsonrpc.Error {
 			break
 		}
 		f.Data = map[string]string{"uri": text.Clip(q.Ref.URI, maxURI)} // which one, for clients that read several
-		if !modern {
+		if !modern && !aboutSkills(q.Method) {
 			f.Code = mcp.RESOURCE_NOT_FOUND
 		}
 	case tool.Invalid, tool.Refused, tool.Conflict, tool.TooLarge:

@@ -37,11 +37,12 @@ func (s *Server) newCore(more ...mcpserver.ServerOption) *mcpserver.MCPServer {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
 		x := requestOf(ctx)
-		r.Capabilities.Extensions = nil // tasks are of the stateless era
+		r.Capabilities.Extensions = x.extensions()
 		r.Instructions = s.instructionsFor(x.access, x.session.clientInfo().capabilities)
 	})
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r *mcp.DiscoverResult) {
 		x := requestOf(ctx)
+		r.Capabilities.Extensions = x.extensions()
 		r.Instructions = s.instructionsFor(x.access, x.clientInfo().capabilities)
 	})
 	hooks.AddAfterSubscriptionsListen(
@@ -54,9 +55,6 @@ func (s *Server) newCore(more ...mcpserver.ServerOption) *mcpserver.MCPServer {
 		mcpserver.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
 		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	}
-	if keepsTasks(s.Config.Tools) {
-		options = append(options, mcpserver.WithExtensions(map[string]any{string(tasksExtension): struct{}{}}))
-	}
 	if s.Library != nil {
 		options = append(options, libraryOptions(hooks)...)
 	}
@@ -66,6 +64,22 @@ func (s *Server) newCore(more ...mcpserver.ServerOption) *mcpserver.MCPServer {
 		core.AddPrompt(mcp.NewPrompt(anyItem), getAny)
 	}
 	return core
+}
+
+// extensions returns the extensions that the server has for the caller: tasks are of the stateless era, and a caller
+// without skills does not see that others have some.
+func (x *rpcRequest) extensions() map[string]any {
+	all := map[string]any{}
+	if x.msg.Modern() && keepsTasks(x.session.server.Config.Tools) {
+		all[string(tasksExtension)] = struct{}{}
+	}
+	if x.seesSkills() {
+		all[skillsExtension] = map[string]bool{"directoryRead": true}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // libraryOptions adds mcp-go's answers about a library: its hooks and handlers run the

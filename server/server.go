@@ -50,6 +50,7 @@ type Config struct {
 	Results   ResultStore
 	Approvals Approvals                   // nil: only the client can be asked
 	Library   Library                     // nil: there are only tools
+	Skills    SkillLibrary                // the skills of Library; nil: there are none
 	Observer  Observer                    // nil measures nothing
 	Meter     Meter                       // nil: identities are counted by this process alone
 	Enter     Enter                       // nil: calls cannot be stopped

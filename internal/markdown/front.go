@@ -91,6 +91,16 @@ const (
 //
 // The error is a [*SyntaxError]; the body is right in that case too.
 func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error) {
+	lines, body, bodyLine, err := splitMatter(text)
+	if lines == nil {
+		return nil, body, bodyLine, err
+	}
+	meta, err = parseMatter(lines)
+	return meta, body, bodyLine, err
+}
+
+// splitMatter returns the lines of the front matter of a text, nil without front matter, and the body.
+func splitMatter(text string) (lines []string, body string, bodyLine int, err error) {
 	clean := strings.TrimPrefix(text, "\ufeff")
 	if !opensMatter(clean) {
 		return nil, text, 1, nil
@@ -100,15 +110,13 @@ func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error
 		return nil, text, 1, &SyntaxError{1,
 			fmt.Sprintf("the front matter is not closed by a line --- within %d KiB", maxMatter>>10)}
 	}
-	lines := []string{""} // for the opening line, so that line numbers count from the start of the text
+	lines = []string{""} // for the opening line, so that line numbers count from the start of the text
 	r := read(clean, 0, 1)
 	for r.step(); r.no < last; r.step() {
 		lines = append(lines, strings.TrimSuffix(r.line, "\r"))
 	}
 	r.step()
-	body = clean[min(r.at, len(clean)):]
-	meta, err = parseMatter(lines)
-	return meta, body, r.no, err
+	return lines, clean[min(r.at, len(clean)):], r.no, nil
 }
 
 func isBar(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }

@@ -94,19 +94,31 @@ func (l *Library) Resource(ctx context.Context, uri string) (tool.Part, error) {
 	if err != nil {
 		return tool.Part{}, err
 	}
+	return l.resource(ctx, i, file, uri)
+}
+
+// resource returns a file of a skill under a URI.
+func (l *Library) resource(ctx context.Context, i item, file, uri string) (tool.Part, error) {
 	data, err := l.read(ctx, i, file, maxResource)
 	if err != nil {
 		if ctx.Err() != nil {
 			return tool.Part{}, context.Cause(ctx)
 		}
-		return tool.Part{}, tool.Errorf(tool.NotFound, "skill %s has no readable file %q", name, file).Because(err).
+		return tool.Part{}, tool.Errorf(tool.NotFound, "skill %s has no readable file %q", i.slug, file).Because(err).
 			Try("use_skill lists its files")
 	}
 	if skill.IsText(data) {
-		return tool.Part{URI: uri, Text: string(data), MIME: "text/plain"}, nil
+		mime := "text/plain"
+		if isMarkdown(file) {
+			mime = "text/markdown"
+		}
+		return tool.Part{URI: uri, Text: string(data), MIME: mime}, nil
 	}
 	return tool.Part{URI: uri, Data: data, MIME: "application/octet-stream"}, nil
 }
+
+// isMarkdown reports whether a file is Markdown by its name.
+func isMarkdown(file string) bool { return strings.EqualFold(path.Ext(file), ".md") }
 
 // isLocal reports whether a path stays in its directory, on every system.
 func isLocal(file string) bool {

@@ -333,6 +333,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Results:   a.results,
 		Approvals: a.approvals,
 		Observer:  a.calls, Meter: meter(a.store.Meter()), Enter: a.enter(pauses), Log: a.log, Library: a.library(),
+		Skills:   a.skills,
 		Settings: a.settings(),
 		Inbox:    a.inbox, Used: a.sessions.Used,
 		Begun: a.beginSession, Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
