@@ -83,6 +83,12 @@ func TestUndoOfOperators(t *testing.T) {
 	if out := run(0, "today", "--day", date, "--diff"); !strings.Contains(out, "+two") || !strings.Contains(out, event.Changes[0].ID) {
 		t.Errorf("the timeline is %s", out)
 	}
+	for _, id := range []string{event.Changes[0].ID, event.Calls[0]} {
+		if out := run(0, "activity", "change", id); !strings.Contains(out, "created notes/a.txt  +2 -0") ||
+			!strings.Contains(out, "  +one\n") {
+			t.Errorf("the change %s is %s", id, out)
+		}
+	}
 	run(2, "undo", event.Changes[0].ID) // not confirmed
 	run(0, "undo", event.Changes[0].ID, "--yes")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {

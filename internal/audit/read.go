@@ -231,27 +231,37 @@ func (db *DB) Between(ctx context.Context, since, until time.Time, each func(*Ro
 	return skipped, nil
 }
 
-// Open returns the chains that have not ended: their processes run, or were killed and left a journal that is not
+// Running reports whether a chain has not ended: its process runs, or was killed and left a journal that is not
 // recovered yet.
-func (db *DB) Open(ctx context.Context) (map[string]bool, error) {
-	open := make(map[string]bool)
-	for after := int64(math.MinInt64); db != nil; {
-		list, err := db.rows.Chains(ctx, after, pageSize)
-		if err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
-		}
-		for _, c := range list {
-			after = c.ID
-			if !c.Ended {
-				open[chainName(c.ID)] = true
-			}
-		}
-		if len(list) < pageSize {
-			break
-		}
+func (db *DB) Running(ctx context.Context, chain string) (bool, error) {
+	id, ok := chainID(chain)
+	if !ok {
+		return false, nil
 	}
-	return open, nil
+	c, found, err := db.rows.Chain(ctx, id)
+	if err != nil {
+		return false, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return found && !c.Ended, nil
 }
+
+// A Cursor reads each record of all chains once, whatever its time is. It is not safe for concurrent use.
+type Cursor struct{ f follower }
+
+// NewCursor returns a cursor at the end of the log.
+func (db *DB) NewCursor(ctx context.Context) (*Cursor, error) {
+	c := &Cursor{follower{rows: db.rows, at: map[int64]int64{}}}
+	return c, c.f.eachChain(ctx, func(one chainRow) error { c.f.at[one.ID] = one.Seq; return nil })
+}
+
+// Passed reports whether the cursor has passed a record.
+func (c *Cursor) Passed(r *Row) bool {
+	id, _ := chainID(r.Chain)
+	return int64(r.Seq) <= c.f.at[id]
+}
+
+// Next returns the records that were added since the last call, sorted by time.
+func (c *Cursor) Next(ctx context.Context) ([]Row, error) { return c.f.read(ctx, nil) }
 
 func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func() error, err error) {
 	switch as {

@@ -284,34 +284,74 @@ func TestFollowAfterClockSetBack(t *testing.T) {
 	}
 }
 
-// TestOpenChains checks that chains are open until their process ends them, also if it was killed.
-func TestOpenChains(t *testing.T) {
+// TestRunningChains checks that chains run until their process ends them, and if it was killed until the recovery.
+func TestRunningChains(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		open := func() int {
+		logs := []*Log{w.chain(t, "a"), w.open(t, Options{}), w.open(t, Options{})}
+		add(t, logs[1], "b")
+		add(t, logs[2], "c")
+		expect := func(when, want string) {
 			t.Helper()
-			chains, err := w.db().Open(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			got := ""
+			rows, err := w.db().Tail(t.Context(), 10, nil)
+			for _, r := range rows {
+				running, problem := w.db().Running(t.Context(), r.Chain)
+				if err = errors.Join(err, problem); running {
+					got += r.Call
+				}
 			}
-			return len(chains)
+			if err != nil || got != want {
+				t.Errorf("%s: %q run, want %q (%v)", when, got, want, err)
+			}
 		}
-		w.chain(t, "a")
-		running, killed := w.open(t, Options{}), w.open(t, Options{})
-		add(t, running, "b")
-		add(t, killed, "c")
-		kill(t, killed)
-		if n := open(); n != 2 {
-			t.Errorf("%d chains are open, want 2", n)
-		}
+		kill(t, logs[2])
+		expect("after a kill", "bc")
 		if _, err := w.db().Recover(t.Context(), w.dir); err != nil {
 			t.Fatal(err)
 		}
-		if n := open(); n != 1 {
-			t.Errorf("after the recovery %d chains are open, want 1", n)
+		expect("after the recovery", "b")
+		end(t, logs[1])
+		expect("at the end", "")
+		if running, err := w.db().Running(t.Context(), "no chain"); running || err != nil {
+			t.Errorf("no chain: %v, %v", running, err)
 		}
-		end(t, running)
-		if n := open(); n != 0 {
-			t.Errorf("at the end %d chains are open", n)
+	})
+}
+
+// TestCursor checks that a cursor reads each record once, also one whose time is before that of others.
+func TestCursor(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.history(t, 2)
+		cursor, err := w.db().NewCursor(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		passed := 0
+		if _, err := w.db().Between(t.Context(), time.Time{}, time.Time{}, func(r *Row) error {
+			if cursor.Passed(r) {
+				passed++
+			}
+			return nil
+		}); err != nil || passed != 6 {
+			t.Errorf("%d of 6 records are passed, %v", passed, err)
+		}
+		late := w.open(t, Options{})
+		late.now = func() time.Time { return time.Now().Add(-2 * time.Hour) }
+		for _, want := range []string{"late", ""} {
+			if want != "" {
+				add(t, late, want)
+			}
+			got := ""
+			rows, err := cursor.Next(t.Context())
+			for _, r := range rows {
+				if got += r.Call; !cursor.Passed(&r) {
+					t.Errorf("%s is not passed", r.Call)
+				}
+			}
+			if err != nil || got != want {
+				t.Errorf("next is %q, want %q (%v)", got, want, err)
+			}
+		}
+		end(t, late)
 	})
 }

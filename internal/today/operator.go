@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -33,7 +34,8 @@ type Setup struct {
 func Room(s Setup) *room.Room {
 	o := &operator{Setup: s}
 	return &room.Room{
-		Name: "activity",
+		Name: "activity", Title: "Show what agents changed",
+		Doc:  "activity shows what agents changed. mcp-tools today tells what they did.",
 		Open: o.open,
 		Verbs: []room.Verb{
 			room.Do(room.Verb{
@@ -53,6 +55,7 @@ that made them. undo reverts a change by the id at the end of its line.`,
   mcp-tools today --diff
   mcp-tools today --output json`,
 			}, o.today),
+			o.changeVerb(),
 			room.Prepare(room.Verb{
 				Name: "undo", Title: "Undo a change of files that an agent made", Top: true, Args: []string{"change"},
 				Risk: tool.Writes, Where: room.Operator,
@@ -75,15 +78,18 @@ today. Its agent learns that it was stopped. To stop calls and commands use paus
 // operator has the verbs of the store and of a data directory.
 type operator struct {
 	Setup
-	store *store.Store
-	dir   string
-	diffs *Diffs
+	store  *store.Store
+	dir    string
+	diffs  *Diffs
+	once   sync.Once // sets the log of reader
+	reader *Reader
 }
 
 func (o *operator) open(h *room.Host) (err error) {
 	o.store = h.Store
 	if o.dir, err = h.Data(); err == nil {
 		o.diffs = &Diffs{History: history.New(filepath.Join(o.dir, "files"), history.Limits{}, h.Log)}
+		o.reader = &Reader{History: o.diffs.History}
 	}
 	return err
 }
@@ -110,17 +116,18 @@ func ParseDay(day string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// NewReader returns a reader of the days of a store and a data directory. The note, if there is one, says which
-// records cannot be read.
-func NewReader(ctx context.Context, s *store.Store, dir string, h *history.Store) (r Reader, note string, err error) {
-	r.History = h
-	if s.Missing() && !audit.Waiting(dir) {
-		return r, "", nil
+// log returns a reader of all calls. The note, if there is one, says which records cannot be read.
+func (o *operator) log(ctx context.Context) (r *Reader, note string, err error) {
+	if o.store.Missing() && !audit.Waiting(o.dir) {
+		return &Reader{History: o.diffs.History}, "", nil
 	}
-	r.Log = audit.NewDB(s)
-	r.Jobs = func(ctx context.Context) ([]Running, error) { return runningJobs(ctx, s) }
-	note, err = r.Log.Collect(ctx, dir)
-	return r, note, err
+	log := audit.NewDB(o.store)
+	o.once.Do(func() {
+		o.reader.Log = log
+		o.reader.Jobs = func(ctx context.Context) ([]Running, error) { return runningJobs(ctx, o.store) }
+	})
+	note, err = log.Collect(ctx, o.dir)
+	return o.reader, note, err
 }
 
 func (o *operator) today(ctx context.Context, a todayArgs) (none tool.Result, err error) {
@@ -128,7 +135,7 @@ func (o *operator) today(ctx context.Context, a todayArgs) (none tool.Result, er
 	if q.Day, err = ParseDay(a.Day, time.Now()); err != nil {
 		return none, err
 	}
-	r, note, err := NewReader(ctx, o.store, o.dir, o.diffs.History)
+	r, note, err := o.log(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -336,13 +343,9 @@ type undone struct {
 
 // undo prepares to revert a change. It asks with the names of the files.
 func (o *operator) undo(ctx context.Context, a undoArgs) (plan tool.Plan, err error) {
-	past, ok, err := o.diffs.History.Find(ctx, a.Change)
+	past, err := o.find(ctx, a.Change)
 	if err != nil {
 		return plan, err
-	}
-	if !ok || len(past.Files) == 0 {
-		return plan, tool.Errorf(tool.NotFound, "this machine has no change %q of files", a.Change).
-			Try("mcp-tools today shows the changes with their ids")
 	}
 	if past.Undone != "" {
 		return plan, tool.Errorf(tool.Conflict, "the change was already undone, by %q", past.Undone).

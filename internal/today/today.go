@@ -12,6 +12,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -120,12 +121,19 @@ const (
 	maxTools = 5 // in its text
 )
 
-// A Reader reads days. Its parts may be used by several goroutines.
+// A Reader reads days. It keeps what it has read of the last one, and reads only what is new when it is asked again:
+// so a page of a day with many calls can be loaded at each event. It may be used by several goroutines.
 type Reader struct {
 	Log     *audit.DB      // nil: there is none yet
 	History *history.Store // nil: there is no data directory on this machine
 	// Jobs returns the jobs that run; nil: none are looked for.
 	Jobs func(context.Context) ([]Running, error)
+
+	mu     sync.Mutex
+	date   string // of what is kept
+	kept   dayLog
+	cursor *audit.Cursor // behind what is kept
+	book   history.State // of the changes that are kept
 }
 
 // A dayLog is what a day is made of.
@@ -133,11 +141,12 @@ type dayLog struct {
 	rows    []audit.Row
 	changes map[string][]history.LoggedChange // by call, the latest first
 	open    map[string]bool                   // chains of processes that run
+	ended   map[string]bool                   // see endsOf; nil: not known
 }
 
 // Day returns what happened on a day, and what runs now.
-func (r Reader) Day(ctx context.Context, q Query) (Day, error) {
-	log, err := r.read(ctx, q.Day)
+func (r *Reader) Day(ctx context.Context, q Query) (Day, error) {
+	log, err := r.read(ctx, q)
 	if err != nil {
 		return Day{}, err
 	}
@@ -166,51 +175,133 @@ func (q Query) bounds() (from, until time.Time) {
 	return time.Date(y, m, d, 0, 0, 0, 0, q.Day.Location()), time.Date(y, m, d+1, 0, 0, 0, 0, q.Day.Location())
 }
 
-// read reads what a day is made of.
-func (r Reader) read(ctx context.Context, day time.Time) (log dayLog, err error) {
-	from, until := Query{Day: day}.bounds()
-	_, err = r.Log.Between(ctx, from, until, func(row *audit.Row) error {
-		log.rows = append(log.rows, *row)
-		return nil
-	})
+// read returns what a day is made of.
+func (r *Reader) read(ctx context.Context, q Query) (log dayLog, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from, until := q.bounds()
+	if date := from.Format(time.RFC3339); date != r.date {
+		r.date, r.kept, r.book, r.cursor = date, dayLog{}, history.State{}, nil
+	}
+	if err = r.readCalls(ctx, from, until); err == nil {
+		err = r.readChanges(ctx, from)
+	}
 	if err != nil {
+		r.date = "" // a part may be missing
 		return log, err
 	}
-	if log.open, err = r.Log.Open(ctx); err != nil {
-		return log, err
-	}
-	log.changes, err = r.changes(ctx, from)
-	return log, err
+	r.kept.open, err = r.running(ctx)
+	return r.kept, err
 }
+
+// readCalls reads the records of the day that are new.
+func (r *Reader) readCalls(ctx context.Context, from, until time.Time) (err error) {
+	if r.Log == nil {
+		return nil
+	}
+	if r.cursor == nil {
+		if r.cursor, err = r.Log.NewCursor(ctx); err != nil {
+			return err
+		}
+		_, err = r.Log.Between(ctx, from, until, func(row *audit.Row) error {
+			if r.cursor.Passed(row) {
+				r.kept.rows = append(r.kept.rows, *row)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	fresh, err := r.cursor.Next(ctx)
+	if err != nil {
+		return err
+	}
+	fresh = slices.DeleteFunc(fresh, func(row audit.Row) bool { return row.Time.Before(from) || !row.Time.Before(until) })
+	if len(fresh) > 0 {
+		rows := append(slices.Clone(r.kept.rows), fresh...) // others may still read the former ones
+		slices.SortStableFunc(rows, func(a, b audit.Row) int { return a.Time.Compare(b.Time) })
+		r.kept.rows = rows
+	}
+	return nil
+}
+
+// running returns the chains of running processes that have calls or commands without an end.
+func (r *Reader) running(ctx context.Context) (map[string]bool, error) {
+	ended := endsOf(r.kept.rows)
+	r.kept.ended = ended
+	chains := make(map[string]bool)
+	for i := range r.kept.rows {
+		row := &r.kept.rows[i]
+		if row.Phase == audit.Intent && !ended[row.Call] || background(row.End) && !ended[commandOf(row.Call)] {
+			chains[row.Chain] = false
+		}
+	}
+	for chain := range chains {
+		running, err := r.Log.Running(ctx, chain)
+		if err != nil {
+			return nil, err
+		}
+		chains[chain] = running
+	}
+	return chains, nil
+}
+
+// endsOf returns the calls that have an outcome, and those whose command in the background has ended.
+func endsOf(rows []audit.Row) map[string]bool {
+	ended := make(map[string]bool, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		if r.Outcome != "asked" && r.Phase == audit.Done {
+			ended[r.Call] = true
+		}
+		if r.Kind == "command" {
+			ended[commandOf(r.Parent)] = true
+		}
+	}
+	return ended
+}
+
+// commandOf returns the name in endsOf of the command in the background that a call has started.
+func commandOf(call string) string { return "command of " + call }
 
 // clockSlack is longer than a change takes from its record in the history to the end of its call.
 const clockSlack = time.Minute
 
-// changes returns the changes of files since a time, by the call that made them.
-func (r Reader) changes(ctx context.Context, since time.Time) (map[string][]history.LoggedChange, error) {
-	byCall := make(map[string][]history.LoggedChange)
+// readChanges reads the changes of files since a time, by the call that made them.
+func (r *Reader) readChanges(ctx context.Context, since time.Time) error {
 	if r.History == nil {
-		return byCall, nil
+		return nil
 	}
+	book := r.History.State()
+	if r.kept.changes != nil && book == r.book {
+		return nil
+	}
+	byCall := make(map[string][]history.LoggedChange)
 	err := r.History.Each(ctx, "", func(c history.LoggedChange) bool {
 		byCall[c.Call] = append(byCall[c.Call], c)
 		return c.Time.After(since.Add(-clockSlack))
 	})
-	return byCall, err
+	if err == nil {
+		r.kept.changes, r.book = byCall, book
+	}
+	return err
 }
 
 // day folds the calls of a day into events.
 func (l dayLog) day(q Query) Day {
 	b := &builder{log: l, words: phrases(), sessions: map[sessionKey]*builtSession{}, calls: map[string]*builtEvent{},
-		answered: map[questionKey]int{}, ended: map[string]bool{}}
-	for _, r := range l.rows {
-		if r.Outcome != "asked" && r.Phase == audit.Done {
-			b.ended[r.Call] = true
-			b.answered[keyOfQuestion(r)]++
+		answered: map[questionKey]int{}, ended: l.ended}
+	if b.ended == nil {
+		b.ended = endsOf(l.rows)
+	}
+	for i := range l.rows {
+		if r := &l.rows[i]; r.Outcome == "asked" {
+			b.answered[keyOfQuestion(r)] = 0
 		}
-		if r.Kind == "command" {
-			b.ended["command of "+r.Parent] = true
-		}
+	}
+	for i := range l.rows {
+		b.answer(&l.rows[i], 1)
 	}
 	day := Day{Sessions: []Session{}, Running: []Running{}}
 	from, _ := q.bounds()
@@ -234,7 +325,7 @@ type sessionKey struct{ agent, user, session string }
 // A questionKey is a call that is made again when its question is answered.
 type questionKey struct{ session, tool, digest string }
 
-func keyOfQuestion(r audit.Row) questionKey { return questionKey{r.Session, r.Tool, r.ArgsDigest} }
+func keyOfQuestion(r *audit.Row) questionKey { return questionKey{r.Session, r.Tool, r.ArgsDigest} }
 
 // A builder folds calls into events, in the order of time.
 type builder struct {
@@ -244,7 +335,7 @@ type builder struct {
 	order    []*builtSession
 	calls    map[string]*builtEvent // commands in the background, by their call
 	answered map[questionKey]int    // calls to come that are not questions
-	ended    map[string]bool        // calls with an outcome, and "command of " calls whose command has ended
+	ended    map[string]bool        // see endsOf
 	running  []Running
 }
 
@@ -265,32 +356,43 @@ type eventKey struct {
 // A builtEvent is an event whose text is not written yet.
 type builtEvent struct {
 	Event
-	tool    string    // of the first call
-	tools   []toolUse // in the order of their first calls
-	items   map[string]int
-	changed map[string]int // by the path of the file
-	call    string         // of a command in the background
+	tool    string          // of the first call
+	tools   []toolUse       // in the order of their first calls
+	items   map[itemKey]int // place in Items
+	changed map[string]int  // by the path of the file
+	call    string          // of a command in the background
 	since   time.Time
 }
+
+type itemKey struct{ about, failure string }
 
 // A toolUse counts the calls of a tool in an event.
 type toolUse struct {
 	phrase phrase
 	n      int
 	failed int
-	about  []string
+	about  []string // of the first call that is about something
+}
+
+// answer counts a call that may be one that was made again after its question.
+func (b *builder) answer(r *audit.Row, n int) {
+	if len(b.answered) == 0 || r.Outcome == "asked" || r.Phase != audit.Done {
+		return
+	}
+	key := keyOfQuestion(r)
+	if count, asked := b.answered[key]; asked {
+		b.answered[key] = count + n
+	}
 }
 
 // add adds a record.
 func (b *builder) add(r *audit.Row) {
-	if r.Outcome != "asked" && r.Phase == audit.Done {
-		b.answered[keyOfQuestion(*r)]--
-	}
+	b.answer(r, -1)
 	if r.Kind == "command" {
 		b.endCommand(r)
 		return
 	}
-	if r.Phase == audit.Intent && b.ended[r.Call] || r.Outcome == "asked" && b.answered[keyOfQuestion(*r)] > 0 {
+	if r.Phase == audit.Intent && b.ended[r.Call] || r.Outcome == "asked" && b.answered[keyOfQuestion(r)] > 0 {
 		return // another record says how it ended
 	}
 	s := b.session(r)
@@ -309,7 +411,7 @@ func (b *builder) add(r *audit.Row) {
 	if background(r.End) && words.kind == Command {
 		e.call = r.Call
 		b.calls[r.Call] = e
-		if b.log.open[r.Chain] && !b.ended["command of "+r.Call] {
+		if b.log.open[r.Chain] && !b.ended[commandOf(r.Call)] {
 			e.State = Runs
 			one := runningCall(r, words)
 			one.Kind = "command"
@@ -419,7 +521,7 @@ func (s *builtSession) event(r *audit.Row, key eventKey) *builtEvent {
 		e.To = r.Time
 		return e
 	}
-	e := &builtEvent{items: map[string]int{}, changed: map[string]int{}, since: r.Time}
+	e := &builtEvent{items: map[itemKey]int{}, changed: map[string]int{}, since: r.Time}
 	e.tool, e.From, e.Kind, e.State = r.Tool, r.Time, key.kind, key.state
 	s.open[key], s.events = e, append(s.events, e)
 	return e
@@ -444,8 +546,8 @@ func (e *builtEvent) add(r *audit.Row, words phrase, state State, changes []hist
 		failure = reason(r)
 	}
 	if r.About != "" {
-		if !slices.Contains(use.about, r.About) && len(use.about) < maxItems {
-			use.about = append(use.about, r.About)
+		if use.about == nil {
+			use.about = []string{r.About}
 		}
 		e.item(r.About, failure)
 	}
@@ -461,7 +563,7 @@ func (e *builtEvent) add(r *audit.Row, words phrase, state State, changes []hist
 
 // item counts what a call was about.
 func (e *builtEvent) item(about, failure string) {
-	key := about + "\x00" + failure
+	key := itemKey{about, failure}
 	i, seen := e.items[key]
 	if !seen {
 		if len(e.Items) == maxItems {
@@ -482,9 +584,13 @@ func (e *builtEvent) change(c history.LoggedChange, f history.FileRecord) {
 		e.changed[f.Path()] = i
 		e.Changes = append(e.Changes, Change{File: string(f.Shown), Undone: c.Undone, first: f})
 	}
-	one := &e.Changes[i]
+	e.Changes[i].become(c, f)
+	e.Changes[i].Times++
+}
+
+// become adds the next change of the file.
+func (one *Change) become(c history.LoggedChange, f history.FileRecord) {
 	one.ID, one.last = c.ID, f
-	one.Times++
 	one.Undoable = c.Undone == "" && !f.External && (f.Before == nil || f.Before.Kept)
 	switch before, after := one.first.Before, f.After; {
 	case before == nil && after == nil:

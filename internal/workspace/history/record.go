@@ -199,6 +199,21 @@ func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) 
 	})
 }
 
+// A State is equal as long as no change was recorded or removed.
+type State struct {
+	size     int64
+	modified time.Time
+}
+
+// State returns the state of the history. It reads no record.
+func (s *Store) State() State {
+	info, err := os.Stat(s.path(catalogueName))
+	if err != nil {
+		return State{}
+	}
+	return State{info.Size(), info.ModTime()}
+}
+
 // Find returns the record of a change, or of all changes of a call or a script as one: its id is that of the call
 // in the audit log. ok is false if there is none.
 func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
