@@ -234,10 +234,8 @@ func (x cronTool) change(ctx context.Context, owner tool.Owner, a cronArgs) (too
 		case "remove", "delete", "cancel":
 			said = fmt.Sprintf("Job %s is removed.", j.Name)
 			return x.s.delete(t, j)
-		case "pause":
-			j.Enabled = false
-		case "resume":
-			j.Enabled, j.Failures = true, 0
+		case "pause", "resume":
+			j.enable(a.Action == "resume")
 		case "update":
 			if running.Grant == nil || running.Usable == nil {
 				return tool.Errorf(tool.Unavailable, "this call cannot schedule work").Try("call it through the server")
@@ -261,6 +259,13 @@ func (x cronTool) change(ctx context.Context, owner tool.Owner, a cronArgs) (too
 		return tool.Result{}, err
 	}
 	return tool.Text(said), nil
+}
+
+// enable lets a job run at its times again, or pauses it.
+func (j *savedJob) enable(on bool) {
+	if j.Enabled = on; on {
+		j.Failures = 0
+	}
 }
 
 func (x cronTool) list(ctx context.Context, owner tool.Owner) (tool.Result, error) {
@@ -376,6 +381,11 @@ func indent(output string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(output, "\n"), "\n", "\n  ") + "\n"
 }
 
+// enqueueNow adds a run beside the runs of the schedule.
+func (s *Scheduler) enqueueNow(t *store.Tx, j *savedJob, now time.Time) (id string, err error) {
+	return s.enqueue(t, j, due{Cron: j.ID, At: now, Manual: true}, time.Time{})
+}
+
 // runNow adds a run beside the runs of the schedule, and waits for its end a little.
 func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (tool.Result, error) {
 	var id, notDue string
@@ -394,7 +404,7 @@ func (x cronTool) runNow(ctx context.Context, owner tool.Owner, a cronArgs) (too
 			notDue = fmt.Sprintf("Job %s is not due.%s", j.Name, x.upcoming(j))
 			return nil
 		}
-		id, err = x.s.enqueue(t, &j, due{Cron: j.ID, At: now, Manual: true}, time.Time{})
+		id, err = x.s.enqueueNow(t, &j, now)
 		return err
 	})
 	if err != nil || notDue != "" {
