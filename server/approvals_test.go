@@ -61,6 +61,27 @@ func (d *memoryApprovals) get(id string) *question {
 	return d.questions[id]
 }
 
+func (d *memoryApprovals) Get(_ context.Context, id string, _ approvals.Approver) (q approvals.Question, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one := d.questions[id]
+	if one == nil {
+		return q, approvals.ErrUnknown
+	}
+	q = approvals.Question{ID: id, State: approvals.Open, Call: one.call, Decision: one.decision}
+	switch {
+	case one.decision != nil && one.closed:
+		q.State = approvals.Used
+	case one.decision != nil && one.decision.Allow:
+		q.State = approvals.Allowed
+	case one.decision != nil:
+		q.State = approvals.Denied
+	case one.closed:
+		return q, approvals.ErrUnknown
+	}
+	return q, nil
+}
+
 func (d *memoryApprovals) Await(ctx context.Context, id string) error {
 	select {
 	case <-d.get(id).decided:

@@ -27,6 +27,8 @@ type Approvals interface {
 	Attended(ctx context.Context) (bool, error)
 	// Ask stores a question and returns its id, or [approvals.ErrTooMany].
 	Ask(ctx context.Context, c approvals.Call, expires time.Time) (id string, err error)
+	// Get returns a question that the approver may see, open or answered.
+	Get(ctx context.Context, id string, who approvals.Approver) (approvals.Question, error)
 	// Await returns nil when the question is no longer open, or the cause of the end of ctx.
 	Await(ctx context.Context, id string) error
 	// Answer decides a question, unless it was answered before.
@@ -64,6 +66,7 @@ type InputRequest struct {
 	Questions map[string]tool.Question // to the client
 	State     string
 	Waiting   string // ID of the question that can be answered elsewhere, or ""
+	Page      bool   // the client has sent the person to the page of that question
 }
 
 // forClient reports whether there is anything to ask the client.
@@ -96,6 +99,9 @@ type proposal struct {
 	plan   tool.Plan
 }
 
+// why returns the reason why the call needs an approval.
+func (p proposal) why() string { return cmp.Or(p.plan.Why, p.plan.Ask, p.plan.Risk.String()) }
+
 // An approval is the state of a call's need for a person's approval. The zero approval means
 // that the call needs none.
 type approval struct {
@@ -103,6 +109,7 @@ type approval struct {
 	asking   bool   // a question has to be asked now
 	how      string // for the audit log
 	question string // ID of the question that can be answered elsewhere, or ""
+	page     bool   // the client sends the person to the page of the question
 	basis    string // digest of the facts that the approval depends on
 }
 
@@ -147,13 +154,15 @@ func (c *call) requestInput(need *tool.Asking, a attempt) (*InputRequest, error)
 	patience := time.Duration(max(len(questions), 1))*c.now.ApprovalTimeout + replyTime // they may be asked in turn
 	state, err := c.server.seal.close(callState{
 		For: c.key(a), Approval: a.approval.asking, Approved: a.approval.granted, How: a.approval.how,
-		Question: a.approval.question, Basis: a.approval.basis, Risk: uint8(a.risk), State: need.State,
+		Question: a.approval.question, Page: a.approval.page, Basis: a.approval.basis, Risk: uint8(a.risk), State: need.State,
 		Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
 	}
-	return &InputRequest{Questions: questions, State: state, Waiting: a.approval.question}, nil
+	return &InputRequest{
+		Questions: questions, State: state, Waiting: a.approval.question, Page: a.approval.page,
+	}, nil
 }
 
 // approve gets a person's approval for a call: from a rule that a person has
@@ -173,7 +182,11 @@ func (c *call) approve(ctx context.Context, p proposal, sealed callState) (appro
 		a.granted, a.how = true, "rule "+rule.ID
 		return a, nil
 	}
-	return c.putQuestion(ctx, p, question, a)
+	d, answered, open := c.leftAnswer(ctx, p, question)
+	if answered {
+		return decided(question, d, a)
+	}
+	return c.putQuestion(ctx, p, question, a, open)
 }
 
 // questionAbout returns the question about a call for a person. The facts that the approval
@@ -249,21 +262,26 @@ func (c *call) matchingRule(ctx context.Context, q approvals.Call) (approvals.Ru
 }
 
 // putQuestion asks at the client and wherever else a person may answer. The
-// question to the client is the error, a *tool.Asking.
-func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a approval) (approval, error) {
+// question to the client is the error, a *tool.Asking. open is the id of the question that an equal call has left open,
+// or "".
+func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a approval, open string) (approval, error) {
 	asks := c.Can != nil && c.Can(tool.Person)
+	sends := c.sendsToPage()
 	waits := !c.atTerminal() && c.server.mayWait(ctx, c.now)
 	switch size := len(q.Shown); {
-	case !asks && !waits:
-		return a, c.noApproverError(p)
-	case size > maxRead || size > maxShown && !waits:
+	case !asks && !sends && !waits:
+		return a, c.leaveOpen(ctx, p, q, open)
+	case size > maxRead || size > maxShown && !sends && !waits:
 		return a, tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve",
 			q.Tool, size).
 			Try("make several smaller calls")
 	default:
 		asks = asks && size <= maxShown
 	}
-	id, err := c.storeQuestion(ctx, q)
+	id, err := open, error(nil)
+	if id == "" {
+		id, err = c.storeQuestion(ctx, q, c.now.ApprovalTimeout)
+	}
 	if err != nil && !asks {
 		return a, err
 	}
@@ -272,10 +290,20 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 		a.question, a.how = id, "question "+id
 	}
 	need := &tool.Asking{}
-	if asks {
+	switch page := c.server.questionPage(id); {
+	case asks:
 		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: dialog(q, id)}}
+	case sends && page != "":
+		a.page = true
+		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Page, Params: pageDialog(q, id, page)}}
 	}
 	return a, need
+}
+
+// sendsToPage reports whether the client can send a person to the page of a question, and there is one.
+func (c *call) sendsToPage() bool {
+	return c.Can != nil && c.Can(tool.Page) && c.server.Approvals != nil && !c.atTerminal() &&
+		c.server.questionPage("") != ""
 }
 
 // atTerminal reports whether the caller is a person at the command line: then
@@ -285,30 +313,27 @@ func (c *call) atTerminal() bool { return c.Transport == "cli" }
 // noApproverError returns the error for a call that needs an approval when no
 // person can be asked, with advice for the model.
 func (c *call) noApproverError(p proposal) error {
-	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
-		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Ask, p.plan.Risk.String()))
 	if c.Nested {
 		return tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, which this client cannot ask for in the "+
-			"middle of a script", p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Ask, p.plan.Risk.String())).
+			"middle of a script", p.tool.Spec.Name, p.why()).
 			Try("end the script before it, and call %s by itself", p.tool.Spec.Name)
 	}
 	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {
-		return refusal.Try("do it another way, or ask the user for help: " +
-			"a client that supports elicitation can ask them, " +
+		return c.refusal(p, "do it another way, or ask the user for help: "+
+			"a client that supports elicitation can ask them, "+
 			"and the operator can allow it in the policy")
 	}
-	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine " +
-		"and to leave it running, " +
-		"then call it again: it will wait there for an answer; or use a client that supports elicitation")
+	return c.refusal(p, "say to the user: \"Please run mcp-tools approvals watch on the machine of the server, leave "+
+		"it running, and tell me to go on.\" Then call it again: it will wait for the answer")
 }
 
-// storeQuestion puts the question where people can answer it. It returns "" if
+// storeQuestion puts the question where people can answer it for some time. It returns "" if
 // there is no such place.
-func (c *call) storeQuestion(ctx context.Context, q approvals.Call) (id string, err error) {
+func (c *call) storeQuestion(ctx context.Context, q approvals.Call, patience time.Duration) (id string, err error) {
 	if c.server.Approvals == nil || c.atTerminal() {
 		return "", nil
 	}
-	id, err = c.server.Approvals.Ask(ctx, q, time.Now().Add(c.now.ApprovalTimeout))
+	id, err = c.server.Approvals.Ask(ctx, q, time.Now().Add(patience))
 	switch {
 	case err == nil:
 		return id, nil
@@ -324,26 +349,35 @@ func (c *call) storeQuestion(ctx context.Context, q approvals.Call) (id string, 
 // readAnswer reads the decision: a person's at the client, or an earlier one
 // from elsewhere.
 func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callState, a approval) (approval, error) {
+	if sealed.Page && accepts(c.Input.Answers[approvalKey]) { // the person has gone to the page, and answers there
+		a.asking, a.page, a.question, a.how = true, true, sealed.Question, "question "+sealed.Question
+		return a, &tool.Asking{}
+	}
 	d, answered := decisionIn(c.Input.Answers[approvalKey])
 	if sealed.Question != "" {
 		d, answered = c.takeDecision(ctx, q, sealed.Question, d, answered)
 	} else if d.Allow && d.Scope != approvals.Once { // it was not offered
 		d.Allow = false
 	}
-	switch {
-	case answered && d.Allow:
-		a.granted, a.how = true, decisionForAudit(d)
-		return a, nil
-	case answered:
-		a.how = decisionForAudit(d)
-		refusal := tool.Errorf(tool.Refused, "a person denied this call of %s", q.Tool)
-		if d.Reason != "" {
-			refusal = tool.Errorf(tool.Refused, "a person denied this call of %s: %q", q.Tool, text.Clip(d.Reason, 500))
-		}
-		return a, refusal.Try("do not try it again in another way; ask the user how to continue")
+	if answered {
+		return decided(q, d, a)
 	}
 	a.how = "unanswered"
 	return a, c.unanswered(q, sealed)
+}
+
+// decided applies the decision of a person.
+func decided(q approvals.Call, d approvals.Decision, a approval) (approval, error) {
+	a.how = decisionForAudit(d)
+	if d.Allow {
+		a.granted = true
+		return a, nil
+	}
+	refusal := tool.Errorf(tool.Refused, "a person denied this call of %s", q.Tool)
+	if d.Reason != "" {
+		refusal = tool.Errorf(tool.Refused, "a person denied this call of %s: %q", q.Tool, text.Clip(d.Reason, 500))
+	}
+	return a, refusal.Try("do not try it again in another way; ask the user how to continue")
 }
 
 // unanswered refuses a call about which no person decided, with advice how to get
@@ -355,8 +389,7 @@ func (c *call) unanswered(q approvals.Call, sealed callState) error {
 			Try("ask the user how to continue before you call it again")
 	case sealed.Question != "":
 		return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
-			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, " +
-				"then call it again; or continue without it")
+			Try("%s, then call it again; or continue without it", c.server.askUserToWatch())
 	}
 	return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
 		Try("ask the user to be there for the question, then call it again; or continue without it")

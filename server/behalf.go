@@ -14,7 +14,7 @@ import (
 // people who approve elsewhere.
 func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) tool.Result {
 	x := s.requestTo(asker)
-	req.Can = func(m tool.Medium) bool { return m == tool.Person && x.can(m) }
+	req.Can = func(m tool.Medium) bool { return (m == tool.Person || m == tool.Page) && x.can(m) }
 	for range maxRounds {
 		answer := s.Call(ctx, req)
 		if answer.InputRequest == nil {
@@ -33,13 +33,29 @@ func (s *Server) CallFor(ctx context.Context, req Request, asker tool.Caller) to
 
 // CanAsk reports whether the client of a caller is connected to this process and can show a
 // question to a person.
-func (s *Server) CanAsk(c tool.Caller) bool { return s.requestTo(c).can(tool.Person) }
+func (s *Server) CanAsk(c tool.Caller) bool {
+	x := s.requestTo(c)
+	return x.can(tool.Person) || x.can(tool.Page) && s.questionPage("") != ""
+}
 
 // AskClient puts a question that is open in the approvals to the client of a caller as well,
 // and stores the answer. It returns whether there was one when the client has answered, or
 // when ctx ends.
 func (s *Server) AskClient(ctx context.Context, c tool.Caller, q approvals.Call, id string) (answered bool) {
-	given := s.requestTo(c).put(ctx, map[string]tool.Question{approvalKey: {To: tool.Person, Params: dialog(q, id)}})
+	x := s.requestTo(c)
+	ask := tool.Question{To: tool.Person, Params: dialog(q, id)}
+	if page := s.questionPage(id); page != "" && !x.can(tool.Person) {
+		ask = tool.Question{To: tool.Page, Params: pageDialog(q, id, page)}
+	}
+	given := x.put(ctx, map[string]tool.Question{approvalKey: ask})
+	if ask.To == tool.Page && accepts(given[approvalKey]) {
+		x.await(ctx, id)
+		now, err := s.Approvals.Get(context.WithoutCancel(ctx), id, approvals.Approver{}) // ctx may end with the answer
+		if answered = err == nil && now.State != approvals.Open && now.State != approvals.Expired; answered {
+			x.completePage(id)
+		}
+		return answered
+	}
 	d, answered := decisionIn(given[approvalKey])
 	if !answered {
 		return false

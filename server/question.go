@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -67,6 +68,23 @@ func dialog(q approvals.Call, id string) map[string]any {
 		message += scopeText()
 	}
 	return map[string]any{"message": message, "requestedSchema": decisionForm(choices)}
+}
+
+// pageDialog returns the question that sends the person to a page.
+func pageDialog(q approvals.Call, id, page string) map[string]any {
+	shown := q.Show()
+	return map[string]any{
+		"mode": mcp.ElicitationModeURL, "elicitationId": id, "url": page,
+		"message": shown.Head() + "\n" + shown.Effect() + "\n\nThe page shows the details, and takes your decision.",
+	}
+}
+
+// accepts reports whether a person has agreed to open a page.
+func accepts(raw json.RawMessage) bool {
+	var answer struct {
+		Action string `json:"action"`
+	}
+	return json.Unmarshal(raw, &answer) == nil && answer.Action == string(mcp.ElicitationResponseActionAccept)
 }
 
 // alwaysFor is how long a rule from a dialog counts.

@@ -158,7 +158,7 @@ func TestRefusalsNameTheNextStep(t *testing.T) {
 		"no answer, desk": {newMemoryApprovals(), replied(""), "no person approved this call of launch in time",
 			"mcp-tools approvals watch"},
 		"nobody to ask": {nil, alone, "launch (runs) needs a person's approval", "do it another way"},
-		"an empty desk": {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals watch"},
+		"an empty desk": {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals allow"},
 	} {
 		change := []func(*Config){}
 		if test.desk != nil {

@@ -28,6 +28,7 @@ type callState struct {
 	Approved bool      `json:"a,omitzero"` // a person has approved the call already
 	How      string    `json:"h,omitzero"` // the approval for the audit log
 	Question string    `json:"d,omitzero"` // id of the stored question
+	Page     bool      `json:"p,omitzero"` // the client sends the person to the page of the question
 	Basis    string    `json:"b,omitzero"` // digest of the facts that were shown
 	Risk     uint8     `json:"r,omitzero"` // highest risk that the approval covers
 	State    string    `json:"s,omitzero"` // state of the tool

@@ -49,6 +49,7 @@ type Config struct {
 	Ready     func() error // why calls would fail on this machine; nil: they do not
 	Results   ResultStore
 	Approvals Approvals                   // nil: only the client can be asked
+	Page      func(id string) string      // address of the page of a question, "" while there is none; may be nil
 	Library   Library                     // nil: there are only tools
 	Skills    SkillLibrary                // the skills of Library; nil: there are none
 	Observer  Observer                    // nil measures nothing
@@ -137,6 +138,7 @@ type Server struct {
 	loops       *loops
 	listeners   *subscriptionCounter
 	seal        *seal
+	left        leftQuestions
 	closing     context.Context
 	shut        func()
 

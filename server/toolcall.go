@@ -91,7 +91,7 @@ func (x *rpcRequest) put(ctx context.Context, questions map[string]tool.Question
 
 func methodFor(to tool.Medium) string {
 	switch to {
-	case tool.Person:
+	case tool.Person, tool.Page:
 		return string(mcp.MethodElicitationCreate)
 	case tool.Model:
 		return string(mcp.MethodSamplingCreateMessage)
@@ -109,6 +109,8 @@ func (x *rpcRequest) can(m tool.Medium) bool {
 	switch m {
 	case tool.Person:
 		return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+	case tool.Page:
+		return c.Elicitation != nil && c.Elicitation.URL != nil
 	case tool.Model:
 		return c.Sampling != nil
 	case tool.Roots:
@@ -195,11 +197,16 @@ func (x *rpcRequest) collect(ctx context.Context, ask *InputRequest) map[string]
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
 	var answers map[string]json.RawMessage
+	elsewhere := false
 	if ask.forClient() {
-		answers = x.race(ctx, ask)
+		answers, elsewhere = x.race(ctx, ask)
 	}
-	if answers[approvalKey] == nil && (!ask.forClient() || s.mayWait(ctx, s.settings())) {
-		x.await(ctx, ask.Waiting)
+	if answers[approvalKey] == nil && !elsewhere && (!ask.forClient() || s.mayWait(ctx, s.settings())) {
+		elsewhere = x.await(ctx, ask.Waiting)
+	}
+	if elsewhere && ask.Page {
+		delete(answers, approvalKey) // the person has agreed to open the page, and has answered there already
+		x.completePage(ask.Waiting)
 	}
 	if ctx.Err() != nil && answers[approvalKey] == nil {
 		// An answer that arrives now is too late. A question that cannot be withdrawn expires.
@@ -208,8 +215,8 @@ func (x *rpcRequest) collect(ctx context.Context, ask *InputRequest) map[string]
 	return answers
 }
 
-// race asks the client until the question was answered elsewhere.
-func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) map[string]json.RawMessage {
+// race asks the client until the question was answered elsewhere, and reports whether it was.
+func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) (answers map[string]json.RawMessage, elsewhere bool) {
 	asking, answered := context.WithCancelCause(ctx)
 	defer answered(nil)
 	watching, done := context.WithCancel(ctx)
@@ -221,17 +228,37 @@ func (x *rpcRequest) race(ctx context.Context, ask *InputRequest) map[string]jso
 	})
 	defer watcher.Wait()
 	defer done()
-	return x.put(asking, ask.Questions)
+	answers = x.put(asking, ask.Questions)
+	return answers, errors.Is(context.Cause(asking), errAnsweredElsewhere)
 }
 
-// await waits for an answer from elsewhere, and sends progress to the client.
-func (x *rpcRequest) await(ctx context.Context, id string) {
+// await waits for an answer from elsewhere, and sends progress to the client. It reports whether the question is
+// no longer open.
+func (x *rpcRequest) await(ctx context.Context, id string) (ended bool) {
+	s := x.session.server
 	message := fmt.Sprintf("not started: waiting for a person's approval %s; "+
 		"on the server's machine: mcp-tools approvals allow %s", id, id)
+	if page := s.questionPage(id); page != "" {
+		message = fmt.Sprintf("not started: waiting for a person's approval %s on %s", id, page)
+	}
 	x.notice(message)
 	defer x.noticeWaiting(message)()
-	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
-		x.session.server.log.Info("a question was not answered", "id", id, "err", err)
+	err := s.Approvals.Await(ctx, id)
+	if err != nil {
+		s.log.Info("a question was not answered", "id", id, "err", err)
+	}
+	return err == nil
+}
+
+// completePage tells a client of the legacy era that the person has finished on the page of a question. The stateless
+// era has no such notification: the response follows.
+func (x *rpcRequest) completePage(id string) {
+	if x.msg.Modern() {
+		return
+	}
+	if err := x.send(jsonrpc.Request(nil, string(mcp.MethodNotificationElicitationComplete),
+		map[string]any{"elicitationId": id})); err != nil {
+		x.session.server.log.Debug("a message could not be written", "err", err)
 	}
 }
 

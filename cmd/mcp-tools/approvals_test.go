@@ -164,7 +164,7 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 	got := p.launch(agent, "src/a.go", "\u202ehidden")
 	id := p.waiting()
 	sheet := p.approvals("show", id)
-	for _, want := range []string{"Launch (launch)", "runs code, or acts in your name", "User:      u", "Caller:    a/u", `"path":"src/a.go"`, "<U+202E>hidden"} {
+	for _, want := range []string{"Launch (launch)", "runs code, or acts in your name", "\nUser: u\n", "Caller: a/u", "  path: src/a.go\n", "<U+202E>hidden"} {
 		wantText(t, sheet, want)
 	}
 	wantText(t, p.approvals("list"), id+"  launch  runs  a/u")
@@ -242,7 +242,7 @@ func TestApprovedOverHTTP(t *testing.T) {
 	agent := p.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
 	console := p.token("--name", "console", "--approve")
 	elsewhere := p.token("--name", "elsewhere", "--approve", "--user", "v")
-	wantText(t, <-p.launch(agent, "x", ""), "mcp-tools approvals watch") // NoUser is there
+	wantText(t, <-p.launch(agent, "x", ""), "mcp-tools approvals allow") // no approver is there
 	ask := func(token, method, path, body string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(p.url, "/mcp")+path,
 			strings.NewReader(body))

@@ -170,16 +170,23 @@ func (c *Console) gate(w http.ResponseWriter, r *http.Request, status int, text 
 	c.write(w, status, "gate", g)
 }
 
-// next returns the page that a person wants to see after the login: that of a question, or "".
+// allQuestions is the page of all questions.
+const allQuestions = "questions"
+
+// next returns the page that a person wants to see after the login: that of a question, that of all questions, which has
+// those of agents, or "".
 func next(r *http.Request) string {
 	id := r.PathValue("id")
 	if id == "" {
-		id, _ = strings.CutPrefix(r.PostFormValue("next"), "questions/")
+		id, _ = strings.CutPrefix(r.PostFormValue("next"), allQuestions+"/")
 	}
-	if !questionID().MatchString(id) {
+	switch {
+	case id == allQuestions, strings.HasPrefix(id, "q-"):
+		return allQuestions
+	case !questionID().MatchString(id):
 		return ""
 	}
-	return "questions/" + id
+	return allQuestions + "/" + id
 }
 
 // linkForm is the form of the secret of a link.

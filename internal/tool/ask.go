@@ -13,9 +13,10 @@ type Medium string
 
 // The media that a client may have.
 const (
-	Person Medium = "elicitation" // the person at the client
-	Model  Medium = "sampling"    // its language model
-	Roots  Medium = "roots"       // the client itself, for the directories that it works in
+	Person Medium = "elicitation"     // the person at the client
+	Page   Medium = "elicitation.url" // the person, on a web page that the client opens
+	Model  Medium = "sampling"        // its language model
+	Roots  Medium = "roots"           // the client itself, for the directories that it works in
 )
 
 // A Question is put to the client during a call. Params are the parameters of the protocol's

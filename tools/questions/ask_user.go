@@ -30,11 +30,21 @@ func (x askUser) Do(ctx context.Context, a askUserArgs) (tool.Result, error) {
 	}
 	if running := tool.RunningFrom(ctx); answer == "" && (running.Can == nil || !running.Can(tool.Person)) {
 		return tool.Textf("The question %s waits for the user, but this client cannot show it: ask it in your reply. An "+
-			"answer given with mcp-tools questions answer %[1]s TEXT comes to your inbox.", id), nil
+			"answer given %s comes to your inbox.", id, x.q.wayToAnswer(id)), nil
 	}
 	if answer == "" {
 		return tool.Textf("The question %s waits for the user. The answer comes to your inbox: continue with other "+
 			"work, or call wait with it. Do not ask again.", id), nil
 	}
 	return tool.Text(answer), nil
+}
+
+// wayToAnswer returns how the user answers a question that the client cannot show.
+func (q *Questions) wayToAnswer(id string) string {
+	if q.Page != nil {
+		if page := q.Page(id); page != "" {
+			return "on " + page
+		}
+	}
+	return "in mcp-tools ui, or with mcp-tools questions answer " + id + " TEXT,"
 }

@@ -31,6 +31,9 @@ func Tools(q *Questions) []tool.Tool { return []tool.Tool{tool.New(askUser{q})} 
 
 // Questions are those of all agents in a store. Its methods may be called concurrently.
 type Questions struct {
+	// Page returns the address of the page of a question, or "" while there is none. It may be nil.
+	Page func(id string) string
+
 	store     *store.Store
 	reminders *jobs.Queue
 }

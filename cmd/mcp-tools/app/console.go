@@ -64,6 +64,11 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
 			Health: e.health(),
 		})
+		end, err := announceConsole(ctx, data, "http://"+address+"/")
+		if err != nil { // another console is announced
+			end = func() {}
+		}
+		defer end()
 		shown("http://" + address + page.Link(room.Person{Name: SystemUser(), Channel: consoleChannel}))
 		return errors.Join(serveConsole(ctx, page, listener, nil), log.Close())
 	})
@@ -136,11 +141,20 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 	if secure {
 		scheme = "https"
 	}
-	a.log.Info("serving the console", "url", cmp.Or(c.URL, scheme+"://"+address+"/"))
+	base := cmp.Or(c.URL, scheme+"://"+address+"/")
+	a.log.Info("serving the console", "url", base)
+	unannounce := func() {}
+	if c.URL != "" || netaddr.IsLoopbackAddress(address) { // people can open it
+		if unannounce, err = announceConsole(ctx, a.data, base); err != nil {
+			a.log.Warn("clients are not sent to this console: another one is there", "err", err)
+			unannounce = func() {}
+		}
+	}
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- serveConsole(ctx, page, listener, certificate) }()
 	return func() {
+		unannounce()
 		end()
 		if err := <-ended; err != nil {
 			a.log.Error("serving the console", "err", err)

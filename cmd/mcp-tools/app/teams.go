@@ -20,6 +20,7 @@ import (
 // openTeams makes the teams and the questions of agents, which open nothing yet.
 func (a *App) openTeams() {
 	a.questions = questions.New(a.store, a.jobs, a.log)
+	a.questions.Page = a.questionPage
 	a.teams = teams.New(teams.Options{
 		Store: a.store, Unused: a.unused, Log: a.log, Withdraw: ask.WithdrawAbout, Start: a.startMember,
 		Done:     a.taskDone,

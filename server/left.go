@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// This file has the questions about calls that were refused because their client cannot ask a person and no other
+// person was there. The question stays open, and the refusal says how the user answers it. The next call that is equal
+// in all that the question is about uses the answer.
+
+// leftFor is how long such a question can be answered and its approval used.
+const leftFor = 15 * time.Minute
+
+// leftQuestions are the questions of refused calls that this process has left open. The store limits their number. The
+// zero value is empty.
+type leftQuestions struct {
+	mu     sync.Mutex
+	byCall map[leftKey]leftQuestion
+}
+
+// A leftKey is the call of a question, with the digest of the facts that were shown.
+type leftKey struct {
+	callKey
+	basis string
+}
+
+type leftQuestion struct {
+	id      string
+	expires time.Time
+}
+
+func (l *leftQuestions) put(key leftKey, id string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other, q := range l.byCall {
+		if now.After(q.expires) {
+			delete(l.byCall, other)
+		}
+	}
+	if l.byCall == nil {
+		l.byCall = make(map[leftKey]leftQuestion)
+	}
+	l.byCall[key] = leftQuestion{id, now.Add(leftFor)}
+}
+
+// get returns the id of the question about a call, "" for none.
+func (l *leftQuestions) get(key leftKey) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byCall[key].id
+}
+
+func (l *leftQuestions) remove(key leftKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byCall, key)
+}
+
+func (c *call) leftKey(p proposal, basis string) leftKey {
+	return leftKey{callKey{
+		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
+		Tool: p.tool.Spec.Name, Call: p.digest,
+	}, basis}
+}
+
+// leftAnswer looks for the question of an equal call that was refused. If it was answered, answered is true and the
+// question is used up. If it is still open, open is its id.
+func (c *call) leftAnswer(ctx context.Context, p proposal, q approvals.Call) (d approvals.Decision, answered bool,
+	open string) {
+	key := c.leftKey(p, q.Basis)
+	id := c.server.left.get(key)
+	if id == "" || c.Nested {
+		return d, false, ""
+	}
+	left, err := c.server.Approvals.Get(ctx, id, approvals.Approver{})
+	if err == nil && left.State == approvals.Open {
+		return d, false, id
+	}
+	c.server.left.remove(key)
+	if err != nil || left.State == approvals.Expired {
+		return d, false, ""
+	}
+	d, err = c.server.Approvals.Take(ctx, id, q)
+	if err != nil {
+		c.server.log.Info("the answer to the question of a refused call does not count", "id", id, "err", err)
+	}
+	return d, err == nil, ""
+}
+
+// leaveOpen refuses a call that no person can be asked about now. Its question stays open, under an id that the model
+// gives to the user. open is the id of the question that an equal call has left.
+func (c *call) leaveOpen(ctx context.Context, p proposal, q approvals.Call, open string) error {
+	if c.Nested || c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended || c.atTerminal() ||
+		len(q.Shown) > maxRead {
+		return c.noApproverError(p)
+	}
+	if open == "" {
+		var err error
+		if open, err = c.storeQuestion(ctx, q, leftFor); err != nil {
+			return c.noApproverError(p)
+		}
+		c.server.left.put(c.leftKey(p, q.Basis), open, time.Now())
+	}
+	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again, unchanged", c.server.wayToAnswer(open)))
+}
+
+// wayToAnswer returns the sentence for the user about a question.
+func (s *Server) wayToAnswer(id string) string {
+	if page := s.questionPage(id); page != "" {
+		return fmt.Sprintf("Please decide on %s and then tell me to go on.", page)
+	}
+	return fmt.Sprintf("Please decide in mcp-tools ui, or run mcp-tools approvals allow %s (or deny), on the machine of "+
+		"the server, and then tell me to go on.", id)
+}
+
+// askUserToWatch returns advice for the model about a call that waited in vain.
+func (s *Server) askUserToWatch() string {
+	if page := s.questionPage(""); page != "" {
+		return fmt.Sprintf("ask the user to open %s and to leave it open", page)
+	}
+	return "ask the user to run `mcp-tools ui` or `mcp-tools approvals watch` on the server's machine"
+}
+
+// questionPage returns the address of the page on which a person answers a question, or that of all questions for "".
+// While there is no page it returns "".
+func (s *Server) questionPage(id string) string {
+	if s.Page == nil {
+		return ""
+	}
+	return s.Page(id)
+}
+
+// refusal returns the error for a call that needs an approval when no person can be asked, with advice for the model.
+func (c *call) refusal(p proposal, next string) error {
+	return tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
+		p.tool.Spec.Name, p.why()).Try("%s", next)
+}
