@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/llm/llmtest"
+	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -256,4 +257,51 @@ func TestNoCredentialIsSent(t *testing.T) {
 	if r.Messages[1].Calls[0].Args != `{"a":"hunter2"}` || r.System != "hunter2" {
 		t.Error("the request of the caller has changed")
 	}
+}
+
+// TestCosts lists the use of two callers, with the sum of all first.
+func TestCosts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		p := llmtest.New(t)
+		p.Answer(func(llmtest.Request) llmtest.Turn {
+			return llmtest.Turn{Text: "x", Usage: llm.Usage{Input: 100, Output: 400}}
+		})
+		if list, err := llm.Costs(t.Context(), s, 7); err != nil || len(list) != 0 {
+			t.Errorf("without use there are %+v, %v", list, err)
+		}
+		m := open(t, s, p, llm.Budgets{})
+		for _, user := range []string{"u", "v", "v", "old"} {
+			if _, err := m.Complete(calling(t, user, "s"), brief()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE model_use SET day = day - 7 WHERE principal LIKE '%/old' AND day > 0")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r := llm.Room(nil, nil)
+		verb, _ := r.Verb("costs")
+		plan, err := r.Prepare(t.Context(), verb, &room.Host{Store: s}, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.Run(t.Context())
+		table, _ := got.Data.(room.Table)
+		list, _ := table.Items.([]llm.Cost)
+		if err != nil || len(list) != 3 {
+			t.Fatalf("listed are %+v, %v", list, err)
+		}
+		for i, want := range []struct {
+			caller        string
+			calls, tokens int64
+		}{{"", 4, 2000}, {"/u", 1, 500}, {"/v", 2, 1000}} {
+			c := list[i]
+			if !strings.HasSuffix(c.Caller, want.caller) || want.caller == "" && c.Caller != "" || c.Calls != want.calls ||
+				c.Tokens != want.tokens || c.Cost <= 0 || c.Day == "" {
+				t.Errorf("%+v, want %+v", c, want)
+			}
+		}
+	})
 }

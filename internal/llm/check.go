@@ -10,10 +10,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// Check finds out for doctor whether the providers of models can be used. It sends
+// check finds out for doctor whether the providers of models can be used. It sends
 // nothing, because requests cost money. setup returns the options without keys, and key
 // returns that of a provider.
-func Check(setup func() (Options, error), key func(provider string) (string, error)) room.Check {
+func check(setup func() (Options, error), key func(provider string) (string, error)) room.Check {
 	return room.Check{Name: "models", Run: func(_ context.Context, f *room.Findings) {
 		o, err := setup()
 		if err == nil && o.Providers == nil {

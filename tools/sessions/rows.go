@@ -133,18 +133,23 @@ func closeDead(t *store.Tx) error {
 	return nil
 }
 
+// over returns the condition for sessions that have ended, also if no process has noted the end yet.
+func (s *Sessions) over(args *[]any) string {
+	ended := "(ended > 0 OR NOT " + alive
+	if killed := s.killed(); len(killed) > 0 {
+		ended += " OR depth = 0 AND host IN (" + store.Params(args, killed...) + ")"
+	}
+	return ended + ")"
+}
+
 // Dead returns the names of the sessions that have ended, also if no process has noted the end yet.
 func (s *Sessions) Dead(ctx context.Context) (map[string]bool, error) {
 	if s.Store.Unused() {
 		return nil, nil
 	}
-	ended := "ended > 0 OR NOT " + alive
 	var args []any
-	if killed := s.killed(); len(killed) > 0 {
-		ended += " OR depth = 0 AND host IN (" + store.Params(&args, killed...) + ")"
-	}
-	names, err := store.Select(ctx, s.Store, "SELECT session FROM session GROUP BY session HAVING min(CASE WHEN "+ended+
-		" THEN 1 ELSE 0 END) = 1", args, store.One[string])
+	names, err := store.Select(ctx, s.Store, "SELECT session FROM session GROUP BY session HAVING min(CASE WHEN "+
+		s.over(&args)+" THEN 1 ELSE 0 END) = 1", args, store.One[string])
 	dead := make(map[string]bool, len(names))
 	for _, name := range names {
 		dead[name] = true

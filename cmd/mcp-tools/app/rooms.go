@@ -41,6 +41,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 	"github.com/mcp-tools/mcp-tools/tools/plugins"
 	"github.com/mcp-tools/mcp-tools/tools/questions"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 	"github.com/mcp-tools/mcp-tools/tools/web/search"
@@ -56,6 +57,7 @@ func (e *Env) Rooms() []*room.Room {
 		skills.Room(e.skillsOf),
 		contextfiles.Room(e.contextFilesOf),
 		automation.Room(),
+		sessions.Room(e.sessionsOf),
 		questions.Room(),
 		teams.Room(),
 		inbound.Room(&messaging.Channels{With: e.withChannels}, e.completeBinding),
@@ -68,10 +70,10 @@ func (e *Env) Rooms() []*room.Room {
 		verdict.Room(e.policyView),
 		vault.Room(e.openVault),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
-		{Name: "models", Checks: []room.Check{llm.Check(
+		llm.Room(
 			func() (llm.Options, error) { return ModelOptions(e.settings().Models) },
 			func(name string) (string, error) { return e.ModelKey(e.settings(), name) },
-		)}},
+		),
 		{Name: "media", Checks: []room.Check{provider.Check(
 			func() (provider.Options, error) { return MediaOptions(e.settings().Media) },
 			func(name string) (string, error) { return e.MediaKey(e.settings(), name) },

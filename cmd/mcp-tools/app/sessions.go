@@ -42,7 +42,10 @@ func (e *Env) sessionsOf(h *room.Host) (*sessions.Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sessions.New(sessions.Options{Store: h.Store, Dir: locksOf(h.Store, data), Log: h.Log}), nil
+	return sessions.New(sessions.Options{
+		Store: h.Store, Inbox: inbox.New(inbox.Options{Store: h.Store, Log: h.Log}), Audit: audit.NewDB(h.Store),
+		Dir: locksOf(h.Store, data), Log: h.Log,
+	}), nil
 }
 
 // endedSessions returns the names of the sessions that have ended.
