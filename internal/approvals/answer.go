@@ -124,6 +124,19 @@ func answeredBy(err error, q *Question) error {
 	return fmt.Errorf("%w: %s by %s at %s", err, choice, q.Decision.who(), q.Decision.At.Local().Format(time.TimeOnly))
 }
 
+// Choice returns the decision in words.
+func (d *Decision) Choice() string {
+	switch {
+	case !d.Allow:
+		return "denied"
+	case d.Scope == Session:
+		return "allowed for the session"
+	case d.Scope == Always:
+		return "allowed by a rule"
+	}
+	return "allowed once"
+}
+
 func (d *Decision) who() string {
 	if d.By == "" {
 		return d.Channel

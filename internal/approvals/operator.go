@@ -55,6 +55,11 @@ not started yet is refused too.`,
 				Example: example + "deny abcd2345efgh --reason 'use the staging database'", Complete: o.waiting,
 			}, o.deny),
 			room.Do(room.Verb{
+				Name: "history", Title: "List the decisions of the last day", Risk: tool.Reads, Where: room.Approver,
+				Doc:     "history lists the last 100 decisions of a day at most. The audit log has all of them.",
+				Example: example + "history\n" + example + "history --output json",
+			}, o.history),
+			room.Do(room.Verb{
 				Name: "rules", Title: "List the rules that approve calls for a session, or always", Risk: tool.Reads,
 				Where: room.Operator, Example: example + "rules\n" + example + "rules --output json",
 			}, o.rules),
@@ -109,6 +114,18 @@ func (o *operator) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	return room.Rows(open, none, head, func(q Question) []string {
 		left := time.Until(q.Expires).Round(time.Second).String()
 		return []string{q.ID, q.Tool, q.Risk, callerOf(q.Principal), q.Profile, left, terminal.Short(q.Shown, 60)}
+	}), nil
+}
+
+func (o *operator) history(ctx context.Context, _ struct{}) (tool.Result, error) {
+	list, err := o.History(ctx, approver(ctx))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	head := []string{"ID", "TOOL", "CALLER", "DECISION", "BY", "AT", "WHAT"}
+	return room.Rows(list, "There was no decision in the last day.", head, func(q Question) []string {
+		return []string{q.ID, q.Tool, callerOf(q.Principal), q.Decision.Choice(), q.Decision.who(),
+			q.Decision.At.Local().Format(time.DateTime), terminal.Short(terminal.OneLine(q.Show().Head()), 80)}
 	}), nil
 }
 

@@ -118,6 +118,17 @@ func (s *Store) List(ctx context.Context, who Approver) (open []Question, err er
 	return open, err
 }
 
+// History returns the questions that were answered within a day and that who may see, the latest first.
+func (s *Store) History(ctx context.Context, who Approver) (list []Question, err error) {
+	rows, err := ask.Ended(ctx, s.DB, ask.Approval)
+	for _, row := range rows {
+		if q, err := Decode(row); err == nil && who.sees(&q) {
+			list = append(list, q)
+		}
+	}
+	return list, err
+}
+
 // Get returns one question that who may see, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (q Question, err error) {
 	if s.DB.Unused() {

@@ -164,6 +164,17 @@ func List(ctx context.Context, s *store.Store, kind string) ([]Question, error) 
 		" AND (kind = $1 OR $1 = '') ORDER BY asked, id", []any{kind}, scan)
 }
 
+// Ended returns the questions of a kind that were answered and are kept, the latest first.
+func Ended(ctx context.Context, s *store.Store, kind string) ([]Question, error) {
+	if s.Unused() {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return store.Select(ctx, s, "SELECT "+columns+" FROM ask WHERE ended > 0 AND kind = $1 ORDER BY ended DESC, id LIMIT $2",
+		[]any{kind, maxEnded}, scan)
+}
+
 // patience limits each operation on the store.
 const patience = 15 * time.Second
 

@@ -8,6 +8,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
+// Topic is the feed topic of new records. Each batch that a process copies to the store is one change.
+const Topic = "audit"
+
 // A DB is the audit log in a store. A nil DB is an empty log.
 type DB struct{ rows rowStore }
 
@@ -128,7 +131,7 @@ func (s *storeRows) Append(ctx context.Context, from, to chainRow, records []rec
 		for i, r := range records {
 			rows[i] = []any{r.Chain, r.Seq, r.At, r.Who, r.What, r.Line}
 		}
-		return t.Insert("audit_record (chain, seq, at, who, what, line)", rows)
+		return errors.Join(t.Insert("audit_record (chain, seq, at, who, what, line)", rows), t.Changed(Topic, ""))
 	})
 }
 

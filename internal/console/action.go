@@ -21,6 +21,7 @@ func (c *Console) do(w http.ResponseWriter, r *Request) {
 		return
 	}
 	args := formArgs(v, r.PostForm)
+	addMatches(args, r.PostForm)
 	result, question, err := r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
 	back := r.back(r.PostForm.Get("back"))
 	switch {
@@ -104,7 +105,7 @@ type field struct{ Name, Value string }
 func fields(form url.Values) (list []field) {
 	for name, values := range form {
 		for _, value := range values {
-			if strings.HasPrefix(name, "arg.") || strings.HasPrefix(name, "set.") {
+			if strings.HasPrefix(name, "arg.") || strings.HasPrefix(name, "match.") {
 				list = append(list, field{name, value})
 			}
 		}
@@ -145,6 +146,19 @@ func formArgs(v room.Verb, form url.Values) map[string]any {
 		}
 	}
 	return args
+}
+
+// addMatches adds the patterns of a rule, which the form has as a field for each argument.
+func addMatches(args map[string]any, form url.Values) {
+	var list []string
+	for name := range form {
+		if argument, ok := strings.CutPrefix(name, "match."); ok && form.Get(name) != "" {
+			list = append(list, argument+"="+form.Get(name))
+		}
+	}
+	if slices.Sort(list); list != nil {
+		args["match"] = list
+	}
 }
 
 // back returns the path of a page of the console, the first one for anything else.

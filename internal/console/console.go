@@ -41,7 +41,10 @@ type Options struct {
 	Secure bool
 	// Health runs the checks of doctor. nil: the checks of the rooms.
 	Health func(context.Context) []room.Finding
-	Log    *slog.Logger
+	// Chart draws bars or a line as SVG, for people who would rather look than read. nil: the
+	// pages have the numbers only.
+	Chart func(kind string, labels []string, series []Series) ([]byte, error)
+	Log   *slog.Logger
 }
 
 // A Console serves the pages. Close it when the server ends.
@@ -50,6 +53,7 @@ type Console struct {
 	look     func() (*look, error)
 	sessions *sessions
 	refusals refusals
+	recent   recent
 	health   sync.Mutex // held while checks run
 	ended    context.Context
 	end      context.CancelFunc
@@ -75,6 +79,7 @@ func (c *Console) Handler() http.Handler {
 	mux.HandleFunc("GET /open/{secret}", c.showLink)
 	mux.HandleFunc("POST /open/{secret}", c.openLink)
 	mux.HandleFunc("POST /login", c.logIn)
+	// Pages and actions are under the secret path of a session.
 	in := "/" + sessionPath + "/{base}/"
 	for _, p := range pages() {
 		mux.HandleFunc("GET "+in+p.Path, c.known(func(w http.ResponseWriter, r *Request) { c.show(w, r, p) }))

@@ -8,11 +8,14 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/ask"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/jobs"
 	"github.com/mcp-tools/mcp-tools/internal/pauses"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -40,8 +43,15 @@ func pages() []Page {
 	return []Page{
 		{Path: "questions", Title: "Questions", Where: room.Approver, Topics: []string{ask.Topic}, Template: "questions",
 			Data: showQuestions},
-		{Path: "questions/{id}", Where: room.Approver, Topics: []string{ask.Topic}, Template: "question",
+		{Path: "questions/{id}", Where: room.Approver, Topics: []string{ask.Topic}, Template: "questions",
 			Data: showQuestion},
+		{Path: "calls", Title: "Calls", Where: room.Operator, Topics: []string{audit.Topic}, Template: "calls", Data: showCalls},
+		{Path: "calls/{id}", Where: room.Operator, Topics: []string{audit.Topic}, Template: "call", Data: showCall},
+		{Path: "charts", Title: "Charts", Where: room.Operator, Topics: []string{audit.Topic}, Template: "charts", Data: showCharts},
+		{Path: "rooms", Title: "More", Where: room.Approver, Template: "rooms", Data: showRooms},
+		{Path: "rooms/{room}", Where: room.Approver, Topics: []string{jobs.Topic}, Template: "room", Data: showRoom},
+		{Path: "rooms/{room}/{verb...}", Where: room.Approver, Template: "verb", Data: showVerb},
+		{Path: "health", Title: "Health", Where: room.Operator, Template: "health", Data: showHealth},
 	}
 }
 
@@ -266,16 +276,20 @@ func functions() template.FuncMap {
 		"fold": foldText, "line": terminal.OneLine, "short": func(most int, text string) string {
 			return terminal.Short(terminal.OneLine(text), most)
 		},
-		"time":  func(t time.Time) string { return t.Local().Format(time.DateTime) },
-		"clock": func(t time.Time) string { return t.Local().Format(time.TimeOnly) },
-		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"left":  func(t time.Time) string { return max(time.Until(t), 0).Round(time.Second).String() },
-		"ago":   func(t time.Time) string { return time.Since(t).Round(time.Second).String() },
-		"lines": func(list []string) string { return strings.Join(list, "\n") },
-		"query": url.QueryEscape,
-		"args":  func(v ...any) []any { return v },
+		"time":   func(t time.Time) string { return t.Local().Format(time.DateTime) },
+		"clock":  func(t time.Time) string { return t.Local().Format(time.TimeOnly) },
+		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"left":   func(t time.Time) string { return max(time.Until(t), 0).Round(time.Second).String() },
+		"ago":    func(t time.Time) string { return time.Since(t).Round(time.Second).String() },
+		"lines":  func(list []string) string { return strings.Join(list, "\n") },
+		"escape": escape, "verb": verbPath, "outcome": outcomeOf,
+		"ms":   func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
+		"add":  func(a, b int) int { return a + b },
+		"args": func(v ...any) []any { return v },
 	}
 }
+
+func escape(text string) string { return url.QueryEscape(text) }
 
 // A folded text is a long one, of which the beginning is shown at first.
 type folded struct {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/media/chart"
 )
 
 // consoleChannel is the channel of people who use the console.
@@ -62,7 +64,7 @@ func (e *Env) ServeConsole(ctx context.Context, shown func(link string)) error {
 				Record: operatorLog{mask.Text, log}.record, Scrub: mask.Text,
 			},
 			Record: log.Append, Scrub: mask.Text, Hosts: []string{address, "localhost:" + port}, Log: quiet,
-			Health: e.health(),
+			Health: e.health(), Chart: drawChart,
 		})
 		end, err := announceConsole(ctx, data, "http://"+address+"/")
 		if err != nil { // another console is announced
@@ -135,7 +137,7 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 	page := console.New(console.Options{
 		API: a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
 		Identify: func(ctx context.Context, token string) (room.Person, error) { return approver(ctx, ids, token) },
-		Health:   a.env.health(),
+		Health:   a.env.health(), Chart: drawChart,
 	})
 	scheme := "http"
 	if secure {
@@ -160,6 +162,15 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 			a.log.Error("serving the console", "err", err)
 		}
 	}, nil
+}
+
+// drawChart draws a chart of the console.
+func drawChart(kind string, labels []string, series []console.Series) ([]byte, error) {
+	c := chart.Chart{Kind: chart.Kind(kind), Labels: slices.Clone(labels), Stacked: kind == string(chart.Bar)}
+	for _, s := range series {
+		c.Series = append(c.Series, chart.Series{Name: s.Name, Values: s.Values})
+	}
+	return c.SVG()
 }
 
 // approver returns the person with a token that decides approvals.
