@@ -11,6 +11,7 @@ import (
 type Settings struct {
 	Timeout time.Duration `yaml:"timeout" default:"2m" min:"1s" max:"1d"`
 	Wait    string        `yaml:"wait" default:"attended" enum:"attended,always,never"`
+	Desktop bool          `yaml:"desktop" default:"false" restart:"true"`
 }
 
 //go:embed settings.txt

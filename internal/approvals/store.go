@@ -45,6 +45,8 @@ type Options struct {
 	// Reachable reports whether questions of callers are sent to people who may answer. It
 	// may be nil.
 	Reachable func() bool
+	// Asked is called with each new question of this process. It must not wait. It may be nil.
+	Asked func(id string, c Call)
 }
 
 // A Store is the access of one process to the approvals. It is safe for
@@ -91,9 +93,15 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 		return "", fmt.Errorf("encoding a question: %w", err)
 	}
 	id = ask.NewID()
-	return id, s.desk.Put(ctx, ask.Question{
+	if err := s.desk.Put(ctx, ask.Question{
 		ID: id, Kind: ask.Approval, Agent: c.Agent, User: c.User, Session: c.Session, Body: string(text),
-	}, max(time.Until(expires), time.Millisecond), limits())
+	}, max(time.Until(expires), time.Millisecond), limits()); err != nil {
+		return id, err
+	}
+	if s.Asked != nil {
+		s.Asked(id, c)
+	}
+	return id, nil
 }
 
 // Await returns when the question is not open or ctx ends.

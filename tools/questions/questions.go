@@ -33,6 +33,8 @@ func Tools(q *Questions) []tool.Tool { return []tool.Tool{tool.New(askUser{q})} 
 type Questions struct {
 	// Page returns the address of the page of a question, or "" while there is none. It may be nil.
 	Page func(id string) string
+	// Asked is called with each question that was stored, and its agent. It must not wait. It may be nil.
+	Asked func(id, agent, text string)
 
 	store     *store.Store
 	reminders *jobs.Queue
@@ -186,6 +188,9 @@ func (q *Questions) put(ctx context.Context, c tool.Caller, a Question) (id stri
 	case err != nil:
 		return "", tool.Errorf(tool.Unavailable, "the question could not be stored").
 			Try("ask the user in the conversation").Because(err)
+	}
+	if q.Asked != nil {
+		q.Asked(row.ID, row.Agent, row.Body)
 	}
 	return row.ID, nil
 }

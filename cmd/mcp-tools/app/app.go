@@ -312,6 +312,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Reachable: func() bool { return len(a.loaded.Config.Messaging.Approvers) > 0 },
 	})
 	a.onClose(a.approvals.Close) // withdraws the questions of this process
+	a.openDesktop()
 	a.openInbound()
 	pauses := pauses.NewWatch(a.store, a.log, a.commands.EndCovered)
 	a.onClose(pauses.Close)
