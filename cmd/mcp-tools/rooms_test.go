@@ -106,7 +106,7 @@ func TestLocalVerbs(t *testing.T) {
 	local := map[string][]string{
 		"agents":    {"set", "import", "export", "undo"},
 		"bridge":    {"add", "import", "approve", "grant"},
-		"memory":    {"import", "export"},
+		"memory":    {"import", "export", "set"},
 		"messaging": {"send", "bind", "pair"},
 		"plugins":   {"add", "enable", "remove"},
 		"secrets":   {"remove", "rotate"},

@@ -59,7 +59,7 @@ type Memories interface {
 // Options are the dependencies of a Memory.
 type Options struct {
 	Rows       *Rows
-	Index      *indexer.Indexer
+	Index      *indexer.Indexer       // nil: Search is not called, and Forget with a path only
 	Embeddings *embeddings.Embeddings // nil: documents are found by their words only
 	Log        *slog.Logger           // nil: discard
 	Now        func() time.Time       // nil: time.Now
@@ -182,7 +182,7 @@ func (m *Memory) similar(ctx context.Context, o tool.Owner, d Document) []string
 		return nil
 	}
 	const most, longest = 3, 4 << 10
-	if len(d.Text) > longest || m.storing.Load() > maxComparing {
+	if m.o.Index == nil || len(d.Text) > longest || m.storing.Load() > maxComparing {
 		return paths
 	}
 	found, err := m.o.Index.SearchNow(ctx, index.Query{Text: d.Text, Scopes: scopes(o), Limit: 2 * most})
