@@ -25,7 +25,7 @@ import (
 
 // A fixture is a console with a store, and what it has recorded.
 type fixture struct {
-	*testing.T
+	testing.TB
 	console *Console
 	server  *httptest.Server
 	store   *store.Store
@@ -40,7 +40,7 @@ type fixture struct {
 
 const good = "a-token-that-decides"
 
-func newFixture(t *testing.T, more ...*room.Room) *fixture {
+func newFixture(t testing.TB, more ...*room.Room) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), store.Options{DSN: dir})
@@ -53,7 +53,7 @@ func newFixture(t *testing.T, more ...*room.Room) *fixture {
 		}
 	})
 	f := &fixture{
-		T: t, store: s, dir: dir, asks: approvals.New(approvals.Options{DB: s}),
+		TB: t, store: s, dir: dir, asks: approvals.New(approvals.Options{DB: s}),
 		person: map[string]room.Person{good: {Name: "token:ann", Channel: "console"}},
 	}
 	t.Cleanup(func() {

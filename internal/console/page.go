@@ -45,6 +45,9 @@ func pages() []Page {
 			Data: showQuestions},
 		{Path: "questions/{id}", Where: room.Approver, Topics: []string{ask.Topic}, Template: "questions",
 			Data: showQuestion},
+		{Path: "today", Title: "Today", Where: room.Operator, Topics: []string{audit.Topic, jobs.Topic}, Template: "today",
+			Data: showToday},
+		{Path: "changes/{id}", Where: room.Operator, Template: "change", Data: showChange},
 		{Path: "calls", Title: "Calls", Where: room.Operator, Topics: []string{audit.Topic}, Template: "calls", Data: showCalls},
 		{Path: "calls/{id}", Where: room.Operator, Topics: []string{audit.Topic}, Template: "call", Data: showCall},
 		{Path: "charts", Title: "Charts", Where: room.Operator, Topics: []string{audit.Topic}, Template: "charts", Data: showCharts},
@@ -285,6 +288,7 @@ func functions() template.FuncMap {
 		"escape": escape, "verb": verbPath, "outcome": outcomeOf,
 		"ms":   func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"add":  func(a, b int) int { return a + b },
+		"diff": diffRows, "picture": pictureURL, "heading": heading,
 		"args": func(v ...any) []any { return v },
 	}
 }

@@ -94,7 +94,10 @@ func (p Painter) table(rows [][]string) string {
 
 // OneLine returns text on one line, with control characters made visible.
 func OneLine(text string) string {
-	return tool.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
+	if strings.ContainsAny(text, "\r\n\t") {
+		text = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text)
+	}
+	return tool.Visible(text)
 }
 
 // Short returns the beginning of a text, for a table.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,23 +18,21 @@ import (
 
 // A ShownChange is a change of files in full.
 type ShownChange struct {
-	ID     string      `json:"id"`
-	At     time.Time   `json:"at"`
-	By     string      `json:"by,omitempty"` // the caller
-	Tool   string      `json:"tool,omitempty"`
-	Call   string      `json:"call,omitempty"` // for mcp-tools audit tail --call
-	Undone string      `json:"undone,omitempty"`
-	Files  []ShownFile `json:"files"`
-	More   int         `json:"more,omitempty"` // files beyond maxShownFiles
-	Left   []string    `json:"left,omitempty"` // files that a command changed, and that cannot be restored
+	ID     string    `json:"id"`
+	At     time.Time `json:"at"`
+	By     string    `json:"by,omitempty"` // the caller
+	Tool   string    `json:"tool,omitempty"`
+	Call   string    `json:"call,omitempty"` // for mcp-tools audit tail --call
+	Undone string    `json:"undone,omitempty"`
+	Files  []Change  `json:"files"`
+	More   int       `json:"more,omitempty"` // files beyond maxShownFiles
+	Left   []string  `json:"left,omitempty"` // files that a command changed, and that cannot be restored
 }
 
-// A ShownFile is the change of a file in full.
-type ShownFile struct {
-	Change
-	Text  bool     `json:"text"`            // it is known how the texts differ
-	Lines []string `json:"lines,omitempty"` // how they differ: each begins with a space, "-", "+" or "@@"
-	Cut   int      `json:"cut,omitempty"`   // lines beyond maxShownLines
+// Shown is how a file differs.
+type Shown struct {
+	Lines []string `json:"lines,omitempty"` // each begins with a space, "-", "+" or "@@"
+	Cut   int      `json:"cut,omitempty"`   // lines beyond those
 	// Picture is the picture that the file became, or was if it was removed, with its type.
 	Picture     []byte `json:"picture,omitempty"`
 	PictureType string `json:"picture_type,omitempty"`
@@ -41,7 +41,8 @@ type ShownFile struct {
 // Limits of a change that is shown.
 const (
 	maxShownFiles = 50
-	maxShownLines = 2000
+	maxShownLines = 2000   // of a file
+	maxLines      = 10_000 // of all that is shown at once
 	maxPicture    = 512 << 10
 	maxPictures   = 8
 )
@@ -62,33 +63,66 @@ func (o *operator) change(ctx context.Context, a changeArgs) (none tool.Result, 
 		return none, err
 	}
 	shown := ShownChange{ID: a.Change, At: past.Time, By: past.By, Tool: past.Tool, Call: past.Call, Undone: past.Undone,
-		Files: []ShownFile{}}
+		Files: []Change{}}
 	for _, name := range past.Left {
 		shown.Left = append(shown.Left, string(name))
 	}
-	pictures := 0
 	for i, f := range past.Files {
 		if i == maxShownFiles {
 			shown.More = len(past.Files) - i
 			break
 		}
-		one := ShownFile{Change: changeOf(past, f)}
+		one := changeOf(past, f)
 		one.ID = a.Change
-		changes := []Change{one.Change}
-		o.diffs.Count(changes)
-		one.Change = changes[0]
-		one.Lines, one.Text = d.Text(one.Change)
-		if more := len(one.Lines) - maxShownLines; more > 0 {
-			one.Lines, one.Cut = one.Lines[:maxShownLines], more
-		}
-		if a.Pictures && pictures < maxPictures {
-			if one.Picture, one.PictureType = d.Picture(one.Change); one.Picture != nil {
-				pictures++
-			}
-		}
 		shown.Files = append(shown.Files, one)
 	}
+	o.diffs.Count(shown.Files)
+	budget := budget{lines: maxLines, pictures: maxPictures}
+	d.fill(shown.Files, &budget, true, a.Pictures)
 	return tool.Text(shown.forPeople()).With(shown), nil
+}
+
+// A budget is how much may still be shown.
+type budget struct{ lines, pictures int }
+
+// show fills in how the files of a day differ, the latest first.
+func (d *Diffs) show(day Day, lines, pictures bool) {
+	left := &budget{maxLines, maxPictures}
+	for _, s := range slices.Backward(day.Sessions) {
+		for _, e := range slices.Backward(s.Events) {
+			d.fill(e.Changes, left, lines, pictures)
+		}
+	}
+}
+
+// fill fills in how files differ, as far as the budget reaches.
+func (d *Diffs) fill(changes []Change, left *budget, lines, pictures bool) {
+	for i := range changes {
+		c := &changes[i]
+		if pictures && left.pictures > 0 && isPicture(c.File) {
+			if c.Picture, c.PictureType = d.Picture(*c); c.Picture != nil {
+				left.pictures--
+				continue
+			}
+		}
+		if !lines || left.lines == 0 {
+			continue
+		}
+		c.Lines, _ = d.Text(*c)
+		if most := min(maxShownLines, left.lines); len(c.Lines) > most {
+			c.Lines, c.Cut = c.Lines[:most], len(c.Lines)-most
+		}
+		left.lines -= len(c.Lines)
+	}
+}
+
+// isPicture reports whether a name is that of a picture.
+func isPicture(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg":
+		return true
+	}
+	return false
 }
 
 // find returns a change by its id, or that of its call.
@@ -156,7 +190,7 @@ func (d *Diffs) Picture(c Change) ([]byte, string) {
 		return picture, kind
 	}
 	if head := string(picture[:min(len(picture), 1024)]); isText(picture) && strings.Contains(head, "<svg") &&
-		strings.HasSuffix(c.File, ".svg") {
+		path.Ext(c.File) == ".svg" {
 		return []byte(d.Scrub(string(picture))), "image/svg+xml"
 	}
 	return nil, ""

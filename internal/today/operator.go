@@ -98,7 +98,11 @@ type todayArgs struct {
 	Day     string `json:"day,omitempty" jsonschema:"day to show: today, yesterday or a date such as 2026-01-31" default:"today"`
 	Agent   string `json:"agent,omitempty" jsonschema:"only this agent"`
 	Session string `json:"session,omitempty" jsonschema:"only this session"`
+	Kind    Kind   `json:"kind,omitempty" jsonschema:"only events of this kind" enum:"look,files,command,web,made,message,question,memory,agents,schedule,model,operator,other"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"events to show of each session, the latest (default all)" min:"0"`
 	Diff    bool   `json:"diff,omitempty" jsonschema:"show how the files differ"`
+	// Pictures is for the console.
+	Pictures bool `json:"pictures,omitempty" jsonschema:"return pictures with the data for programs"`
 }
 
 // ParseDay returns a time of a day: today, yesterday, or a date.
@@ -131,7 +135,7 @@ func (o *operator) log(ctx context.Context) (r *Reader, note string, err error) 
 }
 
 func (o *operator) today(ctx context.Context, a todayArgs) (none tool.Result, err error) {
-	q := Query{Agent: a.Agent, Session: a.Session}
+	q := Query{Agent: a.Agent, Session: a.Session, Kind: a.Kind, Limit: a.Limit}
 	if q.Day, err = ParseDay(a.Day, time.Now()); err != nil {
 		return none, err
 	}
@@ -143,20 +147,19 @@ func (o *operator) today(ctx context.Context, a todayArgs) (none tool.Result, er
 	if err != nil {
 		return none, err
 	}
+	if a.Diff || a.Pictures {
+		d := &Diffs{History: o.diffs.History}
+		if d.Scrub, err = o.Scrub(); err != nil {
+			return none, err
+		}
+		d.show(day, a.Diff, a.Pictures)
+	}
 	for _, s := range day.Sessions {
 		for _, e := range s.Events {
 			o.diffs.Count(e.Changes)
 		}
 	}
-	differ := func(Change) []string { return nil }
-	if a.Diff {
-		d := &Diffs{History: o.diffs.History}
-		if d.Scrub, err = o.Scrub(); err != nil {
-			return none, err
-		}
-		differ = func(c Change) []string { lines, _ := d.Text(c); return lines }
-	}
-	result := tool.Text(day.forPeople(q, differ)).With(day)
+	result := tool.Text(day.forPeople(q)).With(day)
 	if note != "" {
 		result = room.Beside(result, "%s", note)
 	}
@@ -179,7 +182,7 @@ func runningJobs(ctx context.Context, s *store.Store) (list []Running, err error
 }
 
 // forPeople returns the day as text.
-func (d Day) forPeople(q Query, differ func(Change) []string) string {
+func (d Day) forPeople(q Query) string {
 	var b strings.Builder
 	day := q.Day.Format("Monday, 2 January 2006")
 	if len(d.Sessions) == 0 {
@@ -199,8 +202,11 @@ func (d Day) forPeople(q Query, differ func(Change) []string) string {
 	}
 	for _, s := range d.Sessions {
 		fmt.Fprintf(&b, "\n%s\n", terminal.OneLine(s.Heading()))
+		if s.Earlier > 0 {
+			fmt.Fprintf(&b, "  and before that %s\n", text.Plural(s.Earlier, "event"))
+		}
 		for _, e := range s.Events {
-			e.write(&b, differ)
+			e.write(&b)
 		}
 	}
 	return b.String()
@@ -236,7 +242,7 @@ func (s Session) Heading() string {
 		n         int
 		one, many string
 	}{
-		{s.changed(), "file changed", "files changed"}, {s.Commands, "command", "commands"},
+		{s.Files, "file changed", "files changed"}, {s.Commands, "command", "commands"},
 		{s.Failed, "failed", "failed"}, {s.Refused, "refused", "refused"},
 	} {
 		if c.n > 0 {
@@ -247,17 +253,6 @@ func (s Session) Heading() string {
 		counts = append(counts, fmt.Sprintf("%d tokens for $%.2f", s.Tokens, s.Cost))
 	}
 	return line + ": " + strings.Join(counts, ", ")
-}
-
-// changed returns the number of files that the session has changed.
-func (s Session) changed() int {
-	seen := make(map[string]bool)
-	for _, e := range s.Events {
-		for _, c := range e.Changes {
-			seen[c.first.Path()] = true
-		}
-	}
-	return len(seen)
 }
 
 func clockOf(t time.Time) string { return t.Local().Format("15:04") }
@@ -271,7 +266,7 @@ const (
 )
 
 // write writes an event: a line, and a line for each change of a file.
-func (e Event) write(b *strings.Builder, differ func(Change) []string) {
+func (e Event) write(b *strings.Builder) {
 	line := text.Clip(terminal.OneLine(e.Text), shownText)
 	if e.State != Done && e.State != Failed {
 		line = string(e.State) + ": " + line
@@ -299,7 +294,7 @@ func (e Event) write(b *strings.Builder, differ func(Change) []string) {
 			break
 		}
 		fmt.Fprintf(b, "           %s\n", terminal.OneLine(c.forPeople()))
-		lines := differ(c)
+		lines := c.Lines
 		for _, line := range lines[:min(len(lines), shownDiff)] {
 			fmt.Fprintf(b, "             %s\n", text.Clip(tool.Visible(line), shownText))
 		}

@@ -24,6 +24,8 @@ import (
 type Day struct {
 	Date     string    `json:"date"` // 2026-01-31
 	Calls    int       `json:"calls"`
+	Agents   []string  `json:"agents"`   // that made calls on the day, whatever the query selects
+	Names    []string  `json:"names"`    // of their sessions, likewise
 	Sessions []Session `json:"sessions"` // in the order of their first calls
 	Running  []Running `json:"running"`  // now, whatever the day is
 }
@@ -40,9 +42,11 @@ type Session struct {
 	Failed    int       `json:"failed,omitempty"`
 	Refused   int       `json:"refused,omitempty"`
 	Commands  int       `json:"commands,omitempty"`
+	Files     int       `json:"files,omitempty"`  // that were changed
 	Tokens    int       `json:"tokens,omitempty"` // of language models
 	Cost      float64   `json:"cost,omitempty"`   // likewise, in dollars
 	Events    []Event   `json:"events"`
+	Earlier   int       `json:"earlier,omitempty"` // events that Query.Limit leaves out
 }
 
 // An Event is a call, or several that belong together.
@@ -90,6 +94,7 @@ type Change struct {
 	Counted  bool   `json:"counted"`         // false for contents that are not text, large, or not kept
 	Undone   string `json:"undone,omitempty"`
 	Undoable bool   `json:"undoable"` // if the file has not changed since
+	Shown
 
 	first, last history.FileRecord
 }
@@ -109,6 +114,8 @@ type Running struct {
 type Query struct {
 	Day            time.Time // any time of the day, in the location of the reader
 	Agent, Session string
+	Kind           Kind
+	Limit          int // events of a session, the latest; 0: all
 }
 
 // episode is how far the calls of one event may be apart. Calls in between do not end an event.
@@ -311,13 +318,51 @@ func (l dayLog) day(q Query) Day {
 			b.add(r)
 		}
 	}
+	day.Agents, day.Names = l.names()
 	for _, s := range b.order {
 		s.finish()
+		if s.choose(q); len(s.Events) == 0 {
+			continue
+		}
 		day.Calls += s.Calls
 		day.Sessions = append(day.Sessions, s.Session)
 	}
 	day.Running = append(day.Running, b.running...)
 	return day
+}
+
+// names returns the agents and the sessions of the day, sorted.
+func (l dayLog) names() (agents, sessions []string) {
+	seen := map[[2]string]bool{}
+	agents, sessions = []string{}, []string{}
+	for i := range l.rows {
+		r := &l.rows[i]
+		for j, name := range [2]string{r.Agent, r.Session} {
+			key := [2]string{[2]string{"agent", "session"}[j], name}
+			if name == "" || seen[key] {
+				continue
+			}
+			seen[key] = true
+			if j == 0 {
+				agents = append(agents, name)
+			} else {
+				sessions = append(sessions, name)
+			}
+		}
+	}
+	slices.Sort(agents)
+	slices.Sort(sessions)
+	return agents, sessions
+}
+
+// choose leaves out the events that a query does not select.
+func (s *builtSession) choose(q Query) {
+	if q.Kind != "" {
+		s.Events = slices.DeleteFunc(s.Events, func(e Event) bool { return e.Kind != q.Kind })
+	}
+	if more := len(s.Events) - q.Limit; q.Limit > 0 && more > 0 {
+		s.Events, s.Earlier = s.Events[more:], more
+	}
 }
 
 type sessionKey struct{ agent, user, session string }
@@ -333,6 +378,7 @@ type builder struct {
 	words    map[string]phrase
 	sessions map[sessionKey]*builtSession
 	order    []*builtSession
+	last     *builtSession          // of the record before
 	calls    map[string]*builtEvent // commands in the background, by their call
 	answered map[questionKey]int    // calls to come that are not questions
 	ended    map[string]bool        // see endsOf
@@ -342,6 +388,7 @@ type builder struct {
 // A builtSession is a session with the events that calls may still join.
 type builtSession struct {
 	Session
+	key    sessionKey
 	events []*builtEvent
 	open   map[eventKey]*builtEvent
 }
@@ -447,13 +494,17 @@ func runningCall(r *audit.Row, words phrase) Running {
 // session returns the session of a record.
 func (b *builder) session(r *audit.Row) *builtSession {
 	key := sessionKey{r.Agent, r.User, r.Session}
+	if b.last != nil && b.last.key == key {
+		b.last.To = r.Time
+		return b.last
+	}
 	s := b.sessions[key]
 	if s == nil {
-		s = &builtSession{open: map[eventKey]*builtEvent{}}
+		s = &builtSession{key: key, open: map[eventKey]*builtEvent{}}
 		s.Agent, s.User, s.Session.Session, s.Transport, s.From = r.Agent, r.User, r.Session, r.Transport, r.Time
 		b.sessions[key], b.order = s, append(b.order, s)
 	}
-	s.To = r.Time
+	s.To, b.last = r.Time, s
 	return s
 }
 
@@ -704,9 +755,13 @@ func (s *builtSession) finish() {
 		}
 		s.Events = append(s.Events, e.Event)
 	}
-	if s.Events == nil {
-		s.Events = []Event{}
+	files := make(map[string]bool)
+	for _, e := range s.Events {
+		for _, c := range e.Changes {
+			files[c.first.Path()] = true
+		}
 	}
+	s.Files = len(files)
 }
 
 // text says what the calls of the event did.

@@ -57,7 +57,7 @@ func show(log dayLog) string {
 			r.Call = fmt.Sprintf("CALL%d", i)
 		}
 	}
-	text := log.day(Query{Day: nine()}).forPeople(Query{Day: nine()}, func(Change) []string { return nil })
+	text := log.day(Query{Day: nine()}).forPeople(Query{Day: nine()})
 	var lines []string
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "  ") {

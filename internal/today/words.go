@@ -27,6 +27,11 @@ const (
 	Other    Kind = "other"
 )
 
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{Look, Files, Command, Web, Made, Message, Question, Memory, Agents, Schedule, Model, Operator, Other}
+}
+
 // A phrase says in the past tense what the calls of a tool did: one call, with %s for what it was about, and several,
 // with %d for their number. An empty bare is the phrase of one call without the words for what it was about.
 type phrase struct {
