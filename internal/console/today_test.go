@@ -40,6 +40,8 @@ func newDay(t testing.TB) *dayFixture {
 			return func(s string) string { return strings.ReplaceAll(s, "hunter2", "[REDACTED]") }, nil
 		},
 		Undo: func(_ context.Context, r history.Record) (workspace.Receipt, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
 			d.undone = append(d.undone, r.ID)
 			return workspace.Receipt{ID: "redo"}, nil
 		},
@@ -88,6 +90,13 @@ func (d *dayFixture) call(r audit.Record, file, before, after string) {
 	}
 }
 
+// hasUndone returns the changes that were undone.
+func (d *dayFixture) hasUndone() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.undone)
+}
+
 func firstOf(a, b string) string {
 	if a != "" {
 		return a
@@ -114,7 +123,7 @@ func date(path string, more ...string) string {
 	return path + "?" + url.Values{"day": {time.Now().Format(time.DateOnly)}}.Encode() + strings.Join(more, "")
 }
 
-const hostile = "<script>alert(1)</script>\u202e\x1b[2J\"><img src=x onerror=alert(1)>"
+const hostileText = "<script>alert(1)</script>\u202e\x1b[2J\"><img src=x onerror=alert(1)>"
 
 func TestTodayPage(t *testing.T) {
 	d := newDay(t)
@@ -125,15 +134,16 @@ func TestTodayPage(t *testing.T) {
 	path := date("today")
 	d.call(audit.Record{Call: "A", Tool: "edit", About: "a.txt", Agent: "builder", User: "ann", Session: "s1"},
 		"a.txt", "one\ntwo\n", "one\nTWO hunter2\n<b>three</b>\n")
-	d.call(audit.Record{Call: "B", Tool: "exec", About: hostile, Agent: "builder", User: "ann", Session: "s1",
+	d.call(audit.Record{Call: "B", Tool: "exec", About: hostileText, Agent: "builder", User: "ann", Session: "s1",
 		End: "exit code 1"}, "", "", "")
-	d.call(audit.Record{Call: "C", Tool: "exec", About: "rm -rf /", Outcome: "refused", Error: "refused: " + hostile,
-		Agent: hostile, User: hostile, Session: hostile}, "", "", "")
+	d.call(audit.Record{Call: "C", Tool: "exec", About: "rm -rf /", Outcome: "refused", Error: "refused: " + hostileText,
+		Agent: hostileText, User: hostileText, Session: hostileText}, "", "", "")
 	d.call(audit.Record{Phase: audit.Intent, Call: "D", Tool: "exec", About: "make", User: "ann", Session: "s2"}, "", "", "")
-	page := d.page(c, path, "Running now")
+	d.call(audit.Record{Kind: "operator", Tool: "pauses pause", User: "ann"}, "", "", "") // it has no id
+	page := d.page(c, path, "operator: pauses pause")
 	for _, want := range []string{
 		"edited a.txt", `<span class="added">+2</span>`, `<span class="removed">-1</span>`, "- two", "TWO [REDACTED]",
-		"&lt;b&gt;three&lt;/b&gt;", "exit code 1", "refused", "&lt;U&#43;202E&gt;", "Stop, and pause the session",
+		"&lt;b&gt;three&lt;/b&gt;", "exit code 1", "refused", "Running now", "&lt;U&#43;202E&gt;", "Stop, and pause the session",
 	} {
 		if !strings.Contains(page.text, want) {
 			t.Errorf("the page has no %q:\n%s", want, page.text)
@@ -147,14 +157,14 @@ func TestTodayPage(t *testing.T) {
 	for query, want := range map[string]string{
 		"&agent=builder": "edited a.txt", "&session=s2": "make", "&kind=files": "edited a.txt",
 		"&agent=none": "No calls of this selection", "&plain=1": "With differences",
-		"&agent=" + url.QueryEscape(hostile): "rm -rf /",
+		"&agent=" + url.QueryEscape(hostileText): "rm -rf /",
 	} {
 		if got := c.get(date("today", query)); !strings.Contains(got.text, want) || query == "&session=s2" &&
 			strings.Contains(got.text, "edited a.txt") {
 			t.Errorf("%s: %d\n%s", query, got.status, got.text)
 		}
 	}
-	for query, status := range map[string]int{"?day=never": 400, "?kind=none": 400, "?day=" + url.QueryEscape(hostile): 400} {
+	for query, status := range map[string]int{"?day=never": 400, "?kind=none": 400, "?day=" + url.QueryEscape(hostileText): 400} {
 		if got := c.get("today" + query); got.status != status || strings.Contains(got.text, "<script>alert") {
 			t.Errorf("%s: %d\n%s", query, got.status, got.text)
 		}
@@ -172,12 +182,12 @@ func TestUndoOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := url.Values{"arg.change": {"A"}, "back": {path}}
-	if got := c.do("activity/undo", form); !strings.Contains(got.text, "Yes, do it") || d.undone != nil {
-		t.Errorf("not confirmed: undone %v\n%s", d.undone, got.text)
+	if got := c.do("activity/undo", form); !strings.Contains(got.text, "Yes, do it") || d.hasUndone() != nil {
+		t.Errorf("not confirmed: undone %v\n%s", d.hasUndone(), got.text)
 	}
 	form.Set("confirm", "yes")
-	if got := c.do("activity/undo", form); !strings.Contains(got.text, "Undone: ") || !slices.Equal(d.undone, []string{past.ID}) {
-		t.Errorf("confirmed: undone %v, want %s\n%s", d.undone, past.ID, got.text)
+	if got := c.do("activity/undo", form); !strings.Contains(got.text, "Undone: ") || !slices.Equal(d.hasUndone(), []string{past.ID}) {
+		t.Errorf("confirmed: undone %v, want %s\n%s", d.hasUndone(), past.ID, got.text)
 	}
 	if got := c.get("changes/A"); got.status != http.StatusOK || !strings.Contains(got.text, "+ one") {
 		t.Errorf("the change: %d\n%s", got.status, got.text)

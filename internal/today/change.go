@@ -62,7 +62,7 @@ func (o *operator) change(ctx context.Context, a changeArgs) (none tool.Result, 
 	if d.Scrub, err = o.Scrub(); err != nil {
 		return none, err
 	}
-	shown := ShownChange{ID: a.Change, At: past.Time, By: past.By, Tool: past.Tool, Call: past.Call, Undone: past.Undone,
+	shown := ShownChange{ID: a.Change, At: past.Time, By: strings.Trim(past.By, "/"), Tool: past.Tool, Call: past.Call, Undone: past.Undone,
 		Files: []Change{}}
 	for _, name := range past.Left {
 		shown.Left = append(shown.Left, string(name))
@@ -145,7 +145,7 @@ func changeOf(c history.LoggedChange, f history.FileRecord) Change {
 func (s ShownChange) forPeople() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, by %s of %s", s.At.Local().Format(time.DateTime), terminal.OneLine(s.Tool),
-		terminal.OneLine(strings.Trim(s.By, "/")))
+		terminal.OneLine(s.By))
 	if s.Undone != "" {
 		fmt.Fprintf(&b, ", undone by %s", s.Undone)
 	}

@@ -237,12 +237,12 @@ func (s Session) Heading() string {
 	if until := clockOf(s.To); until != clockOf(s.From) {
 		line += " to " + until
 	}
-	counts := []string{text.Plural(s.Calls, "call")}
+	var counts []string
 	for _, c := range []struct {
 		n         int
 		one, many string
 	}{
-		{s.Files, "file changed", "files changed"}, {s.Commands, "command", "commands"},
+		{s.Calls, "call", "calls"}, {s.Files, "file changed", "files changed"}, {s.Commands, "command", "commands"},
 		{s.Failed, "failed", "failed"}, {s.Refused, "refused", "refused"},
 	} {
 		if c.n > 0 {
@@ -251,6 +251,9 @@ func (s Session) Heading() string {
 	}
 	if s.Tokens > 0 {
 		counts = append(counts, fmt.Sprintf("%d tokens for $%.2f", s.Tokens, s.Cost))
+	}
+	if counts == nil {
+		return line
 	}
 	return line + ": " + strings.Join(counts, ", ")
 }

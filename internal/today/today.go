@@ -572,7 +572,7 @@ func (s *builtSession) event(r *audit.Row, key eventKey) *builtEvent {
 		e.To = r.Time
 		return e
 	}
-	e := &builtEvent{items: map[itemKey]int{}, changed: map[string]int{}, since: r.Time}
+	e := &builtEvent{Event: Event{Calls: []string{}}, items: map[itemKey]int{}, changed: map[string]int{}, since: r.Time}
 	e.tool, e.From, e.Kind, e.State = r.Tool, r.Time, key.kind, key.state
 	s.open[key], s.events = e, append(s.events, e)
 	return e
@@ -580,7 +580,7 @@ func (s *builtSession) event(r *audit.Row, key eventKey) *builtEvent {
 
 // add adds a call to the event.
 func (e *builtEvent) add(r *audit.Row, words phrase, state State, changes []history.LoggedChange) {
-	if len(e.Calls) < maxCalls {
+	if r.Call != "" && len(e.Calls) < maxCalls {
 		e.Calls = append(e.Calls, r.Call)
 	}
 	e.Times++

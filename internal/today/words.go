@@ -124,7 +124,7 @@ func phraseOf(kind, tool string) phrase {
 	case "":
 	case "model":
 		return phrase{Model, "asked the language model " + tool, "", "asked the language model " + tool + " %d times"}
-	case "operator":
+	case "operator", "console":
 		return phrase{Operator, "operator: " + tool + " %s", "operator: " + tool, "operator: " + tool + " %d times"}
 	case "resource", "prompt", "completion":
 		return phrase{Look, "read the " + kind + " " + tool, "", "read the " + kind + " " + tool + " %d times"}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -171,9 +172,11 @@ func (e *Env) undoChange(ctx context.Context, r history.Record) (done workspace.
 			o.Roots = append(o.Roots, workspace.ExtraRoot{Path: dir, Write: true})
 		}
 	}
-	if caller.Workspace == "" {
-		return done, tool.Errorf(tool.Unavailable, "the files are in the directory of the agent for its state").
-			Try("ask the agent to call undo with the id %s", r.ID)
+	if caller.Workspace == "" { // none of its files is concerned
+		if caller.Workspace, err = os.MkdirTemp("", "mcp-tools-undo-*"); err != nil {
+			return done, err
+		}
+		defer os.RemoveAll(caller.Workspace)
 	}
 	files, err := workspace.New(o)
 	if err != nil {
