@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/bridge"
 	"github.com/mcp-tools/mcp-tools/tools/custom"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
@@ -55,6 +56,7 @@ func (e *Env) Rooms() []*room.Room {
 		backup.Room(backup.Setup{Places: e.Places, At: e.StoreOptionsAt}), // doctor checks the store first
 		approvals.Room(e.countPast, e.endedSessions),
 		memory.Room(e.memoryOf),
+		knowledge.Room(),
 		skills.Room(e.skillsOf),
 		contextfiles.Room(e.contextFilesOf),
 		automation.Room(),
