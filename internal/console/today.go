@@ -132,6 +132,7 @@ func diffRows(lines []string) (rows []diffRow) {
 	for _, line := range lines {
 		mark, text := line[:min(1, len(line))], line[min(1, len(line)):]
 		switch {
+		case mark == "\\": // that the last line has no line break
 		case mark == "@":
 			rows, pair = append(rows, diffRow{Kind: "hunk", Old: line}), -1
 		case mark == "-":

@@ -297,8 +297,9 @@ func TestDiffRows(t *testing.T) {
 		"-a|-b|+A":                "change(a A) change(b )",
 		"-a|+A|+B":                "change(a A) change( B)",
 		"+A|-b":                   "change( A) change(b )",
-		" |-|+":                   "same( ) change( )",
-		"":                        "same( )",
+		`-a|\ No newline at end of file|+A|\ No newline at end of file`: "change(a A)",
+		" |-|+": "same( ) change( )",
+		"":      "same( )",
 	} {
 		var got []string
 		for _, row := range diffRows(strings.Split(lines, "|")) {
