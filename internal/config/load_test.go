@@ -57,7 +57,7 @@ func TestProblems(t *testing.T) {
 		{"name of another section", "telemetry:\n  tls_cert: x",
 			"2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
 		{"far from everything", "approvals:\n  qqqqqqqq: 1",
-			"2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
+			"2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait, desktop"},
 		{"unknown name in a list", "connections:\n  tokens:\n    a: {hash: " + hash + ", profiles: [x], agnt: b}",
 			"3: connections.tokens.a.agnt: no such setting; did you mean agent?"},
 		{"set twice", "limits:\n  calls_per_minute: 1\n  calls_per_minute: 2", "3: limits.calls_per_minute: set twice, first in line 2; keep one"},

@@ -100,6 +100,9 @@ others who use the project have mcp-tools in their PATH. An entry that is there 
 			if change.Note != "" {
 				fmt.Fprintln(a.Err, "Warning:", change.Note)
 			}
+			if s.URL == "" {
+				listed += "mcp-tools ui shows in a browser what agents ask and do, and takes your answers.\n"
+			}
 			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n", listed)
 		},
 	}

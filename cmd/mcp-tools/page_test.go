@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A consoleUser is a person with a browser, and mcp-tools ui on a data directory.
+type consoleUser struct {
+	t       *testing.T
+	address string // of the console
+	base    string // of the pages after the login
+	browser http.Client
+}
+
+// openConsole runs mcp-tools ui, and opens its link.
+func (r *remote) openConsole() *consoleUser {
+	r.t.Helper()
+	out := &logbook{news: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.run(ctx, out, "ui", "--no-open", "--config", filepath.Join(r.dir, "config.yaml"), "--data",
+			filepath.Join(r.dir, "data"))
+	}()
+	r.t.Cleanup(func() {
+		end()
+		<-ended
+	})
+	link := out.find(r.t, `(http://127\.0\.0\.1:\d+/open/\w+)`)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	u := &consoleUser{t: r.t, browser: http.Client{Jar: jar}}
+	u.address, _, _ = strings.Cut(link, "open/")
+	at, _ := u.fetch(http.MethodPost, link, nil)
+	u.base = regexp.MustCompile(`^.*/c/\w+`).FindString(at)
+	if u.base == "" {
+		r.t.Fatalf("the link leads to %s", at)
+	}
+	return u
+}
+
+// fetch returns the address and the text of a page.
+func (u *consoleUser) fetch(method, address string, form url.Values) (at, page string) {
+	u.t.Helper()
+	req, err := http.NewRequestWithContext(u.t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", strings.TrimSuffix(u.address, "/"))
+	}
+	res, err := u.browser.Do(req)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		u.t.Fatalf("%s %s: %d %v\n%s", method, address, res.StatusCode, err, text)
+	}
+	return res.Request.URL.String(), string(text)
+}
+
+// decide opens the page that a client was sent to, and presses a button.
+func (u *consoleUser) decide(page, verb, reason string) {
+	u.t.Helper()
+	id, ok := strings.CutPrefix(page, u.address+"questions/")
+	if !ok {
+		u.t.Fatalf("the client was sent to %s, the console is at %s", page, u.address)
+	}
+	if _, gate := u.fetch(http.MethodGet, page, nil); !strings.Contains(gate, "questions/"+id) {
+		u.t.Errorf("the page does not lead to the question: %s", gate)
+	}
+	_, question := u.fetch(http.MethodGet, u.base+"/questions/"+id, nil)
+	csrf := regexp.MustCompile(`name="csrf" value="(\w+)"`).FindStringSubmatch(question)
+	if csrf == nil || !strings.Contains(question, "rm -f") {
+		u.t.Fatalf("the page of the question is %s", question)
+	}
+	form := url.Values{"csrf": {csrf[1]}, "arg.id": {id}, "back": {"questions"}}
+	if reason != "" {
+		form.Set("arg.reason", reason)
+	}
+	u.fetch(http.MethodPost, u.base+"/do/approvals/"+verb, form)
+}
+
+// sentToPage is what a client is asked.
+type sentToPage struct{ Mode, URL, ElicitationID, Message string }
+
+const supervised = "policy: {autonomy: supervised}\n"
+
+// TestClientOpensThePageOfAQuestion has clients that show no forms, over stdio and HTTP, and a person who decides in
+// the console. The calls continue with the answer.
+func TestClientOpensThePageOfAQuestion(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	person := r.openConsole()
+	data, settings := filepath.Join(r.dir, "data"), filepath.Join(r.dir, "config.yaml")
+
+	t.Run("stdio", func(t *testing.T) {
+		cmd := apart(ourselves(t), "--data", data, "--config", settings, "--profile", "full", "--workspace", t.TempDir(),
+			"--sandbox", "host")
+		in, errIn := cmd.StdinPipe()
+		out, errOut := cmd.StdoutPipe()
+		for _, err := range []error{errIn, errOut, cmd.Start()} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer func() {
+			in.Close()
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		}()
+		lines := bufio.NewScanner(out)
+		next := func() (m struct {
+			ID     json.RawMessage
+			Method string
+			Params json.RawMessage
+			Result json.RawMessage
+		}) {
+			t.Helper()
+			if !lines.Scan() {
+				t.Fatalf("the server has ended: %v", lines.Err())
+			}
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		send := func(format string, args ...any) {
+			t.Helper()
+			if _, err := fmt.Fprintf(in, format+"\n", args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"url":{}}},"clientInfo":{"name":"t","version":"1"}}}`)
+		next()
+		send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		for i, test := range []struct{ verb, reason, want string }{
+			{"deny", "not that one", `a person denied this call of exec: \"not that one\"`}, {"allow", "", `"content"`},
+		} {
+			send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"exec","arguments":{"command":"rm -f %s"}}}`,
+				i+1, test.verb)
+			ask := next()
+			var q sentToPage
+			if err := json.Unmarshal(ask.Params, &q); err != nil || ask.Method != "elicitation/create" || q.Mode != "url" ||
+				!strings.HasPrefix(q.Message, "Run a command (exec) in ") {
+				t.Fatalf("the client was sent %+v, %v", ask, err)
+			}
+			send(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, ask.ID)
+			person.decide(q.URL, test.verb, test.reason)
+			completed := false
+			m := next()
+			for ; m.Method != ""; m = next() {
+				completed = completed || m.Method == "notifications/elicitation/complete" &&
+					strings.Contains(string(m.Params), q.ElicitationID)
+			}
+			if !completed || !strings.Contains(string(m.Result), test.want) ||
+				test.verb == "allow" && strings.Contains(string(m.Result), "isError") {
+				t.Errorf("%s: completed %t, the call got %s", test.verb, completed, m.Result)
+			}
+		}
+	})
+
+	t.Run("http", func(t *testing.T) {
+		call := func(more string) string {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"exec","arguments":{"command":"rm -f x"}%s,`+
+				`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+				`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}}}}`, more)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return ""
+			}
+			for name, value := range map[string]string{
+				"Content-Type": "application/json", "Authorization": "Bearer " + agent, "Mcp-Protocol-Version": "2026-07-28",
+				"Mcp-Method": "tools/call", "Mcp-Name": "exec",
+			} {
+				req.Header.Set(name, value)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return ""
+			}
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			return string(text)
+		}
+		var asked struct {
+			Result struct {
+				RequestState  string
+				InputRequests map[string]struct{ Params sentToPage }
+			}
+		}
+		first := call("")
+		if err := json.Unmarshal([]byte(first), &asked); err != nil {
+			t.Fatalf("%v: %s", err, first)
+		}
+		page := asked.Result.InputRequests["approval"].Params.URL
+		got := make(chan string, 1)
+		go func() {
+			got <- call(fmt.Sprintf(`,"requestState":%q,"inputResponses":{"approval":{"action":"accept"}}`,
+				asked.Result.RequestState))
+		}()
+		person.decide(page, "allow", "")
+		if answer := <-got; !strings.Contains(answer, `"content"`) || strings.Contains(answer, "isError") {
+			t.Errorf("the call got %s", answer)
+		}
+	})
+}
+
+// TestRefusalLeadsToThePage has a client that can show nothing. The model gets a sentence for the user, and the next
+// equal call uses the answer.
+func TestRefusalLeadsToThePage(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	call := func() string {
+		_, body := r.post("/mcp", agent, "tools/call", `"name":"exec","arguments":{"command":"rm -f x"}`, "Mcp-Name", "exec")
+		return body
+	}
+	refused := call()
+	id := regexp.MustCompile(`decide in mcp-tools ui, or run mcp-tools approvals allow (\w+)`).FindStringSubmatch(refused)
+	if id == nil {
+		t.Fatalf("it is refused with %s", refused)
+	}
+	person := r.openConsole()
+	person.decide(person.address+"questions/"+id[1], "allow", "")
+	if got := call(); strings.Contains(got, "isError") {
+		t.Errorf("after the answer an equal call got %s", got)
+	}
+}
