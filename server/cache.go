@@ -60,7 +60,7 @@ func (r *resultCache) key(c *call, a attempt) (_ cacheKey, ok bool) {
 	}
 	who := c.Caller
 	who.Session, who.Parent = "", ""
-	caller, err := json.Marshal([]any{who, c.Narrow, c.Within, c.hasData()})
+	caller, err := json.Marshal([]any{who, c.Narrow, c.Within, c.hasData(), c.Apps})
 	if err != nil {
 		return cacheKey{}, false
 	}
@@ -104,7 +104,7 @@ func (r *resultCache) put(key cacheKey, res tool.Result, began time.Time) {
 	if res.Failed || res.Task != nil {
 		return
 	}
-	data, err := json.Marshal(res.Data)
+	data, err := json.Marshal([]any{res.Data, res.View})
 	if err != nil {
 		return
 	}

@@ -26,6 +26,7 @@ type Request struct {
 	Can    func(tool.Medium) bool // abilities of the client; nil for none
 	Input  *InputResponse         // the answers, when the call is made again
 	Tasks  bool                   // the client follows tasks
+	Apps   bool                   // the client shows MCP Apps
 	Parent string                 // the call that made this one
 	Client string                 // the program at the other end, as it names itself
 	Trace  map[string]string      // traceparent, tracestate, baggage
@@ -369,7 +370,7 @@ func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool),
 func (c *call) running(t tool.Tool, sealed callState, idle func()) *tool.Running {
 	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Script: c.script(), Report: c.Report,
 		Status: c.status, Idle: idle,
-		Tasks: c.Tasks, Can: c.Can, Grant: c.grant,
+		Tasks: c.Tasks, Apps: c.Apps, Can: c.Can, Grant: c.grant,
 		Usable: func() []tool.Tool { return c.server.Tools(c.Access) }}
 	if c.Input != nil && !sealed.Approval { // a tool gets the answers to its own questions only
 		running.Answers = tool.Answers{ByName: c.Input.Answers, State: sealed.State}

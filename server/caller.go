@@ -29,6 +29,7 @@ type Access struct {
 	Identity   string           // the same for all sessions of a caller; "" if there is one session
 
 	searches bool // the client finds tools by itself
+	apps     bool // the client shows MCP Apps
 	chooses  bool // the client will choose the workspace when a call needs one
 
 	// ChooseWorkspace returns the workspace of the client's roots, or "" for the caller's. It

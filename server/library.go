@@ -75,6 +75,7 @@ type LibraryRequest struct {
 	// Subscribe remembers or forgets a subscription to Ref.
 	Subscribe func() error
 	Trace     map[string]string
+	apps      bool // the client shows MCP Apps, and may read their page
 }
 
 // A LibraryResult is the result of a LibraryRequest, scrubbed and bounded.
@@ -168,7 +169,7 @@ func (c *call) permit(q LibraryRequest) (governor tool.Tool, verdict policy.Verd
 		return governor, policy.Deny, false,
 			tool.Errorf(tool.Unavailable, "there are no resources and no prompts here").Try("use tools")
 	}
-	if q.Ref == (Ref{}) {
+	if q.Ref == (Ref{}) || q.forPage() {
 		return governor, policy.Allow, false, nil
 	}
 	if t, ok := c.server.governingTool(q.Ref); ok {
@@ -290,6 +291,10 @@ func (c *call) callLibrary(ctx context.Context, q LibraryRequest) (found Library
 	case mcp.MethodResourcesTemplatesList:
 		found.Templates = keepIf(lib.Templates(), func(t tool.Template) bool { return may(Ref{URI: t.URI}) })
 	case mcp.MethodResourcesRead:
+		if q.forPage() {
+			found.Parts = []tool.Part{c.server.page()}
+			break
+		}
 		found.Parts, err = lib.Read(ctx, c.Caller, q.Ref.URI)
 	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		err = q.Subscribe()
@@ -388,7 +393,9 @@ type libraryParams struct {
 // serveLibrary answers requests about resources, prompts and completions.
 func (x *rpcRequest) serveLibrary(ctx context.Context) []byte {
 	m := x.msg
-	x.asked = &LibraryRequest{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
+	x.asked = &LibraryRequest{
+		Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace, apps: x.showsApps(),
+	}
 	if wrong := x.asked.parseParams(m.Params); wrong != nil {
 		return x.failure(wrong)
 	}

@@ -38,6 +38,7 @@ type listKey struct {
 	class             policy.Class
 	files, structured bool
 	searches, modern  bool
+	apps              bool
 	unusable          string
 }
 
@@ -49,7 +50,7 @@ func (x *rpcRequest) listTools(ctx context.Context) []byte {
 			jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
 	}
 	a := x.access
-	a.searches = searchesTools(x.clientInfo().name)
+	a.searches, a.apps = searchesTools(x.clientInfo().name), x.showsApps()
 	version := ""
 	if m.Modern() {
 		version = m.Meta.Version
@@ -74,7 +75,7 @@ func (s *Server) listFor(ctx context.Context, a Access, version string) ([]byte,
 		return s.writeList(ctx, now, a, version)
 	}
 	key := listKey{
-		now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, a.searches, version != "",
+		now.Policy.Class(a.subject()), a.hasFiles(), a.Structured, a.searches, version != "", a.apps,
 		strings.Join(s.unusable(c), " "),
 	}
 	now.lists.mu.Lock()
@@ -112,7 +113,11 @@ func (s *Server) writeList(ctx context.Context, now *settings, a Access, version
 	c := s.newCoreSession(nil)
 	for _, i := range visible {
 		if now.Policy.Lists(a.subject(), now.ordered[i].Spec.Name, short) {
-			c.tools = append(c.tools, described(i))
+			d := described(i)
+			if a.apps && now.ordered[i].Spec.Viewed {
+				d = withPage(d)
+			}
+			c.tools = append(c.tools, d)
 		}
 	}
 	list, refused := s.ask(ctx, c, mcp.MethodToolsList, version, nil)

@@ -76,6 +76,9 @@ func (x *rpcRequest) extensions() map[string]any {
 	if x.seesSkills() {
 		all[skillsExtension] = map[string]bool{"directoryRead": true}
 	}
+	if x.showsApps() {
+		all[appsExtension] = appsSupport{[]string{appMIME}}
+	}
 	if len(all) == 0 {
 		return nil
 	}
@@ -120,7 +123,7 @@ func readAny(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceCont
 		if p.Data != nil {
 			return mcp.BlobResourceContents{URI: from, MIMEType: p.MIME, Blob: base64.StdEncoding.EncodeToString(p.Data)}
 		}
-		return mcp.TextResourceContents{URI: from, MIMEType: p.MIME, Text: p.Text}
+		return mcp.TextResourceContents{URI: from, MIMEType: p.MIME, Text: p.Text, Meta: pageMeta(p.MIME)}
 	}), nil
 }
 

@@ -112,6 +112,11 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 				limits.ResultHard)})
 		}
 	}
+	if res.View != nil {
+		if text, err := text.JSON(res.View); err != nil || len(text) > limits.ResultHard {
+			res.View = nil // the page shows the text
+		}
+	}
 	text := res.Text()
 	if len(text) <= limits.Result {
 		return res
@@ -138,6 +143,9 @@ func (c *call) hasData() bool { return c.Structured || c.Nested }
 func (c *call) wanted(res tool.Result) tool.Result {
 	if !c.hasData() && len(res.Parts) > 0 {
 		res.Data = nil
+	}
+	if !c.Apps {
+		res.View = nil
 	}
 	return res
 }

@@ -31,7 +31,7 @@ func (x *rpcRequest) callTool(ctx context.Context) []byte {
 	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
-		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(), Client: x.clientInfo().name,
+		Can: x.can, Input: replyOf(m.Call), Tasks: x.followsTasks(), Apps: x.showsApps(), Client: x.clientInfo().name,
 	}
 	if x.flight != nil {
 		request.end = x.flight.cancel
@@ -158,7 +158,7 @@ func (s *Server) writeAnswer(m *jsonrpc.Message, a Response) []byte {
 	} else {
 		b = append(b, '}')
 	}
-	return append(b, '}')
+	return append(withView(b, a.Result.View, m.Modern()), '}')
 }
 
 // inputRequired returns the result that asks a client of the stateless era.

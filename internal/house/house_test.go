@@ -111,7 +111,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/modelcontextprotocol": {"tools/bridge", "docs"},
-		"github.com/rogpeppe/go-internal": {"cmd", "internal/today"},
+		"github.com/rogpeppe/go-internal": {"cmd", "internal/today", "internal/view"},
 		"github.com/blevesearch/bleve":    {"index"},
 		"github.com/docker/docker":        {"internal/sandbox"},
 		"github.com/landlock-lsm":         {"internal/sandbox"},

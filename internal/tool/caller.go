@@ -113,6 +113,7 @@ type Running struct {
 	Report  Reporter // nil for none
 	Answers Answers  // to what the tool asked before
 	Tasks   bool     // the client follows tasks, so the result may have one
+	Apps    bool     // the client shows MCP Apps, so the result may have a View
 	// Can reports whether the client can show a question; nil: it cannot.
 	Can func(Medium) bool
 	// Status returns the status of the caller's session; nil outside of a server.
@@ -171,6 +172,10 @@ func RunningFrom(ctx context.Context) Running {
 	}
 	return Running{}
 }
+
+// Viewed reports whether the client of the running call shows MCP Apps. For other clients a tool need not make the
+// View of its result.
+func Viewed(ctx context.Context) bool { return RunningFrom(ctx).Apps }
 
 // ReporterFrom returns the Reporter of the running call, or nil.
 func ReporterFrom(ctx context.Context) Reporter {

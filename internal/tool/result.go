@@ -38,6 +38,8 @@ func LinkToResult(handle string) Part {
 type Result struct {
 	Parts []Part
 	Data  any
+	// View is what the page of an MCP App shows beyond the text; see [Viewed]. Models do not get it.
+	View any
 	// Failed marks a result that describes a failure.
 	Failed bool
 	// Kind of the failure, "" for none.
@@ -69,6 +71,12 @@ func Failure(err error) Result {
 // Spec.Output. Clients get it if they ask for it.
 func (r Result) With(data any) Result {
 	r.Data = data
+	return r
+}
+
+// Showing returns r with what the page of an MCP App shows.
+func (r Result) Showing(view any) Result {
+	r.View = view
 	return r
 }
 
@@ -104,6 +112,9 @@ func (r Result) Map(f func(string) string, value func(any) any) Result {
 	r.Parts = parts
 	if r.Data != nil {
 		r.Data = value(r.Data)
+	}
+	if r.View != nil {
+		r.View = value(r.View)
 	}
 	return r
 }

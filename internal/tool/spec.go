@@ -74,6 +74,8 @@ type Spec struct {
 	// Output is a value of the type of the structured content. The schema is derived from its
 	// type. Nil stands for a tool without structured content.
 	Output any
+	// Viewed marks a tool with results that the page of MCP Apps shows; see [Result.Showing].
+	Viewed bool
 	// Forwards marks a tool whose calls are calls of the tool that the argument name
 	// names, with the argument arguments. Policy, approvals and audit see that call.
 	Forwards bool

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
@@ -32,7 +33,7 @@ type planCreateArgs struct {
 
 func (planCreate) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "plan_create", Group: group, Title: "Create a plan", Risk: tool.Writes,
+		Name: "plan_create", Group: group, Title: "Create a plan", Risk: tool.Writes, Viewed: true,
 		Doc:     "Stores a plan for a task and returns it. To mark steps as done send done.",
 		Timeout: 2 * time.Minute, Keywords: "steps todo progress",
 	}
@@ -151,7 +152,26 @@ func (x planCreate) Do(ctx context.Context, a planCreateArgs) (tool.Result, erro
 	}
 	kept.Task = ""
 	encoded, err := json.Marshal(map[string]plan{"plan": kept})
-	return tool.Text(string(encoded)), err
+	res := tool.Text(string(encoded))
+	if tool.Viewed(ctx) {
+		res = res.Showing(kept.board())
+	}
+	return res, err
+}
+
+// board returns what the page of an app shows: the steps by their status.
+func (p *plan) board() view.Board {
+	b := view.Board{Kind: "board", Title: p.Summary}
+	for _, c := range [][2]string{{"pending", "To do"}, {"in_progress", "Doing"}, {"completed", "Done"}} {
+		column := view.Column{Name: c[1], Cards: []view.Card{}}
+		for _, s := range p.Steps {
+			if s.Status == c[0] {
+				column.Cards = append(column.Cards, view.Card{Title: s.Step})
+			}
+		}
+		b.Columns = append(b.Columns, column)
+	}
+	return b
 }
 
 // tidy cuts excess, and begins the plan.

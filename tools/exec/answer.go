@@ -24,6 +24,7 @@ type answer struct {
 	// refused is why it could not connect to a host, or "".
 	refused string
 	also    []string
+	view    any // what the page of an app shows, or nil
 }
 
 // endedBySignal is the exit code for a command that a signal ended.
@@ -79,7 +80,7 @@ func (a answer) result() tool.Result {
 	if hint := a.hint(); hint != "" {
 		lines = append(lines, "hint: "+hint)
 	}
-	res := tool.Text(strings.Join(lines, "\n")).With(a.outcome(notes))
+	res := tool.Text(strings.Join(lines, "\n")).With(a.outcome(notes)).Showing(a.view)
 	if a.kept != "" {
 		res = res.Add(tool.LinkToResult(a.kept))
 	}

@@ -49,7 +49,7 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: t.refusedHost(ctx),
-		also: t.setAside(ctx)}
+		also: t.setAside(ctx), view: t.view(ctx, p, st)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

@@ -30,7 +30,7 @@ For servers and long commands set background. To read or change files use the fi
 		doc += "\nWith elevated: true it runs on the host, outside the sandbox, once a person has approved it."
 	}
 	return tool.Spec{
-		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
+		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true, Viewed: true,
 		Doc:  doc,
 		Also: also,
 		// Their timeout is in milliseconds.

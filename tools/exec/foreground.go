@@ -139,7 +139,7 @@ func (r *runner) settle(ctx context.Context, p sandbox.Process, st sandbox.Statu
 		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, kept: kept, k: &k, refused: r.refusedHost(ctx),
-		also: r.setAside(ctx)}
+		also: r.setAside(ctx), view: r.view(ctx, p, st)}
 	if st.State != sandbox.Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil

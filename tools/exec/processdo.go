@@ -31,7 +31,8 @@ func (t processTool) act(ctx context.Context, a processArgs, action string) (too
 	case "wait":
 		return t.wait(ctx, p, a)
 	case "log":
-		return t.log(ctx, p, a)
+		res, err := t.log(ctx, p, a)
+		return res.Showing(t.view(ctx, p, p.Status())), err
 	case "kill":
 		return t.kill(ctx, p, a)
 	}
@@ -227,7 +228,9 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	if text == "" {
 		text = "(nothing new)"
 	}
-	res := answer{status: st, text: text, report: true, also: append(also, t.setAside(ctx)...)}.result()
+	res := answer{
+		status: st, text: text, report: true, also: append(also, t.setAside(ctx)...), view: t.view(ctx, p, st),
+	}.result()
 	res.Failed, res.Kind = false, "" // reading its state did not fail
 	if done, ok := res.Data.(outcome); ok {
 		res.Data = processes{Command: &done}

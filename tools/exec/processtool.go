@@ -42,7 +42,7 @@ type processArgs struct {
 
 func (processTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "process", Group: group, Title: "Background commands", Risk: tool.Runs,
+		Name: "process", Group: group, Title: "Background commands", Risk: tool.Runs, Viewed: true,
 		Doc: "Manages background commands of exec. Returns their state and new output.",
 		Also: []string{
 			"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output",

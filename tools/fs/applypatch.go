@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
@@ -30,7 +31,7 @@ type applyPatchArgs struct {
 
 func (applyPatch) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tool.Writes,
+		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tool.Writes, Viewed: true,
 		Doc: `Adds, updates, deletes and renames files by a patch, all or none.
 Returns a line for each file and an id for undo. For a small change use edit.`,
 		Also:     []string{"apply-patch", "ApplyPatch", "tool::apply_patch", "patch"},
@@ -72,8 +73,33 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 	if err := p.noteVersions(receipt); err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(p.format("applied to "+text.Plural(len(sections), "file")+undoHint(receipt), receipt)), nil
+	res := tool.Text(p.format("applied to "+text.Plural(len(sections), "file")+undoHint(receipt), receipt))
+	if tool.Viewed(ctx) {
+		res = res.Showing(p.view(receipt))
+	}
+	return res, nil
 }
+
+// view returns what the page of an app shows.
+func (p *patcher) view(r workspace.Receipt) view.Changes {
+	shown := view.Changes{Kind: "changes", Undo: r.ID, Files: []view.File{}}
+	for _, s := range p.sections[:min(len(p.sections), maxViewed)] {
+		f := view.File{Name: s.after, Action: "changed"}
+		switch {
+		case s.Op == patch.Delete:
+			f.Name, f.Action = s.before, "removed"
+		case s.Op == patch.Add:
+			f.Action = "created"
+		case s.MoveTo != "":
+			f.Was, f.Action = s.before, "renamed"
+		}
+		shown.Files = append(shown.Files, f.Of(s.result.Before, s.result.After, scrubbed(p.secrets)))
+	}
+	return shown
+}
+
+// maxViewed bounds the files of one change that a page shows.
+const maxViewed = 20
 
 // parsePatch parses the patch, and uses the path for a diff that names no file.
 func parsePatch(a applyPatchArgs) ([]patch.File, error) {

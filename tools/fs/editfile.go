@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
@@ -40,7 +41,7 @@ type Replacement struct {
 
 func (editFile) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, MaxText: 1 << 20,
+		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, Viewed: true, MaxText: 1 << 20,
 		Doc: `Replaces text in one file. Returns a diff, the new version and an undo id.
 For whole files use write_file, for several files apply_patch.`,
 		Also: []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit", "hashline::edit"},
@@ -127,7 +128,21 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	if !e.isStale() {
 		t.seen.Note(caller, e.name, version)
 	}
-	return tool.Text(e.format(receipt, done, version)), nil
+	res := tool.Text(e.format(receipt, done, version))
+	if tool.Viewed(ctx) {
+		res = res.Showing(e.view(t.seen.secretsFor(ctx), receipt, done))
+	}
+	return res, nil
+}
+
+// view returns what the page of an app shows.
+func (e *editor) view(secrets *scrub.Scrubber, r workspace.Receipt, done workspace.Changed) view.Changes {
+	after := e.outcome.After
+	if e.created {
+		after = e.outcome.Content
+	}
+	f := view.File{Name: e.name, Action: actionOf(done)}.Of(e.outcome.Before, after, scrubbed(secrets))
+	return view.Changes{Kind: "changes", Files: []view.File{f}, Undo: r.ID}
 }
 
 // An editor plans one call of edit.

@@ -73,6 +73,25 @@ func changedFile(r workspace.Receipt, name string) workspace.Changed {
 	return workspace.Changed{Name: name}
 }
 
+// scrubbed returns text without secrets, for differences that are shown.
+func scrubbed(secrets *scrub.Scrubber) func(string) string {
+	if secrets == nil {
+		return func(text string) string { return text }
+	}
+	return secrets.Text
+}
+
+// actionOf names what was done to a file.
+func actionOf(c workspace.Changed) string {
+	switch {
+	case c.Removed:
+		return "removed"
+	case c.Created:
+		return "created"
+	}
+	return "changed"
+}
+
 // undoHint returns how to undo a change.
 func undoHint(r workspace.Receipt) string {
 	if r.ID == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
@@ -21,7 +22,7 @@ type fileHistoryArgs struct {
 
 func (fileHistory) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Viewed: true, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Lists changes by tools and commands, newest first, with ids for undo.",
 		Also: []string{"file_history"},
 		Keywords: "changes changed edits touched modified modifications past overview recent files who what did " +
@@ -42,7 +43,11 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 		p.By = strings.Trim(p.By, "/") // "/ann" is user ann without an agent, and would look like a path
 	}
 	data := pastChanges{append([]workspace.PastChange{}, past[:min(len(past), a.Limit)]...), len(past) > a.Limit}
-	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())).With(data), nil
+	res := tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())).With(data)
+	if tool.Viewed(ctx) {
+		res = res.Showing(view.History{Kind: "history", Changes: data.Changes, More: data.More})
+	}
+	return res, nil
 }
 
 // pastChanges is the result of the tool for programs, the newest change first.
@@ -166,7 +171,7 @@ type undoChangeArgs struct {
 
 func (undoChange) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
+		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes, Viewed: true,
 		Doc:  "Reverts a change of files unless they changed since. To redo it, undo the undo.",
 		Also: []string{"undo_edit", "revert"},
 		Keywords: "restore revert redo recover cancel previous modification roll back take put back last " +
@@ -197,7 +202,19 @@ func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, erro
 	if receipt.ID != "" {
 		lines = append(lines, "to redo it use undo "+receipt.ID)
 	}
-	return tool.Text(strings.Join(lines, "\n")), nil
+	res := tool.Text(strings.Join(lines, "\n"))
+	if tool.Viewed(ctx) {
+		shown := view.Changes{Kind: "changes", Undo: receipt.ID, Undid: true, Files: []view.File{}}
+		for _, c := range receipt.Files[:min(len(receipt.Files), maxShown)] {
+			f := view.File{Name: c.Name, Action: "restored"}
+			if c.Removed {
+				f.Action = "removed"
+			}
+			shown.Files = append(shown.Files, f)
+		}
+		res = res.Showing(shown)
+	}
+	return res, nil
 }
 
 func formatUndone(c workspace.Changed) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
@@ -35,7 +36,7 @@ type writeFileArgs struct {
 
 func (writeFile) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "write_file", Group: group, Title: "Write file", Risk: tool.Writes,
+		Name: "write_file", Group: group, Title: "Write file", Risk: tool.Writes, Viewed: true,
 		Doc: `Writes a whole file and creates missing directories. Returns the file's version and an id for undo.
 To change part of a file use edit.`,
 		Also:     []string{"Write", "write", "file_write", "tool::file_write", "create_file"},
@@ -76,7 +77,24 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 	} else if !a.Append || !w.existed || w.wasRead && w.known == w.version {
 		t.seen.Note(caller, w.name, version)
 	}
-	return tool.Text(w.format(receipt, done, version)), nil
+	res := tool.Text(w.format(receipt, done, version))
+	if tool.Viewed(ctx) {
+		res = res.Showing(w.view(receipt, done))
+	}
+	return res, nil
+}
+
+// view returns what the page of an app shows. The difference is known if all of the old content was read.
+func (w *writer) view(r workspace.Receipt, done workspace.Changed) view.Changes {
+	f := view.File{Name: w.name, Action: actionOf(done)}
+	if !w.existed || w.isWhole {
+		after := string(w.content)
+		if w.args.Append {
+			after = string(w.old) + after
+		}
+		f = f.Of(string(w.old), after, scrubbed(w.secrets))
+	}
+	return view.Changes{Kind: "changes", Files: []view.File{f}, Undo: r.ID}
 }
 
 // A writer plans one call of write_file.
