@@ -41,8 +41,8 @@ func (x *rpcRequest) showsApps() bool {
 	return slices.Contains(types, any(appMIME))
 }
 
-// withPage returns the description of a tool whose results the page shows.
-func withPage(d mcp.Tool) mcp.Tool {
+// shownByPage returns the description of a tool whose results the page shows.
+func shownByPage(d mcp.Tool) mcp.Tool {
 	meta := map[string]any{"ui": map[string]string{"resourceUri": PageURI}}
 	if d.Meta != nil {
 		for name, value := range d.Meta.AdditionalFields {

@@ -115,7 +115,7 @@ func (s *Server) writeList(ctx context.Context, now *settings, a Access, version
 		if now.Policy.Lists(a.subject(), now.ordered[i].Spec.Name, short) {
 			d := described(i)
 			if a.apps && now.ordered[i].Spec.Viewed {
-				d = withPage(d)
+				d = shownByPage(d)
 			}
 			c.tools = append(c.tools, d)
 		}
