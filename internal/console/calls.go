@@ -207,7 +207,7 @@ type recent struct {
 const (
 	recentAge = 5 * time.Minute
 	// overlap is how far back a read goes for records of other processes that came late.
-	overlap = 2 * time.Minute
+	overlap = 30 * time.Second
 )
 
 // read returns the calls of a period: one record of each, its outcome if there is one. full

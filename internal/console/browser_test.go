@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/room"
+)
+
+// hang is how long a test waits for what must happen.
+const hang = 5 * time.Minute
+
+// A chromium is a browser, and what it has complained about.
+type chromium struct {
+	*testing.T
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+func newChromium(t *testing.T) *chromium {
+	t.Helper()
+	path := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(hang), chromedp.Flag("disable-gpu", true))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hang)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // it may have ended already
+		end()
+		stop()
+		cancel()
+	})
+	b := &chromium{T: t, ctx: ctx}
+	b.run() // starts it
+	if err := chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *cdplog.EventEntryAdded:
+			if e.Entry.Source != "network" {
+				b.complaints = append(b.complaints, e.Entry.Text)
+			}
+		case *runtime.EventExceptionThrown:
+			b.complaints = append(b.complaints, e.ExceptionDetails.Text)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdplog.Enable, cdp.Empty{})
+		return err
+	}))
+	return b
+}
+
+func (b *chromium) run(actions ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *chromium, expression string) (value T) {
+	b.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return value
+}
+
+// tabTo presses Tab until an element whose text begins with some words has the focus.
+func (b *chromium) tabTo(words string) {
+	b.Helper()
+	var seen []string
+	for range 100 {
+		b.run(chromedp.KeyEvent(kb.Tab))
+		got := eval[string](b, "document.activeElement.textContent.trim()")
+		if strings.HasPrefix(got, words) {
+			if eval[string](b, "getComputedStyle(document.activeElement).outlineStyle") == "none" {
+				b.Errorf("%q has the focus, and it cannot be seen", words)
+			}
+			return
+		}
+		seen = append(seen, fmt.Sprintf("%.40s", got))
+	}
+	b.Fatalf("Tab does not reach %q, but %q", words, seen)
+}
+
+// TestChromium opens the console, answers a question with the keyboard as soon as it comes, and looks at all views on
+// a narrow screen. No view may break the content policy.
+func TestChromium(t *testing.T) {
+	f := newFixture(t, (&shelf{things: []thing{{ID: "one", Agent: "builder", Text: strings.Repeat("long ", 400)}}}).room())
+	f.console.Chart = func(string, []string, []Series) ([]byte, error) {
+		return []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 400" width="800" height="400"><path d="M0 0L9 9"/></svg>`), nil
+	}
+	f.record(audit.Record{Phase: audit.Done, Call: "c1", Tool: "exec", Agent: "builder", Session: "stdio-1", Outcome: "ok",
+		About: strings.Repeat("wide", 100), Duration: 3, Approval: "approved"})
+	b := newChromium(t)
+	b.run(chromedp.EmulateViewport(320, 640), chromedp.Navigate(f.server.URL+f.console.Link(room.Person{Name: "ann", Channel: "console"})),
+		chromedp.WaitVisible("button"), chromedp.KeyEvent(kb.Enter), // the button has the focus
+		chromedp.WaitVisible("#menu"))
+	id := f.ask(someCall())
+	b.run(chromedp.WaitVisible(".risk-destroys")) // without a reload
+	b.tabTo("Allow once")
+	b.run(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".notice.good"))
+	if q, err := f.asks.Get(t.Context(), id, approvals.Approver{}); err != nil || q.State != approvals.Allowed {
+		t.Errorf("the question is %+v, %v", q, err)
+	}
+	open := f.ask(someCall())
+	base := eval[string](b, "document.body.dataset.base")
+	for _, page := range []string{"questions", "questions/" + open, "questions/one", "calls", "calls/c1", "charts", "rooms", "rooms/questions",
+		"rooms/questions/answer", "rooms/questions/show?run=1&arg.id=one", "rooms/audit/tail?run=1", "health", "none"} {
+		b.run(chromedp.Navigate(f.server.URL+base+"/"+page), chromedp.WaitVisible("h1"))
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("%s is %d pixels wide", page, wide)
+		}
+		if text := eval[string](b, "document.querySelector('h1').textContent"); text == "" {
+			t.Errorf("%s has no heading", page)
+		}
+	}
+	b.mu.Lock()
+	if len(b.complaints) > 0 {
+		t.Errorf("the browser says %q", b.complaints)
+	}
+	b.mu.Unlock()
+	for _, attack := range []string{
+		"document.body.innerHTML = '<p>'", "document.body.appendChild(document.createElement('script')).text = '1'",
+		"trustedTypes.createPolicy('other', {})", "setTimeout('1')",
+	} {
+		if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[any]("(() => {"+attack+"})()")); err == nil {
+			t.Errorf("a page can run %s", attack)
+		}
+	}
+	f.console.Close()
+	b.run(chromedp.WaitVisible(".live.bad")) // the page says that the console has ended
+}
