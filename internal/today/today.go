@@ -458,7 +458,11 @@ func (b *builder) add(r *audit.Row) {
 	if background(r.End) && words.kind == Command {
 		e.call = r.Call
 		b.calls[r.Call] = e
-		if b.log.open[r.Chain] && !b.ended[commandOf(r.Call)] {
+		switch {
+		case b.ended[commandOf(r.Call)]:
+		case !b.log.open[r.Chain]:
+			e.State, e.Note = Lost, "it ended with its server"
+		default:
 			e.State = Runs
 			one := runningCall(r, words)
 			one.Kind = "command"

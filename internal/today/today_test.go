@@ -103,6 +103,9 @@ func TestTimelineInWords(t *testing.T) {
 		{"a command in the background", []audit.Row{call("exec", "make", end("runs in the background as p_1"))},
 			"since 09:00  ran make, of ann; to stop it: mcp-tools pause --session s1\n" +
 				"09:00  running: ran make: runs in the background as p_1"},
+		{"a command in the background of a server that has ended", []audit.Row{call("exec", "make",
+			end("runs in the background as p_1"), func(r *audit.Row) { r.Chain = "ended" })},
+			"09:00  lost: ran make: it ended with its server"},
 		{"a command in the background that has ended", []audit.Row{
 			call("exec", "make", named("A"), end("runs in the background as p_1")),
 			call("exec", "make", named("B"), end("exit code 2"), func(r *audit.Row) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,7 +159,8 @@ func (a *App) record(ctx context.Context, r audit.Record, began time.Time, faile
 		shown := tool.AsError(failed)
 		r.Outcome, r.Error = string(shown.Kind), a.scrub.Text(shown.What)
 	}
-	if err := a.audit.Append(context.WithoutCancel(ctx), r); err != nil {
+	err := a.audit.Append(context.WithoutCancel(ctx), r)
+	if err != nil && !errors.Is(err, audit.ErrClosed) { // a command may end after its server
 		a.log.Error("an event is not in the audit log", "kind", r.Kind, "name", r.Tool, "err", err)
 	}
 }
