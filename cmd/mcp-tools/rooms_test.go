@@ -161,10 +161,12 @@ func TestVerbsAlone(t *testing.T) {
 // is empty. No verb asks for a home directory first.
 func TestVerbsWithoutStore(t *testing.T) {
 	for _, verb := range []string{
-		"approvals show abcd2345efgh", "approvals allow abcd2345efgh", "approvals forget abcd2345efgh", "memory list",
+		"approvals show abcd2345efgh", "approvals allow abcd2345efgh", "approvals forget abcd2345efgh", "approvals rules", "memory list",
 		"memory purge --all", "skills revoke none", "agents show none SOUL.md", "cron remove none",
 		"questions answer none none", "teams show none", "messaging unbind telegram:1", "custom list", "custom show none",
-		"custom enable none", "custom remove none", "token revoke none", "pause",
+		"custom enable none", "custom remove none", "token revoke none", "pause", "cron show none", "cron run none",
+		"cron pause none", "memory search none", "memory show none", "memory forget none", "knowledge list",
+		"knowledge show none", "knowledge remove none", "sessions list", "sessions show none", "models costs",
 	} {
 		t.Run(verb, func(t *testing.T) {
 			var both bytes.Buffer

@@ -38,14 +38,13 @@ func locksOf(s *store.Store, data string) string {
 
 // sessionsOf returns the sessions in the store of a host. They make no session.
 func (e *Env) sessionsOf(h *room.Host) (*sessions.Sessions, error) {
-	data, err := h.Data()
-	if err != nil {
-		return nil, err
+	o := sessions.Options{
+		Store: h.Store, Inbox: inbox.New(inbox.Options{Store: h.Store, Log: h.Log}), Audit: audit.NewDB(h.Store), Log: h.Log,
 	}
-	return sessions.New(sessions.Options{
-		Store: h.Store, Inbox: inbox.New(inbox.Options{Store: h.Store, Log: h.Log}), Audit: audit.NewDB(h.Store),
-		Dir: locksOf(h.Store, data), Log: h.Log,
-	}), nil
+	if data, err := h.Data(); err == nil || h.Store.Engine() == "sqlite" { // else the leases in the store decide
+		o.Dir = locksOf(h.Store, data)
+	}
+	return sessions.New(o), nil
 }
 
 // endedSessions returns the names of the sessions that have ended.
