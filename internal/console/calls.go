@@ -254,7 +254,7 @@ func (c *recent) fill(ctx context.Context, db *audit.DB, since time.Time) error 
 	} else {
 		c.rows, c.known, c.full = nil, map[string]bool{}, false
 	}
-	rows, err := db.TailSince(ctx, maxRead, from, nil)
+	rows, err := c.latest(ctx, db, from)
 	if err != nil {
 		return err
 	}
@@ -281,6 +281,23 @@ func (c *recent) fill(ctx context.Context, db *audit.DB, since time.Time) error 
 	}
 	return nil
 }
+
+// latest returns the records from a time on. If few are new, it returns only the last ones.
+func (c *recent) latest(ctx context.Context, db *audit.DB, from time.Time) ([]audit.Row, error) {
+	rows, err := db.TailSince(ctx, fewRows, from, nil)
+	if err != nil || len(rows) < fewRows {
+		return rows, err
+	}
+	for _, row := range rows[:fewRows/2] {
+		if !c.known[row.Chain+strconv.FormatUint(row.Seq, 36)] {
+			return db.TailSince(ctx, maxRead, from, nil)
+		}
+	}
+	return rows, nil
+}
+
+// fewRows is how many records are read at first.
+const fewRows = 500
 
 func (c *recent) drop() {
 	c.mu.Lock()
