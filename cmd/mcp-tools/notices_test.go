@@ -78,5 +78,5 @@ connections: {stdio: {agent: boss, user: ann, profile: full}}
 	notified("80 % of the budget for models of all callers is used today: 90010 tokens")
 
 	p.send("exec", map[string]any{"command": "rm -rf build"}) // nobody allows it
-	notified(`exec of agent "boss". mcp-tools approvals show `)
+	notified("removes build. mcp-tools approvals show ")
 }
