@@ -28,6 +28,15 @@
       ? field.checked !== field.defaultChecked
       : field.tagName !== "SELECT" && field.value !== field.defaultValue));
 
+  // A click just after a question has gone was meant for what stood there before. Keys go by the focus, which stays.
+  let moved = -1000;
+  document.addEventListener("click", (event) => {
+    if (event.detail > 0 && performance.now() - moved < 1000 && event.target.closest("main button")) {
+      event.preventDefault();
+      say("The page has just changed. Look again before you press a button.");
+    }
+  }, true);
+
   // replace puts the new content of an element in place, and keeps what is unfolded and has the focus.
   const replace = (id, page) => {
     const now = document.getElementById(id), next = page.getElementById(id);
@@ -37,6 +46,9 @@
     const key = (d, i) => d.id || i + d.querySelector("summary").textContent;
     const unfolded = new Set(all(now).map((d, i) => d.open ? key(d, i) : null));
     all(next).forEach((d, i) => { if (unfolded.has(key(d, i))) d.open = true; });
+    const ids = (root) => [...root.querySelectorAll("article[aria-labelledby]")].map((a) => a.getAttribute("aria-labelledby"));
+    const left = ids(next);
+    if (ids(now).some((id, i) => left[i] !== id)) moved = performance.now();
     const focus = now.contains(document.activeElement) ? document.activeElement.id : "";
     now.replaceWith(document.adoptNode(next));
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
