@@ -142,8 +142,9 @@ func TestOneUserLeavesSandboxes(t *testing.T) {
 			return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: session}})
 		}
 		for range 6 {
-			run(of("ann", rand.Text()), t, c, word("ok")) // these are idle
+			run(of("ann", rand.Text()), t, c, word("ok"))
 		}
+		synctest.Wait() // now they are idle
 		for i := range 3 {
 			start(of("ann", fmt.Sprint(i)), t, c, word("hang"))
 		}
