@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A consoleUser is a person with a browser, and mcp-tools ui on a data directory.
@@ -247,4 +250,34 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 	if got := call(); strings.Contains(got, "isError") {
 		t.Errorf("after the answer an equal call got %s", got)
 	}
+}
+
+// TestQuestionOnTheDesktop has a notify-send that writes down what it gets.
+func TestQuestionOnTheDesktop(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have other programs")
+	}
+	bin, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + out + ".new && mv " + out + ".new " + out + "\n"
+	if err := os.WriteFile(filepath.Join(bin, "notify-send"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	r := serveRemote(t, supervised+"approvals: {desktop: true}\n", "--workspace", t.TempDir(), "--sandbox", "host")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	_, refused := r.post("/mcp", agent, "tools/call", `"name":"exec","arguments":{"command":"rm -f '<b>x'"}`, "Mcp-Name", "exec")
+	wantText(t, refused, "say to the user")
+	var got []byte
+	for late := time.Now().Add(hang); ; time.Sleep(5 * time.Millisecond) {
+		var err error
+		if got, err = os.ReadFile(out); err == nil {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("no notification: %v\n%s", err, r.log.text)
+		}
+	}
+	wantText(t, string(got), "Allow? Run a command (exec) in ")
+	wantText(t, string(got), "&lt;b&gt;x")
+	wantText(t, string(got), "mcp-tools ui")
 }
