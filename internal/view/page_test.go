@@ -63,8 +63,9 @@ func open(t *testing.T) *host {
 	}))
 	t.Cleanup(site.Close)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(hang), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(900, 900),
-		chromedp.Flag("site-per-process", true))
+		chromedp.WSURLReadTimeout(hang), chromedp.WindowSize(900, 900),
+		chromedp.Flag("site-per-process", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
 	ctx, stop := context.WithTimeout(context.Background(), 2*hang)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
