@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +101,7 @@ func (u *consoleUser) decide(page, verb, reason string) {
 	u.fetch(http.MethodPost, u.base+"/do/approvals/"+verb, form)
 }
 
-// sentToPage is what a client is asked.
+// sentToPage is a question to a client that names a page.
 type sentToPage struct{ Mode, URL, ElicitationID, Message string }
 
 const supervised = "policy: {autonomy: supervised}\n"
@@ -256,9 +255,6 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 
 // TestQuestionOnTheDesktop has a notify-send that writes down what it gets.
 func TestQuestionOnTheDesktop(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("other systems have other programs")
-	}
 	bin, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + out + ".new && mv " + out + ".new " + out + "\n"
 	if err := os.WriteFile(filepath.Join(bin, "notify-send"), []byte(script), 0o755); err != nil {

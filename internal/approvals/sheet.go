@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Sheet returns what a person decides on, for a terminal.
+// Sheet returns the text of a call that a person decides on, for a terminal.
 func (q *Question) Sheet() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s\n\n%s\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime),

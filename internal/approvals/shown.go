@@ -61,7 +61,7 @@ func (c Call) Show() Shown {
 	return s
 }
 
-// effect returns what the call does, and whether it can be undone.
+// effect returns the risk of the call, and whether it can be undone.
 func (c Call) effect() (risk, undo string) {
 	switch c.Risk {
 	case tool.Reads.String():

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestShown has what people read about a call, in every place.
+// TestShown has the texts about a call that people read, in every place.
 func TestShown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call Call
