@@ -1,12 +1,23 @@
 package config
 
-import "reflect"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // A Checker is a section that finds values in it that are valid alone, but not together. What sections
 // expect of each other is checked by the struct of all sections, which is a Checker too.
 type Checker interface {
 	// Check reports each problem to add, with the path of a setting within the section.
 	Check(add Add)
+}
+
+// A Warner is a section that finds values in it with which the program starts, and that an operator should correct.
+type Warner interface {
+	// Warn reports each of them to add, with the path of a setting within the section.
+	Warn(add Add)
 }
 
 // Add takes a problem with the setting at a path; "" is the section itself.
@@ -41,6 +52,23 @@ func (l *Loaded[T]) check() (problems Problems) {
 	if all, ok := root.Interface().(Checker); ok {
 		all.Check(add)
 	}
+	return problems
+}
+
+// Warnings returns what the sections warn of, in the order of the file.
+func (l *Loaded[T]) Warnings() (problems Problems) {
+	var add Add = func(path, format string, args ...any) {
+		p := l.Problem(path, format, args...)
+		p.Warning = true
+		problems = append(problems, p)
+	}
+	root := reflect.ValueOf(&l.Config).Elem()
+	for _, f := range fields(root.Type()) {
+		if section, ok := root.Field(f.index).Addr().Interface().(Warner); ok {
+			section.Warn(add.In(f.name))
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Key, b.Key)) })
 	return problems
 }
 

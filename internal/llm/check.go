@@ -11,11 +11,11 @@ import (
 )
 
 // check finds out for doctor whether the providers of models can be used. It sends
-// nothing, because requests cost money. setup returns the options without keys, and key
-// returns that of a provider.
-func check(setup func() (Options, error), key func(provider string) (string, error)) room.Check {
+// nothing, because requests cost money. key returns the key of a
+// provider.
+func check(settings func() Settings, key func(provider string) (string, error)) room.Check {
 	return room.Check{Name: "models", Run: func(_ context.Context, f *room.Findings) {
-		o, err := setup()
+		o, err := settings().Options()
 		if err == nil && o.Providers == nil {
 			return
 		}

@@ -36,6 +36,33 @@ type Options struct {
 	Log  *slog.Logger
 }
 
+// SetKeys gives the providers their keys. A provider whose key cannot be read is left out, and reported to failed: the
+// rest works without.
+func (o *Options) SetKeys(key func(provider string) (string, error), failed func(provider string, err error)) {
+	var usable []Provider
+	for _, p := range o.Providers {
+		var err error
+		if p.Key, err = key(p.Name); err != nil {
+			failed(p.Name, err)
+			continue
+		}
+		usable = append(usable, p)
+	}
+	o.Providers = usable
+	provider, _, _ := strings.Cut(o.Default, "/")
+	if !slices.ContainsFunc(usable, func(p Provider) bool { return p.Name == provider }) {
+		o.Default = ""
+	}
+}
+
+// URLs returns the addresses of the providers that have one in the settings.
+func (o *Options) URLs() (urls []string) {
+	for _, p := range o.Providers {
+		urls = append(urls, p.URL)
+	}
+	return urls
+}
+
 // A Use is a request that has ended, for the audit log and metrics.
 type Use struct {
 	Model   string // PROVIDER/NAME

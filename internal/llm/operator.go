@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Room returns the verbs with which operators see the use of models, and the check of the providers. setup returns the
-// options without keys, and key returns that of a provider.
-func Room(setup func() (Options, error), key func(provider string) (string, error)) *room.Room {
+// Room returns the verbs with which operators see the use of models, and the check of the providers. key
+// returns the key of a provider.
+func Room(settings func() Settings, key func(provider string) (string, error)) *room.Room {
 	o := new(operator)
 	return &room.Room{
 		Name: "models", Title: "See the use of language models and its costs",
@@ -29,7 +29,7 @@ requests count with the most that they can use. Records are kept for 90 days.`,
 				Example: "  mcp-tools models costs\n  mcp-tools models costs --days 1 --output json",
 			}, o.costs),
 		},
-		Checks: []room.Check{check(setup, key)},
+		Checks: []room.Check{check(settings, key)},
 	}
 }
 

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"embed"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,6 +31,55 @@ func (m Settings) Check(add config.Add) {
 		for _, model := range config.Sorted(p.Prices) {
 			if !slices.Contains(p.Models, model) {
 				add(config.Under(config.Under("providers", name)+".prices", model), "the provider has no model %q", model)
+			}
+		}
+	}
+}
+
+// Options returns the providers, the default model and the budgets of the settings. No provider has its key yet.
+func (m Settings) Options() (o Options, err error) {
+	o.Default = m.Default
+	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
+		p := m.Providers[name]
+		one := Provider{
+			Endpoint: Endpoint{Name: name, Kind: Kind(p.Kind), URL: p.URL}, Models: p.Models,
+			Prices: make(map[string]Price),
+		}
+		if one.Kind == "" {
+			one.Kind = OpenAI
+		}
+		for model, text := range p.Prices {
+			if one.Prices[model], err = ParsePrice(text); err != nil {
+				return o, fmt.Errorf("models.providers.%s.prices: %w", name, err)
+			}
+		}
+		o.Providers = append(o.Providers, one)
+	}
+	for _, limit := range []struct {
+		name, text string
+		into       *Amount
+	}{
+		{"call", m.Budget.Call, &o.Budgets.Call}, {"session", m.Budget.Session, &o.Budgets.Session},
+		{"principal", m.Budget.Principal, &o.Budgets.Principal}, {"day", m.Budget.Day, &o.Budgets.Day},
+	} {
+		if *limit.into, err = ParseAmount(limit.text); err != nil {
+			return o, fmt.Errorf("models.budget.%s: %w", limit.name, err)
+		}
+	}
+	return o, nil
+}
+
+// Warn finds models that cannot be used, because there is a budget in dollars and their price is not known.
+func (m Settings) Warn(add config.Add) {
+	o, err := m.Options()
+	if err != nil {
+		return // the start fails
+	}
+	for _, p := range o.Providers {
+		for _, model := range p.Models {
+			if o.Unpriced(p, model) {
+				add(config.Under("providers", p.Name)+".models", "%s cannot be used: there is a budget in dollars, "+
+					"and its price is not known; set it in prices, such as {%s: 3/15}", model, model)
 			}
 		}
 	}

@@ -103,8 +103,8 @@ func (i Import) keep(key, value string) string {
 	return scheme + "secret:" + name
 }
 
-// WrittenOut reports whether the value of a variable or a header is a credential that is written out, by its name.
-func WrittenOut(key, value string) bool {
+// writtenOut reports whether the value of a variable or a header is a credential that is written out, by its name.
+func writtenOut(key, value string) bool {
 	return value != "" && secretName().MatchString(key) && !strings.Contains(value, "secret:")
 }
 
@@ -115,7 +115,7 @@ func (b *Bridge) MoveSecrets(of string, values ...map[string]string) (secrets ma
 		Secrets: make(map[string]string)}
 	for _, all := range values {
 		for key, value := range all {
-			if WrittenOut(key, value) || value != "" && !strings.Contains(value, "secret:") && b.masks(value) {
+			if writtenOut(key, value) || value != "" && !strings.Contains(value, "secret:") && b.masks(value) {
 				all[key] = i.keep(key, value)
 			}
 		}

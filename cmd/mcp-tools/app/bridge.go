@@ -12,10 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/room"
@@ -141,27 +139,6 @@ func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err erro
 	o.Marks, o.Passive, o.Provided = tool.NewMarks(), true, pluginServers(usable)
 	b := bridge.New(o)
 	return errors.Join(use(b), b.Close())
-}
-
-// WarnOfServers returns warnings about the settings of servers: credentials that are written out.
-func WarnOfServers(l *Loaded) (all config.Problems) {
-	for name, s := range l.Config.MCPServers {
-		for what, values := range map[string]map[string]string{"environment": s.Environment, "headers": s.Headers} {
-			for key, value := range values {
-				if !bridge.WrittenOut(key, value) {
-					continue
-				}
-				p := l.Problem("mcp_servers."+name+"."+what+"."+key, "a credential is written out; put it into the vault "+
-					"with mcp-tools secrets set NAME, and write secret:NAME here")
-				p.Warning = true
-				all = append(all, p)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b config.Problem) int {
-		return cmp.Or(a.Line-b.Line, strings.Compare(a.Key, b.Key))
-	})
-	return all
 }
 
 // transport connects to one server over HTTP. The operator has chosen its address, so that it may be

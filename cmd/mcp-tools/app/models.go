@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,22 +20,17 @@ import (
 
 // openModels opens the language models of the settings.
 func (a *App) openModels(context.Context) error {
-	o, err := ModelOptions(a.loaded.Config.Models)
+	o, err := a.loaded.Config.Models.Options()
 	if err != nil {
 		return err
 	}
-	o.Providers = a.withKeys(o.Providers)
-	provider, _, _ := strings.Cut(o.Default, "/")
-	if !slices.ContainsFunc(o.Providers, func(p llm.Provider) bool { return p.Name == provider }) {
-		o.Default = "" // its key is missing
-	}
+	o.SetKeys(a.masked("models.providers.", a.env.ModelKey), func(provider string, err error) {
+		a.log.Warn("the models of a provider cannot be used: correct its key and restart the server",
+			"provider", provider, "err", err)
+	})
 	o.Store, o.Scrub, o.Log, o.Record = a.store, a.scrub.Text, a.log, a.recordModel
 	o.Near = a.budgetNear
-	var urls []string
-	for _, p := range o.Providers {
-		urls = append(urls, p.URL)
-	}
-	client, err := ServiceClient(a.loaded.Config, llm.Limits(), urls...)
+	client, err := ServiceClient(a.loaded.Config, llm.Limits(), o.URLs()...)
 	if err != nil {
 		return err
 	}
@@ -50,21 +43,15 @@ func (a *App) openModels(context.Context) error {
 	return nil
 }
 
-// withKeys returns the providers with their keys. Those whose key cannot be read are
-// left out and logged: the rest of the server works without.
-func (a *App) withKeys(all []llm.Provider) (usable []llm.Provider) {
-	for _, p := range all {
-		key, err := a.env.ModelKey(a.loaded.Config, p.Name)
-		if err != nil {
-			a.log.Warn("the models of a provider cannot be used: correct its key and restart the server",
-				"provider", p.Name, "err", err)
-			continue
+// masked returns the function that fetches the key of a provider and masks it from then on.
+func (a *App) masked(section string, key func(Settings, string) (string, error)) func(string) (string, error) {
+	return func(name string) (string, error) {
+		value, err := key(a.loaded.Config, name)
+		if err == nil {
+			a.mask(section+name, value)
 		}
-		a.mask("models.providers."+p.Name, key)
-		p.Key = key
-		usable = append(usable, p)
+		return value, err
 	}
-	return usable
 }
 
 // ModelKey returns the key of a provider, or "" if it has none.
@@ -82,60 +69,6 @@ func (e *Env) key(all Settings, section string, key config.Secret) (string, erro
 		return "", fmt.Errorf("%s.key: %w", section, err)
 	}
 	return value, nil
-}
-
-// WarnOfModels returns warnings about models that cannot be used, because there is a budget
-// in dollars and their price is not known.
-func WarnOfModels(l *Loaded) (all config.Problems) {
-	o, err := ModelOptions(l.Config.Models)
-	if err != nil {
-		return nil // the start fails
-	}
-	for _, p := range o.Providers {
-		for _, model := range p.Models {
-			if !o.Unpriced(p, model) {
-				continue
-			}
-			warning := l.Problem("models.providers."+p.Name+".models", "%s cannot be used: there is a budget in dollars, "+
-				"and its price is not known; set it in prices, such as {%s: 3/15}", model, model)
-			warning.Warning = true
-			all = append(all, warning)
-		}
-	}
-	return all
-}
-
-// ModelOptions returns the models that settings describe, without keys.
-func ModelOptions(c llm.Settings) (o llm.Options, err error) {
-	o.Default = c.Default
-	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		p := c.Providers[name]
-		one := llm.Provider{
-			Endpoint: llm.Endpoint{Name: name, Kind: llm.Kind(p.Kind), URL: p.URL}, Models: p.Models,
-			Prices: make(map[string]llm.Price),
-		}
-		if one.Kind == "" {
-			one.Kind = llm.OpenAI
-		}
-		for model, text := range p.Prices {
-			if one.Prices[model], err = llm.ParsePrice(text); err != nil {
-				return o, fmt.Errorf("models.providers.%s.prices: %w", name, err)
-			}
-		}
-		o.Providers = append(o.Providers, one)
-	}
-	for _, limit := range []struct {
-		name, text string
-		into       *llm.Amount
-	}{
-		{"call", c.Budget.Call, &o.Budgets.Call}, {"session", c.Budget.Session, &o.Budgets.Session},
-		{"principal", c.Budget.Principal, &o.Budgets.Principal}, {"day", c.Budget.Day, &o.Budgets.Day},
-	} {
-		if *limit.into, err = llm.ParseAmount(limit.text); err != nil {
-			return o, fmt.Errorf("models.budget.%s: %w", limit.name, err)
-		}
-	}
-	return o, nil
 }
 
 // recordModel records a request to a model in the audit log and the metrics.

@@ -74,11 +74,11 @@ func (e *Env) Rooms() []*room.Room {
 		vault.Room(e.openVault),
 		{Name: "documents", Checks: []room.Check{document.Check()}},
 		llm.Room(
-			func() (llm.Options, error) { return ModelOptions(e.settings().Models) },
+			func() llm.Settings { return e.settings().Models },
 			func(name string) (string, error) { return e.ModelKey(e.settings(), name) },
 		),
 		{Name: "media", Checks: []room.Check{provider.Check(
-			func() (provider.Options, error) { return MediaOptions(e.settings().Media) },
+			func() (provider.Options, error) { return e.settings().Media.Options() },
 			func(name string) (string, error) { return e.MediaKey(e.settings(), name) },
 		)}},
 		{Name: "web", Checks: []room.Check{

@@ -63,8 +63,7 @@ start.`,
 				return a.showProblems(err)
 			}
 			problems := append(config.Problems(app.SettingsReader().UnknownVariables(a.Environ())), v.Warnings...)
-			problems = append(problems, app.WarnOfServers(v.Loaded)...)
-			problems = append(problems, app.WarnOfModels(v.Loaded)...)
+			problems = append(problems, v.Loaded.Warnings()...)
 			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config.Vault)); err != nil {
 				return a.showProblems(config.Problems{{Source: a.settingsName(v.Loaded), Text: err.Error()}})
 			}

@@ -17,9 +17,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -132,6 +134,9 @@ func (e Endpoint) local() bool {
 	return string(e.Kind) == openai.Provider().Kind && e.URL != "" && e.URL != openai.URL
 }
 
+// Limits bound how long a provider may take until its response begins, and between two parts of it.
+func Limits() egress.Limits { return egress.Limits{Head: 5 * time.Minute, Stall: 2 * time.Minute} }
+
 // Options describe the providers of the program.
 type Options struct {
 	Endpoints []Endpoint
@@ -147,6 +152,40 @@ type Options struct {
 	Scrub    func(text string) string // scrubs requests and errors; nil leaves them as they are
 	Now      func() time.Time         // nil is the time
 	Wait     func(ctx context.Context, d time.Duration) error
+}
+
+// SetKeys gives the providers their keys. One whose key cannot be read, or that has none and needs one, is left out with
+// its models, and reported to failed: the rest works without.
+func (o *Options) SetKeys(key func(provider string) (string, error), failed func(provider string, err error)) {
+	var usable []Endpoint
+	unusable := make(map[string]bool)
+	for _, e := range o.Endpoints {
+		var err error
+		if e.Key, err = key(e.Name); err == nil && e.Key == "" && e.URL == "" {
+			err = fmt.Errorf("media.providers.%s.key is not set", e.Name)
+		}
+		if err != nil {
+			failed(e.Name, err)
+			unusable[e.Name] = true
+			continue
+		}
+		usable = append(usable, e)
+	}
+	o.Endpoints = usable
+	for task, chain := range o.Chains {
+		o.Chains[task] = slices.DeleteFunc(slices.Clone(chain), func(model string) bool {
+			name, _, _ := strings.Cut(model, "/")
+			return unusable[name]
+		})
+	}
+}
+
+// URLs returns the addresses of the providers that have one in the settings.
+func (o *Options) URLs() (urls []string) {
+	for _, e := range o.Endpoints {
+		urls = append(urls, e.URL)
+	}
+	return urls
 }
 
 // Providers are the providers that the operator has set up. The methods may be called
