@@ -82,7 +82,7 @@ func visitTexts(v reflect.Value, f field, path, form string, visit func(path, te
 	switch kindOf(v.Type()) {
 	case isSection:
 		for _, inner := range fields(v.Type()) {
-			visitTexts(v.Field(inner.index), inner, join(path, inner.name), form, visit)
+			visitTexts(inner.in(v), inner, join(path, inner.name), form, visit)
 		}
 	case isList:
 		for i := range v.Len() {

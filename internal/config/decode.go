@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Limits of aliases in a document.
@@ -103,7 +104,14 @@ func (d *decoder) section(s spot, v reflect.Value) {
 		}
 		here := s.inner(p.value, join(s.path, p.key))
 		d.lines[here.path] = p.name.Line
-		d.value(here, v.Field(declared[i].index), declared[i])
+		f := declared[i]
+		if f.key == "" {
+			d.value(here, v.Field(f.index), f)
+			continue
+		}
+		text := reflect.New(f.typ).Elem()
+		d.value(here, text, f)
+		f.set(v, text)
 	}
 	for _, f := range declared {
 		if f.required && !seen[f.name] {

@@ -37,6 +37,7 @@ type field struct {
 	keys     string
 	required bool
 	restart  bool
+	key      string // of a declaration of Declared: its key in the map
 }
 
 // fields returns the declarations of a section, in their order.
@@ -44,6 +45,12 @@ func fields(section reflect.Type) []field {
 	list := make([]field, 0, section.NumField())
 	for i := range section.NumField() {
 		declared := section.Field(i)
+		if of, ok := reflect.Zero(declared.Type).Interface().(Declared); ok {
+			for _, d := range of.Declared() {
+				list = append(list, field{name: d.Name, index: i, typ: reflect.TypeFor[string](), doc: d.Doc, form: d.Form, key: d.Name})
+			}
+			continue
+		}
 		f := field{index: i, typ: declared.Type}
 		f.read(string(declared.Tag))
 		if f.enum == nil {
@@ -57,6 +64,36 @@ func fields(section reflect.Type) []field {
 		}
 	}
 	return list
+}
+
+// Declared is a map of texts by name, whose names are declared elsewhere, such as by the services of chats. A field of
+// such a type adds the settings to its section, which is the value of a map.
+type Declared interface {
+	Declared() []Declaration
+}
+
+// A Declaration is the name of a setting, the form of its text, and what it is for.
+type Declaration struct{ Name, Form, Doc string }
+
+// in returns the value of f in a section.
+func (f field) in(section reflect.Value) reflect.Value {
+	v := section.Field(f.index)
+	if f.key == "" {
+		return v
+	}
+	if text := v.MapIndex(reflect.ValueOf(f.key)); text.IsValid() {
+		return text
+	}
+	return reflect.Zero(f.typ)
+}
+
+// set sets the value of f in a section.
+func (f field) set(section, value reflect.Value) {
+	v := section.Field(f.index)
+	if v.IsNil() {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	v.SetMapIndex(reflect.ValueOf(f.key), value)
 }
 
 // read parses the tags of a declaration in one pass. Every start reads all tags, and

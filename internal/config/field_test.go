@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -81,5 +82,30 @@ func CheckTexts[T any](t *testing.T, r *Reader[T]) {
 	visit(reflect.TypeFor[T](), "")
 	for name := range unused {
 		t.Errorf("there is a text about %s, and no setting has that name", name)
+	}
+}
+
+func TestDeclaredSettings(t *testing.T) {
+	r := samples()
+	l, err := r.Load(LoadOptions{Path: WriteSettings(t, "plugs: {x: {kind: a, from: me, token: 'env:TOKEN'}}"), Getenv: FakeEnvironment()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := l.Config.Plugs["x"].Own, (plugSettings{"from": "me", "token": "env:TOKEN"}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	found := make(map[string]string)
+	l.Texts(FormSecret, func(path, text string) { found[path] = text })
+	if found["plugs.x.token"] != "env:TOKEN" {
+		t.Errorf("secrets are %v", found)
+	}
+	_, err = r.Load(LoadOptions{Path: WriteSettings(t, "plugs: {x: {token: word, form: me}}"), Getenv: FakeEnvironment()})
+	for _, want := range []string{"plugs.x.token", "did you mean from?"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+	if text := string(r.Schema()); !strings.Contains(text, "The sender.") {
+		t.Error("the schema lacks a declared setting")
 	}
 }

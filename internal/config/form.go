@@ -34,6 +34,8 @@ const (
 	// Profile is the form of the name of a profile of the policy, AnyProfile that of such a name or * for all.
 	Profile    = "profile"
 	AnyProfile = "profile or *"
+	// FormSecret, FormURL and FormHostPort are forms that packages with a Declared look for.
+	FormSecret, FormURL, FormHostPort = "secret", "url", "hostport"
 
 	ownPath = "own path" // of a file or a directory that only the operator may change
 )

@@ -15,12 +15,26 @@ type sample struct {
 	Policy      policy.Rules    `yaml:"policy"`
 	Limits      Limits          `yaml:"limits"`
 	Keep        sampleRetention `yaml:"keep"`
+	Plugs       map[string]plug `yaml:"plugs" keys:"name"`
 }
 
 // sampleRetention is the section of a room.
 type sampleRetention struct {
 	MaxAge  Duration `yaml:"max_age" restart:"true" default:"90d" min:"0" max:"36500d"`
 	Timeout Duration `yaml:"timeout" default:"2m" min:"1s" max:"1d"`
+}
+
+// A plug has settings that others declare.
+type plug struct {
+	Own  plugSettings
+	Kind string `yaml:"kind" enum:"a,b"`
+}
+
+type plugSettings map[string]string
+
+// Declared returns a text and a secret.
+func (plugSettings) Declared() []Declaration {
+	return []Declaration{{"from", "label", "The sender."}, {"token", FormSecret, "Its token."}}
 }
 
 func samples() *Reader[sample] { return NewReader[sample]() }

@@ -5,6 +5,7 @@ package netaddr
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -30,4 +31,17 @@ func IsThisMachine(host string) bool {
 func IsLoopbackAddress(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && IsLoopback(host)
+}
+
+// OfURL returns the host and the port of a URL, or "".
+func OfURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

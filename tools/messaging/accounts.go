@@ -1,13 +1,23 @@
 package messaging
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
+	"github.com/mcp-tools/mcp-tools/tools/messaging/chat/services"
 )
 
 // An Account is a channel of the settings.
@@ -35,6 +45,82 @@ func NewAccounts(list []Account) *Accounts {
 	}
 	return a
 }
+
+// A Setup has the ways of channels to the network and to their secrets.
+type Setup struct {
+	HTTP   outbound.Client
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Secret func(setting string, s config.Secret) (string, error) // fetches a secret, and masks it from then on
+}
+
+// Accounts returns the channels of the settings.
+func (m Settings) Accounts(o Setup) *Accounts {
+	var list []Account
+	for _, name := range config.Sorted(m.Channels) {
+		c := m.Channels[name]
+		service := services.Find(c.KindOf(name))
+		list = append(list, Account{
+			Name: name, Service: service, Open: func() (chat.Channel, error) { return service.Open(c.account(name, o)) },
+		})
+	}
+	return NewAccounts(list)
+}
+
+// account returns what the channel is opened with.
+func (c ChannelSettings) account(name string, o Setup) chat.Account {
+	a := chat.Account{HTTP: o.HTTP, Dial: o.Dial, Values: make(map[string]string), Secrets: make(map[string]chat.Secret)}
+	for setting, value := range c.Own {
+		switch {
+		case value == "":
+		case services.Form(setting) == config.FormSecret:
+			a.Secrets[setting] = secretOf("messaging.channels."+name+"."+setting, config.Secret(value), o)
+		default:
+			a.Values[setting] = value
+		}
+	}
+	return a
+}
+
+// secretOf returns a function that fetches a secret when it is first needed.
+func secretOf(setting string, s config.Secret, o Setup) chat.Secret {
+	var fetched atomic.Pointer[string]
+	return func(context.Context) (string, error) {
+		if value := fetched.Load(); value != nil {
+			return *value, nil
+		}
+		value, err := o.Secret(setting, s)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", setting, err)
+		}
+		fetched.Store(&value)
+		return value, nil
+	}
+}
+
+// Hosts returns the hosts that the settings of channels name, with their ports. They may be on a private network.
+func (m Settings) Hosts() (all []string) {
+	for _, name := range config.Sorted(m.Channels) {
+		c := m.Channels[name]
+		all = append(all, c.Hosts...)
+		for _, setting := range config.Sorted(c.Own) {
+			switch services.Form(setting) {
+			case config.FormURL:
+				if target := netaddr.OfURL(c.Own[setting]); target != "" {
+					all = append(all, target)
+				}
+			case config.FormHostPort:
+				if c.Own[setting] != "" {
+					all = append(all, c.Own[setting])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Limits bound how long a service may take until its response begins, and between two parts of it. Telegram responds to a
+// request for messages when there is one.
+func Limits() egress.Limits { return egress.Limits{Head: 90 * time.Second, Stall: 90 * time.Second} }
 
 // Names returns the names of all channels.
 func (a *Accounts) Names() []string {

@@ -21,16 +21,8 @@ type Settings struct {
 	QuietHours QuietSettings              `yaml:"quiet_hours"`
 }
 
-// SettingTexts returns the texts, with what services say about the settings of their channels.
-func (Settings) SettingTexts() string {
-	lines := strings.SplitAfter(config.Texts(texts), "\n")
-	for i, line := range lines {
-		if name, _, _ := strings.Cut(line, ": "); strings.Contains(line, "{services}") {
-			lines[i] = strings.Replace(line, "{services}", services.Doc(name), 1)
-		}
-	}
-	return strings.Join(lines, "")
-}
+// SettingTexts returns the texts about the settings.
+func (Settings) SettingTexts() string { return config.Texts(texts) }
 
 // Check finds channels that lack what their service needs, and targets that name no channel.
 func (m Settings) Check(add config.Add) {
@@ -40,12 +32,9 @@ func (m Settings) Check(add config.Add) {
 		if service.Name == "" {
 			add(at+".kind", "set it: only a channel that is named like its kind can do without")
 		}
-		set := map[string]string{"token": string(c.Token), "app_token": string(c.AppToken), "app_id": c.AppID,
-			"signing_secret": string(c.Secret), "encrypt_key": string(c.EncryptKey), "public_key": c.PublicKey,
-			"url": c.URL, "smtp": c.SMTP, "imap": c.IMAP, "user": c.User, "from": c.From, "verifier": c.Verifier}
 		for _, s := range service.Settings {
 			switch {
-			case !s.Required || set[s.Name] != "":
+			case !s.Required || c.Own[s.Name] != "":
 			case s.Name == "token":
 				add(at+".token", "set it, for example to secret:%s; mcp-tools secrets set %s stores it", name, name)
 			default:
@@ -124,21 +113,21 @@ func (ServiceName) Words() []string { return services.Names() }
 
 // ChannelSettings describe an account at a service of chats.
 type ChannelSettings struct {
-	Kind       ServiceName   `yaml:"kind"`
-	Token      config.Secret `yaml:"token" form:"secret"`
-	AppToken   config.Secret `yaml:"app_token" form:"secret"`
-	Secret     config.Secret `yaml:"signing_secret" form:"secret"`
-	EncryptKey config.Secret `yaml:"encrypt_key" form:"secret"`
-	AppID      string        `yaml:"app_id" form:"label"`
-	PublicKey  string        `yaml:"public_key" form:"label"`
-	URL        string        `yaml:"url" form:"url"`
-	SMTP       string        `yaml:"smtp" form:"hostport"`
-	IMAP       string        `yaml:"imap" form:"hostport"`
-	User       string        `yaml:"user" form:"label"`
-	From       string        `yaml:"from" form:"label"`
-	Verifier   string        `yaml:"verifier" form:"label"`
-	Hosts      []string      `yaml:"hosts" form:"hostport"`
-	Receive    string        `yaml:"receive" enum:"off,pull,hook"`
+	Kind    ServiceName `yaml:"kind"`
+	Own     OwnSettings
+	Hosts   []string `yaml:"hosts" form:"hostport"`
+	Receive string   `yaml:"receive" enum:"off,pull,hook"`
+}
+
+// OwnSettings are the settings that services declare for their channels, by name.
+type OwnSettings map[string]string
+
+// Declared returns the settings of all services.
+func (OwnSettings) Declared() (all []config.Declaration) {
+	for _, s := range services.Settings() {
+		all = append(all, config.Declaration{Name: s.Name, Form: s.Form, Doc: services.Doc(s.Name)})
+	}
+	return all
 }
 
 // KindOf returns the kind of a channel with a name.

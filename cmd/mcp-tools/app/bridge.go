@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/llm"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/internal/room"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/program"
@@ -145,7 +146,7 @@ func (e *Env) WithBridge(h *room.Host, use func(*bridge.Bridge) error) (err erro
 // private; others may not.
 func (p bridgeParts) transport(s bridge.Server) (http.RoundTripper, error) {
 	dialer, err := egress.NewDialer(egress.Rules{
-		AllowPrivate: append(slices.Clone(s.Hosts), hostPort(s.URL)), Own: ownPorts(p.loaded.Config.Server),
+		AllowPrivate: append(slices.Clone(s.Hosts), netaddr.OfURL(s.URL)), Own: ownPorts(p.loaded.Config.Server),
 	}, net.DefaultResolver)
 	if err != nil {
 		return nil, err

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/clock"
@@ -17,7 +14,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools/agents"
-	"github.com/mcp-tools/mcp-tools/tools/messaging"
 	"github.com/mcp-tools/mcp-tools/tools/messaging/inbound"
 	"github.com/mcp-tools/mcp-tools/tools/teams"
 )
@@ -28,65 +24,16 @@ func (a *App) openInbound() {
 	if len(a.accounts.Names()) == 0 {
 		return
 	}
-	o := InboundOptions(a.loaded.Config.Messaging)
-	o.Store, o.Jobs, o.Accounts, o.Outbox, o.Log = a.store, a.jobs, a.accounts, a.outbox, a.log
-	o.Approvals, o.Questions = a.approvals, a.questions
-	o.Lead, o.Record = teams.LeadOf, a.recordPerson
+	o := inbound.Options{
+		Store: a.store, Jobs: a.jobs, Accounts: a.accounts, Outbox: a.outbox, Log: a.log,
+		Rules: inbound.RulesOf(a.loaded.Config.Messaging), Approvals: a.approvals, Questions: a.questions,
+		Lead: teams.LeadOf, Record: a.recordPerson,
+	}
 	if a.agents.CanSpawn() {
 		o.Start = a.startAnswer
 	}
 	a.inbound = inbound.New(o)
 	a.onClose(a.inbound.Close)
-}
-
-// InboundOptions returns what settings say about messages from people.
-func InboundOptions(m messaging.Settings) (o inbound.Options) {
-	o.Receive = make(map[string]string)
-	for name, c := range m.Channels {
-		o.Receive[name] = c.Receive
-	}
-	for _, b := range m.Bindings {
-		at, ok := inbound.ParsePlace(b.Chat)
-		if !ok { // *
-			at = inbound.Place{Channel: b.Chat, Chat: b.Chat}
-		}
-		o.Bindings = append(o.Bindings, inbound.Binding{
-			Chat: at, Agent: b.Agent, User: b.User, Team: b.Team, Session: b.Session, Profile: b.Profile,
-			Answer: b.Answer, Tools: b.Tools,
-		})
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Approvers)) {
-		o.Approvers = append(o.Approvers, inbound.Approver{Name: name, At: places(m.Approvers[name])})
-	}
-	for _, n := range m.Notify {
-		o.Notify = append(o.Notify, inbound.Rule{
-			Events: n.Events, To: places(n.To), Agents: n.Agents, Debounce: n.Debounce,
-		})
-	}
-	o.Quiet = inbound.Quiet{From: sinceMidnight(m.QuietHours.From), To: sinceMidnight(m.QuietHours.To),
-		Zone: time.Local}
-	if zone, err := time.LoadLocation(m.QuietHours.Zone); err == nil && m.QuietHours.Zone != "" {
-		o.Quiet.Zone = zone
-	}
-	return o
-}
-
-func places(targets []string) (list []inbound.Place) {
-	for _, target := range targets {
-		if at, ok := inbound.ParsePlace(target); ok {
-			list = append(list, at)
-		}
-	}
-	return list
-}
-
-// sinceMidnight reads a time of day such as 22:30, which the settings have checked.
-func sinceMidnight(clock string) time.Duration {
-	at, err := time.Parse("15:04", clock)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
 }
 
 // receiveMessages receives messages and asks people until ctx ends. It begins when the store

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 )
 
 func TestLatestRelease(t *testing.T) {
@@ -62,7 +63,9 @@ func TestLatestRelease(t *testing.T) {
 
 func newTestClient(t *testing.T, url string) *egress.Client {
 	client, err := egress.NewClient(egress.ClientOptions{
-		Rules: func(string) (egress.Rules, error) { return egress.Rules{AllowPrivate: []string{hostPort(url)}}, nil },
+		Rules: func(string) (egress.Rules, error) {
+			return egress.Rules{AllowPrivate: []string{netaddr.OfURL(url)}}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

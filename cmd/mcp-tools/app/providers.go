@@ -2,10 +2,9 @@ package app
 
 import (
 	"context"
-	"net"
-	"net/url"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/tools/media/orders"
 	"github.com/mcp-tools/mcp-tools/tools/media/provider"
 )
@@ -83,7 +82,7 @@ func serviceOptions(c Settings, limits egress.Limits, urls ...string) (egress.Cl
 	proxy, err := parseProxy(c.Web.Proxy)
 	var rules egress.Rules
 	for _, one := range urls {
-		if target := hostPort(one); target != "" {
+		if target := netaddr.OfURL(one); target != "" {
 			rules.AllowPrivate = append(rules.AllowPrivate, target)
 		}
 	}
@@ -91,17 +90,4 @@ func serviceOptions(c Settings, limits egress.Limits, urls ...string) (egress.Cl
 		Proxy: proxy, Agent: "mcp-tools/" + Version(), Limits: limits,
 		Rules: func(string) (egress.Rules, error) { return rules, nil },
 	}, err
-}
-
-// hostPort returns the host and port of a URL, or "".
-func hostPort(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" {
-		return ""
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

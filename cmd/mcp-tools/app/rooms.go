@@ -63,7 +63,11 @@ func (e *Env) Rooms() []*room.Room {
 		sessions.Room(e.sessionsOf),
 		questions.Room(),
 		teams.Room(),
-		inbound.Room(&messaging.Channels{With: e.withChannels}, e.completeBinding),
+		inbound.Room(inbound.Setup{
+			Channels: &messaging.Channels{With: e.withChannels}, Complete: e.completeBinding,
+			Settings: func() messaging.Settings { return e.settings().Messaging },
+			HTTP:     func() (bool, string) { s := e.settings().Server; return s.HTTP != "", s.PublicURL },
+		}),
 		bridge.Room(e.WithBridge),
 		custom.Room(e.customDir, taken),
 		plugins.Room(e.pluginSet, taken),

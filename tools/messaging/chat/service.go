@@ -31,9 +31,10 @@ type Service struct {
 	Open func(a Account) (Channel, error)
 }
 
-// A Setting is the use that a service has for a setting of channels.
+// A Setting is a setting that a service has for its channels. Several services may have one of the same name and form.
 type Setting struct {
 	Name, Doc string
+	Form      string // of its text, as package config names it; secret leads to a secret
 	Required  bool
 }
 
@@ -69,9 +70,8 @@ type Account struct {
 	Roots *x509.CertPool   // of connections by Dial; nil: the system's
 	Now   func() time.Time // nil: the system's clock
 
-	Token, AppToken, Signing, EncryptKey  Secret
-	AppID, PublicKey                      string
-	URL, SMTP, IMAP, User, From, Verifier string
+	Values  map[string]string // of the settings that the service declares
+	Secrets map[string]Secret // of those that lead to secrets
 }
 
 // Time returns the time now.

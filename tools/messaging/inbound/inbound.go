@@ -19,6 +19,8 @@ package inbound
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,13 +40,7 @@ type Options struct {
 	Jobs     *jobs.Loop // nil: one of its own
 	Outbox   *messaging.Outbox
 	Accounts *messaging.Accounts
-	// Receive has the way of messages for each channel of the settings: off, pull, hook, or ""
-	// for the needed one.
-	Receive   map[string]string
-	Bindings  []Binding
-	Approvers []Approver
-	Notify    []Rule
-	Quiet     Quiet
+	Rules
 
 	Approvals *approvals.Store
 	Questions *questions.Questions
@@ -56,6 +52,67 @@ type Options struct {
 	// Record records the decisions of people. It may be nil.
 	Record func(ctx context.Context, r Record)
 	Log    *slog.Logger // nil: silent
+}
+
+// Rules say where messages go, who decides, and who is notified. The zero value receives nothing that is not paired.
+type Rules struct {
+	// Receive has the way of messages for each channel of the settings: off, pull, hook, or ""
+	// for the needed one.
+	Receive   map[string]string
+	Bindings  []Binding
+	Approvers []Approver
+	Notify    []Rule
+	Quiet     Quiet
+}
+
+// RulesOf returns the rules of the settings.
+func RulesOf(m messaging.Settings) (o Rules) {
+	o.Receive = make(map[string]string)
+	for name, c := range m.Channels {
+		o.Receive[name] = c.Receive
+	}
+	for _, b := range m.Bindings {
+		at, ok := ParsePlace(b.Chat)
+		if !ok { // *
+			at = Place{Channel: b.Chat, Chat: b.Chat}
+		}
+		o.Bindings = append(o.Bindings, Binding{
+			Chat: at, Agent: b.Agent, User: b.User, Team: b.Team, Session: b.Session, Profile: b.Profile,
+			Answer: b.Answer, Tools: b.Tools,
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Approvers)) {
+		o.Approvers = append(o.Approvers, Approver{Name: name, At: places(m.Approvers[name])})
+	}
+	for _, n := range m.Notify {
+		o.Notify = append(o.Notify, Rule{
+			Events: n.Events, To: places(n.To), Agents: n.Agents, Debounce: n.Debounce,
+		})
+	}
+	o.Quiet = Quiet{From: timeOfDay(m.QuietHours.From), To: timeOfDay(m.QuietHours.To),
+		Zone: time.Local}
+	if zone, err := time.LoadLocation(m.QuietHours.Zone); err == nil && m.QuietHours.Zone != "" {
+		o.Quiet.Zone = zone
+	}
+	return o
+}
+
+func places(targets []string) (list []Place) {
+	for _, target := range targets {
+		if at, ok := ParsePlace(target); ok {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// timeOfDay reads a time of day such as 22:30, which the settings have checked.
+func timeOfDay(clock string) time.Duration {
+	at, err := time.Parse("15:04", clock)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
 }
 
 // A Record is something that a person has done in a chat, for the audit log.

@@ -13,15 +13,25 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging"
 )
 
-// Room returns the verbs with which operators manage channels and chats. complete sets
-// what a binding leaves open by the settings, and checks it.
-func Room(channels *messaging.Channels, complete func(*Binding) error) *room.Room {
-	o := &operator{complete: complete}
+// A Setup is what the room asks of the program.
+type Setup struct {
+	Channels *messaging.Channels
+	Settings func() messaging.Settings
+	// Complete sets the fields of a binding that are open by the settings, and checks it.
+	Complete func(*Binding) error
+	// HTTP reports whether services can send requests to a server, and its URL.
+	HTTP func() (serves bool, url string)
+}
+
+// Room returns the verbs with which operators manage channels and chats, and the check of the channels.
+func Room(s Setup) *room.Room {
+	channels, o := s.Channels, &operator{complete: s.Complete, channels: s.Channels, settings: s.Settings, http: s.HTTP}
 	return &room.Room{
 		Name: "messaging", Title: "Show and test the channels to people, and what is sent",
 		Doc: `messaging shows the channels of the settings (messaging.channels), checks their
 credentials, sends messages, and lists those that were sent or wait.`,
-		Open: func(h *room.Host) error { channels.Host, o.store = h, h.Store; return nil },
+		Checks: []room.Check{{Name: "messaging", Run: o.check}},
+		Open:   func(h *room.Host) error { channels.Host, o.store = h, h.Store; return nil },
 		Verbs: append(channels.Verbs(),
 			room.Do(room.Verb{
 				Name: "pair", Title: "Let a chat in that has shown a code", Args: []string{"code"}, Risk: tool.Writes,
@@ -52,6 +62,9 @@ settings. mcp-tools messaging chats shows chats that have written, with their ID
 // operator has the verbs of chats.
 type operator struct {
 	complete func(*Binding) error
+	channels *messaging.Channels
+	settings func() messaging.Settings
+	http     func() (serves bool, url string)
 	store    *store.Store
 }
 

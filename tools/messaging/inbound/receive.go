@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
 )
 
-// The modes of [Options.Receive].
+// The modes of [Rules.Receive].
 const (
 	Off  = "off"
 	Pull = "pull"

@@ -61,7 +61,6 @@ func (c *checkup) examine() {
 	c.checkAgents()
 	c.checkCommands()
 	c.checkWeb()
-	c.checkMessaging()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

@@ -49,9 +49,10 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "discord", Title: "Discord",
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "token of the bot", Required: true},
-			{Name: "app_id", Doc: "ID of the app"},
-			{Name: "public_key", Doc: "public key of the app, which interactions are signed with"},
+			{Name: "token", Form: "secret", Doc: "token of the bot", Required: true},
+			{Name: "app_id", Form: "label", Doc: "ID of the app"},
+			{Name: "public_key", Form: "label", Doc: "public key of the app, which interactions are signed with"},
+			{Name: "url", Form: "url", Doc: "a server of your own with its API"},
 		},
 		Owns: func(id string) bool { return isID(id) && len(id) >= 17 && len(id) <= 20 },
 		Open: func(a chat.Account) (chat.Channel, error) { return New(a) },
@@ -69,7 +70,7 @@ type Channel struct {
 // New returns a bot. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
 	api, err := wire.New(wire.Options{
-		Name: "Discord", Base: cmp.Or(a.URL, "https://discord.com/api/v10"), HTTP: a.HTTP, Token: a.Token,
+		Name: "Discord", Base: cmp.Or(a.Values["url"], "https://discord.com/api/v10"), HTTP: a.HTTP, Token: a.Secrets["token"],
 		Attach:  func(r *http.Request, token string) { r.Header.Set("Authorization", "Bot "+token) },
 		Domains: []string{"discord.gg", "cdn.discordapp.com", "media.discordapp.net"},
 		Refused: refused, Exhausted: exhausted, Now: a.Now,

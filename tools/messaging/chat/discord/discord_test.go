@@ -37,8 +37,9 @@ func open(t *testing.T) (*Channel, *wiretest.Service) {
 	s := wiretest.New(t, "discord.com", "cdn.discordapp.com", "gateway.discord.gg", "gateway-us.discord.gg")
 	public, _ := seed().Public().(ed25519.PublicKey)
 	a := s.Account
-	a.PublicKey, a.Now = hex.EncodeToString(public), func() time.Time { return time.Unix(1_800_000_000, 0) }
-	a.Token = func(context.Context) (string, error) { return "the.bot-token", nil }
+	a.Values, a.Secrets = map[string]string{}, map[string]chat.Secret{}
+	a.Values["public_key"], a.Now = hex.EncodeToString(public), func() time.Time { return time.Unix(1_800_000_000, 0) }
+	a.Secrets["token"] = func(context.Context) (string, error) { return "the.bot-token", nil }
 	c, err := New(a)
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +346,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "00", strings.Repeat("0", 64)} {
-		c.a.PublicKey = key
+		c.a.Values["public_key"] = key
 		if _, _, err := c.Receive(request(t, stamp, stamp+someButton), []byte(someButton),
 			now); chat.KindOf(err) != chat.Forged {
 			t.Errorf("key %q: %v", key, err)

@@ -140,7 +140,7 @@ func (l *link) run(ctx context.Context) error {
 
 // begin resumes the session, or begins a new one.
 func (l *link) begin(ctx context.Context) error {
-	token, err := l.c.a.Token.Get(ctx, "token of Discord")
+	token, err := l.c.a.Secrets["token"].Get(ctx, "token of Discord")
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 
 // verify checks the signature of a request and its age.
 func (c *Channel) verify(h http.Header, body []byte, now time.Time) error {
-	key, err := hex.DecodeString(c.a.PublicKey)
+	key, err := hex.DecodeString(c.a.Values["public_key"])
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return wire.Forged("the channel has no valid public key")
 	}

@@ -40,11 +40,11 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "lark", Title: "Lark", Also: []string{"feishu"},
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "secret of the app", Required: true},
-			{Name: "signing_secret", Doc: "verification token"},
-			{Name: "encrypt_key", Doc: "key that events are encrypted with"},
-			{Name: "app_id", Doc: "ID of the app", Required: true},
-			{Name: "url", Doc: "https://open.feishu.cn for Feishu"},
+			{Name: "token", Form: "secret", Doc: "secret of the app", Required: true},
+			{Name: "signing_secret", Form: "secret", Doc: "verification token"},
+			{Name: "encrypt_key", Form: "secret", Doc: "key that events are encrypted with"},
+			{Name: "app_id", Form: "label", Doc: "ID of the app", Required: true},
+			{Name: "url", Form: "url", Doc: "https://open.feishu.cn for Feishu"},
 		},
 		Open: func(a chat.Account) (chat.Channel, error) { return New(a) },
 	}
@@ -67,11 +67,11 @@ const expired chat.Kind = "expired"
 
 // New returns a Channel. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	if a.AppID == "" || a.Token == nil {
+	if a.Values["app_id"] == "" || a.Secrets["token"] == nil {
 		return nil, errors.New("the app has no id or no secret")
 	}
 	c := &Channel{a: a}
-	o := wire.Options{Name: "Lark", Base: cmp.Or(a.URL, "https://open.larksuite.com"), HTTP: a.HTTP, Refused: refused,
+	o := wire.Options{Name: "Lark", Base: cmp.Or(a.Values["url"], "https://open.larksuite.com"), HTTP: a.HTTP, Refused: refused,
 		Now: a.Now}
 	var err error
 	if c.sign, err = wire.New(o); err != nil {
@@ -164,7 +164,7 @@ func (c *Channel) renew(ctx context.Context, refused string) (string, error) {
 	if token != "" && token != refused && c.a.Time().Before(until) {
 		return token, nil
 	}
-	secret, err := c.a.Token.Get(ctx, "secret of the app")
+	secret, err := c.a.Secrets["token"].Get(ctx, "secret of the app")
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +174,7 @@ func (c *Channel) renew(ctx context.Context, refused string) (string, error) {
 	}
 	err = c.sign.JSON(ctx, wire.Call{Path: "/open-apis/auth/v3/tenant_access_token/internal", Safe: true,
 		Check: succeeded,
-		Body:  map[string]string{"app_id": c.a.AppID, "app_secret": secret}}, &answer)
+		Body:  map[string]string{"app_id": c.a.Values["app_id"], "app_secret": secret}}, &answer)
 	if err != nil {
 		return "", err
 	}
@@ -351,7 +351,7 @@ func (c *Channel) React(ctx context.Context, at chat.Ref, emoji string, remove b
 		return err
 	}
 	for _, item := range answer.Data.Items {
-		if item.Operator.ID == c.a.AppID && isID(item.ID) {
+		if item.Operator.ID == c.a.Values["app_id"] && isID(item.ID) {
 			return c.change(ctx, http.MethodDelete, at, "/reactions/"+item.ID, nil, nil)
 		}
 	}

@@ -53,8 +53,7 @@ func secretOf(s string) func(context.Context) (string, error) {
 
 func newChannelAt(t testing.TB, client outbound.Client, change func(a *chat.Account)) *Channel {
 	t.Helper()
-	a := chat.Account{HTTP: client, AppID: "cli_1", Token: secretOf("app-secret"), EncryptKey: secretOf("key"),
-		Signing: secretOf("token"), Now: (&clock{now: start}).read}
+	a := chat.Account{HTTP: client, Now: (&clock{now: start}).read, Values: map[string]string{"app_id": "cli_1"}, Secrets: map[string]chat.Secret{"token": secretOf("app-secret"), "encrypt_key": secretOf("key"), "signing_secret": secretOf("token")}}
 	if change != nil {
 		change(&a)
 	}
@@ -143,7 +142,7 @@ func TestSend(t *testing.T) {
 
 func TestFeishu(t *testing.T) {
 	s := wiretest.New(t, "open.feishu.cn")
-	c := newChannelAt(t, s.HTTP, func(a *chat.Account) { a.URL = "https://open.feishu.cn" })
+	c := newChannelAt(t, s.HTTP, func(a *chat.Account) { a.Values["url"] = "https://open.feishu.cn" })
 	sign := tokenCall("t-1")
 	sign.Request = strings.Replace(sign.Request, "open.larksuite.com", "open.feishu.cn", 1)
 	s.Expect(sign, wiretest.Exchange{Request: "GET https://open.feishu.cn/open-apis/bot/v3/info",
@@ -440,7 +439,7 @@ func TestChallenge(t *testing.T) {
 	if err != nil || in != nil || string(response.Body) != `{"challenge":"ajls\"x"}` {
 		t.Errorf("%s, %v", response.Body, err)
 	}
-	open := newChannelAt(t, nil, func(a *chat.Account) { a.EncryptKey = nil })
+	open := newChannelAt(t, nil, func(a *chat.Account) { a.Secrets["encrypt_key"] = nil })
 	if _, response, err := open.Receive(r, []byte(body), start); err != nil || len(response.Body) == 0 {
 		t.Errorf("%s, %v", response.Body, err)
 	}
@@ -487,11 +486,11 @@ func TestReceiveRefuses(t *testing.T) {
 		}
 	}
 	r, b := seal(body, "key", timestamp)
-	none := newChannelAt(t, nil, func(a *chat.Account) { a.EncryptKey, a.Signing = nil, nil })
+	none := newChannelAt(t, nil, func(a *chat.Account) { a.Secrets["encrypt_key"], a.Secrets["signing_secret"] = nil, nil })
 	if _, _, err := none.Receive(r, []byte(body), start); chat.KindOf(err) != chat.Forged {
 		t.Errorf("without key and token: %v", err)
 	}
-	tokenOnly := newChannelAt(t, nil, func(a *chat.Account) { a.EncryptKey = nil })
+	tokenOnly := newChannelAt(t, nil, func(a *chat.Account) { a.Secrets["encrypt_key"] = nil })
 	if _, _, err := tokenOnly.Receive(r, b, start); chat.KindOf(err) != chat.Forged {
 		t.Errorf("encrypted, without a key: %v", err)
 	}

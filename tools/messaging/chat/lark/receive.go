@@ -77,11 +77,11 @@ type message struct {
 
 // Receive implements [chat.Hook].
 func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.Incoming, chat.Response, error) {
-	key, err := c.a.EncryptKey.Get(r.Context(), "key of Lark")
+	key, err := c.a.Secrets["encrypt_key"].Get(r.Context(), "key of Lark")
 	if err != nil {
 		return nil, chat.Response{}, err
 	}
-	token, err := c.a.Signing.Get(r.Context(), "verification token of Lark")
+	token, err := c.a.Secrets["signing_secret"].Get(r.Context(), "verification token of Lark")
 	if err != nil {
 		return nil, chat.Response{}, err
 	}
@@ -108,7 +108,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 		return nil, chat.Response{Body: answer}, err
 	}
 	response := chat.Response{Body: []byte("{}")}
-	if e.Header.App != "" && e.Header.App != c.a.AppID {
+	if e.Header.App != "" && e.Header.App != c.a.Values["app_id"] {
 		return nil, chat.Response{}, wire.Forged("the request is for another app")
 	}
 	in, ok := e.incoming(now)

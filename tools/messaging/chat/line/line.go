@@ -40,8 +40,9 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "line", Title: "LINE",
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "channel access token", Required: true},
-			{Name: "signing_secret", Doc: "channel secret"},
+			{Name: "token", Form: "secret", Doc: "channel access token", Required: true},
+			{Name: "signing_secret", Form: "secret", Doc: "channel secret"},
+			{Name: "url", Form: "url", Doc: "a server of your own with its API"},
 		},
 		Owns: func(id string) bool {
 			return len(id) == 33 && strings.ContainsAny(id[:1], "UCR") && strings.Trim(id[1:], "0123456789abcdef") == ""
@@ -64,13 +65,13 @@ const accepted chat.Kind = "accepted"
 
 // New returns a Channel. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	o := wire.Options{Name: "LINE", Base: cmp.Or(a.URL, "https://api.line.me"), HTTP: a.HTTP, Token: a.Token,
+	o := wire.Options{Name: "LINE", Base: cmp.Or(a.Values["url"], "https://api.line.me"), HTTP: a.HTTP, Token: a.Secrets["token"],
 		Refused: refused, Now: a.Now}
 	api, err := wire.New(o)
 	if err != nil {
 		return nil, err
 	}
-	o.Base = cmp.Or(a.URL, "https://api-data.line.me") // where files are
+	o.Base = cmp.Or(a.Values["url"], "https://api-data.line.me") // where files are
 	data, err := wire.New(o)
 	return &Channel{a: a, api: api, data: data, names: map[string]string{}}, err
 }

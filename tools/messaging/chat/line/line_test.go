@@ -30,8 +30,7 @@ const (
 
 func open(t testing.TB, client outbound.Client) *Channel {
 	t.Helper()
-	c, err := New(chat.Account{HTTP: client, Token: func(context.Context) (string, error) { return "token-secret", nil },
-		Signing: func(context.Context) (string, error) { return "channel-secret", nil }})
+	c, err := New(chat.Account{HTTP: client, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return "token-secret", nil }, "signing_secret": func(context.Context) (string, error) { return "channel-secret", nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +282,7 @@ func TestReceiveRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, in, err)
 		}
 	}
-	c.a.Signing = nil
+	c.a.Secrets["signing_secret"] = nil
 	if _, _, err := c.Receive(request(body, ""), []byte(body), now); chat.KindOf(err) != chat.Forged {
 		t.Errorf("without a secret: %v", err)
 	}

@@ -54,7 +54,7 @@ type event struct {
 
 // Receive implements [chat.Hook].
 func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.Incoming, chat.Response, error) {
-	secret, err := c.a.Signing.Get(r.Context(), "secret of LINE")
+	secret, err := c.a.Secrets["signing_secret"].Get(r.Context(), "secret of LINE")
 	if err != nil {
 		return nil, chat.Response{}, err
 	}

@@ -37,7 +37,7 @@ const (
 func (c *Channel) Pull(
 	ctx context.Context, cursor string, deliver func(cursor string, in []chat.Incoming) error,
 ) error {
-	if c.a.IMAP == "" {
+	if c.a.Values["imap"] == "" {
 		return &chat.Error{Kind: chat.Cannot, Text: "the mail account has no IMAP server"}
 	}
 	return wire.Repeat(ctx, c.wait, func(ctx context.Context) error {
@@ -214,7 +214,7 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 		place, number = f.ID[:i], f.ID[i+1:]
 	}
 	validity, uid, ok := parseCursor(place)
-	if !ok || c.a.IMAP == "" {
+	if !ok || c.a.Values["imap"] == "" {
 		return &chat.Error{Kind: chat.Refused, Text: "there is no such file"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
@@ -291,14 +291,14 @@ func (c *Channel) login(ctx context.Context, client *imapclient.Client) error {
 	if err := client.WaitGreeting(); err != nil {
 		return c.failedIMAP(ctx, err)
 	}
-	if c.a.Token == nil {
+	if c.a.Secrets["token"] == nil {
 		return &chat.Error{Kind: chat.Denied, Text: "the mail account has no user and password"}
 	}
 	password, err := c.password(ctx)
 	if err != nil {
 		return err
 	}
-	err = client.Login(c.a.User, password).Wait()
+	err = client.Login(c.user, password).Wait()
 	if refusal := (*imap.Error)(nil); errors.As(err, &refusal) && refusal.Type == imap.StatusResponseTypeNo &&
 		refusal.Code != imap.ResponseCodeUnavailable && refusal.Code != imap.ResponseCodeInUse {
 		return &chat.Error{Kind: chat.Denied, Text: c.said(ctx, c.imap, refusal.Text)}

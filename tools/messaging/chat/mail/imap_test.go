@@ -81,15 +81,9 @@ func (s *imapServer) add(mail string) {
 func (s *imapServer) channel(change func(o *chat.Account)) *Channel {
 	s.t.Helper()
 	smtp := newSMTP(s.t) // for its roots
-	o := chat.Account{
-		From: "bot@example.com", User: "bot", SMTP: "mail.example.com", IMAP: "imap://mail.example.com",
-		Roots:    smtp.roots,
-		Token:    func(context.Context) (string, error) { return "hunter2-secret", nil },
-		Verifier: "mx.example.com",
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, s.address)
-		},
-	}
+	o := chat.Account{Roots: smtp.roots, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.address)
+	}, Values: map[string]string{"from": "bot@example.com", "user": "bot", "smtp": "mail.example.com", "imap": "imap://mail.example.com", "verifier": "mx.example.com"}, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return "hunter2-secret", nil }}}
 	if change != nil {
 		change(&o)
 	}
@@ -242,7 +236,7 @@ func TestPullIdles(t *testing.T) {
 func TestPullOverTLS(t *testing.T) {
 	s := newIMAP(t, true)
 	s.add("From: old@example.org\n\nOld.\n")
-	deliveries, _ := start(t, s.channel(func(o *chat.Account) { o.IMAP = "imaps://mail.example.com" }), "")
+	deliveries, _ := start(t, s.channel(func(o *chat.Account) { o.Values["imap"] = "imaps://mail.example.com" }), "")
 	if d := next(t, deliveries); !strings.HasSuffix(d.cursor, ":1") {
 		t.Errorf("%+v", d)
 	}
@@ -337,7 +331,7 @@ func TestPullLeavesSilentServers(t *testing.T) {
 func TestPullEndsIfThePasswordIsWrong(t *testing.T) {
 	s := newIMAP(t, false)
 	c := s.channel(func(o *chat.Account) {
-		o.Token = func(context.Context) (string, error) { return "wrong", nil }
+		o.Secrets["token"] = func(context.Context) (string, error) { return "wrong", nil }
 	})
 	err := c.Pull(t.Context(), "", func(string, []chat.Incoming) error { return nil })
 	if chat.KindOf(err) != chat.Denied || strings.Contains(err.Error(), "wrong ") {

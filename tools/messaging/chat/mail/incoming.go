@@ -42,7 +42,7 @@ func (c *Channel) incoming(
 	}
 	_, domain, _ := strings.Cut(address, "@")
 	in.From.Name = chat.CleanName(cmp.Or(name, address, "(unknown sender)"), maxName)
-	if isVerified(l.Header, c.a.Verifier, domain) {
+	if isVerified(l.Header, c.a.Values["verifier"], domain) {
 		in.From.ID = address
 	}
 	in.From.Bot = isAutomatic(l.Header)

@@ -174,7 +174,7 @@ func TestMailsThatAreTooLarge(t *testing.T) {
 func FuzzIncoming(f *testing.F) {
 	f.Add([]byte(strings.ReplaceAll(answer, "\n", "\r\n")))
 	f.Add([]byte("From: a@b.c\r\nAuthentication-Results: mx.example.com; dkim=pass (\\() header.d=\"b.c\"\r\n\r\n> x\r\n--\r\n"))
-	c, err := New(chat.Account{From: "bot@example.com", SMTP: "mail.example.com", Verifier: "mx.example.com"})
+	c, err := New(chat.Account{Values: map[string]string{"from": "bot@example.com", "smtp": "mail.example.com", "verifier": "mx.example.com"}})
 	if err != nil {
 		f.Fatal(err)
 	}

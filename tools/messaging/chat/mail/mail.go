@@ -42,9 +42,13 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "mail", Title: "Mail", Also: []string{"email", "mailto"},
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "password"},
-			{Name: "from", Required: true},
-			{Name: "smtp", Required: true},
+			{Name: "token", Form: "secret", Doc: "password"},
+			{Name: "smtp", Form: "hostport", Doc: "server that sends, such as smtp.example.org:465 or :587", Required: true},
+			{Name: "imap", Form: "hostport", Doc: "server with the mailbox of answers, such as imap.example.org:993"},
+			{Name: "user", Form: "label", Doc: "name for both servers; empty: the address of from"},
+			{Name: "from", Form: "label", Doc: "address of the sender, such as Mcp <mcp@example.org>", Required: true},
+			{Name: "verifier", Form: "label", Doc: "name with which your mail server begins its header Authentication-Results; " +
+				"empty: no sender is verified, so mail is not received"},
 		},
 		Owns:    func(id string) bool { return strings.Contains(id, "@") && !strings.HasPrefix(id, "@") },
 		AnyCase: true, Forgeable: true,
@@ -55,6 +59,7 @@ func Service() chat.Service {
 // A Channel is a mail account.
 type Channel struct {
 	a          chat.Account
+	user       string // of both servers; "" without a password
 	from       *mail.Address
 	domain     string // of from
 	smtp, imap server
@@ -67,25 +72,25 @@ type Channel struct {
 // for STARTTLS, imaps://mail.example.org, or a host with or without a port. The name with which the operator's server
 // begins the fields Authentication-Results that it adds is Verifier; without it no sender is verified.
 func New(a chat.Account) (*Channel, error) {
-	from, err := parseAddress(a.From)
+	from, err := parseAddress(a.Values["from"])
 	if err != nil {
 		return nil, fmt.Errorf("from: %w", err)
 	}
 	c := &Channel{a: a, from: from, poll: pollTime, idle: idleTime, patience: commandTime}
 	_, c.domain, _ = strings.Cut(from.Address, "@")
-	if c.smtp, err = parseServer(a.SMTP, "smtp", "587", "465"); err != nil {
+	if c.smtp, err = parseServer(a.Values["smtp"], "smtp", "587", "465"); err != nil {
 		return nil, err
 	}
-	if a.IMAP != "" {
-		if c.imap, err = parseServer(a.IMAP, "imap", "143", "993"); err != nil {
+	if a.Values["imap"] != "" {
+		if c.imap, err = parseServer(a.Values["imap"], "imap", "143", "993"); err != nil {
 			return nil, err
 		}
 	}
-	if a.User != "" && a.Token == nil {
+	if a.Values["user"] != "" && a.Secrets["token"] == nil {
 		return nil, errors.New("the setting user needs a password in token")
 	}
-	if a.Token != nil {
-		c.a.User = cmp.Or(a.User, from.Address)
+	if a.Secrets["token"] != nil {
+		c.user = cmp.Or(a.Values["user"], from.Address)
 	}
 	return c, nil
 }
@@ -151,7 +156,7 @@ func (c *Channel) Check(ctx context.Context) (string, error) {
 	}
 	_ = client.Quit() // the account is valid
 	done()
-	if c.a.IMAP != "" {
+	if c.a.Values["imap"] != "" {
 		client, err := c.openIMAP(ctx, nil)
 		if err != nil {
 			return "", err
@@ -200,7 +205,7 @@ func unencrypted(to server) *chat.Error {
 }
 
 func (c *Channel) password(ctx context.Context) (string, error) {
-	password, err := c.a.Token(ctx)
+	password, err := c.a.Secrets["token"](ctx)
 	if err == nil && (password == "" || strings.ContainsAny(password, "\x00\r\n")) {
 		err = errors.New("it is empty or has line breaks")
 	}
@@ -212,8 +217,8 @@ func (c *Channel) password(ctx context.Context) (string, error) {
 
 // said returns what a server said, without the password.
 func (c *Channel) said(ctx context.Context, to server, message string) string {
-	if c.a.Token != nil {
-		if password, err := c.a.Token(ctx); err == nil && password != "" {
+	if c.a.Secrets["token"] != nil {
+		if password, err := c.a.Secrets["token"](ctx); err == nil && password != "" {
 			message = strings.ReplaceAll(message, password, "...")
 		}
 	}

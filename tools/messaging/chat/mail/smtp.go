@@ -90,7 +90,7 @@ func (c *Channel) openSMTP(ctx context.Context) (client *smtp.Client, done func(
 	default:
 		return nil, nil, unencrypted(c.smtp)
 	}
-	if c.a.User != "" {
+	if c.user != "" {
 		if err := c.signIn(ctx, client); err != nil {
 			return nil, nil, err
 		}
@@ -108,9 +108,9 @@ func (c *Channel) signIn(ctx context.Context, client *smtp.Client) error {
 	var auth smtp.Auth // the connection is encrypted, or local
 	switch {
 	case slices.Contains(offered, "PLAIN"):
-		auth = smtp.PlainAuth("", c.a.User, password, c.smtp.host, true)
+		auth = smtp.PlainAuth("", c.user, password, c.smtp.host, true)
 	case slices.Contains(offered, "LOGIN"):
-		auth = smtp.LoginAuth(c.a.User, password, c.smtp.host, true)
+		auth = smtp.LoginAuth(c.user, password, c.smtp.host, true)
 	default:
 		return &chat.Error{Kind: chat.Denied, Text: c.smtp.host + " offers neither AUTH PLAIN nor LOGIN"}
 	}

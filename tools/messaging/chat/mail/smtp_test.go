@@ -185,18 +185,13 @@ func (s *smtpServer) channel(change func(o *chat.Account)) *Channel {
 	s.mu.Lock() // what the test has set is visible to the server
 	isSecure := s.secure
 	s.mu.Unlock()
-	o := chat.Account{
-		From: "Assistant <bot@example.com>", User: "bot", SMTP: "smtp://mail.example.com", Roots: s.roots,
-		Token: func(context.Context) (string, error) { return "hunter2-secret", nil },
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if want := "mail.example.com:587"; address != want && !isSecure {
-				s.t.Errorf("the channel dials %s, want %s", address, want)
-			}
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, s.address)
-			return remote{conn}, err
-		},
-		Now: func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) },
-	}
+	o := chat.Account{Roots: s.roots, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if want := "mail.example.com:587"; address != want && !isSecure {
+			s.t.Errorf("the channel dials %s, want %s", address, want)
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, s.address)
+		return remote{conn}, err
+	}, Now: func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }, Values: map[string]string{"from": "Assistant <bot@example.com>", "user": "bot", "smtp": "smtp://mail.example.com"}, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return "hunter2-secret", nil }}}
 	if change != nil {
 		change(&o)
 	}
@@ -292,7 +287,7 @@ func partsOf(t *testing.T, raw string) (parts []string) {
 func TestSendWithTLSAndLOGIN(t *testing.T) {
 	s := newSMTP(t)
 	s.secure, s.offers = true, []string{"AUTH LOGIN XOAUTH2"}
-	c := s.channel(func(o *chat.Account) { o.SMTP = "smtps://mail.example.com" })
+	c := s.channel(func(o *chat.Account) { o.Values["smtp"] = "smtps://mail.example.com" })
 	if _, err := c.Send(t.Context(), chat.Message{Chat: "ann@example.org", Key: "7", Text: "*",
 		Plain: true}); err != nil {
 		t.Fatal(err)
@@ -525,7 +520,7 @@ func TestUserIsTheAddress(t *testing.T) {
 		{nil, ""},
 	} {
 		s := newSMTP(t)
-		c := s.channel(func(o *chat.Account) { o.User, o.Token = "", test.password })
+		c := s.channel(func(o *chat.Account) { o.Values["user"], o.Secrets["token"] = "", test.password })
 		if _, err := c.Check(t.Context()); err != nil {
 			t.Error(err)
 		}

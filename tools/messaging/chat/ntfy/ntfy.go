@@ -33,8 +33,8 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "ntfy", Title: "Ntfy",
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "bearer token, if one is needed"},
-			{Name: "url", Doc: "another server than https://ntfy.sh"},
+			{Name: "token", Form: "secret", Doc: "bearer token, if one is needed"},
+			{Name: "url", Form: "url", Doc: "another server than https://ntfy.sh"},
 		},
 		Open: func(a chat.Account) (chat.Channel, error) { return New(a) },
 	}
@@ -48,8 +48,8 @@ type Channel struct {
 
 // New returns a Channel. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	base := cmp.Or(a.URL, "https://ntfy.sh")
-	client, err := wire.New(wire.Options{Name: "ntfy", Base: base, HTTP: a.HTTP, Token: a.Token, Refused: refused,
+	base := cmp.Or(a.Values["url"], "https://ntfy.sh")
+	client, err := wire.New(wire.Options{Name: "ntfy", Base: base, HTTP: a.HTTP, Token: a.Secrets["token"], Refused: refused,
 		Now: a.Now})
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 func newChannel(t *testing.T) (*wiretest.Service, *Channel) {
 	t.Helper()
 	s := wiretest.New(t, "ntfy.sh")
-	c, err := New(chat.Account{HTTP: s.HTTP, Token: func(context.Context) (string, error) { return "tk_secret", nil }})
+	c, err := New(chat.Account{HTTP: s.HTTP, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return "tk_secret", nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package services
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools/messaging/chat"
@@ -49,6 +50,28 @@ func Words() string {
 		words = append(append(words, s.Name), s.Also...)
 	}
 	return strings.Join(words, " ")
+}
+
+// Settings returns the settings that services have for their channels, each name once.
+func Settings() (all []chat.Setting) {
+	for _, service := range All() {
+		for _, s := range service.Settings {
+			if !slices.ContainsFunc(all, func(known chat.Setting) bool { return known.Name == s.Name }) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// Form returns the form of a setting of channels, "" if no service has it.
+func Form(setting string) string {
+	for _, s := range Settings() {
+		if s.Name == setting {
+			return s.Form
+		}
+	}
+	return ""
 }
 
 // Doc returns the uses of a setting of channels by the services.

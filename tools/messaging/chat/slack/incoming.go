@@ -45,7 +45,7 @@ func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.I
 
 // verify checks the signature of a request and its age.
 func (c *Channel) verify(r *http.Request, body []byte, now time.Time) error {
-	secret, err := c.a.Signing.Get(r.Context(), "signing secret of Slack")
+	secret, err := c.a.Secrets["signing_secret"].Get(r.Context(), "signing secret of Slack")
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (c *Channel) Fetch(ctx context.Context, f chat.Attachment, limit int64, int
 // Pull receives over Socket Mode. There is no cursor: Slack repeats what is not acknowledged
 // a few times within an hour.
 func (c *Channel) Pull(ctx context.Context, _ string, deliver func(string, []chat.Incoming) error) error {
-	if c.a.AppToken == nil {
+	if c.a.Secrets["app_token"] == nil {
 		return &chat.Error{Kind: chat.Denied, Text: "Socket Mode needs the app token, xapp-..."}
 	}
 	return wire.Repeat(ctx, c.wait, func(ctx context.Context) error {

@@ -39,9 +39,10 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "slack", Title: "Slack",
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "token of the bot (xoxb)", Required: true},
-			{Name: "app_token", Doc: "app-level token (xapp), to receive messages over a socket"},
-			{Name: "signing_secret", Doc: "signing secret"},
+			{Name: "token", Form: "secret", Doc: "token of the bot (xoxb)", Required: true},
+			{Name: "app_token", Form: "secret", Doc: "app-level token (xapp), to receive messages over a socket"},
+			{Name: "signing_secret", Form: "secret", Doc: "signing secret"},
+			{Name: "url", Form: "url", Doc: "a server of your own with its API"},
 		},
 		Owns: func(id string) bool {
 			return len(id) >= 8 && len(id) <= 13 && strings.ContainsAny(id[:1], "CDGUW") && strings.Trim(id[1:], ids) == ""
@@ -66,13 +67,13 @@ type Channel struct {
 
 // New returns an app. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	client := wire.Options{Name: "Slack", Base: cmp.Or(a.URL, "https://slack.com/api"), HTTP: a.HTTP, Token: a.Token,
+	client := wire.Options{Name: "Slack", Base: cmp.Or(a.Values["url"], "https://slack.com/api"), HTTP: a.HTTP, Token: a.Secrets["token"],
 		Refused: refused, Domains: []string{"slack.com", "slack-edge.com", "slack-files.com", "slack-gov.com"}, Now: a.Now}
 	api, err := wire.New(client)
 	if err != nil {
 		return nil, err
 	}
-	client.Token = a.AppToken
+	client.Token = a.Secrets["app_token"]
 	app, err := wire.New(client)
 	return &Channel{a: a, api: api, app: app}, err
 }

@@ -33,7 +33,8 @@ func open(t *testing.T) (*Channel, *wiretest.Service) {
 		return func(context.Context) (string, error) { return text, nil }
 	}
 	a := s.Account
-	a.Token, a.AppToken, a.Signing = value("xoxb-secret"), value("xapp-secret"), value("8f742231b10e8888abcd99yyyzzz85a5")
+	a.Secrets = map[string]chat.Secret{"token": value("xoxb-secret"), "app_token": value("xapp-secret"),
+		"signing_secret": value("8f742231b10e8888abcd99yyyzzz85a5")}
 	a.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
 	c, err := New(a)
 	if err != nil {
@@ -378,7 +379,7 @@ func TestForged(t *testing.T) {
 			t.Errorf("%s: %v %v", name, in, err)
 		}
 	}
-	c.a.Signing = nil
+	c.a.Secrets["signing_secret"] = nil
 	if _, _, err := c.Receive(request(t, "", stamp, sign(stamp, "{}")), []byte("{}"), now); chat.KindOf(err) != chat.Forged {
 		t.Error(err)
 	}
@@ -441,7 +442,7 @@ func TestSocketModeIsRefused(t *testing.T) {
 	if err := c.Pull(t.Context(), "", nil); chat.KindOf(err) != chat.Denied {
 		t.Error(err)
 	}
-	c.a.AppToken = nil
+	c.a.Secrets["app_token"] = nil
 	if err := c.Pull(t.Context(), "", nil); chat.KindOf(err) != chat.Denied {
 		t.Error(err)
 	}
@@ -451,10 +452,10 @@ func FuzzReceive(f *testing.F) {
 	f.Add([]byte(someEvent), false)
 	f.Add([]byte(url.Values{"payload": {someButton}}.Encode()), true)
 	f.Add([]byte("command=%2Fdo&text=it&user_id=U1&trigger_id=t"), true)
-	c, err := New(chat.Account{Signing: func(context.Context) (string, error) {
+	c, err := New(chat.Account{Secrets: map[string]chat.Secret{"signing_secret": func(context.Context) (string, error) {
 		return "8f742231b10e8888abcd99yyyzzz85a5",
 			nil
-	}})
+	}}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (c *Channel) Pull(ctx context.Context, cursor string, deliver func(string, 
 
 // Receive reads a request to the webhook.
 func (c *Channel) Receive(r *http.Request, body []byte, now time.Time) ([]chat.Incoming, chat.Response, error) {
-	secret, err := c.a.Signing.Get(r.Context(), "secret token of the webhook")
+	secret, err := c.a.Secrets["signing_secret"].Get(r.Context(), "secret token of the webhook")
 	if err != nil {
 		return nil, chat.Response{}, err
 	}

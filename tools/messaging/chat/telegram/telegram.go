@@ -48,9 +48,9 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "telegram", Title: "Telegram", Also: []string{"tg"},
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "token of the bot", Required: true},
-			{Name: "signing_secret", Doc: "secret token of the webhook"},
-			{Name: "url", Doc: "a server of the Bot API of your own"},
+			{Name: "token", Form: "secret", Doc: "token of the bot", Required: true},
+			{Name: "signing_secret", Form: "secret", Doc: "secret token of the webhook"},
+			{Name: "url", Form: "url", Doc: "a server of your own with its API"},
 		},
 		Owns: func(id string) bool {
 			return strings.HasPrefix(id, "@") || digits(strings.TrimPrefix(id, "-")) && len(id) <= 15
@@ -68,9 +68,9 @@ type Channel struct {
 
 // New returns a bot. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	base := cmp.Or(a.URL, "https://api.telegram.org")
+	base := cmp.Or(a.Values["url"], "https://api.telegram.org")
 	api, err := wire.New(wire.Options{
-		Name: "Telegram", Base: base, HTTP: a.HTTP, Token: a.Token, Attach: attach(base), Refused: refused, Now: a.Now,
+		Name: "Telegram", Base: base, HTTP: a.HTTP, Token: a.Secrets["token"], Attach: attach(base), Refused: refused, Now: a.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -28,9 +28,7 @@ const (
 func open(t *testing.T) (*Channel, *wiretest.Service) {
 	t.Helper()
 	s := wiretest.New(t, "api.telegram.org")
-	c, err := New(chat.Account{HTTP: s.HTTP, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
-		Token:   func(context.Context) (string, error) { return token, nil },
-		Signing: func(context.Context) (string, error) { return "hook-secret", nil }})
+	c, err := New(chat.Account{HTTP: s.HTTP, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return token, nil }, "signing_secret": func(context.Context) (string, error) { return "hook-secret", nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +442,7 @@ func TestReceive(t *testing.T) {
 	if in, err := hook("hook-secret", "{"); chat.KindOf(err) != chat.Refused || in != nil {
 		t.Error(in, err)
 	}
-	c.a.Signing = nil
+	c.a.Secrets["signing_secret"] = nil
 	if _, err := hook("", someMessage); err == nil {
 		t.Error("there is no webhook, but a request was accepted")
 	}
@@ -487,8 +485,7 @@ func decode(text string, into any) error { return json.Unmarshal([]byte(text), i
 // TestBase: a Bot API server of the operator.
 func TestBase(t *testing.T) {
 	s := wiretest.New(t, "bots.example.com")
-	c, err := New(chat.Account{HTTP: s.HTTP, URL: "https://bots.example.com/api/",
-		Token: func(context.Context) (string, error) { return token, nil }})
+	c, err := New(chat.Account{HTTP: s.HTTP, Values: map[string]string{"url": "https://bots.example.com/api/"}, Secrets: map[string]chat.Secret{"token": func(context.Context) (string, error) { return token, nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +501,7 @@ func TestBase(t *testing.T) {
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte(someMessage))
 	f.Add([]byte(`{"update_id":12,"callback_query":{"id":"q1","from":{"id":8},"data":"y","message":{"message_id":6}}}`))
-	c, err := New(chat.Account{Signing: func(context.Context) (string, error) { return "s", nil }})
+	c, err := New(chat.Account{Secrets: map[string]chat.Secret{"signing_secret": func(context.Context) (string, error) { return "s", nil }}})
 	if err != nil {
 		f.Fatal(err)
 	}

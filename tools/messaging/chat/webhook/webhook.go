@@ -38,9 +38,9 @@ func Service() chat.Service {
 	return chat.Service{
 		Name: "webhook", Title: "Webhook",
 		Settings: []chat.Setting{
-			{Name: "token", Doc: "bearer token, if one is needed"},
-			{Name: "signing_secret", Doc: "key of the HMAC, also of what is sent"},
-			{Name: "url", Doc: "where messages are sent", Required: true},
+			{Name: "token", Form: "secret", Doc: "bearer token, if one is needed"},
+			{Name: "signing_secret", Form: "secret", Doc: "key of the HMAC, also of what is sent"},
+			{Name: "url", Form: "url", Doc: "where messages are sent", Required: true},
 		},
 		Single: true,
 		Open:   func(a chat.Account) (chat.Channel, error) { return New(a) },
@@ -56,12 +56,12 @@ type Channel struct {
 
 // New returns a Channel. It sends nothing yet.
 func New(a chat.Account) (*Channel, error) {
-	u, err := url.Parse(a.URL)
+	u, err := url.Parse(a.Values["url"])
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, fmt.Errorf("the address of the webhook is not a URL with a host")
 	}
 	client, err := wire.New(wire.Options{Name: u.Hostname(), Base: u.Scheme + "://" + u.Host, HTTP: a.HTTP,
-		Token: a.Token, Refused: refused, Now: a.Now})
+		Token: a.Secrets["token"], Refused: refused, Now: a.Now})
 	return &Channel{a: a, host: u.Hostname(), wire: client}, err
 }
 
@@ -144,7 +144,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 		header.Set("webhook-timestamp", at)
 		header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(sign(secret, id, at, body)))
 	}
-	answer, err := c.wire.Do(ctx, wire.Call{Path: c.a.URL, Header: header, Body: body})
+	answer, err := c.wire.Do(ctx, wire.Call{Path: c.a.Values["url"], Header: header, Body: body})
 	if err != nil {
 		return chat.Sent{}, err
 	}
@@ -160,7 +160,7 @@ func (c *Channel) Send(ctx context.Context, m chat.Message) (chat.Sent, error) {
 
 // secret returns the bytes of the secret; "" if there is none.
 func (c *Channel) secret(ctx context.Context) (string, error) {
-	secret, err := c.a.Signing.Get(ctx, "secret of the webhook")
+	secret, err := c.a.Secrets["signing_secret"].Get(ctx, "secret of the webhook")
 	if encoded, is := strings.CutPrefix(secret, "whsec_"); is && err == nil {
 		var decoded []byte
 		decoded, err = base64.StdEncoding.DecodeString(encoded)

@@ -26,7 +26,7 @@ func secret(context.Context) (string, error) { return "hunter2-secret", nil }
 
 func channel(t testing.TB, client outbound.Client) *Channel {
 	t.Helper()
-	c, err := New(chat.Account{HTTP: client, URL: "https://hooks.example.org/in?key=k", Signing: secret, Now: now})
+	c, err := New(chat.Account{HTTP: client, Now: now, Values: map[string]string{"url": "https://hooks.example.org/in?key=k"}, Secrets: map[string]chat.Secret{"signing_secret": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestSend(t *testing.T) {
 
 func TestSendWithToken(t *testing.T) {
 	s := wiretest.New(t, "hooks.example.org")
-	c, err := New(chat.Account{HTTP: s.HTTP, URL: "https://hooks.example.org/in", Token: secret, Now: now})
+	c, err := New(chat.Account{HTTP: s.HTTP, Now: now, Values: map[string]string{"url": "https://hooks.example.org/in"}, Secrets: map[string]chat.Secret{"token": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestReceiveRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, in, err)
 		}
 	}
-	open, err := New(chat.Account{URL: "https://hooks.example.org/"})
+	open, err := New(chat.Account{Values: map[string]string{"url": "https://hooks.example.org/"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +181,9 @@ func TestReceiveRefuses(t *testing.T) {
 }
 
 func TestSecretInBase64(t *testing.T) {
-	c, err := New(chat.Account{URL: "https://hooks.example.org/", Signing: func(context.Context) (string, error) {
+	c, err := New(chat.Account{Values: map[string]string{"url": "https://hooks.example.org/"}, Secrets: map[string]chat.Secret{"signing_secret": func(context.Context) (string, error) {
 		return "whsec_aHVudGVyMg==", nil
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestAbilities(t *testing.T) {
 		t.Error(name, err)
 	}
 	for _, bad := range []string{"", "hooks", "https://u:p@hooks.example.org/"} {
-		if _, err := New(chat.Account{URL: bad}); err == nil || slices.Contains(strings.Fields(err.Error()), bad) {
+		if _, err := New(chat.Account{Values: map[string]string{"url": bad}}); err == nil || slices.Contains(strings.Fields(err.Error()), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
