@@ -25,6 +25,7 @@ type memoryApprovals struct {
 
 type question struct {
 	call     approvals.Call
+	edited   *approvals.Edit
 	decision *approvals.Decision
 	closed   bool
 	decided  chan struct{} // closed with the first decision
@@ -68,7 +69,7 @@ func (d *memoryApprovals) Get(_ context.Context, id string, _ approvals.Approver
 	if one == nil {
 		return q, approvals.ErrUnknown
 	}
-	q = approvals.Question{ID: id, State: approvals.Open, Call: one.call, Decision: one.decision}
+	q = approvals.Question{ID: id, State: approvals.Open, Call: one.call, Edited: one.edited, Decision: one.decision}
 	switch {
 	case one.decision != nil && one.closed:
 		q.State = approvals.Used
@@ -100,11 +101,28 @@ func (d *memoryApprovals) Answer(
 	switch {
 	case q.closed || q.decision != nil && (a.Allow || !q.decision.Allow):
 		return approvals.Decision{}, approvals.ErrAnswered
+	case a.Allow && a.Seen != "" && a.Seen != q.call.Digest:
+		return approvals.Decision{}, approvals.ErrEdited
 	case q.decision == nil:
 		close(q.decided)
 	}
 	q.decision = &approvals.Decision{Allow: a.Allow, Scope: a.Scope, Reason: a.Reason, By: by.Name, Channel: by.Channel}
 	return *q.decision, nil
+}
+
+// edit changes the arguments of a call as a person elsewhere.
+func (d *memoryApprovals) edit(ctx context.Context, id, change string) error {
+	q := d.get(id)
+	check := q.call.Check
+	call, err := check(ctx, q.call.Digest, json.RawMessage(change))
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	call.Check = check
+	q.call, q.edited = call, &approvals.Edit{By: "ann"}
+	return nil
 }
 
 // decide answers a question as a person elsewhere than at the client.

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,6 +96,8 @@ type proposal struct {
 	args   json.RawMessage
 	digest digest // of the tool and its arguments
 	plan   tool.Plan
+	edited editedCall
+	sent   callKey // the call of the client
 }
 
 // why returns the reason why the call needs an approval.
@@ -111,6 +112,7 @@ type approval struct {
 	question string // ID of the question that can be answered elsewhere, or ""
 	page     bool   // the client sends the person to the page of the question
 	basis    string // digest of the facts that the approval depends on
+	seen     string // digest of the call that the client shows
 }
 
 // openState opens the sealed state of a call that is sent again. It returns a
@@ -134,7 +136,7 @@ func (c *call) openState(a attempt) (callState, error) {
 func (c *call) key(a attempt) callKey {
 	return callKey{
 		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
-		Tool: a.tool.Spec.Name, Call: a.args,
+		Tool: a.tool.Spec.Name, Call: a.sent,
 	}
 }
 
@@ -155,6 +157,7 @@ func (c *call) requestInput(need *tool.Asking, a attempt) (*InputRequest, error)
 	state, err := c.server.seal.close(callState{
 		For: c.key(a), Approval: a.approval.asking, Approved: a.approval.granted, How: a.approval.how,
 		Question: a.approval.question, Page: a.approval.page, Basis: a.approval.basis, Risk: uint8(a.risk), State: need.State,
+		Seen: a.approval.seen, Edited: a.edited,
 		Expires: time.Now().Add(patience),
 	})
 	if err != nil {
@@ -218,7 +221,7 @@ func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, e
 		Risk: p.plan.Risk.String(), Why: why, Kept: p.plan.Kept,
 		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
 		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
-		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,
+		Facts: visible, Basis: facts.Basis(), Digest: hexOf(p.digest), Once: p.plan.Once, Args: p.args,
 	}, nil
 }
 
@@ -280,12 +283,12 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 	}
 	id, err := open, error(nil)
 	if id == "" {
-		id, err = c.storeQuestion(ctx, q, c.now.ApprovalTimeout)
+		id, err = c.storeQuestion(ctx, p, q, c.now.ApprovalTimeout)
 	}
 	if err != nil && !asks {
 		return a, err
 	}
-	a.asking = true
+	a.asking, a.seen = true, q.Digest
 	if id != "" {
 		a.question, a.how = id, "question "+id
 	}
@@ -329,13 +332,17 @@ func (c *call) noApproverError(p proposal) error {
 
 // storeQuestion puts the question where people can answer it for some time. It returns "" if
 // there is no such place.
-func (c *call) storeQuestion(ctx context.Context, q approvals.Call, patience time.Duration) (id string, err error) {
+func (c *call) storeQuestion(ctx context.Context, p proposal, q approvals.Call, patience time.Duration) (id string,
+	err error) {
 	if c.server.Approvals == nil || c.atTerminal() {
 		return "", nil
 	}
+	edits := newEditableCall(p, q, patience)
+	q.Check = c.check(edits)
 	id, err = c.server.Approvals.Ask(ctx, q, time.Now().Add(patience))
 	switch {
 	case err == nil:
+		c.server.edits.put(id, edits)
 		return id, nil
 	case errors.Is(err, approvals.ErrTooMany):
 		return "", tool.Errorf(tool.Busy, "too many questions are waiting for a person's approval").
@@ -355,7 +362,12 @@ func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed callStat
 	}
 	d, answered := decisionIn(c.Input.Answers[approvalKey])
 	if sealed.Question != "" {
-		d, answered = c.takeDecision(ctx, q, sealed.Question, d, answered)
+		var stale bool
+		if d, answered, stale = c.takeDecision(ctx, q, sealed, d, answered); stale {
+			// The client has shown the call as it was before. Who has changed it decides elsewhere.
+			a.asking, a.question, a.how = true, sealed.Question, "question "+sealed.Question
+			return a, &tool.Asking{}
+		}
 	} else if d.Allow && d.Scope != approvals.Once { // it was not offered
 		d.Allow = false
 	}
@@ -396,25 +408,30 @@ func (c *call) unanswered(q approvals.Call, sealed callState) error {
 }
 
 // takeDecision adds the client's decision to the stored question, and takes the
-// one that counts.
+// one that counts. stale means that the client has shown another call than the question has now.
 func (c *call) takeDecision(
-	ctx context.Context, q approvals.Call, id string, client approvals.Decision, answered bool,
-) (approvals.Decision, bool) {
-	store := c.server.Approvals
+	ctx context.Context, q approvals.Call, sealed callState, client approvals.Decision, answered bool,
+) (d approvals.Decision, decided, stale bool) {
+	store, id := c.server.Approvals, sealed.Question
 	if answered {
-		answer := approvals.Answer{Allow: client.Allow, Scope: client.Scope, Reason: client.Reason}
-		if _, err := store.Answer(ctx, id, answer, approvals.Approver{Channel: client.Channel}); err != nil {
+		answer := approvals.Answer{Allow: client.Allow, Scope: client.Scope, Reason: client.Reason, Seen: sealed.Seen}
+		_, err := store.Answer(ctx, id, answer, approvals.Approver{Channel: client.Channel})
+		if errors.Is(err, approvals.ErrEdited) {
+			return client, false, true
+		}
+		if err != nil {
 			c.server.log.Info("the client's answer does not count", "id", id, "err", err)
 		}
 	}
 	taken, err := store.Take(ctx, id, q)
 	if err == nil {
-		return taken, true
+		c.server.edits.remove(id)
+		return taken, true, false
 	}
 	if !errors.Is(err, approvals.ErrExpired) && !errors.Is(err, approvals.ErrUnknown) {
 		c.server.log.Error("an approval cannot be used", "id", id, "err", err)
 	}
-	return client, answered && !client.Allow // a denial counts in any case
+	return client, answered && !client.Allow, false // a denial counts in any case
 }
 
 // decisionForAudit returns a decision as it is written to the audit log.

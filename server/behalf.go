@@ -60,7 +60,7 @@ func (s *Server) AskClient(ctx context.Context, c tool.Caller, q approvals.Call,
 	if !answered {
 		return false
 	}
-	answer := approvals.Answer{Allow: d.Allow, Scope: d.Scope, Reason: d.Reason}
+	answer := approvals.Answer{Allow: d.Allow, Scope: d.Scope, Reason: d.Reason, Seen: q.Digest}
 	if _, err := s.Approvals.Answer(ctx, id, answer, approvals.Approver{Channel: d.Channel}); err != nil {
 		s.log.Info("the client's answer does not count", "id", id, "err", err)
 	}

@@ -84,6 +84,9 @@ func (s *Server) Call(ctx context.Context, req Request) Response {
 	if err != nil {
 		res = tool.Failure(err)
 	}
+	if a.edited.Question != "" && a.approval.granted {
+		res = c.noteEdit(res)
+	}
 	res, removed := c.scrubResult(c.wanted(res))
 	if a.keeps {
 		c.now.cache.put(a.key, res, c.start)
@@ -121,7 +124,7 @@ func answerOr(failed *tool.Error, a Response) Response {
 	return a
 }
 
-// A call is a request that is being processed. It does not change.
+// A call is a request that is being processed. It does not change, but for the arguments that a person has changed.
 type call struct {
 	Request
 	server *Server
@@ -143,8 +146,10 @@ func (s *Server) newCall(req Request, kind string) *call {
 type attempt struct {
 	waited   time.Duration // for a slot
 	tool     tool.Tool
-	found    bool // the tool exists, and the caller may see it
-	args     digest
+	found    bool   // the tool exists, and the caller may see it
+	sent     digest // the call of the client
+	args     digest // the call as it runs
+	edited   editedCall
 	verdict  policy.Verdict
 	risk     tool.Risk // of this call; zero until it was prepared
 	ask      string    // the effect that the tool wants approved in any case
@@ -181,12 +186,20 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	if err != nil {
 		return a, res, c.explain(a.tool, err)
 	}
-	args := bound.JSON()
-	a.args = sum(a.tool.Spec.Name, args)
+	a.sent = sum(a.tool.Spec.Name, bound.JSON())
 	sealed, err := c.openState(a)
 	if err != nil {
 		return a, res, err
 	}
+	if of, form, edited := c.edited(ctx, a, sealed); edited {
+		a.edited, c.Args = of, form.args
+		sealed.Basis, sealed.Risk = form.basis, uint8(form.risk)
+		if bound, err = a.tool.Bind(c.Args, c.now.Limits.Args); err != nil {
+			return a, res, c.explain(a.tool, err)
+		}
+	}
+	args := bound.JSON()
+	a.args = sum(a.tool.Spec.Name, args)
 	if c.Nested && a.tool.Spec.Composes {
 		return a, res, tool.Errorf(tool.Refused, "a call of %s cannot make another one", a.tool.Spec.Name).
 			Try("do it in this one")
@@ -194,7 +207,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	ctx = tool.With(ctx, c.running(a.tool, sealed, idle))
 	plan, refused := bound.Prepare(ctx)
 	a.risk, a.verdict, a.ask = plan.Risk, c.now.verdictOn(c.Access, a.tool.Spec.Name, plan.Risk), plan.Ask
-	if a.ask != "" && a.verdict == policy.Allow {
+	if (a.ask != "" || a.edited.Question != "") && a.verdict == policy.Allow { // a question about it has its answer
 		a.verdict = policy.Ask
 	}
 	switch {
@@ -206,7 +219,7 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 		c.withdraw(ctx, sealed)
 		return a, res, refused
 	case a.verdict == policy.Ask:
-		if a.approval, err = c.approve(ctx, proposal{a.tool, args, a.args, plan}, sealed); err != nil {
+		if a.approval, err = c.approve(ctx, proposal{a.tool, args, a.args, plan, a.edited, c.key(a)}, sealed); err != nil {
 			return a, res, err
 		}
 	}

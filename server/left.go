@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -56,25 +57,32 @@ func (l *leftQuestions) get(key leftKey) string {
 	return l.byCall[key].id
 }
 
-func (l *leftQuestions) remove(key leftKey) {
+// of returns the id of the question about a call, whatever facts were shown; "" for none.
+func (l *leftQuestions) of(call callKey) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byCall, key)
+	for key, q := range l.byCall {
+		if key.callKey == call {
+			return q.id
+		}
+	}
+	return ""
 }
 
-func (c *call) leftKey(p proposal, basis string) leftKey {
-	return leftKey{callKey{
-		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
-		Tool: p.tool.Spec.Name, Call: p.digest,
-	}, basis}
+func (l *leftQuestions) remove(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.byCall, func(_ leftKey, q leftQuestion) bool { return q.id == id })
 }
 
 // leftAnswer looks for the question of an equal call that was refused. If it was answered, answered is true and the
 // question is used up. If it is still open, open is its id.
 func (c *call) leftAnswer(ctx context.Context, p proposal, q approvals.Call) (d approvals.Decision, answered bool,
 	open string) {
-	key := c.leftKey(p, q.Basis)
-	id := c.server.left.get(key)
+	id := p.edited.Question
+	if id == "" {
+		id = c.server.left.get(leftKey{p.sent, q.Basis})
+	}
 	if id == "" || c.Nested {
 		return d, false, ""
 	}
@@ -82,7 +90,8 @@ func (c *call) leftAnswer(ctx context.Context, p proposal, q approvals.Call) (d 
 	if err == nil && left.State == approvals.Open {
 		return d, false, id
 	}
-	c.server.left.remove(key)
+	c.server.left.remove(id)
+	defer c.server.edits.remove(id)
 	if err != nil || left.State == approvals.Expired {
 		return d, false, ""
 	}
@@ -102,10 +111,10 @@ func (c *call) leaveOpen(ctx context.Context, p proposal, q approvals.Call, open
 	}
 	if open == "" {
 		var err error
-		if open, err = c.storeQuestion(ctx, q, leftFor); err != nil {
+		if open, err = c.storeQuestion(ctx, p, q, leftFor); err != nil {
 			return c.noApproverError(p)
 		}
-		c.server.left.put(c.leftKey(p, q.Basis), open, time.Now())
+		c.server.left.put(leftKey{p.sent, q.Basis}, open, time.Now())
 	}
 	return c.refusal(p, fmt.Sprintf("say to the user: %q Then call it again, unchanged", c.server.wayToAnswer(open)))
 }

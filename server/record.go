@@ -100,6 +100,9 @@ func (c *call) entry(a attempt) audit.Record {
 		Approval:   strings.Trim(a.ask+", "+a.approval.how, ", "),
 		ArgsDigest: a.args.String(), Trace: text.Clip(scrub.Text(c.Trace["traceparent"]), 64),
 	}
+	if a.edited.Question != "" {
+		r.Approval += ", arguments changed by a person"
+	}
 	if a.found {
 		r.Tool, r.Risk = a.tool.Spec.Name, a.tool.Spec.Risk.String()
 		if a.risk.Valid() {

@@ -23,17 +23,19 @@ type seal struct {
 
 // A callState is the content of a sealed state: the call that the answers are for.
 type callState struct {
-	For      callKey   `json:"f"`
-	Approval bool      `json:"q,omitzero"` // the server asked for an approval
-	Approved bool      `json:"a,omitzero"` // a person has approved the call already
-	How      string    `json:"h,omitzero"` // the approval for the audit log
-	Question string    `json:"d,omitzero"` // id of the stored question
-	Page     bool      `json:"p,omitzero"` // the client sends the person to the page of the question
-	Basis    string    `json:"b,omitzero"` // digest of the facts that were shown
-	Risk     uint8     `json:"r,omitzero"` // highest risk that the approval covers
-	State    string    `json:"s,omitzero"` // state of the tool
-	Nonce    string    `json:"n"`
-	Expires  time.Time `json:"e"`
+	For      callKey    `json:"f"`
+	Approval bool       `json:"q,omitzero"` // the server asked for an approval
+	Approved bool       `json:"a,omitzero"` // a person has approved the call already
+	How      string     `json:"h,omitzero"` // the approval for the audit log
+	Question string     `json:"d,omitzero"` // id of the stored question
+	Page     bool       `json:"p,omitzero"` // the client sends the person to the page of the question
+	Basis    string     `json:"b,omitzero"` // digest of the facts that were shown
+	Risk     uint8      `json:"r,omitzero"` // highest risk that the approval covers
+	State    string     `json:"s,omitzero"` // state of the tool
+	Seen     string     `json:"v,omitzero"` // digest of the call that the client shows
+	Edited   editedCall `json:"x,omitzero"` // what a person has made of the call
+	Nonce    string     `json:"n"`
+	Expires  time.Time  `json:"e"`
 }
 
 // A callKey identifies the caller and the call of a sealed state.

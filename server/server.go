@@ -140,6 +140,7 @@ type Server struct {
 	listeners   *subscriptionCounter
 	seal        *seal
 	left        leftQuestions
+	edits       editableCalls // of open questions
 	closing     context.Context
 	shut        func()
 

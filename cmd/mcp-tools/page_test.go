@@ -253,6 +253,59 @@ func TestRefusalLeadsToThePage(t *testing.T) {
 	}
 }
 
+// TestPersonChangesACall has a person who changes the command of a call in the console, first to one that cannot be
+// run. What runs is the changed call, and the agent reads that.
+func TestPersonChangesACall(t *testing.T) {
+	r := serveRemote(t, supervised, "--workspace", t.TempDir(), "--sandbox", "host")
+	agent := r.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
+	call := func() string {
+		_, body := r.post("/mcp", agent, "tools/call", `"name":"exec","arguments":{"command":"rm -f x"}`, "Mcp-Name", "exec")
+		return body
+	}
+	id := regexp.MustCompile(`approvals allow (\w+)`).FindStringSubmatch(call())
+	if id == nil {
+		t.Fatal("nothing was asked")
+	}
+	person := r.openConsole()
+	page := person.base + "/questions/" + id[1]
+	_, question := person.fetch(http.MethodGet, page, nil)
+	csrf := regexp.MustCompile(`name="csrf" value="(\w+)"`).FindStringSubmatch(question)
+	if csrf == nil || !strings.Contains(question, "rm -f x") {
+		t.Fatalf("the page of the question is %s", question)
+	}
+	edit := func(command, more string) (status int, text string) {
+		res, err := person.browser.PostForm(person.base+"/do/approvals/edit", url.Values{
+			"csrf": {csrf[1]}, "arg.id": {id[1]}, "edit.command": {command}, "edit.more arguments": {more}, "brief": {"1"},
+			"back": {"questions/" + id[1]},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	for _, wrong := range []struct{ command, more, want string }{
+		{"rm -f x", "", "no argument was changed"}, {"rm -rf /", "", "removes far too much"},
+		{"rm -f x", `{"cwd":"/nowhere"}`, "is outside the workspace"}, {"rm -f x", `{"cwdd":1}`, "cwdd"}, {"rm -f x", "x", "no JSON object"},
+	} {
+		if status, text := edit(wrong.command, wrong.more); status != http.StatusBadRequest || !strings.Contains(text, wrong.want) {
+			t.Errorf("%q, %s: %d, without %q: %s", wrong.command, wrong.more, status, wrong.want, text)
+		}
+	}
+	if status, text := edit("rm -f x && echo and more", ""); status != http.StatusOK || !strings.Contains(text, "has changed the arguments") ||
+		!strings.Contains(text, "rm -f x &amp;&amp; echo and more") {
+		t.Fatalf("the change got %d: %s", status, text)
+	}
+	person.decide(person.address+"questions/"+id[1], "allow", "")
+	if got := call(); !strings.Contains(got, "and more") || !strings.Contains(got, "A person changed the arguments of this call") {
+		t.Errorf("the call got %s", got)
+	}
+}
+
 // TestQuestionOnTheDesktop has a notify-send that writes down what it gets.
 func TestQuestionOnTheDesktop(t *testing.T) {
 	bin, out := t.TempDir(), filepath.Join(t.TempDir(), "out")

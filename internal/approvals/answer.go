@@ -29,6 +29,7 @@ type Answer struct {
 	Reason string // of a denial; shown to the model
 	Like   Like   // which other calls the rule allows
 	Until  time.Time
+	Seen   string // digest of the call that the approver has seen; "" is accepted if no other person has changed it
 }
 
 // A Decision is the answer that was recorded.
@@ -67,6 +68,9 @@ func (s *Store) AnswerIn(t *store.Tx, id string, a Answer, by Approver) (Decisio
 	}
 	if err := q.closedErr(); err != nil && (a.Allow || q.State != Allowed) {
 		return Decision{}, answeredBy(err, &q)
+	}
+	if a.Allow && !q.seenBy(a, by) {
+		return Decision{}, ErrEdited
 	}
 	return decide(t, row, &q, a, by)
 }

@@ -76,6 +76,7 @@ var onBothEngines = map[string]func(*testing.T, place){
 	"odd ids":                               testOddIDs,
 	"the end of a server":                   testTheEndOfAServer,
 	"who looks is there":                    testWhoLooksIsThere,
+	"a person changes a call":               testPersonChangesACall,
 	"rules end":                             testRulesEnd,
 	"a rule for a session":                  testARuleForASession,
 	"rules that cannot be":                  testRulesThatCannotBe,

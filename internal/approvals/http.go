@@ -22,7 +22,8 @@ type answerBody struct {
 	Reason   string `json:"reason"`
 	Expires  string `json:"expires"` // RFC 3339, for allow_always
 	Like
-	Preview bool `json:"preview"` // return the rule without deciding
+	Seen    string `json:"digest"`  // of the call that the approver has seen
+	Preview bool   `json:"preview"` // return the rule without deciding
 }
 
 // The choices of an approver, in every channel.
@@ -90,7 +91,7 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 }
 
 func (b answerBody) answer() (a Answer, err error) {
-	a = Answer{Reason: b.Reason, Like: b.Like}
+	a = Answer{Reason: b.Reason, Like: b.Like, Seen: b.Seen}
 	if b.Expires != "" {
 		if a.Until, err = time.Parse(time.RFC3339, b.Expires); err != nil {
 			return a, fmt.Errorf("expires is %q, it must be a time such as 2026-01-31T09:00:00Z", b.Expires)

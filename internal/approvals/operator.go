@@ -3,6 +3,7 @@ package approvals
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,15 @@ refused.`,
 					example + "allow abcd2345efgh --always --expires 30d --match path='src/**' --any content",
 			}, o.allow),
 			room.Do(room.Verb{
+				Name: "edit", Title: "Change the arguments of a call before it is allowed", Args: []string{"id"},
+				Risk: tool.Writes, Where: room.Approver, Complete: o.waiting,
+				Doc: `edit changes arguments of a call that waits for an approval. The server that asked
+checks them, and the call is shown as it is now: approve or deny it with allow and
+deny. Arguments that are not named stay as they are; null removes one. The agent
+reads in the result that a person has changed its call.`,
+				Example: example + `edit abcd2345efgh --args '{"command": "rm -r build/tmp"}'`,
+			}, o.edit),
+			room.Do(room.Verb{
 				Name: "deny", Title: "Deny a call", Args: []string{"id"}, Risk: tool.Writes, Where: room.Approver,
 				Doc: `deny refuses a call. The agent gets the reason. A call that was approved but has
 not started yet is refused too.`,
@@ -92,7 +102,7 @@ func explain(err error) error {
 		return tool.Errorf(tool.Invalid, "%w", err)
 	case errors.Is(err, ErrUnknown):
 		return tool.Errorf(tool.NotFound, "%w", err)
-	case errors.Is(err, ErrAnswered), errors.Is(err, ErrExpired):
+	case errors.Is(err, ErrAnswered), errors.Is(err, ErrExpired), errors.Is(err, ErrEdited):
 		return tool.Errorf(tool.Conflict, "%w", err)
 	}
 	return err
@@ -167,12 +177,13 @@ type allowArgs struct {
 	Always  bool     `json:"always,omitempty" jsonschema:"approve equal calls from now on"`
 	Expires string   `json:"expires,omitempty" jsonschema:"when the rule of --always expires: a date, a time, or a duration such as 30d (default 30d, max 1 year)"`
 	Match   []string `json:"match,omitempty" jsonschema:"NAME=PATTERN: an argument that must match a pattern instead of being equal"`
+	Digest  string   `json:"digest,omitempty" jsonschema:"digest of the call as in show: refuses the approval if a person has changed the arguments since"`
 	Any     []string `json:"any,omitempty" jsonschema:"NAME of an argument that may have any value"`
 }
 
 // answer returns the answer that the arguments describe.
 func (a allowArgs) answer(now time.Time) (answer Answer, err error) {
-	answer = Answer{Allow: true, Scope: Once, Like: Like{Any: a.Any}}
+	answer = Answer{Allow: true, Scope: Once, Like: Like{Any: a.Any}, Seen: a.Digest}
 	switch {
 	case a.Session && a.Always:
 		return answer, room.Mistake("--session and --always exclude each other")
@@ -240,6 +251,24 @@ func (o *operator) ruleText(ctx context.Context, id string, answer Answer) (stri
 		text += fmt.Sprintf(", %d of the tool; how many match is unknown", ofTool)
 	}
 	return text + "\n", nil
+}
+
+type editArgs struct {
+	ID   string `json:"id" jsonschema:"the call, as in list"`
+	Args string `json:"args" jsonschema:"the arguments that are different, as a JSON object; null removes one"`
+}
+
+// editPatience is how long edit waits for the server that asked.
+const editPatience = 20 * time.Second
+
+func (o *operator) edit(ctx context.Context, args editArgs) (tool.Result, error) {
+	waiting, cancel := context.WithTimeout(ctx, editPatience)
+	defer cancel()
+	q, err := o.Edit(waiting, args.ID, json.RawMessage(args.Args), approver(ctx))
+	if err := cmp.Or(err, o.MarkAttended(ctx)); err != nil {
+		return tool.Result{}, explain(err)
+	}
+	return room.Said(q, "The call was changed. It runs only if it is allowed now.\n\n%s", q.Sheet()), nil
 }
 
 type denyArgs struct {

@@ -27,12 +27,14 @@ type Call struct {
 	Session   string            `json:"session"`
 	Profile   string            `json:"profile"`
 	Workspace string            `json:"workspace,omitzero"`
-	Shown     string            `json:"arguments"`      // all arguments, in the form that may be shown
-	Facts     map[string]string `json:"facts,omitzero"` // other facts to decide on, in the form that may be shown
-	Basis     string            `json:"basis,omitzero"` // digest of the facts
-	Digest    string            `json:"digest"`         // of the tool and its arguments
-	Once      bool              `json:"once,omitzero"`  // no rule may be made of it
-	Args      json.RawMessage   `json:"-"`              // never stored
+	Shown     string            `json:"arguments"`         // all arguments, in the form that may be shown
+	Facts     map[string]string `json:"facts,omitzero"`    // other facts to decide on, in the form that may be shown
+	Basis     string            `json:"basis,omitzero"`    // digest of the facts
+	Digest    string            `json:"digest"`            // of the tool and its arguments
+	Once      bool              `json:"once,omitzero"`     // no rule may be made of it
+	Editable  bool              `json:"editable,omitzero"` // a person may change the arguments
+	Args      json.RawMessage   `json:"-"`                 // never stored
+	Check     Check             `json:"-"`                 // of changes of the arguments; nil: they cannot be changed
 }
 
 // IdentityFact is the name of the fact that identifies the files of a call. It means nothing
@@ -60,7 +62,10 @@ type Question struct {
 	Owner    string            `json:"owner"` // the process that asks
 	Asked    time.Time         `json:"asked"`
 	Expires  time.Time         `json:"expires"`
+	Edited   *Edit             `json:"edited,omitzero"` // the last change by a person
 	Decision *Decision         `json:"decision,omitzero"`
+
+	proposal *proposal // a change that is not in the call
 }
 
 // closedErr returns why the question cannot be answered, or nil if it is open.
@@ -89,7 +94,9 @@ func (a Approver) sees(q *Question) bool {
 // storedCall is the JSON of a question.
 type storedCall struct {
 	Call
-	Parts map[string]string `json:"parts"`
+	Parts    map[string]string `json:"parts"`
+	Edited   *Edit             `json:"edited,omitzero"`
+	Proposal *proposal         `json:"proposal,omitzero"`
 }
 
 // Decode returns the approval that a question of package ask is. Unknown fields are an error, because they may
@@ -121,7 +128,7 @@ func Decode(row ask.Question) (Question, error) {
 	if err != nil {
 		return Question{}, fmt.Errorf("cannot decode question %s: %w", row.ID, err)
 	}
-	q.Call, q.Parts = c.Call, c.Parts
+	q.Call, q.Parts, q.Edited, q.proposal = c.Call, c.Parts, c.Edited, c.Proposal
 	return q, nil
 }
 

@@ -21,6 +21,10 @@ func (q *Question) Sheet() string {
 	if q.Once {
 		b.WriteString("Only this call can be approved, not calls like it.\n")
 	}
+	if e := q.Edited; e != nil {
+		fmt.Fprintf(&b, "Arguments changed by %s (%s); the agent's were: %s\n", orDash(terminal.OneLine(e.By)),
+			terminal.OneLine(e.Channel), folded(oneLine(e.Before)))
+	}
 	if d := q.Decision; d != nil {
 		word := "denied"
 		if d.Allow {

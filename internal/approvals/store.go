@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/ask"
@@ -54,14 +55,27 @@ type Options struct {
 type Store struct {
 	Options
 	desk *ask.Desk
+
+	ctx      context.Context // of the checks of changes
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+	mu       sync.Mutex
+	checks   map[string]Check // by question
+	checking bool             // checkLoop runs
 }
 
 // New returns a Store. It does not use the database yet.
-func New(o Options) *Store { return &Store{o, ask.NewDesk(o.DB, o.Log)} }
+func New(o Options) *Store {
+	s := &Store{Options: o, desk: ask.NewDesk(o.DB, o.Log), checks: map[string]Check{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
 
 // Close withdraws the questions of this process, and removes its rules for sessions. Ask must not be called
 // afterwards.
 func (s *Store) Close() error {
+	s.stop()
+	s.done.Wait()
 	return s.desk.Close(func(t *store.Tx) error {
 		_, err := t.Exec("DELETE FROM approval_rule WHERE owner = $1 AND scope = 'session'", s.desk.ID())
 		return err
@@ -88,7 +102,8 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(storedCall{c, parts})
+	c.Editable = c.Check != nil
+	text, err := json.Marshal(storedCall{Call: c, Parts: parts})
 	if err != nil {
 		return "", fmt.Errorf("encoding a question: %w", err)
 	}
@@ -97,6 +112,9 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 		ID: id, Kind: ask.Approval, Agent: c.Agent, User: c.User, Session: c.Session, Body: string(text),
 	}, max(time.Until(expires), time.Millisecond), limits()); err != nil {
 		return id, err
+	}
+	if c.Check != nil {
+		s.checkEdits(id, c.Check)
 	}
 	if s.Asked != nil {
 		s.Asked(id, c)

@@ -190,6 +190,15 @@ func Answer(t *store.Tx, q Question, answer, by string, toUse bool) error {
 	return errors.Join(err, t.Changed(Topic, q.ID))
 }
 
+// Rewrite replaces the body of an open question that the transaction holds.
+func Rewrite(t *store.Tx, q Question, body string) error {
+	n, err := t.Exec("UPDATE ask SET body = $2, size = $3 WHERE id = $1 AND state = 'open'", q.ID, body, len(body))
+	if err == nil && n == 0 { // it was not held
+		err = store.ErrConflict
+	}
+	return errors.Join(err, t.Changed(Topic, q.ID))
+}
+
 // Use marks the answer to a question as used, once. It reports false if it is too late: the answer has come in time,
 // but grace has passed since the question expired.
 func Use(t *store.Tx, id string, grace time.Duration) (used bool, err error) {

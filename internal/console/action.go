@@ -22,18 +22,22 @@ func (c *Console) do(w http.ResponseWriter, r *Request) {
 	}
 	args := formArgs(v, r.PostForm)
 	addMatches(args, r.PostForm)
-	result, question, err := r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
+	var result tool.Result
+	var question string
+	if err = r.addEdits(args, r.PostForm); err == nil {
+		result, question, err = r.act(home, v, args, r.PostForm.Get("confirm") == "yes")
+	}
 	back := r.back(r.PostForm.Get("back"))
 	switch {
 	case err != nil:
-		c.write(w, room.Status(tool.AsError(err)), "failed", r.view(Page{}, c.Scrub(message(err))))
+		c.write(w, room.Status(tool.AsError(err)), "failed", r.view(Page{}, failure{c.Scrub(message(err)), strings.TrimPrefix(back, r.Base+"/")}))
 	case question != "":
 		c.write(w, http.StatusOK, "confirm", r.view(Page{}, confirmation{
 			Room: home, Verb: v, Question: question, Fields: fields(r.PostForm),
 			BackPath: strings.TrimPrefix(back, r.Base+"/"),
 		}))
 	default:
-		http.Redirect(w, r.Request, withNote(back, r.session.keep(noteOf(result))), http.StatusSeeOther)
+		http.Redirect(w, r.Request, withNote(back, r.session.keep(noteOf(result, r.PostForm.Get("brief") != ""))), http.StatusSeeOther)
 	}
 }
 
@@ -77,9 +81,16 @@ func message(err error) string {
 	return known.What + nextStep(known)
 }
 
-// noteOf returns a result for the next page.
-func noteOf(result tool.Result) *note {
+// A failure is what is shown in place of a page or after an action. Back is the page beneath the base that the action
+// was on, "" for the first one.
+type failure struct{ Text, Back string }
+
+// noteOf returns a result for the next page. brief leaves out all but its first line, when the page shows the rest.
+func noteOf(result tool.Result, brief bool) *note {
 	n := &note{Failed: result.Failed, Text: cut(result.Text(), maxShown)}
+	if brief {
+		n.Text, _, _ = strings.Cut(n.Text, "\n")
+	}
 	if table, ok := result.Data.(room.Table); ok {
 		n.Rows = table.Rows
 	}

@@ -55,6 +55,10 @@
     return true;
   };
 
+  // A link to something folded unfolds it.
+  const named = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  if (named instanceof HTMLDetailsElement) named.open = true;
+
   let loading = false, again = false;
   const load = async () => {
     if (loading) { again = true; return; }

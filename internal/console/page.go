@@ -214,7 +214,7 @@ func (c *Console) fail(w http.ResponseWriter, r *Request, err error) {
 		c.Log.Warn("a page of the console failed", "path", r.URL.Path[len(r.Base):], "err", err)
 		known = tool.Errorf(tool.Internal, "%s", err)
 	}
-	c.write(w, room.Status(known), "failed", r.view(Page{}, c.Scrub(known.What+nextStep(known))))
+	c.write(w, room.Status(known), "failed", r.view(Page{}, failure{Text: c.Scrub(known.What + nextStep(known))}))
 }
 
 func nextStep(err *tool.Error) string {

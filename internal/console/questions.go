@@ -3,6 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -25,6 +29,86 @@ type questionData struct {
 	Whole  bool // the page is about this question alone
 	// Arguments are the names of the arguments, for a rule.
 	Arguments []approvals.Detail
+}
+
+// An editField is an argument that a person can change in a form.
+type editField struct {
+	Name, Value string
+	Text        bool // a text; anything else is JSON
+	Long        bool // of several lines
+}
+
+// editMark and editMore are the names of the fields of a form with changed arguments.
+const (
+	editMark = "edit."
+	editMore = "more arguments"
+)
+
+// Edits returns the arguments as fields.
+func (d questionData) Edits() (fields []editField) {
+	for name, value := range argumentsOf(d.Question) {
+		f := editField{Name: name}
+		if f.Text = json.Unmarshal(value, &f.Value) == nil && value[0] == '"'; !f.Text {
+			f.Value = string(value)
+		}
+		f.Long = len(f.Value) > 60 || strings.Contains(f.Value, "\n")
+		fields = append(fields, f)
+	}
+	slices.SortFunc(fields, func(a, b editField) int { return strings.Compare(a.Name, b.Name) })
+	return fields
+}
+
+// argumentsOf returns the arguments of a question as they are shown.
+func argumentsOf(q approvals.Question) map[string]json.RawMessage {
+	args := map[string]json.RawMessage{}
+	_ = json.Unmarshal([]byte(q.Shown), &args) // one that is no object has no fields
+	return args
+}
+
+// addEdits adds the arguments that a person has changed in the form of a question. Those that are as they were shown
+// are left out: their secrets are masked here.
+func (r *Request) addEdits(args map[string]any, form url.Values) error {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(form)), func(name string) bool { return strings.HasPrefix(name, editMark) }) {
+		return nil
+	}
+	result, _, err := r.Call("approvals", "show", map[string]any{"id": form.Get("arg.id")})
+	if err != nil {
+		return err
+	}
+	q, _ := result.Data.(approvals.Question)
+	shown, change := argumentsOf(q), map[string]json.RawMessage{}
+	for name := range form {
+		argument, ok := strings.CutPrefix(name, editMark)
+		if !ok {
+			continue
+		}
+		typed := strings.ReplaceAll(form.Get(name), "\r\n", "\n") // as browsers send line breaks
+		before, isText := "", false
+		if old := shown[argument]; len(old) > 0 && old[0] == '"' {
+			isText = json.Unmarshal(old, &before) == nil
+		}
+		switch {
+		case argument == editMore:
+			if strings.TrimSpace(typed) != "" && json.Unmarshal([]byte(typed), &change) != nil {
+				return tool.Errorf(tool.Invalid, "the other arguments are no JSON object").Try(`write them like {"cwd": "docs"}`)
+			}
+		case isText && strings.ReplaceAll(before, "\r\n", "\n") == typed, strings.TrimSpace(typed) == string(shown[argument]):
+		case isText:
+			change[argument], err = json.Marshal(typed)
+		case strings.TrimSpace(typed) == "":
+			change[argument] = json.RawMessage("null")
+		case json.Valid([]byte(typed)):
+			change[argument] = json.RawMessage(typed)
+		default:
+			return tool.Errorf(tool.Invalid, "%s is no valid JSON", argument).Try("write a text in double quotes")
+		}
+	}
+	if err == nil && len(change) == 0 {
+		return tool.Errorf(tool.Invalid, "no argument was changed").Try("change one, or allow the call as it is")
+	}
+	encoded, err := json.Marshal(change)
+	args["args"] = string(encoded)
+	return err
 }
 
 // asked is a question of an agent for its user, as the verb questions list returns it.

@@ -82,7 +82,7 @@ func showRoom(r *Request) (any, error) {
 		if err != nil {
 			d.List = &note{Failed: true, Text: r.console.Scrub(message(err))}
 		} else {
-			d.List = noteOf(result)
+			d.List = noteOf(result, false)
 		}
 	}
 	return d, nil
@@ -157,7 +157,7 @@ func showVerb(r *Request) (any, error) {
 	if err != nil {
 		d.Result = &note{Failed: true, Text: r.console.Scrub(message(err))}
 	} else if question == "" {
-		d.Result = noteOf(result)
+		d.Result = noteOf(result, false)
 	}
 	return d, nil
 }

@@ -40,7 +40,7 @@ With --output json each call is an object on one line, and nothing is asked.`,
 			if err != nil {
 				return err
 			}
-			w := &watch{app: a, store: store, seen: make(map[string]bool), asJSON: asJSON}
+			w := &watch{app: a, store: store, seen: make(map[string]string), asJSON: asJSON}
 			if !asJSON && terminal.IsTerminal(a.In) {
 				w.lines = typedLines(ctx, a.In)
 			}
@@ -54,7 +54,7 @@ type watch struct {
 	app    *CLI
 	store  *approvals.Store
 	asJSON bool
-	seen   map[string]bool
+	seen   map[string]string  // digests of the calls that were shown
 	lines  <-chan string      // typed lines; nil without a terminal
 	asking approvals.Question // that the next line answers; without an ID there is none
 	since  time.Time          // when it was shown
@@ -124,10 +124,10 @@ func (w *watch) look(ctx context.Context) error {
 		}
 	}
 	for _, q := range open {
-		if w.seen[q.ID] || w.asking.ID != "" {
+		if w.seen[q.ID] == q.Digest || w.asking.ID != "" {
 			continue
 		}
-		w.seen[q.ID] = true
+		w.seen[q.ID] = q.Digest
 		if err := w.show(q); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (w *watch) take(ctx context.Context, line string) {
 		return
 	}
 	word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-	answer := approvals.Answer{Allow: true, Scope: approvals.Once}
+	answer := approvals.Answer{Allow: true, Scope: approvals.Once, Seen: q.Digest}
 	switch strings.ToLower(word) {
 	case "":
 		fmt.Fprintf(w.app.Err, "Left open; mcp-tools approvals allow %s can still answer.\n", q.ID)

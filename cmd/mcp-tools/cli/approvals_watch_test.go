@@ -32,7 +32,7 @@ func TestWatching(t *testing.T) {
 			Env:    app.Env{In: os.Stdin, Out: &out, Err: &said, Getenv: func(string) string { return "" }},
 			output: "text",
 		}, store: place,
-		seen: map[string]bool{}, lines: make(chan string),
+		seen: map[string]string{}, lines: make(chan string),
 	}
 	show := func() {
 		t.Helper()

@@ -454,7 +454,7 @@ func (b *Inbound) decide(t *store.Tx, q asked, who, channel, value, reason strin
 	case err == nil:
 		shown = "Your answer counts."
 	case errors.Is(err, approvals.ErrUnknown), errors.Is(err, approvals.ErrAnswered),
-		errors.Is(err, approvals.ErrExpired),
+		errors.Is(err, approvals.ErrExpired), errors.Is(err, approvals.ErrEdited),
 		errors.Is(err, questions.ErrNotOpen), errors.As(err, new(approvals.RuleError)):
 		shown, record.Outcome, record.Why = text.Clip(capital(err.Error())+".", 190), "refused", err.Error()
 	default:
