@@ -152,6 +152,8 @@ type New struct {
 	Due      time.Time // zero: now
 	Attempts int       // how often it may be begun when processes die; 0 means 1
 	Once     string    // among the jobs of the store only one has this text; "" for none
+
+	after time.Duration // in place of Due: from now
 }
 
 // AnyTimes is New.Attempts of a job that is begun again however many processes die.
@@ -176,9 +178,11 @@ func (q *Queue) Enqueue(t *store.Tx, n New) (id string, added bool, err error) {
 		once = n.Once
 	}
 	rows, err := t.Exec(`INSERT INTO job (id, kind, once, owner, agent, payload, state, run_at, attempts, lane,
-			created)
-		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}}), $8, $9, {{now}}) ON CONFLICT (once) DO NOTHING`,
-		id, q.Kind, once, n.Owner, n.Agent, n.Payload, store.Millis(n.Due), max(n.Attempts, 1), n.Lane)
+			created, timed)
+		VALUES ($1, $2, $3, $4, $5, $6, 'queued', {{max}}($7, {{now}} + $10), $8, $9, {{now}},
+			CASE WHEN $10 > 0 THEN {{now}} ELSE 0 END) ON CONFLICT (once) DO NOTHING`,
+		id, q.Kind, once, n.Owner, n.Agent, n.Payload, store.Millis(n.Due), max(n.Attempts, 1), n.Lane,
+		n.after.Milliseconds())
 	if err != nil || rows == 0 {
 		return "", false, err
 	}

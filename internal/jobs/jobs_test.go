@@ -391,17 +391,22 @@ func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
 		queued, _ := enqueue(t, q, jobs.New{})
 		recurs, _ := enqueue(t, q, jobs.New{Payload: "recurs", Due: time.Now().Add(time.Hour)})
 		later, _ := enqueue(t, q, jobs.New{Due: time.Now().Add(time.Hour)})
+		again, _ := enqueue(t, q, jobs.New{}) // it is done again after a moment, as any job of a queue with Every
 		if err := s.Update(t.Context(), func(tx *store.Tx) error {
 			if _, err := tx.Exec("UPDATE job SET created = created + 3600000, run_at = run_at + 3600000"); err != nil {
 				return err
 			}
 			_, err := tx.Exec("UPDATE job SET state = 'running', attempt = 1, holder = 'dead', created = 1 WHERE id = $1", held)
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec("UPDATE job SET created = 1, timed = run_at, run_at = run_at + 10 WHERE id = $1", again)
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, q)
-		for _, id := range []string{held, queued, recurs} {
+		for _, id := range []string{held, queued, recurs, again} {
 			if j := await(t, q, id); j.State != jobs.Done {
 				t.Errorf("%+v", j)
 			}

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +61,9 @@ type Loop struct {
 	store  *store.Store
 	log    *slog.Logger
 	holder string
+
+	clock  time.Time // of the database, at the last look
+	looked time.Time // when that was
 
 	mu     sync.Mutex
 	active []*active
@@ -174,33 +180,28 @@ func (l *Loop) run(ctx context.Context) {
 	}, Topic)
 }
 
-// queues returns the active queues, and all their kinds.
-func (l *Loop) queues() (list []*active, kinds []string) {
+// queues returns the active queues.
+func (l *Loop) queues() []*active {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range l.active {
-		if !slices.Contains(kinds, a.Kind) {
-			kinds = append(kinds, a.Kind)
-		}
-	}
-	slices.Sort(kinds)
-	return slices.Clone(l.active), kinds
+	return slices.Clone(l.active)
 }
 
 // step renews leases, stops jobs that were cancelled or lost, ends or gives back the jobs of
 // dead processes, and begins due jobs. It returns when there is something to do again.
 func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
-	list, kinds := l.queues()
+	list := l.queues()
 	if len(list) == 0 {
 		return 0, nil
 	}
 	if err := l.renew(ctx, list); err != nil {
 		return 0, err
 	}
-	s, err := l.look(ctx, list, kinds)
+	s, err := l.look(ctx, list)
 	if err != nil {
 		return 0, err
 	}
+	jumped := l.jumped(s.now)
 	for _, a := range list {
 		if s.expired[a.Kind] {
 			if err := a.Store.Update(ctx, a.expire); err != nil {
@@ -208,7 +209,7 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 			}
 			s.next = time.Millisecond
 		}
-		if left, some := s.due[a]; some && left > 0 {
+		if left, some := s.due[a.Kind]; some && left > 0 {
 			s.soon(left)
 		} else if some {
 			begun, err := l.begin(ctx, a)
@@ -219,7 +220,7 @@ func (l *Loop) step(ctx context.Context) (next time.Duration, err error) {
 				s.next = time.Millisecond
 			}
 		}
-		if time.Since(a.tidied) > tidyEvery {
+		if jumped || time.Since(a.tidied) > tidyEvery {
 			a.tidied = time.Now()
 			if err := errors.Join(a.forget(ctx), a.followClock(ctx), a.addOnce(ctx)); err != nil {
 				return 0, err
@@ -238,9 +239,17 @@ func (q *Queue) keep() time.Duration { return max(cmp.Or(q.Keep, defaultKeep), t
 
 // A sight is the result of look.
 type sight struct {
-	due     map[*active]time.Duration // how long until the next job of a queue with a free slot is due
-	expired map[string]bool           // the kinds with jobs of dead processes
-	next    time.Duration             // until the loop looks again
+	now     time.Time                // of the clock of the database
+	due     map[string]time.Duration // how long until the next job of a kind is due, if a queue has a free slot
+	expired map[string]bool          // the kinds with jobs of dead processes
+	next    time.Duration            // until the loop looks again
+}
+
+// jumped reports whether the clock of the database was set since the last look.
+func (l *Loop) jumped(now time.Time) bool {
+	before, elapsed := l.clock, time.Since(l.looked)
+	l.clock, l.looked = now, time.Now()
+	return !before.IsZero() && (now.Sub(before)-elapsed).Abs() > setBack
 }
 
 // soon makes the loop look again after a duration, if not before.
@@ -291,81 +300,79 @@ func (l *Loop) renew(ctx context.Context, list []*active) error {
 	return err
 }
 
-const (
-	// queued selects the queued jobs of a kind that are the next of their lane, if they have one.
-	queued = `kind = $1 AND state = 'queued' AND (lane = '' OR NOT EXISTS (SELECT 1 FROM job AS other
-		WHERE other.lane <> '' AND other.lane = job.lane AND other.ended = 0 AND other.id < job.id))`
-	paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
-)
-
-// ready selects the jobs that can begin when they are due: no pause covers them.
-func (q *Queue) ready() string {
-	if q.Always {
-		return queued
-	}
-	return queued + " AND NOT EXISTS (SELECT 1 " + paused + ")"
+// ready selects the queued jobs of a kind that can begin when they are due: those that are the next of their lane, if
+// they have one, and that no pause covers, unless always is 1.
+func ready(kind, always string) string {
+	return `job.kind = ` + kind + ` AND job.state = 'queued' AND (job.lane = '' OR NOT EXISTS (SELECT 1 FROM job AS other
+			WHERE other.lane <> '' AND other.lane = job.lane AND other.ended = 0 AND other.id < job.id))
+		AND (` + always + ` = 1 OR NOT EXISTS (SELECT 1 ` + paused + `))`
 }
 
-// look reads the running and due jobs, and stops the held jobs that were cancelled or lost.
-func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sight, err error) {
-	known, free := map[string]int{}, map[*active]bool{} // before the rows are read
+const paused = "FROM pause WHERE pause.agent IN ('', job.agent) AND pause.session IN ('', job.owner)"
+
+// always is 1 for a queue with Always, for [ready].
+func (q *Queue) always() int {
+	if q.Always {
+		return 1
+	}
+	return 0
+}
+
+// look reads the running jobs and when the next ones are due, of all queues with one statement, and stops the held
+// jobs that were cancelled or lost.
+func (l *Loop) look(ctx context.Context, list []*active) (s sight, err error) {
+	known, free := map[string]int{}, map[string]bool{} // before the rows are read
+	ofKind := map[string]*active{}
 	l.mu.Lock()
 	for _, a := range list {
-		free[a] = len(a.held) < a.slots && a.ctx.Err() == nil
+		ofKind[a.Kind] = a
+		free[a.Kind] = free[a.Kind] || a.free()
 		for id, h := range a.held {
 			known[id] = h.Attempt
 		}
 	}
 	l.mu.Unlock()
-	ofKind := map[string]*active{}
-	for _, a := range list {
-		ofKind[a.Kind] = a
+	s = sight{due: map[string]time.Duration{}, expired: map[string]bool{}}
+	rows := map[string]Job{}
+	var args []any
+	var values []string
+	for _, kind := range slices.Sorted(maps.Keys(ofKind)) {
+		args = append(args, kind, ofKind[kind].always())
+		values = append(values, fmt.Sprintf("(CAST($%d AS TEXT), CAST($%d AS INTEGER))", len(args)-1, len(args)))
 	}
-	var rows map[string]Job
-	if err := l.store.View(ctx, func(t *store.Tx) error {
-		s = sight{due: map[*active]time.Duration{}, expired: map[string]bool{}}
-		rows = map[string]Job{}
-		now, err := t.Now()
-		if err != nil {
-			return err
+	text := `WITH k (name, always) AS (VALUES ` + strings.Join(values, ", ") + `)
+		SELECT '', '', '', 0, {{now}}, '', ''
+		UNION ALL SELECT id, kind, holder, attempt, run_at - {{now}}, stop, CASE WHEN k.always = 1 THEN ''
+			ELSE coalesce((SELECT max(pause.reason) ` + paused + `), '') END
+		FROM job JOIN k ON job.kind = k.name WHERE job.state = 'running'
+		UNION ALL SELECT '', k.name, '', 0, next.run_at - {{now}}, '', '' FROM k JOIN job AS next ON next.id =
+			(SELECT job.id FROM job WHERE ` + ready("k.name", "k.always") + ` ORDER BY job.run_at LIMIT 1)`
+	if _, err := store.Select(ctx, l.store, text, args, func(scan store.Scan) (none struct{}, err error) {
+		var j Job
+		var holder, pause string
+		var ms int64
+		if err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &ms, &j.Stop, &pause); err != nil {
+			return none, err
 		}
-		var args []any
-		if err := t.Each(`SELECT id, kind, holder, attempt, run_at, stop, coalesce((SELECT max(pause.reason) `+paused+`), '')
-			FROM job WHERE state = 'running' AND kind IN (`+store.Params(&args, kinds...)+`)`, args,
-			func(scan store.Scan) error {
-				var j Job
-				var holder, pause string
-				var due int64
-				if err := scan(&j.ID, &j.Kind, &holder, &j.Attempt, &due, &j.Stop, &pause); err != nil {
-					return err
-				}
-				if j.Stop == "" && !ofKind[j.Kind].Always {
-					j.Stop = pause
-				}
-				rows[j.ID] = j
-				switch left := time.Duration(due-now) * time.Millisecond; {
-				case left <= 0 || left > tooFar(ofKind[j.Kind].lease):
-					s.expired[j.Kind] = true
-				case holder != l.holder:
-					s.soon(left + time.Millisecond)
-				}
-				return nil
-			}); err != nil {
-			return err
-		}
-		for _, a := range list {
-			if !free[a] {
-				continue
+		left := time.Duration(ms) * time.Millisecond
+		if j.Kind == "" {
+			s.now = store.FromMillis(ms)
+			return none, nil
+		} else if j.ID == "" {
+			if free[j.Kind] {
+				s.due[j.Kind] = left
 			}
-			var due int64
-			err := t.Row("SELECT run_at FROM job WHERE "+a.ready()+" ORDER BY run_at LIMIT 1", []any{a.Kind}, &due)
-			if err == nil {
-				s.due[a] = time.Duration(due-now) * time.Millisecond
-			} else if !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
+			return none, nil
 		}
-		return nil
+		j.Stop = cmp.Or(j.Stop, pause)
+		rows[j.ID] = j
+		switch {
+		case left <= 0 || left > tooFar(ofKind[j.Kind].lease):
+			s.expired[j.Kind] = true
+		case holder != l.holder:
+			s.soon(left + time.Millisecond)
+		}
+		return none, nil
 	}); err != nil {
 		return s, err
 	}
@@ -385,6 +392,9 @@ func (l *Loop) look(ctx context.Context, list []*active, kinds []string) (s sigh
 	return s, nil
 }
 
+// free reports whether a queue may begin a job. The mutex of the Loop is locked.
+func (a *active) free() bool { return len(a.held) < a.slots && a.ctx.Err() == nil }
+
 // begin begins a job of a queue that is due, if no other process does.
 func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
 	l.mu.Lock()
@@ -398,10 +408,11 @@ func (l *Loop) begin(ctx context.Context, a *active) (begun bool, err error) {
 	var list []Job
 	if err := a.Store.Update(ctx, func(t *store.Tx) (err error) {
 		list, err = store.List(t, `WITH due AS MATERIALIZED (
-				SELECT id FROM job WHERE `+a.ready()+` AND run_at <= {{now}}
+				SELECT id FROM job WHERE `+ready("$1", "$4")+` AND run_at <= {{now}}
 				ORDER BY run_at LIMIT 1 {{skip}})
 			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
-			WHERE id IN (SELECT id FROM due) RETURNING `+columns, []any{a.Kind, l.holder, a.lease.Milliseconds()}, scan)
+			WHERE id IN (SELECT id FROM due) RETURNING `+columns,
+			[]any{a.Kind, l.holder, a.lease.Milliseconds(), a.always()}, scan)
 		return err
 	}); err != nil || len(list) == 0 {
 		return false, err
@@ -478,7 +489,7 @@ func (a *active) finish(ctx context.Context, h *Held, result string, failure err
 	return a.Store.Update(ctx, func(t *store.Tx) error {
 		const own = "id = $1 AND attempt = $2 AND state = 'running'"
 		if again := (*Again)(nil); errors.As(failure, &again) && !errors.Is(cause, ErrCancelled) {
-			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}} + $3, attempts = attempts + 1,
+			if err := h.own(t.Exec(`UPDATE job SET state = 'queued', run_at = {{now}} + $3, timed = {{now}}, attempts = attempts + 1,
 					saved = CASE WHEN $4 = '' THEN saved ELSE $4 END
 				WHERE `+own+` AND stop = ''`, h.ID, h.Attempt, again.After.Milliseconds(), again.Save)); err == nil {
 				if again.Also != nil {
@@ -560,10 +571,7 @@ func (a *active) addOnce(ctx context.Context) error {
 		return nil
 	}
 	return a.Store.Update(ctx, func(t *store.Tx) error {
-		now, err := t.Now()
-		if err == nil {
-			_, _, err = a.Enqueue(t, New{Once: a.Kind, Attempts: AnyTimes, Due: store.FromMillis(now).Add(a.Every)})
-		}
+		_, _, err := a.Enqueue(t, New{Once: a.Kind, Attempts: AnyTimes, after: a.Every})
 		return err
 	})
 }
@@ -572,11 +580,11 @@ func (a *active) addOnce(ctx context.Context) error {
 // over after as long.
 const setBack = time.Minute
 
-// followClock handles queued jobs that were added at a time that the clock of the database has
-// not reached: it was set back since. Jobs that were due at once are due now, and the others
-// are passed to Ahead.
+// followClock handles queued jobs that were added or given back at a time that the clock of the database has
+// not reached: it was set back since. Jobs that were due at once are due now, jobs that are done again
+// keep their distance from now, and those for a time of the calendar are passed to Ahead.
 func (a *active) followClock(ctx context.Context) error {
-	const ahead = "kind = $1 AND state = 'queued' AND created > {{now}} + $2"
+	const ahead = "kind = $1 AND state = 'queued' AND (created > {{now}} + $2 OR timed > {{now}} + $2)"
 	args := []any{a.Kind, setBack.Milliseconds()}
 	var found bool
 	if err := a.Store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM job WHERE "+ahead+")", args, &found); err != nil ||
@@ -584,19 +592,28 @@ func (a *active) followClock(ctx context.Context) error {
 		return err
 	}
 	return a.Store.Update(ctx, func(t *store.Tx) error {
-		list, err := store.List(t, "SELECT "+columns+" FROM job WHERE "+ahead+" {{lock}}", args, scan)
+		again := map[string]bool{}
+		list, err := store.List(t, "SELECT "+columns+", timed FROM job WHERE "+ahead+" {{lock}}", args,
+			func(row store.Scan) (Job, error) {
+				var timed int64
+				j, err := scan(func(into ...any) error { return row(append(into, &timed)...) })
+				again[j.ID] = timed > 0
+				return j, err
+			})
 		if err != nil {
 			return err
 		}
 		for _, j := range list {
-			if _, err := t.Exec(`UPDATE job SET created = {{now}},
-				run_at = CASE WHEN run_at <= created THEN {{now}} ELSE run_at END WHERE id = $1`, j.ID); err != nil {
+			if _, err := t.Exec(`UPDATE job SET created = CASE WHEN created > {{now}} THEN {{now}} ELSE created END,
+					timed = CASE WHEN timed > 0 THEN {{now}} ELSE 0 END,
+					run_at = CASE WHEN timed > 0 THEN {{now}} + run_at - timed WHEN run_at <= created THEN {{now}} ELSE run_at END
+				WHERE id = $1`, j.ID); err != nil {
 				return err
 			}
 			if err := t.Changed(Topic, j.ID); err != nil {
 				return err
 			}
-			if a.Ahead == nil || !j.Due.After(j.Created) {
+			if a.Ahead == nil || again[j.ID] || !j.Due.After(j.Created) {
 				continue
 			}
 			if err := a.Ahead(t, j); err != nil {
