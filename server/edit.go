@@ -185,7 +185,8 @@ func (c *call) propose(ctx context.Context) (q approvals.Call, form callForm, er
 		return q, form, err
 	}
 	if c.now.verdictOn(c.Access, t.Spec.Name, p.plan.Risk) == policy.Deny {
-		return q, form, tool.Errorf(tool.Refused, "the policy does not allow this call, which %s", p.plan.Risk)
+		return q, form, tool.Errorf(tool.Refused, "the policy does not allow this call, which %s", p.plan.Risk).
+			Try("change it in another way, or deny it")
 	}
 	if q, err = c.questionAbout(ctx, p); err == nil && len(q.Shown) > maxRead {
 		err = tool.Errorf(tool.TooLarge, "the arguments are %d bytes, too long for a person to approve", len(q.Shown))

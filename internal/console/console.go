@@ -34,6 +34,8 @@ type Options struct {
 	// Identify returns the person with a token, or an error for a token that is not valid,
 	// or whose person may not decide. nil: there is no login with a token.
 	Identify func(ctx context.Context, token string) (room.Person, error)
+	// Provider is where people log in; nil: there is no such login.
+	Provider *Provider
 	// Hosts are the names that requests may be addressed to, with the port unless it is the
 	// one of the scheme.
 	Hosts []string
@@ -52,6 +54,7 @@ type Console struct {
 	Options
 	look     func() (*look, error)
 	sessions *sessions
+	member   *member // nil without a provider
 	refusals refusals
 	recent   recent
 	health   sync.Mutex // held while checks run
@@ -62,6 +65,9 @@ type Console struct {
 // New returns a Console. It reads nothing yet.
 func New(o Options) *Console {
 	c := &Console{Options: o, look: sync.OnceValues(parseLook), sessions: newSessions()}
+	if o.Provider != nil {
+		c.member = newMember(*o.Provider)
+	}
 	c.ended, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -79,6 +85,10 @@ func (c *Console) Handler() http.Handler {
 	mux.HandleFunc("GET /open/{secret}", c.showLink)
 	mux.HandleFunc("POST /open/{secret}", c.openLink)
 	mux.HandleFunc("POST /login", c.logIn)
+	if c.member != nil {
+		mux.HandleFunc("GET "+loginPath, c.goLogIn)
+		mux.HandleFunc("GET "+backPath, c.cameBack)
+	}
 	// Pages and actions are under the secret path of a session.
 	in := "/" + sessionPath + "/{base}/"
 	for _, p := range pages() {

@@ -96,7 +96,7 @@ func (c *Console) known(next func(http.ResponseWriter, *Request)) http.HandlerFu
 
 // wayIn says how a person opens the console.
 func (c *Console) wayIn() string {
-	if c.Identify != nil {
+	if c.Identify != nil || c.member != nil {
 		return "Log in again."
 	}
 	return "Run mcp-tools ui for a new link."
@@ -161,12 +161,17 @@ func (c *Console) showGate(w http.ResponseWriter, r *http.Request) {
 type gate struct {
 	Title, Text string
 	Tokens      bool   // people log in with a token
+	At          string // host of the provider at which people log in
+	Enter       string // page of the session that has begun
 	Link        string // path of the form that uses up a link
 	Next        string // page after the login
 }
 
 func (c *Console) gate(w http.ResponseWriter, r *http.Request, status int, text string) {
 	g := gate{Title: "Console", Text: text, Tokens: c.Identify != nil, Next: next(r)}
+	if c.member != nil {
+		g.At = c.member.host()
+	}
 	c.write(w, status, "gate", g)
 }
 
@@ -178,7 +183,7 @@ const allQuestions = "questions"
 func next(r *http.Request) string {
 	id := r.PathValue("id")
 	if id == "" {
-		id, _ = strings.CutPrefix(r.PostFormValue("next"), allQuestions+"/")
+		id, _ = strings.CutPrefix(r.FormValue("next"), allQuestions+"/")
 	}
 	switch {
 	case id == allQuestions, strings.HasPrefix(id, "q-"):

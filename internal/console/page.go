@@ -132,7 +132,7 @@ const layoutPatience = 5 * time.Second
 
 // sees reports whether the person may see a page.
 func (r *Request) sees(p Page) bool {
-	return p.Where == room.Approver || r.Who.Agent == "" && r.Who.User == ""
+	return p.Where == room.Approver || r.Who.Operates()
 }
 
 // A View is what a template gets.

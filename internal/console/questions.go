@@ -201,7 +201,7 @@ const (
 // question adds what the session of a question did before it.
 func (r *Request) question(q approvals.Question) questionData {
 	d := questionData{Question: q}
-	if r.Who.Agent != "" || r.Who.User != "" || r.Store().Missing() {
+	if !r.Who.Operates() || r.Store().Missing() {
 		return d // the audit log is for those who may see all
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), beforePatience)

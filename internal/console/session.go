@@ -227,11 +227,16 @@ func (c *Console) cookieName() string {
 // letIn begins a session, and sends the browser to a page of it.
 func (c *Console) letIn(w http.ResponseWriter, r *http.Request, who room.Person, valid func(context.Context) bool,
 	page string) {
+	http.Redirect(w, r, c.begin(w, r, who, valid)+"/"+page, http.StatusSeeOther)
+}
+
+// begin begins a session, and returns the path of its pages.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, who room.Person, valid func(context.Context) bool) string {
 	s, cookie := c.sessions.begin(who, valid)
 	http.SetCookie(w, &http.Cookie{
 		Name: c.cookieName(), Value: cookie, Path: s.base + "/", HttpOnly: true, Secure: c.Secure,
 		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionAge.Seconds()),
 	})
 	c.record(r, who.Name, "login", "ok", "")
-	http.Redirect(w, r, s.base+"/"+page, http.StatusSeeOther)
+	return s.base
 }

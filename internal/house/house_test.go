@@ -110,6 +110,8 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 			"tools/plugins",
 		},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
+		"github.com/coreos/go-oidc":       {"internal/console"},
+		"github.com/zitadel/oidc":         {"internal/console"},
 		"github.com/modelcontextprotocol": {"tools/bridge", "docs"},
 		"github.com/rogpeppe/go-internal": {"cmd", "internal/today", "internal/view"},
 		"github.com/blevesearch/bleve":    {"index"},

@@ -79,7 +79,7 @@ func (a API) List(w http.ResponseWriter, _ *http.Request, who Person) {
 
 // Allows reports whether a person may call the verb over HTTP.
 func (v Verb) Allows(who Person) bool {
-	return v.Where == Approver || v.Where == Operator && who.Agent == "" && who.User == ""
+	return v.Where == Approver || v.Where == Operator && who.Operates()
 }
 
 // Call serves a call of the verb that the path names. Verbs that do not exist and

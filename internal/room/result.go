@@ -67,7 +67,11 @@ type Person struct {
 	// Agent and User limit the callers about whom the person decides; empty stands
 	// for all.
 	Agent, User string
+	Decides     bool // the person decides about calls, and does nothing else
 }
+
+// Operates reports whether the person may call the verbs of operators.
+func (p Person) Operates() bool { return p.Agent == "" && p.User == "" && !p.Decides }
 
 type personKey struct{}
 

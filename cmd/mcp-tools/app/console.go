@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -135,7 +136,8 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 			"and console.url")
 	}
 	page := console.New(console.Options{
-		API: a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
+		Provider: a.consoleProvider(c),
+		API:      a.operatorAPI(), Record: a.audit.Append, Scrub: a.scrub.Text, Hosts: hosts, Secure: secure, Log: a.log,
 		Identify: func(ctx context.Context, token string) (room.Person, error) { return approver(ctx, ids, token) },
 		Health:   a.env.health(), Chart: drawChart,
 	})
@@ -162,6 +164,22 @@ func (a *App) startConsole(ctx context.Context, ids *Identities, certificate *tl
 			a.log.Error("serving the console", "err", err)
 		}
 	}, nil
+}
+
+// consoleProvider returns where people log in at the console, or nil.
+func (a *App) consoleProvider(c console.Settings) *console.Provider {
+	l := c.Login
+	if l.Issuer == "" {
+		return nil
+	}
+	p := &console.Provider{
+		Issuer: l.Issuer, ClientID: l.ClientID, Redirect: strings.TrimSuffix(c.URL, "/") + "/login/callback",
+		Scopes: l.Scopes, Claim: l.Claim, Operators: l.Operators, Approvers: l.Approvers, Channel: consoleChannel,
+	}
+	if l.ClientSecret != "" {
+		p.Secret = a.fetchSecret("console.login", l.ClientSecret)
+	}
+	return p
 }
 
 // drawChart draws a chart of the console.
