@@ -33,7 +33,7 @@ type appsSupport struct {
 // showsApps reports whether the client has declared that it shows pages of our type, and there is a page.
 func (x *rpcRequest) showsApps() bool {
 	s := x.session.server
-	if s.AppPage == "" || s.Library == nil {
+	if s.AppPage == nil || s.Library == nil {
 		return false
 	}
 	declared, _ := x.clientInfo().capabilities.Extensions[appsExtension].(map[string]any)
@@ -58,7 +58,7 @@ func (q LibraryRequest) forPage() bool {
 	return q.apps && q.Method == mcp.MethodResourcesRead && q.Ref.URI == PageURI
 }
 
-func (s *Server) page() tool.Part { return tool.Part{URI: PageURI, MIME: appMIME, Text: s.AppPage} }
+func (s *Server) page() tool.Part { return tool.Part{URI: PageURI, MIME: appMIME, Text: s.AppPage()} }
 
 // pageMeta returns the _meta of a resource: for the page, that it needs no other origin.
 func pageMeta(mime string) map[string]any {

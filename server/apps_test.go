@@ -29,7 +29,8 @@ func appServer(t *testing.T) *testServer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Tools, c.AppPage, c.Library = set, "<!doctype html><p>the page", testShelf()
+		c.Tools, c.Library = set, testShelf()
+		c.AppPage = func() string { return "<!doctype html><p>the page" }
 		c.Settings = testSettings(t, set, policy.Rules{})
 	})
 }

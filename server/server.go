@@ -52,7 +52,7 @@ type Config struct {
 	Page      func(id string) string      // address of the page of a question, "" while there is none; may be nil
 	Library   Library                     // nil: there are only tools
 	Skills    SkillLibrary                // the skills of Library; nil: there are none
-	AppPage   string                      // HTML that shows results in MCP Apps; "" for none
+	AppPage   func() string               // returns the HTML that shows results in MCP Apps; nil for none
 	Observer  Observer                    // nil measures nothing
 	Meter     Meter                       // nil: identities are counted by this process alone
 	Enter     Enter                       // nil: calls cannot be stopped

@@ -179,6 +179,9 @@ func (b *Browsers) doIn(ctx context.Context, who owner, req Request) (View, erro
 		return View{}, s.explain(ctx, req, err)
 	}
 	view.Own = who.own
+	if req.Seen && req.Action.shows() && ctx.Err() == nil {
+		view.Seen = s.glance(ctx, view.Tab)
+	}
 	return view, nil
 }
 

@@ -64,6 +64,8 @@ type Request struct {
 	// all.
 	Interactive bool
 	Depth       int
+
+	Seen bool // a person sees the result: View.Seen is wanted
 }
 
 // SiteFacts returns what an approval of a request at a site depends on.
@@ -84,6 +86,7 @@ type View struct {
 	Own     bool     // Page is of the caller's own page
 	Picture []byte
 	MIME    string // lookup Picture
+	Seen    []byte // a small JPEG of the visible part, if Request.Seen is set and the page is shown
 }
 
 // Files receive downloads and are uploaded.

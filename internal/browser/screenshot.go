@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
@@ -15,6 +16,8 @@ const (
 	maxPictureBytes  = 1 << 20  // bytes
 	maxPictureHeight = 6 * 2048 // pixels
 	maxPictureWidth  = 4 * 1024
+	maxGlance        = 200 << 10 // bytes
+	glanceTime       = 2 * time.Second
 )
 
 // screenshot returns a view with an image.
@@ -30,6 +33,38 @@ func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, er
 	}
 	v.Picture, v.MIME, err = t.picture(ctx, clip)
 	return v, err
+}
+
+// shows reports whether the result of an action is a snapshot of the page.
+func (a Action) shows() bool {
+	switch a {
+	case Screenshot, Evaluate, Tabs, Close, Title, Address, FindAction, Console, Frames, PDF:
+		return false
+	}
+	return true
+}
+
+// glance returns a small picture of the visible part of a tab for a person, or nil if there is none soon.
+func (s *session) glance(ctx context.Context, name string) []byte {
+	ctx, cancel := context.WithTimeout(ctx, glanceTime)
+	defer cancel()
+	t, err := s.tabOf(Request{Tab: name})
+	if err != nil || s.checkUsable(t, Screenshot) != nil {
+		return nil
+	}
+	metrics, err := call(ctx, t.main.endpoint, page.GetLayoutMetrics, cdp.Empty{})
+	if err != nil || metrics.CSSVisualViewport == nil {
+		return nil
+	}
+	v := metrics.CSSVisualViewport
+	taken, err := call(ctx, t.main.endpoint, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		Format: page.CaptureScreenshotFormatJpeg, Quality: new(int64(55)),
+		Clip: &page.Viewport{X: v.PageX, Y: v.PageY, Width: v.ClientWidth, Height: v.ClientHeight, Scale: 0.6},
+	})
+	if err != nil || len(taken.Data) > maxGlance {
+		return nil // the outline is there
+	}
+	return taken.Data
 }
 
 // clip returns the area of a screenshot; nil for the visible part of the page.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"image/jpeg"
 	"image/png"
 	"net/http/httptest"
 	"strings"
@@ -281,6 +282,31 @@ func screenshots(t *testing.T, b *fixture) {
 		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height ||
 			c.act.FullPage && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
 			t.Errorf("%s is %d x %d, %v", c.name, size.Width, size.Height, err)
+		}
+	}
+}
+
+// TestGlances: a person who sees the result gets a small picture of the page, and only with a snapshot of it.
+func TestGlances(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	for _, c := range []struct {
+		act  Request
+		seen bool
+	}{
+		{Request{Action: Open, URL: shop + "/things.html"}, false},
+		{Request{Action: Open, URL: shop + "/things.html", Seen: true}, true},
+		{Request{Action: Scroll, Direction: "down", Seen: true}, true},
+		{Request{Action: Title, Seen: true}, false},
+		{Request{Action: Screenshot, Seen: true}, false}, // it has a picture
+	} {
+		v, err := b.try(c.act)
+		if err != nil || (len(v.Seen) > 0) != c.seen || len(v.Seen) > maxGlance {
+			t.Errorf("%+v: %d bytes, %v", c.act, len(v.Seen), err)
+			continue
+		}
+		if size, err := jpeg.DecodeConfig(bytes.NewReader(v.Seen)); c.seen && (err != nil || size.Width > windowWidth*7/10) {
+			t.Errorf("%s: %d wide, %v", c.act.Action, size.Width, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 const (
@@ -57,7 +58,7 @@ func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, e
 		}
 		return tool.Text(head(source, got) + "\n[there is no text in it]"), nil
 	}
-	shown, next := view(got, r.Pages, v.Offset)
+	shown, pieces, next := excerpt(got, r.Pages, v.Offset)
 	if shown == "" && v.Offset > 0 {
 		return tool.Result{}, tool.Errorf(tool.Invalid, "offset is %d, but the text ends before", v.Offset).
 			Try("do not continue: the end was reached")
@@ -82,7 +83,29 @@ func (s *Service) Answer(ctx context.Context, r Request, v View) (tool.Result, e
 	if r.Pictures || len(got.Parts) == 0 {
 		res = res.Add(pictureParts(got)...)
 	}
+	if tool.Viewed(ctx) && len(pieces) > 0 {
+		res = res.Showing(shownPages(got, r, v, pieces, next))
+	}
 	return res, nil
+}
+
+// shownPages returns the pages that the page of an app shows: those of the text.
+func shownPages(got Reading, r Request, v View, pieces []piece, next *rest) view.Document {
+	d := view.Document{
+		Kind: "document", Path: v.Path, URL: v.URL, Name: r.Name, Title: text.Clip(tool.Line(got.Title), 200),
+		Format: string(got.Format), Unit: got.Unit, Total: got.Total,
+	}
+	for _, p := range pieces {
+		clean, _ := tool.Clean(p.text)
+		d.Pages = append(d.Pages, view.DocumentPage{
+			Number: p.part.Number, Name: text.Clip(tool.Line(p.part.Name), 200), OCR: p.part.OCR, Continued: p.continued,
+			Text: clean,
+		})
+	}
+	if next != nil {
+		d.Offset = next.offset
+	}
+	return d
 }
 
 // explain returns the error that a model gets.
@@ -183,8 +206,15 @@ func (n rest) arguments(r Request, v View) string {
 	return string(text)
 }
 
-// view returns the text of the parts that fit, and the rest.
-func view(r Reading, wanted Ranges, offset int) (string, *rest) {
+// A piece is a part of a document as far as it is shown.
+type piece struct {
+	part      Part
+	continued bool
+	text      string
+}
+
+// excerpt returns the text of the parts that fit, the same in pieces, and the rest.
+func excerpt(r Reading, wanted Ranges, offset int) (shown string, pieces []piece, next *rest) {
 	var b strings.Builder
 	left := maxTokens
 	for i, p := range r.Parts {
@@ -199,16 +229,17 @@ func view(r Reading, wanted Ranges, offset int) (string, *rest) {
 		end := fit(body, left)
 		if i > 0 && end < len(body) && (end == 0 || fit(body, maxTokens) == len(body)) {
 			// It does not fit any more, but as a whole into the next result.
-			return strings.TrimSuffix(b.String(), "\n"), following(r, wanted, p.Number)
+			return strings.TrimSuffix(b.String(), "\n"), pieces, following(r, wanted, p.Number)
 		}
 		b.WriteString(mark + body[:end])
+		pieces = append(pieces, piece{p, from > 0, body[:end]})
 		if end < len(body) {
 			pages := wanted.Rest(p.Number)
 			if r.Unit == "" {
 				pages = nil
 			}
 			at := from + end - added
-			return b.String(), &rest{fmt.Sprintf("%s of %s were shown", text.Bytes(int64(at)),
+			return b.String(), pieces, &rest{fmt.Sprintf("%s of %s were shown", text.Bytes(int64(at)),
 				text.Bytes(int64(len(p.Markdown)))), pages, at}
 		}
 		if !strings.HasSuffix(body, "\n") {
@@ -218,10 +249,10 @@ func view(r Reading, wanted Ranges, offset int) (string, *rest) {
 	}
 	if n := len(r.Parts); n > 0 && r.Unit != "" {
 		if last := r.Parts[n-1].Number; last < wanted.Last(r.Total) {
-			return strings.TrimSuffix(b.String(), "\n"), following(r, wanted, last+1)
+			return strings.TrimSuffix(b.String(), "\n"), pieces, following(r, wanted, last+1)
 		}
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	return strings.TrimSuffix(b.String(), "\n"), pieces, nil
 }
 
 // following returns the rest from a part on.

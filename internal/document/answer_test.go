@@ -39,7 +39,7 @@ func readOn(t *testing.T, all Reading, wanted Ranges) (text string, calls int) {
 		if len(now.Parts) > chunk {
 			t.Fatalf("%d pages at once", len(now.Parts))
 		}
-		shown, next := view(now, wanted, offset)
+		shown, _, next := excerpt(now, wanted, offset)
 		if n := tokencount.Text(shown); n > maxTokens+300 {
 			t.Errorf("a result has %d tokens", n)
 		}
@@ -92,11 +92,11 @@ func TestOneLineIsCutAtACharacter(t *testing.T) {
 func TestTableKeepsItsHead(t *testing.T) {
 	table := "| name | value |\n| --- | --- |\n" + strings.Repeat("| some name | some value |\n", 2000)
 	r := pagesOf("sheet", table)
-	_, next := view(r, nil, 0)
+	_, _, next := excerpt(r, nil, 0)
 	if next == nil {
 		t.Fatal("the table is not cut")
 	}
-	shown, _ := view(r, next.pages, next.offset)
+	shown, _, _ := excerpt(r, next.pages, next.offset)
 	if !strings.HasPrefix(shown, "<!-- sheet 1 of 1, continued -->\n| name | value |\n| --- | --- |\n| some name |") {
 		t.Errorf("got %.200q", shown)
 	}
@@ -105,7 +105,7 @@ func TestTableKeepsItsHead(t *testing.T) {
 func TestMarkOfAPart(t *testing.T) {
 	r := pagesOf("sheet", "a", "b")
 	r.Parts[1].Name, r.Parts[1].OCR = "Sales --> all\n2026", true
-	shown, _ := view(r, nil, 0)
+	shown, _, _ := excerpt(r, nil, 0)
 	if want := "<!-- sheet 1 of 2 -->\na\n<!-- sheet 2 of 2: Sales - -> all 2026, OCR -->\nb"; shown != want {
 		t.Errorf("got %q, want %q", shown, want)
 	}
@@ -143,5 +143,23 @@ func TestEmptyDocumentsSaySo(t *testing.T) {
 	}
 	if isBlank(pagesOf("page", "", "x")) {
 		t.Error("a page with text is blank")
+	}
+}
+
+// TestPagesOfApps: a client with apps gets the pages of the text, masked like the text.
+func TestPagesOfApps(t *testing.T) {
+	long := strings.Repeat("a line\n", 6000)
+	all := pagesOf("page", "# One\n", "two\n", long)
+	all.Title, all.Parts[1].Name, all.Parts[1].OCR = "A title", "Sheet", true
+	r, v := Request{Name: "a.pdf"}, View{Path: "docs/a.pdf"}
+	_, pieces, next := excerpt(all, nil, 0)
+	d := shownPages(all, r, v, pieces, next)
+	if len(d.Pages) != 3 || d.Pages[0].Text != "# One\n" || d.Pages[1].Name != "Sheet" || !d.Pages[1].OCR || d.Offset != len(d.Pages[2].Text) ||
+		d.Path != "docs/a.pdf" || d.Unit != "page" || d.Total != 3 || d.Title != "A title" || d.Format != "pdf" {
+		t.Errorf("%d pages, offset %d of %d: %.300v", len(d.Pages), d.Offset, len(d.Pages[len(d.Pages)-1].Text), fmt.Sprint(d))
+	}
+	_, pieces, next = excerpt(Reading{Document: &Document{Unit: "page", Total: 3, Parts: all.Parts[2:]}, Format: PDF}, next.pages, next.offset)
+	if d = shownPages(all, r, v, pieces, next); len(d.Pages) != 1 || !d.Pages[0].Continued || d.Pages[0].Number != 3 {
+		t.Errorf("continued: %.300v", fmt.Sprint(d))
 	}
 }

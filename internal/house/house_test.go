@@ -123,7 +123,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"mvdan.cc/sh":                     {"tools/exec", "tools/custom"},
 		"github.com/PuerkitoBio/goquery":  {"internal/page", "tools/web"},
 		"github.com/JohannesKaufmann":     {"internal/page"},
-		"github.com/chromedp":             {"internal/browser"},
+		"github.com/chromedp":             {"internal/browser", "internal/view/viewtest"},
 		"github.com/richardlehane/mscfb":  {"internal/document"},
 		"modernc.org/sqlite":              {"internal/store"},
 		"github.com/jackc/pgx":            {"internal/store"},

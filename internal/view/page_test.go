@@ -1,167 +1,38 @@
-package view
+package view_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
-	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	. "github.com/mcp-tools/mcp-tools/internal/view"
+	"github.com/mcp-tools/mcp-tools/internal/view/viewtest"
 )
 
-// hang is how long a test waits for what must come.
-const hang = 2 * time.Minute
-
 func TestPageIsSmallAndAlone(t *testing.T) {
-	if len(Page()) > 60<<10 {
-		t.Errorf("the page has %d bytes", len(Page()))
+	if n := len(Page()); n > 60<<10 || n < 20<<10 {
+		t.Errorf("the page has %d bytes", n)
 	}
+	if strings.Contains(Page(), "{{") {
+		t.Error("a part of the page is missing")
+	}
+	scripts, err := filepath.Glob("page/*.js")
+	if err != nil || len(scripts) < 5 {
+		t.Fatal(scripts, err)
+	}
+	for _, name := range scripts {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(Page(), string(text)) {
+			t.Errorf("%s is not in the page, %v", name, err)
+		}
+	}
+	page := strings.ReplaceAll(Page(), "http://www.w3.org/2000/svg", "") // a name, not an address
 	for _, bad := range []string{"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "import(", "<link", "src="} {
-		if strings.Contains(Page(), bad) {
+		if strings.Contains(page, bad) {
 			t.Errorf("the page has %q", bad)
 		}
-	}
-}
-
-// A host shows the page in Chromium.
-type host struct {
-	t   *testing.T
-	ctx context.Context // of the host page
-	app context.Context // of the frame with the page
-}
-
-// open starts Chromium with a host that shows the page under the policy that hosts of MCP Apps enforce.
-func open(t *testing.T) *host {
-	chromium := needtest.Program(t, "chromium", "chromium-browser", "google-chrome")
-	page, err := os.ReadFile("testdata/host.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		switch r.URL.Path {
-		case "/":
-			_, _ = w.Write(page)
-		case "/page":
-			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self' 'unsafe-inline'; "+
-				"style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'none'")
-			_, _ = w.Write([]byte(Page()))
-		default:
-			http.NotFound(w, r)
-			if r.URL.Path != "/favicon.ico" {
-				t.Errorf("the page asked for %s", r.URL)
-			}
-		}
-	}))
-	t.Cleanup(site.Close)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(hang), chromedp.WindowSize(900, 900),
-		chromedp.Flag("site-per-process", true),
-		chromedp.Flag("disable-dev-shm-usage", true))
-	ctx, stop := context.WithTimeout(context.Background(), 2*hang)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // closes the browser, and waits for its end
-		stop()
-	})
-	h := &host{t: t, ctx: ctx}
-	h.do(chromedp.Navigate(site.URL))
-	h.wait(h.ctx, "host.ready")
-	all, err := chromedp.Targets(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range all {
-		if one.Type == "iframe" {
-			h.app, stop = chromedp.NewContext(ctx, chromedp.WithTargetID(one.TargetID))
-			t.Cleanup(stop)
-		}
-	}
-	if h.app == nil {
-		t.Fatal("the frame is not a target of its own")
-	}
-	return h
-}
-
-func (h *host) do(steps ...chromedp.Action[chromedp.Void]) {
-	h.t.Helper()
-	if err := chromedp.Do(h.ctx, steps...); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-// js returns the value of an expression.
-func js[T any](h *host, ctx context.Context, expression string) T {
-	h.t.Helper()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		h.t.Fatalf("%s: %v", expression, err)
-	}
-	return value
-}
-
-// wait waits until an expression is true.
-func (h *host) wait(ctx context.Context, expression string) {
-	h.t.Helper()
-	for end := time.Now().Add(hang); !js[bool](h, ctx, "!!("+expression+")"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			h.t.Fatalf("it did not become true: %s", expression)
-		}
-	}
-}
-
-// run runs a script in the host page.
-func (h *host) run(script string) { h.t.Helper(); js[int](h, h.ctx, script+"; 0") }
-
-// runInside runs a script in the page.
-func (h *host) runInside(script string) { h.t.Helper(); js[int](h, h.app, script+"; 0") }
-
-// until waits until an expression is true in the page.
-func (h *host) until(expression string) { h.t.Helper(); h.wait(h.app, expression) }
-
-// show gives the page a result, and waits until it is there.
-func (h *host) show(view any, text string) string {
-	h.t.Helper()
-	result := map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}
-	if view != nil {
-		result["_meta"] = map[string]any{"mcp-tools/view": view}
-	}
-	raw, err := json.Marshal(result)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.runInside(`document.getElementById("m").replaceChildren()`)
-	h.run("show(" + string(raw) + ")")
-	h.until(`document.getElementById("m").childNodes.length > 0`)
-	return h.text("document.body.innerText")
-}
-
-func (h *host) text(expression string) string { h.t.Helper(); return js[string](h, h.app, expression) }
-
-// shoot writes a picture of the page if SCREENSHOTS names a directory.
-func (h *host) shoot(name string) {
-	h.t.Helper()
-	dir := os.Getenv("SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	picture, err := chromedp.Run(h.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600); err != nil {
-		h.t.Fatal(err)
 	}
 }
 
@@ -173,121 +44,296 @@ var payloads = []string{
 	`<style>*{display:none}</style>`, `<base href="//example.invalid">`, `<meta http-equiv=refresh content="0;url=/stolen">`,
 	"\x1b]8;;javascript:document.title='run'\x07link\x1b]8;;\x07", "a\u202egnp.exe", "zero\u200bwidth", `<a href=/stolen autofocus onfocus=document.title="run">`,
 	`<details open ontoggle=document.title="run">`, `<math><mtext><img src=/stolen onerror=alert(1)>`, "__proto__", `';document.title="run"//`,
+	`\u003cscript\u003edocument.title="run"\u003c/script\u003e`, "constructor", `]]><x>`, `<!--`, `&lt;script&gt;`, strings.Repeat("<b>", 900),
 }
 
-func hostile() string { return strings.Join(payloads, " ") }
+// views returns one view of each kind, with a text in each field that an agent, a file or a page of the web can fill.
+func views(text string) map[string]any {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	one, two := 1.5, -2.0
+	series := []Series{{Name: text, Values: []*float64{&one, nil, &two}}, {Name: "b", Values: []*float64{&two, &one, &one}}}
+	labels := []string{text, "b", "c"}
+	hit := map[string]any{"path": text, "from": 1, "to": 2, "updated": at, "category": text, "headings": []string{text}, "snippet": text}
+	return map[string]any{
+		"changes": Changes{Kind: "changes", Undo: text, Files: []File{{Name: text, Was: text, Action: text, Diff: "@@ -1 +1 @@\n-" + text + "\n+b\n", Cut: 1}}},
+		"history": History{Kind: "history", Changes: []map[string]any{
+			{"id": text, "time": text, "tool": text, "file": text, "action": text, "undoable": true, "by": text, "command": text, "undone": text},
+		}},
+		"output": Output{Kind: "output", Command: text, State: text, Signal: text, Process: text, Streams: []Text{{Text: text, Colors: [][3]int{{0, 3, 9}}}, {Text: text}}},
+		"board":  Board{Kind: "board", Title: text, Columns: []Column{{text, []Card{{Title: text, About: text, Label: text, Percent: 40, Now: true}}}}},
+		"bar":    Chart{Kind: "chart", Chart: "bar", Title: text, XTitle: text, YTitle: text, Labels: labels, Series: series, File: text},
+		"line":   Chart{Kind: "chart", Chart: text, Title: text, XTitle: text, YTitle: text, Labels: labels, Series: series},
+		"pie":    Chart{Kind: "chart", Chart: "pie", Title: text, Labels: labels, Series: series[1:]},
+		"scatter": Chart{Kind: "chart", Chart: "scatter", XTitle: text, YTitle: text,
+			Series: []Series{{Name: text, Values: []*float64{&one, &two}, X: []float64{1, 2}}}},
+		"document": Document{Kind: "document", Path: text, Name: text, Title: text, Format: text, Unit: text, Total: 9, Offset: 9, Pages: []DocumentPage{
+			{Number: 2, Name: text, Text: "# " + text + "\n\n" + text + "\n\n- " + text + "\n\n| " + text + " | b |\n|---|---|\n| " + text + " | 2 |\n\n```\n" + text + "\n```\n"},
+			{Number: 3, Text: text, OCR: true},
+		}},
+		"jobs": Jobs{Kind: "jobs", More: 2, Ended: []string{text}, Jobs: []Job{
+			{Name: text, Work: text, Schedule: text, Zone: text, Next: []time.Time{at, at.Add(time.Hour)}, Last: text, LastAt: at, Failures: 3},
+			{Name: "b", Paused: true},
+		}},
+		"memories": Memories{Kind: "memories", Query: text, Hits: []any{hit}, More: true},
+		"nothing":  Memories{Kind: "memories", Query: text, Hits: []any{}, Note: text},
+		"graph": Graph{Kind: "graph", Query: text, From: text, More: true, Nodes: []Node{
+			{ID: text, Name: text, Type: text, About: text, Aliases: []string{text}, Facts: map[string]string{text: text}, Hit: true},
+			{ID: "b", Name: "b", Type: text},
+		}, Edges: []Edge{{From: text, To: "b", Label: text}, {From: "gone", To: text}}},
+		"snapshot": Snapshot{Kind: "snapshot", Tab: text, Tabs: 2, Address: text, Notes: []string{text}, Outline: "title: " + text + "\n- link " + text + " [ref=e5]",
+			Picture: []byte(text), MIME: text},
+	}
+}
 
-func TestPageShowsEveryView(t *testing.T) {
-	h := open(t)
-	bad := hostile()
-	file := File{Name: bad, Was: bad, Action: "renamed"}.Of("one\ntwo\n"+bad+"\n", "one\n2\n"+bad+"\nthree\n", func(s string) string { return s })
+// TestPageShowsTextAsText shows each view with each payload in all its fields. No text becomes an element, runs, loads
+// something, or hides characters.
+func TestPageShowsTextAsText(t *testing.T) {
+	h := viewtest.Open(t, "../..", nil)
+	h.RunInside(`window.bad = () => [...document.body.querySelectorAll("*")].filter(e => e.id !== "m" && e.id !== "s" && (!["div", "h2", "h3", "header", "section", "pre", "span",` +
+		`"button", "ul", "li", "p", "script", "main", "table", "tr", "td", "th", "nav", "input", "details", "summary", "mark", "svg", "g", "path", "line", "circle", "rect", "text"]` +
+		`.includes(e.localName) || [...e.attributes].some(a => /^on|^href|^src/.test(a.name)))).map(e => e.outerHTML.slice(0, 300)).join()`)
+	for i, text := range payloads {
+		for name, one := range views(text) {
+			got := h.Show(one, text)
+			h.RunInside(`{ document.querySelectorAll("details").forEach(d => { d.open = true }); document.querySelectorAll("g[role=button]").forEach(g => g.onclick && g.onclick()); ` +
+				`const d = document.querySelector(".draw[tabindex]"); if (d && d.onkeydown) d.onkeydown({key: "ArrowRight", preventDefault() {}}) }`)
+			if strings.ContainsAny(got+h.Inside("document.body.innerText"), "\u202e\u200b\x1b\x07") {
+				t.Errorf("%s shows characters that hide or move others", name)
+			}
+			if bad := h.Inside("window.bad()"); bad != "" {
+				t.Errorf("%s has elements or attributes of payload %d: %s", name, i, bad)
+			}
+			if title := h.Inside("document.title"); title != "MCP Tools" {
+				t.Fatalf("%s ran payload %d: the title is %q", name, i, title)
+			}
+		}
+	}
+}
+
+func TestPageShowsEachView(t *testing.T) {
+	h := viewtest.Open(t, "../..", nil)
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct {
 		name string
 		view any
 		want []string
 	}{
-		{"changes", Changes{Kind: "changes", Undo: "c1", Files: []File{
-			File{Name: "cmd/tax.go", Action: "changed"}.Of("package tax\n\nconst rate = 0.19\n", "package tax\n\nconst rate = 0.20\n\nfunc f() {}\n",
-				func(s string) string { return s }), file,
-		}},
-			[]string{"cmd/tax.go", "-const rate = 0.19", "+const rate = 0.20", "Undo", "2 files"}},
-		{"undid", Changes{Kind: "changes", Undo: "c2", Undid: true, Files: []File{{Name: bad, Action: "restored"}}}, []string{"Redo", "restored"}},
-		{"history", History{Kind: "history", More: true, Changes: []map[string]any{
-			{"id": "c3", "time": "2026-01-02T03:04:05Z", "tool": "edit", "file": bad, "action": "changed", "undoable": true, "by": bad},
-			{"id": "c2", "time": "2026-01-02T03:04:05Z", "tool": "exec", "command": bad, "file": "a", "action": "removed", "undone": "c4"},
-		}}, []string{"Undo", "undone by c4", "There are older changes."}},
-		{"output", Output{Kind: "output", Command: bad, State: "running", Process: "p1", Seconds: 3, Streams: []Text{
-			{Text: "ok   all 3 tests\nFAIL here\n" + bad, Colors: [][3]int{{0, 2, 8 | 2}, {17, 21, 8 | 1 | 16}}, Before: 7}, {Text: long}}},
-			[]string{"running · 3 s", "Stop", "Refresh", "7 bytes before this", "stderr"}},
+		{"changes", samples()["edit"], []string{"cmd/tax.go", "-const rate = 0.19", "+const rate = 0.20", "Undo", "2 files"}},
+		{"undid", Changes{Kind: "changes", Undo: "c2", Undid: true, Files: []File{{Name: "a", Action: "restored"}}}, []string{"Redo", "restored"}},
+		{"history", samples()["history"], []string{"Undo", "undone by c4", "There are older changes."}},
+		{"output", samples()["exec"], []string{"running · 3.2 s", "Stop", "Refresh", "7 bytes before this", "stderr"}},
 		{"ended", Output{Kind: "output", Command: "false", State: "exited", ExitCode: 1, Streams: []Text{{}, {}}}, []string{"exit code 1", "no output"}},
-		{"board", Board{Kind: "board", Title: bad, Columns: []Column{{"To do", []Card{{Title: bad, About: bad}, {Title: long}}}, {"Done", nil}}},
-			[]string{"To do (2)", "Done (0)", "Show all 100000 characters"}},
+		{"long", Board{Kind: "board", Columns: []Column{{"To do", []Card{{Title: long}}}, {"Done", nil}}}, []string{"To do (1)", "Done (0)", "Show all 100000 characters"}},
+		{"board", samples()["team_tasks"], []string{"Review (1)", "T-003", "blocked"}},
+		{"chart", samples()["create_image"], []string{"Visitors", "North", "South", "Values"}},
+		{"document", samples()["read_document"], []string{"Annual report", "page 2 of 9", "Outline of costs", "12,400", "Previous", "Next"}},
+		{"jobs", samples()["cron"], []string{"nightly-backup", "Run now", "Pause", "Resume", "last failed"}},
+		{"memories", samples()["memory_search"], []string{"2 memories", "coffee", "Read"}},
+		{"graph", samples()["knowledge_graph_search"], []string{"Ada Lovelace", "works at", "Connections"}},
+		{"snapshot", samples()["browser"], []string{"https://shop.example/things", "tab t1 of 2", "[ref=e5]"}},
 		{"text", nil, []string{"FAIL of the text"}},
 		{"unknown", map[string]any{"kind": "constructor"}, []string{"FAIL of the text"}},
 		{"broken", map[string]any{"kind": "changes", "files": "no list"}, []string{"0 files"}},
 	} {
-		got := h.show(c.view, "FAIL of the text "+bad)
+		got := h.Show(c.view, "FAIL of the text")
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s lacks %q:\n%.2000s", c.name, want, got)
 			}
 		}
-		if strings.ContainsAny(got, "\u202e\u200b\x1b\x07") {
-			t.Errorf("%s shows characters that hide or move others", c.name)
-		}
-		if tags := h.text(`[...document.getElementById("m").querySelectorAll("*")].map(e => e.localName).filter(n => ` +
-			`!["div", "h2", "header", "section", "pre", "span", "button", "ul", "li", "p"].includes(n)).join()`); tags != "" {
-			t.Errorf("%s has elements of the text: %s", c.name, tags)
-		}
-		if title := h.text("document.title"); title != "MCP Tools" {
-			t.Errorf("%s ran a text: the title is %q", c.name, title)
-		}
-		if c.name == "output" {
-			if red := h.text(`[...document.querySelectorAll("pre .f1.b")].map(e => e.textContent).join()`); red != "FAIL" {
-				t.Errorf("red and bold is %q", red)
+	}
+	h.Show(samples()["exec"], "")
+	if red := h.Inside(`[...document.querySelectorAll("pre .f1.b")].map(e => e.textContent).join()`); red != "FAIL" {
+		t.Errorf("red and bold is %q", red)
+	}
+}
+
+// TestPageSurvivesWrongViews gives each member of each view a value of another type. The page shows something, and
+// keeps working.
+func TestPageSurvivesWrongViews(t *testing.T) {
+	h := viewtest.Open(t, "../..", nil)
+	for _, kind := range []string{"changes", "history", "output", "board", "chart", "document", "jobs", "memories", "graph", "snapshot"} {
+		for _, wrong := range []any{nil, 7, "text", true, []any{nil, 7, "x"}, map[string]any{"a": 1}} {
+			view := map[string]any{"kind": kind}
+			for _, name := range strings.Fields("files changes streams columns series labels places pages jobs hits nodes edges notes outline picture mime title query from x_title chart undo total") {
+				view[name] = wrong
 			}
+			h.Show(view, "the text of the result")
 		}
-		h.shoot(c.name)
+	}
+	if got := h.Show(Changes{Kind: "changes", Files: []File{{Name: "a"}}}, ""); !strings.Contains(got, "1 file") {
+		t.Errorf("the page shows %s", got)
 	}
 }
 
 func TestPageFollowsTheHost(t *testing.T) {
-	h := open(t)
-	h.show(Changes{Kind: "changes", Undo: "c1", Files: []File{{Name: "a", Action: "changed", Diff: "@@ -1 +1 @@\n-one\n+two\n"}}}, "")
+	h := viewtest.Open(t, "../..", nil)
+	h.Show(samples()["edit"], "")
 	background := `getComputedStyle(document.body).backgroundColor`
-	if got := h.text(background); got != "rgb(255, 255, 255)" {
+	if got := h.Inside(background); got != "rgb(255, 255, 255)" {
 		t.Errorf("the light page is %s", got)
 	}
-	h.run(`theme("dark", {"--color-background-primary": "rgb(1, 2, 3)", "--x": "url(/stolen)", "bad name": "1"})`)
-	h.until(background + ` === "rgb(1, 2, 3)"`)
-	if got := h.text("document.documentElement.dataset.theme"); got != "dark" {
+	h.Run(`host.theme("dark", {"--color-background-primary": "rgb(1, 2, 3)", "--color-text-primary": "url(/stolen)"})`)
+	h.Until(background + ` === "rgb(1, 2, 3)"`)
+	if got := h.Inside("document.documentElement.dataset.theme"); got != "dark" {
 		t.Errorf("the theme is %q", got)
 	}
-	h.shoot("dark")
 	for _, width := range []int64{900, 320} {
-		h.do(chromedp.EmulateViewport(width, 900))
-		h.until(fmt.Sprintf("innerWidth === %d", width))
-		if js[bool](h, h.app, "document.documentElement.scrollWidth > innerWidth") {
-			t.Errorf("the page is wider than %d", width)
+		h.Resize(width)
+		for name, one := range samples() {
+			h.Show(one, "")
+			if h.Wide() {
+				t.Errorf("%s is wider than %d", name, width)
+			}
 		}
 	}
-	h.shoot("narrow")
-	h.wait(h.ctx, "host.size > 50")
+	h.Wait("host.size > 50")
+}
+
+// TestPictures writes a picture of each view to the directory VIEW_PICTURES, in both schemes and narrow. The pictures
+// in docs/images are made so.
+func TestPictures(t *testing.T) {
+	if os.Getenv("VIEW_PICTURES") == "" {
+		t.Skip("VIEW_PICTURES names no directory")
+	}
+	h := viewtest.Open(t, "../..", nil)
+	for name, one := range samples() {
+		for _, theme := range []string{"light", "dark"} {
+			h.Run(fmt.Sprintf("host.theme(%q, {})", theme))
+			h.Until(fmt.Sprintf("document.documentElement.dataset.theme === %q", theme))
+			h.Resize(760)
+			h.Show(one, "")
+			h.RunInside(`{ const d = document.querySelector(".draw[tabindex]"); if (d && d.onkeydown) for (let i = 0; i < 4; i++) d.onkeydown({key: "ArrowRight", preventDefault() {}}) }`)
+			h.Shoot(name + "-" + theme)
+		}
+		h.Resize(340)
+		h.Show(one, "")
+		h.Shoot(name + "-narrow")
+	}
 }
 
 // TestPageCallsThroughTheHost uses buttons. The page does what the host answers, and cannot do more than ask.
 func TestPageCallsThroughTheHost(t *testing.T) {
-	h := open(t)
-	shown := Changes{Kind: "changes", Undo: "c1", Files: []File{{Name: "a", Action: "changed"}}}
-	h.show(shown, "")
-	h.run(`host.answer = {isError: true, content: [{type: "text", text: "refused: no person approved it <b>x</b>"}]}`)
-	press := `document.querySelector("button").click()`
-	h.runInside(press)
-	h.until(`document.getElementById("s").textContent.includes("no person approved it <b>x</b>")`)
-	if got := h.text(`document.querySelector("button").textContent + document.querySelector("button").disabled`); got != "Undofalse" {
+	h := viewtest.Open(t, "../..", nil)
+	h.Show(Changes{Kind: "changes", Undo: "c1", Files: []File{{Name: "a", Action: "changed"}}}, "")
+	h.Run(`host.answer = {isError: true, content: [{type: "text", text: "refused: no person approved it <b>x</b>"}]}`)
+	h.Press("Undo")
+	h.Until(`document.getElementById("s").textContent.includes("no person approved it <b>x</b>")`)
+	if got := h.Inside(`document.querySelector("button").textContent + document.querySelector("button").disabled`); got != "Undofalse" {
 		t.Errorf("after a refusal the button is %q", got)
 	}
-	h.run(`host.answer = {content: [{type: "text", text: "restored a"}]}`)
-	h.runInside(press)
-	h.until(`document.querySelector("button").textContent === "Undone"`)
-	h.wait(h.ctx, "host.told.length > 0")
-	calls, told := js[string](h, h.ctx, "JSON.stringify(host.calls)"), js[string](h, h.ctx, "host.told.join()")
+	h.Run(`host.answer = {content: [{type: "text", text: "restored a"}]}`)
+	h.Press("Undo")
+	h.Until(`document.querySelector("button").textContent === "Undone"`)
+	h.Wait("host.told.length > 0")
+	calls, told := h.Text("JSON.stringify(host.calls)"), h.Text("host.told.join()")
 	if want := `[{"name":"undo","arguments":{"call":"c1"}},{"name":"undo","arguments":{"call":"c1"}}]`; calls != want {
 		t.Errorf("the page called %s", calls)
 	}
 	if !strings.Contains(told, "used the button Undo") {
 		t.Errorf("the model was told %q", told)
 	}
-	h.show(Output{Kind: "output", Command: "sleep 9", State: "running", Process: "p1", Streams: []Text{{Text: "x"}}}, "")
-	h.run(`host.answer = {content: [], _meta: {"mcp-tools/view": {kind: "output", command: "sleep 9", state: "killed", streams: []}}}`)
-	h.runInside(press)
-	h.until(`document.body.innerText.includes("killed")`)
+	for _, c := range []struct {
+		view        any
+		press, call string // the first call after the button
+		answer, see string
+	}{
+		{samples()["exec"], "Stop", `{"name":"process","arguments":{"action":"kill","id":"p1","peek":true}}`,
+			`{kind: "output", command: "sleep 9", state: "killed", streams: []}`, "killed"},
+		{samples()["cron"], "Run now", `{"name":"cron","arguments":{"action":"run","id":"nightly-backup"}}`, `{kind: "jobs", jobs: [{name: "later"}]}`, "later"},
+		{samples()["cron"], "Pause", `{"name":"cron","arguments":{"action":"pause","id":"nightly-backup"}}`, `{kind: "jobs", jobs: []}`, "There are no jobs."},
+		{samples()["cron"], "Resume", `{"name":"cron","arguments":{"action":"resume","id":"water-plants"}}`, `{kind: "jobs", jobs: []}`, "There are no jobs."},
+		{samples()["read_document"], "Next", `{"name":"read_document","arguments":{"path":"report.pdf","pages":"4"}}`,
+			`{kind: "document", unit: "page", total: 9, pages: [{number: 4, text: "fourth"}]}`, "fourth"},
+		{samples()["read_document"], "Go", `{"name":"read_document","arguments":{"path":"report.pdf","pages":"2"}}`,
+			`{kind: "document", unit: "page", total: 9, pages: [{number: 2, text: "second"}]}`, "second"},
+		{samples()["memory_search"], "Read", `{"name":"memory_get","arguments":{"path":"people/ada.md"}}`, `null`, "the answer"},
+		{samples()["knowledge_graph_search"], "Connections", `{"name":"knowledge_graph_search","arguments":{"from":"ada"}}`,
+			`{kind: "graph", nodes: [{id: "x", name: "Another"}], edges: []}`, "Another"},
+	} {
+		h.Show(c.view, "")
+		h.Run(`host.calls = []; host.answer = {content: [{type: "text", text: "the answer"}], _meta: {"mcp-tools/view": ` + c.answer + `}}`)
+		h.Press(c.press)
+		h.Wait("host.calls.length > 0")
+		if got := h.Text("JSON.stringify(host.calls[0])"); got != c.call {
+			t.Errorf("%s called %s, want %s", c.press, got, c.call)
+		}
+		h.Until(fmt.Sprintf("document.body.innerText.includes(%q)", c.see))
+	}
 	// Messages of others than the parent have no effect.
-	h.runInside(`window.postMessage({jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {content: [{type: "text", text: "forged"}]}}, "*");
+	h.RunInside(`window.postMessage({jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {content: [{type: "text", text: "forged"}]}}, "*");
 		setTimeout(() => { window.later = true })`)
-	h.until("window.later")
-	if got := h.text("document.body.innerText"); strings.Contains(got, "forged") {
+	h.Until("window.later")
+	if got := h.Inside("document.body.innerText"); strings.Contains(got, "forged") {
 		t.Error("the page believed a message that is not the host's")
+	}
+}
+
+// TestChartAnswersToThePointer moves the pointer over charts, presses arrow keys, and turns a series off.
+func TestChartAnswersToThePointer(t *testing.T) {
+	h := viewtest.Open(t, "../..", nil)
+	tip := `document.querySelector(".tip").hidden ? "" : document.querySelector(".tip").innerText.replaceAll("\n", " ")`
+	move := func(x, y float64) {
+		h.RunInside(fmt.Sprintf(`{ const s = document.querySelector("svg"), r = s.getBoundingClientRect();
+			s.dispatchEvent(new PointerEvent("pointermove", {clientX: r.left + %g * r.width, clientY: r.top + %g * r.height})) }`, x, y))
+	}
+	for _, c := range []struct {
+		chart string
+		x, y  float64
+		want  string
+	}{
+		{"bar", 0.95, 0.5, "Jun North: 61 South: 38"}, {"line", 0.99, 0.5, "Jun North: 61 South: 38"}, {"area", 0.08, 0.5, "Jan North: 20 South: 12"},
+		{"pie", 0.52, 0.3, "Jan: 20 (8.3 %)"},
+	} {
+		one := samples()["create_image"].(Chart)
+		if one.Chart = c.chart; c.chart == "pie" {
+			one.Series = one.Series[:1]
+		}
+		h.Show(one, "")
+		move(c.x, c.y)
+		if got := h.Inside(tip); got != c.want {
+			t.Errorf("%s at %g shows %q, want %q", c.chart, c.x, got, c.want)
+		}
+		h.RunInside(`document.querySelector("svg").dispatchEvent(new PointerEvent("pointerleave"))`)
+		if got := h.Inside(tip); got != "" {
+			t.Errorf("%s shows %q without the pointer", c.chart, got)
+		}
+		if c.chart == "pie" {
+			continue
+		}
+		h.Press("North")
+		h.RunInside(`document.querySelector(".draw").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}))`)
+		if got := h.Inside(tip); got != "Jan South: 12" {
+			t.Errorf("%s without the first series shows %q", c.chart, got)
+		}
+	}
+}
+
+// TestGraphMoves moves a graph by keys and the pointer, within bounds.
+func TestGraphMoves(t *testing.T) {
+	h := viewtest.Open(t, "../..", nil)
+	h.Show(samples()["knowledge_graph_search"], "")
+	place := `document.querySelector("g[role=button]").getAttribute("transform")`
+	seen := map[string]bool{h.Inside(place): true}
+	for _, script := range []string{
+		`dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft"}))`, `dispatchEvent(new KeyboardEvent("keydown", {key: "+"}))`,
+		`dispatchEvent(new WheelEvent("wheel", {deltaY: 5, ctrlKey: true, cancelable: true}))`,
+		`dispatchEvent(new PointerEvent("pointerdown", {clientX: 9, clientY: 9})); document.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: 60, clientY: 30, buttons: 1}))`,
+	} {
+		h.RunInside(`document.querySelector("svg").` + script)
+		at := h.Inside(place)
+		if seen[at] {
+			t.Errorf("%s moved nothing", script)
+		}
+		seen[at] = true
+	}
+	many := Graph{Kind: "graph"}
+	for i := range 5000 {
+		many.Nodes = append(many.Nodes, Node{ID: fmt.Sprint(i), Name: fmt.Sprint("node ", i)})
+		many.Edges = append(many.Edges, Edge{From: "0", To: fmt.Sprint(i % 70), Label: "to"})
+	}
+	h.Show(many, "")
+	if got := h.Inside(`document.querySelectorAll("g[role=button]").length + " " + (document.querySelectorAll("svg line").length <= 200)`); got != "80 true" {
+		t.Errorf("of an oversized graph are drawn %s", got)
 	}
 }

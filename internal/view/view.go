@@ -8,22 +8,31 @@ import (
 	"bytes"
 	"embed"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-//go:embed page.html
+//go:embed page
 var files embed.FS
 
+// scripts are the parts of the page's script, in their order.
+const scripts = "host parts files output board memories chart document graph show"
+
 // Page returns the page: one HTML file that loads nothing.
-func Page() string {
-	page, err := files.ReadFile("page.html")
-	if err != nil { // it is in the program
-		return ""
+var Page = sync.OnceValue(func() string {
+	part := func(name string) string {
+		text, _ := files.ReadFile("page/" + name) // it is in the program
+		return string(text)
 	}
-	return string(page)
-}
+	var script strings.Builder
+	for _, name := range strings.Fields(scripts) {
+		script.WriteString(part(name + ".js"))
+	}
+	return strings.NewReplacer("{{style.css}}", part("style.css"), "{{scripts}}", script.String()).Replace(part("page.html"))
+})
 
 // A Changes shows what a call did to files.
 type Changes struct {
@@ -54,6 +63,7 @@ type Board struct {
 	Kind    string   `json:"kind"` // "board"
 	Title   string   `json:"title"`
 	Columns []Column `json:"columns"`
+	More    bool     `json:"more,omitempty"` // there are cards that are not shown
 }
 
 // A Column is a column of a board.
@@ -64,8 +74,11 @@ type Column struct {
 
 // A Card is one thing on a board.
 type Card struct {
-	Title string `json:"title"`
-	About string `json:"about,omitempty"`
+	Title   string `json:"title"`
+	About   string `json:"about,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Percent int64  `json:"percent,omitempty"` // that is done
+	Now     bool   `json:"now,omitempty"`     // the call was about it
 }
 
 // An Output shows a command and its output.
@@ -85,6 +98,127 @@ type Text struct {
 	Text   string   `json:"text"`
 	Colors [][3]int `json:"colors,omitempty"` // from, to, in UTF-16 units; and the style, see [Style]
 	Before int64    `json:"before,omitempty"` // bytes before the text that are left out
+}
+
+// A Chart shows numbers. The page draws it again, so that it can show the values under the pointer.
+type Chart struct {
+	Kind    string    `json:"kind"` // "chart"
+	Chart   string    `json:"chart"`
+	Title   string    `json:"title,omitempty"`
+	XTitle  string    `json:"x_title,omitempty"`
+	YTitle  string    `json:"y_title,omitempty"`
+	Stacked bool      `json:"stacked,omitempty"`
+	Labels  []string  `json:"labels,omitempty"` // of the values of all series
+	Places  []float64 `json:"places,omitempty"` // of the labels, from 0 to 1; nil: all are equally distant
+	Series  []Series  `json:"series"`
+	File    string    `json:"file,omitempty"` // with the picture
+}
+
+// A Series is a row of a chart's values; nil where there is none.
+type Series struct {
+	Name   string     `json:"name"`
+	Values []*float64 `json:"values"`
+	X      []float64  `json:"x,omitempty"` // of the points of a scatter chart
+}
+
+// A Document shows pages of a document.
+type Document struct {
+	Kind   string         `json:"kind"` // "document"
+	Path   string         `json:"path,omitempty"`
+	URL    string         `json:"url,omitempty"`
+	Name   string         `json:"name"`
+	Title  string         `json:"title,omitempty"`
+	Format string         `json:"format"`
+	Unit   string         `json:"unit,omitempty"` // page, slide or sheet; "" if the document has none
+	Total  int            `json:"total"`
+	Pages  []DocumentPage `json:"pages"`
+	Offset int            `json:"offset,omitempty"` // bytes of the last page that were shown, if it has more
+}
+
+// A DocumentPage is a page of a document, or a part of it.
+type DocumentPage struct {
+	Number    int    `json:"number"`
+	Name      string `json:"name,omitempty"`
+	OCR       bool   `json:"ocr,omitempty"`
+	Continued bool   `json:"continued,omitempty"`
+	Text      string `json:"text"` // Markdown
+}
+
+// Jobs shows scheduled jobs.
+type Jobs struct {
+	Kind  string   `json:"kind"` // "jobs"
+	Jobs  []Job    `json:"jobs"`
+	More  int      `json:"more,omitempty"`  // jobs that are not shown
+	Ended []string `json:"ended,omitempty"` // names of jobs without further runs
+}
+
+// A Job is work that is done at times.
+type Job struct {
+	Name     string      `json:"name"`
+	Work     string      `json:"work"`
+	Schedule string      `json:"schedule"`
+	Zone     string      `json:"zone,omitempty"`
+	Paused   bool        `json:"paused,omitempty"`
+	Next     []time.Time `json:"next,omitempty"`
+	Last     string      `json:"last,omitempty"` // outcome of the last run
+	LastAt   time.Time   `json:"last_at,omitzero"`
+	Failures int         `json:"failures,omitempty"` // in a row
+}
+
+// Memories shows what a search in memories has found, the best first.
+type Memories struct {
+	Kind  string `json:"kind"` // "memories"
+	Query string `json:"query"`
+	Hits  any    `json:"hits"`
+	Note  string `json:"note,omitempty"` // without hits
+	More  bool   `json:"more,omitempty"`
+}
+
+// A Graph shows things and how they are related.
+type Graph struct {
+	Kind  string `json:"kind"` // "graph"
+	Query string `json:"query,omitempty"`
+	From  string `json:"from,omitempty"` // name of the thing whose connections are shown
+	Nodes []Node `json:"nodes"`
+	Edges []Edge `json:"edges"`
+	Note  string `json:"note,omitempty"` // without nodes
+	More  bool   `json:"more,omitempty"`
+}
+
+// Limits of a graph that can be read.
+const (
+	MaxNodes = 80
+	MaxEdges = 200
+)
+
+// A Node is a thing in a graph.
+type Node struct {
+	ID      string            `json:"id"`
+	Name    string            `json:"name"`
+	Type    string            `json:"type,omitempty"`
+	About   string            `json:"about,omitempty"`
+	Aliases []string          `json:"aliases,omitempty"`
+	Facts   map[string]string `json:"facts,omitempty"`
+	Hit     bool              `json:"hit,omitempty"` // the search was for it
+}
+
+// An Edge is a relation of two nodes.
+type Edge struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Label string `json:"label"`
+}
+
+// A Snapshot shows a page in a browser.
+type Snapshot struct {
+	Kind    string   `json:"kind"` // "snapshot"
+	Tab     string   `json:"tab,omitempty"`
+	Tabs    int      `json:"tabs,omitempty"`
+	Address string   `json:"address"`
+	Notes   []string `json:"notes,omitempty"`
+	Outline string   `json:"outline,omitempty"`
+	Picture []byte   `json:"picture,omitempty"`
+	MIME    string   `json:"mime,omitempty"` // of the picture; a picture of the result itself need not be here
 }
 
 // Limits of differences.

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/tools/automation/schedule"
 )
@@ -22,7 +23,7 @@ type cronTool struct{ s *Scheduler }
 
 func (cronTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "cron", Group: group, Title: "Scheduled jobs", Risk: tool.Writes,
+		Name: "cron", Group: group, Title: "Scheduled jobs", Risk: tool.Writes, Viewed: true,
 		Doc: "Schedules a reminder, command, subagent or tool for later, once or repeatedly. " +
 			"It runs with your rights; results come to your inbox, of repeated commands only failures.",
 		Also: []string{
@@ -75,6 +76,65 @@ func (x cronTool) Prepare(_ context.Context, a cronArgs) (tool.Plan, error) {
 }
 
 func (x cronTool) run(ctx context.Context, a cronArgs) (tool.Result, error) {
+	res, err := x.act(ctx, a)
+	if err == nil && tool.Viewed(ctx) && a.Action != "runs" && a.Action != "status" {
+		if shown, err := x.view(ctx); err == nil { // else the page shows the text
+			res = res.Showing(shown)
+		}
+	}
+	return res, err
+}
+
+// maxViewed bounds the jobs that the page of an app shows.
+const maxViewed = 100
+
+// view returns the jobs of the caller for the page of an app, the next one first.
+func (x cronTool) view(ctx context.Context) (shown view.Jobs, err error) {
+	owner, err := tool.OwnerFrom(ctx)
+	if err != nil {
+		return shown, err
+	}
+	err = x.s.Store.View(ctx, func(t *store.Tx) error {
+		shown = view.Jobs{Kind: "jobs", Jobs: []view.Job{}}
+		all, err := store.List(t, "SELECT "+jobColumns+" FROM cron WHERE agent = $1 AND usr = $2 "+
+			"ORDER BY ended, CASE WHEN next_at = 0 THEN 1 ELSE 0 END, next_at, name", []any{owner.Agent, owner.User}, scanJob)
+		if err != nil {
+			return err
+		}
+		for _, j := range all {
+			switch {
+			case !j.Ended.IsZero():
+				if len(shown.Ended) < 10 {
+					shown.Ended = append(shown.Ended, j.Name)
+				}
+				continue
+			case len(shown.Jobs) == maxViewed:
+				shown.More++
+				continue
+			}
+			one := view.Job{
+				Name: j.Name, Work: j.Work.String(), Schedule: j.Schedule.String(), Zone: j.Schedule.Zone, Paused: !j.Enabled,
+				Failures: j.Failures,
+			}
+			for at := j.Next; !at.IsZero() && len(one.Next) < 3; at = j.Schedule.Next(at) {
+				one.Next = append(one.Next, at.UTC())
+			}
+			last, err := lastRuns(t, j.ID, 1)
+			if err != nil {
+				return err
+			}
+			for _, r := range last {
+				one.Last, one.LastAt = r.State, r.Began.UTC()
+			}
+			shown.Jobs = append(shown.Jobs, one)
+		}
+		return nil
+	})
+	return shown, err
+}
+
+// act executes an action.
+func (x cronTool) act(ctx context.Context, a cronArgs) (tool.Result, error) {
 	if x.s == nil {
 		return tool.Result{}, tool.Errorf(tool.Unavailable,
 			"this call has no schedules").Try("call it through the server")

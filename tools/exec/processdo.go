@@ -202,7 +202,7 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 	also ...string) (tool.Result,
 	error) {
 	caller := tool.CallerFrom(ctx)
-	if st.State != sandbox.Running {
+	if st.State != sandbox.Running && !a.Peek {
 		t.notices.told(st.ID)
 	}
 	out, errs := t.places.of(caller, st.ID)
@@ -223,7 +223,9 @@ func (t processTool) news(ctx context.Context, p sandbox.Process, st sandbox.Sta
 		}
 		b.WriteString(text)
 	}
-	t.places.shown(caller, st.ID, shown[0], shown[1])
+	if !a.Peek {
+		t.places.shown(caller, st.ID, shown[0], shown[1])
+	}
 	text := strings.TrimRight(b.String(), "\n")
 	if text == "" {
 		text = "(nothing new)"

@@ -37,6 +37,7 @@ type processArgs struct {
 	Block   *bool    `json:"block,omitempty" jsonschema:"wait for the end" hidden:"true"`
 	Yield   int      `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait for output; it has no effect" hidden:"true" alias:"yield_time_ms"`
 	Tokens  unused   `json:"max_output_tokens,omitempty,omitzero" jsonschema:"max output; it has no effect" hidden:"true"`
+	Peek    bool     `json:"peek,omitempty" jsonschema:"a person looks: all stays new for the next poll" hidden:"true"`
 	Wrapped bool     `json:"bracketed,omitempty" jsonschema:"bracketed paste; it has no effect" hidden:"true"`
 }
 

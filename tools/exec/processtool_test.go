@@ -107,6 +107,26 @@ func TestTypedInput(t *testing.T) {
 	}
 }
 
+// TestPeekLeavesOutputNew has a person stop a command in the page of an app, which shows its output. All of it stays
+// new for the model's next poll, and that the command ended too.
+func TestPeekLeavesOutputNew(t *testing.T) {
+	all, a := started(t, "x", Options{})
+	a.out.write("one\n")
+	in := within(t, nil)
+	use := func(args, want string) {
+		t.Helper()
+		res, err := bind(t, all, "process", args).Run(in)
+		if err != nil || strings.Split(res.Text(), "\n[")[0] != want {
+			t.Errorf("%s: %q, %v", args, res.Text(), err)
+		}
+	}
+	use(`{"action":"poll","id":"p_1"}`, "one")
+	a.out.write("two\n")
+	use(`{"action":"kill","id":"p_1","peek":true}`, "two")
+	use(`{"action":"poll","id":"p_1"}`, "two")
+	use(`{"action":"poll","id":"p_1"}`, "(nothing new)")
+}
+
 // TestPollsShowEachByteOnce has a model that forgets offsets, and two sessions.
 func TestPollsShowEachByteOnce(t *testing.T) {
 	all, a := started(t, "x", Options{})

@@ -28,7 +28,7 @@ type searchArgs struct {
 func (search) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge",
-		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true}, Viewed: true,
 		Doc: `Finds entities by name or words, each with its most certain relations.
 With from, lists what is connected to an entity, strongest first. For notes use memory_search.`,
 		Also: []string{"search_nodes", "read_graph"},
@@ -55,13 +55,25 @@ func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return tool.Text(formatWalked(walked, q)).With(walkedGraph(walked, q)), nil
+		res := tool.Text(formatWalked(walked, q)).With(walkedGraph(walked, q))
+		if tool.Viewed(ctx) {
+			res = res.Showing(walked.view(q))
+		}
+		return res, nil
 	}
 	found, err := t.graph.Find(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(formatFound(found, q)).With(graphOf(found)), nil
+	res := tool.Text(formatFound(found, q)).With(graphOf(found))
+	if tool.Viewed(ctx) {
+		shown := found.view(q)
+		if len(shown.Nodes) == 0 {
+			shown.Note = res.Text()
+		}
+		res = res.Showing(shown)
+	}
+	return res, nil
 }
 
 func (a searchArgs) parse() (Query, error) {

@@ -49,7 +49,7 @@ const (
 
 func (createImage) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "create_image", Group: groupMake, Title: "Create image", Risk: tool.Writes,
+		Name: "create_image", Group: groupMake, Title: "Create image", Risk: tool.Writes, Viewed: true,
 		Hints: tool.Hints{OpenWorld: true}, Timeout: makeTimeout,
 		Doc: `Draws a chart or a diagram, or has a model make a photo. Saves it in generated/DATE/.`,
 		Also: []string{"image_gen", "image_generate", "generate_image", "tool::image_generate_prompt", "create_chart",
@@ -236,6 +236,9 @@ func (t createImage) makeChart(ctx context.Context, a createImageArgs) (tool.Res
 	}
 	if note != "" {
 		result = result.Add(tool.Part{Text: "[" + note + "]"})
+	}
+	if tool.Viewed(ctx) {
+		result = result.Showing(c.View(saved.Path))
 	}
 	return result, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 func TestCharts(t *testing.T) {
@@ -176,5 +177,28 @@ func (c closed) Serve(ctx context.Context, l net.Listener) error {
 		}
 		c.t.Errorf("something connects to the network")
 		conn.Close()
+	}
+}
+
+// TestChartsAreViewed: a client with apps gets the numbers beside the picture, the text is that of other clients.
+func TestChartsAreViewed(t *testing.T) {
+	r := newRoom(t)
+	one := createImage{r.studio}
+	args := createImageArgs{Data: []byte(`"Month,Sales\nJan,3\nFeb,5"`), Title: "Sales"}
+	for _, apps := range []bool{false, true} {
+		plan, err := one.Prepare(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := tool.RunningFrom(r.ctx)
+		running.Apps = apps
+		res, err := plan.Run(tool.With(r.ctx, &running))
+		shown, ok := res.View.(view.Chart)
+		if err != nil || ok != apps || len(pictures(t, res)) != 1 || !one.Spec().Viewed {
+			t.Errorf("apps %t: %+v, %v", apps, res.View, err)
+		}
+		if apps && (shown.Title != "Sales" || !strings.HasPrefix(shown.File, "generated/") || len(shown.Series) != 1) {
+			t.Errorf("%+v", shown)
+		}
 	}
 }

@@ -43,7 +43,7 @@ type documentArgs struct {
 
 func (readDocument) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "read_document", Group: groupRead, Title: "Read a document", Risk: tool.Reads,
+		Name: "read_document", Group: groupRead, Title: "Read a document", Risk: tool.Reads, Viewed: true,
 		Timeout: 4 * time.Minute, MaxShown: 60_000,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
 		Doc: `Returns a document as Markdown: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, mail, CSV,

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 // memorySearch finds parts of memories.
@@ -36,7 +37,7 @@ const (
 
 func (memorySearch) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads,
+		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads, Viewed: true,
 		Hints: tool.Hints{Idempotent: true},
 		Doc: `Searches memories of earlier conversations. Returns snippets with path, lines and date.
 To read a whole document use memory_get; for facts use knowledge_graph_search.`,
@@ -71,7 +72,16 @@ func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(showFound(found, a)).With(hits{append([]Hit{}, found.Hits...), found.More}), nil
+	list := append([]Hit{}, found.Hits...)
+	res := tool.Text(showFound(found, a)).With(hits{list, found.More})
+	if tool.Viewed(ctx) {
+		shown := view.Memories{Kind: "memories", Query: a.Query, Hits: list, More: found.More}
+		if len(list) == 0 {
+			shown.Note = res.Text()
+		}
+		res = res.Showing(shown)
+	}
+	return res, nil
 }
 
 // hits are the result of the tool for programs.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 // teamTasks is the tool for the board of tasks.
@@ -30,7 +33,7 @@ type teamTasksArgs struct {
 
 func (teamTasks) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes,
+		Name: "team_tasks", Group: Group, Title: "Team tasks", Risk: tool.Writes, Viewed: true,
 		Doc: "The task board of your team: the lead creates tasks and decides about results; " +
 			"members claim and complete them.",
 		Keywords: "board kanban assign",
@@ -39,6 +42,52 @@ func (teamTasks) Spec() tool.Spec {
 }
 
 func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error) {
+	res, err := x.act(ctx, a)
+	if err == nil && tool.Viewed(ctx) && res.View == nil {
+		if b, err := x.t.board(ctx); err == nil {
+			id, _ := b.identify(ctx, a.TaskID) // "" marks no task
+			if list, more, err := b.List(ctx, "all", "newest", 1); err == nil {
+				res = res.Showing(b.view(list, id, more))
+			}
+		}
+	}
+	return res, err
+}
+
+// view returns what the page of an app shows: the tasks by their status, and which one the call was about.
+func (b *board) view(list []Line, now string, more bool) view.Board {
+	v := view.Board{Kind: "board", Title: "Tasks of the team " + b.team.Name, More: more}
+	for _, c := range []struct {
+		name string
+		has  []Status
+	}{
+		{"To do", []Status{Pending, Blocked, Stale}}, {"In progress", []Status{InProgress}}, {"Review", []Status{InReview}},
+		{"Done", []Status{Completed, Cancelled, Failed}},
+	} {
+		column := view.Column{Name: c.name, Cards: []view.Card{}}
+		for _, l := range list {
+			if !slices.Contains(c.has, l.Status) {
+				continue
+			}
+			about := []string{l.Identifier()}
+			for _, part := range []string{l.holder(), l.Step} {
+				if part != "" {
+					about = append(about, part)
+				}
+			}
+			card := view.Card{Title: l.Subject, About: strings.Join(about, " · "), Percent: l.Percent, Now: l.ID == now}
+			if len(c.has) > 1 {
+				card.Label = string(l.Status)
+			}
+			column.Cards = append(column.Cards, card)
+		}
+		v.Columns = append(v.Columns, column)
+	}
+	return v
+}
+
+// act executes an action.
+func (x teamTasks) act(ctx context.Context, a teamTasksArgs) (tool.Result, error) {
 	b, err := x.t.board(ctx)
 	if err != nil {
 		return tool.Result{}, err
@@ -49,10 +98,10 @@ func (x teamTasks) Do(ctx context.Context, a teamTasksArgs) (tool.Result, error)
 	switch a.Action {
 	case "list":
 		list, more, err := b.List(ctx, a.Status, a.Order, a.Page)
-		return listed(list, max(a.Page, 1), more, err)
+		return b.listed(ctx, list, max(a.Page, 1), more, err)
 	case "search":
 		list, err := b.Search(ctx, a.Text)
-		return listed(list, 1, false, err)
+		return b.listed(ctx, list, 1, false, err)
 	case "create":
 		return x.create(ctx, b, a)
 	case "claim":
@@ -197,7 +246,7 @@ func whole(w Whole) taskJSON {
 	return j
 }
 
-func listed(list []Line, page int, more bool, err error) (tool.Result, error) {
+func (b *board) listed(ctx context.Context, list []Line, page int, more bool, err error) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -209,7 +258,11 @@ func listed(list []Line, page int, more bool, err error) (tool.Result, error) {
 	if more {
 		result["has_more"] = true
 	}
-	return encoded(result)
+	res, err := encoded(result)
+	if err == nil && tool.Viewed(ctx) {
+		res = res.Showing(b.view(list, "", more))
+	}
+	return res, err
 }
 
 func encoded(v any) (tool.Result, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 // browserTool drives a browser.
@@ -56,7 +57,7 @@ type actionArgs struct {
 
 func (browserTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
+		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs, Viewed: true,
 		Doc: `Controls a browser. Each action returns a snapshot of the page, with refs for its elements.
 A snapshot of a ref shows that part, with the addresses of its links. To only read a page use web_fetch.`,
 		Hints: tool.Hints{OpenWorld: true},
@@ -212,11 +213,19 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 		return facts, err
 	}
 	plan.Run = func(ctx context.Context) (tool.Result, error) {
-		view, err := t.browser.Do(ctx, req)
+		req.Seen = tool.Viewed(ctx)
+		v, err := t.browser.Do(ctx, req)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return t.show(view), nil
+		res := t.show(v)
+		if req.Seen && len(v.Seen)+len(v.Picture) > 0 {
+			res = res.Showing(view.Snapshot{
+				Kind: "snapshot", Tab: v.Tab, Tabs: v.Tabs, Address: v.Source, Notes: v.Notes, Outline: v.Page, Picture: v.Seen,
+				MIME: "image/jpeg",
+			})
+		}
+		return res, nil
 	}
 	return plan, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/view"
 )
 
 // A played browser shows a page, and keeps what it was asked.
@@ -193,5 +194,21 @@ func TestBrowserAnswers(t *testing.T) {
 	}
 	if _, err := (browserTool{}).do(t.Context(), browserArgs{}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("without a browser: %v", err)
+	}
+}
+
+// TestBrowserIsViewed: for clients with apps the browser makes a picture for the person; the model's text is the same.
+func TestBrowserIsViewed(t *testing.T) {
+	b := &played{view: browser.View{Tab: "t1", Tabs: 2, Source: "https://a.example", Page: "- link [ref=e1]", Notes: []string{"a note"}, Own: true, Seen: []byte("jpeg")}}
+	one := browserTool{b, tool.NewMarks()}
+	plain, err := one.do(t.Context(), browserArgs{})
+	if err != nil || plain.View != nil || b.asked.Seen || !one.Spec().Viewed {
+		t.Errorf("without apps: %+v, %v", plain.View, err)
+	}
+	shown, err := one.do(tool.With(t.Context(), &tool.Running{Apps: true}), browserArgs{})
+	got, _ := shown.View.(view.Snapshot)
+	if err != nil || !b.asked.Seen || shown.Text() != plain.Text() || got.Tab != "t1" || got.Outline != "- link [ref=e1]" || string(got.Picture) != "jpeg" ||
+		got.Address != "https://a.example" || len(shown.Parts) != 1 {
+		t.Errorf("with apps: %+v, %v", shown, err)
 	}
 }

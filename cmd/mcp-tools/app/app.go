@@ -335,7 +335,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Results:   a.results,
 		Approvals: a.approvals, Page: a.questionPage,
 		Observer: a.calls, Meter: meter(a.store.Meter()), Enter: a.enter(pauses), Log: a.log, Library: a.library(),
-		Skills: a.skills, AppPage: view.Page(),
+		Skills: a.skills, AppPage: view.Page,
 		Settings: a.settings(),
 		Inbox:    a.inbox, Used: a.sessions.Used,
 		Begun: a.beginSession, Ended: a.endSession, Stopping: a.commands.Stop, Unusable: a.unusable, Substitute: tools.Substitute,
