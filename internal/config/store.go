@@ -12,6 +12,7 @@ import (
 // Store has the location and the durability of the store.
 type Store struct {
 	DSN         string `yaml:"dsn" form:"store" flag:"store"`
+	Direct      string `yaml:"direct" form:"store"`
 	Sync        string `yaml:"sync" default:"normal" enum:"normal,full"`
 	Connections int    `yaml:"connections" default:"16" min:"2" max:"1000"`
 }
@@ -98,17 +99,28 @@ func StorePlace(text, dir, home string) (Store, error) {
 
 // Place returns the location of the store: a directory, or a URL that may have a
 // password. It is empty if none is set.
-func (s Store) Place(from Sources) (string, error) {
-	if !storeReference(s.DSN) {
-		return s.DSN, nil
+func (s Store) Place(from Sources) (string, error) { return place("store.dsn", s.DSN, from) }
+
+// DirectPlace returns the URL of Direct, which may have a password. It is empty if none is set.
+func (s Store) DirectPlace(from Sources) (string, error) {
+	url, err := place("store.direct", s.Direct, from)
+	if err == nil && url != "" && !postgresURL(url) {
+		err = errors.New("store.direct: this is not a postgres:// URL")
 	}
-	place, err := Secret(s.DSN).Fetch(from)
+	return url, err
+}
+
+func place(setting, text string, from Sources) (string, error) {
+	if !storeReference(text) {
+		return text, nil
+	}
+	place, err := Secret(text).Fetch(from)
 	if err != nil {
 		return "", err
 	}
 	if place = strings.TrimSpace(place); !postgresURL(place) && !filepath.IsAbs(place) {
 		return "", errors.New(
-			"store.dsn: what the secret holds is neither a postgres:// URL nor the whole path of a directory",
+			setting + ": what the secret holds is neither a postgres:// URL nor the whole path of a directory",
 		)
 	}
 	return place, nil

@@ -417,6 +417,41 @@ func TestClockOfTheDatabaseIsSetBack(t *testing.T) {
 	})
 }
 
+// TestClockJumps sets the clock of the database an hour ahead and back while a loop runs.
+func TestClockJumps(t *testing.T) {
+	dsn := storetest.Database(t)
+	clock := storetest.NewClock(t, storetest.Open(t, dsn), dsn)
+	s, begun := storetest.Open(t, clock.DSN), time.Now()
+	clock.Set(t, begun.Add(time.Hour))
+	done := make(chan bool)
+	q := &jobs.Queue{Store: s, Kind: "sweep", Every: 10 * time.Minute, Do: func(context.Context, *jobs.Held) (string, error) {
+		done <- true
+		return "", nil
+	}}
+	run(t, q)
+	due := func(at time.Time) {
+		t.Helper()
+		for t.Context().Err() == nil {
+			changed := s.Wait(jobs.Topic)
+			var ms int64
+			if err := s.Row(t.Context(), "SELECT coalesce(max(run_at), 0) FROM job", nil, &ms); err != nil {
+				t.Fatal(err)
+			} else if ms == store.Millis(at) {
+				return
+			}
+			<-changed
+		}
+	}
+	due(begun.Add(time.Hour + 10*time.Minute))
+	clock.Set(t, begun, jobs.Topic)
+	due(begun.Add(10 * time.Minute))
+	clock.Set(t, begun.Add(time.Hour), jobs.Topic)
+	<-done
+	due(begun.Add(time.Hour + 10*time.Minute))
+	clock.Set(t, begun, jobs.Topic)
+	due(begun.Add(10 * time.Minute))
+}
+
 // TestLanes has jobs of two lanes, of which some are done again. Those of a lane keep their order.
 func TestLanes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

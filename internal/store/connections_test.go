@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -82,4 +83,58 @@ func TestConnections(t *testing.T) {
 		})
 	}
 	calls.Wait()
+}
+
+// TestTransactionPooling has two processes with three connections each behind a PgBouncer in transaction mode, which has
+// two to the server. They write at once, and notice each other's changes.
+func TestTransactionPooling(t *testing.T) {
+	direct := storetest.Database(t)
+	pooled := storetest.Bouncer(t, direct)
+	var stores []*store.Store
+	for range 2 {
+		s, err := store.OpenLazy(store.Options{DSN: pooled, Direct: direct, Connections: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		for t.Context().Err() == nil { // until PgBouncer has started
+			if err := s.View(t.Context(), func(*store.Tx) error { return nil }); err == nil {
+				break
+			}
+		}
+		stores = append(stores, s)
+	}
+	<-stores[1].Wait("heard") // it listens now
+	heard := stores[1].Wait("heard")
+	var calls sync.WaitGroup
+	for _, s := range stores {
+		for i := range 12 {
+			calls.Go(func() {
+				for range 10 {
+					if err := s.Update(t.Context(), func(tx *store.Tx) error {
+						if _, err := tx.Exec("INSERT INTO latch (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
+							fmt.Sprint(i)); err != nil {
+							return err
+						}
+						return tx.Changed("topic", "key")
+					}); err != nil {
+						t.Error(err)
+					}
+					var n int
+					if err := s.Row(t.Context(), "SELECT count(*) FROM latch WHERE name <> $1", []any{"x"}, &n); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	calls.Wait()
+	if err := stores[0].Update(t.Context(), func(tx *store.Tx) error { return tx.Changed("heard", "") }); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-heard:
+	case <-t.Context().Done():
+		t.Error("the other process does not hear of a change")
+	}
 }

@@ -27,6 +27,15 @@ func (s *Store) usePostgres(o Options) error {
 	config.RuntimeParams["application_name"] = "mcp-tools"
 	config.ConnectTimeout = 10 * time.Second
 	config.Tracer = &s.tracer
+	listen := config
+	if o.Direct != "" {
+		if listen, err = pgx.ParseConfig(o.Direct); err != nil {
+			return errors.New("the URL of the store's server is invalid; use postgres://user:password@host:5432/database")
+		}
+		listen.RuntimeParams["application_name"] = "mcp-tools"
+		listen.ConnectTimeout, listen.Tracer = config.ConnectTimeout, config.Tracer
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
 	most := cmp.Or(o.Connections, defaultConnections)
 	s.connect = func(ctx context.Context) error {
 		s.write = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
@@ -43,7 +52,7 @@ func (s *Store) usePostgres(o Options) error {
 		}
 		return nil
 	}
-	s.notifier = newNotifier(&pgListen{config: config, store: s, me: NewID()}, s.log)
+	s.notifier = newNotifier(&pgListen{config: listen, store: s, me: NewID()}, s.log)
 	return nil
 }
 

@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// DSN is a directory for SQLite, or a postgres:// URL.
 	DSN string
+	// Direct is the URL of the PostgreSQL server itself, if DSN leads to a PgBouncer in transaction mode: only there a
+	// connection can wait for changes. Statements are not prepared then. Empty: DSN leads to the server.
+	Direct string
 	// Full makes every commit of SQLite wait for the disk. Without it a power
 	// cut, but not the crash of a program, may lose the last commits.
 	Full bool

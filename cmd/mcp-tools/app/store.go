@@ -28,7 +28,10 @@ func (e *Env) StoreOptions(c Settings, log *slog.Logger) (store.Options, error) 
 			return store.Options{}, err
 		}
 	}
-	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Connections: c.Store.Connections, Log: log}, nil
+	direct, err := c.Store.DirectPlace(e.Sources(c.Vault))
+	return store.Options{
+		DSN: dsn, Direct: direct, Full: c.Store.Sync == "full", Connections: c.Store.Connections, Log: log,
+	}, err
 }
 
 // OpenStore opens the store of the settings, and makes it if it does not exist.
@@ -99,7 +102,7 @@ func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
 	if err != nil {
 		return store.Options{}, Usagef("this is not the location of a store; %w", err)
 	}
-	c.Store.DSN = place.DSN
+	c.Store.DSN, c.Store.Direct = place.DSN, ""
 	return e.StoreOptions(c, nil)
 }
 

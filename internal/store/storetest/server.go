@@ -81,6 +81,43 @@ func (s *Server) create() error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
+// Bouncer starts a PgBouncer in transaction mode before the server of a [Database] until the end of the test, with two
+// connections to the server, and returns the URL of the database there.
+func Bouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	program := needtest.Program(t, "pgbouncer")
+	s := new(Server)
+	if err := s.settle(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(s.dir, "pgbouncer.ini")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, `[databases]
+* = host=%s user=postgres
+[pgbouncer]
+listen_addr =
+unix_socket_dir = %s
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+max_client_conn = 100
+logfile = %s
+`, u.Query().Get("host"), s.dir, s.log()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	line := s.asPostgres(program, "-q", settings)
+	cmd := exec.CommandContext(t.Context(), line[0], line[1:]...) // the context ends before the cleanup
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() }) // it was killed
+	return s.DSN(strings.TrimPrefix(u.Path, "/")) + "&port=6432"
+}
+
 // DSN is the URL of a database.
 func (s *Server) DSN(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + url.QueryEscape(s.dir)
@@ -134,7 +171,11 @@ func (s *Server) run(program string, args ...string) error {
 // line is a command line of one of PostgreSQL's programs, which refuse to be root.
 func (s *Server) line(program string, args ...string) []string {
 	bin, _ := programs()
-	line := append([]string{filepath.Join(bin, program)}, args...)
+	return s.asPostgres(filepath.Join(bin, program), args...)
+}
+
+func (s *Server) asPostgres(program string, args ...string) []string {
+	line := append([]string{program}, args...)
 	if os.Getuid() == 0 {
 		line = append([]string{"setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"}, line...)
 	}
